@@ -1,0 +1,114 @@
+use topocoll_topology::{Coordinates, MixedRadix, Rank};
+
+/// Which ranks of a rule act alike: translations that map its communication onto itself.
+///
+/// Ranks are read as coordinates in a mixed radix. Whenever two ranks differ by a multiple of
+/// `periods[u]` in every coordinate u, counted around the side, their transfers in each step are
+/// the same slots to and from peers that differ by the same translation, along the same routes.
+/// Local copies and layouts may differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RankClasses {
+    radix: MixedRadix,
+    periods: Coordinates,
+}
+
+impl RankClasses {
+    /// Every rank in a class of its own.
+    ///
+    /// # Panics
+    /// No ranks.
+    #[must_use]
+    pub fn distinct(ranks: u32) -> Self {
+        let radix = MixedRadix::new(&[ranks]).expect("a machine has ranks");
+        Self { radix, periods: Coordinates::from_slice(&[ranks]) }
+    }
+
+    /// All ranks alike under rank -> rank + 1 (mod ranks).
+    ///
+    /// # Panics
+    /// No ranks.
+    #[must_use]
+    pub fn cyclic(ranks: u32) -> Self {
+        let radix = MixedRadix::new(&[ranks]).expect("a machine has ranks");
+        Self { radix, periods: Coordinates::from_slice(&[1]) }
+    }
+
+    /// Ranks alike that differ by multiples of `periods[u]` along side u of `radix`.
+    ///
+    /// # Panics
+    /// A period that does not divide its side.
+    #[must_use]
+    pub fn translations(radix: MixedRadix, periods: Coordinates) -> Self {
+        let divides = radix.sides().iter().zip(&periods).all(|(side, period)| *period > 0 && side % period == 0);
+        assert!(divides && periods.len() == radix.dimensions(), "bug: periods {periods:?} of {radix:?}");
+        Self { radix, periods }
+    }
+
+    /// The numbering of the coordinates.
+    #[must_use]
+    pub fn radix(&self) -> &MixedRadix {
+        &self.radix
+    }
+
+    /// The period along each coordinate.
+    #[must_use]
+    pub fn periods(&self) -> &[u32] {
+        &self.periods
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.periods.iter().product()
+    }
+
+    /// The class of `rank`, from 0.
+    #[must_use]
+    pub fn class_of(&self, rank: Rank) -> u32 {
+        (0..self.periods.len()).fold(0, |class, u| {
+            class * self.periods[u] + self.radix.coordinate(rank, u) % self.periods[u]
+        })
+    }
+
+    /// The representative of a class: its rank with the lowest coordinates.
+    #[must_use]
+    pub fn representative(&self, class: u32) -> Rank {
+        let mut rest = class;
+        let mut coordinates = self.periods.clone();
+        for (coordinate, period) in coordinates.iter_mut().zip(&self.periods).rev() {
+            *coordinate = rest % period;
+            rest /= period;
+        }
+        self.radix.rank(&coordinates)
+    }
+
+    /// `rank` moved by the translation that takes `from` to `to`.
+    #[must_use]
+    pub fn translated(&self, rank: Rank, from: Rank, to: Rank) -> Rank {
+        (0..self.periods.len()).fold(rank, |rank, u| {
+            let hops = i64::from(self.radix.coordinate(to, u)) - i64::from(self.radix.coordinate(from, u));
+            self.radix.shifted(rank, u, hops)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn representatives_stand_for_their_classes() {
+        let radix = MixedRadix::new(&[8, 4]).unwrap();
+        let classes = RankClasses::translations(radix, Coordinates::from_slice(&[4, 2]));
+        assert_eq!(classes.count(), 8);
+        for class in 0..8 {
+            assert_eq!(classes.class_of(classes.representative(class)), class);
+        }
+        // (5, 3) is (1, 1) moved by (4, 2).
+        let (rank, representative) = (Rank(23), Rank(5));
+        assert_eq!(classes.class_of(rank), classes.class_of(representative));
+        assert_eq!(classes.translated(representative, representative, rank), rank);
+        assert_eq!(RankClasses::distinct(5).count(), 5);
+        assert_eq!(RankClasses::cyclic(5).count(), 1);
+    }
+}

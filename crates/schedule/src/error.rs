@@ -1,0 +1,27 @@
+use crate::MAX_BLOCK_BYTES;
+
+/// Why a problem or a recorded schedule is refused.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// No such operation.
+    #[error("unknown operation `{0}`: one of alltoall, allgather")]
+    Operation(String),
+    /// Nobody takes part.
+    #[error("0 ranks: an exchange has at least one")]
+    NoRanks,
+    /// No port.
+    #[error("0 ports: a rank needs at least one to send and receive")]
+    NoPorts,
+    /// A block size out of range.
+    #[error("block of {0} bytes: a block has between 1 and {MAX_BLOCK_BYTES}")]
+    BlockBytes(u64),
+    /// A line of a schedule file that cannot be read or contradicts the lines before it.
+    #[error("line {line}: {message}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// The value, the rule and the place in the line.
+        message: String,
+    },
+}

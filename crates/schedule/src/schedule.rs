@@ -1,0 +1,98 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use topocoll_topology::Rank;
+
+use crate::{Block, Problem, RankClasses, Slot, Step};
+
+/// A communication schedule as a pure function of rank and step.
+pub trait Rule: Send + Sync {
+    /// Number of steps; the same for every rank.
+    fn steps(&self) -> u32;
+
+    /// Overwrites `out` with what `rank` does in `step`. Never allocates after the first call.
+    fn step(&self, rank: Rank, step: u32, out: &mut Step);
+
+    /// Number of slots of every rank's buffer.
+    fn slots(&self) -> u64;
+
+    /// The layout before the first step: the block that `slot` of `rank` holds, if any.
+    ///
+    /// A layout is where the caller puts its blocks, and no rearrangement: the papers' counts
+    /// begin and end with blocks in the order their algorithm wants.
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block>;
+
+    /// The layout after the last step: the block that `slot` of `rank` must hold, if any.
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block>;
+
+    /// Ranks that act alike up to renaming of peers.
+    fn classes(&self) -> RankClasses;
+
+    /// The byte offsets at which blocks are ever split, ascending; none where all move whole.
+    fn cuts(&self) -> &[u64] {
+        &[]
+    }
+}
+
+/// A value of an algorithm's parameter.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Setting {
+    /// A number.
+    Integer(u64),
+    /// A word.
+    Text(String),
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+/// Parameters by name, in alphabetical order; given back to the algorithm they reproduce the
+/// schedule.
+pub type Parameters = BTreeMap<String, Setting>;
+
+/// Who wrote a schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The algorithm's name.
+    pub algorithm: String,
+    /// Its parameters, those chosen for the caller included.
+    pub parameters: Parameters,
+}
+
+/// A problem and the rule that solves it.
+#[derive(Clone)]
+pub struct Schedule {
+    /// What is exchanged.
+    pub problem: Problem,
+    /// Who wrote it.
+    pub origin: Origin,
+    rule: Arc<dyn Rule>,
+}
+
+impl Schedule {
+    /// The schedule that `rule` describes.
+    pub fn new(problem: Problem, origin: Origin, rule: impl Rule + 'static) -> Self {
+        Self { problem, origin, rule: Arc::new(rule) }
+    }
+
+    /// The rule.
+    #[must_use]
+    pub fn rule(&self) -> &dyn Rule {
+        &*self.rule
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule").field("problem", &self.problem).field("origin", &self.origin).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,274 @@
+use smallvec::SmallVec;
+
+/// A place for one block in a rank's buffer, numbered from 0.
+///
+/// A step says which *places* move, not which blocks: so executors need no bookkeeping, slot sets
+/// become the same at every rank, and a local rearrangement, which Suh and Shin charge for, is
+/// visible. Readers that need the blocks recover them by replay.
+pub type Slot = u64;
+
+/// `count` places, `stride` apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Axis {
+    /// Number of places, at least 1.
+    pub count: u64,
+    /// Distance from one to the next; negative to count down.
+    pub stride: i64,
+}
+
+impl Axis {
+    /// A single place.
+    pub const POINT: Self = Self { count: 1, stride: 0 };
+}
+
+/// The slots `base + i * outer.stride + j * inner.stride`, i before j: like a vector type of MPI
+/// or a tensor of FFTW.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Strided {
+    /// The first slot.
+    pub base: Slot,
+    /// The slower index.
+    pub outer: Axis,
+    /// The faster index.
+    pub inner: Axis,
+}
+
+impl Strided {
+    /// `count` consecutive slots from `base`.
+    #[must_use]
+    pub fn contiguous(base: Slot, count: u64) -> Self {
+        Self { base, outer: Axis::POINT, inner: Axis { count, stride: 1 } }
+    }
+
+    /// `count` slots from `base` downwards.
+    #[must_use]
+    pub fn descending(base: Slot, count: u64) -> Self {
+        Self { base, outer: Axis::POINT, inner: Axis { count, stride: -1 } }
+    }
+
+    /// `count` runs of `length` consecutive slots, their first slots `stride` apart; merged into
+    /// one run where they touch.
+    #[must_use]
+    pub fn runs(base: Slot, count: u64, stride: u64, length: u64) -> Self {
+        if count == 1 || length == stride {
+            return Self::contiguous(base, count * length);
+        }
+        Self { base, outer: Axis { count, stride: stride as i64 }, inner: Axis { count: length, stride: 1 } }
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.outer.count * self.inner.count
+    }
+
+    /// Whether there is no slot.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The slots in order.
+    pub fn iter(&self) -> impl Iterator<Item = Slot> + use<> {
+        let Self { base, outer, inner } = *self;
+        (0..outer.count as i64).flat_map(move |i| {
+            let row = base as i64 + i * outer.stride;
+            (0..inner.count as i64).map(move |j| (row + j * inner.stride) as Slot)
+        })
+    }
+
+    /// The runs of consecutive slots in order, as (first slot, length): the shape copies want.
+    pub fn contiguous_runs(&self) -> impl Iterator<Item = (Slot, u64)> + use<> {
+        let Self { base, outer, inner } = *self;
+        let (runs, length) = if inner.stride == 1 { (1, inner.count) } else { (inner.count, 1) };
+        (0..outer.count as i64).flat_map(move |i| {
+            let row = base as i64 + i * outer.stride;
+            (0..runs as i64).map(move |j| ((row + j * inner.stride) as Slot, length))
+        })
+    }
+
+    /// The lowest and the highest slot; none for an empty set.
+    #[must_use]
+    pub fn span(&self) -> Option<(i128, i128)> {
+        if self.is_empty() {
+            return None;
+        }
+        let (mut low, mut high) = (i128::from(self.base), i128::from(self.base));
+        for axis in [self.outer, self.inner] {
+            let reach = i128::from(axis.count - 1) * i128::from(axis.stride);
+            if reach < 0 { low += reach } else { high += reach }
+        }
+        Some((low, high))
+    }
+}
+
+/// Which bytes of each slot of a run move.
+///
+/// Blocks move whole except where an algorithm splits them (the last round of the k-port
+/// concatenation, Bruck et al. 1997, section 4.2) or a file says so. A byte range within each slot
+/// covers both and costs the plain case nothing: a run is `Whole` and no reader looks further.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Part {
+    /// The whole block.
+    Whole,
+    /// Bytes `first..end` of the block.
+    Bytes {
+        /// The first byte.
+        first: u64,
+        /// One past the last byte.
+        end: u64,
+    },
+}
+
+impl Part {
+    /// Bytes of a block of `block_bytes` that move.
+    #[must_use]
+    pub fn bytes(self, block_bytes: u64) -> u64 {
+        match self {
+            Self::Whole => block_bytes,
+            Self::Bytes { first, end } => end - first,
+        }
+    }
+}
+
+/// Slots of which the same part moves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Run {
+    /// The slots.
+    pub slots: Strided,
+    /// What of each moves.
+    pub part: Part,
+}
+
+/// An ordered set of slots, kept as a few strided runs: never as a list, which at a million ranks
+/// would be a million numbers per message.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SlotSet {
+    runs: SmallVec<[Run; 2]>,
+}
+
+impl SlotSet {
+    /// The set of one strided run of whole blocks.
+    #[must_use]
+    pub fn of(slots: Strided) -> Self {
+        let mut set = Self::default();
+        set.push(slots);
+        set
+    }
+
+    /// Appends whole blocks; an empty run is left out.
+    pub fn push(&mut self, slots: Strided) {
+        self.push_part(slots, Part::Whole);
+    }
+
+    /// Appends the same part of several blocks; an empty run is left out.
+    pub fn push_part(&mut self, slots: Strided, part: Part) {
+        if !slots.is_empty() {
+            self.runs.push(Run { slots, part });
+        }
+    }
+
+    /// Appends one slot, lengthening the last run where it continues it.
+    pub fn push_slot(&mut self, slot: Slot, part: Part) {
+        if let Some(Run { slots, part: last }) = self.runs.last_mut()
+            && *last == part
+            && slots.outer.count == 1
+            && slots.inner.stride == 1
+            && slots.base + slots.inner.count == slot
+        {
+            slots.inner.count += 1;
+            return;
+        }
+        self.push_part(Strided::contiguous(slot, 1), part);
+    }
+
+    /// The runs in order.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Slots touched.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.runs.iter().map(|run| run.slots.len()).sum()
+    }
+
+    /// Whether there is no slot.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Bytes moved when a block has `block_bytes`.
+    #[must_use]
+    pub fn bytes(&self, block_bytes: u64) -> u128 {
+        (self.runs.iter())
+            .map(|run| u128::from(run.slots.len()) * u128::from(run.part.bytes(block_bytes)))
+            .sum()
+    }
+
+    /// Whether the bytes lie in one piece, in order, and need no packing.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        let Some((first, rest)) = self.runs.split_first() else { return true };
+        // Parts meet only where one ends with its block and the next begins with its own.
+        let whole = |run: &Run| run.part == Part::Whole;
+        let one_run = |run: &Run| {
+            (run.slots.len() == 1 || whole(run)) && run.slots.contiguous_runs().take(2).count() == 1
+        };
+        if !one_run(first) {
+            return false;
+        }
+        let mut end = first.slots.base + first.slots.len();
+        rest.iter().all(|run| {
+            let meets = one_run(run) && run.slots.base == end && self.runs.iter().all(whole);
+            end = run.slots.base + run.slots.len();
+            meets
+        })
+    }
+
+    /// Every slot in order, with the part of it that moves.
+    pub fn slots(&self) -> impl Iterator<Item = (Slot, Part)> + '_ {
+        self.runs.iter().flat_map(|run| run.slots.iter().map(|slot| (slot, run.part)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strided_sets_list_their_slots_in_order() {
+        let set = Strided::runs(3, 2, 5, 2);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [3, 4, 8, 9]);
+        assert_eq!(set.contiguous_runs().collect::<Vec<_>>(), [(3, 2), (8, 2)]);
+        assert_eq!(set.span(), Some((3, 9)));
+        assert_eq!(Strided::descending(4, 3).iter().collect::<Vec<_>>(), [4, 3, 2]);
+        assert_eq!(Strided::runs(3, 2, 5, 5), Strided::contiguous(3, 10));
+    }
+
+    #[test]
+    fn runs_that_touch_need_no_packing() {
+        let mut set = SlotSet::of(Strided::contiguous(2, 3));
+        assert!(set.is_contiguous());
+        set.push(Strided::contiguous(5, 1));
+        assert!(set.is_contiguous());
+        set.push(Strided::contiguous(7, 1));
+        assert!(!set.is_contiguous());
+        assert!(!SlotSet::of(Strided::runs(0, 2, 4, 2)).is_contiguous());
+        assert!(!SlotSet::of(Strided::descending(4, 3)).is_contiguous());
+        assert!(SlotSet::of(Strided::descending(4, 1)).is_contiguous());
+    }
+
+    #[test]
+    fn single_slots_grow_into_runs() {
+        let mut set = SlotSet::default();
+        for slot in [4, 5, 6, 9] {
+            set.push_slot(slot, Part::Whole);
+        }
+        assert_eq!((set.runs().len(), set.len()), (2, 4));
+        set.push_slot(10, Part::Bytes { first: 0, end: 2 });
+        assert_eq!(set.bytes(8), 4 * 8 + 2);
+    }
+}

@@ -1,0 +1,79 @@
+use topocoll_topology::{Port, Rank, Route};
+
+use crate::SlotSet;
+
+/// A message's end at one rank: the other end, and the slots that move.
+///
+/// A send and the receive it pairs with list equally many bytes; the i-th slot sent lands in the
+/// i-th slot received, the same part of it. Where two ranks exchange several messages in one step,
+/// the sends and receives pair in the order listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// The rank at the other end.
+    pub peer: Rank,
+    /// The port used at this end.
+    pub port: Port,
+    /// What is sent, or where it is received.
+    pub slots: SlotSet,
+    /// The way of a send through a grid; empty for the machine's own route, and on receives.
+    pub route: Route,
+}
+
+/// A local rearrangement: the i-th slot of `from` is copied to the i-th of `to`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalCopy {
+    /// The slots read.
+    pub from: SlotSet,
+    /// The slots written, as many.
+    pub to: SlotSet,
+}
+
+/// One rank's share of one step.
+///
+/// A step means: first the local copies, all at once; then the transfers, all at once. *At once*
+/// means that everything is read before anything is written, so a set of copies may permute slots
+/// and a message may be received into the very slots that are being sent.
+///
+/// A step of copies alone costs no startup. Sends and receives are both listed, so that a rank can
+/// run from its own steps alone; readers check that the two sides agree.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Step {
+    /// Local copies, before the transfers.
+    pub copies: Vec<LocalCopy>,
+    /// Messages sent.
+    pub sends: Vec<Transfer>,
+    /// Messages received.
+    pub receives: Vec<Transfer>,
+}
+
+impl Step {
+    /// Empties the step and keeps its memory.
+    pub fn clear(&mut self) {
+        self.copies.clear();
+        self.sends.clear();
+        self.receives.clear();
+    }
+
+    /// Adds a local copy.
+    pub fn copy(&mut self, from: SlotSet, to: SlotSet) {
+        if !from.is_empty() {
+            self.copies.push(LocalCopy { from, to });
+        }
+    }
+
+    /// Adds a message sent on the next port; one of no slots is left out.
+    pub fn send(&mut self, peer: Rank, slots: SlotSet, route: Route) {
+        if !slots.is_empty() {
+            let port = Port(self.sends.len() as u32);
+            self.sends.push(Transfer { peer, port, slots, route });
+        }
+    }
+
+    /// Adds a message received on the next port; one of no slots is left out.
+    pub fn receive(&mut self, peer: Rank, slots: SlotSet) {
+        if !slots.is_empty() {
+            let port = Port(self.receives.len() as u32);
+            self.receives.push(Transfer { peer, port, slots, route: Route::default() });
+        }
+    }
+}

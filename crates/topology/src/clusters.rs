@@ -1,0 +1,141 @@
+use crate::{Rank, Shape, Topology, TopologyError};
+
+/// The class of links inside a node.
+pub const INSIDE: usize = 0;
+/// The class of links between nodes.
+pub const BETWEEN: usize = 1;
+
+/// SMP nodes of any sizes, the nodes fully connected (Sanders and Traeff 2002, section 1).
+///
+/// Ranks are numbered node by node. Nodes of equal size in a row are kept as one run, so a
+/// cluster of a billion nodes costs no more memory than one of two.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Clusters {
+    runs: Vec<Run>,
+    ranks: u32,
+    nodes: u32,
+}
+
+/// Consecutive nodes of one size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Run {
+    nodes: u32,
+    size: u32,
+    first_node: u32,
+    first_rank: u32,
+}
+
+impl Clusters {
+    /// The cluster with these nodes, given as (number of nodes, ranks on each) in order.
+    ///
+    /// # Errors
+    /// No nodes, a node without ranks, or more than 2^32 - 1 ranks.
+    pub fn new(groups: &[(u32, u32)]) -> Result<Self, TopologyError> {
+        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0 };
+        for &(nodes, size) in groups.iter().filter(|group| group.0 > 0) {
+            if size == 0 {
+                return Err(TopologyError::EmptyNode { node: u64::from(cluster.nodes) });
+            }
+            let ranks = nodes.checked_mul(size).and_then(|ranks| ranks.checked_add(cluster.ranks));
+            match cluster.runs.last_mut() {
+                Some(run) if run.size == size => run.nodes += nodes,
+                _ => cluster.runs.push(Run { nodes, size, first_node: cluster.nodes, first_rank: cluster.ranks }),
+            }
+            cluster.ranks = ranks.ok_or(TopologyError::TooManyRanks)?;
+            cluster.nodes += nodes;
+        }
+        if cluster.nodes == 0 { Err(TopologyError::NoNodes) } else { Ok(cluster) }
+    }
+
+    /// Number of nodes.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// The node that holds `rank`.
+    #[must_use]
+    pub fn node_of(&self, rank: Rank) -> u32 {
+        let run = self.run_before(|run| run.first_rank <= rank.0);
+        run.first_node + (rank.0 - run.first_rank) / run.size
+    }
+
+    /// Ranks on `node`.
+    #[must_use]
+    pub fn size(&self, node: u32) -> u32 {
+        self.run_before(|run| run.first_node <= node).size
+    }
+
+    /// The lowest rank on `node`.
+    #[must_use]
+    pub fn first_rank(&self, node: u32) -> Rank {
+        let run = self.run_before(|run| run.first_node <= node);
+        Rank(run.first_rank + (node - run.first_node) * run.size)
+    }
+
+    /// Ranks on the largest node.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        self.runs.iter().map(|run| run.size).max().expect("a cluster has a node")
+    }
+
+    /// Ranks on each node, in order.
+    pub fn sizes(&self) -> impl Iterator<Item = u32> {
+        self.runs.iter().flat_map(|run| (0..run.nodes).map(|_| run.size))
+    }
+
+    fn run_before(&self, starts_by: impl FnMut(&Run) -> bool) -> Run {
+        self.runs[self.runs.partition_point(starts_by) - 1]
+    }
+}
+
+impl Topology for Clusters {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn shape(&self) -> Shape<'_> {
+        Shape::Clustered(self)
+    }
+
+    fn short_form(&self) -> String {
+        let groups: Vec<_> = (self.runs.iter())
+            .map(|run| match run.nodes {
+                1 => run.size.to_string(),
+                nodes => format!("{nodes}*{}", run.size),
+            })
+            .collect();
+        format!("cluster:{}", groups.join(","))
+    }
+
+    fn link_classes(&self) -> Vec<String> {
+        vec!["inside nodes".to_owned(), "between nodes".to_owned()]
+    }
+
+    fn link_class(&self, from: Rank, to: Rank) -> usize {
+        if self.node_of(from) == self.node_of(to) { INSIDE } else { BETWEEN }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_numbered_node_by_node() {
+        let cluster = Clusters::new(&[(1, 1), (2, 2), (1, 3)]).unwrap();
+        let nodes: Vec<_> = (0..8).map(|r| cluster.node_of(Rank(r))).collect();
+        assert_eq!(nodes, [0, 1, 1, 2, 2, 3, 3, 3]);
+        assert_eq!(cluster.sizes().collect::<Vec<_>>(), [1, 2, 2, 3]);
+        assert_eq!((cluster.first_rank(2), cluster.size(3)), (Rank(3), 3));
+        assert_eq!(cluster.short_form(), "cluster:1,2*2,3");
+    }
+
+    #[test]
+    fn a_billion_nodes_need_no_memory() {
+        let cluster = Clusters::new(&[(1 << 30, 3)]).unwrap();
+        assert_eq!(cluster.node_of(Rank(3 << 29)), 1 << 29);
+        assert_eq!(Clusters::new(&[(1 << 30, 4)]), Err(TopologyError::TooManyRanks));
+        assert_eq!(Clusters::new(&[(2, 3), (1, 0)]), Err(TopologyError::EmptyNode { node: 2 }));
+    }
+}

@@ -1,0 +1,39 @@
+use crate::{Rank, Shape, Topology, TopologyError};
+
+/// Every rank joined to every other (Bruck et al. 1997, section 1.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FullyConnected {
+    ranks: u32,
+}
+
+impl FullyConnected {
+    /// The complete graph on `ranks` ranks.
+    ///
+    /// # Errors
+    /// No ranks.
+    pub fn new(ranks: u32) -> Result<Self, TopologyError> {
+        if ranks == 0 { Err(TopologyError::NoRanks) } else { Ok(Self { ranks }) }
+    }
+}
+
+impl Topology for FullyConnected {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn shape(&self) -> Shape<'_> {
+        Shape::Complete
+    }
+
+    fn short_form(&self) -> String {
+        format!("full:{}", self.ranks)
+    }
+
+    fn link_classes(&self) -> Vec<String> {
+        vec!["link".to_owned()]
+    }
+
+    fn link_class(&self, _from: Rank, _to: Rank) -> usize {
+        0
+    }
+}

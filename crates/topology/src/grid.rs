@@ -1,0 +1,278 @@
+use crate::{Coordinates, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
+
+/// An n-dimensional grid whose sides wrap (torus), do not (mesh), or mix.
+///
+/// A wrapping side of 2 has two distinct links each way between its ranks, +1 and -1; a side of 1
+/// has none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grid {
+    radix: MixedRadix,
+    wrap: Vec<bool>,
+}
+
+/// A directed link of a grid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The rank it leaves.
+    pub from: Rank,
+    /// The rank it enters.
+    pub to: Rank,
+    /// The dimension it runs along.
+    pub dimension: u32,
+    /// +1 toward the higher coordinate, else -1.
+    pub direction: i64,
+}
+
+impl Grid {
+    /// The grid with these sides, `wrap[u]` telling whether side u closes into a ring.
+    ///
+    /// # Errors
+    /// As [`MixedRadix::new`].
+    ///
+    /// # Panics
+    /// `sides` and `wrap` differ in length.
+    pub fn new(sides: &[u32], wrap: &[bool]) -> Result<Self, TopologyError> {
+        assert_eq!(sides.len(), wrap.len(), "one wrap flag per side");
+        Ok(Self { radix: MixedRadix::new(sides)?, wrap: wrap.to_vec() })
+    }
+
+    /// The grid all of whose sides wrap.
+    ///
+    /// # Errors
+    /// As [`MixedRadix::new`].
+    pub fn torus(sides: &[u32]) -> Result<Self, TopologyError> {
+        Self::new(sides, &vec![true; sides.len()])
+    }
+
+    /// The grid none of whose sides wraps.
+    ///
+    /// # Errors
+    /// As [`MixedRadix::new`].
+    pub fn mesh(sides: &[u32]) -> Result<Self, TopologyError> {
+        Self::new(sides, &vec![false; sides.len()])
+    }
+
+    /// The numbering of ranks by coordinates.
+    #[must_use]
+    pub fn radix(&self) -> &MixedRadix {
+        &self.radix
+    }
+
+    /// The sides, dimension 0 first.
+    #[must_use]
+    pub fn sides(&self) -> &[u32] {
+        self.radix.sides()
+    }
+
+    /// Which sides wrap, dimension 0 first.
+    #[must_use]
+    pub fn wrap(&self) -> &[bool] {
+        &self.wrap
+    }
+
+    /// The most links between two ranks along `dimension`.
+    #[must_use]
+    pub fn diameter_along(&self, dimension: usize) -> u32 {
+        let side = self.sides()[dimension];
+        if self.wrap[dimension] { side / 2 } else { side - 1 }
+    }
+
+    /// Directed links along `dimension`.
+    #[must_use]
+    pub fn links_along(&self, dimension: usize) -> u64 {
+        let (ranks, side) = (u64::from(self.radix.ranks()), u64::from(self.sides()[dimension]));
+        match side {
+            1 => 0,
+            _ if self.wrap[dimension] => 2 * ranks,
+            _ => 2 * (ranks / side) * (side - 1),
+        }
+    }
+
+    /// The number of the link that leaves `from` along `dimension`, `direction` +1 or -1.
+    #[must_use]
+    pub fn link_id(&self, from: Rank, dimension: usize, direction: i64) -> LinkId {
+        let links_per_rank = 2 * self.radix.dimensions() as u64;
+        LinkId(u64::from(from.0) * links_per_rank + 2 * dimension as u64 + u64::from(direction < 0))
+    }
+
+    /// The signed hops from `from` to `to` along one side, the nearer way where it wraps and the
+    /// positive one at exactly half.
+    #[must_use]
+    pub fn nearest(&self, dimension: usize, from: u32, to: u32) -> i64 {
+        let side = i64::from(self.sides()[dimension]);
+        let hops = i64::from(to) - i64::from(from);
+        if !self.wrap[dimension] {
+            return hops;
+        }
+        let forward = hops.rem_euclid(side);
+        if 2 * forward <= side { forward } else { forward - side }
+    }
+
+    /// Where `route` leads from `from`, or the first segment that leaves the grid: one along a
+    /// dimension the grid lacks, past an end, or more than once around a ring.
+    ///
+    /// # Errors
+    /// The offending segment.
+    pub fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
+        let mut at = from;
+        for &segment in route.segments() {
+            let u = segment.dimension as usize;
+            let Some(&side) = self.sides().get(u) else { return Err(segment) };
+            let to = i64::from(self.radix.coordinate(at, u)).checked_add(segment.hops);
+            let inside = match to {
+                Some(to) if !self.wrap[u] => (0..i64::from(side)).contains(&to),
+                Some(_) => segment.hops.unsigned_abs() < u64::from(side),
+                None => false,
+            };
+            if !inside {
+                return Err(segment);
+            }
+            at = self.radix.shifted(at, u, segment.hops);
+        }
+        Ok(at)
+    }
+
+    /// Calls `visit` with every link of `route` in the order travelled. The route stays inside.
+    pub fn for_each_link(&self, from: Rank, route: &Route, mut visit: impl FnMut(LinkId)) {
+        let mut at = from;
+        for segment in route.segments() {
+            let (u, direction) = (segment.dimension as usize, segment.hops.signum());
+            for _ in 0..segment.hops.unsigned_abs() {
+                visit(self.link_id(at, u, direction));
+                at = self.radix.shifted(at, u, direction);
+            }
+        }
+    }
+
+    fn coordinates(&self, rank: Rank) -> Coordinates {
+        self.radix.coordinates(rank)
+    }
+}
+
+impl Topology for Grid {
+    fn ranks(&self) -> u32 {
+        self.radix.ranks()
+    }
+
+    fn shape(&self) -> Shape<'_> {
+        Shape::Grid(self)
+    }
+
+    fn short_form(&self) -> String {
+        let all = |wraps: bool| self.wrap.iter().all(|&wrap| wrap == wraps);
+        let (kind, mark) = match () {
+            () if all(true) => ("torus", ""),
+            () if all(false) => ("mesh", ""),
+            () => ("grid", "~"),
+        };
+        let sides: Vec<_> = (self.sides().iter().zip(&self.wrap))
+            .map(|(side, &wraps)| format!("{side}{}", if wraps { mark } else { "" }))
+            .collect();
+        format!("{kind}:{}", sides.join("x"))
+    }
+
+    fn link_classes(&self) -> Vec<String> {
+        (0..self.sides().len()).map(|u| format!("dimension {u}")).collect()
+    }
+
+    fn link_class(&self, from: Rank, to: Rank) -> usize {
+        let (a, b) = (self.coordinates(from), self.coordinates(to));
+        a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or(0)
+    }
+
+    fn links(&self) -> u64 {
+        (0..self.sides().len()).map(|u| self.links_along(u)).sum()
+    }
+
+    fn link(&self, link: LinkId) -> Option<Link> {
+        let links_per_rank = 2 * self.sides().len() as u64;
+        let from = u32::try_from(link.0 / links_per_rank).ok().filter(|&r| r < self.ranks())?;
+        let dimension = (link.0 % links_per_rank / 2) as u32;
+        let direction = if link.0 % 2 == 0 { 1 } else { -1 };
+        let to = self.follow(Rank(from), &Route::straight(dimension, direction)).ok()?;
+        Some(Link { from: Rank(from), to, dimension, direction })
+    }
+
+    /// Dimension order, dimension 0 first; the nearer way, and + at exactly half a ring.
+    fn route(&self, from: Rank, to: Rank, out: &mut Route) {
+        out.clear();
+        let (mut from, mut to) = (from.0, to.0);
+        for u in 0..self.sides().len() {
+            let stride = self.radix.stride(u);
+            out.push(u as u32, self.nearest(u, from / stride, to / stride));
+            (from, to) = (from % stride, to % stride);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_numbered_apart_and_counted() {
+        let grids = [
+            Grid::torus(&[4, 3]),
+            Grid::mesh(&[4, 3]),
+            Grid::new(&[2, 1, 3], &[true, true, false]),
+            Grid::torus(&[2, 2]),
+        ];
+        for grid in grids.map(Result::unwrap) {
+            let numbers = 0..u64::from(grid.ranks()) * 2 * grid.sides().len() as u64;
+            let links: Vec<_> = numbers.filter_map(|id| grid.link(LinkId(id))).collect();
+            assert_eq!(links.len() as u64, grid.links(), "{}", grid.short_form());
+            for link in links {
+                let id = grid.link_id(link.from, link.dimension as usize, link.direction);
+                assert_eq!(grid.link(id), Some(link));
+            }
+        }
+    }
+
+    #[test]
+    fn routes_lead_where_they_should_and_are_shortest() {
+        let grid = Grid::new(&[5, 4, 2], &[true, false, true]).unwrap();
+        let mut route = Route::default();
+        for from in (0..grid.ranks()).map(Rank) {
+            for to in (0..grid.ranks()).map(Rank) {
+                grid.route(from, to, &mut route);
+                assert_eq!(grid.follow(from, &route), Ok(to));
+                let mut links = 0;
+                grid.for_each_link(from, &route, |id| {
+                    assert!(grid.link(id).is_some());
+                    links += 1;
+                });
+                assert_eq!(links, route.hops());
+                let limit: u32 = (0..3).map(|u| grid.diameter_along(u)).sum();
+                assert!(route.hops() <= u64::from(limit));
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_ring_is_travelled_upwards() {
+        let grid = Grid::torus(&[8]).unwrap();
+        assert_eq!(grid.nearest(0, 6, 2), 4);
+        assert_eq!(grid.nearest(0, 2, 6), 4);
+        assert_eq!(grid.nearest(0, 2, 7), -3);
+    }
+
+    #[test]
+    fn routes_off_the_grid_are_found() {
+        let grid = Grid::new(&[4, 4], &[false, true]).unwrap();
+        for (dimension, hops) in [(0, 4), (0, -1), (1, 4), (2, 1), (0, i64::MAX)] {
+            assert!(grid.follow(Rank(0), &Route::straight(dimension, hops)).is_err());
+        }
+        assert_eq!(grid.follow(Rank(0), &Route::straight(1, -3)), Ok(Rank(1)));
+    }
+
+    #[test]
+    fn the_largest_grid_does_not_overflow() {
+        let grid = Grid::torus(&[65535, 65537]).unwrap();
+        let last = Rank(grid.ranks() - 1);
+        let mut route = Route::default();
+        grid.route(last, Rank(0), &mut route);
+        assert_eq!(route.segments(), [Segment { dimension: 0, hops: 1 }, Segment { dimension: 1, hops: 1 }]);
+        assert_eq!(grid.links(), 4 * u64::from(u32::MAX));
+        assert_eq!(Grid::torus(&[65536, 65536]), Err(TopologyError::TooManyRanks));
+    }
+}

@@ -1,0 +1,30 @@
+use std::fmt;
+
+/// One process of the machine, numbered densely from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Rank(pub u32);
+
+/// One of a rank's ports, numbered densely from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Port(pub u32);
+
+/// One directed link of a grid; the number is computed, never looked up.
+///
+/// The links that leave a rank are numbered together, so on a side that does not wrap the numbers
+/// of the links that would leave the grid stay unused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub u64);
+
+impl Rank {
+    /// The rank as an index into a slice with one entry per rank.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,41 @@
+//! The machine: ranks, ports, links and routes.
+//!
+//! Start with [`Topology`], what every shape answers, and [`Shape`], the facts that algorithms may
+//! rely on. A [`Machine`] adds ports and [`Timing`] values; [`spec`] reads both from text.
+#![forbid(unsafe_code)]
+
+mod error;
+mod ids;
+mod machine;
+mod radix;
+mod route;
+mod shape;
+pub mod spec;
+mod timing;
+mod topology;
+pub mod units;
+
+pub use error::TopologyError;
+pub use ids::{LinkId, Port, Rank};
+pub use machine::Machine;
+pub use radix::{Coordinates, MAX_DIMENSIONS, MixedRadix};
+pub use route::{Route, Segment};
+pub use shape::Shape;
+pub use timing::{Barrier, PerClass, Timing};
+pub use topology::Topology;
+
+// The topologies, one file each, and the short forms that name them.
+mod clusters;
+mod complete;
+mod grid;
+/// The short forms of every topology, in the order in which help lists them.
+pub const TOPOLOGIES: &[spec::ShortForm] = &[
+    spec::ShortForm { kind: "full", example: "full:64", parse: spec::full },
+    spec::ShortForm { kind: "torus", example: "torus:16x16", parse: spec::torus },
+    spec::ShortForm { kind: "mesh", example: "mesh:8x8x8", parse: spec::mesh },
+    spec::ShortForm { kind: "grid", example: "grid:16~x8", parse: spec::grid },
+    spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: spec::cluster },
+];
+pub use clusters::{BETWEEN, Clusters, INSIDE};
+pub use complete::FullyConnected;
+pub use grid::{Grid, Link};

@@ -1,0 +1,12 @@
+use crate::{Clusters, Grid};
+
+/// The structure of a machine that algorithms may rely on: facts to match on, not types.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape<'a> {
+    /// Any two ranks are joined directly and alike.
+    Complete,
+    /// Ranks on a grid, each side wrapping or not.
+    Grid(&'a Grid),
+    /// Nodes that hold several ranks, the nodes fully connected.
+    Clustered(&'a Clusters),
+}

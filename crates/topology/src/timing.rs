@@ -1,0 +1,118 @@
+use smallvec::SmallVec;
+
+use crate::Topology;
+
+/// A timing value of every link class: one for all, or one each.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PerClass(SmallVec<[f64; 2]>);
+
+impl PerClass {
+    /// The same value for all classes.
+    #[must_use]
+    pub fn uniform(value: f64) -> Self {
+        Self(SmallVec::from_slice(&[value]))
+    }
+
+    /// One value per class, at least one.
+    ///
+    /// # Panics
+    /// No values.
+    #[must_use]
+    pub fn each(values: &[f64]) -> Self {
+        assert!(!values.is_empty(), "a timing value of no class");
+        Self(SmallVec::from_slice(values))
+    }
+
+    /// The value of `class`.
+    #[must_use]
+    pub fn of(&self, class: usize) -> f64 {
+        if self.0.len() == 1 { self.0[0] } else { self.0[class] }
+    }
+
+    /// The smallest value of any class.
+    #[must_use]
+    pub fn least(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The values: one for all classes, or one each.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+}
+
+/// Seconds of a barrier: `fixed + per_doubling * log2(ranks)`, never below 0.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Barrier {
+    /// The part that does not depend on the ranks; may be negative beside a slope.
+    pub fixed: f64,
+    /// What each doubling of the ranks adds.
+    pub per_doubling: f64,
+}
+
+impl Barrier {
+    /// Seconds of one barrier of `ranks` ranks.
+    #[must_use]
+    pub fn seconds(self, ranks: u32) -> f64 {
+        (self.fixed + self.per_doubling * f64::from(ranks).log2()).max(0.0)
+    }
+}
+
+/// The timing values of a machine, in seconds (Suh and Shin 2001, section 2).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timing {
+    /// The machine they belong to.
+    pub name: String,
+    /// Start-up of a message, `t_s`.
+    pub startup: PerClass,
+    /// Transmission of a byte, `t_c`.
+    pub per_byte: PerClass,
+    /// Propagation over a link, `t_l`.
+    pub per_hop: PerClass,
+    /// Rearrangement of a byte, rho.
+    pub rearrangement_per_byte: f64,
+    /// Barrier between steps, `t_b`.
+    pub barrier: Barrier,
+    /// Whether messages are gathered from scattered places without being packed first.
+    pub gather: bool,
+}
+
+impl Timing {
+    /// What a machine is timed with that names no values: startup 1 us, 1e9 B/s, 50 ns a hop, no
+    /// rearrangement, no barrier.
+    #[must_use]
+    pub fn generic() -> Self {
+        Self {
+            name: "generic".to_owned(),
+            startup: PerClass::uniform(1e-6),
+            per_byte: PerClass::uniform(1e-9),
+            per_hop: PerClass::uniform(50e-9),
+            rearrangement_per_byte: 0.0,
+            barrier: Barrier::default(),
+            gather: false,
+        }
+    }
+
+    /// Checks that values given per link class fit the classes of `topology`.
+    ///
+    /// # Errors
+    /// A message that names the value and both numbers.
+    pub fn fits(&self, topology: &dyn Topology) -> Result<(), String> {
+        let classes = topology.link_classes();
+        let values = [("startup", &self.startup), ("per_byte", &self.per_byte), ("per_hop", &self.per_hop)];
+        for (name, value) in values {
+            let given = value.values().len();
+            if given != 1 && given != classes.len() {
+                return Err(format!(
+                    "timing `{}` has {given} values of {name}, but {} has {} ({}): give one for all or one each",
+                    self.name,
+                    topology.short_form(),
+                    if classes.len() == 1 { "1 link class".to_owned() } else { format!("{} link classes", classes.len()) },
+                    classes.join(", "),
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Quantities with their units, as people write them.
+
+/// A time past which a timing value is taken for a slip: eleven days.
+const MAX_SECONDS: f64 = 1e6;
+
+/// Reads a duration such as `75us`; a bare `0` needs no unit. Seconds.
+///
+/// # Errors
+/// A message that names the text and the rule.
+pub fn parse_seconds(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 5] = [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    if text.trim() == "0" {
+        return Ok(0.0);
+    }
+    let (number, unit) = split(text);
+    let &(_, scale) = (UNITS.iter().find(|(name, _)| *name == unit))
+        .ok_or_else(|| format!("`{text}` is not a duration: a number and one of ps, ns, us, ms, s"))?;
+    let seconds = number.ok_or_else(|| format!("`{text}` is not a duration: `{unit}` needs a number"))? * scale;
+    if seconds.is_finite() && seconds.abs() <= MAX_SECONDS {
+        Ok(seconds)
+    } else {
+        Err(format!("`{text}` is out of range: a duration is at most {MAX_SECONDS} s"))
+    }
+}
+
+/// Reads the time one byte takes: a duration, or a bandwidth such as `8.5MB/s`. Seconds.
+///
+/// # Errors
+/// A message that names the text and the rule.
+pub fn parse_seconds_per_byte(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 8] = [
+        ("B/s", 1.0),
+        ("kB/s", 1e3),
+        ("MB/s", 1e6),
+        ("GB/s", 1e9),
+        ("TB/s", 1e12),
+        ("KiB/s", 1024.0),
+        ("MiB/s", 1_048_576.0),
+        ("GiB/s", 1_073_741_824.0),
+    ];
+    let (number, unit) = split(text);
+    let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return parse_seconds(text).map_err(|_| {
+            format!("`{text}` is neither a bandwidth such as 10GB/s nor the time of one byte such as 0.1ns")
+        });
+    };
+    let bandwidth = number.ok_or_else(|| format!("`{text}` is not a bandwidth: `{unit}` needs a number"))? * scale;
+    if bandwidth > 0.0 && bandwidth.is_finite() && 1.0 / bandwidth <= MAX_SECONDS {
+        Ok(1.0 / bandwidth)
+    } else {
+        Err(format!("`{text}` is out of range: a bandwidth is above 0 and finite"))
+    }
+}
+
+/// Splits `1e9B/s` into its number, if it is one, and its unit.
+fn split(text: &str) -> (Option<f64>, &str) {
+    let text = text.trim();
+    // The unit is what follows the longest prefix that reads as a number: `1e9B/s` has an `e`.
+    let end = (0..=text.len())
+        .rev()
+        .filter(|&end| text.is_char_boundary(end))
+        .find(|&end| text[..end].trim_end().parse::<f64>().is_ok());
+    match end {
+        Some(end) => (text[..end].trim_end().parse().ok(), text[end..].trim_start()),
+        None => (None, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        assert_eq!(parse_seconds("75us"), Ok(75e-6));
+        assert_eq!(parse_seconds(" 1.5 ms "), Ok(1.5e-3));
+        assert_eq!(parse_seconds("-113us"), Ok(-113e-6));
+        assert_eq!(parse_seconds("0"), Ok(0.0));
+        assert_eq!(parse_seconds_per_byte("1e9B/s"), Ok(1e-9));
+        assert_eq!(parse_seconds_per_byte("10GB/s"), Ok(1.0 / 10e9));
+        assert_eq!(parse_seconds_per_byte("0.12us"), Ok(0.12e-6));
+    }
+
+    #[test]
+    fn refuses_what_is_no_quantity() {
+        for text in ["", "us", "75", "NaNs", "infs", "1e300s", "1 fortnight", "é"] {
+            assert!(parse_seconds(text).is_err(), "{text}");
+        }
+        for text in ["0B/s", "-1GB/s", "inf GB/s", "GB/s", "3", "1e-300GB/s", "NaNGB/s"] {
+            assert!(parse_seconds_per_byte(text).is_err(), "{text}");
+        }
+    }
+}
