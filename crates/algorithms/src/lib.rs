@@ -1,1 +1,42 @@
-//! todo
+//! Writers: each algorithm turns a problem and a topology into a schedule.
+//!
+//! One file per algorithm, one line each in [`ALGORITHMS`]. Nothing here reads a schedule: who
+//! verifies, prices or runs one knows only its rule.
+#![forbid(unsafe_code)]
+
+mod algorithm;
+mod error;
+mod parameters;
+mod rounds;
+
+pub use algorithm::{Algorithm, Claims};
+pub use error::NotApplicable;
+pub use parameters::Parameter;
+
+// The algorithms, one file each, and the table that everything else reads.
+mod bruck_index;
+mod clustered;
+mod direct;
+mod one_factor;
+mod pairwise_xor;
+mod torus_index;
+/// Every algorithm, in the order in which lists show them.
+pub const ALGORITHMS: &[&dyn Algorithm] = &[
+    &direct::Direct,
+    &pairwise_xor::PairwiseXor,
+    &one_factor::OneFactor,
+    &bruck_index::BruckIndex,
+    &torus_index::SuhShin,
+    &clustered::ClusteredFactor,
+];
+
+/// The algorithm called `name`.
+///
+/// # Errors
+/// [`NotApplicable::Unknown`], with the nearest name.
+pub fn find(name: &str) -> Result<&'static dyn Algorithm, NotApplicable> {
+    ALGORITHMS.iter().copied().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
+        let names = ALGORITHMS.iter().map(|algorithm| algorithm.name());
+        NotApplicable::Unknown { name: name.to_owned(), nearest: parameters::nearest(name, names) }
+    })
+}

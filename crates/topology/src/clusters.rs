@@ -79,6 +79,11 @@ impl Clusters {
         self.runs.iter().map(|run| run.size).max().expect("a cluster has a node")
     }
 
+    /// Nodes of equal size in a row, as (first node, number of nodes, ranks on each), in order.
+    pub fn groups(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        self.runs.iter().map(|run| (run.first_node, run.nodes, run.size))
+    }
+
     /// Ranks on each node, in order.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
         self.runs.iter().flat_map(|run| (0..run.nodes).map(|_| run.size))

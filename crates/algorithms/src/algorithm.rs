@@ -1,0 +1,83 @@
+use topocoll_schedule::{Collective, Parameters, Problem, Schedule};
+use topocoll_topology::Topology;
+
+use crate::{NotApplicable, Parameter};
+
+/// A writer of schedules.
+pub trait Algorithm: Sync {
+    /// The name on the command line and in files.
+    fn name(&self) -> &'static str;
+
+    /// One line for lists.
+    fn summary(&self) -> &'static str;
+
+    /// The paper and place it comes from.
+    fn source(&self) -> &'static str;
+
+    /// The operation it performs.
+    fn operation(&self) -> Collective {
+        Collective::AllToAll
+    }
+
+    /// The parameters it takes.
+    fn parameters(&self) -> &'static [Parameter] {
+        &[]
+    }
+
+    /// The settings worth pricing on this problem, each complete; empty where it does not apply.
+    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
+        match self.claims(problem, topology, &Parameters::new()) {
+            Ok(_) => vec![Parameters::new()],
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// The schedule.
+    ///
+    /// # Errors
+    /// Why the algorithm, or one of the parameters given, does not serve this problem on this
+    /// topology.
+    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable>;
+
+    /// The counts of the paper's closed form, and what else the schedule promises.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable>;
+}
+
+/// Counts known before a schedule is written, all of which its readers must find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claims {
+    /// Steps in which a message moves, C1.
+    pub steps: u64,
+    /// Sum over steps of the largest message, in blocks, C2.
+    pub blocks: u128,
+    /// Sum over steps of the largest hop count, where the paper gives it.
+    pub hops: Option<u128>,
+    /// Local rearrangements, where the paper gives them.
+    pub rearrangements: Option<u32>,
+    /// Whether no link is ever shared, beyond what the topology rules out by itself.
+    pub contention_free: bool,
+    /// What the links of the topology are known to carry at least: a floor of `link_blocks` for
+    /// machines too large to count on.
+    pub link_blocks_floor: u128,
+    /// A floor of `hops`, for the same.
+    pub hops_floor: u128,
+}
+
+impl Claims {
+    /// Claims of steps and blocks alone.
+    #[must_use]
+    pub fn new(steps: u64, blocks: u128) -> Self {
+        Self {
+            steps,
+            blocks,
+            hops: None,
+            rearrangements: None,
+            contention_free: false,
+            link_blocks_floor: blocks,
+            hops_floor: 0,
+        }
+    }
+}

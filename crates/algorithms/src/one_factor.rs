@@ -1,0 +1,120 @@
+//! 1-factorization of the complete graph (Sanders and Traeff 2002, section 2, Lemma 1).
+//!
+//! For an odd number p of ranks, factor i pairs u with (i - u) mod p; the self-loop of u lies in
+//! factor 2u mod p, so in every round one rank is idle. For even p the construction is made on
+//! p - 1 ranks and the idle one pairs with the last, which concentrates all self-loops in one more
+//! factor that needs no message (the paper's small modification).
+//!
+//! Claim: p rounds for odd p, p - 1 for even p, of one block each, every round an exchange
+//! between pairs.
+
+use topocoll_schedule::{Parameters, Problem, RankClasses, Schedule};
+use topocoll_topology::{Rank, Shape, Topology};
+
+use crate::parameters::{check, origin, ports_per_rank};
+use crate::rounds::{self, Partners, Rounds};
+use crate::{Algorithm, Claims, NotApplicable};
+
+pub(crate) struct OneFactor;
+
+pub(crate) struct Factors {
+    pub(crate) ranks: u32,
+}
+
+impl Partners for Factors {
+    fn to(&self, rank: Rank, round: u32) -> Rank {
+        if self.ranks % 2 == 1 {
+            return Rank(reflected(rank.0, round, self.ranks));
+        }
+        let last = self.ranks - 1;
+        match (round == last, rank.0 == last) {
+            (true, _) => rank,
+            // 2u = round (mod p - 1), and p/2 is the inverse of 2.
+            (false, true) => Rank((u64::from(round) * u64::from(self.ranks / 2) % u64::from(last)) as u32),
+            (false, false) => match reflected(rank.0, round, last) {
+                partner if partner == rank.0 => Rank(last),
+                partner => Rank(partner),
+            },
+        }
+    }
+
+    fn from(&self, rank: Rank, round: u32) -> Rank {
+        self.to(rank, round)
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.ranks)
+    }
+
+    fn rounds(&self) -> std::ops::Range<u32> {
+        0..if self.ranks % 2 == 1 && self.ranks > 1 { self.ranks } else { self.ranks - 1 }
+    }
+}
+
+/// `(i - u) mod modulus`.
+fn reflected(u: u32, i: u32, modulus: u32) -> u32 {
+    if u <= i { i - u } else { modulus - (u - i) }
+}
+
+impl Algorithm for OneFactor {
+    fn name(&self) -> &'static str {
+        "one-factor"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every block straight to its destination, the pairs of a round a factor of the complete graph"
+    }
+
+    fn source(&self) -> &'static str {
+        "Sanders and Traeff 2002, section 2"
+    }
+
+    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+        check(self, problem, given)?;
+        let ports = ports_per_rank(problem, topology)?;
+        let rule = Rounds { ranks: problem.ranks, ports, partners: Factors { ranks: problem.ranks } };
+        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
+    }
+
+    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+        check(self, problem, given)?;
+        let rounds = Factors { ranks: problem.ranks }.rounds();
+        let mut claims = rounds::claims(problem, topology, &rounds, ports_per_rank(problem, topology)?);
+        if let Shape::Grid(grid) = topology.shape() {
+            claims.link_blocks_floor = claims.blocks.max(u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks));
+        }
+        Ok(claims)
+    }
+}
+
+/// A floor of the busiest link's load in every round on a grid of slowest side N: N/4, wherever
+/// there are four lines along it.
+///
+/// At most one coordinate of the faster sides (that of the round's number) mixes two reflections,
+/// and at most two ranks pair outside them; so on some line along the slowest side every position
+/// x sends to K - x (mod N), and floor(N/4) messages or more cross one of the two mirrors.
+fn quarter(side: u32, ranks: u32) -> u128 {
+    if ranks / side >= 4 { u128::from(side / 4) } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_is_a_perfect_matching_and_every_pair_meets_once() {
+        for ranks in 1..40 {
+            let factors = Factors { ranks };
+            let mut met = vec![0; (ranks * ranks) as usize];
+            for round in 0..ranks {
+                for u in (0..ranks).map(Rank) {
+                    let v = factors.to(u, round);
+                    assert_eq!(factors.to(v, round), u, "{ranks} ranks, round {round}");
+                    met[(u.0 * ranks + v.0) as usize] += 1;
+                    assert!(u == v || factors.rounds().contains(&round));
+                }
+            }
+            assert!(met.iter().all(|&times| times == 1), "{ranks} ranks");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Pairwise exchange: in round s every rank exchanges with rank XOR s (Thakur and Choudhary 1994,
+//! as told by Suh and Shin 2001, section 1).
+//!
+//! Claim: n - 1 rounds of one block for n a power of two. On grids many rounds share links; on a
+//! 2x4 mesh 4 of the 7 do, and 11 contention-free steps are needed (Suh and Shin, Figure 1).
+
+use topocoll_schedule::{Parameters, Problem, RankClasses, Schedule};
+use topocoll_topology::{Coordinates, MixedRadix, Rank, Shape, Topology};
+
+use crate::parameters::{check, origin, ports_per_rank};
+use crate::rounds::{self, Partners, Rounds};
+use crate::{Algorithm, Claims, NotApplicable};
+
+pub(crate) struct PairwiseXor;
+
+struct Xor {
+    ranks: u32,
+}
+
+impl Partners for Xor {
+    fn to(&self, rank: Rank, round: u32) -> Rank {
+        Rank(rank.0 ^ round)
+    }
+
+    fn from(&self, rank: Rank, round: u32) -> Rank {
+        self.to(rank, round)
+    }
+
+    /// XOR is translation in as many coordinates of side 2 as a rank has bits.
+    fn classes(&self) -> RankClasses {
+        if self.ranks == 1 {
+            return RankClasses::cyclic(1);
+        }
+        let bits = self.ranks.ilog2() as usize;
+        let radix = MixedRadix::new(&vec![2; bits]).expect("at most 31 bits");
+        RankClasses::translations(radix, Coordinates::from_elem(1, bits))
+    }
+
+    fn rounds(&self) -> std::ops::Range<u32> {
+        1..self.ranks
+    }
+}
+
+impl Algorithm for PairwiseXor {
+    fn name(&self) -> &'static str {
+        "pairwise-xor"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every block straight to its destination, exchanged with rank XOR s in round s"
+    }
+
+    fn source(&self) -> &'static str {
+        "Thakur and Choudhary 1994 (Suh and Shin 2001, reference 17)"
+    }
+
+    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+        let ports = ports(self, problem, topology, given)?;
+        let rule = Rounds { ranks: problem.ranks, ports, partners: Xor { ranks: problem.ranks } };
+        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
+    }
+
+    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+        let ports = ports(self, problem, topology, given)?;
+        let mut claims = rounds::claims(problem, topology, &(1..problem.ranks), ports);
+        if let Shape::Grid(grid) = topology.shape() {
+            let sides = grid.sides().iter().copied().zip(grid.wrap().iter().copied());
+            claims.link_blocks_floor = claims.blocks.max(link_load(sides) / u128::from(ports));
+        }
+        Ok(claims)
+    }
+}
+
+fn ports(
+    algorithm: &dyn Algorithm,
+    problem: &Problem,
+    topology: &dyn Topology,
+    given: &Parameters,
+) -> Result<u32, NotApplicable> {
+    check(algorithm, problem, given)?;
+    if !problem.ranks.is_power_of_two() {
+        return Err(NotApplicable::Ranks { rule: "a power of two", ranks: problem.ranks });
+    }
+    ports_per_rank(problem, topology)
+}
+
+/// A floor of the sum over rounds of the busiest link's load on a grid of (side, wraps).
+///
+/// A round XORs coordinate x of side N with some a, independently along each side, and every line
+/// carries the same traffic. Where a < N/2 or the side does not wrap, the lower half of a window
+/// of 2h positions, h the top bit of a, all crosses its middle: load h. Where a > N/2 on a ring,
+/// N/4 of the lower half cross the middle upwards; where a = N/2, all N/2 do. So the load takes
+/// few values, and the sum of the maximum over the sides follows from how often each is not
+/// exceeded.
+fn link_load(sides: impl Iterator<Item = (u32, bool)> + Clone) -> u128 {
+    let at_most = |load: u128| -> u128 {
+        sides
+            .clone()
+            .map(|(side, wraps)| {
+                let side = u128::from(side);
+                let half = side / 2;
+                // The values of a with top bit h below half: h of them, of load h each; and a = 0.
+                let low = if load == 0 { 1 } else { (2 << load.ilog2()).min(half.max(1)) };
+                let high = match () {
+                    () if side == 1 => 0,
+                    () if !wraps => if load >= half { half } else { 0 },
+                    () => {
+                        let most = if load >= (side / 4).max(1) { half - 1 } else { 0 };
+                        most + u128::from(load >= half)
+                    }
+                };
+                low + high
+            })
+            .product()
+    };
+    let mut sum = 0;
+    let mut below = at_most(0);
+    for load in (0..32).map(|bit| 1u128 << bit) {
+        let up_to = at_most(load);
+        sum += load * (up_to - below);
+        below = up_to;
+    }
+    sum
+}

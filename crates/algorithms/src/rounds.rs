@@ -1,0 +1,91 @@
+//! What the direct exchanges share: in each round every rank has one partner to send to and one
+//! to receive from, and every block goes straight to its destination.
+//!
+//! Slot i holds the block for the partner of round i, and after the round the block from the
+//! partner of round i, so nothing is ever copied or packed. With k ports, k rounds make a step.
+
+use topocoll_schedule::{Block, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Rank, Route, Shape, Topology};
+
+use crate::Claims;
+
+/// The partners of a direct exchange, one per rank and round, over all `ranks` rounds.
+pub(crate) trait Partners: Send + Sync {
+    /// The rank to which `rank` sends in `round`; itself where it keeps its own block.
+    fn to(&self, rank: Rank, round: u32) -> Rank;
+
+    /// The rank from which `rank` receives in `round`.
+    fn from(&self, rank: Rank, round: u32) -> Rank;
+
+    /// Ranks that act alike.
+    fn classes(&self) -> RankClasses;
+
+    /// The rounds in which messages move; in the others everybody keeps its own block.
+    fn rounds(&self) -> std::ops::Range<u32>;
+}
+
+/// The rule of a direct exchange.
+pub(crate) struct Rounds<P> {
+    pub(crate) ranks: u32,
+    pub(crate) ports: u32,
+    pub(crate) partners: P,
+}
+
+impl<P: Partners> Rule for Rounds<P> {
+    fn steps(&self) -> u32 {
+        steps(&self.partners.rounds(), self.ports)
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let rounds = self.partners.rounds();
+        let first = rounds.start + step * self.ports;
+        for round in first..first.saturating_add(self.ports).min(rounds.end) {
+            let slot = || SlotSet::of(Strided::contiguous(Slot::from(round), 1));
+            let (to, from) = (self.partners.to(rank, round), self.partners.from(rank, round));
+            if to != rank {
+                out.send(to, slot(), Route::default());
+            }
+            if from != rank {
+                out.receive(from, slot());
+            }
+        }
+    }
+
+    fn slots(&self) -> u64 {
+        self.ranks.into()
+    }
+
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: rank, to: self.partners.to(rank, slot as u32) })
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: self.partners.from(rank, slot as u32), to: rank })
+    }
+
+    fn classes(&self) -> RankClasses {
+        self.partners.classes()
+    }
+}
+
+fn steps(rounds: &std::ops::Range<u32>, ports: u32) -> u32 {
+    rounds.len().div_ceil(ports as usize) as u32
+}
+
+/// The claims of a direct exchange of so many rounds: a block a step.
+pub(crate) fn claims(problem: &Problem, topology: &dyn Topology, rounds: &std::ops::Range<u32>, ports: u32) -> Claims {
+    let steps = steps(rounds, ports);
+    let hops_floor = match topology.shape() {
+        // Every rank's own hops, summed over its messages, are a floor; rank 0 stands for all.
+        Shape::Grid(grid) => (0..grid.sides().len())
+            .map(|u| {
+                let side = u128::from(grid.sides()[u]);
+                let around = if grid.wrap()[u] { side * side / 4 } else { side * (side - 1) / 2 };
+                around * (u128::from(problem.ranks) / side) / u128::from(ports)
+            })
+            .sum(),
+        _ => 0,
+    };
+    Claims { rearrangements: Some(0), hops_floor, ..Claims::new(steps.into(), steps.into()) }
+}
