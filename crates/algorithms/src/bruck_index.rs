@@ -156,7 +156,7 @@ impl Algorithm for BruckIndex {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { name: "radix", values: "2 to the number of ranks; chosen by cost unless set" }]
+        &[Parameter { name: "radix", values: "2 to the number of ranks; chosen by cost unless set", by_cost: true }]
     }
 
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {

@@ -125,7 +125,7 @@ impl Rule for Clustered {
         let round = j / (treated * largest);
         j %= treated * largest;
 
-        let other = self.node_at((round + active - a) % active);
+        let other = self.node_at(if round >= a { round - a } else { active - (a - round) });
         let local = |node: u32, index: u32| Rank(clusters.first_rank(node).0 + index);
         let block_of = |peer: Rank| SlotSet::of(Strided::contiguous(peer.0.into(), 1));
         if other == own {

@@ -10,6 +10,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its values and its default.
     pub values: &'static str,
+    /// Whether the caller, who knows the costs, is to choose it unless it is given.
+    pub by_cost: bool,
 }
 
 /// Checks what every algorithm asks of its input: the operation, and names of parameters.

@@ -333,6 +333,7 @@ impl Algorithm for SuhShin {
         &[Parameter {
             name: "layout",
             values: "paper (rearrangements keep ring messages contiguous; default) or fixed (none; messages are packed)",
+            by_cost: false,
         }]
     }
 

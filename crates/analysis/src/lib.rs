@@ -1,1 +1,28 @@
-//! todo
+//! Readers that compute: verify, count, bound, simulate, export.
+//!
+//! Nothing here knows an algorithm; everything reads a
+//! [`Schedule`](topocoll_schedule::Schedule) through its rule. [`verify()`] proves delivery,
+//! [`count()`] gives the counts and the predicted time, [`bounds()`] what no schedule can beat.
+#![forbid(unsafe_code)]
+
+mod bounds;
+mod boxes;
+mod counts;
+mod error;
+pub mod export;
+mod layout;
+mod loads;
+mod paths;
+mod replay;
+mod shift;
+mod simulate;
+mod symmetry;
+mod verify;
+mod violation;
+
+pub use bounds::{BestBounds, LowerBound, Measure, best_bounds, bounds};
+pub use counts::{Counts, StepCount, Time, count, count_steps, counting_work};
+pub use error::AnalysisError;
+pub use simulate::{LinkTotals, link_totals};
+pub use verify::{Method, REPLAY_UP_TO, Verification, verify};
+pub use violation::Violation;

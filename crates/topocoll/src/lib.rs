@@ -1,1 +1,37 @@
-//! todo
+#![doc = include_str!("../../../ARCHITECTURE.md")]
+//!
+//! # From a machine to its best all-to-all
+//!
+//! ```
+//! use topocoll::{Collective, Problem, machine, select, verify};
+//!
+//! let machine = machine("torus:8x8")?;
+//! let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024)?;
+//! let selection = select(&machine, &problem);
+//! let best = &selection.choices[0];
+//! assert_eq!(best.algorithm, "suh-shin");
+//!
+//! let schedule = topocoll::plan(&machine, &problem, best.algorithm, &best.parameters)?;
+//! let proof = verify(&schedule, &machine, None, 1 << 30)?;
+//! assert!(proof.violation.is_none());
+//! assert_eq!((proof.counts.steps, proof.counts.bytes), (6, 192 * 1024));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod error;
+mod machines;
+mod plan;
+mod price;
+mod select;
+
+pub use error::Error;
+pub use machines::{load_file, machine, shipped};
+pub use plan::{claims, plan};
+pub use price::{Price, Priced};
+pub use select::{Choice, Crossover, Extremes, Selection, select};
+
+pub use topocoll_algorithms::{ALGORITHMS, Algorithm, Claims, NotApplicable, Parameter, find};
+pub use topocoll_analysis::*;
+pub use topocoll_schedule::*;
+pub use topocoll_topology::*;

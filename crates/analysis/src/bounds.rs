@@ -1,0 +1,200 @@
+//! What no schedule can beat.
+
+use topocoll_schedule::{Collective, Problem};
+use topocoll_topology::{BETWEEN, Machine, Shape};
+
+/// What a lower bound limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// C1, steps in which a message moves.
+    Steps,
+    /// C2, the sum over steps of the largest message, in blocks.
+    Blocks,
+    /// The sum over steps of the largest message or link load, in blocks.
+    LinkBlocks,
+    /// The sum over steps of the largest hop count.
+    Hops,
+}
+
+impl Measure {
+    /// The name of the count it limits.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Blocks => "blocks",
+            Self::LinkBlocks => "link_blocks",
+            Self::Hops => "hops",
+        }
+    }
+}
+
+/// A lower bound, and where it comes from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LowerBound {
+    /// What it limits.
+    pub measure: Measure,
+    /// The least value; blocks may be fractional.
+    pub value: f64,
+    /// The theorem, or the argument.
+    pub theorem: String,
+    /// Which schedules it holds for; empty for all.
+    pub condition: String,
+}
+
+/// The strongest bounds that hold for every schedule.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BestBounds {
+    /// Steps.
+    pub steps: u64,
+    /// Blocks, shared links charged in full.
+    pub blocks: f64,
+    /// Seconds by the steps model.
+    pub seconds: f64,
+}
+
+/// Every lower bound known for a problem on a machine.
+#[must_use]
+pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
+    let (n, k, b) = (u64::from(problem.ranks), u64::from(problem.ports), problem.block_bytes);
+    let gathers = problem.operation == Collective::AllGather;
+    let proposition = |index, concatenation| {
+        format!("Bruck et al. 1997, Proposition {}", if gathers { concatenation } else { index })
+    };
+    let mut bounds = Vec::new();
+    let mut add = |measure, value, theorem: String, condition: String| {
+        bounds.push(LowerBound { measure, value, theorem, condition });
+    };
+    add(Measure::Steps, startups(n, k) as f64, format!("{} (startups)", proposition("2.3", "2.1")), String::new());
+    let injected = (u128::from(b) * u128::from(n - 1)).div_ceil(k.into());
+    add(Measure::Blocks, injected as f64 / b as f64, format!("{} (injection)", proposition("2.4", "2.2")), String::new());
+    if !gathers && n > 1 {
+        if let Some(digits) = exact_log(n, k + 1) {
+            let value = u128::from(n) * u128::from(digits);
+            let condition = format!("schedules of exactly {digits} steps");
+            add(Measure::Blocks, value as f64 / (k + 1) as f64, "Bruck et al. 1997, Theorem 2.5".to_owned(), condition);
+        }
+        if (n - 1) % k == 0 {
+            let condition = format!("schedules of exactly {} blocks", (n - 1) / k);
+            add(Measure::Steps, ((n - 1) / k) as f64, "Bruck et al. 1997, Theorem 2.6".to_owned(), condition);
+        }
+    }
+    match machine.topology.shape() {
+        Shape::Complete => {}
+        Shape::Grid(grid) => {
+            let mut diameter = 0;
+            for u in 0..grid.sides().len() {
+                diameter += u64::from(grid.diameter_along(u));
+                if let Some(value) = bisection(problem, machine, u) {
+                    let theorem = format!("bisection across dimension {u} (side {})", grid.sides()[u]);
+                    add(Measure::LinkBlocks, value, theorem, String::new());
+                }
+            }
+            add(Measure::Hops, diameter as f64, "diameter".to_owned(), String::new());
+        }
+        Shape::Clustered(_) => {
+            if let Some(value) = node_injection(problem, machine) {
+                add(Measure::Blocks, value, "injection of a node into the others".to_owned(), String::new());
+            }
+        }
+    }
+    bounds
+}
+
+/// The strongest bounds that hold for every schedule, and the time none can beat.
+///
+/// The time is the least startup times the steps, plus the largest volume at its own links' speed,
+/// plus a diameter of hops, plus barriers; where Theorem 2.5 applies, the better of its volume at
+/// the fewest steps and one more step.
+#[must_use]
+pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
+    let all = bounds(problem, machine);
+    let unconditional = |measure: Measure| all.iter().filter(move |bound| bound.measure == measure && bound.condition.is_empty());
+    let most = |measure| unconditional(measure).map(|bound| bound.value).fold(0.0, f64::max);
+    let steps = most(Measure::Steps) as u64;
+    let blocks = most(Measure::Blocks).max(most(Measure::LinkBlocks));
+
+    let timing = &machine.timing;
+    let block_bytes = problem.block_bytes as f64;
+    let injected = f64::from(problem.ranks - 1) / f64::from(problem.ports);
+    let mut volume = injected * block_bytes * timing.per_byte.least();
+    let mut propagation = 0.0;
+    match machine.topology.shape() {
+        Shape::Complete => {}
+        Shape::Grid(grid) => {
+            for u in 0..grid.sides().len() {
+                let blocks = bisection(problem, machine, u).unwrap_or(0.0);
+                volume = volume.max(blocks * block_bytes * timing.per_byte.of(u));
+                propagation += f64::from(grid.diameter_along(u)) * timing.per_hop.of(u);
+            }
+        }
+        Shape::Clustered(_) => {
+            let blocks = node_injection(problem, machine).unwrap_or(0.0);
+            volume = volume.max(blocks * block_bytes * timing.per_byte.of(BETWEEN));
+        }
+    }
+    let barrier = timing.barrier.seconds(problem.ranks);
+    let at = |steps: u64, volume: f64| {
+        steps as f64 * timing.startup.least() + volume + propagation + barrier * steps.saturating_sub(1) as f64
+    };
+    // Theorem 2.5 is the one bound on blocks with a condition: exactly the fewest steps.
+    let conditional = all.iter().find(|bound| bound.measure == Measure::Blocks && !bound.condition.is_empty());
+    let seconds = match conditional {
+        Some(bound) => {
+            at(steps, volume.max(bound.value * block_bytes * timing.per_byte.least())).min(at(steps + 1, volume))
+        }
+        None => at(steps, volume),
+    };
+    BestBounds { steps, blocks, seconds }
+}
+
+/// `ceil(log_(k+1) n)`.
+fn startups(n: u64, k: u64) -> u64 {
+    let (mut reached, mut steps) = (1u64, 0);
+    while reached < n {
+        reached = reached.saturating_mul(k + 1);
+        steps += 1;
+    }
+    steps
+}
+
+/// `log_base n` where it is a whole number.
+fn exact_log(n: u64, base: u64) -> Option<u64> {
+    let digits = startups(n, base - 1);
+    (u32::try_from(digits).ok().and_then(|digits| base.checked_pow(digits)) == Some(n)).then_some(digits)
+}
+
+/// Blocks that each link across the middle of side a must carry: floor(a^2/4) (P/a)^2 cross each
+/// way in an all-to-all, P/a floor(a/2) at the least in an all-gather, over 2 P/a links where the
+/// side wraps and P/a where it does not.
+fn bisection(problem: &Problem, machine: &Machine, u: usize) -> Option<f64> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return None };
+    let a = u128::from(grid.sides()[u]);
+    if a == 1 {
+        return None;
+    }
+    let lines = u128::from(problem.ranks) / a;
+    let crossing = match problem.operation {
+        Collective::AllToAll => a * a / 4 * lines * lines,
+        // The larger part sends all it has to the smaller one.
+        Collective::AllGather => a.div_ceil(2) * lines,
+    };
+    let links = lines * if grid.wrap()[u] { 2 } else { 1 };
+    Some(crossing as f64 / links as f64)
+}
+
+/// Blocks that a node port must carry: a node of s ranks sends s (p - s) blocks to the others.
+fn node_injection(problem: &Problem, machine: &Machine) -> Option<f64> {
+    let Shape::Clustered(clusters) = machine.topology.shape() else { return None };
+    if clusters.nodes() < 2 {
+        return None;
+    }
+    let p = u128::from(problem.ranks);
+    let crossing = |size: u32| match problem.operation {
+        Collective::AllToAll => u128::from(size) * (p - u128::from(size)),
+        // It must receive what it lacks.
+        Collective::AllGather => p - u128::from(size),
+    };
+    let most = clusters.groups().map(|(_, _, size)| crossing(size)).max().expect("a cluster has a node");
+    Some(most as f64 / f64::from(problem.ports))
+}

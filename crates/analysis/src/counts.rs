@@ -1,0 +1,377 @@
+use rayon::prelude::*;
+use topocoll_schedule::{RankClasses, Schedule, Step};
+use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Route, Shape, Timing};
+
+use crate::loads::{Busiest, Loads};
+use crate::{AnalysisError, shift, symmetry};
+
+/// The most steps counted together. Chunks depend on the steps alone, so that sums of seconds do
+/// not depend on the number of threads.
+const MAX_CHUNK: u64 = 512;
+
+/// What one step of a schedule does, over all ranks.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct StepCount {
+    /// Messages between ranks.
+    pub messages: u128,
+    /// Bytes of the largest message.
+    pub largest_message: u128,
+    /// Bytes on the busiest directed link; 0 where links are not shared.
+    pub largest_load: u128,
+    /// Most messages on one directed link; 1 where messages move and links are not shared.
+    pub sharing: u64,
+    /// Directed links that carry several messages.
+    pub shared_links: u128,
+    /// Most hops of a message.
+    pub hops: u64,
+    /// Bytes of the largest message that must be packed.
+    pub packed: u128,
+    /// Most bytes that one rank copies before the step.
+    pub copied: u128,
+    /// Whether a message crosses between nodes of a cluster.
+    pub inter_node: bool,
+    /// Ranks or nodes that send, or receive, more messages than they have ports.
+    pub port_violations: u64,
+    /// Seconds that links are busy, summed over links.
+    pub link_seconds: f64,
+    /// Seconds of the slowest startup.
+    pub startup: f64,
+    /// Seconds of the slowest transmission, a shared link's whole load charged.
+    pub transmission: f64,
+    /// Seconds of the slowest propagation.
+    pub propagation: f64,
+}
+
+impl StepCount {
+    /// Adds links of dimension `class` that carry `messages` of `bytes` together; `shared` of them
+    /// carry several.
+    pub(crate) fn load(&mut self, timing: &Timing, class: usize, messages: u64, bytes: u128, shared: u128) {
+        self.sharing = self.sharing.max(messages);
+        self.largest_load = self.largest_load.max(bytes);
+        self.shared_links += shared;
+        self.startup = self.startup.max(timing.startup.of(class));
+        self.transmission = self.transmission.max(bytes as f64 * timing.per_byte.of(class));
+    }
+}
+
+/// What a schedule costs, counted; times by the machine's timing values.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Counts {
+    /// Bytes of a block, to turn bytes into blocks.
+    pub block_bytes: u64,
+    /// C1: steps in which a message moves between ranks.
+    pub steps: u64,
+    /// Messages between ranks.
+    pub messages: u128,
+    /// C2: sum over steps of the largest message.
+    pub bytes: u128,
+    /// Sum over steps of the largest message or link load, whichever is more.
+    pub link_bytes: u128,
+    /// Sum over steps of the largest hop count.
+    pub hops: u128,
+    /// Groups of local copies.
+    pub rearrangements: u64,
+    /// Bytes that one rank copies in all of them.
+    pub rearranged_bytes: u128,
+    /// Sum over steps of the largest message that must be packed.
+    pub packed_bytes: u128,
+    /// Pairs of a step and a directed link that carries several messages.
+    pub link_conflicts: u128,
+    /// Most messages on one directed link in one step.
+    pub max_link_sharing: u64,
+    /// Steps with a link that carries several messages.
+    pub contended_steps: u64,
+    /// Steps needed when every contended step is split.
+    pub contention_free_steps: u128,
+    /// Cases of a step, a rank or node, and a direction that exceed the port model.
+    pub port_violations: u64,
+    /// Steps in which a message crosses between nodes of a cluster.
+    pub inter_node_steps: u64,
+    /// Seconds that links are busy, summed over links.
+    pub link_seconds: f64,
+    /// Where the time goes.
+    pub time: Time,
+}
+
+/// Predicted seconds by the steps model: T = startup x steps + per byte x link bytes + per hop x
+/// hops + rearrangement per byte x (rearranged + packed) bytes + barrier x (steps - 1).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Time {
+    /// Startups.
+    pub startup: f64,
+    /// Transmission.
+    pub transmission: f64,
+    /// Propagation.
+    pub propagation: f64,
+    /// Rearrangement and packing.
+    pub rearrangement: f64,
+    /// Barriers between steps.
+    pub barrier: f64,
+}
+
+impl Time {
+    /// The sum of the terms.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.startup + self.transmission + self.propagation + self.rearrangement + self.barrier
+    }
+}
+
+impl Counts {
+    /// `bytes` in blocks.
+    #[must_use]
+    pub fn in_blocks(&self, bytes: u128) -> f64 {
+        bytes as f64 / self.block_bytes as f64
+    }
+
+    fn add(&mut self, step: &StepCount) {
+        let moves = step.messages > 0;
+        self.steps += u64::from(moves);
+        self.messages += step.messages;
+        self.bytes += step.largest_message;
+        self.link_bytes += step.largest_message.max(step.largest_load);
+        self.hops += u128::from(step.hops);
+        self.rearrangements += u64::from(step.copied > 0);
+        self.rearranged_bytes += step.copied;
+        self.packed_bytes += step.packed;
+        self.link_conflicts += step.shared_links;
+        self.max_link_sharing = self.max_link_sharing.max(step.sharing);
+        self.contended_steps += u64::from(step.sharing > 1);
+        self.contention_free_steps += u128::from(step.sharing);
+        self.port_violations += step.port_violations;
+        self.inter_node_steps += u64::from(step.inter_node);
+        self.link_seconds += step.link_seconds;
+        self.time.startup += step.startup;
+        self.time.transmission += step.transmission;
+        self.time.propagation += step.propagation;
+    }
+
+    /// Joins the counts of later steps.
+    fn merge(mut self, later: &Self) -> Self {
+        self.steps += later.steps;
+        self.messages += later.messages;
+        self.bytes += later.bytes;
+        self.link_bytes += later.link_bytes;
+        self.hops += later.hops;
+        self.rearrangements += later.rearrangements;
+        self.rearranged_bytes += later.rearranged_bytes;
+        self.packed_bytes += later.packed_bytes;
+        self.link_conflicts += later.link_conflicts;
+        self.max_link_sharing = self.max_link_sharing.max(later.max_link_sharing);
+        self.contended_steps += later.contended_steps;
+        self.contention_free_steps += later.contention_free_steps;
+        self.port_violations += later.port_violations;
+        self.inter_node_steps += later.inter_node_steps;
+        self.link_seconds += later.link_seconds;
+        self.time.startup += later.time.startup;
+        self.time.transmission += later.time.transmission;
+        self.time.propagation += later.time.propagation;
+        self
+    }
+
+    /// Charges what depends on the totals alone: rearrangement and barriers.
+    fn close(mut self, schedule: &Schedule, timing: &Timing) -> Self {
+        self.block_bytes = schedule.problem.block_bytes;
+        let packed = if timing.gather { 0 } else { self.packed_bytes };
+        self.time.rearrangement = (self.rearranged_bytes + packed) as f64 * timing.rearrangement_per_byte;
+        self.time.barrier = timing.barrier.seconds(schedule.problem.ranks) * self.steps.saturating_sub(1) as f64;
+        self
+    }
+}
+
+/// Calls of the rule that [`count`] makes: steps times the ranks that stand for all others.
+#[must_use]
+pub fn counting_work(schedule: &Schedule, machine: &Machine) -> u128 {
+    let reader = Reader::new(schedule, machine);
+    u128::from(schedule.rule().steps()) * u128::from(reader.classes.count())
+}
+
+/// Counts a schedule on a machine: every step, every link, one rank of each class.
+///
+/// Time is proportional to [`counting_work`] times the ports used; on grids memory is proportional
+/// to the classes. A shared link's whole load is charged.
+///
+/// # Errors
+/// More link counters than `memory` bytes hold.
+pub fn count(schedule: &Schedule, machine: &Machine, memory: u128) -> Result<Counts, AnalysisError> {
+    let reader = Reader::new(schedule, machine);
+    reader.fits(memory)?;
+    let steps = u64::from(schedule.rule().steps());
+    let chunk_steps = steps.div_ceil(64).clamp(1, MAX_CHUNK);
+    let chunk = |i: u64| {
+        let mut scratch = reader.scratch();
+        let mut counts = Counts::default();
+        for step in i * chunk_steps..steps.min((i + 1) * chunk_steps) {
+            counts.add(&reader.step(step as u32, &mut scratch));
+        }
+        counts
+    };
+    // In batches, so that the partial counts of a billion steps never stand in memory at once.
+    let chunks = steps.div_ceil(chunk_steps);
+    let mut counts = Counts::default();
+    for batch in (0..chunks).step_by(256) {
+        let parts: Vec<Counts> = (batch..chunks.min(batch + 256)).into_par_iter().map(chunk).collect();
+        counts = parts.iter().fold(counts, Counts::merge);
+    }
+    Ok(counts.close(schedule, &machine.timing))
+}
+
+/// Counts the steps one by one, in order.
+///
+/// # Errors
+/// As [`count`].
+pub fn count_steps(
+    schedule: &Schedule,
+    machine: &Machine,
+    memory: u128,
+    mut each: impl FnMut(u32, &StepCount),
+) -> Result<Counts, AnalysisError> {
+    let reader = Reader::new(schedule, machine);
+    reader.fits(memory)?;
+    let mut scratch = reader.scratch();
+    let mut counts = Counts::default();
+    for step in 0..schedule.rule().steps() {
+        let one = reader.step(step, &mut scratch);
+        each(step, &one);
+        counts.add(&one);
+    }
+    Ok(counts.close(schedule, &machine.timing))
+}
+
+struct Reader<'a> {
+    schedule: &'a Schedule,
+    machine: &'a Machine,
+    /// The ranks that stand for all others.
+    classes: RankClasses,
+    /// Whether link loads have a closed form.
+    shifts: bool,
+}
+
+struct Scratch {
+    step: Step,
+    route: Route,
+    loads: Option<Loads>,
+    busiest: Vec<Busiest>,
+    shifts: Vec<(u32, u128)>,
+    /// Messages sent to, and received from, other nodes, by node.
+    by_node: Vec<[u32; 2]>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(schedule: &'a Schedule, machine: &'a Machine) -> Self {
+        let classes = schedule.rule().classes();
+        let cyclic = classes.radix().dimensions() == 1 && classes.count() == 1;
+        let shifts = cyclic && matches!(machine.topology.shape(), Shape::Grid(grid) if shift::applies(grid));
+        let classes = if shifts { classes } else { symmetry::common(&classes, &*machine.topology) };
+        Self { schedule, machine, classes, shifts }
+    }
+
+    fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
+        let needed = match self.machine.topology.shape() {
+            Shape::Grid(_) if !self.shifts => Loads::memory(&self.classes),
+            Shape::Clustered(clusters) => 8 * u128::from(clusters.nodes()),
+            _ => 0,
+        };
+        let needed = needed * rayon::current_num_threads() as u128;
+        if needed > memory { Err(AnalysisError::Memory { what: "link counters", needed, memory }) } else { Ok(()) }
+    }
+
+    fn scratch(&self) -> Scratch {
+        let loads = match self.machine.topology.shape() {
+            Shape::Grid(_) if !self.shifts => Some(Loads::new(&self.classes)),
+            _ => None,
+        };
+        let nodes = match self.machine.topology.shape() {
+            Shape::Clustered(clusters) => clusters.nodes() as usize,
+            _ => 0,
+        };
+        Scratch {
+            step: Step::default(),
+            route: Route::default(),
+            loads,
+            busiest: Vec::new(),
+            shifts: Vec::new(),
+            by_node: vec![[0; 2]; nodes],
+        }
+    }
+
+    fn step(&self, step: u32, scratch: &mut Scratch) -> StepCount {
+        let mut out = StepCount::default();
+        let Scratch { step: does, route, loads, busiest, shifts, by_node } = scratch;
+        let topology = &*self.machine.topology;
+        let (timing, problem) = (&self.machine.timing, &self.schedule.problem);
+        let ranks_per_class = u64::from(problem.ranks / self.classes.count());
+        for class in 0..self.classes.count() {
+            let rank = self.classes.representative(class);
+            self.schedule.rule().step(rank, step, does);
+            let copied = does.copies.iter().map(|copy| copy.to.bytes(problem.block_bytes)).sum();
+            out.copied = out.copied.max(copied);
+            out.messages += u128::from(ranks_per_class) * does.sends.len() as u128;
+            for transfers in [&does.sends, &does.receives] {
+                out.port_violations += ranks_per_class * u64::from(transfers.len() > problem.ports as usize);
+            }
+            shifts.clear();
+            for send in &does.sends {
+                let bytes = send.slots.bytes(problem.block_bytes);
+                out.largest_message = out.largest_message.max(bytes);
+                if !send.slots.is_contiguous() {
+                    out.packed = out.packed.max(bytes);
+                }
+                let Shape::Grid(grid) = topology.shape() else {
+                    let class = topology.link_class(rank, send.peer);
+                    out.load(timing, class, 1, 0, 0);
+                    out.transmission = out.transmission.max(bytes as f64 * timing.per_byte.of(class));
+                    continue;
+                };
+                let route = if send.route.is_empty() {
+                    topology.route(rank, send.peer, route);
+                    &*route
+                } else {
+                    &send.route
+                };
+                if self.shifts {
+                    // The representative is rank 0, so its peer is the shift.
+                    shifts.push((send.peer.0, bytes));
+                    continue;
+                }
+                out.hops = out.hops.max(route.hops());
+                let seconds = |values: &PerClass| -> f64 {
+                    let hops = route.segments().iter().map(|s| (s.hops.unsigned_abs() as f64, s.dimension as usize));
+                    hops.map(|(hops, u)| hops * values.of(u)).sum()
+                };
+                out.propagation = out.propagation.max(seconds(&timing.per_hop));
+                out.link_seconds += ranks_per_class as f64 * bytes as f64 * seconds(&timing.per_byte);
+                loads.as_mut().expect("grids have loads").add(grid, rank, route, bytes);
+            }
+            self.count_by_node(rank, does, by_node);
+        }
+        if let Shape::Grid(grid) = topology.shape() {
+            if self.shifts {
+                shift::count(grid, timing, shifts, &mut out);
+            }
+            if let Some(loads) = loads {
+                loads.take(busiest);
+                for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
+                    let shared = u128::from(most.shared) * u128::from(ranks_per_class);
+                    out.load(timing, u, most.messages, most.bytes, shared);
+                }
+            }
+        }
+        for counts in by_node.iter_mut() {
+            out.inter_node |= counts[0] > 0;
+            out.port_violations += counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
+            *counts = [0; 2];
+        }
+        out
+    }
+
+    fn count_by_node(&self, rank: Rank, does: &Step, by_node: &mut [[u32; 2]]) {
+        let topology = &*self.machine.topology;
+        let Shape::Clustered(clusters) = topology.shape() else { return };
+        let node = clusters.node_of(rank) as usize;
+        for (direction, transfers) in [&does.sends, &does.receives].into_iter().enumerate() {
+            let between = transfers.iter().filter(|transfer| topology.link_class(rank, transfer.peer) == BETWEEN);
+            by_node[node][direction] += between.count() as u32;
+        }
+    }
+}

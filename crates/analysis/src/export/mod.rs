@@ -1,0 +1,3 @@
+//! Schedules written out for others to read, one file per format.
+
+pub mod jsonl;

@@ -1,0 +1,377 @@
+//! The classes method: the path of every block of one rank of each class.
+//!
+//! Slots that have travelled together so far are followed together, as a box: a set of slots in
+//! a few strided axes. A box is cut where a message takes part of it, and follows the two parts
+//! on. So the time is proportional to the boxes and the steps they live through, not to blocks
+//! times steps; and since boxes are followed one after the other, memory does not grow with them.
+
+use rayon::prelude::*;
+use smallvec::SmallVec;
+use topocoll_schedule::{Block, Collective, RankClasses, Schedule, SlotSet, Step, Strided, Transfer};
+use topocoll_topology::{Machine, Rank, Route, Shape};
+
+use crate::boxes::{Map, SlotBox};
+use crate::{AnalysisError, Violation, layout};
+
+/// Members of each class, beside its representative, whose steps are compared with its own.
+const MEMBERS_COMPARED: u32 = 4;
+
+/// Slot steps that following may visit, an upper bound.
+pub(crate) fn work(schedule: &Schedule) -> u128 {
+    let rule = schedule.rule();
+    u128::from(rule.classes().count()) * u128::from(rule.steps()) * u128::from(schedule.problem.ranks)
+}
+
+/// Follows every block of every representative and reports the first thing wrong.
+pub(crate) fn run(schedule: &Schedule, machine: &Machine) -> Result<Result<(), Violation>, AnalysisError> {
+    let rule = schedule.rule();
+    if let Some(&cut) = rule.cuts().first() {
+        return Err(AnalysisError::Split { cut });
+    }
+    let classes = rule.classes();
+    let follow = || -> Result<(), Violation> {
+        let table = Table::new(schedule, machine, &classes)?;
+        (0..classes.count()).into_par_iter().try_for_each(|class| compare_members(schedule, &classes, class))?;
+        (0..classes.count()).into_par_iter().try_for_each(|class| follow_all(schedule, &table, class))
+    };
+    Ok(follow())
+}
+
+/// What the representative of each class does in each step.
+struct Table {
+    classes: RankClasses,
+    /// `[class * steps + step]`.
+    entries: Vec<Entry>,
+    steps: u32,
+}
+
+#[derive(Default)]
+struct Entry {
+    moves: Vec<Move>,
+    /// Where messages land, if anywhere but in the slots just sent.
+    lands: Vec<Strided>,
+    copies: bool,
+}
+
+/// A part of a message.
+struct Move {
+    map: Map,
+    /// Hops along each coordinate of the classes from the sender to the receiver.
+    shift: SmallVec<[(usize, i64); 2]>,
+    class_after: u32,
+}
+
+impl Table {
+    fn new(schedule: &Schedule, machine: &Machine, classes: &RankClasses) -> Result<Self, Violation> {
+        let steps = schedule.rule().steps();
+        let of_class = |class: u32| {
+            let (mut does, mut peer_does) = (Step::default(), Step::default());
+            let mut entries = Vec::with_capacity(steps as usize);
+            for step in 0..steps {
+                let rank = classes.representative(class);
+                schedule.rule().step(rank, step, &mut does);
+                entries.push(Self::entry(schedule, machine, classes, (rank, step), &does, &mut peer_does)?);
+            }
+            Ok(entries)
+        };
+        let entries: Result<Vec<_>, _> = (0..classes.count()).into_par_iter().map(of_class).collect();
+        Ok(Self { classes: classes.clone(), entries: entries?.into_iter().flatten().collect(), steps })
+    }
+
+    fn entry(
+        schedule: &Schedule,
+        machine: &Machine,
+        classes: &RankClasses,
+        (rank, step): (Rank, u32),
+        does: &Step,
+        peer_does: &mut Step,
+    ) -> Result<Entry, Violation> {
+        let mut entry = Entry { copies: !does.copies.is_empty(), ..Entry::default() };
+        let slots = schedule.rule().slots();
+        for transfer in does.sends.iter().chain(&does.receives) {
+            check_range(&transfer.slots, slots).map_err(|slot| Violation::OutOfRange { step, rank, slot, slots })?;
+        }
+        for (i, send) in does.sends.iter().enumerate() {
+            let to = send.peer;
+            check_route(machine, rank, send).map_err(|()| Violation::Misrouted { step, from: rank, to })?;
+            schedule.rule().step(to, step, peer_does);
+            let nth = does.sends[..i].iter().filter(|send| send.peer == to).count();
+            let receive = (peer_does.receives.iter().filter(|receive| receive.peer == rank).nth(nth))
+                .ok_or(Violation::NoReceive { step, from: rank, to })?;
+            let maps = Map::between(&send.slots, &receive.slots).ok_or(Violation::Sizes { step, from: rank, to })?;
+            let shift: SmallVec<[(usize, i64); 2]> = (0..classes.periods().len())
+                .map(|u| {
+                    let at = |rank| i64::from(classes.radix().coordinate(rank, u));
+                    (u, at(to) - at(rank))
+                })
+                .filter(|(_, hops)| *hops != 0)
+                .collect();
+            let class_after = classes.class_of(to);
+            entry.moves.extend(maps.into_iter().map(|map| Move { map, shift: shift.clone(), class_after }));
+        }
+        for (i, receive) in does.receives.iter().enumerate() {
+            let from = receive.peer;
+            schedule.rule().step(from, step, peer_does);
+            let nth = does.receives[..i].iter().filter(|receive| receive.peer == from).count();
+            if peer_does.sends.iter().filter(|send| send.peer == rank).nth(nth).is_none() {
+                return Err(Violation::NoSend { step, from, to: rank });
+            }
+        }
+        let same = does.sends.len() == does.receives.len()
+            && does.sends.iter().zip(&does.receives).all(|(send, receive)| send.slots == receive.slots);
+        if !same || schedule.problem.operation == Collective::AllGather {
+            entry.lands = does.receives.iter().flat_map(|receive| receive.slots.runs()).map(|run| run.slots).collect();
+        }
+        Ok(entry)
+    }
+
+    fn entry_of(&self, class: u32, step: u32) -> &Entry {
+        &self.entries[class as usize * self.steps as usize + step as usize]
+    }
+}
+
+fn check_range(set: &SlotSet, slots: u64) -> Result<(), i128> {
+    for run in set.runs() {
+        let (low, high) = run.slots.span().expect("sets have no empty run");
+        if low < 0 || high >= i128::from(slots) {
+            return Err(if low < 0 { low } else { high });
+        }
+    }
+    Ok(())
+}
+
+fn check_route(machine: &Machine, from: Rank, send: &Transfer) -> Result<(), ()> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return Ok(()) };
+    let mut own = Route::default();
+    if send.route.is_empty() {
+        machine.topology.route(from, send.peer, &mut own);
+    } else {
+        own = send.route.clone();
+    }
+    if grid.follow(from, &own) == Ok(send.peer) { Ok(()) } else { Err(()) }
+}
+
+/// Compares seeded members of a class with its representative, in every step.
+fn compare_members(schedule: &Schedule, classes: &RankClasses, class: u32) -> Result<(), Violation> {
+    let representative = classes.representative(class);
+    let (mut does, mut expected) = (Step::default(), Step::default());
+    for member in 0..MEMBERS_COMPARED {
+        let rank = member_of(classes, class, member);
+        let moved = |peer| classes.translated(peer, representative, rank);
+        let alike = |theirs: &[Transfer], own: &[Transfer]| {
+            theirs.len() == own.len()
+                && theirs.iter().zip(own).all(|(theirs, own)| {
+                    moved(theirs.peer) == own.peer && theirs.slots == own.slots && theirs.route == own.route
+                })
+        };
+        for step in 0..schedule.rule().steps() {
+            schedule.rule().step(representative, step, &mut expected);
+            schedule.rule().step(rank, step, &mut does);
+            let copies = expected.copies.is_empty() == does.copies.is_empty();
+            if !copies || !alike(&expected.sends, &does.sends) || !alike(&expected.receives, &does.receives) {
+                return Err(Violation::ClassBroken { step, rank, representative });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A member of a class, spread over the machine by the golden ratio; the last one first.
+fn member_of(classes: &RankClasses, class: u32, member: u32) -> Rank {
+    let radix = classes.radix();
+    let representative = classes.representative(class);
+    (0..radix.dimensions()).fold(representative, |rank, u| {
+        let multiples = radix.sides()[u] / classes.periods()[u];
+        let spread = (f64::from(member + 1) * 0.618_033_988_75 * f64::from(u as u32 + 1)).fract();
+        let multiple = if member == 0 { multiples - 1 } else { (spread * f64::from(multiples)) as u32 };
+        radix.shifted(rank, u, i64::from(multiple) * i64::from(classes.periods()[u]))
+    })
+}
+
+/// A box on its way.
+struct Group {
+    slots: SlotBox,
+    holder: Rank,
+    class: u32,
+    step: u32,
+    /// Whether the copies of the step are done.
+    copied: bool,
+}
+
+struct Follower<'a> {
+    schedule: &'a Schedule,
+    table: &'a Table,
+    source: Rank,
+    pending: Vec<Group>,
+    step: Step,
+    /// Ranks that end with the block of an all-gather, where the rule says.
+    reached: Vec<bool>,
+}
+
+fn follow_all(schedule: &Schedule, table: &Table, class: u32) -> Result<(), Violation> {
+    let source = table.classes.representative(class);
+    let gathers = schedule.problem.operation == Collective::AllGather;
+    let held = (0..schedule.rule().slots()).filter_map(|slot| schedule.rule().start(source, slot));
+    layout::check_start(schedule.problem, source, held)?;
+    let reached = vec![false; if gathers { schedule.problem.ranks as usize } else { 0 }];
+    let mut follower = Follower { schedule, table, source, pending: Vec::new(), step: Step::default(), reached };
+    let mut slot = 0;
+    while slot < schedule.rule().slots() {
+        let held = (slot..schedule.rule().slots()).take_while(|&slot| schedule.rule().start(source, slot).is_some());
+        let count = held.count() as u64;
+        if count > 0 {
+            let slots = SlotBox::contiguous(slot, count);
+            follower.pending.push(Group { slots, holder: source, class, step: 0, copied: false });
+        }
+        slot += count + 1;
+    }
+    while let Some(group) = follower.pending.pop() {
+        follower.follow(group)?;
+    }
+    match follower.reached.iter().position(|&reached| !reached) {
+        Some(rank) if gathers => {
+            Err(Violation::NoPlace { rank: Rank(rank as u32), block: Block::of(source) })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Follower<'_> {
+    fn gathers(&self) -> bool {
+        !self.reached.is_empty()
+    }
+
+    /// Follows a group until it is cut or the schedule ends; the other parts wait in `pending`.
+    fn follow(&mut self, mut group: Group) -> Result<(), Violation> {
+        while group.step < self.table.steps {
+            let entry = self.table.entry_of(group.class, group.step);
+            if entry.copies && !group.copied {
+                match self.copy(group)? {
+                    Some(rest) => group = rest,
+                    None => return Ok(()),
+                }
+            }
+            match self.transfer(group, entry)? {
+                Some(rest) => group = rest,
+                None => return Ok(()),
+            }
+            group.step += 1;
+            group.copied = false;
+        }
+        self.arrive(&group)
+    }
+
+    /// The local copies of the holder; what remains of the group after them, if it is not cut.
+    fn copy(&mut self, group: Group) -> Result<Option<Group>, Violation> {
+        let mut does = std::mem::take(&mut self.step);
+        self.schedule.rule().step(group.holder, group.step, &mut does);
+        let (rank, step) = (group.holder, group.step);
+        let mut rest = vec![group.slots];
+        let mut moved = Vec::new();
+        for copy in &does.copies {
+            let maps = Map::between(&copy.from, &copy.to).ok_or(Violation::Sizes { step, from: rank, to: rank })?;
+            for map in maps {
+                let mut outside = Vec::new();
+                for slots in rest {
+                    slots.split(&map, &mut |inside| moved.push(inside), &mut |part| outside.push(part));
+                }
+                rest = outside;
+            }
+        }
+        for slots in rest {
+            let lands = does.copies.iter().flat_map(|copy| copy.to.runs()).map(|run| run.slots);
+            moved.extend(self.survivors(slots, lands, rank, step)?);
+        }
+        self.step = does;
+        let mut groups = moved.into_iter().map(|slots| Group { slots, copied: true, ..group });
+        let first = groups.next();
+        self.pending.extend(groups);
+        Ok(first)
+    }
+
+    /// The messages of the holder; what remains of the group with one holder, if anything.
+    fn transfer(&mut self, group: Group, entry: &Entry) -> Result<Option<Group>, Violation> {
+        let (holder, class, step) = (group.holder, group.class, group.step);
+        let mut rest: SmallVec<[SlotBox; 2]> = SmallVec::new();
+        rest.push(group.slots);
+        for message in &entry.moves {
+            let after = || {
+                let radix = self.table.classes.radix();
+                let to = message.shift.iter().fold(holder, |rank, &(u, hops)| radix.shifted(rank, u, hops));
+                (to, message.class_after)
+            };
+            let mut outside = SmallVec::new();
+            let keeps = if self.gathers() { Some(rest.clone()) } else { None };
+            for slots in rest {
+                let pending = &mut self.pending;
+                slots.split(
+                    &message.map,
+                    &mut |slots| {
+                        let (holder, class) = after();
+                        pending.push(Group { slots, holder, class, step: step + 1, copied: false });
+                    },
+                    &mut |part| outside.push(part),
+                );
+            }
+            // A sender keeps what it sends; in an all-to-all the copy is of no further use.
+            rest = keeps.unwrap_or(outside);
+        }
+        let mut kept: SmallVec<[SlotBox; 2]> = SmallVec::new();
+        for slots in rest {
+            if entry.lands.is_empty() {
+                kept.push(slots);
+            } else {
+                kept.extend(self.survivors(slots, entry.lands.iter().copied(), holder, step)?);
+            }
+        }
+        let mut kept = kept.into_iter().map(|slots| Group { slots, holder, class, step, copied: false });
+        match kept.next() {
+            Some(first) => {
+                self.pending.extend(kept.map(|group| Group { step: step + 1, ..group }));
+                Ok(Some(first))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// What of a waiting box is not overwritten; in an all-to-all nothing may be.
+    fn survivors(
+        &self,
+        slots: SlotBox,
+        lands: impl Iterator<Item = Strided>,
+        rank: Rank,
+        step: u32,
+    ) -> Result<Vec<SlotBox>, Violation> {
+        let mut rest = vec![slots];
+        for land in lands {
+            let (map, mut outside, mut hit) = (Map::identity(land), Vec::new(), None);
+            for slots in rest {
+                slots.split(&map, &mut |inside| hit = Some(inside), &mut |part| outside.push(part));
+            }
+            match hit {
+                Some(inside) if !self.gathers() => {
+                    let (start, slot) = inside.slots().next().expect("a box has slots");
+                    return Err(Violation::Overwritten { step, rank, slot, from: self.source, start });
+                }
+                _ => rest = outside,
+            }
+        }
+        Ok(rest)
+    }
+
+    /// The schedule is over: every slot of the group is where it should be.
+    fn arrive(&mut self, group: &Group) -> Result<(), Violation> {
+        let (rule, problem, rank) = (self.schedule.rule(), self.schedule.problem, group.holder);
+        for (start, slot) in group.slots.slots() {
+            let block = rule.start(self.source, start).expect("the start was checked");
+            let place = rule.finish(rank, slot);
+            if self.gathers() {
+                self.reached[rank.index()] |= place == Some(block);
+            } else if block != problem.wanted(self.source, rank) || place != Some(block) {
+                let expected = place.unwrap_or(problem.wanted(self.source, rank));
+                return Err(Violation::Undelivered { rank, slot, expected, found: Some(block), written: None });
+            }
+        }
+        Ok(())
+    }
+}

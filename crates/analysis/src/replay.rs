@@ -1,0 +1,440 @@
+//! Full replay: every block of every rank is moved as the schedule says.
+
+use rayon::prelude::*;
+use topocoll_schedule::{Block, Collective, Part, Problem, Schedule, Slot, SlotSet, Step};
+use topocoll_topology::{Machine, Rank, Route, Shape};
+
+use crate::{AnalysisError, Violation, layout};
+
+/// The identity of a block, or [`NOTHING`].
+type Label = u32;
+const NOTHING: Label = Label::MAX;
+
+/// Ranks handled together by one thread.
+const CHUNK: usize = 32;
+
+/// Ranks whose blocks have labels: beyond, a block's number passes 32 bits.
+const MAX_RANKS: u32 = 65_535;
+
+/// The state of all buffers in the midst of a schedule.
+pub(crate) struct Replay<'a> {
+    schedule: &'a Schedule,
+    /// Block labels, a row of slots * pieces per rank; blocks that are split have a label per piece.
+    labels: Vec<Label>,
+    row: usize,
+    /// The bounds of the pieces of a block, from 0 to `block_bytes`.
+    bounds: Vec<u64>,
+    /// What each rank does in the current step.
+    pub(crate) steps: Vec<Step>,
+    /// What the ranks of each chunk receive in the current step.
+    arriving: Vec<Vec<Label>>,
+}
+
+/// Bytes that a replay takes at most.
+pub(crate) fn memory(schedule: &Schedule) -> u128 {
+    let pieces = schedule.rule().cuts().len() as u128 + 1;
+    let labels = u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots()) * pieces;
+    // Labels, the same again in flight, and a step per rank.
+    labels * 4 * 2 + u128::from(schedule.problem.ranks) * 1024
+}
+
+impl<'a> Replay<'a> {
+    /// The state before the first step.
+    pub(crate) fn new(schedule: &'a Schedule, memory_limit: u128) -> Result<Self, AnalysisError> {
+        let needed = memory(schedule);
+        if needed > memory_limit || schedule.problem.ranks > MAX_RANKS {
+            return Err(AnalysisError::Memory { what: "a full replay", needed, memory: memory_limit });
+        }
+        let problem = schedule.problem;
+        let mut bounds = vec![0];
+        bounds.extend(schedule.rule().cuts());
+        bounds.push(problem.block_bytes);
+        let pieces = bounds.len() - 1;
+        let (ranks, slots) = (problem.ranks as usize, schedule.rule().slots());
+        let row = slots as usize * pieces;
+        let mut labels = vec![NOTHING; ranks * row];
+        labels.par_chunks_mut(row).enumerate().for_each(|(rank, row)| {
+            for (slot, places) in row.chunks_mut(pieces).enumerate() {
+                if let Some(block) = schedule.rule().start(Rank(rank as u32), slot as Slot) {
+                    places.fill(label(problem, block));
+                }
+            }
+        });
+        let arriving = vec![Vec::new(); ranks.div_ceil(CHUNK)];
+        Ok(Self { schedule, labels, row, bounds, steps: vec![Step::default(); ranks], arriving })
+    }
+
+    /// The block in a slot, by the piece that opens `part`.
+    pub(crate) fn block(&self, rank: Rank, slot: Slot, part: Part) -> Option<Block> {
+        let (first, _) = self.pieces_of(part);
+        block(self.schedule.problem, self.labels[rank.index() * self.row + slot as usize * self.pieces() + first])
+    }
+
+    /// Asks every rank what it does in `step`.
+    pub(crate) fn look(&mut self, step: u32) {
+        let rule = self.schedule.rule();
+        self.steps.par_iter_mut().enumerate().for_each(|(rank, out)| rule.step(Rank(rank as u32), step, out));
+    }
+
+    /// Performs the local copies of the step looked at.
+    pub(crate) fn copy(&mut self, step: u32) -> Result<(), Violation> {
+        let slots = self.schedule.rule().slots();
+        let (pieces, bounds, steps) = (self.pieces(), &self.bounds, &self.steps);
+        let found = self.labels.par_chunks_mut(self.row).enumerate().map_init(
+            || (Vec::new(), Written::new(slots)),
+            |(staged, written), (rank, row)| {
+                let (copies, rank) = (&steps[rank].copies, Rank(rank as u32));
+                staged.clear();
+                for copy in copies {
+                    check_ends(bounds, &copy.from, &copy.to).map_err(|()| Violation::Sizes { step, from: rank, to: rank })?;
+                    gather(row, pieces, bounds, &copy.from, slots, staged)
+                        .map_err(|fault| fault.violation(step, rank, slots))?;
+                }
+                let mut from = staged.as_slice();
+                for copy in copies {
+                    written.mark(&copy.to).map_err(|slot| Violation::WrittenTwice { step, rank, slot })?;
+                    from = scatter(row, pieces, bounds, &copy.to, slots, from)
+                        .map_err(|fault| fault.violation(step, rank, slots))?;
+                }
+                written.clear(copies.iter().map(|copy| &copy.to));
+                Ok(())
+            },
+        );
+        first_violation(found.collect())
+    }
+
+    /// Performs the transfers of the step looked at, after checking that both ends agree.
+    pub(crate) fn transfer(&mut self, step: u32, machine: &Machine) -> Result<(), Violation> {
+        self.check_sends(step, machine)?;
+        let slots = self.schedule.rule().slots();
+        let (pieces, bounds, steps, labels, length) = (self.pieces(), &self.bounds, &self.steps, &self.labels, self.row);
+        let found = self.arriving.par_iter_mut().zip(steps.par_chunks(CHUNK)).enumerate().map(|(chunk, (staged, does))| {
+            staged.clear();
+            for (i, does) in does.iter().enumerate() {
+                let to = Rank((chunk * CHUNK + i) as u32);
+                for (nth, receive) in does.receives.iter().enumerate() {
+                    let from = receive.peer;
+                    let send = matching(steps, &does.receives[..nth], from, to).ok_or(Violation::NoSend { step, from, to })?;
+                    check_ends(bounds, &send.slots, &receive.slots).map_err(|()| Violation::Sizes { step, from, to })?;
+                    gather(&labels[from.index() * length..][..length], pieces, bounds, &send.slots, slots, staged)
+                        .map_err(|fault| fault.violation(step, from, slots))?;
+                }
+            }
+            Ok(())
+        });
+        first_violation(found.collect())?;
+        let rows = self.labels.par_chunks_mut(length * CHUNK);
+        let found = rows.zip(self.arriving.par_iter()).enumerate().map_init(
+            || Written::new(slots),
+            |written, (chunk, (rows, staged))| {
+                let mut from = staged.as_slice();
+                for (i, row) in rows.chunks_mut(length).enumerate() {
+                    let rank = Rank((chunk * CHUNK + i) as u32);
+                    let receives = &steps[rank.index()].receives;
+                    for receive in receives {
+                        if receives.len() > 1 {
+                            let twice = |slot| Violation::WrittenTwice { step, rank, slot };
+                            written.mark(&receive.slots).map_err(twice)?;
+                        }
+                        from = scatter(row, pieces, bounds, &receive.slots, slots, from)
+                            .map_err(|fault| fault.violation(step, rank, slots))?;
+                    }
+                    if receives.len() > 1 {
+                        written.clear(receives.iter().map(|receive| &receive.slots));
+                    }
+                }
+                Ok(())
+            },
+        );
+        first_violation(found.collect())
+    }
+
+    /// Every send has a receive, and every route leads to it.
+    fn check_sends(&self, step: u32, machine: &Machine) -> Result<(), Violation> {
+        let grid = match machine.topology.shape() {
+            Shape::Grid(grid) => Some(grid),
+            _ => None,
+        };
+        let steps = &self.steps;
+        let found = steps.par_iter().enumerate().map_init(Route::default, |route, (from, does)| {
+            let from = Rank(from as u32);
+            for send in &does.sends {
+                let to = send.peer;
+                let sent = does.sends.iter().filter(|send| send.peer == to).count();
+                let received = steps.get(to.index()).map(|does| does.receives.iter().filter(|receive| receive.peer == from).count());
+                if received.is_none_or(|received| received < sent) || to == from {
+                    return Err(Violation::NoReceive { step, from, to });
+                }
+                if let Some(grid) = grid {
+                    let route = if send.route.is_empty() {
+                        machine.topology.route(from, to, route);
+                        &*route
+                    } else {
+                        &send.route
+                    };
+                    if grid.follow(from, route) != Ok(to) {
+                        return Err(Violation::Misrouted { step, from, to });
+                    }
+                }
+            }
+            Ok(())
+        });
+        first_violation(found.collect())
+    }
+
+    /// Every rank holds its own blocks once, and nothing else.
+    pub(crate) fn check_start(&self) -> Result<(), Violation> {
+        let (problem, pieces) = (self.schedule.problem, self.pieces());
+        let found = self.labels.par_chunks(self.row).enumerate().map(|(rank, row)| {
+            let held = row.iter().step_by(pieces).filter_map(|&label| block(problem, label));
+            layout::check_start(problem, Rank(rank as u32), held)
+        });
+        first_violation(found.collect())
+    }
+
+    /// Every rank holds, where the rule says so, the block of every rank for it.
+    pub(crate) fn check_finish(&self) -> Result<(), Violation> {
+        let (problem, pieces, rule) = (self.schedule.problem, self.pieces(), self.schedule.rule());
+        let found = self.labels.par_chunks(self.row).enumerate().map_init(
+            || vec![false; problem.ranks as usize],
+            |held, (rank, row)| {
+                let rank = Rank(rank as u32);
+                held.fill(false);
+                for (slot, places) in row.chunks(pieces).enumerate() {
+                    let slot = slot as Slot;
+                    let Some(expected) = rule.finish(rank, slot) else { continue };
+                    for &found in places {
+                        if found != label(problem, expected) {
+                            let found = block(problem, found);
+                            return Err(Violation::Undelivered { rank, slot, expected, found, written: None });
+                        }
+                    }
+                    if problem.wanted(expected.from, rank) == expected {
+                        held[expected.from.index()] = true;
+                    }
+                }
+                match held.iter().position(|&held| !held) {
+                    None => Ok(()),
+                    Some(from) => Err(Violation::NoPlace { rank, block: problem.wanted(Rank(from as u32), rank) }),
+                }
+            },
+        );
+        first_violation(found.collect())
+    }
+
+    fn pieces(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    fn pieces_of(&self, part: Part) -> (usize, usize) {
+        pieces_of(&self.bounds, part)
+    }
+}
+
+/// Replays a schedule from start to finish and reports the first thing wrong.
+pub(crate) fn run(schedule: &Schedule, machine: &Machine, memory: u128) -> Result<Result<(), Violation>, AnalysisError> {
+    let mut replay = Replay::new(schedule, memory)?;
+    let mut follow = || {
+        replay.check_start()?;
+        for step in 0..schedule.rule().steps() {
+            replay.look(step);
+            replay.copy(step)?;
+            replay.transfer(step, machine)?;
+        }
+        replay.check_finish()
+    };
+    Ok(follow().map_err(|violation| explain(schedule, violation)))
+}
+
+/// Adds to a wrong slot who last wrote it.
+fn explain(schedule: &Schedule, mut violation: Violation) -> Violation {
+    if let Violation::Undelivered { rank, slot, ref mut written, .. } = violation {
+        let mut does = Step::default();
+        for step in (0..schedule.rule().steps()).rev() {
+            schedule.rule().step(rank, step, &mut does);
+            let writes = |set: &SlotSet| set.slots().any(|(written, _)| written == slot);
+            let copied = does.copies.iter().any(|copy| writes(&copy.to));
+            let from = does.receives.iter().find(|receive| writes(&receive.slots)).map(|receive| receive.peer);
+            if let Some(from) = from.or(copied.then_some(rank)) {
+                *written = Some((step, from));
+                break;
+            }
+        }
+    }
+    violation
+}
+
+fn first_violation(found: Vec<Result<(), Violation>>) -> Result<(), Violation> {
+    found.into_iter().collect()
+}
+
+fn label(problem: Problem, block: Block) -> Label {
+    match problem.operation {
+        Collective::AllToAll => block.from.0 * problem.ranks + block.to.0,
+        Collective::AllGather => block.from.0,
+    }
+}
+
+fn block(problem: Problem, label: Label) -> Option<Block> {
+    if label == NOTHING {
+        return None;
+    }
+    Some(match problem.operation {
+        Collective::AllToAll => Block { from: Rank(label / problem.ranks), to: Rank(label % problem.ranks) },
+        Collective::AllGather => Block::of(Rank(label)),
+    })
+}
+
+/// The send that pairs with the receive after `earlier` ones: the n-th from the same rank.
+fn matching<'s>(
+    steps: &'s [Step],
+    earlier: &[topocoll_schedule::Transfer],
+    from: Rank,
+    to: Rank,
+) -> Option<&'s topocoll_schedule::Transfer> {
+    let nth = earlier.iter().filter(|receive| receive.peer == from).count();
+    steps.get(from.index())?.sends.iter().filter(|send| send.peer == to).nth(nth)
+}
+
+/// Both ends list equally many slots and, where blocks are split, the same parts of them.
+fn check_ends(bounds: &[u64], from: &SlotSet, to: &SlotSet) -> Result<(), ()> {
+    let agree = from.len() == to.len()
+        && (bounds.len() == 2 || from.slots().map(|(_, part)| part).eq(to.slots().map(|(_, part)| part)));
+    if agree { Ok(()) } else { Err(()) }
+}
+
+/// The pieces of a block that a part covers, first and one past the last.
+fn pieces_of(bounds: &[u64], part: Part) -> (usize, usize) {
+    let piece = |byte| bounds.binary_search(&byte).expect("bug: a part that no cut of the rule bounds");
+    match part {
+        Part::Whole => (0, bounds.len() - 1),
+        Part::Bytes { first, end } => (piece(first), piece(end)),
+    }
+}
+
+/// What can be wrong with a slot that is read or written.
+enum Fault {
+    OutOfRange(i128),
+    Empty(Slot),
+}
+
+impl Fault {
+    fn violation(self, step: u32, rank: Rank, slots: u64) -> Violation {
+        match self {
+            Self::OutOfRange(slot) => Violation::OutOfRange { step, rank, slot, slots },
+            Self::Empty(slot) => Violation::Empty { step, rank, slot },
+        }
+    }
+}
+
+/// Calls `visit` with the range of labels of each contiguous run of a set.
+fn for_each_range(
+    pieces: usize,
+    bounds: &[u64],
+    set: &SlotSet,
+    slots: u64,
+    mut visit: impl FnMut(std::ops::Range<usize>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    for run in set.runs() {
+        let (low, high) = run.slots.span().expect("sets have no empty run");
+        if low < 0 || high >= i128::from(slots) {
+            return Err(Fault::OutOfRange(if low < 0 { low } else { high }));
+        }
+        let (first, end) = pieces_of(bounds, run.part);
+        for (slot, length) in run.slots.contiguous_runs() {
+            let (slot, length) = (slot as usize * pieces, length as usize * pieces);
+            if end - first == pieces {
+                visit(slot..slot + length)?;
+            } else {
+                (slot..slot + length).step_by(pieces).try_for_each(|slot| visit(slot + first..slot + end))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn gather(
+    row: &[Label],
+    pieces: usize,
+    bounds: &[u64],
+    set: &SlotSet,
+    slots: u64,
+    staged: &mut Vec<Label>,
+) -> Result<(), Fault> {
+    let before = staged.len();
+    for_each_range(pieces, bounds, set, slots, |range| {
+        staged.extend_from_slice(&row[range]);
+        Ok(())
+    })?;
+    if staged[before..].contains(&NOTHING) {
+        // Rare: find which.
+        for_each_range(pieces, bounds, set, slots, |range| match row[range.clone()].iter().position(|&l| l == NOTHING) {
+            Some(i) => Err(Fault::Empty(((range.start + i) / pieces) as Slot)),
+            None => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+fn scatter<'l>(
+    row: &mut [Label],
+    pieces: usize,
+    bounds: &[u64],
+    set: &SlotSet,
+    slots: u64,
+    mut from: &'l [Label],
+) -> Result<&'l [Label], Fault> {
+    for_each_range(pieces, bounds, set, slots, |range| {
+        let (head, rest) = from.split_at(range.len());
+        row[range].copy_from_slice(head);
+        from = rest;
+        Ok(())
+    })?;
+    Ok(from)
+}
+
+/// Marks the slots that a rank writes at once, to find one written twice.
+struct Written {
+    whole: Vec<bool>,
+    /// Written parts, which are few: slots, and bytes of each.
+    parts: Vec<(Slot, Part)>,
+}
+
+impl Written {
+    fn new(slots: u64) -> Self {
+        Self { whole: vec![false; slots as usize], parts: Vec::new() }
+    }
+
+    fn mark(&mut self, set: &SlotSet) -> Result<(), Slot> {
+        for (slot, part) in set.slots() {
+            // Slots out of range are reported by whoever writes them.
+            let Some(whole) = self.whole.get_mut(slot as usize) else { continue };
+            let again = match part {
+                Part::Whole => *whole,
+                Part::Bytes { first, end } => {
+                    let meets = |&(other, part): &(Slot, Part)| match part {
+                        Part::Bytes { first: f, end: e } => other == slot && first < e && f < end,
+                        Part::Whole => false,
+                    };
+                    let meets = self.parts.iter().any(meets);
+                    self.parts.push((slot, part));
+                    meets
+                }
+            };
+            if again {
+                return Err(slot);
+            }
+            *whole |= part == Part::Whole;
+        }
+        Ok(())
+    }
+
+    fn clear<'s>(&mut self, sets: impl Iterator<Item = &'s SlotSet>) {
+        self.parts.clear();
+        for (slot, _) in sets.flat_map(SlotSet::slots) {
+            if let Some(whole) = self.whole.get_mut(slot as usize) {
+                *whole = false;
+            }
+        }
+    }
+}

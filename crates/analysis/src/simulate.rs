@@ -1,0 +1,45 @@
+use topocoll_schedule::{Schedule, Step};
+use topocoll_topology::{Machine, Route, Shape};
+
+use crate::loads::Loads;
+use crate::symmetry;
+
+/// Calls of the rule that are made for link totals.
+const WORK_LIMIT: u128 = 50_000_000;
+
+/// What the links of a grid carry over a whole schedule.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkTotals {
+    /// Bytes on the link that carries most.
+    pub max_link_bytes: u128,
+}
+
+/// Sums what every link carries over all steps, for one link of each class; `None` off grids, and
+/// where there are too many classes and steps to visit.
+#[must_use]
+pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return None };
+    let classes = symmetry::common(&schedule.rule().classes(), &*machine.topology);
+    if u128::from(classes.count()) * u128::from(schedule.rule().steps()) > WORK_LIMIT {
+        return None;
+    }
+    let mut loads = Loads::new(&classes);
+    let (mut does, mut own) = (Step::default(), Route::default());
+    for step in 0..schedule.rule().steps() {
+        for rank in (0..classes.count()).map(|class| classes.representative(class)) {
+            schedule.rule().step(rank, step, &mut does);
+            for send in &does.sends {
+                let route = if send.route.is_empty() {
+                    machine.topology.route(rank, send.peer, &mut own);
+                    &own
+                } else {
+                    &send.route
+                };
+                loads.add(grid, rank, route, send.slots.bytes(schedule.problem.block_bytes));
+            }
+        }
+    }
+    let mut busiest = Vec::new();
+    loads.take(&mut busiest);
+    Some(LinkTotals { max_link_bytes: busiest.iter().map(|most| most.bytes).max().unwrap_or(0) })
+}

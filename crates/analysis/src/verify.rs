@@ -1,0 +1,83 @@
+use topocoll_schedule::Schedule;
+use topocoll_topology::Machine;
+
+use crate::{AnalysisError, Counts, Violation, count, counting_work, paths, replay};
+
+/// Up to so many ranks every block is replayed unless asked otherwise.
+pub const REPLAY_UP_TO: u32 = 4096;
+
+/// Slot steps, or calls of the rule, that are made unasked: minutes.
+const WORK_LIMIT: u128 = 100_000_000_000;
+
+/// How a schedule is verified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// Every block of every rank is followed.
+    Replay,
+    /// Every block of one rank of each class is followed, and a few members of each class are
+    /// compared with it. An argument by symmetry: it rests on the rule's classes being true.
+    Classes,
+}
+
+impl Method {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Replay => "replay",
+            Self::Classes => "classes",
+        }
+    }
+}
+
+/// What was found about a schedule.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verification {
+    /// How it was verified.
+    pub method: Method,
+    /// Number of classes followed, by the classes method.
+    pub classes: u32,
+    /// What is wrong, if anything: without it, every block is delivered.
+    pub violation: Option<Violation>,
+    /// Everything counted.
+    pub counts: Counts,
+}
+
+/// Proves or refutes that a schedule delivers, knowing nothing of the algorithm that wrote it, and
+/// counts what it costs on the machine.
+///
+/// Without a method, full replay up to [`REPLAY_UP_TO`] ranks, classes beyond. Replay takes time
+/// in proportion to the blocks moved and 8 bytes per slot of all ranks; classes take time in
+/// proportion to the boxes of slots that travel together, times steps.
+///
+/// # Errors
+/// Not enough memory, of which `memory` bytes may be used; without a method also too much work.
+pub fn verify(
+    schedule: &Schedule,
+    machine: &Machine,
+    method: Option<Method>,
+    memory: u128,
+) -> Result<Verification, AnalysisError> {
+    let chosen = method.unwrap_or(if schedule.problem.ranks <= REPLAY_UP_TO { Method::Replay } else { Method::Classes });
+    if method.is_none() {
+        let needed = match chosen {
+            Method::Replay => 0,
+            Method::Classes => paths::work(schedule),
+        };
+        for (what, needed) in [("following every class", needed), ("counting", counting_work(schedule, machine))] {
+            if needed > WORK_LIMIT {
+                return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
+            }
+        }
+    }
+    let outcome = match chosen {
+        Method::Replay => replay::run(schedule, machine, memory)?,
+        Method::Classes => paths::run(schedule, machine)?,
+    };
+    Ok(Verification {
+        method: chosen,
+        classes: schedule.rule().classes().count(),
+        violation: outcome.err(),
+        counts: count(schedule, machine, memory)?,
+    })
+}

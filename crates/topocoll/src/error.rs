@@ -1,0 +1,56 @@
+use topocoll_algorithms::NotApplicable;
+use topocoll_analysis::AnalysisError;
+use topocoll_schedule::ScheduleError;
+use topocoll_topology::spec::SpecError;
+
+/// Why a request cannot be met: every bad input ends here.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No file, shipped machine or short form.
+    #[error("unknown machine `{name}`{}", nearest.as_ref().map_or(String::new(), |n| format!(": did you mean `{n}`?")))]
+    UnknownMachine {
+        /// What was given.
+        name: String,
+        /// The shipped machine of the most similar name.
+        nearest: Option<String>,
+    },
+    /// A short form that names no machine.
+    #[error(transparent)]
+    ShortForm(SpecError),
+    /// A machine file that says something wrong.
+    #[error("{path}: {error}")]
+    File {
+        /// Where it is.
+        path: String,
+        /// What it says.
+        text: String,
+        /// What is wrong, and where.
+        error: SpecError,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read `{path}`: {reason}")]
+    Unreadable {
+        /// Where it is.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// An algorithm that does not serve.
+    #[error("{algorithm}: {reason}")]
+    NotApplicable {
+        /// The algorithm.
+        algorithm: String,
+        /// Why.
+        reason: NotApplicable,
+    },
+    /// An algorithm or parameter of a name that nobody has.
+    #[error(transparent)]
+    Algorithm(#[from] NotApplicable),
+    /// A problem or a schedule file that is refused.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// A reading that cannot be made.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+}

@@ -1,0 +1,70 @@
+//! Machines by name: shipped files, files of the user, short forms.
+
+use std::io::Read;
+use std::path::Path;
+
+use include_dir::{Dir, include_dir};
+use topocoll_topology::{Machine, spec};
+
+use crate::Error;
+
+/// `topologies/`, built in, so that bare names work from any folder.
+static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/topologies");
+
+/// The most bytes of a machine file.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Names and texts of the shipped machine files, in alphabetical order.
+pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut files: Vec<_> = (SHIPPED.files())
+        .filter_map(|file| Some((file.path().file_stem()?.to_str()?, file.contents_utf8()?)))
+        .collect();
+    files.sort_unstable();
+    files.into_iter()
+}
+
+/// The machine that `text` names: a path to a TOML file, a shipped machine, or a short form such
+/// as `torus:16x16`.
+///
+/// # Errors
+/// No such machine, or one that cannot be.
+pub fn machine(text: &str) -> Result<Machine, Error> {
+    if text.ends_with(".toml") || Path::new(text).is_file() {
+        return load_file(Path::new(text));
+    }
+    if text.contains(':') {
+        return spec::parse_short_form(text).map(Machine::of).map_err(Error::ShortForm);
+    }
+    match shipped().find(|(name, _)| *name == text) {
+        Some((name, contents)) => parse(name, &format!("topologies/{name}.toml"), contents),
+        None => {
+            let nearest = shipped()
+                .map(|(name, _)| (strsim::jaro_winkler(text, name), name))
+                .filter(|(likeness, _)| *likeness > 0.7)
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            Err(Error::UnknownMachine { name: text.to_owned(), nearest: nearest.map(|(_, name)| name.to_owned()) })
+        }
+    }
+}
+
+/// The machine that a TOML file describes; it is called by the file's stem.
+///
+/// # Errors
+/// A file that cannot be read, is no text, or says something wrong.
+pub fn load_file(path: &Path) -> Result<Machine, Error> {
+    let shown = path.display().to_string();
+    let refuse = |reason: String| Error::Unreadable { path: shown.clone(), reason };
+    let file = std::fs::File::open(path).map_err(|e| refuse(e.to_string()))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| refuse(e.to_string()))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(refuse(format!("longer than {MAX_FILE_BYTES} bytes, and no machine file is")));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| refuse(format!("not text: {e}")))?;
+    let name = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
+    parse(&name, &shown, &text)
+}
+
+fn parse(name: &str, path: &str, text: &str) -> Result<Machine, Error> {
+    spec::parse_file(name, text).map_err(|error| Error::File { path: path.to_owned(), text: text.to_owned(), error })
+}

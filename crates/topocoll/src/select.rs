@@ -1,0 +1,255 @@
+use rayon::prelude::*;
+use topocoll_algorithms::{ALGORITHMS, Algorithm};
+use topocoll_analysis::{BestBounds, best_bounds, counting_work};
+use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
+use topocoll_topology::Machine;
+
+use crate::price::{Price, Priced, price};
+
+/// Calls of a rule that pricing one setting may make.
+const WORK_PER_SETTING: u128 = 1 << 21;
+/// Calls that pricing all settings of an algorithm may make, before settings are left out.
+const WORK_PER_ALGORITHM: u128 = 1 << 24;
+/// Calls spent on a setting whose floor is below the best price.
+const WORK_TO_DECIDE: u128 = 1 << 25;
+
+/// An algorithm with a setting, and its price.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// The setting.
+    pub parameters: Parameters,
+    /// What it costs.
+    pub price: Price,
+    /// Predicted time over the time that none can beat.
+    pub bound_ratio: f64,
+}
+
+/// From this block size on, up to the next crossover, a choice is the fastest.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Crossover {
+    /// The first block size, in bytes.
+    pub block_bytes: u64,
+    /// The position in [`Selection::choices`].
+    pub choice: usize,
+}
+
+/// Where the two ends of an algorithm's trade of startups for volume cross.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Extremes {
+    /// The choice of the fewest steps.
+    pub fewest_steps: usize,
+    /// The choice of the least volume.
+    pub least_volume: usize,
+    /// The first block size, in bytes, at which the latter is the faster.
+    pub block_bytes: u64,
+}
+
+/// All that serves, ranked by predicted time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selection {
+    /// Best first: of every algorithm the best setting, and every setting that no other of any
+    /// algorithm beats in both steps and link blocks. The first is priced exactly wherever
+    /// anything is.
+    pub choices: Vec<Choice>,
+    /// The algorithms that do not serve, and why.
+    pub rejected: Vec<(&'static str, String)>,
+    /// What none can beat.
+    pub bound: BestBounds,
+    /// The fastest choice by block size, ascending from 1 byte; only exact prices.
+    pub crossovers: Vec<Crossover>,
+    /// Of every algorithm that trades startups for volume.
+    pub extremes: Vec<Extremes>,
+    /// Algorithms of which only some settings were priced: name, settings priced, settings.
+    pub subsets: Vec<(&'static str, usize, usize)>,
+    /// Choices priced by a floor that is below the best price: they might be better.
+    pub undecided: Vec<usize>,
+}
+
+/// Ranks every algorithm and setting that serves a problem on a machine.
+#[must_use]
+pub fn select(machine: &Machine, problem: &Problem) -> Selection {
+    let bound = best_bounds(problem, machine);
+    let (mut choices, mut rejected, mut subsets) = (Vec::new(), Vec::new(), Vec::new());
+    for &algorithm in ALGORITHMS {
+        let reason = algorithm.claims(problem, &*machine.topology, &Parameters::new());
+        if let Err(reason) = reason {
+            rejected.push((algorithm.name(), reason.to_string()));
+            continue;
+        }
+        let (prices, all) = prices(algorithm, machine, problem);
+        if prices.len() < all {
+            subsets.push((algorithm.name(), prices.len(), all));
+        }
+        choices.extend(prices.into_iter().map(|(parameters, price)| Choice {
+            algorithm: algorithm.name(),
+            parameters,
+            price,
+            bound_ratio: 0.0,
+        }));
+    }
+    decide(&mut choices, machine, problem);
+    let mut choices = front(choices);
+    for choice in &mut choices {
+        choice.bound_ratio = if bound.seconds > 0.0 { choice.price.time.total() / bound.seconds } else { 1.0 };
+    }
+    let best = choices.first().map_or(0.0, |choice| choice.price.time.total());
+    let undecided = (0..choices.len())
+        .filter(|&i| choices[i].price.priced == Priced::AtLeast && choices[i].price.time.total() < best)
+        .collect();
+    let crossovers = crossovers(&choices, problem.block_bytes);
+    let extremes = extremes(&choices, problem.block_bytes);
+    Selection { choices, rejected, bound, crossovers, extremes, subsets, undecided }
+}
+
+/// Prices the settings of an algorithm that serves; also how many it has in all.
+///
+/// Where pricing all would take too long, only those are priced that no other of the algorithm
+/// beats in both claimed steps and claimed blocks.
+pub(crate) fn prices(
+    algorithm: &'static dyn Algorithm,
+    machine: &Machine,
+    problem: &Problem,
+) -> (Vec<(Parameters, Price)>, usize) {
+    let topology = &*machine.topology;
+    let settings = algorithm.settings(problem, topology);
+    let all = settings.len();
+    let mut claimed: Vec<_> = (settings.into_iter())
+        .map(|setting| {
+            let claims = algorithm.claims(problem, topology, &setting).expect("bug: a setting that does not serve");
+            (setting, claims)
+        })
+        .collect();
+    let work = |setting: &Parameters| {
+        let schedule = algorithm.plan(problem, topology, setting).expect("bug: claims where no plan is");
+        counting_work(&schedule, machine).min(WORK_PER_SETTING)
+    };
+    if claimed.iter().map(|(setting, _)| work(setting)).sum::<u128>() > WORK_PER_ALGORITHM {
+        claimed.sort_by_key(|(_, claims)| (claims.steps, claims.blocks));
+        let mut least = u128::MAX;
+        claimed.retain(|(_, claims)| {
+            let better = claims.blocks < least;
+            least = least.min(claims.blocks);
+            better
+        });
+    }
+    let prices = claimed.into_par_iter().map(|(setting, claims)| {
+        let price = price(algorithm, machine, problem, &setting, &claims, WORK_PER_SETTING);
+        (setting, price)
+    });
+    (prices.collect(), all)
+}
+
+/// Counts what is priced by a floor below the best exact price, where that is affordable.
+fn decide(choices: &mut [Choice], machine: &Machine, problem: &Problem) {
+    let best = |choices: &[Choice]| {
+        let exact = choices.iter().filter(|choice| choice.price.priced == Priced::Exactly);
+        exact.map(|choice| choice.price.time.total()).fold(f64::INFINITY, f64::min)
+    };
+    for i in 0..choices.len() {
+        let choice = &choices[i];
+        if choice.price.priced == Priced::AtLeast && choice.price.time.total() < best(choices) {
+            let algorithm = ALGORITHMS.iter().find(|a| a.name() == choice.algorithm).expect("a choice of the table");
+            let claims = algorithm.claims(problem, &*machine.topology, &choice.parameters).expect("it was priced");
+            choices[i].price = price(*algorithm, machine, problem, &choice.parameters, &claims, WORK_TO_DECIDE);
+        }
+    }
+}
+
+/// Sorts by time and keeps the best of every algorithm and what nothing beats in both steps and
+/// link blocks.
+fn front(mut choices: Vec<Choice>) -> Vec<Choice> {
+    // Ties go to the order of the table; an exact price comes before a floor.
+    choices.sort_by(|a, b| {
+        let key = |choice: &Choice| (choice.price.time.total(), choice.price.priced == Priced::AtLeast);
+        key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1))
+    });
+    if let Some(first) = choices.iter().position(|choice| choice.price.priced == Priced::Exactly) {
+        choices[..=first].rotate_right(1);
+    }
+    // The fewest link blocks of all with fewer steps than a choice tell whether it is beaten.
+    let mut by_steps: Vec<(u64, f64)> = (choices.iter())
+        .filter(|choice| choice.price.priced == Priced::Exactly)
+        .map(|choice| (choice.price.steps, choice.price.link_blocks))
+        .collect();
+    by_steps.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let mut least = f64::INFINITY;
+    for (_, link_blocks) in &mut by_steps {
+        least = least.min(*link_blocks);
+        *link_blocks = least;
+    }
+    let beaten = |price: &Price| {
+        let fewer = by_steps.partition_point(|&(steps, _)| steps < price.steps);
+        fewer > 0 && by_steps[fewer - 1].1 < price.link_blocks
+    };
+    let mut seen = Vec::new();
+    choices.retain(|choice| {
+        let first = !seen.contains(&choice.algorithm);
+        if first {
+            seen.push(choice.algorithm);
+        }
+        first || choice.price.priced == Priced::Exactly && !beaten(&choice.price)
+    });
+    choices
+}
+
+/// The fastest choice of every block size: the lower envelope of lines in the block size.
+fn crossovers(choices: &[Choice], block_bytes: u64) -> Vec<Crossover> {
+    let lines: Vec<_> = choices.iter().map(|choice| choice.price.line(block_bytes)).collect();
+    let exact = |i: &usize| choices[*i].price.priced == Priced::Exactly;
+    let at = |i: usize, bytes: u64| lines[i].0 + lines[i].1 * bytes as f64;
+    let mut out = Vec::new();
+    let mut bytes = 1;
+    let mut fastest = (0..choices.len()).filter(exact).min_by(|&a, &b| at(a, 1).total_cmp(&at(b, 1)));
+    while let Some(now) = fastest {
+        out.push(Crossover { block_bytes: bytes, choice: now });
+        // The first line to come below the present one; the flattest of several.
+        let next = (0..choices.len())
+            .filter(exact)
+            .filter_map(|i| Some((first_below(lines[now], lines[i], bytes)?, lines[i].1, i)))
+            .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        fastest = next.map(|(from, _, i)| {
+            bytes = from;
+            i
+        });
+    }
+    out
+}
+
+/// The first block size after `bytes` at which the line `other` is below `line`.
+fn first_below(line: (f64, f64), other: (f64, f64), bytes: u64) -> Option<u64> {
+    let (saved, excess) = (line.1 - other.1, other.0 - line.0);
+    if saved <= 0.0 {
+        return None;
+    }
+    let cross = excess / saved;
+    let from = (cross.floor() + 1.0).max(bytes as f64 + 1.0);
+    (from <= MAX_BLOCK_BYTES as f64).then_some(from as u64)
+}
+
+fn extremes(choices: &[Choice], block_bytes: u64) -> Vec<Extremes> {
+    let mut out = Vec::new();
+    for algorithm in ALGORITHMS {
+        let own = || {
+            let own = |i: &usize| choices[*i].algorithm == algorithm.name();
+            (0..choices.len()).filter(own).filter(|&i| choices[i].price.priced == Priced::Exactly)
+        };
+        let line = |i: usize| choices[i].price.line(block_bytes);
+        let fewest = own().min_by(|&a, &b| {
+            let key = |i: usize| (choices[i].price.steps, choices[i].price.link_blocks);
+            key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
+        });
+        let least = own().min_by(|&a, &b| {
+            let key = |i: usize| (choices[i].price.link_blocks, choices[i].price.steps);
+            key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1))
+        });
+        if let (Some(fewest_steps), Some(least_volume)) = (fewest, least)
+            && fewest_steps != least_volume
+            && let Some(block_bytes) = first_below(line(fewest_steps), line(least_volume), 0)
+        {
+            out.push(Extremes { fewest_steps, least_volume, block_bytes });
+        }
+    }
+    out
+}
