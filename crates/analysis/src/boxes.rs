@@ -31,6 +31,8 @@ pub(crate) struct Map {
     /// The period and what repeats in it; the slower axis has the larger stride.
     slow: MapAxis,
     fast: MapAxis,
+    /// Whether every slot stays where it is.
+    stays: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +96,7 @@ impl Map {
             to: to.base as i64,
             slow: MapAxis { count: from.outer.count as i64, from: from.outer.stride, to: to.outer.stride },
             fast: MapAxis { count: from.inner.count as i64, from: from.inner.stride, to: to.inner.stride },
+            stays: from == to,
         };
         for axis in [&mut map.slow, &mut map.fast] {
             if axis.from < 0 {
@@ -124,7 +127,7 @@ impl Map {
         }
         for i in 0..map.slow.count {
             let slow = MapAxis { count: 1, from: i64::MAX / 4, to: 0 };
-            maps.push(Self { from: map.from + i * map.slow.from, to: map.to + i * map.slow.to, slow, fast: map.fast });
+            maps.push(Self { from: map.from + i * map.slow.from, to: map.to + i * map.slow.to, slow, fast: map.fast, stays: map.stays });
         }
     }
 }
@@ -163,11 +166,27 @@ impl SlotBox {
         })
     }
 
+    /// Moves the box by the map if it lies in its set as a whole: then true; false if it lies
+    /// outside as a whole; none if it would have to be cut.
+    pub(crate) fn pass_whole(&mut self, map: &Map) -> Option<bool> {
+        match self.relation(map) {
+            Relation::Outside => Some(false),
+            Relation::Inside(slow, fast) => {
+                self.advance(map, slow, fast);
+                Some(true)
+            }
+            Relation::Factor { .. } | Relation::Cut { .. } => None,
+        }
+    }
+
     /// Hands the part of the box in the map's set, moved by it, to `inside`, the rest to `outside`.
-    pub(crate) fn split(self, map: &Map, inside: &mut impl FnMut(Self), outside: &mut impl FnMut(Self)) {
+    pub(crate) fn split(mut self, map: &Map, inside: &mut impl FnMut(Self), outside: &mut impl FnMut(Self)) {
         match self.relation(map) {
             Relation::Outside => outside(self),
-            Relation::Inside(slow, fast) => inside(self.moved(map, slow, fast)),
+            Relation::Inside(slow, fast) => {
+                self.advance(map, slow, fast);
+                inside(self);
+            }
             Relation::Factor { axis, count } => {
                 let mut factored = self;
                 let whole = factored.axes[axis];
@@ -285,7 +304,11 @@ impl SlotBox {
         Relation::Cut { axis: i, below, above }
     }
 
-    fn moved(mut self, map: &Map, slow: i64, fast: i64) -> Self {
+    /// Moves a box that lies inside, its first slot at these indices.
+    fn advance(&mut self, map: &Map, slow: i64, fast: i64) {
+        if map.stays {
+            return;
+        }
         let (period, single) = (map.slow.from, map.slow.count == 1);
         self.now = map.to + slow * map.slow.to + fast * map.fast.to;
         for axis in &mut self.axes {
@@ -300,14 +323,18 @@ impl SlotBox {
                 (axis.stride, axis.start_stride) = (-axis.stride, -axis.start_stride);
             }
         }
-        self.tidied()
+        self.tidy();
     }
 
-    /// Drops axes of one slot, sorts the others and joins those that continue each other.
     fn tidied(mut self) -> Self {
+        self.tidy();
+        self
+    }
+
+    /// Drops axes of one slot and sorts the others.
+    fn tidy(&mut self) {
         self.axes.retain(|axis| axis.count > 1);
         self.axes.sort_unstable_by_key(|axis| std::cmp::Reverse(axis.stride));
-        self
     }
 }
 

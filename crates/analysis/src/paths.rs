@@ -251,9 +251,11 @@ impl Follower<'_> {
                     None => return Ok(()),
                 }
             }
-            match self.transfer(group, entry)? {
-                Some(rest) => group = rest,
-                None => return Ok(()),
+            if !self.passes_whole(&mut group, entry) {
+                match self.transfer(group, entry)? {
+                    Some(rest) => group = rest,
+                    None => return Ok(()),
+                }
             }
             group.step += 1;
             group.copied = false;
@@ -289,17 +291,33 @@ impl Follower<'_> {
         Ok(first)
     }
 
+    /// The common case: the holder sends one message, and the group lies wholly inside or outside.
+    fn passes_whole(&self, group: &mut Group, entry: &Entry) -> bool {
+        let [message] = entry.moves.as_slice() else { return entry.moves.is_empty() && entry.lands.is_empty() };
+        if !entry.lands.is_empty() {
+            return false;
+        }
+        let moved = group.slots.pass_whole(&message.map);
+        if moved == Some(true) {
+            (group.holder, group.class) = self.after(message, group.holder);
+        }
+        moved.is_some()
+    }
+
+    /// Where a message takes what `holder` sends, and the class of that rank.
+    fn after(&self, message: &Move, holder: Rank) -> (Rank, u32) {
+        let radix = self.table.classes.radix();
+        let to = message.shift.iter().fold(holder, |rank, &(u, hops)| radix.shifted(rank, u, hops));
+        (to, message.class_after)
+    }
+
     /// The messages of the holder; what remains of the group with one holder, if anything.
     fn transfer(&mut self, group: Group, entry: &Entry) -> Result<Option<Group>, Violation> {
         let (holder, class, step) = (group.holder, group.class, group.step);
         let mut rest: SmallVec<[SlotBox; 2]> = SmallVec::new();
         rest.push(group.slots);
         for message in &entry.moves {
-            let after = || {
-                let radix = self.table.classes.radix();
-                let to = message.shift.iter().fold(holder, |rank, &(u, hops)| radix.shifted(rank, u, hops));
-                (to, message.class_after)
-            };
+            let (to, class_after) = self.after(message, holder);
             let mut outside = SmallVec::new();
             let keeps = if self.gathers() { Some(rest.clone()) } else { None };
             for slots in rest {
@@ -307,8 +325,8 @@ impl Follower<'_> {
                 slots.split(
                     &message.map,
                     &mut |slots| {
-                        let (holder, class) = after();
-                        pending.push(Group { slots, holder, class, step: step + 1, copied: false });
+                        let group = Group { slots, holder: to, class: class_after, step: step + 1, copied: false };
+                        pending.push(group);
                     },
                     &mut |part| outside.push(part),
                 );

@@ -1,1 +1,35 @@
-fn main(){}
+//! The `topocoll` program: reads a command line, asks the library, prints a report.
+//!
+//! Every command builds one report and shows one of its faces: a table for people, or with
+//! `--json` one object. Data goes to standard output, all else to standard error. Exit status: 0
+//! fine, 1 the check ran and failed, 2 bad input.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod error;
+mod machine;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// How a command ended that ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Fine,
+    Failed,
+}
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    match commands::run(&args.command) {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => ExitCode::from(1),
+        Err(problem) => {
+            error::show(&problem);
+            ExitCode::from(2)
+        }
+    }
+}

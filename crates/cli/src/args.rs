@@ -1,0 +1,204 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use topocoll::units::{parse_seconds, parse_seconds_per_byte};
+use topocoll::{Collective, Setting};
+
+/// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
+#[derive(Parser, Debug)]
+#[command(name = "topocoll", version, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Rank every applicable algorithm and setting by predicted time.
+    Select(Select),
+    /// List the algorithms, and with a machine whether they apply.
+    Algorithms(Algorithms),
+    /// List every lower bound that holds, with the theorem it comes from.
+    Bounds(Bounds),
+    /// Prove one schedule: delivery, ports, link conflicts, counts.
+    Verify(Verify),
+    /// Predict the completion time of one schedule and where it goes.
+    Simulate(Simulate),
+    /// Write a schedule out.
+    Schedule(Schedule),
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Select {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Show every choice in the table, not the best ones.
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Algorithms {
+    /// Machine file, shipped machine, or short form such as torus:16x16, full:64, cluster:4,4,2
+    pub(crate) machine: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Bounds {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// Follow every block, or representatives of ranks that behave alike [default: replay up to
+    /// 4096 ranks, classes beyond]
+    #[arg(long)]
+    pub(crate) method: Option<Method>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Simulate {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// How messages share the network
+    #[arg(long, default_value = "steps")]
+    pub(crate) model: Model,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Schedule {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// The format
+    #[arg(long, default_value = "jsonl")]
+    pub(crate) format: Format,
+    /// Write only what this rank sends
+    #[arg(long)]
+    pub(crate) rank: Option<u32>,
+    /// Write to this file, which appears only when it is complete
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What every command takes.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Common {
+    /// Machine file, shipped machine, or short form such as torus:16x16, full:64, cluster:4,4,2
+    pub(crate) machine: String,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Options {
+    /// alltoall or allgather
+    #[arg(long, default_value = "alltoall")]
+    pub(crate) op: Collective,
+    /// Bytes of a block, such as 64, 4KiB or 1MiB
+    #[arg(long, default_value = "1KiB", value_parser = block, allow_hyphen_values = true)]
+    pub(crate) block: u64,
+    /// Messages a rank may send, and receive, in one step; on a cluster also a node, to and from
+    /// other nodes [default: the machine's]
+    #[arg(long, value_parser = ports, allow_hyphen_values = true)]
+    pub(crate) ports: Option<u32>,
+    /// Timing values of another machine
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) timing: Option<String>,
+    /// Startup of a message, such as 2us
+    #[arg(long, value_parser = time, allow_hyphen_values = true)]
+    pub(crate) startup: Option<f64>,
+    /// Bandwidth of a link, such as 10GB/s, or the time of one byte, such as 0.1ns
+    #[arg(long, value_parser = byte_time, allow_hyphen_values = true)]
+    pub(crate) bandwidth: Option<f64>,
+    /// Propagation over a link
+    #[arg(long, value_parser = time, allow_hyphen_values = true)]
+    pub(crate) per_hop: Option<f64>,
+    /// Rearrangement: bandwidth, or the time of one byte
+    #[arg(long, value_parser = byte_time, allow_hyphen_values = true)]
+    pub(crate) rearrangement: Option<f64>,
+    /// Barrier between steps
+    #[arg(long, value_parser = time, allow_hyphen_values = true)]
+    pub(crate) barrier: Option<f64>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The schedule that is read.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Subject {
+    /// The algorithm that writes the schedule
+    #[arg(long, required_unless_present = "schedule", conflicts_with = "schedule")]
+    pub(crate) algorithm: Option<String>,
+    /// A parameter of the algorithm
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, conflicts_with = "schedule")]
+    pub(crate) set: Vec<(String, Setting)>,
+    /// A schedule in JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedule: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Method {
+    Replay,
+    Classes,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Model {
+    /// Steps apart by barriers; a shared link's whole load charged
+    Steps,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Format {
+    Jsonl,
+}
+
+fn block(text: &str) -> Result<u64, String> {
+    let size = text.parse::<bytesize::ByteSize>().map_err(|_| "not a size such as 64, 4KiB or 1MiB".to_owned())?;
+    match size.as_u64() {
+        0 => Err("a block has at least 1 byte: an exchange of nothing has no cost to choose by".to_owned()),
+        bytes if bytes > topocoll::MAX_BLOCK_BYTES => Err(format!("a block has at most {} bytes", topocoll::MAX_BLOCK_BYTES)),
+        bytes => Ok(bytes),
+    }
+}
+
+fn ports(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("a rank needs at least one port to send and receive".to_owned()),
+        Ok(ports) => Ok(ports),
+        Err(_) => Err(format!("not a whole number from 1 to {}", u32::MAX)),
+    }
+}
+
+fn time(text: &str) -> Result<f64, String> {
+    not_negative(parse_seconds(text)?)
+}
+
+fn byte_time(text: &str) -> Result<f64, String> {
+    not_negative(parse_seconds_per_byte(text)?)
+}
+
+fn not_negative(seconds: f64) -> Result<f64, String> {
+    if seconds < 0.0 { Err("times are 0 or more".to_owned()) } else { Ok(seconds) }
+}
+
+fn setting(text: &str) -> Result<(String, Setting), String> {
+    let (key, value) = text.split_once('=').ok_or("a parameter is set as key=value")?;
+    let value = value.parse().map_or_else(|_| Setting::Text(value.to_owned()), Setting::Integer);
+    Ok((key.to_owned(), value))
+}

@@ -1,0 +1,68 @@
+use serde::Serialize;
+use topocoll::{BestBounds, LowerBound, best_bounds, bounds};
+
+use super::exchange;
+use crate::machine::{machine, problem};
+use crate::render::{Blocks, Head, blocks, print, seconds, table};
+use crate::{Outcome, args};
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    bounds: Vec<Bound>,
+    best: Best,
+}
+
+#[derive(Serialize)]
+struct Bound {
+    measure: &'static str,
+    value: Blocks,
+    theorem: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    condition: String,
+}
+
+#[derive(Serialize)]
+struct Best {
+    steps: u64,
+    blocks: Blocks,
+    time_seconds: f64,
+}
+
+pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let machine = machine(&args.common.machine, options)?;
+    let problem = problem(&machine, options)?;
+    let all = bounds(&problem, &machine);
+    let BestBounds { steps, blocks: volume, seconds: time } = best_bounds(&problem, &machine);
+    let report = Report {
+        head: Head::new(&machine, &problem),
+        bounds: all.iter().map(bound).collect(),
+        best: Best { steps, blocks: Blocks(volume), time_seconds: time },
+    };
+    print(options.json, &report, || {
+        let rows = all.iter().map(|bound| {
+            let condition = if bound.condition.is_empty() { "every schedule".to_owned() } else { bound.condition.clone() };
+            vec![bound.measure.name().to_owned(), bound.theorem.clone(), condition, blocks(bound.value)]
+        });
+        format!(
+            "{}\n\n{}\nNo schedule takes fewer than {steps} steps, carries less than {} blocks over its busiest links, \
+             or is predicted to end before {}.\n",
+            exchange(&machine, &problem),
+            table(&["bounds", "by", "holds for", "at least"], 3, rows),
+            blocks(volume),
+            seconds(time),
+        )
+    })?;
+    Ok(Outcome::Fine)
+}
+
+fn bound(bound: &LowerBound) -> Bound {
+    Bound {
+        measure: bound.measure.name(),
+        value: Blocks(bound.value),
+        theorem: bound.theorem.clone(),
+        condition: bound.condition.clone(),
+    }
+}

@@ -1,0 +1,43 @@
+//! The commands, one file each.
+
+mod algorithms;
+mod bounds;
+mod schedule;
+mod select;
+mod simulate;
+mod verify;
+
+use crate::Outcome;
+use crate::args::Command;
+
+/// Runs a command.
+pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Select(args) => select::run(args),
+        Command::Algorithms(args) => algorithms::run(args),
+        Command::Bounds(args) => bounds::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Schedule(args) => schedule::run(args),
+    }
+}
+
+/// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8 (64 ranks, 1 port)`.
+fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
+    let topology = machine.topology.short_form();
+    let named = if topology == machine.name { topology } else { format!("{} ({topology})", machine.name) };
+    format!(
+        "{} of {} blocks on {named}: {} rank{}, {} port{}, timing {}",
+        problem.operation,
+        crate::render::bytes(problem.block_bytes),
+        crate::render::integer(problem.ranks),
+        plural(problem.ranks),
+        problem.ports,
+        plural(problem.ports),
+        machine.timing.name,
+    )
+}
+
+fn plural(count: u32) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

@@ -1,0 +1,55 @@
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use topocoll::{Counts, Machine, Rank, Schedule, count, counting_work, export};
+
+use crate::machine::{machine, memory, schedule};
+use crate::{Outcome, args};
+
+/// Calls of the rule that are made to know the size of a listing.
+const WORK_LIMIT: u128 = 1 << 32;
+
+pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let args::Format::Jsonl = args.format;
+    anyhow::ensure!(!options.json, "--json is for reports: a schedule is written as --format says");
+    let mut machine = machine(&args.common.machine, options)?;
+    let schedule = schedule(&mut machine, options, &args.subject)?;
+    if let Some(rank) = args.rank
+        && rank >= machine.ranks()
+    {
+        anyhow::bail!("--rank {rank}: ranks end at {}", machine.ranks() - 1);
+    }
+    let needed = counting_work(&schedule, &machine);
+    if needed > WORK_LIMIT {
+        let error = topocoll::AnalysisError::Work { what: "sizing the listing", needed, limit: WORK_LIMIT };
+        return Err(topocoll::Error::from(error).into());
+    }
+    let counts = count(&schedule, &machine, memory()).map_err(topocoll::Error::from)?;
+    let only = args.rank.map(Rank);
+    match &args.out {
+        None => write(&schedule, &machine, &counts, only, std::io::stdout().lock()).context("standard output")?,
+        Some(path) => {
+            // Complete or not at all: written beside its place, then moved there.
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let shown = path.display();
+            let mut file = tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write `{shown}`"))?;
+            write(&schedule, &machine, &counts, only, file.as_file_mut())?;
+            file.persist(path).with_context(|| format!("cannot write `{shown}`"))?;
+        }
+    }
+    Ok(Outcome::Fine)
+}
+
+fn write(
+    schedule: &Schedule,
+    machine: &Machine,
+    counts: &Counts,
+    only: Option<Rank>,
+    out: impl Write,
+) -> anyhow::Result<()> {
+    let out = BufWriter::with_capacity(1 << 16, out);
+    export::jsonl::write(schedule, machine, counts, only, memory(), out).map_err(topocoll::Error::from)?;
+    Ok(())
+}

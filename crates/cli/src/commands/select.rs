@@ -1,0 +1,296 @@
+use serde::Serialize;
+use topocoll::{
+    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan, select, verify,
+};
+
+use super::exchange;
+use crate::machine::{machine, memory, problem};
+use crate::render::{Blocks, Head, blocks, bytes, integer, parameters, print, seconds, table, time_unit};
+use crate::{Outcome, args};
+
+/// Choices shown in the table unless all are asked for.
+const SHOWN: usize = 12;
+
+/// Up to so many ranks the best choice is verified on the spot.
+const VERIFY_UP_TO: u32 = 1024;
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    choices: Vec<Entry>,
+    rejected: Vec<Rejected>,
+    bound: Bound,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best_delivers: Option<bool>,
+    crossovers: Vec<Crossover>,
+    extremes: Vec<Extremes>,
+    subsets: Vec<Subset>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    algorithm: &'static str,
+    parameters: Parameters,
+    time_seconds: f64,
+    startup_seconds: f64,
+    transmission_seconds: f64,
+    propagation_seconds: f64,
+    rearrangement_seconds: f64,
+    barrier_seconds: f64,
+    steps: u64,
+    blocks: Blocks,
+    link_blocks: Blocks,
+    max_link_sharing: u64,
+    bound_ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priced: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Rejected {
+    algorithm: &'static str,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Bound {
+    time_seconds: f64,
+    steps: u64,
+    blocks: Blocks,
+}
+
+#[derive(Serialize)]
+struct Crossover {
+    block_bytes: u64,
+    algorithm: &'static str,
+    parameters: Parameters,
+}
+
+#[derive(Serialize)]
+struct Extremes {
+    algorithm: &'static str,
+    fewest_steps: Parameters,
+    least_volume: Parameters,
+    cross_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Subset {
+    algorithm: &'static str,
+    settings_priced: usize,
+    settings: usize,
+}
+
+pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let machine = machine(&args.common.machine, options)?;
+    let problem = problem(&machine, options)?;
+    let selection = select(&machine, &problem);
+    let delivers = prove_best(&machine, &problem, &selection)?;
+    let report = report(&machine, &problem, &selection, delivers);
+    let shown = if args.all { usize::MAX } else { SHOWN };
+    print(options.json, &report, || text(&machine, &problem, &selection, &report, shown))?;
+    Ok(if delivers == Some(false) || selection.choices.is_empty() { Outcome::Failed } else { Outcome::Fine })
+}
+
+/// Verifies the best choice by full replay where that is instant.
+fn prove_best(machine: &Machine, problem: &Problem, selection: &Selection) -> anyhow::Result<Option<bool>> {
+    let Some(best) = selection.choices.first().filter(|_| problem.ranks <= VERIFY_UP_TO) else { return Ok(None) };
+    let schedule = plan(machine, problem, best.algorithm, &best.parameters)?;
+    let found = verify(&schedule, machine, None, memory()).map_err(topocoll::Error::from)?;
+    Ok(Some(found.violation.is_none() && found.counts.port_violations == 0))
+}
+
+fn report(machine: &Machine, problem: &Problem, selection: &Selection, best_delivers: Option<bool>) -> Report {
+    let of = |i: usize| &selection.choices[i];
+    Report {
+        head: Head::new(machine, problem),
+        choices: selection.choices.iter().map(entry).collect(),
+        rejected: (selection.rejected.iter())
+            .map(|(algorithm, reason)| Rejected { algorithm, reason: reason.clone() })
+            .collect(),
+        bound: Bound {
+            time_seconds: selection.bound.seconds,
+            steps: selection.bound.steps,
+            blocks: Blocks(selection.bound.blocks),
+        },
+        reason: reason(selection),
+        best_delivers,
+        crossovers: (selection.crossovers.iter())
+            .map(|crossover| Crossover {
+                block_bytes: crossover.block_bytes,
+                algorithm: of(crossover.choice).algorithm,
+                parameters: of(crossover.choice).parameters.clone(),
+            })
+            .collect(),
+        extremes: (selection.extremes.iter())
+            .map(|extremes| Extremes {
+                algorithm: of(extremes.fewest_steps).algorithm,
+                fewest_steps: of(extremes.fewest_steps).parameters.clone(),
+                least_volume: of(extremes.least_volume).parameters.clone(),
+                cross_bytes: extremes.block_bytes,
+            })
+            .collect(),
+        subsets: (selection.subsets.iter())
+            .map(|&(algorithm, settings_priced, settings)| Subset { algorithm, settings_priced, settings })
+            .collect(),
+    }
+}
+
+fn entry(choice: &Choice) -> Entry {
+    let price = &choice.price;
+    Entry {
+        algorithm: choice.algorithm,
+        parameters: choice.parameters.clone(),
+        time_seconds: price.time.total(),
+        startup_seconds: price.time.startup,
+        transmission_seconds: price.time.transmission,
+        propagation_seconds: price.time.propagation,
+        rearrangement_seconds: price.time.rearrangement,
+        barrier_seconds: price.time.barrier,
+        steps: price.steps,
+        blocks: Blocks(price.blocks),
+        link_blocks: Blocks(price.link_blocks),
+        max_link_sharing: price.max_link_sharing,
+        bound_ratio: choice.bound_ratio,
+        priced: (price.priced == Priced::AtLeast).then_some("at_least"),
+    }
+}
+
+/// An algorithm with its setting, as people name it.
+fn named(choice: &Choice) -> String {
+    match choice.parameters.is_empty() {
+        true => choice.algorithm.to_owned(),
+        false => format!("{} ({})", choice.algorithm, parameters(&choice.parameters)),
+    }
+}
+
+/// One sentence: why the winner wins over the best of the other algorithms.
+fn reason(selection: &Selection) -> String {
+    let Some(best) = selection.choices.first() else { return "no algorithm serves this exchange".to_owned() };
+    let Some(next) = selection.choices.iter().find(|choice| choice.algorithm != best.algorithm) else {
+        return format!("{} wins: no other algorithm serves this exchange", named(best));
+    };
+    let (a, b) = (&best.price, &next.price);
+    let terms = [
+        ("startup", b.time.startup - a.time.startup, format!("{} against {} steps", integer(a.steps), integer(b.steps))),
+        (
+            "transmission",
+            b.time.transmission - a.time.transmission,
+            format!("{} against {} blocks over the busiest links", blocks(a.link_blocks), blocks(b.link_blocks)),
+        ),
+        ("propagation", b.time.propagation - a.time.propagation, "fewer hops".to_owned()),
+        ("rearrangement", b.time.rearrangement - a.time.rearrangement, "fewer blocks copied".to_owned()),
+        ("barriers", b.time.barrier - a.time.barrier, format!("{} against {} steps", integer(a.steps), integer(b.steps))),
+    ];
+    let against = match b.priced {
+        Priced::Exactly => named(next),
+        Priced::AtLeast => format!("the least that {} can cost", named(next)),
+    };
+    let Some((term, saved, how)) = terms.iter().max_by(|x, y| x.1.total_cmp(&y.1)).filter(|term| term.1 > 0.0) else {
+        return format!("{} and {against} cost the same; the simpler one is listed first", named(best));
+    };
+    let lost: f64 = terms.iter().map(|term| (-term.1).max(0.0)).sum();
+    let lost = if lost > 0.0 { format!(", more than the {} it loses elsewhere", seconds(lost)) } else { String::new() };
+    format!("{} wins over {against}: it saves {} of {term} ({how}){lost}", named(best), seconds(*saved))
+}
+
+fn text(machine: &Machine, problem: &Problem, selection: &Selection, report: &Report, shown: usize) -> String {
+    let mut out = format!("{}\n\n", exchange(machine, problem));
+    let slowest = selection.choices.iter().take(shown).map(|choice| choice.price.time.total()).fold(0.0, f64::max);
+    let (scale, unit) = time_unit(slowest);
+    let time = |seconds: f64| format!("{:.3}", seconds / scale);
+    let headers = [format!("time [{unit}]"), format!("startup [{unit}]"), format!("volume [{unit}]"), format!("other [{unit}]")];
+    let [total, startup, volume, other] = headers.each_ref().map(String::as_str);
+    let header = ["algorithm", "parameters", total, "x bound", startup, volume, other, "steps", "blocks", "link blocks", "sharing"];
+    let rows = selection.choices.iter().take(shown).map(|choice| {
+        let price = &choice.price;
+        let floor = if price.priced == Priced::AtLeast { ">= " } else { "" };
+        vec![
+            choice.algorithm.to_owned(),
+            parameters(&choice.parameters),
+            format!("{floor}{}", time(price.time.total())),
+            format!("{:.2}", choice.bound_ratio),
+            time(price.time.startup),
+            time(price.time.transmission),
+            time(price.time.propagation + price.time.rearrangement + price.time.barrier),
+            integer(price.steps),
+            blocks(price.blocks),
+            format!("{floor}{}", blocks(price.link_blocks)),
+            if price.max_link_sharing == 0 { "?".to_owned() } else { integer(price.max_link_sharing) },
+        ]
+    });
+    out += &table(&header, 2, rows);
+    if selection.choices.len() > shown {
+        let more = selection.choices.len() - shown;
+        out += &format!("  and {more} more settings that trade steps for volume (--all shows them)\n");
+    }
+    out += &format!("\n{}.\n", report.reason);
+    out += &format!(
+        "Nothing can be predicted to end before {}, take fewer than {} steps, or carry less than {} blocks.\n",
+        seconds(selection.bound.seconds),
+        integer(selection.bound.steps),
+        blocks(selection.bound.blocks),
+    );
+    out += &proof(machine, problem, selection, report);
+    out += &by_block_size(selection);
+    for i in &selection.undecided {
+        out += &format!(
+            "{} is too large here to be priced exactly, and might be better.\n",
+            named(&selection.choices[*i])
+        );
+    }
+    for (algorithm, priced, all) in &selection.subsets {
+        out += &format!("Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n");
+    }
+    if !selection.rejected.is_empty() {
+        out += "\ndoes not apply:\n";
+        for (algorithm, reason) in &selection.rejected {
+            out += &format!("  {algorithm}: {reason}\n");
+        }
+    }
+    out
+}
+
+/// That the best choice delivers, or how to prove it.
+fn proof(machine: &Machine, problem: &Problem, selection: &Selection, report: &Report) -> String {
+    let Some(best) = selection.choices.first() else { return String::new() };
+    match report.best_delivers {
+        Some(true) => "Proof: its schedule was replayed, and every block of every rank arrives.\n".to_owned(),
+        Some(false) => "Its schedule was replayed and does NOT deliver.\n".to_owned(),
+        None => {
+            let set = |(key, value): (&String, &Setting)| format!(" --set {key}={value}");
+            let op = if problem.operation == Collective::AllToAll { "" } else { " --op allgather" };
+            format!(
+                "Proof: topocoll verify {} --algorithm {}{}{op}\n",
+                machine.name,
+                best.algorithm,
+                best.parameters.iter().map(set).collect::<String>()
+            )
+        }
+    }
+}
+
+/// Which choice is fastest at which block size.
+fn by_block_size(selection: &Selection) -> String {
+    let mut out = String::new();
+    if selection.crossovers.len() > 1 {
+        out += "Fastest by block size: ";
+        let parts: Vec<_> = (selection.crossovers.iter())
+            .map(|crossover| format!("{} from {}", named(&selection.choices[crossover.choice]), bytes(crossover.block_bytes)))
+            .collect();
+        out += &parts.join(", ");
+        out += ".\n";
+    }
+    for extremes in &selection.extremes {
+        out += &format!(
+            "{} and {} cross at a block of {}.\n",
+            named(&selection.choices[extremes.fewest_steps]),
+            named(&selection.choices[extremes.least_volume]),
+            bytes(extremes.block_bytes),
+        );
+    }
+    out
+}

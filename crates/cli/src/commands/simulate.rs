@@ -1,0 +1,113 @@
+use serde::Serialize;
+use topocoll::{Counts, Machine, Parameters, Schedule, Shape, StepCount, count_steps, link_totals};
+
+use super::exchange;
+use crate::machine::{machine, memory, schedule};
+use crate::render::{Head, bytes, facts, integer, parameters, print, seconds};
+use crate::{Outcome, args};
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    algorithm: String,
+    parameters: Parameters,
+    model: &'static str,
+    sync: &'static str,
+    time_seconds: f64,
+    startup_seconds: f64,
+    transmission_seconds: f64,
+    propagation_seconds: f64,
+    rearrangement_seconds: f64,
+    barrier_seconds: f64,
+    steps: u64,
+    messages: u128,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_utilisation: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_link_bytes: Option<u128>,
+}
+
+/// The step that takes longest.
+#[derive(Default)]
+struct Slowest {
+    step: u32,
+    seconds: f64,
+    count: StepCount,
+}
+
+pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let mut machine = machine(&args.common.machine, options)?;
+    let schedule = schedule(&mut machine, options, &args.subject)?;
+    let mut slowest = Slowest::default();
+    let counts = count_steps(&schedule, &machine, memory(), |step, count| {
+        let seconds = count.startup + count.transmission + count.propagation;
+        if seconds > slowest.seconds {
+            slowest = Slowest { step, seconds, count: *count };
+        }
+    })
+    .map_err(topocoll::Error::from)?;
+    let report = report(&machine, &schedule, &counts, args.model);
+    print(options.json, &report, || text(&machine, &schedule, &report, &slowest))?;
+    Ok(Outcome::Fine)
+}
+
+fn report(machine: &Machine, schedule: &Schedule, counts: &Counts, model: args::Model) -> Report {
+    let args::Model::Steps = model;
+    let time = counts.time;
+    let on_grid = matches!(machine.topology.shape(), Shape::Grid(_)) && time.total() > 0.0;
+    let links = machine.topology.links() as f64;
+    Report {
+        head: Head::new(machine, &schedule.problem),
+        algorithm: schedule.origin.algorithm.clone(),
+        parameters: schedule.origin.parameters.clone(),
+        model: "steps",
+        sync: "barrier",
+        time_seconds: time.total(),
+        startup_seconds: time.startup,
+        transmission_seconds: time.transmission,
+        propagation_seconds: time.propagation,
+        rearrangement_seconds: time.rearrangement,
+        barrier_seconds: time.barrier,
+        steps: counts.steps,
+        messages: counts.messages,
+        link_utilisation: on_grid.then(|| counts.link_seconds / (links * time.total())),
+        max_link_bytes: link_totals(schedule, machine).map(|totals| totals.max_link_bytes),
+    }
+}
+
+fn text(machine: &Machine, schedule: &Schedule, report: &Report, slowest: &Slowest) -> String {
+    let share = |term: f64| format!("{} ({:.1} %)", seconds(term), 100.0 * term / report.time_seconds.max(f64::MIN_POSITIVE));
+    let mut rows = vec![
+        ("startup", share(report.startup_seconds)),
+        ("transmission", share(report.transmission_seconds)),
+        ("propagation", share(report.propagation_seconds)),
+        ("rearrangement", share(report.rearrangement_seconds)),
+        ("barrier", share(report.barrier_seconds)),
+        ("steps", integer(report.steps)),
+        ("messages", integer(report.messages)),
+    ];
+    if let Some(utilisation) = report.link_utilisation {
+        rows.push(("links busy", format!("{:.1} % of the time, on average", 100.0 * utilisation)));
+    }
+    if let Some(most) = report.max_link_bytes {
+        rows.push(("busiest link", format!("{} bytes in all", integer(most))));
+    }
+    if report.steps > 0 {
+        let count = &slowest.count;
+        let load = u64::try_from(count.largest_load.max(count.largest_message)).unwrap_or(u64::MAX);
+        rows.push((
+            "slowest step",
+            format!("step {}: {}, {} on its busiest link", slowest.step, seconds(slowest.seconds), bytes(load)),
+        ));
+    }
+    format!(
+        "{}\n{} ({}): predicted {} by the steps model, steps apart by barriers\n\n{}",
+        exchange(machine, &schedule.problem),
+        report.algorithm,
+        parameters(&report.parameters),
+        seconds(report.time_seconds),
+        facts(rows),
+    )
+}

@@ -1,0 +1,170 @@
+use serde::Serialize;
+use topocoll::{Claims, Counts, Machine, Method, Parameters, Schedule, Shape, Verification, best_bounds, verify};
+
+use super::exchange;
+use crate::machine::{machine, memory, schedule};
+use crate::render::{Blocks, Head, blocks, integer, parameters, print, table};
+use crate::{Outcome, args};
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    algorithm: String,
+    parameters: Parameters,
+    method: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<u32>,
+    delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims_hold: Option<bool>,
+    steps: u64,
+    blocks: Blocks,
+    bytes: u128,
+    link_blocks: Blocks,
+    hops: u128,
+    rearrangements: u64,
+    rearranged_blocks: Blocks,
+    packed_blocks: Blocks,
+    link_conflicts: u128,
+    max_link_sharing: u64,
+    contended_steps: u64,
+    contention_free_steps: u128,
+    port_violations: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inter_node_steps: Option<u64>,
+    bounds: Bounds,
+}
+
+#[derive(Serialize)]
+struct Bounds {
+    steps: u64,
+    blocks: Blocks,
+}
+
+pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let mut machine = machine(&args.common.machine, options)?;
+    let schedule = schedule(&mut machine, options, &args.subject)?;
+    let method = args.method.map(|method| match method {
+        args::Method::Replay => Method::Replay,
+        args::Method::Classes => Method::Classes,
+    });
+    let found = verify(&schedule, &machine, method, memory()).map_err(topocoll::Error::from)?;
+    let claims = match args.subject.algorithm {
+        Some(ref name) => Some(topocoll::claims(&machine, &schedule.problem, name, &schedule.origin.parameters)?),
+        None => None,
+    };
+    let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
+    let fails = found.violation.is_some() || found.counts.port_violations > 0 || !broken.is_empty();
+    let report = report(&machine, &schedule, &found, claims.map(|_| broken.is_empty()));
+    print(options.json, &report, || text(&machine, &schedule, &found, claims.as_ref(), &report))?;
+    for broken in broken {
+        eprintln!("error: claim broken: {broken}");
+    }
+    Ok(if fails { Outcome::Failed } else { Outcome::Fine })
+}
+
+/// The claims that the counts contradict.
+fn broken(claims: &Claims, counts: &Counts) -> Vec<String> {
+    let claimed = [
+        ("steps", Some(u128::from(claims.steps)), u128::from(counts.steps)),
+        ("bytes", Some(claims.blocks * u128::from(counts.block_bytes)), counts.bytes),
+        ("hops", claims.hops, counts.hops),
+        ("rearrangements", claims.rearrangements.map(u128::from), u128::from(counts.rearrangements)),
+        ("link conflicts", claims.contention_free.then_some(0), counts.link_conflicts),
+    ];
+    (claimed.into_iter())
+        .filter_map(|(name, claimed, counted)| Some((name, claimed?, counted)))
+        .filter(|(_, claimed, counted)| claimed != counted)
+        .map(|(name, claimed, counted)| format!("{counted} {name}, {claimed} claimed"))
+        .collect()
+}
+
+fn report(machine: &Machine, schedule: &Schedule, found: &Verification, claims_hold: Option<bool>) -> Report {
+    let counts = &found.counts;
+    let bound = best_bounds(&schedule.problem, machine);
+    let in_blocks = |bytes| Blocks(counts.in_blocks(bytes));
+    let clustered = matches!(machine.topology.shape(), Shape::Clustered(_));
+    Report {
+        head: Head::new(machine, &schedule.problem),
+        algorithm: schedule.origin.algorithm.clone(),
+        parameters: schedule.origin.parameters.clone(),
+        method: found.method.name(),
+        classes: (found.method == Method::Classes).then_some(found.classes),
+        delivered: found.violation.is_none(),
+        violation: found.violation.as_ref().map(ToString::to_string),
+        claims_hold,
+        steps: counts.steps,
+        blocks: in_blocks(counts.bytes),
+        bytes: counts.bytes,
+        link_blocks: in_blocks(counts.link_bytes),
+        hops: counts.hops,
+        rearrangements: counts.rearrangements,
+        rearranged_blocks: in_blocks(counts.rearranged_bytes),
+        packed_blocks: in_blocks(counts.packed_bytes),
+        link_conflicts: counts.link_conflicts,
+        max_link_sharing: counts.max_link_sharing,
+        contended_steps: counts.contended_steps,
+        contention_free_steps: counts.contention_free_steps,
+        port_violations: counts.port_violations,
+        inter_node_steps: clustered.then_some(counts.inter_node_steps),
+        bounds: Bounds { steps: bound.steps, blocks: Blocks(bound.blocks) },
+    }
+}
+
+fn text(machine: &Machine, schedule: &Schedule, found: &Verification, claims: Option<&Claims>, report: &Report) -> String {
+    let verdict = match (&found.violation, found.counts.port_violations) {
+        (None, 0) => "delivered".to_owned(),
+        (None, cases) => format!("delivered, but ports are exceeded in {} cases", integer(cases)),
+        (Some(violation), _) => format!("NOT delivered\n{violation}"),
+    };
+    let method = match found.method {
+        Method::Replay => "replay: every block of every rank followed".to_owned(),
+        Method::Classes => format!(
+            "classes: every block of one rank followed for each of {} classes of ranks that behave alike",
+            integer(found.classes)
+        ),
+    };
+    let claimed = |value: Option<u128>| value.map_or(String::new(), integer);
+    let row = |name: &str, value: String, claim: String, bound: String| vec![name.to_owned(), value, claim, bound];
+    let plain = |name: &str, value: String| row(name, value, String::new(), String::new());
+    let counts = &found.counts;
+    let in_blocks = |bytes| blocks(counts.in_blocks(bytes));
+    let mut rows = vec![
+        row("steps", integer(counts.steps), claimed(claims.map(|c| c.steps.into())), integer(report.bounds.steps)),
+        row("blocks", in_blocks(counts.bytes), claimed(claims.map(|c| c.blocks)), String::new()),
+        row("link blocks", in_blocks(counts.link_bytes), String::new(), blocks(report.bounds.blocks.0)),
+        row("hops", integer(counts.hops), claimed(claims.and_then(|c| c.hops)), String::new()),
+        row(
+            "rearrangements",
+            integer(counts.rearrangements),
+            claimed(claims.and_then(|c| c.rearrangements).map(u128::from)),
+            String::new(),
+        ),
+        plain("rearranged blocks", in_blocks(counts.rearranged_bytes)),
+        plain("packed blocks", in_blocks(counts.packed_bytes)),
+        row(
+            "link conflicts",
+            integer(counts.link_conflicts),
+            claimed(claims.filter(|c| c.contention_free).map(|_| 0)),
+            String::new(),
+        ),
+        plain("most messages on a link", integer(counts.max_link_sharing)),
+        plain("contended steps", integer(counts.contended_steps)),
+        plain("contention-free steps", integer(counts.contention_free_steps)),
+        plain("port violations", integer(counts.port_violations)),
+    ];
+    if let Some(steps) = report.inter_node_steps {
+        rows.push(plain("inter-node steps", integer(steps)));
+    }
+    format!(
+        "{}\n{} ({}): {verdict}\n  {method}\n\n{}",
+        exchange(machine, &schedule.problem),
+        schedule.origin.algorithm,
+        parameters(&schedule.origin.parameters),
+        table(&["count", "found", "claimed", "lower bound"], 1, rows),
+    )
+}

@@ -1,0 +1,37 @@
+//! Errors as people see them.
+
+use std::io::IsTerminal;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use topocoll::Error;
+
+/// Shows an error on standard error: in a machine file with the line and a caret under it.
+pub(crate) fn show(problem: &anyhow::Error) {
+    match problem.downcast_ref::<Error>() {
+        Some(Error::File { path, text, error }) => {
+            let snippet = Snippet::source(text.as_str()).path(path.as_str());
+            let span = error.span.clone().unwrap_or(0..0);
+            let snippet = snippet.annotation(AnnotationKind::Primary.span(span));
+            let report = [Level::ERROR.primary_title(error.message.as_str()).element(snippet)];
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+            eprintln!("{}", renderer.render(&report));
+        }
+        _ => eprintln!("error: {problem:#}"),
+    }
+    if let Some(hint) = problem.downcast_ref::<Error>().and_then(hint) {
+        eprintln!("\nhint: {hint}");
+    }
+}
+
+fn hint(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::UnknownMachine { .. } => {
+            Some("a machine is a TOML file, the name of a shipped one (see topologies/), or a short form such as torus:16x16")
+        }
+        Error::NotApplicable { .. } => Some("`topocoll algorithms MACHINE` lists what applies"),
+        Error::Analysis(topocoll::AnalysisError::Work { .. }) => Some("ask for it explicitly with --method"),
+        Error::Analysis(topocoll::AnalysisError::Listing { .. }) => Some("write rank by rank with --rank"),
+        _ => None,
+    }
+}

@@ -1,0 +1,76 @@
+//! The machine, the problem and the schedule that a command line names.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use anyhow::Context;
+use topocoll::{Barrier, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing};
+
+use crate::args::{Options, Subject};
+
+/// The machine, with ports and timing as the options say.
+pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
+    let mut machine = topocoll::machine(name)?;
+    if let Some(ports) = options.ports {
+        machine.set_ports(ports);
+        if machine.ports < ports {
+            eprintln!("note: --ports {ports} means {} here: a rank has {} others", machine.ports, machine.ranks() - 1);
+        }
+    }
+    if let Some(name) = &options.timing {
+        machine.timing = if name == "generic" { Timing::generic() } else { topocoll::machine(name)?.timing };
+        machine.timing.fits(&*machine.topology).map_err(anyhow::Error::msg)?;
+    }
+    let timing = &mut machine.timing;
+    let mut overridden = Vec::new();
+    let mut set = |name: &'static str, value: Option<f64>, apply: &mut dyn FnMut(f64)| {
+        if let Some(value) = value {
+            apply(value);
+            overridden.push(name);
+        }
+    };
+    set("startup", options.startup, &mut |value| timing.startup = PerClass::uniform(value));
+    set("bandwidth", options.bandwidth, &mut |value| timing.per_byte = PerClass::uniform(value));
+    set("per hop", options.per_hop, &mut |value| timing.per_hop = PerClass::uniform(value));
+    set("rearrangement", options.rearrangement, &mut |value| timing.rearrangement_per_byte = value);
+    set("barrier", options.barrier, &mut |value| timing.barrier = Barrier { fixed: value, per_doubling: 0.0 });
+    if !overridden.is_empty() {
+        timing.name = format!("{} with {} given", timing.name, overridden.join(", "));
+    }
+    Ok(machine)
+}
+
+/// The problem on that machine.
+pub(crate) fn problem(machine: &Machine, options: &Options) -> anyhow::Result<Problem> {
+    Ok(Problem::new(options.op, machine.ranks(), machine.ports, options.block).map_err(Error::from)?)
+}
+
+/// The schedule: an algorithm's, or one from a file, whose problem then counts.
+pub(crate) fn schedule(machine: &mut Machine, options: &Options, subject: &Subject) -> anyhow::Result<Schedule> {
+    if let Some(path) = &subject.schedule {
+        let shown = path.display();
+        let file = File::open(path).with_context(|| format!("cannot read `{shown}`"))?;
+        let schedule = topocoll::jsonl::read(BufReader::new(file), &*machine.topology).with_context(|| format!("{shown}"))?;
+        machine.ports = schedule.problem.ports;
+        return Ok(schedule);
+    }
+    let mut parameters = Parameters::new();
+    for (key, value) in &subject.set {
+        if parameters.insert(key.clone(), value.clone()).is_some() {
+            anyhow::bail!("parameter `{key}` is set twice");
+        }
+    }
+    let name = subject.algorithm.as_deref().expect("clap asks for an algorithm or a schedule");
+    Ok(topocoll::plan(machine, &problem(machine, options)?, name, &parameters)?)
+}
+
+/// Bytes of memory that may be used: most of what is available.
+pub(crate) fn memory() -> u128 {
+    const UNKNOWN: u128 = 4 << 30;
+    let available = || -> Option<u128> {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u128>().ok()
+    };
+    available().map_or(UNKNOWN, |kilobytes| kilobytes * 1024 / 10 * 8)
+}

@@ -1,0 +1,44 @@
+use serde::{Serialize, Serializer};
+use topocoll::{Machine, Problem};
+
+/// A number of blocks: whole where it is whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks(pub(crate) f64);
+
+impl Serialize for Blocks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.fract() == 0.0 && self.0.abs() < 9e15 {
+            serializer.serialize_i64(self.0 as i64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
+/// What every object begins with.
+#[derive(Serialize, Debug)]
+pub(crate) struct Head {
+    version: u32,
+    machine: String,
+    topology: String,
+    timing: String,
+    ranks: u32,
+    operation: &'static str,
+    block_bytes: u64,
+    ports: u32,
+}
+
+impl Head {
+    pub(crate) fn new(machine: &Machine, problem: &Problem) -> Self {
+        Self {
+            version: 1,
+            machine: machine.name.clone(),
+            topology: machine.topology.short_form(),
+            timing: machine.timing.name.clone(),
+            ranks: problem.ranks,
+            operation: problem.operation.name(),
+            block_bytes: problem.block_bytes,
+            ports: problem.ports,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+use topocoll::Parameters;
+
+/// An integer with its digits in groups of three.
+pub(crate) fn integer(value: impl Into<u128>) -> String {
+    let digits = value.into().to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 && digits.len() > 4 {
+            out.push('_');
+        }
+        out.push(digit);
+    }
+    out.replace('_', "\u{202f}")
+}
+
+/// A number of blocks, maybe fractional.
+pub(crate) fn blocks(value: f64) -> String {
+    if value.fract() == 0.0 && value < 1e15 { integer(value as u64) } else { format!("{value:.3}") }
+}
+
+/// A size as people write it.
+pub(crate) fn bytes(value: u64) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| value >= *unit && value % unit == 0) {
+        Some((unit, name)) => format!("{} {name}", value / unit),
+        None => format!("{value} B"),
+    }
+}
+
+/// A duration with the unit that suits it.
+pub(crate) fn seconds(value: f64) -> String {
+    let (scale, unit) = time_unit(value);
+    format!("{} {unit}", significant(value / scale))
+}
+
+/// The unit in which a duration reads best: its length in seconds, and its name.
+pub(crate) fn time_unit(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        s if s >= 1.0 => (1.0, "s"),
+        s if s >= 1e-3 => (1e-3, "ms"),
+        _ => (1e-6, "us"),
+    }
+}
+
+/// Four significant digits.
+fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    format!("{value:.digits$}")
+}
+
+/// Parameters as `key=value`, or a dash.
+pub(crate) fn parameters(parameters: &Parameters) -> String {
+    if parameters.is_empty() {
+        return "-".to_owned();
+    }
+    parameters.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+}
