@@ -1,12 +1,21 @@
 //! What the papers' closed forms say, and what the readers count, are the same.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use topocoll::{Collective, Counts, Machine, Method, Parameters, Problem, Setting, Violation, machine, plan, verify};
+use topocoll::{
+    Collective, Counts, Machine, Method, Parameters, Problem, Setting, Violation, machine, plan,
+    verify,
+};
 
 fn problem(machine: &Machine) -> Problem {
     Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1).unwrap()
 }
 
-fn check(text: &str, algorithm: &str, parameters: &Parameters, method: Method) -> Result<Counts, Violation> {
+fn check(
+    text: &str,
+    algorithm: &str,
+    parameters: &Parameters,
+    method: Method,
+) -> Result<Counts, Violation> {
     let machine = machine(text).unwrap();
     let schedule = plan(&machine, &problem(&machine), algorithm, parameters).unwrap();
     let report = verify(&schedule, &machine, Some(method), 1 << 33).unwrap();
@@ -39,11 +48,18 @@ fn suh_shin_counts_are_the_papers() {
         for method in [Method::Replay, Method::Classes] {
             let counts = check(text, "suh-shin", &Parameters::new(), method).unwrap();
             assert_eq!((counts.steps, counts.bytes, counts.hops), (steps, blocks, hops), "{text}");
-            assert_eq!((counts.rearrangements, counts.link_conflicts, counts.port_violations), (rearrangements, 0, 0));
+            assert_eq!(
+                (counts.rearrangements, counts.link_conflicts, counts.port_violations),
+                (rearrangements, 0, 0)
+            );
             assert_eq!(counts.link_bytes, counts.bytes);
-            let fixed = Parameters::from([("layout".to_owned(), Setting::Text("fixed".to_owned()))]);
+            let fixed =
+                Parameters::from([("layout".to_owned(), Setting::Text("fixed".to_owned()))]);
             let counts = check(text, "suh-shin", &fixed, method).unwrap();
-            assert_eq!((counts.steps, counts.bytes, counts.hops, counts.rearrangements), (steps, blocks, hops, 0));
+            assert_eq!(
+                (counts.steps, counts.bytes, counts.hops, counts.rearrangements),
+                (steps, blocks, hops, 0)
+            );
         }
     }
 }
@@ -62,7 +78,11 @@ fn bruck_counts_are_the_exact_sums() {
                     let report = verify(&schedule, &machine, Some(method), 1 << 33).unwrap();
                     assert_eq!(report.violation, None, "n {n} r {r} k {k}");
                     let (steps, blocks) = bruck_sums(n, r, k.into());
-                    assert_eq!((report.counts.steps, report.counts.bytes), (steps, blocks), "n {n} r {r} k {k}");
+                    assert_eq!(
+                        (report.counts.steps, report.counts.bytes),
+                        (steps, blocks),
+                        "n {n} r {r} k {k}"
+                    );
                     assert_eq!(report.counts.port_violations, 0);
                 }
             }

@@ -45,7 +45,7 @@ def whole(value, least):
 
 def numbers(values, count=None):
     """Whether `values` is a list of integers, `count` of them if given."""
-    return type(values) is list and count in (None, len(values)) and all(type(value) is int for value in values)
+    return type(values) is list and count in (None, len(values)) and set(map(type, values)) <= {int}
 
 
 class Grid:
@@ -58,8 +58,8 @@ class Grid:
     def links(self, rank, route):
         """The directed links of a route and where it ends: None if it leaves the grid.
 
-        A link is named by the rank it leaves, its dimension and its direction, so a side of 2 that
-        wraps has two links each way.
+        A link is numbered by the rank it leaves, its dimension and its direction, so a side of 2
+        that wraps has two links each way.
         """
         links = []
         for dimension, hops in route:
@@ -70,10 +70,10 @@ class Grid:
             if not (abs(hops) < side if self.wraps[dimension] else 0 <= at + hops < side):
                 return links, None
             base, direction = rank - at * stride, 1 if hops > 0 else -1
-            for _ in range(abs(hops)):
-                links.append((base + at * stride, dimension, direction))
-                at = (at + direction) % side
-            rank = base + at * stride
+            name = 2 * dimension + (hops < 0)
+            for coordinate in range(at, at + hops, direction):
+                links.append((base + coordinate % side * stride) * 2 * len(self.sides) + name)
+            rank = base + (at + hops) % side * stride
         return links, rank
 
 
@@ -110,7 +110,7 @@ class Step:
         self.largest = 0
         self.used_ports = Counter()
         self.link_messages = Counter()
-        self.link_bytes = Counter()
+        self.link_bytes = defaultdict(int)
         self.arrivals = []
 
 
@@ -160,16 +160,17 @@ class Replay:
         require(type(message) is dict, "no message")
         number, sender, receiver = (message.get(key) for key in ("step", "from", "to"))
         require(whole(number, 0) and number >= self.number, "steps are numbered from 0 and never go back")
-        require(all(whole(rank, 0) and rank < self.ranks for rank in (sender, receiver)), "no such rank")
-        require(sender != receiver, f"rank {sender} sends to itself")
+        require(whole(sender, 0) and whole(receiver, 0) and max(sender, receiver) < self.ranks, "no such rank")
+        require(sender != receiver, "a rank that sends to itself")
         if number > self.number:
             self.end_step()
             self.number, self.step = number, Step()
         step = self.step
         size = self.carry(message.get("blocks"), sender, receiver)
         step.largest = max(step.largest, size)
-        for link in self.links(message.get("route", []), sender, receiver):
-            step.link_messages[link] += 1
+        links = self.links(message.get("route", []), sender, receiver)
+        step.link_messages.update(links)
+        for link in links:
             step.link_bytes[link] += size
         step.used_ports["sends", sender] += 1
         step.used_ports["receives", receiver] += 1
@@ -182,14 +183,17 @@ class Replay:
     def carry(self, blocks, sender, receiver):
         """Sends off what the sender holds of the blocks listed; returns the bytes listed."""
         require(type(blocks) is list and blocks, "a message without blocks")
+        require(set(map(type, blocks)) == {list}, "a block that is no list")
+        width = 4 if self.all_to_all else 3
         ranks, all_bytes, held = self.ranks, self.block_bytes, self.holdings.blocks[sender]
         size, blocks_sent, parts_sent = 0, [], []
         for listed in blocks:
-            require(numbers(listed, 4 if self.all_to_all else 3), f"no block {listed!r}")
+            if len(listed) != width or set(map(type, listed)) != {int}:
+                raise Malformed(f"no block {listed}")
             source, first, end = listed[0], listed[-2], listed[-1]
-            destination = listed[1] if self.all_to_all else 0
-            require(0 <= source < ranks and 0 <= destination < ranks, f"no such ranks in block {listed}")
-            require(0 <= first < end <= all_bytes, f"no such bytes in block {listed}")
+            destination = listed[1] if width == 4 else 0
+            if not (0 <= source < ranks and 0 <= destination < ranks and 0 <= first < end <= all_bytes):
+                raise Malformed(f"no such ranks or bytes in block {listed}")
             block = source * ranks + destination
             size += end - first
             if source != sender and block not in held and not self.holdings.has(sender, block, first, end):

@@ -37,13 +37,23 @@ pub trait Algorithm: Sync {
     /// # Errors
     /// Why the algorithm, or one of the parameters given, does not serve this problem on this
     /// topology.
-    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable>;
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable>;
 
     /// The counts of the paper's closed form, and what else the schedule promises.
     ///
     /// # Errors
     /// As [`plan`](Self::plan).
-    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable>;
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable>;
 }
 
 /// Counts known before a schedule is written, all of which its readers must find.

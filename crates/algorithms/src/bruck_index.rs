@@ -22,6 +22,8 @@ pub(crate) struct BruckIndex;
 
 /// Up to so many ranks every radix is worth pricing; beyond, a subset.
 const EVERY_RADIX_UP_TO: u32 = 2048;
+/// The largest radix of the subset.
+const MAX_RADIX_OF_SUBSET: u64 = 1 << 20;
 
 /// A digit of the block number j.
 #[derive(Clone, Copy)]
@@ -61,7 +63,8 @@ impl Index {
         let (length, period) = (digit.weight, digit.weight * u64::from(self.radix));
         let (base, ranks) = (u64::from(z) * length, u64::from(self.ranks));
         let cut = (ranks % period).saturating_sub(base).min(length);
-        let (runs, cut) = if cut == length { (ranks / period + 1, 0) } else { (ranks / period, cut) };
+        let (runs, cut) =
+            if cut == length { (ranks / period + 1, 0) } else { (ranks / period, cut) };
         let mut set = SlotSet::default();
         if runs > 0 {
             set.push(Strided::runs(base, runs, period, length));
@@ -79,7 +82,8 @@ impl Index {
         let groups = u64::from((digit.values - 1).div_ceil(self.ports));
         // Group g opens with the value 1 + g k: those below the cut value have a run more.
         let longer = (cut_value.saturating_sub(1)).div_ceil(self.ports.into()).min(groups);
-        let at_cut = cut_value >= 1 && (cut_value - 1) % u64::from(self.ports) == 0 && longer < groups;
+        let at_cut =
+            cut_value >= 1 && (cut_value - 1) % u64::from(self.ports) == 0 && longer < groups;
         u128::from(groups) * u128::from(runs * digit.weight)
             + u128::from(longer) * u128::from(digit.weight)
             + if at_cut { u128::from(rest % digit.weight) } else { 0 }
@@ -133,11 +137,17 @@ impl Rule for Index {
 }
 
 impl BruckIndex {
-    fn index(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Index, NotApplicable> {
+    fn index(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Index, NotApplicable> {
         check(self, problem, given)?;
         let ports = ports_per_rank(problem, topology)?;
         let most = u64::from(problem.ranks.max(2));
-        let radix = integer(self, given, "radix", 2, most)?.unwrap_or(most.min(u64::from(ports) + 1));
+        let radix =
+            integer(self, given, "radix", 2, most)?.unwrap_or(most.min(u64::from(ports) + 1));
         Ok(Index::new(problem.ranks, radix as u32, ports))
     }
 }
@@ -156,7 +166,11 @@ impl Algorithm for BruckIndex {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { name: "radix", values: "2 to the number of ranks; chosen by cost unless set", by_cost: true }]
+        &[Parameter {
+            name: "radix",
+            values: "2 to the number of ranks; chosen by cost unless set",
+            by_cost: true,
+        }]
     }
 
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
@@ -167,13 +181,24 @@ impl Algorithm for BruckIndex {
         radices(problem.ranks).into_iter().map(setting).collect()
     }
 
-    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
         let index = self.index(problem, topology, given)?;
-        let parameters = Parameters::from([("radix".to_owned(), Setting::Integer(index.radix.into()))]);
+        let parameters =
+            Parameters::from([("radix".to_owned(), Setting::Integer(index.radix.into()))]);
         Ok(Schedule::new(*problem, origin(self, parameters), index))
     }
 
-    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
         let index = self.index(problem, topology, given)?;
         let blocks = index.digits.iter().map(|&digit| index.blocks(digit)).sum();
         let rearrangements = Some(if index.steps == 0 { 0 } else { 2 });
@@ -182,7 +207,8 @@ impl Algorithm for BruckIndex {
 }
 
 /// The radices worth pricing: all of them, or beyond [`EVERY_RADIX_UP_TO`] ranks 2 to 16, the
-/// powers of two, the least radix of every number of digits, and n.
+/// powers of two, the least radix of every number of digits, and n, as far as
+/// [`MAX_RADIX_OF_SUBSET`]. (Radix n is the direct exchange with two rearrangements more.)
 fn radices(ranks: u32) -> Vec<u64> {
     let n = u64::from(ranks.max(2));
     if ranks <= EVERY_RADIX_UP_TO {
@@ -191,11 +217,14 @@ fn radices(ranks: u32) -> Vec<u64> {
     // The least r with r^digits >= n: a rounded root, off by one at most.
     let root = |digits: u32| {
         let near = (n as f64).powf(1.0 / f64::from(digits)) as u64;
-        (near.saturating_sub(1).max(2)..).find(|r| r.checked_pow(digits).is_none_or(|power| power >= n)).unwrap_or(n)
+        (near.saturating_sub(1).max(2)..)
+            .find(|r| r.checked_pow(digits).is_none_or(|power| power >= n))
+            .unwrap_or(n)
     };
-    let mut radices: Vec<u64> = (2..=16).chain((5..32).map(|bit| 1 << bit)).chain((2..32).map(root)).collect();
-    radices.retain(|&radix| radix <= n);
+    let mut radices: Vec<u64> =
+        (2..=16).chain((5..32).map(|bit| 1 << bit)).chain((2..32).map(root)).collect();
     radices.push(n);
+    radices.retain(|&radix| radix <= n.min(MAX_RADIX_OF_SUBSET));
     radices.sort_unstable();
     radices.dedup();
     radices

@@ -11,7 +11,9 @@
 //! active node of the largest size is paired with itself: at most one round of each phase. Sizes
 //! 1, 2, 3 take 15 steps (Figure 3) where 18 are counted with self copies.
 
-use topocoll_schedule::{Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{
+    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
+};
 use topocoll_topology::{Clusters, Rank, Route, Shape, Topology};
 
 use crate::parameters::{check, origin};
@@ -65,7 +67,8 @@ impl Clustered {
         numbered.sort_by_key(|group| group.first_node);
 
         let largest = clusters.largest();
-        let largest_nodes: u32 = falling.iter().filter(|group| group.size == largest).map(|group| group.nodes).sum();
+        let largest_nodes: u32 =
+            falling.iter().filter(|group| group.size == largest).map(|group| group.nodes).sum();
         let (mut phases, mut steps, mut done) = (Vec::new(), 0u32, 0);
         for group in falling.iter().rev() {
             let current = group.size;
@@ -85,13 +88,15 @@ impl Clustered {
 
     /// The position of `node` among the nodes by falling size.
     fn position(&self, node: u32) -> u32 {
-        let group = self.numbered[self.numbered.partition_point(|group| group.first_node <= node) - 1];
+        let group =
+            self.numbered[self.numbered.partition_point(|group| group.first_node <= node) - 1];
         group.first_position + (node - group.first_node)
     }
 
     /// The node at a position.
     fn node_at(&self, position: u32) -> u32 {
-        let group = self.falling[self.falling.partition_point(|group| group.first_position <= position) - 1];
+        let group = self.falling
+            [self.falling.partition_point(|group| group.first_position <= position) - 1];
         group.first_node + (position - group.first_position)
     }
 
@@ -165,7 +170,8 @@ impl Rule for Clustered {
 
     /// A slot for every destination; the last ones await the blocks of the rank's own node.
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        (slot < u64::from(self.clusters.ranks())).then(|| Block { from: rank, to: Rank(slot as u32) })
+        (slot < u64::from(self.clusters.ranks()))
+            .then_some(Block { from: rank, to: Rank(slot as u32) })
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
@@ -174,7 +180,9 @@ impl Rule for Clustered {
         let from = match slot.checked_sub(self.clusters.ranks().into()) {
             None => Some(Rank(slot as u32)).filter(|&from| !inside(from)),
             Some(i) if i >= u64::from(self.clusters.size(own)) => None,
-            Some(i) => Some(Rank(self.clusters.first_rank(own).0 + i as u32)).filter(|&from| inside(from)),
+            Some(i) => {
+                Some(Rank(self.clusters.first_rank(own).0 + i as u32)).filter(|&from| inside(from))
+            }
         };
         from.map(|from| Block { from, to: rank })
     }
@@ -185,10 +193,18 @@ impl Rule for Clustered {
 }
 
 impl ClusteredFactor {
-    fn clustered(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Clustered, NotApplicable> {
+    fn clustered(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Clustered, NotApplicable> {
         check(self, problem, given)?;
         let Shape::Clustered(clusters) = topology.shape() else {
-            return Err(NotApplicable::Shape { needs: "a cluster", topology: topology.short_form() });
+            return Err(NotApplicable::Shape {
+                needs: "a cluster",
+                topology: topology.short_form(),
+            });
         };
         Clustered::new(clusters).ok_or(NotApplicable::Ranks {
             rule: "max(size) * p steps to be numbered in 32 bits",
@@ -210,12 +226,22 @@ impl Algorithm for ClusteredFactor {
         "Sanders and Traeff 2002, section 3"
     }
 
-    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
         let clustered = self.clustered(problem, topology, given)?;
         Ok(Schedule::new(*problem, origin(self, Parameters::new()), clustered))
     }
 
-    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
         let steps = self.clustered(problem, topology, given)?.steps;
         Ok(Claims { rearrangements: Some(0), ..Claims::new(steps.into(), steps.into()) })
     }

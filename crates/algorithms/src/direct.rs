@@ -48,15 +48,31 @@ impl Algorithm for Direct {
         "Bruck et al. 1997, section 3.3 (radix n)"
     }
 
-    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
         check(self, problem, given)?;
         let ports = ports_per_rank(problem, topology)?;
-        let rule = Rounds { ranks: problem.ranks, ports, partners: Cyclic { ranks: problem.ranks } };
+        let rule =
+            Rounds { ranks: problem.ranks, ports, partners: Cyclic { ranks: problem.ranks } };
         Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
     }
 
-    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
         check(self, problem, given)?;
-        Ok(rounds::claims(problem, topology, &(1..problem.ranks), ports_per_rank(problem, topology)?))
+        Ok(rounds::claims(
+            problem,
+            topology,
+            &(1..problem.ranks),
+            ports_per_rank(problem, topology)?,
+        ))
     }
 }

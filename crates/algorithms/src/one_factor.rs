@@ -30,7 +30,9 @@ impl Partners for Factors {
         match (round == last, rank.0 == last) {
             (true, _) => rank,
             // 2u = round (mod p - 1), and p/2 is the inverse of 2.
-            (false, true) => Rank((u64::from(round) * u64::from(self.ranks / 2) % u64::from(last)) as u32),
+            (false, true) => {
+                Rank((u64::from(round) * u64::from(self.ranks / 2) % u64::from(last)) as u32)
+            }
             (false, false) => match reflected(rank.0, round, last) {
                 partner if partner == rank.0 => Rank(last),
                 partner => Rank(partner),
@@ -69,19 +71,33 @@ impl Algorithm for OneFactor {
         "Sanders and Traeff 2002, section 2"
     }
 
-    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
         check(self, problem, given)?;
         let ports = ports_per_rank(problem, topology)?;
-        let rule = Rounds { ranks: problem.ranks, ports, partners: Factors { ranks: problem.ranks } };
+        let rule =
+            Rounds { ranks: problem.ranks, ports, partners: Factors { ranks: problem.ranks } };
         Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
     }
 
-    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
         check(self, problem, given)?;
         let rounds = Factors { ranks: problem.ranks }.rounds();
-        let mut claims = rounds::claims(problem, topology, &rounds, ports_per_rank(problem, topology)?);
+        let mut claims =
+            rounds::claims(problem, topology, &rounds, ports_per_rank(problem, topology)?);
         if let Shape::Grid(grid) = topology.shape() {
-            claims.link_blocks_floor = claims.blocks.max(u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks));
+            claims.link_blocks_floor = claims
+                .blocks
+                .max(u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks));
         }
         Ok(claims)
     }

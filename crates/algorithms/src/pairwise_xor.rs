@@ -54,18 +54,28 @@ impl Algorithm for PairwiseXor {
         "Thakur and Choudhary 1994 (Suh and Shin 2001, reference 17)"
     }
 
-    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
         let ports = ports(self, problem, topology, given)?;
         let rule = Rounds { ranks: problem.ranks, ports, partners: Xor { ranks: problem.ranks } };
         Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
     }
 
-    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
         let ports = ports(self, problem, topology, given)?;
         let mut claims = rounds::claims(problem, topology, &(1..problem.ranks), ports);
         if let Shape::Grid(grid) = topology.shape() {
             let sides = grid.sides().iter().copied().zip(grid.wrap().iter().copied());
-            claims.link_blocks_floor = claims.blocks.max(link_load(sides) / u128::from(ports));
+            claims.link_blocks_floor = claims.blocks.max(link_load(&sides) / u128::from(ports));
         }
         Ok(claims)
     }
@@ -92,7 +102,7 @@ fn ports(
 /// N/4 of the lower half cross the middle upwards; where a = N/2, all N/2 do. So the load takes
 /// few values, and the sum of the maximum over the sides follows from how often each is not
 /// exceeded.
-fn link_load(sides: impl Iterator<Item = (u32, bool)> + Clone) -> u128 {
+fn link_load(sides: &(impl Iterator<Item = (u32, bool)> + Clone)) -> u128 {
     let at_most = |load: u128| -> u128 {
         sides
             .clone()
@@ -103,7 +113,13 @@ fn link_load(sides: impl Iterator<Item = (u32, bool)> + Clone) -> u128 {
                 let low = if load == 0 { 1 } else { (2 << load.ilog2()).min(half.max(1)) };
                 let high = match () {
                     () if side == 1 => 0,
-                    () if !wraps => if load >= half { half } else { 0 },
+                    () if !wraps => {
+                        if load >= half {
+                            half
+                        } else {
+                            0
+                        }
+                    }
                     () => {
                         let most = if load >= (side / 4).max(1) { half - 1 } else { 0 };
                         most + u128::from(load >= half)

@@ -15,9 +15,16 @@ pub struct Parameter {
 }
 
 /// Checks what every algorithm asks of its input: the operation, and names of parameters.
-pub(crate) fn check(algorithm: &dyn Algorithm, problem: &Problem, given: &Parameters) -> Result<(), NotApplicable> {
+pub(crate) fn check(
+    algorithm: &dyn Algorithm,
+    problem: &Problem,
+    given: &Parameters,
+) -> Result<(), NotApplicable> {
     if problem.operation != algorithm.operation() {
-        return Err(NotApplicable::Operation { performs: algorithm.operation(), asked: problem.operation });
+        return Err(NotApplicable::Operation {
+            performs: algorithm.operation(),
+            asked: problem.operation,
+        });
     }
     let known = || algorithm.parameters().iter().map(|parameter| parameter.name);
     match given.keys().find(|&name| known().all(|known| known != name)) {
@@ -58,19 +65,26 @@ pub(crate) fn word(
     words: &[&str],
 ) -> Result<usize, NotApplicable> {
     let Some(value) = given.get(name) else { return Ok(0) };
-    (words.iter().position(|word| *word == value.to_string())).ok_or_else(|| NotApplicable::Setting {
-        algorithm: algorithm.name(),
-        name,
-        value: value.to_string(),
-        rule: format!("one of {}", words.join(", ")),
+    (words.iter().position(|word| *word == value.to_string())).ok_or_else(|| {
+        NotApplicable::Setting {
+            algorithm: algorithm.name(),
+            name,
+            value: value.to_string(),
+            rule: format!("one of {}", words.join(", ")),
+        }
     })
 }
 
 /// Messages that each rank may send in a step when all of them send to other nodes at once: the
 /// ports, shared by the ranks of the largest node.
-pub(crate) fn ports_per_rank(problem: &Problem, topology: &dyn Topology) -> Result<u32, NotApplicable> {
+pub(crate) fn ports_per_rank(
+    problem: &Problem,
+    topology: &dyn Topology,
+) -> Result<u32, NotApplicable> {
     match topology.shape() {
-        Shape::Clustered(clusters) if clusters.nodes() > 1 => match problem.ports / clusters.largest() {
+        Shape::Clustered(clusters) if clusters.nodes() > 1 => match problem.ports
+            / clusters.largest()
+        {
             0 => Err(NotApplicable::NodePorts { size: clusters.largest(), ports: problem.ports }),
             ports => Ok(ports),
         },
@@ -84,7 +98,10 @@ pub(crate) fn origin(algorithm: &dyn Algorithm, parameters: Parameters) -> Origi
 }
 
 /// The name most like the one given, if any is close.
-pub(crate) fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(crate) fn nearest(
+    name: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
     known
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .filter(|(likeness, _)| *likeness > 0.7)

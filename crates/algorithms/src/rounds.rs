@@ -74,7 +74,12 @@ fn steps(rounds: &std::ops::Range<u32>, ports: u32) -> u32 {
 }
 
 /// The claims of a direct exchange of so many rounds: a block a step.
-pub(crate) fn claims(problem: &Problem, topology: &dyn Topology, rounds: &std::ops::Range<u32>, ports: u32) -> Claims {
+pub(crate) fn claims(
+    problem: &Problem,
+    topology: &dyn Topology,
+    rounds: &std::ops::Range<u32>,
+    ports: u32,
+) -> Claims {
     let steps = steps(rounds, ports);
     let hops_floor = match topology.shape() {
         // Every rank's own hops, summed over its messages, are a floor; rank 0 stands for all.

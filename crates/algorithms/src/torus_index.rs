@@ -37,7 +37,8 @@
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
+    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
+    Strided,
 };
 use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Shape, Topology};
 
@@ -107,7 +108,9 @@ impl TorusIndex {
     fn way(&self, coordinates: &[u32]) -> Way {
         let sign = |positive: bool| if positive { 1 } else { -1 };
         let mut signs = SmallVec::from_elem(1, self.dimensions());
-        let [x, rest @ ..] = self.falling.as_slice() else { unreachable!("bug: a grid of no dimensions") };
+        let [x, rest @ ..] = self.falling.as_slice() else {
+            unreachable!("bug: a grid of no dimensions")
+        };
         let [y, further @ ..] = rest else {
             signs[*x] = sign(coordinates[*x] % 2 == 0);
             return Way { order: SmallVec::from_slice(&[*x]), signs };
@@ -116,7 +119,11 @@ impl TorusIndex {
         let mut order = SmallVec::from_slice(&if q % 2 == 0 { [*x, *y] } else { [*y, *x] });
         (signs[*x], signs[*y]) = (sign(q < 2), sign(q < 2));
         for &z in further {
-            if coordinates[z] % 2 == 0 { order.push(z) } else { order.insert(0, z) }
+            if coordinates[z] % 2 == 0 {
+                order.push(z);
+            } else {
+                order.insert(0, z);
+            }
             signs[z] = sign(coordinates[z] % 4 < 2);
         }
         Way { order, signs }
@@ -140,7 +147,8 @@ impl TorusIndex {
     /// then the h digits together. This is what has been rotated to the end after so many phases.
     fn rotated(&self, way: &Way, groups: usize) -> u64 {
         let n = self.dimensions();
-        let rings: u64 = way.order[..groups.min(n)].iter().map(|&u| u64::from(self.ring(u))).product();
+        let rings: u64 =
+            way.order[..groups.min(n)].iter().map(|&u| u64::from(self.ring(u))).product();
         if groups > n { rings << n } else { rings }
     }
 
@@ -176,36 +184,48 @@ impl TorusIndex {
         out.copy(SlotSet::of(from), SlotSet::of(to));
     }
 
-    /// Digits of a slot before any rotation, most significant first: k by dimension, then the
-    /// bits h and l of `i(dst) xor i(src)` by dimension.
-    fn digits(&self, way: &Way, slot: Slot) -> (Coordinates, Coordinates) {
+    /// The digits h and l of a slot before any rotation: `i(dst) xor i(src)` by dimension. All are
+    /// bits, l by dimension and above them h against the order of phases.
+    fn inner(&self, way: &Way, slot: Slot) -> Coordinates {
         let n = self.dimensions();
-        let mut rest = slot;
-        let mut take = |radix: u32| {
-            let digit = (rest % u64::from(radix)) as u32;
-            rest /= u64::from(radix);
-            digit
-        };
-        let (mut k, mut inner) = (Coordinates::from_elem(0, n), Coordinates::from_elem(0, n));
-        inner.iter_mut().for_each(|inner| *inner = take(2));
+        let mut inner: Coordinates = (0..n).map(|u| (slot >> u & 1) as u32).collect();
         if self.inner_bits() == 2 {
-            way.order.iter().rev().for_each(|&u| inner[u] |= take(2) << 1);
+            for (bit, &u) in (n..).zip(way.order.iter().rev()) {
+                inner[u] |= (slot >> bit & 1) as u32 * 2;
+            }
         }
-        way.order.iter().rev().for_each(|&u| k[u] = take(self.ring(u)));
-        (k, inner)
+        inner
+    }
+
+    /// The digits k of a slot before any rotation, by dimension.
+    fn rings(&self, way: &Way, slot: Slot) -> Coordinates {
+        let mut rest = (slot >> (self.inner_bits() * self.dimensions())) as u32;
+        let mut k = Coordinates::from_elem(0, self.dimensions());
+        for &u in way.order.iter().rev() {
+            k[u] = rest % self.ring(u);
+            rest /= self.ring(u);
+        }
+        k
     }
 
     /// The other end of a block: `coordinates` moved by `k` rings along `direction` times its
     /// signs, and by `inner` within its submesh.
-    fn other_end(&self, coordinates: &[u32], way: &Way, k: &[u32], inner: &[u32], direction: i64) -> Rank {
-        let other: Coordinates = (0..self.dimensions())
-            .map(|u| {
-                let (ring, stride) = (i64::from(self.ring(u)), self.stride);
-                let a = i64::from(coordinates[u] / stride) + direction * way.signs[u] * i64::from(k[u]);
-                a.rem_euclid(ring) as u32 * stride + (coordinates[u] % stride ^ inner[u])
-            })
-            .collect();
-        self.radix.rank(&other)
+    fn other_end(
+        &self,
+        coordinates: &[u32],
+        way: &Way,
+        k: &[u32],
+        inner: &[u32],
+        direction: i64,
+    ) -> Rank {
+        let rank = (0..self.dimensions()).map(|u| {
+            let (ring, k) = (self.ring(u), k[u]);
+            let forward = if direction * way.signs[u] > 0 { k } else { ring - k };
+            let a = coordinates[u] / self.stride + forward;
+            let a = if a >= ring { a - ring } else { a };
+            (a * self.stride + ((coordinates[u] % self.stride) ^ inner[u])) * self.radix.stride(u)
+        });
+        Rank(rank.sum())
     }
 }
 
@@ -259,7 +279,7 @@ impl Rule for TorusIndex {
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let coordinates = self.radix.coordinates(rank);
         let way = self.way(&coordinates);
-        let (k, inner) = self.digits(&way, slot);
+        let (k, inner) = (self.rings(&way, slot), self.inner(&way, slot));
         Some(Block { from: rank, to: self.other_end(&coordinates, &way, &k, &inner, 1) })
     }
 
@@ -274,16 +294,20 @@ impl Rule for TorusIndex {
         }
         // The l digits come last and give the source's parities, these its order, that the h
         // digits, and these its residues and so its signs.
-        let parities: Coordinates = (0..n).map(|u| coordinates[u] ^ (slot >> u & 1) as u32).collect();
-        let (_, inner) = self.digits(&self.way(&parities), slot);
+        let parities: Coordinates =
+            (0..n).map(|u| coordinates[u] ^ (slot >> u & 1) as u32).collect();
+        let inner = self.inner(&self.way(&parities), slot);
         let residues: Coordinates = (0..n).map(|u| coordinates[u] ^ inner[u]).collect();
         let way = self.way(&residues);
-        let (k, _) = self.digits(&way, slot);
+        let k = self.rings(&way, slot);
         Some(Block { from: self.other_end(&coordinates, &way, &k, &inner, -1), to: rank })
     }
 
     fn classes(&self) -> RankClasses {
-        RankClasses::translations(self.radix.clone(), Coordinates::from_elem(self.stride, self.dimensions()))
+        RankClasses::translations(
+            self.radix.clone(),
+            Coordinates::from_elem(self.stride, self.dimensions()),
+        )
     }
 }
 
@@ -341,16 +365,31 @@ impl Algorithm for SuhShin {
         if self.torus(problem, topology, &Parameters::new()).is_err() {
             return Vec::new();
         }
-        LAYOUTS.map(|layout| Parameters::from([("layout".to_owned(), Setting::Text(layout.to_owned()))])).into()
+        LAYOUTS
+            .map(|layout| {
+                Parameters::from([("layout".to_owned(), Setting::Text(layout.to_owned()))])
+            })
+            .into()
     }
 
-    fn plan(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Schedule, NotApplicable> {
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
         let (grid, layout) = self.torus(problem, topology, given)?;
-        let parameters = Parameters::from([("layout".to_owned(), Setting::Text(LAYOUTS[layout].to_owned()))]);
+        let parameters =
+            Parameters::from([("layout".to_owned(), Setting::Text(LAYOUTS[layout].to_owned()))]);
         Ok(Schedule::new(*problem, origin(self, parameters), TorusIndex::new(grid, layout == 0)))
     }
 
-    fn claims(&self, problem: &Problem, topology: &dyn Topology, given: &Parameters) -> Result<Claims, NotApplicable> {
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
         let (grid, layout) = self.torus(problem, topology, given)?;
         let (n, ranks) = (grid.sides().len() as u128, u128::from(problem.ranks));
         let longest = u128::from(*grid.sides().iter().max().expect("a grid has a side"));

@@ -65,18 +65,38 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
     let mut add = |measure, value, theorem: String, condition: String| {
         bounds.push(LowerBound { measure, value, theorem, condition });
     };
-    add(Measure::Steps, startups(n, k) as f64, format!("{} (startups)", proposition("2.3", "2.1")), String::new());
+    add(
+        Measure::Steps,
+        startups(n, k) as f64,
+        format!("{} (startups)", proposition("2.3", "2.1")),
+        String::new(),
+    );
     let injected = (u128::from(b) * u128::from(n - 1)).div_ceil(k.into());
-    add(Measure::Blocks, injected as f64 / b as f64, format!("{} (injection)", proposition("2.4", "2.2")), String::new());
+    add(
+        Measure::Blocks,
+        injected as f64 / b as f64,
+        format!("{} (injection)", proposition("2.4", "2.2")),
+        String::new(),
+    );
     if !gathers && n > 1 {
         if let Some(digits) = exact_log(n, k + 1) {
             let value = u128::from(n) * u128::from(digits);
             let condition = format!("schedules of exactly {digits} steps");
-            add(Measure::Blocks, value as f64 / (k + 1) as f64, "Bruck et al. 1997, Theorem 2.5".to_owned(), condition);
+            add(
+                Measure::Blocks,
+                value as f64 / (k + 1) as f64,
+                "Bruck et al. 1997, Theorem 2.5".to_owned(),
+                condition,
+            );
         }
         if (n - 1) % k == 0 {
             let condition = format!("schedules of exactly {} blocks", (n - 1) / k);
-            add(Measure::Steps, ((n - 1) / k) as f64, "Bruck et al. 1997, Theorem 2.6".to_owned(), condition);
+            add(
+                Measure::Steps,
+                ((n - 1) / k) as f64,
+                "Bruck et al. 1997, Theorem 2.6".to_owned(),
+                condition,
+            );
         }
     }
     match machine.topology.shape() {
@@ -86,7 +106,8 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
             for u in 0..grid.sides().len() {
                 diameter += u64::from(grid.diameter_along(u));
                 if let Some(value) = bisection(problem, machine, u) {
-                    let theorem = format!("bisection across dimension {u} (side {})", grid.sides()[u]);
+                    let theorem =
+                        format!("bisection across dimension {u} (side {})", grid.sides()[u]);
                     add(Measure::LinkBlocks, value, theorem, String::new());
                 }
             }
@@ -94,7 +115,12 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
         }
         Shape::Clustered(_) => {
             if let Some(value) = node_injection(problem, machine) {
-                add(Measure::Blocks, value, "injection of a node into the others".to_owned(), String::new());
+                add(
+                    Measure::Blocks,
+                    value,
+                    "injection of a node into the others".to_owned(),
+                    String::new(),
+                );
             }
         }
     }
@@ -109,7 +135,9 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
 #[must_use]
 pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
     let all = bounds(problem, machine);
-    let unconditional = |measure: Measure| all.iter().filter(move |bound| bound.measure == measure && bound.condition.is_empty());
+    let unconditional = |measure: Measure| {
+        all.iter().filter(move |bound| bound.measure == measure && bound.condition.is_empty())
+    };
     let most = |measure| unconditional(measure).map(|bound| bound.value).fold(0.0, f64::max);
     let steps = most(Measure::Steps) as u64;
     let blocks = most(Measure::Blocks).max(most(Measure::LinkBlocks));
@@ -135,14 +163,17 @@ pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
     }
     let barrier = timing.barrier.seconds(problem.ranks);
     let at = |steps: u64, volume: f64| {
-        steps as f64 * timing.startup.least() + volume + propagation + barrier * steps.saturating_sub(1) as f64
+        steps as f64 * timing.startup.least()
+            + volume
+            + propagation
+            + barrier * steps.saturating_sub(1) as f64
     };
     // Theorem 2.5 is the one bound on blocks with a condition: exactly the fewest steps.
-    let conditional = all.iter().find(|bound| bound.measure == Measure::Blocks && !bound.condition.is_empty());
+    let conditional =
+        all.iter().find(|bound| bound.measure == Measure::Blocks && !bound.condition.is_empty());
     let seconds = match conditional {
-        Some(bound) => {
-            at(steps, volume.max(bound.value * block_bytes * timing.per_byte.least())).min(at(steps + 1, volume))
-        }
+        Some(bound) => at(steps, volume.max(bound.value * block_bytes * timing.per_byte.least()))
+            .min(at(steps + 1, volume)),
         None => at(steps, volume),
     };
     BestBounds { steps, blocks, seconds }
@@ -161,7 +192,8 @@ fn startups(n: u64, k: u64) -> u64 {
 /// `log_base n` where it is a whole number.
 fn exact_log(n: u64, base: u64) -> Option<u64> {
     let digits = startups(n, base - 1);
-    (u32::try_from(digits).ok().and_then(|digits| base.checked_pow(digits)) == Some(n)).then_some(digits)
+    (u32::try_from(digits).ok().and_then(|digits| base.checked_pow(digits)) == Some(n))
+        .then_some(digits)
 }
 
 /// Blocks that each link across the middle of side a must carry: floor(a^2/4) (P/a)^2 cross each
@@ -195,6 +227,7 @@ fn node_injection(problem: &Problem, machine: &Machine) -> Option<f64> {
         // It must receive what it lacks.
         Collective::AllGather => p - u128::from(size),
     };
-    let most = clusters.groups().map(|(_, _, size)| crossing(size)).max().expect("a cluster has a node");
+    let most =
+        clusters.groups().map(|(_, _, size)| crossing(size)).max().expect("a cluster has a node");
     Some(most as f64 / f64::from(problem.ports))
 }

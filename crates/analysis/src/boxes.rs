@@ -11,7 +11,7 @@ use topocoll_schedule::{Axis, Slot, SlotSet, Strided};
 pub(crate) struct SlotBox {
     start: i64,
     now: i64,
-    axes: SmallVec<[BoxAxis; 6]>,
+    axes: SmallVec<[BoxAxis; 4]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,11 @@ impl Map {
         }
         let shape = |strided: &Strided| (strided.outer.count, strided.inner.count);
         let alike = from.runs().len() == to.runs().len()
-            && from.runs().iter().zip(to.runs()).all(|(from, to)| shape(&from.slots) == shape(&to.slots));
+            && from
+                .runs()
+                .iter()
+                .zip(to.runs())
+                .all(|(from, to)| shape(&from.slots) == shape(&to.slots));
         let mut maps = Vec::new();
         if alike {
             for (from, to) in from.runs().iter().zip(to.runs()) {
@@ -63,8 +67,15 @@ impl Map {
         if let ([from], [to]) = (from.runs(), to.runs()) {
             let reshaped = |run: Strided, like: Strided| {
                 (run.outer.count == 1 && run.inner.stride.abs() == 1).then(|| {
-                    let outer = Axis { count: like.outer.count, stride: run.inner.stride * like.inner.count as i64 };
-                    Strided { base: run.base, outer, inner: Axis { count: like.inner.count, stride: run.inner.stride } }
+                    let outer = Axis {
+                        count: like.outer.count,
+                        stride: run.inner.stride * like.inner.count as i64,
+                    };
+                    Strided {
+                        base: run.base,
+                        outer,
+                        inner: Axis { count: like.inner.count, stride: run.inner.stride },
+                    }
                 })
             };
             if let Some(from) = reshaped(from.slots, to.slots) {
@@ -94,8 +105,16 @@ impl Map {
         let mut map = Self {
             from: from.base as i64,
             to: to.base as i64,
-            slow: MapAxis { count: from.outer.count as i64, from: from.outer.stride, to: to.outer.stride },
-            fast: MapAxis { count: from.inner.count as i64, from: from.inner.stride, to: to.inner.stride },
+            slow: MapAxis {
+                count: from.outer.count as i64,
+                from: from.outer.stride,
+                to: to.outer.stride,
+            },
+            fast: MapAxis {
+                count: from.inner.count as i64,
+                from: from.inner.stride,
+                to: to.inner.stride,
+            },
             stays: from == to,
         };
         for axis in [&mut map.slow, &mut map.fast] {
@@ -127,7 +146,13 @@ impl Map {
         }
         for i in 0..map.slow.count {
             let slow = MapAxis { count: 1, from: i64::MAX / 4, to: 0 };
-            maps.push(Self { from: map.from + i * map.slow.from, to: map.to + i * map.slow.to, slow, fast: map.fast, stays: map.stays });
+            maps.push(Self {
+                from: map.from + i * map.slow.from,
+                to: map.to + i * map.slow.to,
+                slow,
+                fast: map.fast,
+                stays: map.stays,
+            });
         }
     }
 }
@@ -138,9 +163,16 @@ enum Relation {
     /// Inside: the slow and the fast index of the box's first slot.
     Inside(i64, i64),
     /// Cut axis `axis` before these indices.
-    Cut { axis: usize, below: i64, above: i64 },
+    Cut {
+        axis: usize,
+        below: i64,
+        above: i64,
+    },
     /// Write axis `axis` as two, the inner of `count`.
-    Factor { axis: usize, count: i64 },
+    Factor {
+        axis: usize,
+        count: i64,
+    },
 }
 
 impl SlotBox {
@@ -180,7 +212,12 @@ impl SlotBox {
     }
 
     /// Hands the part of the box in the map's set, moved by it, to `inside`, the rest to `outside`.
-    pub(crate) fn split(mut self, map: &Map, inside: &mut impl FnMut(Self), outside: &mut impl FnMut(Self)) {
+    pub(crate) fn split(
+        mut self,
+        map: &Map,
+        inside: &mut impl FnMut(Self),
+        outside: &mut impl FnMut(Self),
+    ) {
         match self.relation(map) {
             Relation::Outside => outside(self),
             Relation::Inside(slow, fast) => {
@@ -238,7 +275,11 @@ impl SlotBox {
         // An axis moves by whole periods, or within one.
         let is_slow = |axis: &BoxAxis| !single && axis.stride % period == 0;
         let reach = |slow: bool| -> i64 {
-            self.axes.iter().filter(|axis| is_slow(axis) == slow).map(|axis| (axis.count - 1) * axis.stride).sum()
+            self.axes
+                .iter()
+                .filter(|axis| is_slow(axis) == slow)
+                .map(|axis| (axis.count - 1) * axis.stride)
+                .sum()
         };
         if single && (position < 0 || position + reach(false) >= period) {
             return self.within(position, map.fast.count * unit, |_| true);
@@ -260,7 +301,9 @@ impl SlotBox {
         if unit > 1 {
             match self.axes.iter().position(|axis| !is_slow(axis) && axis.stride % unit != 0) {
                 // Its slots alternate between the residues: take it apart.
-                Some(axis) => return Relation::Cut { axis, below: 0, above: self.axes[axis].count },
+                Some(axis) => {
+                    return Relation::Cut { axis, below: 0, above: self.axes[axis].count };
+                }
                 None if rest % unit != 0 => return Relation::Outside,
                 None => {}
             }
@@ -271,7 +314,12 @@ impl SlotBox {
     /// Cuts the largest of the `chosen` axes where the window `0..end` begins or ends; `position`
     /// is where the box begins along them.
     fn within(&self, position: i64, end: i64, chosen: impl Fn(&BoxAxis) -> bool) -> Relation {
-        let reach: i64 = self.axes.iter().filter(|axis| chosen(axis)).map(|axis| (axis.count - 1) * axis.stride).sum();
+        let reach: i64 = self
+            .axes
+            .iter()
+            .filter(|axis| chosen(axis))
+            .map(|axis| (axis.count - 1) * axis.stride)
+            .sum();
         if position >= end || position + reach < 0 {
             return Relation::Outside;
         }
@@ -279,27 +327,42 @@ impl SlotBox {
         let i = self.axes.iter().position(chosen).expect("bug: a box of one slot lies in or out");
         let axis = self.axes[i];
         let others = reach - (axis.count - 1) * axis.stride;
-        let up = |distance: i64| (distance + axis.stride - 1).div_euclid(axis.stride).clamp(0, axis.count);
-        Relation::Cut { axis: i, below: up(border - others - position), above: up(border - position) }
+        let up = |distance: i64| {
+            (distance + axis.stride - 1).div_euclid(axis.stride).clamp(0, axis.count)
+        };
+        Relation::Cut {
+            axis: i,
+            below: up(border - others - position),
+            above: up(border - position),
+        }
     }
 
     /// A box that crosses from one period into the next within its fast axes.
     fn fit_period(&self, rest: i64, period: i64, is_slow: impl Fn(&BoxAxis) -> bool) -> Relation {
-        let i = self.axes.iter().position(|axis| !is_slow(axis)).expect("bug: a box of one slot crosses nothing");
+        let i = self
+            .axes
+            .iter()
+            .position(|axis| !is_slow(axis))
+            .expect("bug: a box of one slot crosses nothing");
         let axis = self.axes[i];
         let per_period = period / axis.stride;
         if axis.stride < period && period % axis.stride == 0 && axis.count > per_period {
             return match axis.count % per_period {
                 0 => Relation::Factor { axis: i, count: per_period },
-                over => Relation::Cut { axis: i, below: axis.count - over, above: axis.count - over },
+                over => {
+                    Relation::Cut { axis: i, below: axis.count - over, above: axis.count - over }
+                }
             };
         }
         if axis.stride >= period {
             return Relation::Cut { axis: i, below: 0, above: axis.count };
         }
         let fast = self.axes.iter().filter(|axis| !is_slow(axis));
-        let others = fast.map(|axis| (axis.count - 1) * axis.stride).sum::<i64>() - (axis.count - 1) * axis.stride;
-        let up = |distance: i64| (distance + axis.stride - 1).div_euclid(axis.stride).clamp(0, axis.count);
+        let others = fast.map(|axis| (axis.count - 1) * axis.stride).sum::<i64>()
+            - (axis.count - 1) * axis.stride;
+        let up = |distance: i64| {
+            (distance + axis.stride - 1).div_euclid(axis.stride).clamp(0, axis.count)
+        };
         let (below, above) = (up(period - others - rest), up(period - rest));
         Relation::Cut { axis: i, below, above }
     }
@@ -334,7 +397,9 @@ impl SlotBox {
     /// Drops axes of one slot and sorts the others.
     fn tidy(&mut self) {
         self.axes.retain(|axis| axis.count > 1);
-        self.axes.sort_unstable_by_key(|axis| std::cmp::Reverse(axis.stride));
+        if !self.axes.is_sorted_by(|a, b| a.stride >= b.stride) {
+            self.axes.sort_unstable_by_key(|axis| std::cmp::Reverse(axis.stride));
+        }
     }
 }
 
@@ -358,7 +423,11 @@ mod tests {
         for map in Map::between(&from, &to).unwrap() {
             let mut outside = Vec::new();
             for part in rest {
-                part.split(&map, &mut |inside| got.extend(inside.slots().map(|s| (s, true))), &mut |p| outside.push(p));
+                part.split(
+                    &map,
+                    &mut |inside| got.extend(inside.slots().map(|s| (s, true))),
+                    &mut |p| outside.push(p),
+                );
             }
             rest = outside;
         }
@@ -388,7 +457,11 @@ mod tests {
             strided(7, (5, 2), (4, 5)),
             strided(3, (1, 0), (1, 1)),
         ];
-        let mut boxes = vec![SlotBox::contiguous(0, 48), SlotBox::contiguous(10, 1), SlotBox::contiguous(5, 17)];
+        let mut boxes = vec![
+            SlotBox::contiguous(0, 48),
+            SlotBox::contiguous(10, 1),
+            SlotBox::contiguous(5, 17),
+        ];
         // Boxes as splitting leaves them.
         for set in sets {
             for whole in boxes.clone().iter().take(3) {

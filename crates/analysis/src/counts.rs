@@ -45,7 +45,14 @@ pub struct StepCount {
 impl StepCount {
     /// Adds links of dimension `class` that carry `messages` of `bytes` together; `shared` of them
     /// carry several.
-    pub(crate) fn load(&mut self, timing: &Timing, class: usize, messages: u64, bytes: u128, shared: u128) {
+    pub(crate) fn load(
+        &mut self,
+        timing: &Timing,
+        class: usize,
+        messages: u64,
+        bytes: u128,
+        shared: u128,
+    ) {
         self.sharing = self.sharing.max(messages);
         self.largest_load = self.largest_load.max(bytes);
         self.shared_links += shared;
@@ -173,8 +180,10 @@ impl Counts {
     fn close(mut self, schedule: &Schedule, timing: &Timing) -> Self {
         self.block_bytes = schedule.problem.block_bytes;
         let packed = if timing.gather { 0 } else { self.packed_bytes };
-        self.time.rearrangement = (self.rearranged_bytes + packed) as f64 * timing.rearrangement_per_byte;
-        self.time.barrier = timing.barrier.seconds(schedule.problem.ranks) * self.steps.saturating_sub(1) as f64;
+        self.time.rearrangement =
+            (self.rearranged_bytes + packed) as f64 * timing.rearrangement_per_byte;
+        self.time.barrier =
+            timing.barrier.seconds(schedule.problem.ranks) * self.steps.saturating_sub(1) as f64;
         self
     }
 }
@@ -193,7 +202,11 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine) -> u128 {
 ///
 /// # Errors
 /// More link counters than `memory` bytes hold.
-pub fn count(schedule: &Schedule, machine: &Machine, memory: u128) -> Result<Counts, AnalysisError> {
+pub fn count(
+    schedule: &Schedule,
+    machine: &Machine,
+    memory: u128,
+) -> Result<Counts, AnalysisError> {
     let reader = Reader::new(schedule, machine);
     reader.fits(memory)?;
     let steps = u64::from(schedule.rule().steps());
@@ -210,7 +223,8 @@ pub fn count(schedule: &Schedule, machine: &Machine, memory: u128) -> Result<Cou
     let chunks = steps.div_ceil(chunk_steps);
     let mut counts = Counts::default();
     for batch in (0..chunks).step_by(256) {
-        let parts: Vec<Counts> = (batch..chunks.min(batch + 256)).into_par_iter().map(chunk).collect();
+        let parts: Vec<Counts> =
+            (batch..chunks.min(batch + 256)).into_par_iter().map(chunk).collect();
         counts = parts.iter().fold(counts, Counts::merge);
     }
     Ok(counts.close(schedule, &machine.timing))
@@ -261,7 +275,8 @@ impl<'a> Reader<'a> {
     fn new(schedule: &'a Schedule, machine: &'a Machine) -> Self {
         let classes = schedule.rule().classes();
         let cyclic = classes.radix().dimensions() == 1 && classes.count() == 1;
-        let shifts = cyclic && matches!(machine.topology.shape(), Shape::Grid(grid) if shift::applies(grid));
+        let shifts =
+            cyclic && matches!(machine.topology.shape(), Shape::Grid(grid) if shift::applies(grid));
         let classes = if shifts { classes } else { symmetry::common(&classes, &*machine.topology) };
         Self { schedule, machine, classes, shifts }
     }
@@ -273,7 +288,11 @@ impl<'a> Reader<'a> {
             _ => 0,
         };
         let needed = needed * rayon::current_num_threads() as u128;
-        if needed > memory { Err(AnalysisError::Memory { what: "link counters", needed, memory }) } else { Ok(()) }
+        if needed > memory {
+            Err(AnalysisError::Memory { what: "link counters", needed, memory })
+        } else {
+            Ok(())
+        }
     }
 
     fn scratch(&self) -> Scratch {
@@ -308,7 +327,8 @@ impl<'a> Reader<'a> {
             out.copied = out.copied.max(copied);
             out.messages += u128::from(ranks_per_class) * does.sends.len() as u128;
             for transfers in [&does.sends, &does.receives] {
-                out.port_violations += ranks_per_class * u64::from(transfers.len() > problem.ports as usize);
+                out.port_violations +=
+                    ranks_per_class * u64::from(transfers.len() > problem.ports as usize);
             }
             shifts.clear();
             for send in &does.sends {
@@ -320,7 +340,8 @@ impl<'a> Reader<'a> {
                 let Shape::Grid(grid) = topology.shape() else {
                     let class = topology.link_class(rank, send.peer);
                     out.load(timing, class, 1, 0, 0);
-                    out.transmission = out.transmission.max(bytes as f64 * timing.per_byte.of(class));
+                    out.transmission =
+                        out.transmission.max(bytes as f64 * timing.per_byte.of(class));
                     continue;
                 };
                 let route = if send.route.is_empty() {
@@ -336,11 +357,15 @@ impl<'a> Reader<'a> {
                 }
                 out.hops = out.hops.max(route.hops());
                 let seconds = |values: &PerClass| -> f64 {
-                    let hops = route.segments().iter().map(|s| (s.hops.unsigned_abs() as f64, s.dimension as usize));
+                    let hops = route
+                        .segments()
+                        .iter()
+                        .map(|s| (s.hops.unsigned_abs() as f64, s.dimension as usize));
                     hops.map(|(hops, u)| hops * values.of(u)).sum()
                 };
                 out.propagation = out.propagation.max(seconds(&timing.per_hop));
-                out.link_seconds += ranks_per_class as f64 * bytes as f64 * seconds(&timing.per_byte);
+                out.link_seconds +=
+                    ranks_per_class as f64 * bytes as f64 * seconds(&timing.per_byte);
                 loads.as_mut().expect("grids have loads").add(grid, rank, route, bytes);
             }
             self.count_by_node(rank, does, by_node);
@@ -359,7 +384,8 @@ impl<'a> Reader<'a> {
         }
         for counts in by_node.iter_mut() {
             out.inter_node |= counts[0] > 0;
-            out.port_violations += counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
+            out.port_violations +=
+                counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
             *counts = [0; 2];
         }
         out
@@ -370,7 +396,9 @@ impl<'a> Reader<'a> {
         let Shape::Clustered(clusters) = topology.shape() else { return };
         let node = clusters.node_of(rank) as usize;
         for (direction, transfers) in [&does.sends, &does.receives].into_iter().enumerate() {
-            let between = transfers.iter().filter(|transfer| topology.link_class(rank, transfer.peer) == BETWEEN);
+            let between = transfers
+                .iter()
+                .filter(|transfer| topology.link_class(rank, transfer.peer) == BETWEEN);
             by_node[node][direction] += between.count() as u32;
         }
     }

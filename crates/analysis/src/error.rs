@@ -13,7 +13,9 @@ pub enum AnalysisError {
         memory: u128,
     },
     /// It would take longer than anyone waits, unless asked for explicitly.
-    #[error("{what} would take {needed} calls of the rule, more than the {limit} that are made unasked")]
+    #[error(
+        "{what} would take {needed} calls of the rule, more than the {limit} that are made unasked"
+    )]
     Work {
         /// What takes the time.
         what: &'static str,
@@ -23,7 +25,9 @@ pub enum AnalysisError {
         limit: u128,
     },
     /// The classes method follows whole blocks only.
-    #[error("blocks are split at byte {cut}: the method `classes` follows whole blocks, `replay` follows parts too")]
+    #[error(
+        "blocks are split at byte {cut}: the method `classes` follows whole blocks, `replay` follows parts too"
+    )]
     Split {
         /// The first byte offset at which blocks are split.
         cut: u64,

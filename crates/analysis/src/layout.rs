@@ -4,7 +4,11 @@ use topocoll_topology::Rank;
 use crate::Violation;
 
 /// Checks that `held`, all that `rank` has before the first step, is each of its own blocks once.
-pub(crate) fn check_start(problem: Problem, rank: Rank, held: impl Iterator<Item = Block>) -> Result<(), Violation> {
+pub(crate) fn check_start(
+    problem: Problem,
+    rank: Rank,
+    held: impl Iterator<Item = Block>,
+) -> Result<(), Violation> {
     let gathers = problem.operation == Collective::AllGather;
     let mut times = vec![0u32; problem.blocks_at_start() as usize];
     for block in held {
@@ -16,7 +20,8 @@ pub(crate) fn check_start(problem: Problem, rank: Rank, held: impl Iterator<Item
     match times.iter().position(|&times| times != 1) {
         None => Ok(()),
         Some(i) => {
-            let block = if gathers { Block::of(rank) } else { Block { from: rank, to: Rank(i as u32) } };
+            let block =
+                if gathers { Block::of(rank) } else { Block { from: rank, to: Rank(i as u32) } };
             Err(Violation::Start { rank, block, times: times[i] })
         }
     }

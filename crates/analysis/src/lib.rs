@@ -12,6 +12,7 @@ mod error;
 pub mod export;
 mod layout;
 mod loads;
+mod origin;
 mod paths;
 mod replay;
 mod shift;
@@ -19,6 +20,7 @@ mod simulate;
 mod symmetry;
 mod verify;
 mod violation;
+mod written;
 
 pub use bounds::{BestBounds, LowerBound, Measure, best_bounds, bounds};
 pub use counts::{Counts, StepCount, Time, count, count_steps, counting_work};

@@ -68,12 +68,27 @@ impl Loads {
                 .filter(|&v| v != u)
                 .map(|v| (at[v] % self.periods[v]) as usize * self.strides[v])
                 .sum();
-            self.add_range(2 * u + usize::from(segment.hops < 0), u, base, first, hops, bytes as i128);
+            self.add_range(
+                2 * u + usize::from(segment.hops < 0),
+                u,
+                base,
+                first,
+                hops,
+                bytes as i128,
+            );
             at[u] = to as u32;
         }
     }
 
-    fn add_range(&mut self, line: usize, u: usize, base: usize, first: usize, hops: u64, bytes: i128) {
+    fn add_range(
+        &mut self,
+        line: usize,
+        u: usize,
+        base: usize,
+        first: usize,
+        hops: u64,
+        bytes: i128,
+    ) {
         let (period, stride) = (self.periods[u] as usize, self.strides[u]);
         let line = &mut self.lines[line];
         if line.messages.is_empty() {

@@ -7,10 +7,13 @@
 
 use rayon::prelude::*;
 use smallvec::SmallVec;
-use topocoll_schedule::{Block, Collective, RankClasses, Schedule, SlotSet, Step, Strided, Transfer};
+use topocoll_schedule::{
+    Block, Collective, RankClasses, Schedule, SlotSet, Step, Strided, Transfer,
+};
 use topocoll_topology::{Machine, Rank, Route, Shape};
 
 use crate::boxes::{Map, SlotBox};
+use crate::written::written_twice;
 use crate::{AnalysisError, Violation, layout};
 
 /// Members of each class, beside its representative, whose steps are compared with its own.
@@ -19,11 +22,16 @@ const MEMBERS_COMPARED: u32 = 4;
 /// Slot steps that following may visit, an upper bound.
 pub(crate) fn work(schedule: &Schedule) -> u128 {
     let rule = schedule.rule();
-    u128::from(rule.classes().count()) * u128::from(rule.steps()) * u128::from(schedule.problem.ranks)
+    u128::from(rule.classes().count())
+        * u128::from(rule.steps())
+        * u128::from(schedule.problem.ranks)
 }
 
 /// Follows every block of every representative and reports the first thing wrong.
-pub(crate) fn run(schedule: &Schedule, machine: &Machine) -> Result<Result<(), Violation>, AnalysisError> {
+pub(crate) fn run(
+    schedule: &Schedule,
+    machine: &Machine,
+) -> Result<Result<(), Violation>, AnalysisError> {
     let rule = schedule.rule();
     if let Some(&cut) = rule.cuts().first() {
         return Err(AnalysisError::Split { cut });
@@ -31,8 +39,12 @@ pub(crate) fn run(schedule: &Schedule, machine: &Machine) -> Result<Result<(), V
     let classes = rule.classes();
     let follow = || -> Result<(), Violation> {
         let table = Table::new(schedule, machine, &classes)?;
-        (0..classes.count()).into_par_iter().try_for_each(|class| compare_members(schedule, &classes, class))?;
-        (0..classes.count()).into_par_iter().try_for_each(|class| follow_all(schedule, &table, class))
+        (0..classes.count())
+            .into_par_iter()
+            .try_for_each(|class| compare_members(schedule, &classes, class))?;
+        (0..classes.count())
+            .into_par_iter()
+            .try_for_each(|class| follow_all(schedule, &table, class))
     };
     Ok(follow())
 }
@@ -62,7 +74,11 @@ struct Move {
 }
 
 impl Table {
-    fn new(schedule: &Schedule, machine: &Machine, classes: &RankClasses) -> Result<Self, Violation> {
+    fn new(
+        schedule: &Schedule,
+        machine: &Machine,
+        classes: &RankClasses,
+    ) -> Result<Self, Violation> {
         let steps = schedule.rule().steps();
         let of_class = |class: u32| {
             let (mut does, mut peer_does) = (Step::default(), Step::default());
@@ -70,12 +86,24 @@ impl Table {
             for step in 0..steps {
                 let rank = classes.representative(class);
                 schedule.rule().step(rank, step, &mut does);
-                entries.push(Self::entry(schedule, machine, classes, (rank, step), &does, &mut peer_does)?);
+                entries.push(Self::entry(
+                    schedule,
+                    machine,
+                    classes,
+                    (rank, step),
+                    &does,
+                    &mut peer_does,
+                )?);
             }
             Ok(entries)
         };
-        let entries: Result<Vec<_>, _> = (0..classes.count()).into_par_iter().map(of_class).collect();
-        Ok(Self { classes: classes.clone(), entries: entries?.into_iter().flatten().collect(), steps })
+        let entries: Result<Vec<_>, _> =
+            (0..classes.count()).into_par_iter().map(of_class).collect();
+        Ok(Self {
+            classes: classes.clone(),
+            entries: entries?.into_iter().flatten().collect(),
+            steps,
+        })
     }
 
     fn entry(
@@ -89,16 +117,31 @@ impl Table {
         let mut entry = Entry { copies: !does.copies.is_empty(), ..Entry::default() };
         let slots = schedule.rule().slots();
         for transfer in does.sends.iter().chain(&does.receives) {
-            check_range(&transfer.slots, slots).map_err(|slot| Violation::OutOfRange { step, rank, slot, slots })?;
+            check_range(&transfer.slots, slots).map_err(|slot| Violation::OutOfRange {
+                step,
+                rank,
+                slot,
+                slots,
+            })?;
         }
+        check_writes(slots, rank, step, does)?;
         for (i, send) in does.sends.iter().enumerate() {
             let to = send.peer;
-            check_route(machine, rank, send).map_err(|()| Violation::Misrouted { step, from: rank, to })?;
+            check_route(machine, rank, send).map_err(|()| Violation::Misrouted {
+                step,
+                from: rank,
+                to,
+            })?;
             schedule.rule().step(to, step, peer_does);
             let nth = does.sends[..i].iter().filter(|send| send.peer == to).count();
-            let receive = (peer_does.receives.iter().filter(|receive| receive.peer == rank).nth(nth))
-                .ok_or(Violation::NoReceive { step, from: rank, to })?;
-            let maps = Map::between(&send.slots, &receive.slots).ok_or(Violation::Sizes { step, from: rank, to })?;
+            let receive =
+                (peer_does.receives.iter().filter(|receive| receive.peer == rank).nth(nth))
+                    .ok_or(Violation::NoReceive { step, from: rank, to })?;
+            let maps = Map::between(&send.slots, &receive.slots).ok_or(Violation::Sizes {
+                step,
+                from: rank,
+                to,
+            })?;
             let shift: SmallVec<[(usize, i64); 2]> = (0..classes.periods().len())
                 .map(|u| {
                     let at = |rank| i64::from(classes.radix().coordinate(rank, u));
@@ -107,7 +150,11 @@ impl Table {
                 .filter(|(_, hops)| *hops != 0)
                 .collect();
             let class_after = classes.class_of(to);
-            entry.moves.extend(maps.into_iter().map(|map| Move { map, shift: shift.clone(), class_after }));
+            entry.moves.extend(maps.into_iter().map(|map| Move {
+                map,
+                shift: shift.clone(),
+                class_after,
+            }));
         }
         for (i, receive) in does.receives.iter().enumerate() {
             let from = receive.peer;
@@ -118,9 +165,18 @@ impl Table {
             }
         }
         let same = does.sends.len() == does.receives.len()
-            && does.sends.iter().zip(&does.receives).all(|(send, receive)| send.slots == receive.slots);
+            && does
+                .sends
+                .iter()
+                .zip(&does.receives)
+                .all(|(send, receive)| send.slots == receive.slots);
         if !same || schedule.problem.operation == Collective::AllGather {
-            entry.lands = does.receives.iter().flat_map(|receive| receive.slots.runs()).map(|run| run.slots).collect();
+            entry.lands = does
+                .receives
+                .iter()
+                .flat_map(|receive| receive.slots.runs())
+                .map(|run| run.slots)
+                .collect();
         }
         Ok(entry)
     }
@@ -128,6 +184,14 @@ impl Table {
     fn entry_of(&self, class: u32, step: u32) -> &Entry {
         &self.entries[class as usize * self.steps as usize + step as usize]
     }
+}
+
+/// No slot is written by two copies or two messages at once.
+fn check_writes(slots: u64, rank: Rank, step: u32, does: &Step) -> Result<(), Violation> {
+    let copied = written_twice(slots, does.copies.iter().map(|copy| &copy.to));
+    let twice =
+        copied.or_else(|| written_twice(slots, does.receives.iter().map(|receive| &receive.slots)));
+    twice.map_or(Ok(()), |slot| Err(Violation::WrittenTwice { step, rank, slot }))
 }
 
 fn check_range(set: &SlotSet, slots: u64) -> Result<(), i128> {
@@ -152,7 +216,11 @@ fn check_route(machine: &Machine, from: Rank, send: &Transfer) -> Result<(), ()>
 }
 
 /// Compares seeded members of a class with its representative, in every step.
-fn compare_members(schedule: &Schedule, classes: &RankClasses, class: u32) -> Result<(), Violation> {
+fn compare_members(
+    schedule: &Schedule,
+    classes: &RankClasses,
+    class: u32,
+) -> Result<(), Violation> {
     let representative = classes.representative(class);
     let (mut does, mut expected) = (Step::default(), Step::default());
     for member in 0..MEMBERS_COMPARED {
@@ -161,14 +229,20 @@ fn compare_members(schedule: &Schedule, classes: &RankClasses, class: u32) -> Re
         let alike = |theirs: &[Transfer], own: &[Transfer]| {
             theirs.len() == own.len()
                 && theirs.iter().zip(own).all(|(theirs, own)| {
-                    moved(theirs.peer) == own.peer && theirs.slots == own.slots && theirs.route == own.route
+                    moved(theirs.peer) == own.peer
+                        && theirs.slots == own.slots
+                        && theirs.route == own.route
                 })
         };
         for step in 0..schedule.rule().steps() {
             schedule.rule().step(representative, step, &mut expected);
             schedule.rule().step(rank, step, &mut does);
+            check_writes(schedule.rule().slots(), rank, step, &does)?;
             let copies = expected.copies.is_empty() == does.copies.is_empty();
-            if !copies || !alike(&expected.sends, &does.sends) || !alike(&expected.receives, &does.receives) {
+            if !copies
+                || !alike(&expected.sends, &does.sends)
+                || !alike(&expected.receives, &does.receives)
+            {
                 return Err(Violation::ClassBroken { step, rank, representative });
             }
         }
@@ -183,7 +257,8 @@ fn member_of(classes: &RankClasses, class: u32, member: u32) -> Rank {
     (0..radix.dimensions()).fold(representative, |rank, u| {
         let multiples = radix.sides()[u] / classes.periods()[u];
         let spread = (f64::from(member + 1) * 0.618_033_988_75 * f64::from(u as u32 + 1)).fract();
-        let multiple = if member == 0 { multiples - 1 } else { (spread * f64::from(multiples)) as u32 };
+        let multiple =
+            if member == 0 { multiples - 1 } else { (spread * f64::from(multiples)) as u32 };
         radix.shifted(rank, u, i64::from(multiple) * i64::from(classes.periods()[u]))
     })
 }
@@ -202,6 +277,8 @@ struct Follower<'a> {
     schedule: &'a Schedule,
     table: &'a Table,
     source: Rank,
+    /// What the source's slots hold before the first step.
+    layout: Vec<Option<Block>>,
     pending: Vec<Group>,
     step: Step,
     /// Ranks that end with the block of an all-gather, where the rule says.
@@ -211,16 +288,18 @@ struct Follower<'a> {
 fn follow_all(schedule: &Schedule, table: &Table, class: u32) -> Result<(), Violation> {
     let source = table.classes.representative(class);
     let gathers = schedule.problem.operation == Collective::AllGather;
-    let held = (0..schedule.rule().slots()).filter_map(|slot| schedule.rule().start(source, slot));
-    layout::check_start(schedule.problem, source, held)?;
+    let layout: Vec<Option<Block>> =
+        (0..schedule.rule().slots()).map(|slot| schedule.rule().start(source, slot)).collect();
+    layout::check_start(schedule.problem, source, layout.iter().flatten().copied())?;
     let reached = vec![false; if gathers { schedule.problem.ranks as usize } else { 0 }];
-    let mut follower = Follower { schedule, table, source, pending: Vec::new(), step: Step::default(), reached };
+    let step = Step::default();
+    let mut follower =
+        Follower { schedule, table, source, layout, pending: Vec::new(), step, reached };
     let mut slot = 0;
-    while slot < schedule.rule().slots() {
-        let held = (slot..schedule.rule().slots()).take_while(|&slot| schedule.rule().start(source, slot).is_some());
-        let count = held.count() as u64;
+    while slot < follower.layout.len() {
+        let count = follower.layout[slot..].iter().take_while(|block| block.is_some()).count();
         if count > 0 {
-            let slots = SlotBox::contiguous(slot, count);
+            let slots = SlotBox::contiguous(slot as u64, count as u64);
             follower.pending.push(Group { slots, holder: source, class, step: 0, copied: false });
         }
         slot += count + 1;
@@ -271,11 +350,17 @@ impl Follower<'_> {
         let mut rest = vec![group.slots];
         let mut moved = Vec::new();
         for copy in &does.copies {
-            let maps = Map::between(&copy.from, &copy.to).ok_or(Violation::Sizes { step, from: rank, to: rank })?;
+            let maps = Map::between(&copy.from, &copy.to).ok_or(Violation::Sizes {
+                step,
+                from: rank,
+                to: rank,
+            })?;
             for map in maps {
                 let mut outside = Vec::new();
                 for slots in rest {
-                    slots.split(&map, &mut |inside| moved.push(inside), &mut |part| outside.push(part));
+                    slots.split(&map, &mut |inside| moved.push(inside), &mut |part| {
+                        outside.push(part);
+                    });
                 }
                 rest = outside;
             }
@@ -293,7 +378,9 @@ impl Follower<'_> {
 
     /// The common case: the holder sends one message, and the group lies wholly inside or outside.
     fn passes_whole(&self, group: &mut Group, entry: &Entry) -> bool {
-        let [message] = entry.moves.as_slice() else { return entry.moves.is_empty() && entry.lands.is_empty() };
+        let [message] = entry.moves.as_slice() else {
+            return entry.moves.is_empty() && entry.lands.is_empty();
+        };
         if !entry.lands.is_empty() {
             return false;
         }
@@ -325,7 +412,13 @@ impl Follower<'_> {
                 slots.split(
                     &message.map,
                     &mut |slots| {
-                        let group = Group { slots, holder: to, class: class_after, step: step + 1, copied: false };
+                        let group = Group {
+                            slots,
+                            holder: to,
+                            class: class_after,
+                            step: step + 1,
+                            copied: false,
+                        };
                         pending.push(group);
                     },
                     &mut |part| outside.push(part),
@@ -342,7 +435,8 @@ impl Follower<'_> {
                 kept.extend(self.survivors(slots, entry.lands.iter().copied(), holder, step)?);
             }
         }
-        let mut kept = kept.into_iter().map(|slots| Group { slots, holder, class, step, copied: false });
+        let mut kept =
+            kept.into_iter().map(|slots| Group { slots, holder, class, step, copied: false });
         match kept.next() {
             Some(first) => {
                 self.pending.extend(kept.map(|group| Group { step: step + 1, ..group }));
@@ -369,7 +463,13 @@ impl Follower<'_> {
             match hit {
                 Some(inside) if !self.gathers() => {
                     let (start, slot) = inside.slots().next().expect("a box has slots");
-                    return Err(Violation::Overwritten { step, rank, slot, from: self.source, start });
+                    return Err(Violation::Overwritten {
+                        step,
+                        rank,
+                        slot,
+                        from: self.source,
+                        start,
+                    });
                 }
                 _ => rest = outside,
             }
@@ -381,13 +481,20 @@ impl Follower<'_> {
     fn arrive(&mut self, group: &Group) -> Result<(), Violation> {
         let (rule, problem, rank) = (self.schedule.rule(), self.schedule.problem, group.holder);
         for (start, slot) in group.slots.slots() {
-            let block = rule.start(self.source, start).expect("the start was checked");
+            let block =
+                self.layout[start as usize].expect("only slots that hold a block are followed");
             let place = rule.finish(rank, slot);
             if self.gathers() {
                 self.reached[rank.index()] |= place == Some(block);
             } else if block != problem.wanted(self.source, rank) || place != Some(block) {
                 let expected = place.unwrap_or(problem.wanted(self.source, rank));
-                return Err(Violation::Undelivered { rank, slot, expected, found: Some(block), written: None });
+                return Err(Violation::Undelivered {
+                    rank,
+                    slot,
+                    expected,
+                    found: Some(block),
+                    written: None,
+                });
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{Block, Collective, Part, Problem, Schedule, Slot, SlotSet, Step};
 use topocoll_topology::{Machine, Rank, Route, Shape};
 
+use crate::written::Written;
 use crate::{AnalysisError, Violation, layout};
 
 /// The identity of a block, or [`NOTHING`].
@@ -43,7 +44,11 @@ impl<'a> Replay<'a> {
     pub(crate) fn new(schedule: &'a Schedule, memory_limit: u128) -> Result<Self, AnalysisError> {
         let needed = memory(schedule);
         if needed > memory_limit || schedule.problem.ranks > MAX_RANKS {
-            return Err(AnalysisError::Memory { what: "a full replay", needed, memory: memory_limit });
+            return Err(AnalysisError::Memory {
+                what: "a full replay",
+                needed,
+                memory: memory_limit,
+            });
         }
         let problem = schedule.problem;
         let mut bounds = vec![0];
@@ -67,39 +72,51 @@ impl<'a> Replay<'a> {
     /// The block in a slot, by the piece that opens `part`.
     pub(crate) fn block(&self, rank: Rank, slot: Slot, part: Part) -> Option<Block> {
         let (first, _) = self.pieces_of(part);
-        block(self.schedule.problem, self.labels[rank.index() * self.row + slot as usize * self.pieces() + first])
+        block(
+            self.schedule.problem,
+            self.labels[rank.index() * self.row + slot as usize * self.pieces() + first],
+        )
     }
 
     /// Asks every rank what it does in `step`.
     pub(crate) fn look(&mut self, step: u32) {
         let rule = self.schedule.rule();
-        self.steps.par_iter_mut().enumerate().for_each(|(rank, out)| rule.step(Rank(rank as u32), step, out));
+        self.steps
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(rank, out)| rule.step(Rank(rank as u32), step, out));
     }
 
     /// Performs the local copies of the step looked at.
     pub(crate) fn copy(&mut self, step: u32) -> Result<(), Violation> {
         let slots = self.schedule.rule().slots();
         let (pieces, bounds, steps) = (self.pieces(), &self.bounds, &self.steps);
-        let found = self.labels.par_chunks_mut(self.row).enumerate().map_init(
-            || (Vec::new(), Written::new(slots)),
-            |(staged, written), (rank, row)| {
-                let (copies, rank) = (&steps[rank].copies, Rank(rank as u32));
-                staged.clear();
-                for copy in copies {
-                    check_ends(bounds, &copy.from, &copy.to).map_err(|()| Violation::Sizes { step, from: rank, to: rank })?;
-                    gather(row, pieces, bounds, &copy.from, slots, staged)
-                        .map_err(|fault| fault.violation(step, rank, slots))?;
-                }
-                let mut from = staged.as_slice();
-                for copy in copies {
-                    written.mark(&copy.to).map_err(|slot| Violation::WrittenTwice { step, rank, slot })?;
-                    from = scatter(row, pieces, bounds, &copy.to, slots, from)
-                        .map_err(|fault| fault.violation(step, rank, slots))?;
-                }
-                written.clear(copies.iter().map(|copy| &copy.to));
-                Ok(())
-            },
-        );
+        let found =
+            self.labels.par_chunks_mut(self.row).enumerate().map_init(
+                || (Vec::new(), Written::new(slots)),
+                |(staged, written), (rank, row)| {
+                    let (copies, rank) = (&steps[rank].copies, Rank(rank as u32));
+                    staged.clear();
+                    for copy in copies {
+                        check_ends(bounds, &copy.from, &copy.to)
+                            .map_err(|()| Violation::Sizes { step, from: rank, to: rank })?;
+                        gather(row, pieces, bounds, &copy.from, slots, staged)
+                            .map_err(|fault| fault.violation(step, rank, slots))?;
+                    }
+                    let mut from = staged.as_slice();
+                    for copy in copies {
+                        written.mark(&copy.to).map_err(|slot| Violation::WrittenTwice {
+                            step,
+                            rank,
+                            slot,
+                        })?;
+                        from = scatter(row, pieces, bounds, &copy.to, slots, from)
+                            .map_err(|fault| fault.violation(step, rank, slots))?;
+                    }
+                    written.clear(copies.iter().map(|copy| &copy.to));
+                    Ok(())
+                },
+            );
         first_violation(found.collect())
     }
 
@@ -107,21 +124,33 @@ impl<'a> Replay<'a> {
     pub(crate) fn transfer(&mut self, step: u32, machine: &Machine) -> Result<(), Violation> {
         self.check_sends(step, machine)?;
         let slots = self.schedule.rule().slots();
-        let (pieces, bounds, steps, labels, length) = (self.pieces(), &self.bounds, &self.steps, &self.labels, self.row);
-        let found = self.arriving.par_iter_mut().zip(steps.par_chunks(CHUNK)).enumerate().map(|(chunk, (staged, does))| {
-            staged.clear();
-            for (i, does) in does.iter().enumerate() {
-                let to = Rank((chunk * CHUNK + i) as u32);
-                for (nth, receive) in does.receives.iter().enumerate() {
-                    let from = receive.peer;
-                    let send = matching(steps, &does.receives[..nth], from, to).ok_or(Violation::NoSend { step, from, to })?;
-                    check_ends(bounds, &send.slots, &receive.slots).map_err(|()| Violation::Sizes { step, from, to })?;
-                    gather(&labels[from.index() * length..][..length], pieces, bounds, &send.slots, slots, staged)
+        let (pieces, bounds, steps, labels, length) =
+            (self.pieces(), &self.bounds, &self.steps, &self.labels, self.row);
+        let found = self.arriving.par_iter_mut().zip(steps.par_chunks(CHUNK)).enumerate().map(
+            |(chunk, (staged, does))| {
+                staged.clear();
+                for (i, does) in does.iter().enumerate() {
+                    let to = Rank((chunk * CHUNK + i) as u32);
+                    for (nth, receive) in does.receives.iter().enumerate() {
+                        let from = receive.peer;
+                        let send = matching(steps, &does.receives[..nth], from, to)
+                            .ok_or(Violation::NoSend { step, from, to })?;
+                        check_ends(bounds, &send.slots, &receive.slots)
+                            .map_err(|()| Violation::Sizes { step, from, to })?;
+                        gather(
+                            &labels[from.index() * length..][..length],
+                            pieces,
+                            bounds,
+                            &send.slots,
+                            slots,
+                            staged,
+                        )
                         .map_err(|fault| fault.violation(step, from, slots))?;
+                    }
                 }
-            }
-            Ok(())
-        });
+                Ok(())
+            },
+        );
         first_violation(found.collect())?;
         let rows = self.labels.par_chunks_mut(length * CHUNK);
         let found = rows.zip(self.arriving.par_iter()).enumerate().map_init(
@@ -161,7 +190,9 @@ impl<'a> Replay<'a> {
             for send in &does.sends {
                 let to = send.peer;
                 let sent = does.sends.iter().filter(|send| send.peer == to).count();
-                let received = steps.get(to.index()).map(|does| does.receives.iter().filter(|receive| receive.peer == from).count());
+                let received = steps.get(to.index()).map(|does| {
+                    does.receives.iter().filter(|receive| receive.peer == from).count()
+                });
                 if received.is_none_or(|received| received < sent) || to == from {
                     return Err(Violation::NoReceive { step, from, to });
                 }
@@ -206,7 +237,13 @@ impl<'a> Replay<'a> {
                     for &found in places {
                         if found != label(problem, expected) {
                             let found = block(problem, found);
-                            return Err(Violation::Undelivered { rank, slot, expected, found, written: None });
+                            return Err(Violation::Undelivered {
+                                rank,
+                                slot,
+                                expected,
+                                found,
+                                written: None,
+                            });
                         }
                     }
                     if problem.wanted(expected.from, rank) == expected {
@@ -215,7 +252,10 @@ impl<'a> Replay<'a> {
                 }
                 match held.iter().position(|&held| !held) {
                     None => Ok(()),
-                    Some(from) => Err(Violation::NoPlace { rank, block: problem.wanted(Rank(from as u32), rank) }),
+                    Some(from) => Err(Violation::NoPlace {
+                        rank,
+                        block: problem.wanted(Rank(from as u32), rank),
+                    }),
                 }
             },
         );
@@ -232,7 +272,11 @@ impl<'a> Replay<'a> {
 }
 
 /// Replays a schedule from start to finish and reports the first thing wrong.
-pub(crate) fn run(schedule: &Schedule, machine: &Machine, memory: u128) -> Result<Result<(), Violation>, AnalysisError> {
+pub(crate) fn run(
+    schedule: &Schedule,
+    machine: &Machine,
+    memory: u128,
+) -> Result<Result<(), Violation>, AnalysisError> {
     let mut replay = Replay::new(schedule, memory)?;
     let mut follow = || {
         replay.check_start()?;
@@ -254,7 +298,11 @@ fn explain(schedule: &Schedule, mut violation: Violation) -> Violation {
             schedule.rule().step(rank, step, &mut does);
             let writes = |set: &SlotSet| set.slots().any(|(written, _)| written == slot);
             let copied = does.copies.iter().any(|copy| writes(&copy.to));
-            let from = does.receives.iter().find(|receive| writes(&receive.slots)).map(|receive| receive.peer);
+            let from = does
+                .receives
+                .iter()
+                .find(|receive| writes(&receive.slots))
+                .map(|receive| receive.peer);
             if let Some(from) = from.or(copied.then_some(rank)) {
                 *written = Some((step, from));
                 break;
@@ -280,7 +328,9 @@ fn block(problem: Problem, label: Label) -> Option<Block> {
         return None;
     }
     Some(match problem.operation {
-        Collective::AllToAll => Block { from: Rank(label / problem.ranks), to: Rank(label % problem.ranks) },
+        Collective::AllToAll => {
+            Block { from: Rank(label / problem.ranks), to: Rank(label % problem.ranks) }
+        }
         Collective::AllGather => Block::of(Rank(label)),
     })
 }
@@ -299,13 +349,15 @@ fn matching<'s>(
 /// Both ends list equally many slots and, where blocks are split, the same parts of them.
 fn check_ends(bounds: &[u64], from: &SlotSet, to: &SlotSet) -> Result<(), ()> {
     let agree = from.len() == to.len()
-        && (bounds.len() == 2 || from.slots().map(|(_, part)| part).eq(to.slots().map(|(_, part)| part)));
+        && (bounds.len() == 2
+            || from.slots().map(|(_, part)| part).eq(to.slots().map(|(_, part)| part)));
     if agree { Ok(()) } else { Err(()) }
 }
 
 /// The pieces of a block that a part covers, first and one past the last.
 fn pieces_of(bounds: &[u64], part: Part) -> (usize, usize) {
-    let piece = |byte| bounds.binary_search(&byte).expect("bug: a part that no cut of the rule bounds");
+    let piece =
+        |byte| bounds.binary_search(&byte).expect("bug: a part that no cut of the rule bounds");
     match part {
         Part::Whole => (0, bounds.len() - 1),
         Part::Bytes { first, end } => (piece(first), piece(end)),
@@ -346,7 +398,9 @@ fn for_each_range(
             if end - first == pieces {
                 visit(slot..slot + length)?;
             } else {
-                (slot..slot + length).step_by(pieces).try_for_each(|slot| visit(slot + first..slot + end))?;
+                (slot..slot + length)
+                    .step_by(pieces)
+                    .try_for_each(|slot| visit(slot + first..slot + end))?;
             }
         }
     }
@@ -368,9 +422,11 @@ fn gather(
     })?;
     if staged[before..].contains(&NOTHING) {
         // Rare: find which.
-        for_each_range(pieces, bounds, set, slots, |range| match row[range.clone()].iter().position(|&l| l == NOTHING) {
-            Some(i) => Err(Fault::Empty(((range.start + i) / pieces) as Slot)),
-            None => Ok(()),
+        for_each_range(pieces, bounds, set, slots, |range| {
+            match row[range.clone()].iter().position(|&l| l == NOTHING) {
+                Some(i) => Err(Fault::Empty(((range.start + i) / pieces) as Slot)),
+                None => Ok(()),
+            }
         })?;
     }
     Ok(())
@@ -391,50 +447,4 @@ fn scatter<'l>(
         Ok(())
     })?;
     Ok(from)
-}
-
-/// Marks the slots that a rank writes at once, to find one written twice.
-struct Written {
-    whole: Vec<bool>,
-    /// Written parts, which are few: slots, and bytes of each.
-    parts: Vec<(Slot, Part)>,
-}
-
-impl Written {
-    fn new(slots: u64) -> Self {
-        Self { whole: vec![false; slots as usize], parts: Vec::new() }
-    }
-
-    fn mark(&mut self, set: &SlotSet) -> Result<(), Slot> {
-        for (slot, part) in set.slots() {
-            // Slots out of range are reported by whoever writes them.
-            let Some(whole) = self.whole.get_mut(slot as usize) else { continue };
-            let again = match part {
-                Part::Whole => *whole,
-                Part::Bytes { first, end } => {
-                    let meets = |&(other, part): &(Slot, Part)| match part {
-                        Part::Bytes { first: f, end: e } => other == slot && first < e && f < end,
-                        Part::Whole => false,
-                    };
-                    let meets = self.parts.iter().any(meets);
-                    self.parts.push((slot, part));
-                    meets
-                }
-            };
-            if again {
-                return Err(slot);
-            }
-            *whole |= part == Part::Whole;
-        }
-        Ok(())
-    }
-
-    fn clear<'s>(&mut self, sets: impl Iterator<Item = &'s SlotSet>) {
-        self.parts.clear();
-        for (slot, _) in sets.flat_map(SlotSet::slots) {
-            if let Some(whole) = self.whole.get_mut(slot as usize) {
-                *whole = false;
-            }
-        }
-    }
 }

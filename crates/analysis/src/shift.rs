@@ -30,12 +30,19 @@ pub(crate) fn count(grid: &Grid, timing: &Timing, messages: &[(u32, u128)], step
 }
 
 /// Counts the links along dimension u, line by line of equal carries.
-fn lines_along(grid: &Grid, timing: &Timing, u: usize, messages: &[(u32, u128)], step: &mut StepCount) {
+fn lines_along(
+    grid: &Grid,
+    timing: &Timing,
+    u: usize,
+    messages: &[(u32, u128)],
+    step: &mut StepCount,
+) {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let lines_per_suffix = u64::from(grid.radix().ranks() / side / stride);
     // A message carries into u on the lines of the highest `shift mod stride` suffixes.
     let carrying = |shift: u32| shift % stride;
-    let mut borders: smallvec::SmallVec<[u32; 8]> = messages.iter().map(|&(shift, _)| stride - carrying(shift)).collect();
+    let mut borders: smallvec::SmallVec<[u32; 8]> =
+        messages.iter().map(|&(shift, _)| stride - carrying(shift)).collect();
     borders.push(0);
     borders.sort_unstable();
     borders.dedup();
@@ -56,7 +63,13 @@ fn lines_along(grid: &Grid, timing: &Timing, u: usize, messages: &[(u32, u128)],
         let links = u128::from(lines_per_suffix) * u128::from(end - first) * u128::from(side);
         for direction in (0..2).filter(|&direction| load[direction] > 0) {
             step.link_seconds += links as f64 * bytes[direction] as f64 * timing.per_byte.of(u);
-            step.load(timing, u, load[direction], bytes[direction], if load[direction] > 1 { links } else { 0 });
+            step.load(
+                timing,
+                u,
+                load[direction],
+                bytes[direction],
+                if load[direction] > 1 { links } else { 0 },
+            );
         }
     }
 }

@@ -58,13 +58,19 @@ pub fn verify(
     method: Option<Method>,
     memory: u128,
 ) -> Result<Verification, AnalysisError> {
-    let chosen = method.unwrap_or(if schedule.problem.ranks <= REPLAY_UP_TO { Method::Replay } else { Method::Classes });
+    let chosen = method.unwrap_or(if schedule.problem.ranks <= REPLAY_UP_TO {
+        Method::Replay
+    } else {
+        Method::Classes
+    });
     if method.is_none() {
         let needed = match chosen {
             Method::Replay => 0,
             Method::Classes => paths::work(schedule),
         };
-        for (what, needed) in [("following every class", needed), ("counting", counting_work(schedule, machine))] {
+        for (what, needed) in
+            [("following every class", needed), ("counting", counting_work(schedule, machine))]
+        {
             if needed > WORK_LIMIT {
                 return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
             }

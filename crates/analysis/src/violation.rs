@@ -6,7 +6,9 @@ use topocoll_topology::Rank;
 #[non_exhaustive]
 pub enum Violation {
     /// The layout at the start leaves out a block, or lists one twice or at the wrong rank.
-    #[error("layout fails: before the first step rank {rank} holds block {block} {times} times, expected once")]
+    #[error(
+        "layout fails: before the first step rank {rank} holds block {block} {times} times, expected once"
+    )]
     Start {
         /// The rank.
         rank: Rank,
@@ -48,7 +50,9 @@ pub enum Violation {
         to: Rank,
     },
     /// A message, or a copy, whose two ends list different amounts.
-    #[error("step {step}: the message from rank {from} to rank {to} leaves with other slots or bytes than it arrives with")]
+    #[error(
+        "step {step}: the message from rank {from} to rank {to} leaves with other slots or bytes than it arrives with"
+    )]
     Sizes {
         /// The step.
         step: u32,
@@ -114,7 +118,9 @@ pub enum Violation {
         written: Option<(u32, Rank)>,
     },
     /// A block lost on the way: its slot is overwritten while the block waits in it.
-    #[error("step {step}: rank {rank} overwrites slot {slot} while it still holds the block that rank {from} sent out in slot {start}")]
+    #[error(
+        "step {step}: rank {rank} overwrites slot {slot} while it still holds the block that rank {from} sent out in slot {start}"
+    )]
     Overwritten {
         /// The step.
         step: u32,
@@ -128,7 +134,9 @@ pub enum Violation {
         start: Slot,
     },
     /// A rank that does not act as its class does.
-    #[error("step {step}: rank {rank} does not act as rank {representative}, which stands for its class")]
+    #[error(
+        "step {step}: rank {rank} does not act as rank {representative}, which stands for its class"
+    )]
     ClassBroken {
         /// The step.
         step: u32,

@@ -169,10 +169,15 @@ pub(crate) enum Format {
 }
 
 fn block(text: &str) -> Result<u64, String> {
-    let size = text.parse::<bytesize::ByteSize>().map_err(|_| "not a size such as 64, 4KiB or 1MiB".to_owned())?;
+    let size = text
+        .parse::<bytesize::ByteSize>()
+        .map_err(|_| "not a size such as 64, 4KiB or 1MiB".to_owned())?;
     match size.as_u64() {
-        0 => Err("a block has at least 1 byte: an exchange of nothing has no cost to choose by".to_owned()),
-        bytes if bytes > topocoll::MAX_BLOCK_BYTES => Err(format!("a block has at most {} bytes", topocoll::MAX_BLOCK_BYTES)),
+        0 => Err("a block has at least 1 byte: an exchange of nothing has no cost to choose by"
+            .to_owned()),
+        bytes if bytes > topocoll::MAX_BLOCK_BYTES => {
+            Err(format!("a block has at most {} bytes", topocoll::MAX_BLOCK_BYTES))
+        }
         bytes => Ok(bytes),
     }
 }

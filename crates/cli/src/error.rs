@@ -13,7 +13,8 @@ pub(crate) fn show(problem: &anyhow::Error) {
             let span = error.span.clone().unwrap_or(0..0);
             let snippet = snippet.annotation(AnnotationKind::Primary.span(span));
             let report = [Level::ERROR.primary_title(error.message.as_str()).element(snippet)];
-            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+            let colour = std::io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
             let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
             eprintln!("{}", renderer.render(&report));
         }
@@ -26,12 +27,16 @@ pub(crate) fn show(problem: &anyhow::Error) {
 
 fn hint(error: &Error) -> Option<&'static str> {
     match error {
-        Error::UnknownMachine { .. } => {
-            Some("a machine is a TOML file, the name of a shipped one (see topologies/), or a short form such as torus:16x16")
-        }
+        Error::UnknownMachine { .. } => Some(
+            "a machine is a TOML file, the name of a shipped one (see topologies/), or a short form such as torus:16x16",
+        ),
         Error::NotApplicable { .. } => Some("`topocoll algorithms MACHINE` lists what applies"),
-        Error::Analysis(topocoll::AnalysisError::Work { .. }) => Some("ask for it explicitly with --method"),
-        Error::Analysis(topocoll::AnalysisError::Listing { .. }) => Some("write rank by rank with --rank"),
+        Error::Analysis(topocoll::AnalysisError::Work { .. }) => {
+            Some("ask for it explicitly with --method")
+        }
+        Error::Analysis(topocoll::AnalysisError::Listing { .. }) => {
+            Some("--rank writes what one rank sends")
+        }
         _ => None,
     }
 }

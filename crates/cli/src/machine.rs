@@ -14,11 +14,16 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     if let Some(ports) = options.ports {
         machine.set_ports(ports);
         if machine.ports < ports {
-            eprintln!("note: --ports {ports} means {} here: a rank has {} others", machine.ports, machine.ranks() - 1);
+            eprintln!(
+                "note: --ports {ports} means {} here: a rank has {} others",
+                machine.ports,
+                machine.ranks() - 1
+            );
         }
     }
     if let Some(name) = &options.timing {
-        machine.timing = if name == "generic" { Timing::generic() } else { topocoll::machine(name)?.timing };
+        machine.timing =
+            if name == "generic" { Timing::generic() } else { topocoll::machine(name)?.timing };
         machine.timing.fits(&*machine.topology).map_err(anyhow::Error::msg)?;
     }
     let timing = &mut machine.timing;
@@ -33,7 +38,9 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     set("bandwidth", options.bandwidth, &mut |value| timing.per_byte = PerClass::uniform(value));
     set("per hop", options.per_hop, &mut |value| timing.per_hop = PerClass::uniform(value));
     set("rearrangement", options.rearrangement, &mut |value| timing.rearrangement_per_byte = value);
-    set("barrier", options.barrier, &mut |value| timing.barrier = Barrier { fixed: value, per_doubling: 0.0 });
+    set("barrier", options.barrier, &mut |value| {
+        timing.barrier = Barrier { fixed: value, per_doubling: 0.0 }
+    });
     if !overridden.is_empty() {
         timing.name = format!("{} with {} given", timing.name, overridden.join(", "));
     }
@@ -42,15 +49,21 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
 
 /// The problem on that machine.
 pub(crate) fn problem(machine: &Machine, options: &Options) -> anyhow::Result<Problem> {
-    Ok(Problem::new(options.op, machine.ranks(), machine.ports, options.block).map_err(Error::from)?)
+    Ok(Problem::new(options.op, machine.ranks(), machine.ports, options.block)
+        .map_err(Error::from)?)
 }
 
 /// The schedule: an algorithm's, or one from a file, whose problem then counts.
-pub(crate) fn schedule(machine: &mut Machine, options: &Options, subject: &Subject) -> anyhow::Result<Schedule> {
+pub(crate) fn schedule(
+    machine: &mut Machine,
+    options: &Options,
+    subject: &Subject,
+) -> anyhow::Result<Schedule> {
     if let Some(path) = &subject.schedule {
         let shown = path.display();
         let file = File::open(path).with_context(|| format!("cannot read `{shown}`"))?;
-        let schedule = topocoll::jsonl::read(BufReader::new(file), &*machine.topology).with_context(|| format!("{shown}"))?;
+        let schedule = topocoll::jsonl::read(BufReader::new(file), &*machine.topology)
+            .with_context(|| format!("{shown}"))?;
         machine.ports = schedule.problem.ports;
         return Ok(schedule);
     }

@@ -39,8 +39,15 @@ impl RankClasses {
     /// A period that does not divide its side.
     #[must_use]
     pub fn translations(radix: MixedRadix, periods: Coordinates) -> Self {
-        let divides = radix.sides().iter().zip(&periods).all(|(side, period)| *period > 0 && side % period == 0);
-        assert!(divides && periods.len() == radix.dimensions(), "bug: periods {periods:?} of {radix:?}");
+        let divides = radix
+            .sides()
+            .iter()
+            .zip(&periods)
+            .all(|(side, period)| *period > 0 && side % period == 0);
+        assert!(
+            divides && periods.len() == radix.dimensions(),
+            "bug: periods {periods:?} of {radix:?}"
+        );
         Self { radix, periods }
     }
 
@@ -86,7 +93,8 @@ impl RankClasses {
     #[must_use]
     pub fn translated(&self, rank: Rank, from: Rank, to: Rank) -> Rank {
         (0..self.periods.len()).fold(rank, |rank, u| {
-            let hops = i64::from(self.radix.coordinate(to, u)) - i64::from(self.radix.coordinate(from, u));
+            let hops =
+                i64::from(self.radix.coordinate(to, u)) - i64::from(self.radix.coordinate(from, u));
             self.radix.shifted(rank, u, hops)
         })
     }

@@ -5,7 +5,10 @@ use std::io::BufRead;
 use serde::{Deserialize, Serialize};
 use topocoll_topology::{Clusters, Grid, Rank, Route, Shape, Topology};
 
-use crate::{Block, Collective, Message, Origin, Parameters, Part, Problem, Recorded, Schedule, ScheduleError};
+use crate::{
+    Block, Collective, Message, Origin, Parameters, Part, Problem, Recorded, Schedule,
+    ScheduleError,
+};
 
 /// The version of the format.
 pub const VERSION: u32 = 1;
@@ -81,8 +84,12 @@ impl Layout {
     pub fn of(topology: &dyn Topology) -> Self {
         match topology.shape() {
             Shape::Complete => Self::Full,
-            Shape::Grid(grid) => Self::Grid { dims: grid.sides().to_vec(), wrap: grid.wrap().to_vec() },
-            Shape::Clustered(clusters) => Self::Cluster { sizes: Clusters::sizes(clusters).collect() },
+            Shape::Grid(grid) => {
+                Self::Grid { dims: grid.sides().to_vec(), wrap: grid.wrap().to_vec() }
+            }
+            Shape::Clustered(clusters) => {
+                Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
+            }
         }
     }
 
@@ -90,10 +97,11 @@ impl Layout {
     fn short_form(&self) -> String {
         match self {
             Self::Full => "full".to_owned(),
-            Self::Grid { dims, wrap } if dims.len() == wrap.len() => {
-                Grid::new(dims, wrap).map_or_else(|e| format!("a grid of {e}"), |grid| grid.short_form())
+            Self::Grid { dims, wrap } if dims.len() == wrap.len() => Grid::new(dims, wrap)
+                .map_or_else(|e| format!("a grid of {e}"), |grid| grid.short_form()),
+            Self::Grid { dims, wrap } => {
+                format!("a grid of {} dims and {} wraps", dims.len(), wrap.len())
             }
-            Self::Grid { dims, wrap } => format!("a grid of {} dims and {} wraps", dims.len(), wrap.len()),
             Self::Cluster { sizes } => format!("a cluster of {} nodes", sizes.len()),
         }
     }
@@ -126,10 +134,19 @@ impl Header {
             return Err(format!("version {} is not {VERSION}, the one read here", self.version));
         }
         if self.ranks != topology.ranks() {
-            return Err(format!("{} ranks, but {} has {}", self.ranks, topology.short_form(), topology.ranks()));
+            return Err(format!(
+                "{} ranks, but {} has {}",
+                self.ranks,
+                topology.short_form(),
+                topology.ranks()
+            ));
         }
         if self.topology != Layout::of(topology) {
-            return Err(format!("written for {}, not for {}", self.topology.short_form(), topology.short_form()));
+            return Err(format!(
+                "written for {}, not for {}",
+                self.topology.short_form(),
+                topology.short_form()
+            ));
         }
         let operation = self.operation.parse().map_err(|e: ScheduleError| e.to_string())?;
         Problem::new(operation, self.ranks, self.ports, self.block_bytes).map_err(|e| e.to_string())
@@ -156,16 +173,21 @@ pub fn read(mut input: impl BufRead, topology: &dyn Topology) -> Result<Schedule
         Ok((bytes > 0).then_some(number))
     };
     if next(&mut text)?.is_none() {
-        return Err(ScheduleError::Line { line: 1, message: "empty file: line 1 is the header".to_owned() });
+        return Err(ScheduleError::Line {
+            line: 1,
+            message: "empty file: line 1 is the header".to_owned(),
+        });
     }
     let first = |message| ScheduleError::Line { line: 1, message };
-    let header: Header = serde_json::from_str(&text).map_err(|e| first(format!("no header: {e}")))?;
+    let header: Header =
+        serde_json::from_str(&text).map_err(|e| first(format!("no header: {e}")))?;
     let problem = header.problem(topology).map_err(first)?;
 
     let mut messages: Vec<Message> = Vec::new();
     while let Some(line) = next(&mut text)? {
         let refuse = |message| ScheduleError::Line { line, message };
-        let parsed: Line = serde_json::from_str(&text).map_err(|e| refuse(format!("no message: {e}")))?;
+        let parsed: Line =
+            serde_json::from_str(&text).map_err(|e| refuse(format!("no message: {e}")))?;
         let after = messages.last().map_or(0, |message| message.step);
         // Steps may be skipped, but a few messages cannot claim billions of steps.
         if parsed.step < after || parsed.step as usize > 64 * (messages.len() + 64) {
@@ -201,7 +223,11 @@ impl Line {
             };
             match grid.follow(from, &route) {
                 Ok(end) if end == to => {}
-                Ok(end) => return Err(format!("the route leads from rank {from} to rank {end}, not to {to}")),
+                Ok(end) => {
+                    return Err(format!(
+                        "the route leads from rank {from} to rank {end}, not to {to}"
+                    ));
+                }
                 Err(segment) => {
                     return Err(format!(
                         "the route leaves the grid: {} hops along dimension {}",
@@ -217,14 +243,24 @@ impl Line {
         for listed in &self.blocks {
             let (block, first, end) = match (problem.operation, listed.as_slice()) {
                 (Collective::AllToAll, &[source, destination, first, end]) => {
-                    let block = Block { from: rank("a source", source)?, to: rank("a destination", destination)? };
+                    let block = Block {
+                        from: rank("a source", source)?,
+                        to: rank("a destination", destination)?,
+                    };
                     (block, first, end)
                 }
-                (Collective::AllGather, &[source, first, end]) => (Block::of(rank("a source", source)?), first, end),
-                (operation, listed) => return Err(format!("a block of {operation} has no {} numbers", listed.len())),
+                (Collective::AllGather, &[source, first, end]) => {
+                    (Block::of(rank("a source", source)?), first, end)
+                }
+                (operation, listed) => {
+                    return Err(format!("a block of {operation} has no {} numbers", listed.len()));
+                }
             };
             if first >= end || end > problem.block_bytes {
-                return Err(format!("bytes {first}..{end} of a block of {} bytes", problem.block_bytes));
+                return Err(format!(
+                    "bytes {first}..{end} of a block of {} bytes",
+                    problem.block_bytes
+                ));
             }
             let whole = first == 0 && end == problem.block_bytes;
             blocks.push((block, if whole { Part::Whole } else { Part::Bytes { first, end } }));

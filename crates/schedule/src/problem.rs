@@ -91,7 +91,12 @@ impl Problem {
     ///
     /// # Errors
     /// No ranks or ports, or a block of no bytes or more than [`MAX_BLOCK_BYTES`].
-    pub fn new(operation: Collective, ranks: u32, ports: u32, block_bytes: u64) -> Result<Self, ScheduleError> {
+    pub fn new(
+        operation: Collective,
+        ranks: u32,
+        ports: u32,
+        block_bytes: u64,
+    ) -> Result<Self, ScheduleError> {
         if ranks == 0 {
             return Err(ScheduleError::NoRanks);
         }

@@ -68,8 +68,18 @@ impl Recorded {
                 }
             }
             let (from, to, step) = (message.from, message.to, message.step);
-            recorded.sends.push(End { at: (step, from), peer: to, slots: sent, route: message.route });
-            recorded.receives.push(End { at: (step, to), peer: from, slots: received, route: Route::default() });
+            recorded.sends.push(End {
+                at: (step, from),
+                peer: to,
+                slots: sent,
+                route: message.route,
+            });
+            recorded.receives.push(End {
+                at: (step, to),
+                peer: from,
+                slots: received,
+                route: Route::default(),
+            });
         }
         for rank in (0..problem.ranks).map(Rank) {
             for from in (0..problem.ranks).map(Rank) {

@@ -93,6 +93,9 @@ impl Schedule {
 
 impl fmt::Debug for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Schedule").field("problem", &self.problem).field("origin", &self.origin).finish_non_exhaustive()
+        f.debug_struct("Schedule")
+            .field("problem", &self.problem)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }

@@ -53,7 +53,11 @@ impl Strided {
         if count == 1 || length == stride {
             return Self::contiguous(base, count * length);
         }
-        Self { base, outer: Axis { count, stride: stride as i64 }, inner: Axis { count: length, stride: 1 } }
+        Self {
+            base,
+            outer: Axis { count, stride: stride as i64 },
+            inner: Axis { count: length, stride: 1 },
+        }
     }
 
     /// Number of slots.
@@ -75,6 +79,45 @@ impl Strided {
             let row = base as i64 + i * outer.stride;
             (0..inner.count as i64).map(move |j| (row + j * inner.stride) as Slot)
         })
+    }
+
+    /// Where in the order `slot` stands, if it is in the set.
+    #[must_use]
+    pub fn position(&self, slot: Slot) -> Option<u64> {
+        let distance = slot as i64 - self.base as i64;
+        let at = |axis: Axis, distance: i64| match axis.count {
+            1 => (distance == 0).then_some(0),
+            count => {
+                let whole = distance % axis.stride == 0;
+                Some(distance / axis.stride).filter(|&i| whole && (0..count as i64).contains(&i))
+            }
+        };
+        // Each outer index leaves one candidate; where the inner run is shorter than the outer
+        // stride, as in nested sets, only one outer index is near enough.
+        let reach = (self.inner.count as i64 - 1) * self.inner.stride;
+        let outer = match self.outer.stride {
+            stride
+                if self.outer.count > 1
+                    && stride > reach
+                    && reach >= 0
+                    && self.inner.stride > 0 =>
+            {
+                let i = distance.div_euclid(stride);
+                i..i + 1
+            }
+            _ => 0..self.outer.count as i64,
+        };
+        outer.filter(|i| (0..self.outer.count as i64).contains(i)).find_map(|i| {
+            let j = at(self.inner, distance - i * self.outer.stride)?;
+            Some((i as u64) * self.inner.count + j as u64)
+        })
+    }
+
+    /// The slot that stands at a position in the order.
+    #[must_use]
+    pub fn nth(&self, position: u64) -> Slot {
+        let (i, j) = (position / self.inner.count, position % self.inner.count);
+        (self.base as i64 + i as i64 * self.outer.stride + j as i64 * self.inner.stride) as Slot
     }
 
     /// The runs of consecutive slots in order, as (first slot, length): the shape copies want.
@@ -228,6 +271,29 @@ impl SlotSet {
         })
     }
 
+    /// Where in the order `slot` stands, if it is in the set.
+    #[must_use]
+    pub fn position(&self, slot: Slot) -> Option<u64> {
+        let mut before = 0;
+        self.runs.iter().find_map(|run| {
+            let found = run.slots.position(slot).map(|position| before + position);
+            before += run.slots.len();
+            found
+        })
+    }
+
+    /// The slot that stands at a position below [`len`](Self::len).
+    #[must_use]
+    pub fn nth(&self, position: u64) -> Option<Slot> {
+        let mut rest = position;
+        self.runs.iter().find_map(|run| {
+            let here = rest < run.slots.len();
+            let slot = here.then(|| run.slots.nth(rest));
+            rest = rest.saturating_sub(run.slots.len());
+            slot
+        })
+    }
+
     /// Every slot in order, with the part of it that moves.
     pub fn slots(&self) -> impl Iterator<Item = (Slot, Part)> + '_ {
         self.runs.iter().flat_map(|run| run.slots.iter().map(|slot| (slot, run.part)))
@@ -246,6 +312,30 @@ mod tests {
         assert_eq!(set.span(), Some((3, 9)));
         assert_eq!(Strided::descending(4, 3).iter().collect::<Vec<_>>(), [4, 3, 2]);
         assert_eq!(Strided::runs(3, 2, 5, 5), Strided::contiguous(3, 10));
+    }
+
+    #[test]
+    fn positions_are_those_of_the_listing() {
+        let strided = |outer: (u64, i64), inner: (u64, i64)| Strided {
+            base: 30,
+            outer: Axis { count: outer.0, stride: outer.1 },
+            inner: Axis { count: inner.0, stride: inner.1 },
+        };
+        let sets = [
+            strided((1, 0), (7, 1)),
+            strided((3, 10), (4, 2)),
+            strided((4, 1), (3, 4)),
+            strided((2, -9), (4, -2)),
+            strided((5, 3), (1, 0)),
+        ];
+        for set in sets {
+            let listed: Vec<Slot> = set.iter().collect();
+            for slot in 0..80 {
+                let expected = listed.iter().position(|&s| s == slot).map(|i| i as u64);
+                assert_eq!(set.position(slot), expected, "{set:?} {slot}");
+                assert!(expected.is_none_or(|i| set.nth(i) == slot));
+            }
+        }
     }
 
     #[test]

@@ -42,7 +42,10 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
                 .map(|(name, _)| (strsim::jaro_winkler(text, name), name))
                 .filter(|(likeness, _)| *likeness > 0.7)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
-            Err(Error::UnknownMachine { name: text.to_owned(), nearest: nearest.map(|(_, name)| name.to_owned()) })
+            Err(Error::UnknownMachine {
+                name: text.to_owned(),
+                nearest: nearest.map(|(_, name)| name.to_owned()),
+            })
         }
     }
 }
@@ -61,10 +64,15 @@ pub fn load_file(path: &Path) -> Result<Machine, Error> {
         return Err(refuse(format!("longer than {MAX_FILE_BYTES} bytes, and no machine file is")));
     }
     let text = String::from_utf8(bytes).map_err(|e| refuse(format!("not text: {e}")))?;
-    let name = path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
+    let name =
+        path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
     parse(&name, &shown, &text)
 }
 
 fn parse(name: &str, path: &str, text: &str) -> Result<Machine, Error> {
-    spec::parse_file(name, text).map_err(|error| Error::File { path: path.to_owned(), text: text.to_owned(), error })
+    spec::parse_file(name, text).map_err(|error| Error::File {
+        path: path.to_owned(),
+        text: text.to_owned(),
+        error,
+    })
 }

@@ -10,19 +10,33 @@ use crate::select::prices;
 ///
 /// # Errors
 /// No such algorithm, or one that does not serve this problem on this machine.
-pub fn plan(machine: &Machine, problem: &Problem, name: &str, given: &Parameters) -> Result<Schedule, Error> {
+pub fn plan(
+    machine: &Machine,
+    problem: &Problem,
+    name: &str,
+    given: &Parameters,
+) -> Result<Schedule, Error> {
     let algorithm = find(name)?;
     let parameters = complete(machine, problem, algorithm, given)?;
-    algorithm.plan(problem, &*machine.topology, &parameters).map_err(|reason| refused(algorithm, reason))
+    algorithm
+        .plan(problem, &*machine.topology, &parameters)
+        .map_err(|reason| refused(algorithm, reason))
 }
 
 /// The claims of an algorithm on a machine, with parameters as [`plan`] returns them.
 ///
 /// # Errors
 /// As [`plan`].
-pub fn claims(machine: &Machine, problem: &Problem, name: &str, parameters: &Parameters) -> Result<Claims, Error> {
+pub fn claims(
+    machine: &Machine,
+    problem: &Problem,
+    name: &str,
+    parameters: &Parameters,
+) -> Result<Claims, Error> {
     let algorithm = find(name)?;
-    algorithm.claims(problem, &*machine.topology, parameters).map_err(|reason| refused(algorithm, reason))
+    algorithm
+        .claims(problem, &*machine.topology, parameters)
+        .map_err(|reason| refused(algorithm, reason))
 }
 
 fn complete(
@@ -31,13 +45,16 @@ fn complete(
     algorithm: &'static dyn Algorithm,
     given: &Parameters,
 ) -> Result<Parameters, Error> {
-    algorithm.claims(problem, &*machine.topology, given).map_err(|reason| refused(algorithm, reason))?;
+    algorithm
+        .claims(problem, &*machine.topology, given)
+        .map_err(|reason| refused(algorithm, reason))?;
     let open = algorithm.parameters().iter().any(|p| p.by_cost && !given.contains_key(p.name));
     if !open {
         return Ok(given.clone());
     }
     let (prices, _) = prices(algorithm, machine, problem);
-    let fits = |setting: &Parameters| given.iter().all(|(name, value)| setting.get(name) == Some(value));
+    let fits =
+        |setting: &Parameters| given.iter().all(|(name, value)| setting.get(name) == Some(value));
     let best = (prices.into_iter().filter(|(setting, _)| fits(setting)))
         .min_by(|a, b| a.1.time.total().total_cmp(&b.1.time.total()));
     Ok(best.map_or_else(|| given.clone(), |(setting, _)| setting))

@@ -52,7 +52,8 @@ pub(crate) fn price(
     claims: &Claims,
     work: u128,
 ) -> Price {
-    let schedule = algorithm.plan(problem, &*machine.topology, setting).expect("bug: claims where no plan is");
+    let schedule =
+        algorithm.plan(problem, &*machine.topology, setting).expect("bug: claims where no plan is");
     if counting_work(&schedule, machine) <= work
         && let Ok(counts) = count(&schedule, machine, MEMORY)
     {

@@ -11,7 +11,7 @@ const WORK_PER_SETTING: u128 = 1 << 21;
 /// Calls that pricing all settings of an algorithm may make, before settings are left out.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
 /// Calls spent on a setting whose floor is below the best price.
-const WORK_TO_DECIDE: u128 = 1 << 25;
+const WORK_TO_DECIDE: u128 = 1 << 23;
 
 /// An algorithm with a setting, and its price.
 #[derive(Clone, PartialEq, Debug)]
@@ -92,11 +92,14 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
     decide(&mut choices, machine, problem);
     let mut choices = front(choices);
     for choice in &mut choices {
-        choice.bound_ratio = if bound.seconds > 0.0 { choice.price.time.total() / bound.seconds } else { 1.0 };
+        choice.bound_ratio =
+            if bound.seconds > 0.0 { choice.price.time.total() / bound.seconds } else { 1.0 };
     }
     let best = choices.first().map_or(0.0, |choice| choice.price.time.total());
     let undecided = (0..choices.len())
-        .filter(|&i| choices[i].price.priced == Priced::AtLeast && choices[i].price.time.total() < best)
+        .filter(|&i| {
+            choices[i].price.priced == Priced::AtLeast && choices[i].price.time.total() < best
+        })
         .collect();
     let crossovers = crossovers(&choices, problem.block_bytes);
     let extremes = extremes(&choices, problem.block_bytes);
@@ -117,12 +120,15 @@ pub(crate) fn prices(
     let all = settings.len();
     let mut claimed: Vec<_> = (settings.into_iter())
         .map(|setting| {
-            let claims = algorithm.claims(problem, topology, &setting).expect("bug: a setting that does not serve");
+            let claims = algorithm
+                .claims(problem, topology, &setting)
+                .expect("bug: a setting that does not serve");
             (setting, claims)
         })
         .collect();
     let work = |setting: &Parameters| {
-        let schedule = algorithm.plan(problem, topology, setting).expect("bug: claims where no plan is");
+        let schedule =
+            algorithm.plan(problem, topology, setting).expect("bug: claims where no plan is");
         counting_work(&schedule, machine).min(WORK_PER_SETTING)
     };
     if claimed.iter().map(|(setting, _)| work(setting)).sum::<u128>() > WORK_PER_ALGORITHM {
@@ -150,9 +156,15 @@ fn decide(choices: &mut [Choice], machine: &Machine, problem: &Problem) {
     for i in 0..choices.len() {
         let choice = &choices[i];
         if choice.price.priced == Priced::AtLeast && choice.price.time.total() < best(choices) {
-            let algorithm = ALGORITHMS.iter().find(|a| a.name() == choice.algorithm).expect("a choice of the table");
-            let claims = algorithm.claims(problem, &*machine.topology, &choice.parameters).expect("it was priced");
-            choices[i].price = price(*algorithm, machine, problem, &choice.parameters, &claims, WORK_TO_DECIDE);
+            let algorithm = ALGORITHMS
+                .iter()
+                .find(|a| a.name() == choice.algorithm)
+                .expect("a choice of the table");
+            let claims = algorithm
+                .claims(problem, &*machine.topology, &choice.parameters)
+                .expect("it was priced");
+            choices[i].price =
+                price(*algorithm, machine, problem, &choice.parameters, &claims, WORK_TO_DECIDE);
         }
     }
 }
@@ -162,7 +174,8 @@ fn decide(choices: &mut [Choice], machine: &Machine, problem: &Problem) {
 fn front(mut choices: Vec<Choice>) -> Vec<Choice> {
     // Ties go to the order of the table; an exact price comes before a floor.
     choices.sort_by(|a, b| {
-        let key = |choice: &Choice| (choice.price.time.total(), choice.price.priced == Priced::AtLeast);
+        let key =
+            |choice: &Choice| (choice.price.time.total(), choice.price.priced == Priced::AtLeast);
         key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1))
     });
     if let Some(first) = choices.iter().position(|choice| choice.price.priced == Priced::Exactly) {
@@ -201,7 +214,8 @@ fn crossovers(choices: &[Choice], block_bytes: u64) -> Vec<Crossover> {
     let at = |i: usize, bytes: u64| lines[i].0 + lines[i].1 * bytes as f64;
     let mut out = Vec::new();
     let mut bytes = 1;
-    let mut fastest = (0..choices.len()).filter(exact).min_by(|&a, &b| at(a, 1).total_cmp(&at(b, 1)));
+    let mut fastest =
+        (0..choices.len()).filter(exact).min_by(|&a, &b| at(a, 1).total_cmp(&at(b, 1)));
     while let Some(now) = fastest {
         out.push(Crossover { block_bytes: bytes, choice: now });
         // The first line to come below the present one; the flattest of several.
@@ -240,7 +254,8 @@ fn extremes(choices: &[Choice], block_bytes: u64) -> Vec<Extremes> {
             let key = |i: usize| (choices[i].price.steps, choices[i].price.link_blocks);
             key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
         });
-        let least = own().min_by(|&a, &b| {
+        // Of equals the last, the largest radix.
+        let least = own().rev().min_by(|&a, &b| {
             let key = |i: usize| (choices[i].price.link_blocks, choices[i].price.steps);
             key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1))
         });

@@ -39,7 +39,12 @@ impl Clusters {
             let ranks = nodes.checked_mul(size).and_then(|ranks| ranks.checked_add(cluster.ranks));
             match cluster.runs.last_mut() {
                 Some(run) if run.size == size => run.nodes += nodes,
-                _ => cluster.runs.push(Run { nodes, size, first_node: cluster.nodes, first_rank: cluster.ranks }),
+                _ => cluster.runs.push(Run {
+                    nodes,
+                    size,
+                    first_node: cluster.nodes,
+                    first_rank: cluster.ranks,
+                }),
             }
             cluster.ranks = ranks.ok_or(TopologyError::TooManyRanks)?;
             cluster.nodes += nodes;

@@ -1,4 +1,6 @@
-use crate::{Coordinates, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError};
+use crate::{
+    Coordinates, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
+};
 
 /// An n-dimensional grid whose sides wrap (torus), do not (mesh), or mix.
 ///
@@ -271,7 +273,10 @@ mod tests {
         let last = Rank(grid.ranks() - 1);
         let mut route = Route::default();
         grid.route(last, Rank(0), &mut route);
-        assert_eq!(route.segments(), [Segment { dimension: 0, hops: 1 }, Segment { dimension: 1, hops: 1 }]);
+        assert_eq!(
+            route.segments(),
+            [Segment { dimension: 0, hops: 1 }, Segment { dimension: 1, hops: 1 }]
+        );
         assert_eq!(grid.links(), 4 * u64::from(u32::MAX));
         assert_eq!(Grid::torus(&[65536, 65536]), Err(TopologyError::TooManyRanks));
     }

@@ -22,7 +22,13 @@ impl Machine {
     /// The machine that a short form names: one port, [`Timing::generic`].
     #[must_use]
     pub fn of(topology: Arc<dyn Topology>) -> Self {
-        Self { name: topology.short_form(), topology, ports: 1, timing: Timing::generic(), sources: Vec::new() }
+        Self {
+            name: topology.short_form(),
+            topology,
+            ports: 1,
+            timing: Timing::generic(),
+            sources: Vec::new(),
+        }
     }
 
     /// Number of ranks.

@@ -8,7 +8,8 @@ use toml::{Spanned, Value};
 
 use crate::units::{parse_seconds, parse_seconds_per_byte};
 use crate::{
-    Barrier, Clusters, FullyConnected, Grid, MAX_DIMENSIONS, Machine, PerClass, TOPOLOGIES, Timing, Topology,
+    Barrier, Clusters, FullyConnected, Grid, MAX_DIMENSIONS, Machine, PerClass, TOPOLOGIES, Timing,
+    Topology,
 };
 
 /// How one kind of topology is written: `kind:rest`.
@@ -43,7 +44,10 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
         return Err(error(format!("`{text}` is not a short form such as {}", forms())));
     };
     let Some(form) = TOPOLOGIES.iter().find(|form| form.kind == kind) else {
-        return Err(error(format!("`{text}` is not a short form: `{kind}` is none of {}", forms())));
+        return Err(error(format!(
+            "`{text}` is not a short form: `{kind}` is none of {}",
+            forms()
+        )));
     };
     (form.parse)(rest).map_err(|reason| error(format!("`{text}`: {reason}")))
 }
@@ -74,7 +78,9 @@ fn sides(rest: &str, wraps: impl Fn(usize) -> Option<bool>) -> Result<Arc<dyn To
         }
         let (side, marked) = match side.strip_suffix('~') {
             Some(_) if wraps(u).is_some() => {
-                return Err(format!("side {u} `{side}` is marked `~`: only grid: mixes sides that wrap with others"));
+                return Err(format!(
+                    "side {u} `{side}` is marked `~`: only grid: mixes sides that wrap with others"
+                ));
             }
             Some(side) => (side, true),
             None => (side, false),
@@ -145,9 +151,12 @@ struct BarrierEntry {
 /// # Errors
 /// What is wrong and which bytes of `text` it stands in.
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
-    let file: File = toml::from_str(text)
-        .map_err(|error| SpecError { message: error.message().trim_end().to_owned(), span: error.span() })?;
-    let topology = parse_short_form(file.shape.value.get_ref()).map_err(|e| at(&file.shape.value, e.message))?;
+    let file: File = toml::from_str(text).map_err(|error| SpecError {
+        message: error.message().trim_end().to_owned(),
+        span: error.span(),
+    })?;
+    let topology = parse_short_form(file.shape.value.get_ref())
+        .map_err(|e| at(&file.shape.value, e.message))?;
     let mut sources = vec![("title".to_owned(), nonempty("title", &file.title)?)];
     let mut cite = |key: &str, source: &Spanned<String>| {
         sources.push((key.to_owned(), nonempty("source", source)?));
@@ -156,19 +165,23 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     cite("shape", &file.shape.source)?;
     cite("ports", &file.ports.source)?;
     let ports = (u32::try_from(*file.ports.value.get_ref()).ok().filter(|&ports| ports > 0))
-        .ok_or_else(|| at(&file.ports.value, format!("ports is not a whole number from 1 to {}", u32::MAX)))?;
+        .ok_or_else(|| {
+            at(&file.ports.value, format!("ports is not a whole number from 1 to {}", u32::MAX))
+        })?;
 
-    let mut per_class = |key: &str, entry: &Entry<Value>, parse: fn(&str) -> Result<f64, String>| {
-        cite(key, &entry.source)?;
-        per_class(key, &entry.value, &topology.link_classes(), parse)
-    };
+    let mut per_class =
+        |key: &str, entry: &Entry<Value>, parse: fn(&str) -> Result<f64, String>| {
+            cite(key, &entry.source)?;
+            per_class(key, &entry.value, &topology.link_classes(), parse)
+        };
     let table = &file.timing;
     let startup = per_class("startup", &table.startup, parse_seconds)?;
     let per_byte = per_class("per_byte", &table.per_byte, parse_seconds_per_byte)?;
     let per_hop = per_class("per_hop", &table.per_hop, parse_seconds)?;
     cite("rearrangement", &table.rearrangement.source)?;
-    let rearrangement = (parse_seconds_per_byte(table.rearrangement.value.get_ref()).and_then(not_negative))
-        .map_err(|reason| at(&table.rearrangement.value, reason))?;
+    let rearrangement = (parse_seconds_per_byte(table.rearrangement.value.get_ref())
+        .and_then(not_negative))
+    .map_err(|reason| at(&table.rearrangement.value, reason))?;
     cite("barrier", &table.barrier.source)?;
     let barrier = barrier(&table.barrier, topology.ranks())?;
     let gather = match &table.gather {
@@ -199,7 +212,9 @@ fn per_class(
     parse: fn(&str) -> Result<f64, String>,
 ) -> Result<PerClass, SpecError> {
     let one = |item: &Value| match item {
-        Value::String(text) => parse(text).and_then(not_negative).map_err(|reason| at(value, reason)),
+        Value::String(text) => {
+            parse(text).and_then(not_negative).map_err(|reason| at(value, reason))
+        }
         other => Err(at(value, format!("{key} is {}, not text such as \"1us\"", other.type_str()))),
     };
     match value.get_ref() {
@@ -208,7 +223,12 @@ fn per_class(
         }
         Value::Array(items) => Err(at(
             value,
-            format!("{key} has {} values for {} link classes ({})", items.len(), classes.len(), classes.join(", ")),
+            format!(
+                "{key} has {} values for {} link classes ({})",
+                items.len(),
+                classes.len(),
+                classes.join(", ")
+            ),
         )),
         single => Ok(PerClass::uniform(one(single)?)),
     }
@@ -217,22 +237,34 @@ fn per_class(
 fn barrier(entry: &BarrierEntry, ranks: u32) -> Result<Barrier, SpecError> {
     let fixed = parse_seconds(entry.value.get_ref()).map_err(|reason| at(&entry.value, reason))?;
     let per_doubling = match &entry.per_doubling {
-        Some(text) => parse_seconds(text.get_ref()).and_then(not_negative).map_err(|reason| at(text, reason))?,
+        Some(text) => parse_seconds(text.get_ref())
+            .and_then(not_negative)
+            .map_err(|reason| at(text, reason))?,
         None => 0.0,
     };
     if fixed + per_doubling * f64::from(ranks).log2() < 0.0 {
-        return Err(at(&entry.value, format!("the barrier of {ranks} ranks would take less than no time")));
+        return Err(at(
+            &entry.value,
+            format!("the barrier of {ranks} ranks would take less than no time"),
+        ));
     }
     Ok(Barrier { fixed, per_doubling })
 }
 
 fn not_negative(seconds: f64) -> Result<f64, String> {
-    if seconds < 0.0 { Err(format!("{seconds} s is negative: times are 0 or more")) } else { Ok(seconds) }
+    if seconds < 0.0 {
+        Err(format!("{seconds} s is negative: times are 0 or more"))
+    } else {
+        Ok(seconds)
+    }
 }
 
 fn nonempty(what: &str, text: &Spanned<String>) -> Result<String, SpecError> {
     if text.get_ref().trim().is_empty() {
-        return Err(at(text, format!("empty {what}: say where the value comes from, or `assumed`")));
+        return Err(at(
+            text,
+            format!("empty {what}: say where the value comes from, or `assumed`"),
+        ));
     }
     Ok(text.get_ref().clone())
 }
@@ -247,7 +279,15 @@ mod tests {
 
     #[test]
     fn short_forms_name_themselves() {
-        for text in ["full:64", "torus:16x16", "mesh:8x8x8", "grid:16~x8", "cluster:2*4,2", "torus:1", "mesh:3"] {
+        for text in [
+            "full:64",
+            "torus:16x16",
+            "mesh:8x8x8",
+            "grid:16~x8",
+            "cluster:2*4,2",
+            "torus:1",
+            "mesh:3",
+        ] {
             assert_eq!(parse_short_form(text).unwrap().short_form(), text);
         }
         assert_eq!(parse_short_form("grid:4~x4~").unwrap().short_form(), "torus:4x4");
@@ -257,9 +297,27 @@ mod tests {
     #[test]
     fn refuses_what_names_no_machine() {
         let bad = [
-            "", "torus", "torus:", "torus:0x4", "torus:-4x4", "torus:4x", "torus:4.5", "torus:4~x4", "donut:4",
-            "full:0", "full:4294967296", "torus:65536x65536", "cluster:4,0", "cluster:", "cluster:*4", "cluster:0*4",
-            "full:+4", "full: 4", "grid:~", "full:99999999999999999999", "cluster:4294967295*2",
+            "",
+            "torus",
+            "torus:",
+            "torus:0x4",
+            "torus:-4x4",
+            "torus:4x",
+            "torus:4.5",
+            "torus:4~x4",
+            "donut:4",
+            "full:0",
+            "full:4294967296",
+            "torus:65536x65536",
+            "cluster:4,0",
+            "cluster:",
+            "cluster:*4",
+            "cluster:0*4",
+            "full:+4",
+            "full: 4",
+            "grid:~",
+            "full:99999999999999999999",
+            "cluster:4294967295*2",
         ];
         for text in bad {
             assert!(parse_short_form(text).is_err(), "{text}");

@@ -100,7 +100,8 @@ impl Timing {
     /// A message that names the value and both numbers.
     pub fn fits(&self, topology: &dyn Topology) -> Result<(), String> {
         let classes = topology.link_classes();
-        let values = [("startup", &self.startup), ("per_byte", &self.per_byte), ("per_hop", &self.per_hop)];
+        let values =
+            [("startup", &self.startup), ("per_byte", &self.per_byte), ("per_hop", &self.per_hop)];
         for (name, value) in values {
             let given = value.values().len();
             if given != 1 && given != classes.len() {
@@ -108,7 +109,11 @@ impl Timing {
                     "timing `{}` has {given} values of {name}, but {} has {} ({}): give one for all or one each",
                     self.name,
                     topology.short_form(),
-                    if classes.len() == 1 { "1 link class".to_owned() } else { format!("{} link classes", classes.len()) },
+                    if classes.len() == 1 {
+                        "1 link class".to_owned()
+                    } else {
+                        format!("{} link classes", classes.len())
+                    },
                     classes.join(", "),
                 ));
             }

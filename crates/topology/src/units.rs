@@ -8,14 +8,18 @@ const MAX_SECONDS: f64 = 1e6;
 /// # Errors
 /// A message that names the text and the rule.
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
-    const UNITS: [(&str, f64); 5] = [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    const UNITS: [(&str, f64); 5] =
+        [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     if text.trim() == "0" {
         return Ok(0.0);
     }
     let (number, unit) = split(text);
-    let &(_, scale) = (UNITS.iter().find(|(name, _)| *name == unit))
-        .ok_or_else(|| format!("`{text}` is not a duration: a number and one of ps, ns, us, ms, s"))?;
-    let seconds = number.ok_or_else(|| format!("`{text}` is not a duration: `{unit}` needs a number"))? * scale;
+    let &(_, scale) = (UNITS.iter().find(|(name, _)| *name == unit)).ok_or_else(|| {
+        format!("`{text}` is not a duration: a number and one of ps, ns, us, ms, s")
+    })?;
+    let seconds = number
+        .ok_or_else(|| format!("`{text}` is not a duration: `{unit}` needs a number"))?
+        * scale;
     if seconds.is_finite() && seconds.abs() <= MAX_SECONDS {
         Ok(seconds)
     } else {
@@ -44,7 +48,9 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, String> {
             format!("`{text}` is neither a bandwidth such as 10GB/s nor the time of one byte such as 0.1ns")
         });
     };
-    let bandwidth = number.ok_or_else(|| format!("`{text}` is not a bandwidth: `{unit}` needs a number"))? * scale;
+    let bandwidth = number
+        .ok_or_else(|| format!("`{text}` is not a bandwidth: `{unit}` needs a number"))?
+        * scale;
     if bandwidth > 0.0 && bandwidth.is_finite() && 1.0 / bandwidth <= MAX_SECONDS {
         Ok(1.0 / bandwidth)
     } else {

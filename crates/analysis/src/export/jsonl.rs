@@ -2,31 +2,43 @@
 
 use std::io::Write;
 
+use rayon::prelude::*;
 use topocoll_schedule::jsonl::{Header, Line};
-use topocoll_schedule::{Block, Collective, Part, Schedule, Transfer};
+use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer};
 use topocoll_topology::{Machine, Rank, Route, Shape, Topology};
 
+use crate::origin::Origin;
 use crate::replay::Replay;
-use crate::{AnalysisError, Counts};
+use crate::{AnalysisError, Counts, REPLAY_UP_TO};
 
 /// The most bytes that are written.
 const LIMIT: u128 = 4 << 30;
+
+/// Calls of the rule made to trace the blocks of one rank back: minutes.
+const TRACE_LIMIT: u128 = 4_000_000_000;
 
 /// Bytes of the listing, from its counts: an estimate from above, within a small factor.
 #[must_use]
 pub fn estimate(schedule: &Schedule, counts: &Counts, one_rank: bool) -> u128 {
     let digits = |value: u64| u128::from(value.max(1).ilog10() + 1);
-    let per_block = 2 * digits(schedule.problem.ranks.into()) + digits(schedule.problem.block_bytes) + 7;
-    let blocks = counts.bytes / u128::from(schedule.problem.block_bytes);
+    let per_block =
+        2 * digits(schedule.problem.ranks.into()) + digits(schedule.problem.block_bytes) + 7;
     let senders = if one_rank { 1 } else { u128::from(schedule.problem.ranks) };
-    senders * (blocks * per_block + u128::from(counts.steps) * 80)
+    senders * (blocks(schedule, counts) * per_block + u128::from(counts.steps) * 80)
+}
+
+fn blocks(schedule: &Schedule, counts: &Counts) -> u128 {
+    u128::from(schedule.problem.ports) * counts.bytes / u128::from(schedule.problem.block_bytes)
 }
 
 /// Writes the messages of a schedule, or those that one rank sends, ordered by step, then sender.
 ///
+/// The blocks are found by replay; for one rank of more than [`REPLAY_UP_TO`], by tracing each of
+/// its blocks back.
+///
 /// # Errors
-/// A listing of more than 4 GiB, known before it starts; too little memory for the replay that
-/// finds the blocks; or output that cannot be written.
+/// A listing of more than 4 GiB, or too little memory or too much work to find its blocks, both
+/// known before it starts; or output that cannot be written.
 pub fn write(
     schedule: &Schedule,
     machine: &Machine,
@@ -39,10 +51,24 @@ pub fn write(
     if bytes > LIMIT {
         return Err(AnalysisError::Listing { bytes, limit: LIMIT });
     }
-    let failed = |e: std::io::Error| AnalysisError::Write(e.to_string());
+    match only {
+        Some(rank) if schedule.problem.ranks > REPLAY_UP_TO => {
+            trace(schedule, machine, counts, rank, &mut out)
+        }
+        _ => replay(schedule, machine, only, memory, &mut out),
+    }?;
+    out.flush().map_err(failed)
+}
+
+fn replay(
+    schedule: &Schedule,
+    machine: &Machine,
+    only: Option<Rank>,
+    memory: u128,
+    out: &mut impl Write,
+) -> Result<(), AnalysisError> {
     let mut replay = Replay::new(schedule, memory)?;
-    let header = Header::of(schedule, &*machine.topology);
-    line(&mut out, &header).map_err(failed)?;
+    header(schedule, machine, out)?;
     // Steps without messages are not numbered, so that readers see no gaps.
     let mut number = 0;
     for step in 0..schedule.rule().steps() {
@@ -57,7 +83,11 @@ pub fn write(
             any |= !does.sends.is_empty();
             if only.is_none_or(|only| only == from) {
                 for send in &does.sends {
-                    line(&mut out, &message(&replay, schedule, machine, number, from, send)).map_err(failed)?;
+                    let listed = send
+                        .slots
+                        .slots()
+                        .map(|(slot, part)| (replay.block(from, slot, part), part));
+                    line(out, &message(schedule, machine, number, from, send, listed))?;
                 }
             }
         }
@@ -66,21 +96,69 @@ pub fn write(
             break;
         }
     }
-    out.flush().map_err(failed)
+    Ok(())
 }
 
-fn line(out: &mut impl Write, value: &impl serde::Serialize) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
+fn trace(
+    schedule: &Schedule,
+    machine: &Machine,
+    counts: &Counts,
+    rank: Rank,
+    out: &mut impl Write,
+) -> Result<(), AnalysisError> {
+    if let Some(&cut) = schedule.rule().cuts().first() {
+        return Err(AnalysisError::Split { cut });
+    }
+    let needed = blocks(schedule, counts) * u128::from(counts.steps);
+    if needed > TRACE_LIMIT {
+        return Err(AnalysisError::Work {
+            what: "tracing the blocks of a rank",
+            needed,
+            limit: TRACE_LIMIT,
+        });
+    }
+    header(schedule, machine, out)?;
+    let mut does = Step::default();
+    for step in 0..schedule.rule().steps() {
+        schedule.rule().step(rank, step, &mut does);
+        for send in &does.sends {
+            let slots: Vec<(Slot, Part)> = send.slots.slots().collect();
+            let listed: Vec<_> = (slots.into_par_iter())
+                .map_init(
+                    || Origin::new(schedule),
+                    |origin, (slot, part)| (origin.block(rank, slot, step), part),
+                )
+                .collect();
+            line(out, &message(schedule, machine, step, rank, send, listed.into_iter()))?;
+        }
+    }
+    Ok(())
+}
+
+fn failed(error: impl std::fmt::Display) -> AnalysisError {
+    AnalysisError::Write(error.to_string())
+}
+
+fn header(
+    schedule: &Schedule,
+    machine: &Machine,
+    out: &mut impl Write,
+) -> Result<(), AnalysisError> {
+    line(out, &Header::of(schedule, &*machine.topology))
+}
+
+fn line(out: &mut impl Write, value: &impl serde::Serialize) -> Result<(), AnalysisError> {
+    serde_json::to_writer(&mut *out, value).map_err(failed)?;
+    out.write_all(b"\n").map_err(failed)
 }
 
 fn message(
-    replay: &Replay<'_>,
     schedule: &Schedule,
     machine: &Machine,
     step: u32,
     from: Rank,
     send: &Transfer,
+    listed: impl Iterator<Item = (Option<Block>, Part)>,
 ) -> Line {
     let mut route = Route::default();
     if let Shape::Grid(grid) = machine.topology.shape() {
@@ -91,8 +169,8 @@ fn message(
         }
     }
     let block_bytes = schedule.problem.block_bytes;
-    let listed = |(slot, part): (u64, Part)| {
-        let Block { from, to } = replay.block(from, slot, part)?;
+    let numbers = |(block, part): (Option<Block>, Part)| {
+        let Block { from, to } = block?;
         let (first, end) = match part {
             Part::Whole => (0, block_bytes),
             Part::Bytes { first, end } => (first, end),
@@ -107,6 +185,6 @@ fn message(
         from: from.0,
         to: send.peer.0,
         route: route.segments().iter().map(|segment| (segment.dimension, segment.hops)).collect(),
-        blocks: send.slots.slots().filter_map(listed).collect(),
+        blocks: listed.filter_map(numbers).collect(),
     }
 }

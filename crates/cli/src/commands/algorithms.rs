@@ -42,15 +42,26 @@ pub(crate) fn run(args: &args::Algorithms) -> anyhow::Result<Outcome> {
         }
         None => None,
     };
-    let algorithms: Vec<Entry> = ALGORITHMS.iter().map(|&algorithm| entry(algorithm, on.as_ref())).collect();
-    let report = Report { version: 1, machine: on.as_ref().map(|(machine, _)| machine.name.clone()), algorithms };
+    let algorithms: Vec<Entry> =
+        ALGORITHMS.iter().map(|&algorithm| entry(algorithm, on.as_ref())).collect();
+    let report = Report {
+        version: 1,
+        machine: on.as_ref().map(|(machine, _)| machine.name.clone()),
+        algorithms,
+    };
     print(args.options.json, &report, || text(&report, on.as_ref()))?;
     Ok(Outcome::Fine)
 }
 
 fn entry(algorithm: &dyn Algorithm, on: Option<&(Machine, Problem)>) -> Entry {
-    let parameters = algorithm.parameters().iter().map(|p| Parameter { name: p.name, values: p.values }).collect();
-    let outcome = on.map(|(machine, problem)| algorithm.claims(problem, &*machine.topology, &Parameters::new()));
+    let parameters = algorithm
+        .parameters()
+        .iter()
+        .map(|p| Parameter { name: p.name, values: p.values })
+        .collect();
+    let outcome = on.map(|(machine, problem)| {
+        algorithm.claims(problem, &*machine.topology, &Parameters::new())
+    });
     Entry {
         name: algorithm.name(),
         operation: algorithm.operation().name(),
@@ -68,15 +79,24 @@ fn text(report: &Report, on: Option<&(Machine, Problem)>) -> String {
         header.push("applies");
     }
     let rows = report.algorithms.iter().map(|entry| {
-        let mut row = [entry.name, entry.operation, entry.summary, entry.source].map(str::to_owned).to_vec();
+        let mut row =
+            [entry.name, entry.operation, entry.summary, entry.source].map(str::to_owned).to_vec();
         if on.is_some() {
-            row.push(entry.reason.as_ref().map_or("yes".to_owned(), |reason| format!("no: {reason}")));
+            row.push(
+                entry.reason.as_ref().map_or("yes".to_owned(), |reason| format!("no: {reason}")),
+            );
         }
         row
     });
-    let mut text = on.map_or(String::new(), |(machine, problem)| format!("{}\n\n", exchange(machine, problem)));
+    let mut text = on
+        .map_or(String::new(), |(machine, problem)| format!("{}\n\n", exchange(machine, problem)));
     text += &table(&header, header.len(), rows);
-    let settable = || report.algorithms.iter().flat_map(|entry| entry.parameters.iter().map(move |p| (entry.name, p)));
+    let settable = || {
+        report
+            .algorithms
+            .iter()
+            .flat_map(|entry| entry.parameters.iter().map(move |p| (entry.name, p)))
+    };
     if settable().next().is_some() {
         text += "\nparameters, given as --set name=value:\n";
         for (name, parameter) in settable() {

@@ -43,8 +43,17 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     };
     print(options.json, &report, || {
         let rows = all.iter().map(|bound| {
-            let condition = if bound.condition.is_empty() { "every schedule".to_owned() } else { bound.condition.clone() };
-            vec![bound.measure.name().to_owned(), bound.theorem.clone(), condition, blocks(bound.value)]
+            let condition = if bound.condition.is_empty() {
+                "every schedule".to_owned()
+            } else {
+                bound.condition.clone()
+            };
+            vec![
+                bound.measure.name().to_owned(),
+                bound.theorem.clone(),
+                condition,
+                blocks(bound.value),
+            ]
         });
         format!(
             "{}\n\n{}\nNo schedule takes fewer than {steps} steps, carries less than {} blocks over its busiest links, \

@@ -25,12 +25,13 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
 /// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8 (64 ranks, 1 port)`.
 fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
     let topology = machine.topology.short_form();
-    let named = if topology == machine.name { topology } else { format!("{} ({topology})", machine.name) };
+    let named =
+        if topology == machine.name { topology } else { format!("{} ({topology})", machine.name) };
     format!(
         "{} of {} blocks on {named}: {} rank{}, {} port{}, timing {}",
         problem.operation,
         crate::render::bytes(problem.block_bytes),
-        crate::render::integer(problem.ranks),
+        problem.ranks,
         plural(problem.ranks),
         problem.ports,
         plural(problem.ports),

@@ -23,18 +23,23 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     }
     let needed = counting_work(&schedule, &machine);
     if needed > WORK_LIMIT {
-        let error = topocoll::AnalysisError::Work { what: "sizing the listing", needed, limit: WORK_LIMIT };
+        let error =
+            topocoll::AnalysisError::Work { what: "sizing the listing", needed, limit: WORK_LIMIT };
         return Err(topocoll::Error::from(error).into());
     }
     let counts = count(&schedule, &machine, memory()).map_err(topocoll::Error::from)?;
     let only = args.rank.map(Rank);
     match &args.out {
-        None => write(&schedule, &machine, &counts, only, std::io::stdout().lock()).context("standard output")?,
+        None => write(&schedule, &machine, &counts, only, std::io::stdout().lock())?,
         Some(path) => {
             // Complete or not at all: written beside its place, then moved there.
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
             let shown = path.display();
-            let mut file = tempfile::NamedTempFile::new_in(folder).with_context(|| format!("cannot write `{shown}`"))?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)
+                .with_context(|| format!("cannot write `{shown}`"))?;
             write(&schedule, &machine, &counts, only, file.as_file_mut())?;
             file.persist(path).with_context(|| format!("cannot write `{shown}`"))?;
         }
@@ -50,6 +55,7 @@ fn write(
     out: impl Write,
 ) -> anyhow::Result<()> {
     let out = BufWriter::with_capacity(1 << 16, out);
-    export::jsonl::write(schedule, machine, counts, only, memory(), out).map_err(topocoll::Error::from)?;
+    export::jsonl::write(schedule, machine, counts, only, memory(), out)
+        .map_err(topocoll::Error::from)?;
     Ok(())
 }

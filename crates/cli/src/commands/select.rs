@@ -1,11 +1,12 @@
 use serde::Serialize;
 use topocoll::{
-    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan, select, verify,
+    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan, select,
+    verify,
 };
 
 use super::exchange;
 use crate::machine::{machine, memory, problem};
-use crate::render::{Blocks, Head, blocks, bytes, integer, parameters, print, seconds, table, time_unit};
+use crate::render::{Blocks, Head, blocks, bytes, parameters, print, seconds, table, time_unit};
 use crate::{Outcome, args};
 
 /// Choices shown in the table unless all are asked for.
@@ -92,18 +93,33 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let report = report(&machine, &problem, &selection, delivers);
     let shown = if args.all { usize::MAX } else { SHOWN };
     print(options.json, &report, || text(&machine, &problem, &selection, &report, shown))?;
-    Ok(if delivers == Some(false) || selection.choices.is_empty() { Outcome::Failed } else { Outcome::Fine })
+    Ok(if delivers == Some(false) || selection.choices.is_empty() {
+        Outcome::Failed
+    } else {
+        Outcome::Fine
+    })
 }
 
 /// Verifies the best choice by full replay where that is instant.
-fn prove_best(machine: &Machine, problem: &Problem, selection: &Selection) -> anyhow::Result<Option<bool>> {
-    let Some(best) = selection.choices.first().filter(|_| problem.ranks <= VERIFY_UP_TO) else { return Ok(None) };
+fn prove_best(
+    machine: &Machine,
+    problem: &Problem,
+    selection: &Selection,
+) -> anyhow::Result<Option<bool>> {
+    let Some(best) = selection.choices.first().filter(|_| problem.ranks <= VERIFY_UP_TO) else {
+        return Ok(None);
+    };
     let schedule = plan(machine, problem, best.algorithm, &best.parameters)?;
     let found = verify(&schedule, machine, None, memory()).map_err(topocoll::Error::from)?;
     Ok(Some(found.violation.is_none() && found.counts.port_violations == 0))
 }
 
-fn report(machine: &Machine, problem: &Problem, selection: &Selection, best_delivers: Option<bool>) -> Report {
+fn report(
+    machine: &Machine,
+    problem: &Problem,
+    selection: &Selection,
+    best_delivers: Option<bool>,
+) -> Report {
     let of = |i: usize| &selection.choices[i];
     Report {
         head: Head::new(machine, problem),
@@ -134,7 +150,11 @@ fn report(machine: &Machine, problem: &Problem, selection: &Selection, best_deli
             })
             .collect(),
         subsets: (selection.subsets.iter())
-            .map(|&(algorithm, settings_priced, settings)| Subset { algorithm, settings_priced, settings })
+            .map(|&(algorithm, settings_priced, settings)| Subset {
+                algorithm,
+                settings_priced,
+                settings,
+            })
             .collect(),
     }
 }
@@ -169,42 +189,102 @@ fn named(choice: &Choice) -> String {
 
 /// One sentence: why the winner wins over the best of the other algorithms.
 fn reason(selection: &Selection) -> String {
-    let Some(best) = selection.choices.first() else { return "no algorithm serves this exchange".to_owned() };
-    let Some(next) = selection.choices.iter().find(|choice| choice.algorithm != best.algorithm) else {
+    let Some(best) = selection.choices.first() else {
+        return "no algorithm serves this exchange".to_owned();
+    };
+    let Some(next) = selection.choices.iter().find(|choice| choice.algorithm != best.algorithm)
+    else {
         return format!("{} wins: no other algorithm serves this exchange", named(best));
     };
     let (a, b) = (&best.price, &next.price);
     let terms = [
-        ("startup", b.time.startup - a.time.startup, format!("{} against {} steps", integer(a.steps), integer(b.steps))),
+        (
+            "startup",
+            b.time.startup - a.time.startup,
+            format!("{} against {} steps", a.steps, b.steps),
+        ),
         (
             "transmission",
             b.time.transmission - a.time.transmission,
-            format!("{} against {} blocks over the busiest links", blocks(a.link_blocks), blocks(b.link_blocks)),
+            format!(
+                "{} against {} blocks over the busiest links",
+                blocks(a.link_blocks),
+                blocks(b.link_blocks)
+            ),
         ),
         ("propagation", b.time.propagation - a.time.propagation, "fewer hops".to_owned()),
-        ("rearrangement", b.time.rearrangement - a.time.rearrangement, "fewer blocks copied".to_owned()),
-        ("barriers", b.time.barrier - a.time.barrier, format!("{} against {} steps", integer(a.steps), integer(b.steps))),
+        (
+            "rearrangement",
+            b.time.rearrangement - a.time.rearrangement,
+            "fewer blocks copied".to_owned(),
+        ),
+        (
+            "barriers",
+            b.time.barrier - a.time.barrier,
+            format!("{} against {} steps", a.steps, b.steps),
+        ),
     ];
     let against = match b.priced {
         Priced::Exactly => named(next),
         Priced::AtLeast => format!("the least that {} can cost", named(next)),
     };
-    let Some((term, saved, how)) = terms.iter().max_by(|x, y| x.1.total_cmp(&y.1)).filter(|term| term.1 > 0.0) else {
-        return format!("{} and {against} cost the same; the simpler one is listed first", named(best));
+    let Some((term, saved, how)) =
+        terms.iter().max_by(|x, y| x.1.total_cmp(&y.1)).filter(|term| term.1 > 0.0)
+    else {
+        return format!(
+            "{} and {against} cost the same; the simpler one is listed first",
+            named(best)
+        );
     };
     let lost: f64 = terms.iter().map(|term| (-term.1).max(0.0)).sum();
-    let lost = if lost > 0.0 { format!(", more than the {} it loses elsewhere", seconds(lost)) } else { String::new() };
-    format!("{} wins over {against}: it saves {} of {term} ({how}){lost}", named(best), seconds(*saved))
+    let lost = if lost > 0.0 {
+        format!(", more than the {} it loses elsewhere", seconds(lost))
+    } else {
+        String::new()
+    };
+    format!(
+        "{} wins over {against}: it saves {} of {term} ({how}){lost}",
+        named(best),
+        seconds(*saved)
+    )
 }
 
-fn text(machine: &Machine, problem: &Problem, selection: &Selection, report: &Report, shown: usize) -> String {
+fn text(
+    machine: &Machine,
+    problem: &Problem,
+    selection: &Selection,
+    report: &Report,
+    shown: usize,
+) -> String {
     let mut out = format!("{}\n\n", exchange(machine, problem));
-    let slowest = selection.choices.iter().take(shown).map(|choice| choice.price.time.total()).fold(0.0, f64::max);
+    let slowest = selection
+        .choices
+        .iter()
+        .take(shown)
+        .map(|choice| choice.price.time.total())
+        .fold(0.0, f64::max);
     let (scale, unit) = time_unit(slowest);
     let time = |seconds: f64| format!("{:.3}", seconds / scale);
-    let headers = [format!("time [{unit}]"), format!("startup [{unit}]"), format!("volume [{unit}]"), format!("other [{unit}]")];
+    let headers = [
+        format!("time [{unit}]"),
+        format!("startup [{unit}]"),
+        format!("volume [{unit}]"),
+        format!("other [{unit}]"),
+    ];
     let [total, startup, volume, other] = headers.each_ref().map(String::as_str);
-    let header = ["algorithm", "parameters", total, "x bound", startup, volume, other, "steps", "blocks", "link blocks", "sharing"];
+    let header = [
+        "algorithm",
+        "parameters",
+        total,
+        "x bound",
+        startup,
+        volume,
+        other,
+        "steps",
+        "blocks",
+        "link blocks",
+        "sharing",
+    ];
     let rows = selection.choices.iter().take(shown).map(|choice| {
         let price = &choice.price;
         let floor = if price.priced == Priced::AtLeast { ">= " } else { "" };
@@ -216,22 +296,27 @@ fn text(machine: &Machine, problem: &Problem, selection: &Selection, report: &Re
             time(price.time.startup),
             time(price.time.transmission),
             time(price.time.propagation + price.time.rearrangement + price.time.barrier),
-            integer(price.steps),
+            price.steps.to_string(),
             blocks(price.blocks),
             format!("{floor}{}", blocks(price.link_blocks)),
-            if price.max_link_sharing == 0 { "?".to_owned() } else { integer(price.max_link_sharing) },
+            if price.max_link_sharing == 0 {
+                "?".to_owned()
+            } else {
+                price.max_link_sharing.to_string()
+            },
         ]
     });
     out += &table(&header, 2, rows);
     if selection.choices.len() > shown {
         let more = selection.choices.len() - shown;
-        out += &format!("  and {more} more settings that trade steps for volume (--all shows them)\n");
+        out +=
+            &format!("  and {more} more settings that trade steps for volume (--all shows them)\n");
     }
     out += &format!("\n{}.\n", report.reason);
     out += &format!(
         "Nothing can be predicted to end before {}, take fewer than {} steps, or carry less than {} blocks.\n",
         seconds(selection.bound.seconds),
-        integer(selection.bound.steps),
+        selection.bound.steps,
         blocks(selection.bound.blocks),
     );
     out += &proof(machine, problem, selection, report);
@@ -243,7 +328,9 @@ fn text(machine: &Machine, problem: &Problem, selection: &Selection, report: &Re
         );
     }
     for (algorithm, priced, all) in &selection.subsets {
-        out += &format!("Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n");
+        out += &format!(
+            "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
+        );
     }
     if !selection.rejected.is_empty() {
         out += "\ndoes not apply:\n";
@@ -258,7 +345,9 @@ fn text(machine: &Machine, problem: &Problem, selection: &Selection, report: &Re
 fn proof(machine: &Machine, problem: &Problem, selection: &Selection, report: &Report) -> String {
     let Some(best) = selection.choices.first() else { return String::new() };
     match report.best_delivers {
-        Some(true) => "Proof: its schedule was replayed, and every block of every rank arrives.\n".to_owned(),
+        Some(true) => {
+            "Proof: its schedule was replayed, and every block of every rank arrives.\n".to_owned()
+        }
         Some(false) => "Its schedule was replayed and does NOT deliver.\n".to_owned(),
         None => {
             let set = |(key, value): (&String, &Setting)| format!(" --set {key}={value}");
@@ -279,7 +368,13 @@ fn by_block_size(selection: &Selection) -> String {
     if selection.crossovers.len() > 1 {
         out += "Fastest by block size: ";
         let parts: Vec<_> = (selection.crossovers.iter())
-            .map(|crossover| format!("{} from {}", named(&selection.choices[crossover.choice]), bytes(crossover.block_bytes)))
+            .map(|crossover| {
+                format!(
+                    "{} from {}",
+                    named(&selection.choices[crossover.choice]),
+                    bytes(crossover.block_bytes)
+                )
+            })
             .collect();
         out += &parts.join(", ");
         out += ".\n";

@@ -3,7 +3,7 @@ use topocoll::{Counts, Machine, Parameters, Schedule, Shape, StepCount, count_st
 
 use super::exchange;
 use crate::machine::{machine, memory, schedule};
-use crate::render::{Head, bytes, facts, integer, parameters, print, seconds};
+use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -78,28 +78,39 @@ fn report(machine: &Machine, schedule: &Schedule, counts: &Counts, model: args::
 }
 
 fn text(machine: &Machine, schedule: &Schedule, report: &Report, slowest: &Slowest) -> String {
-    let share = |term: f64| format!("{} ({:.1} %)", seconds(term), 100.0 * term / report.time_seconds.max(f64::MIN_POSITIVE));
+    let share = |term: f64| {
+        format!(
+            "{} ({:.1} %)",
+            seconds(term),
+            100.0 * term / report.time_seconds.max(f64::MIN_POSITIVE)
+        )
+    };
     let mut rows = vec![
         ("startup", share(report.startup_seconds)),
         ("transmission", share(report.transmission_seconds)),
         ("propagation", share(report.propagation_seconds)),
         ("rearrangement", share(report.rearrangement_seconds)),
         ("barrier", share(report.barrier_seconds)),
-        ("steps", integer(report.steps)),
-        ("messages", integer(report.messages)),
+        ("steps", report.steps.to_string()),
+        ("messages", report.messages.to_string()),
     ];
     if let Some(utilisation) = report.link_utilisation {
         rows.push(("links busy", format!("{:.1} % of the time, on average", 100.0 * utilisation)));
     }
     if let Some(most) = report.max_link_bytes {
-        rows.push(("busiest link", format!("{} bytes in all", integer(most))));
+        rows.push(("busiest link", format!("{} bytes in all", most)));
     }
     if report.steps > 0 {
         let count = &slowest.count;
         let load = u64::try_from(count.largest_load.max(count.largest_message)).unwrap_or(u64::MAX);
         rows.push((
             "slowest step",
-            format!("step {}: {}, {} on its busiest link", slowest.step, seconds(slowest.seconds), bytes(load)),
+            format!(
+                "step {}: {}, {} on its busiest link",
+                slowest.step,
+                seconds(slowest.seconds),
+                bytes(load)
+            ),
         ));
     }
     format!(

@@ -1,9 +1,11 @@
 use serde::Serialize;
-use topocoll::{Claims, Counts, Machine, Method, Parameters, Schedule, Shape, Verification, best_bounds, verify};
+use topocoll::{
+    Claims, Counts, Machine, Method, Parameters, Schedule, Shape, Verification, best_bounds, verify,
+};
 
 use super::exchange;
 use crate::machine::{machine, memory, schedule};
-use crate::render::{Blocks, Head, blocks, integer, parameters, print, table};
+use crate::render::{Blocks, Head, blocks, parameters, print, table};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -54,7 +56,9 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     });
     let found = verify(&schedule, &machine, method, memory()).map_err(topocoll::Error::from)?;
     let claims = match args.subject.algorithm {
-        Some(ref name) => Some(topocoll::claims(&machine, &schedule.problem, name, &schedule.origin.parameters)?),
+        Some(ref name) => {
+            Some(topocoll::claims(&machine, &schedule.problem, name, &schedule.origin.parameters)?)
+        }
         None => None,
     };
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
@@ -73,7 +77,11 @@ fn broken(claims: &Claims, counts: &Counts) -> Vec<String> {
         ("steps", Some(u128::from(claims.steps)), u128::from(counts.steps)),
         ("bytes", Some(claims.blocks * u128::from(counts.block_bytes)), counts.bytes),
         ("hops", claims.hops, counts.hops),
-        ("rearrangements", claims.rearrangements.map(u128::from), u128::from(counts.rearrangements)),
+        (
+            "rearrangements",
+            claims.rearrangements.map(u128::from),
+            u128::from(counts.rearrangements),
+        ),
         ("link conflicts", claims.contention_free.then_some(0), counts.link_conflicts),
     ];
     (claimed.into_iter())
@@ -83,7 +91,12 @@ fn broken(claims: &Claims, counts: &Counts) -> Vec<String> {
         .collect()
 }
 
-fn report(machine: &Machine, schedule: &Schedule, found: &Verification, claims_hold: Option<bool>) -> Report {
+fn report(
+    machine: &Machine,
+    schedule: &Schedule,
+    found: &Verification,
+    claims_hold: Option<bool>,
+) -> Report {
     let counts = &found.counts;
     let bound = best_bounds(&schedule.problem, machine);
     let in_blocks = |bytes| Blocks(counts.in_blocks(bytes));
@@ -115,32 +128,52 @@ fn report(machine: &Machine, schedule: &Schedule, found: &Verification, claims_h
     }
 }
 
-fn text(machine: &Machine, schedule: &Schedule, found: &Verification, claims: Option<&Claims>, report: &Report) -> String {
+fn text(
+    machine: &Machine,
+    schedule: &Schedule,
+    found: &Verification,
+    claims: Option<&Claims>,
+    report: &Report,
+) -> String {
     let verdict = match (&found.violation, found.counts.port_violations) {
         (None, 0) => "delivered".to_owned(),
-        (None, cases) => format!("delivered, but ports are exceeded in {} cases", integer(cases)),
+        (None, cases) => {
+            format!("delivered, but ports are exceeded in {} cases", cases)
+        }
         (Some(violation), _) => format!("NOT delivered\n{violation}"),
     };
     let method = match found.method {
         Method::Replay => "replay: every block of every rank followed".to_owned(),
         Method::Classes => format!(
             "classes: every block of one rank followed for each of {} classes of ranks that behave alike",
-            integer(found.classes)
+            found.classes
         ),
     };
-    let claimed = |value: Option<u128>| value.map_or(String::new(), integer);
-    let row = |name: &str, value: String, claim: String, bound: String| vec![name.to_owned(), value, claim, bound];
+    let claimed = |value: Option<u128>| value.map_or(String::new(), |value| value.to_string());
+    let row = |name: &str, value: String, claim: String, bound: String| {
+        vec![name.to_owned(), value, claim, bound]
+    };
     let plain = |name: &str, value: String| row(name, value, String::new(), String::new());
     let counts = &found.counts;
     let in_blocks = |bytes| blocks(counts.in_blocks(bytes));
     let mut rows = vec![
-        row("steps", integer(counts.steps), claimed(claims.map(|c| c.steps.into())), integer(report.bounds.steps)),
+        row(
+            "steps",
+            counts.steps.to_string(),
+            claimed(claims.map(|c| c.steps.into())),
+            report.bounds.steps.to_string(),
+        ),
         row("blocks", in_blocks(counts.bytes), claimed(claims.map(|c| c.blocks)), String::new()),
-        row("link blocks", in_blocks(counts.link_bytes), String::new(), blocks(report.bounds.blocks.0)),
-        row("hops", integer(counts.hops), claimed(claims.and_then(|c| c.hops)), String::new()),
+        row(
+            "link blocks",
+            in_blocks(counts.link_bytes),
+            String::new(),
+            blocks(report.bounds.blocks.0),
+        ),
+        row("hops", counts.hops.to_string(), claimed(claims.and_then(|c| c.hops)), String::new()),
         row(
             "rearrangements",
-            integer(counts.rearrangements),
+            counts.rearrangements.to_string(),
             claimed(claims.and_then(|c| c.rearrangements).map(u128::from)),
             String::new(),
         ),
@@ -148,17 +181,17 @@ fn text(machine: &Machine, schedule: &Schedule, found: &Verification, claims: Op
         plain("packed blocks", in_blocks(counts.packed_bytes)),
         row(
             "link conflicts",
-            integer(counts.link_conflicts),
+            counts.link_conflicts.to_string(),
             claimed(claims.filter(|c| c.contention_free).map(|_| 0)),
             String::new(),
         ),
-        plain("most messages on a link", integer(counts.max_link_sharing)),
-        plain("contended steps", integer(counts.contended_steps)),
-        plain("contention-free steps", integer(counts.contention_free_steps)),
-        plain("port violations", integer(counts.port_violations)),
+        plain("most messages on a link", counts.max_link_sharing.to_string()),
+        plain("contended steps", counts.contended_steps.to_string()),
+        plain("contention-free steps", counts.contention_free_steps.to_string()),
+        plain("port violations", counts.port_violations.to_string()),
     ];
     if let Some(steps) = report.inter_node_steps {
-        rows.push(plain("inter-node steps", integer(steps)));
+        rows.push(plain("inter-node steps", steps.to_string()));
     }
     format!(
         "{}\n{} ({}): {verdict}\n  {method}\n\n{}",

@@ -6,6 +6,6 @@ mod output;
 mod table;
 
 pub(crate) use json::{Blocks, Head};
-pub(crate) use number::{blocks, bytes, integer, parameters, seconds, time_unit};
+pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;
 pub(crate) use table::{facts, table};

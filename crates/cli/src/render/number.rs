@@ -1,21 +1,12 @@
 use topocoll::Parameters;
 
-/// An integer with its digits in groups of three.
-pub(crate) fn integer(value: impl Into<u128>) -> String {
-    let digits = value.into().to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 && digits.len() > 4 {
-            out.push('_');
-        }
-        out.push(digit);
-    }
-    out.replace('_', "\u{202f}")
-}
-
 /// A number of blocks, maybe fractional.
 pub(crate) fn blocks(value: f64) -> String {
-    if value.fract() == 0.0 && value < 1e15 { integer(value as u64) } else { format!("{value:.3}") }
+    if value.fract() == 0.0 && value < 1e15 {
+        (value as u64).to_string()
+    } else {
+        format!("{value:.3}")
+    }
 }
 
 /// A size as people write it.

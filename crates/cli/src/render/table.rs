@@ -2,11 +2,19 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 /// A table: the first `left` columns left-aligned, the others right-aligned numbers.
-pub(crate) fn table(header: &[&str], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(crate) fn table(
+    header: &[&str],
+    left: usize,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     let cell = |i: usize, text: String| {
-        Cell::new(text).set_alignment(if i < left { CellAlignment::Left } else { CellAlignment::Right })
+        Cell::new(text).set_alignment(if i < left {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        })
     };
     table.set_header(header.iter().enumerate().map(|(i, text)| cell(i, (*text).to_owned())));
     for row in rows {

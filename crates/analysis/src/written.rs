@@ -1,0 +1,63 @@
+use topocoll_schedule::{Part, Slot, SlotSet};
+
+/// Marks the slots that a rank writes at once, to find one written twice.
+pub(crate) struct Written {
+    whole: Vec<bool>,
+    /// Written parts, which are few: slots, and bytes of each.
+    parts: Vec<(Slot, Part)>,
+}
+
+impl Written {
+    pub(crate) fn new(slots: u64) -> Self {
+        Self { whole: vec![false; slots as usize], parts: Vec::new() }
+    }
+
+    pub(crate) fn mark(&mut self, set: &SlotSet) -> Result<(), Slot> {
+        for (slot, part) in set.slots() {
+            // Slots out of range are reported by whoever writes them.
+            let Some(whole) = self.whole.get_mut(slot as usize) else { continue };
+            let again = match part {
+                Part::Whole => *whole,
+                Part::Bytes { first, end } => {
+                    let meets = |&(other, part): &(Slot, Part)| match part {
+                        Part::Bytes { first: f, end: e } => other == slot && first < e && f < end,
+                        Part::Whole => false,
+                    };
+                    let meets = self.parts.iter().any(meets);
+                    self.parts.push((slot, part));
+                    meets
+                }
+            };
+            if again {
+                return Err(slot);
+            }
+            *whole |= part == Part::Whole;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn clear<'s>(&mut self, sets: impl Iterator<Item = &'s SlotSet>) {
+        self.parts.clear();
+        for (slot, _) in sets.flat_map(SlotSet::slots) {
+            if let Some(whole) = self.whole.get_mut(slot as usize) {
+                *whole = false;
+            }
+        }
+    }
+}
+
+/// A slot that two of these sets, or one of them twice, write.
+pub(crate) fn written_twice<'s>(
+    slots: u64,
+    sets: impl ExactSizeIterator<Item = &'s SlotSet> + Clone,
+) -> Option<Slot> {
+    if sets.len() < 2 {
+        return None;
+    }
+    let span = |set: &SlotSet| {
+        set.runs().iter().filter_map(|run| run.slots.span()).map(|(_, high)| high).max()
+    };
+    let highest = sets.clone().filter_map(span).max()?.clamp(0, i128::from(slots) - 1);
+    let mut written = Written::new(highest as u64 + 1);
+    sets.clone().find_map(|set| written.mark(set).err())
+}

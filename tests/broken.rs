@@ -1,0 +1,237 @@
+//! The verifier catches broken schedules: dropped, doubled, misrouted, early, late, swapped.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::MEMORY;
+use proptest::prelude::*;
+use topocoll::{
+    Block, Collective, LocalCopy, Machine, Message, Method, Origin, Part, Problem, Rank,
+    RankClasses, Recorded, Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine,
+    plan, verify,
+};
+
+/// A rule with one thing wrong in one step of one rank, or of all.
+struct Broken {
+    schedule: Schedule,
+    step: u32,
+    how: How,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    DropSend,
+    DropReceive,
+    DropBoth,
+    WrongPeer,
+    WrongSlot,
+    FewerSlots,
+    WrongRoute,
+    OutOfRange,
+    SwapCopies,
+    Overwrite,
+}
+
+const ALL: [How; 10] = [
+    How::DropSend,
+    How::DropReceive,
+    How::DropBoth,
+    How::WrongPeer,
+    How::WrongSlot,
+    How::FewerSlots,
+    How::WrongRoute,
+    How::OutOfRange,
+    How::SwapCopies,
+    How::Overwrite,
+];
+
+impl Rule for Broken {
+    fn steps(&self) -> u32 {
+        self.schedule.rule().steps()
+    }
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        self.schedule.rule().step(rank, step, out);
+        if step != self.step || out.sends.is_empty() {
+            return;
+        }
+        let slots = self.slots();
+        let shifted = |set: &SlotSet| {
+            let moved = set
+                .runs()
+                .iter()
+                .map(|run| Strided { base: (run.slots.base + 1) % slots, ..run.slots });
+            SlotSet::of(moved.last().unwrap())
+        };
+        match self.how {
+            How::DropSend => out.sends.clear(),
+            How::DropReceive => out.receives.clear(),
+            How::DropBoth => out.clear(),
+            How::WrongPeer => {
+                out.sends[0].peer = Rank((out.sends[0].peer.0 + 1) % self.schedule.problem.ranks)
+            }
+            How::WrongSlot => out.receives[0].slots = shifted(&out.receives[0].slots),
+            How::FewerSlots => {
+                let first = out.receives[0].slots.nth(0).unwrap();
+                out.receives[0].slots =
+                    SlotSet::of(Strided::contiguous(first, out.sends[0].slots.len() + 1));
+            }
+            How::WrongRoute => out.sends[0].route = Route::straight(0, 1),
+            How::OutOfRange => {
+                out.receives[0].slots =
+                    SlotSet::of(Strided::contiguous(slots, out.sends[0].slots.len()))
+            }
+            How::SwapCopies => {
+                let whole = SlotSet::of(Strided::contiguous(0, slots));
+                out.copies.push(LocalCopy {
+                    from: whole,
+                    to: SlotSet::of(Strided::descending(slots - 1, slots)),
+                });
+            }
+            How::Overwrite => {
+                let sent = out.sends[0].slots.nth(0).unwrap();
+                let kept =
+                    (0..slots).find(|slot| out.sends[0].slots.position(*slot).is_none()).unwrap();
+                out.copies.push(LocalCopy {
+                    from: SlotSet::of(Strided::contiguous(sent, 1)),
+                    to: SlotSet::of(Strided::contiguous(kept, 1)),
+                });
+            }
+        }
+    }
+    fn slots(&self) -> u64 {
+        self.schedule.rule().slots()
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().start(rank, slot)
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().finish(rank, slot)
+    }
+    fn classes(&self) -> RankClasses {
+        self.schedule.rule().classes()
+    }
+}
+
+#[test]
+fn every_way_to_break_a_step_is_caught_by_both_methods() {
+    for (text, name) in [
+        ("torus:8x8", "suh-shin"),
+        ("torus:4x4x8", "suh-shin"),
+        ("full:11", "bruck"),
+        ("torus:8", "suh-shin"),
+    ] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 4);
+        let sound = plan(&machine, &problem, name, &Default::default()).unwrap();
+        for step in 0..sound.rule().steps() {
+            for how in ALL {
+                if matches!(how, How::WrongRoute) && !text.starts_with("torus") {
+                    continue;
+                }
+                let mut does = Step::default();
+                sound.rule().step(Rank(0), step, &mut does);
+                if does.sends.is_empty() {
+                    continue;
+                }
+                // A route of one hop is right where the message goes one hop along dimension 0.
+                if matches!(how, How::WrongRoute) && does.sends[0].route == Route::straight(0, 1) {
+                    continue;
+                }
+                let rule = Broken { schedule: sound.clone(), step, how };
+                let broken = Schedule::new(problem, sound.origin.clone(), rule);
+                for method in [Method::Replay, Method::Classes] {
+                    let found = verify(&broken, &machine, Some(method), MEMORY).unwrap();
+                    assert!(
+                        found.violation.is_some(),
+                        "{how:?} in step {step} of {name} on {text}, by {method:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn messages(schedule: &Schedule) -> Vec<Message> {
+    let mut out = Vec::new();
+    let mut does = Step::default();
+    for step in 0..schedule.rule().steps() {
+        for from in (0..schedule.problem.ranks).map(Rank) {
+            schedule.rule().step(from, step, &mut does);
+            for send in &does.sends {
+                let block = (Block { from, to: send.peer }, Part::Whole);
+                out.push(Message {
+                    step,
+                    from,
+                    to: send.peer,
+                    route: Route::default(),
+                    blocks: vec![block],
+                });
+            }
+        }
+    }
+    out
+}
+
+fn recorded(problem: Problem, messages: Vec<Message>) -> Schedule {
+    let origin = Origin { algorithm: "by hand".to_owned(), parameters: Default::default() };
+    Schedule::new(problem, origin, Recorded::new(problem, messages))
+}
+
+fn direct() -> (Machine, Problem, Vec<Message>) {
+    let machine = machine("full:6").unwrap();
+    let problem = common::problem(&machine, Collective::AllToAll, 8);
+    let schedule = plan(&machine, &problem, "direct", &Default::default()).unwrap();
+    (machine, problem, messages(&schedule))
+}
+
+proptest! {
+    #[test]
+    fn a_message_left_out_is_a_block_not_delivered(pick in any::<prop::sample::Index>()) {
+        let (machine, problem, mut messages) = direct();
+        messages.remove(pick.index(messages.len()));
+        let found = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+        let undelivered = matches!(found.violation, Some(Violation::Undelivered { found: None, .. }));
+        prop_assert!(undelivered);
+    }
+
+    #[test]
+    fn a_byte_left_out_is_a_block_not_delivered(pick in any::<prop::sample::Index>(), cut in 1u64..8, head in any::<bool>()) {
+        let (machine, problem, mut messages) = direct();
+        let i = pick.index(messages.len());
+        messages[i].blocks[0].1 = if head { Part::Bytes { first: 0, end: cut } } else { Part::Bytes { first: cut, end: 8 } };
+        let broken = verify(&recorded(problem, messages.clone()), &machine, None, MEMORY).unwrap();
+        prop_assert!(broken.violation.is_some());
+        // The rest in another message makes it whole.
+        let mut rest = messages[i].clone();
+        rest.blocks[0].1 = if head { Part::Bytes { first: cut, end: 8 } } else { Part::Bytes { first: 0, end: cut } };
+        rest.step = messages.last().unwrap().step + 1;
+        messages.push(rest);
+        let mended = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+        prop_assert_eq!(mended.violation, None);
+        prop_assert_eq!(mended.counts.bytes, 5 * 8 + if head { 8 - u128::from(cut) } else { u128::from(cut) });
+    }
+
+    #[test]
+    fn a_message_sent_before_its_block_arrives_is_caught(pick in any::<prop::sample::Index>()) {
+        let (machine, problem, mut messages) = direct();
+        // Someone forwards a block it never had.
+        let i = pick.index(messages.len());
+        let block = messages[i].blocks[0].0;
+        messages[i].blocks[0].0 = Block { from: block.to, to: block.from };
+        let found = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+        prop_assert!(found.violation.is_some());
+    }
+}
+
+#[test]
+fn two_messages_through_one_port_are_counted() {
+    let (machine, problem, mut messages) = direct();
+    for message in &mut messages {
+        message.step /= 2;
+    }
+    messages.sort_by_key(|message| message.step);
+    let found = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+    assert_eq!(found.violation, None);
+    // Rounds 0 and 1 share a step, so do 2 and 3: each of 6 ranks sends and receives twice.
+    assert_eq!(found.counts.port_violations, 2 * 6 * 2);
+}

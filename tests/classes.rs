@@ -1,0 +1,117 @@
+//! Classes tell the truth, and readers that rely on them find what readers that do not find.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{MEMORY, Plain, machines_and_ports, serving};
+use proptest::prelude::*;
+use topocoll::{
+    Collective, Machine, Method, Problem, Rank, RankClasses, Schedule, Step, Transfer, count,
+    link_totals, machine, plan, verify,
+};
+
+/// Every rank acts as the representative of its class, moved.
+fn check_classes(schedule: &Schedule, place: &str) {
+    let rule = schedule.rule();
+    let classes: RankClasses = rule.classes();
+    let (mut does, mut expected) = (Step::default(), Step::default());
+    for rank in (0..schedule.problem.ranks).map(Rank) {
+        let representative = classes.representative(classes.class_of(rank));
+        let alike = |theirs: &[Transfer], own: &[Transfer]| {
+            theirs.len() == own.len()
+                && theirs.iter().zip(own).all(|(theirs, own)| {
+                    let peer = classes.translated(theirs.peer, representative, rank);
+                    (peer, &theirs.slots, &theirs.route) == (own.peer, &own.slots, &own.route)
+                })
+        };
+        for step in 0..rule.steps() {
+            rule.step(representative, step, &mut expected);
+            rule.step(rank, step, &mut does);
+            assert!(
+                alike(&expected.sends, &does.sends),
+                "{place}: sends of rank {rank} in step {step}"
+            );
+            assert!(
+                alike(&expected.receives, &does.receives),
+                "{place}: receives of rank {rank} in step {step}"
+            );
+        }
+    }
+}
+
+/// The two methods, and counting with and without classes, agree.
+fn check(schedule: &Schedule, machine: &Machine, place: &str) {
+    check_classes(schedule, place);
+    let plain = Plain::of(schedule);
+    let by_replay = verify(&plain, machine, Some(Method::Replay), MEMORY).unwrap();
+    let by_classes = verify(schedule, machine, Some(Method::Classes), MEMORY).unwrap();
+    assert_eq!((&by_replay.violation, &by_classes.violation), (&None, &None), "{place}");
+    let (mut a, mut b) = (by_replay.counts, by_classes.counts);
+    assert!((a.link_seconds - b.link_seconds).abs() <= 1e-9 * a.link_seconds, "{place}");
+    assert!((a.time.total() - b.time.total()).abs() <= 1e-9 * a.time.total(), "{place}");
+    (a.link_seconds, b.link_seconds) = (0.0, 0.0);
+    (a.time, b.time) = Default::default();
+    assert_eq!(a, b, "{place}");
+    assert_eq!(link_totals(&plain, machine), link_totals(schedule, machine), "{place}");
+}
+
+#[test]
+fn classes_change_no_count() {
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 96) {
+        for (algorithm, problem, setting) in serving(&machine, 5) {
+            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            check(
+                &schedule,
+                &machine,
+                &format!("{} {setting:?} on {}", algorithm.name(), machine.name),
+            );
+        }
+    }
+}
+
+fn shape() -> impl Strategy<Value = String> {
+    let sides = || prop::collection::vec((1u32..7, any::<bool>()), 1..4);
+    let grid = sides().prop_map(|sides| {
+        let sides: Vec<_> = sides
+            .iter()
+            .map(|(side, wraps)| format!("{side}{}", if *wraps { "~" } else { "" }))
+            .collect();
+        format!("grid:{}", sides.join("x"))
+    });
+    let torus = prop::collection::vec(1u32..4, 1..4).prop_map(|sides| {
+        let sides: Vec<_> = sides.iter().map(|side| (4 * side).to_string()).collect();
+        format!("torus:{}", sides.join("x"))
+    });
+    let cluster = prop::collection::vec(1u32..6, 1..6).prop_map(|sizes| {
+        let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
+        format!("cluster:{}", sizes.join(","))
+    });
+    prop_oneof![(1u32..80).prop_map(|ranks| format!("full:{ranks}")), grid, torus, cluster]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_random_machine_is_served_right(text in shape(), ports in 1u32..5, block_bytes in 1u64..9, pick in any::<prop::sample::Index>()) {
+        let mut machine = machine(&text).unwrap();
+        machine.set_ports(ports);
+        prop_assume!(machine.ranks() <= 256);
+        let served = serving(&machine, block_bytes);
+        prop_assume!(!served.is_empty());
+        let (algorithm, problem, setting) = &served[pick.index(served.len())];
+        let schedule = plan(&machine, problem, algorithm.name(), setting).unwrap();
+        check(&schedule, &machine, &format!("{} {setting:?} on {text} with {ports} ports", algorithm.name()));
+    }
+}
+
+#[test]
+fn a_billion_ranks_are_counted_by_their_period() {
+    let machine = machine("torus:32768x32768").unwrap();
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1 << 20).unwrap();
+    let schedule = plan(&machine, &problem, "suh-shin", &Default::default()).unwrap();
+    let counts = count(&schedule, &machine, MEMORY).unwrap();
+    let (ranks, side) = (1u128 << 30, 32768u128);
+    assert_eq!((counts.steps, counts.bytes), (16386, ranks * (side + 4) / 4 << 20));
+    assert_eq!((counts.hops, counts.link_conflicts), (2 * (side - 1), 0));
+}

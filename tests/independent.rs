@@ -1,0 +1,67 @@
+//! Schedules written as JSON lines are replayed by a program that shares no line with ours.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use common::{MEMORY, machines_and_ports, serving};
+use topocoll::{Counts, Schedule, count, export, machine, plan};
+
+fn replayed(
+    schedule: &Schedule,
+    machine: &topocoll::Machine,
+    counts: &Counts,
+) -> serde_json::Value {
+    let mut written = Vec::new();
+    export::jsonl::write(schedule, machine, counts, None, MEMORY, &mut written).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay.py");
+    let mut python =
+        (Command::new("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn())
+            .expect("python3 runs tests/replay.py; tests/run installs it");
+    // The program reads to the end before it prints.
+    python.stdin.take().unwrap().write_all(&written).unwrap();
+    let output = python.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn check(schedule: &Schedule, machine: &topocoll::Machine, place: &str) {
+    let counts = count(schedule, machine, MEMORY).unwrap();
+    let found = replayed(schedule, machine, &counts);
+    assert_eq!(found["delivered"], true, "{place}: {found}");
+    assert_eq!(found["port_violations"], 0, "{place}");
+    let number = |name: &str| found[name].as_f64().unwrap();
+    assert_eq!(number("steps"), counts.steps as f64, "{place}");
+    assert_eq!(number("blocks"), counts.in_blocks(counts.bytes), "{place}");
+    assert_eq!(number("link_blocks"), counts.in_blocks(counts.link_bytes), "{place}");
+    assert_eq!(number("link_conflicts"), counts.link_conflicts as f64, "{place}");
+    assert_eq!(number("contention_free_steps"), counts.contention_free_steps as f64, "{place}");
+}
+
+#[test]
+fn every_schedule_delivers_elsewhere_too() {
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
+        for (algorithm, problem, setting) in serving(&machine, 3) {
+            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            check(
+                &schedule,
+                &machine,
+                &format!("{} {setting:?} on {}", algorithm.name(), machine.name),
+            );
+        }
+    }
+}
+
+#[test]
+fn a_thousand_ranks_deliver_elsewhere_too() {
+    for (text, name) in
+        [("torus:28x36", "suh-shin"), ("torus:8x8x12", "suh-shin"), ("full:1000", "bruck")]
+    {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, topocoll::Collective::AllToAll, 2);
+        let schedule = plan(&machine, &problem, name, &Default::default()).unwrap();
+        check(&schedule, &machine, &format!("{name} on {text}"));
+    }
+}
