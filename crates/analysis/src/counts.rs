@@ -179,6 +179,18 @@ impl Counts {
     /// Charges what depends on the totals alone: rearrangement and barriers.
     fn close(mut self, schedule: &Schedule, timing: &Timing) -> Self {
         self.block_bytes = schedule.problem.block_bytes;
+        // Values that are the same for all links apply to the totals, which are exact; sums of
+        // seconds step by step are for values that differ.
+        let uniform = |values: &PerClass| (values.values().len() == 1).then(|| values.of(0));
+        if let Some(seconds) = uniform(&timing.startup) {
+            self.time.startup = self.steps as f64 * seconds;
+        }
+        if let Some(seconds) = uniform(&timing.per_byte) {
+            self.time.transmission = self.link_bytes as f64 * seconds;
+        }
+        if let Some(seconds) = uniform(&timing.per_hop) {
+            self.time.propagation = self.hops as f64 * seconds;
+        }
         let packed = if timing.gather { 0 } else { self.packed_bytes };
         self.time.rearrangement =
             (self.rearranged_bytes + packed) as f64 * timing.rearrangement_per_byte;

@@ -118,19 +118,19 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) timing: Option<String>,
     /// Startup of a message, such as 2us
-    #[arg(long, value_parser = time, allow_hyphen_values = true)]
+    #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
     pub(crate) startup: Option<f64>,
     /// Bandwidth of a link, such as 10GB/s, or the time of one byte, such as 0.1ns
-    #[arg(long, value_parser = byte_time, allow_hyphen_values = true)]
+    #[arg(long, value_parser = parse_seconds_per_byte, allow_hyphen_values = true)]
     pub(crate) bandwidth: Option<f64>,
     /// Propagation over a link
-    #[arg(long, value_parser = time, allow_hyphen_values = true)]
+    #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
     pub(crate) per_hop: Option<f64>,
     /// Rearrangement: bandwidth, or the time of one byte
-    #[arg(long, value_parser = byte_time, allow_hyphen_values = true)]
+    #[arg(long, value_parser = parse_seconds_per_byte, allow_hyphen_values = true)]
     pub(crate) rearrangement: Option<f64>,
     /// Barrier between steps
-    #[arg(long, value_parser = time, allow_hyphen_values = true)]
+    #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
     pub(crate) barrier: Option<f64>,
     /// Print one JSON object
     #[arg(long)]
@@ -188,18 +188,6 @@ fn ports(text: &str) -> Result<u32, String> {
         Ok(ports) => Ok(ports),
         Err(_) => Err(format!("not a whole number from 1 to {}", u32::MAX)),
     }
-}
-
-fn time(text: &str) -> Result<f64, String> {
-    not_negative(parse_seconds(text)?)
-}
-
-fn byte_time(text: &str) -> Result<f64, String> {
-    not_negative(parse_seconds_per_byte(text)?)
-}
-
-fn not_negative(seconds: f64) -> Result<f64, String> {
-    if seconds < 0.0 { Err("times are 0 or more".to_owned()) } else { Ok(seconds) }
 }
 
 fn setting(text: &str) -> Result<(String, Setting), String> {

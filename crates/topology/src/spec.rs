@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::units::{parse_seconds, parse_seconds_per_byte};
+use crate::units::{parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
 use crate::{
     Barrier, Clusters, FullyConnected, Grid, MAX_DIMENSIONS, Machine, PerClass, TOPOLOGIES, Timing,
     Topology,
@@ -166,7 +166,14 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     cite("ports", &file.ports.source)?;
     let ports = (u32::try_from(*file.ports.value.get_ref()).ok().filter(|&ports| ports > 0))
         .ok_or_else(|| {
-            at(&file.ports.value, format!("ports is not a whole number from 1 to {}", u32::MAX))
+            at(
+                &file.ports.value,
+                format!(
+                    "ports is {}, not a whole number from 1 to {}",
+                    file.ports.value.get_ref(),
+                    u32::MAX
+                ),
+            )
         })?;
 
     let mut per_class =
@@ -179,9 +186,8 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let per_byte = per_class("per_byte", &table.per_byte, parse_seconds_per_byte)?;
     let per_hop = per_class("per_hop", &table.per_hop, parse_seconds)?;
     cite("rearrangement", &table.rearrangement.source)?;
-    let rearrangement = (parse_seconds_per_byte(table.rearrangement.value.get_ref())
-        .and_then(not_negative))
-    .map_err(|reason| at(&table.rearrangement.value, reason))?;
+    let rearrangement = (parse_seconds_per_byte(table.rearrangement.value.get_ref()))
+        .map_err(|reason| at(&table.rearrangement.value, reason))?;
     cite("barrier", &table.barrier.source)?;
     let barrier = barrier(&table.barrier, topology.ranks())?;
     let gather = match &table.gather {
@@ -212,9 +218,7 @@ fn per_class(
     parse: fn(&str) -> Result<f64, String>,
 ) -> Result<PerClass, SpecError> {
     let one = |item: &Value| match item {
-        Value::String(text) => {
-            parse(text).and_then(not_negative).map_err(|reason| at(value, reason))
-        }
+        Value::String(text) => parse(text).map_err(|reason| at(value, reason)),
         other => Err(at(value, format!("{key} is {}, not text such as \"1us\"", other.type_str()))),
     };
     match value.get_ref() {
@@ -235,11 +239,10 @@ fn per_class(
 }
 
 fn barrier(entry: &BarrierEntry, ranks: u32) -> Result<Barrier, SpecError> {
-    let fixed = parse_seconds(entry.value.get_ref()).map_err(|reason| at(&entry.value, reason))?;
+    let fixed =
+        parse_signed_seconds(entry.value.get_ref()).map_err(|reason| at(&entry.value, reason))?;
     let per_doubling = match &entry.per_doubling {
-        Some(text) => parse_seconds(text.get_ref())
-            .and_then(not_negative)
-            .map_err(|reason| at(text, reason))?,
+        Some(text) => parse_seconds(text.get_ref()).map_err(|reason| at(text, reason))?,
         None => 0.0,
     };
     if fixed + per_doubling * f64::from(ranks).log2() < 0.0 {
@@ -249,14 +252,6 @@ fn barrier(entry: &BarrierEntry, ranks: u32) -> Result<Barrier, SpecError> {
         ));
     }
     Ok(Barrier { fixed, per_doubling })
-}
-
-fn not_negative(seconds: f64) -> Result<f64, String> {
-    if seconds < 0.0 {
-        Err(format!("{seconds} s is negative: times are 0 or more"))
-    } else {
-        Ok(seconds)
-    }
 }
 
 fn nonempty(what: &str, text: &Spanned<String>) -> Result<String, SpecError> {

@@ -3,11 +3,22 @@
 /// A time past which a timing value is taken for a slip: eleven days.
 const MAX_SECONDS: f64 = 1e6;
 
-/// Reads a duration such as `75us`; a bare `0` needs no unit. Seconds.
+/// Reads a duration such as `75us`, 0 or more; a bare `0` needs no unit. Seconds.
 ///
 /// # Errors
 /// A message that names the text and the rule.
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
+    match parse_signed_seconds(text)? {
+        seconds if seconds < 0.0 => Err(format!("`{text}` is negative: times are 0 or more")),
+        seconds => Ok(seconds),
+    }
+}
+
+/// Reads a duration that may be negative. Seconds.
+///
+/// # Errors
+/// A message that names the text and the rule.
+pub fn parse_signed_seconds(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 5] =
         [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     if text.trim() == "0" {
@@ -44,9 +55,12 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, String> {
     ];
     let (number, unit) = split(text);
     let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return parse_seconds(text).map_err(|_| {
-            format!("`{text}` is neither a bandwidth such as 10GB/s nor the time of one byte such as 0.1ns")
-        });
+        return match parse_seconds(text) {
+            Err(_) if !unit.ends_with('s') || number.is_none() => Err(format!(
+                "`{text}` is neither a bandwidth such as 10GB/s nor the time of one byte such as 0.1ns"
+            )),
+            seconds => seconds,
+        };
     };
     let bandwidth = number
         .ok_or_else(|| format!("`{text}` is not a bandwidth: `{unit}` needs a number"))?
@@ -80,7 +94,7 @@ mod tests {
     fn reads_what_people_write() {
         assert_eq!(parse_seconds("75us"), Ok(75e-6));
         assert_eq!(parse_seconds(" 1.5 ms "), Ok(1.5e-3));
-        assert_eq!(parse_seconds("-113us"), Ok(-113e-6));
+        assert_eq!(parse_signed_seconds("-113us"), Ok(-113e-6));
         assert_eq!(parse_seconds("0"), Ok(0.0));
         assert_eq!(parse_seconds_per_byte("1e9B/s"), Ok(1e-9));
         assert_eq!(parse_seconds_per_byte("10GB/s"), Ok(1.0 / 10e9));
@@ -89,10 +103,10 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_quantity() {
-        for text in ["", "us", "75", "NaNs", "infs", "1e300s", "1 fortnight", "é"] {
+        for text in ["", "us", "75", "-1us", "NaNs", "infs", "1e300s", "1 fortnight", "é"] {
             assert!(parse_seconds(text).is_err(), "{text}");
         }
-        for text in ["0B/s", "-1GB/s", "inf GB/s", "GB/s", "3", "1e-300GB/s", "NaNGB/s"] {
+        for text in ["0B/s", "-1GB/s", "inf GB/s", "GB/s", "3", "-1ns", "1e-300GB/s", "NaNGB/s"] {
             assert!(parse_seconds_per_byte(text).is_err(), "{text}");
         }
     }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
                 .unwrap_or(Path::new("."));
             let shown = path.display();
             let mut file = tempfile::NamedTempFile::new_in(folder)
-                .with_context(|| format!("cannot write `{shown}`"))?;
+                .map_err(|e| anyhow::anyhow!("cannot write `{shown}`: {}", e.kind()))?;
             write(&schedule, &machine, &counts, only, file.as_file_mut())?;
             file.persist(path).with_context(|| format!("cannot write `{shown}`"))?;
         }

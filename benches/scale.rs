@@ -1,0 +1,87 @@
+//! How time grows with the machine: `cargo bench --bench scale`.
+#![allow(missing_docs, reason = "criterion's macros write undocumented items")]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use topocoll::{Collective, Machine, Problem, Rank, Schedule, Step, machine, plan, select, verify};
+
+const MEMORY: u128 = 4 << 30;
+
+fn problem(machine: &Machine) -> Problem {
+    Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024)
+        .expect("a machine has ranks")
+}
+
+fn schedule(machine: &Machine, algorithm: &str) -> Schedule {
+    plan(machine, &problem(machine), algorithm, &Default::default()).expect("the algorithm serves")
+}
+
+/// Blocks of all ranks grow with the fourth power of the side.
+fn replay(c: &mut Criterion) {
+    let mut group = c.benchmark_group("verify suh-shin by replay");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for side in [16, 32, 64] {
+        let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
+        let schedule = schedule(&machine, "suh-shin");
+        group.bench_function(BenchmarkId::from_parameter(side), |b| {
+            b.iter(|| verify(&schedule, &machine, None, MEMORY).expect("it fits"));
+        });
+    }
+}
+
+/// Boxes times steps grow with the third power of the side.
+fn classes(c: &mut Criterion) {
+    let mut group = c.benchmark_group("verify suh-shin by classes");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for side in [128, 256, 512, 1024] {
+        let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
+        let schedule = schedule(&machine, "suh-shin");
+        group.bench_function(BenchmarkId::from_parameter(side), |b| {
+            b.iter(|| verify(&schedule, &machine, None, MEMORY).expect("it fits"));
+        });
+    }
+}
+
+fn selection(c: &mut Criterion) {
+    let mut group = c.benchmark_group("select");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for text in ["sp1-64", "paragon-16x16", "torus:64x64", "torus:1024x1024", "torus:32768x32768"] {
+        let machine = machine(text).expect("a machine");
+        let problem = problem(&machine);
+        group.bench_function(BenchmarkId::from_parameter(text), |b| {
+            b.iter(|| select(&machine, &problem))
+        });
+    }
+}
+
+/// All steps of one rank of a million, planning included.
+fn one_rank(c: &mut Criterion) {
+    let mut group = c.benchmark_group("one rank of a million");
+    let grid = machine("torus:1024x1024").expect("a torus");
+    let full = machine("full:1048576").expect("a machine");
+    for (name, machine, algorithm, set) in [
+        ("suh-shin", &grid, "suh-shin", None),
+        ("bruck radix=2", &full, "bruck", Some(2)),
+        ("bruck radix=1024", &full, "bruck", Some(1024)),
+    ] {
+        let parameters = set
+            .map(|radix| ("radix".to_owned(), topocoll::Setting::Integer(radix)))
+            .into_iter()
+            .collect();
+        group.bench_function(name, |b| {
+            let mut step = Step::default();
+            b.iter(|| {
+                let schedule =
+                    plan(machine, &problem(machine), algorithm, &parameters).expect("it serves");
+                for number in 0..schedule.rule().steps() {
+                    schedule.rule().step(Rank(777_777), number, black_box(&mut step));
+                }
+            });
+        });
+    }
+}
+
+criterion_group!(benches, replay, classes, selection, one_rank);
+criterion_main!(benches);
