@@ -59,12 +59,27 @@ struct TorusIndex {
     rearranges: bool,
 }
 
-/// How a class travels.
+/// Dimensions with sides of four or more, of which 2^32 - 1 ranks leave room for no more.
+const MAX_COMBINED: usize = 16;
+
+/// How a class travels; asked for with every slot, so kept in a few words.
 struct Way {
-    /// The dimensions in the order of phases.
-    order: SmallVec<[usize; 6]>,
-    /// +1 or -1 by dimension.
-    signs: SmallVec<[i64; 6]>,
+    /// The dimensions in the order of phases, the first so many.
+    order: [u8; MAX_COMBINED],
+    /// Bit u: whether the sign of dimension u is +.
+    positive: u32,
+}
+
+impl Way {
+    /// The dimension of phase p.
+    fn dimension(&self, p: usize) -> usize {
+        usize::from(self.order[p])
+    }
+
+    /// The sign of dimension u.
+    fn sign(&self, u: usize) -> i64 {
+        if self.positive >> u & 1 == 1 { 1 } else { -1 }
+    }
 }
 
 /// What a step does.
@@ -106,27 +121,26 @@ impl TorusIndex {
 
     /// The way of the class of `coordinates`; the order depends on their parities alone.
     fn way(&self, coordinates: &[u32]) -> Way {
-        let sign = |positive: bool| if positive { 1 } else { -1 };
-        let mut signs = SmallVec::from_elem(1, self.dimensions());
-        let [x, rest @ ..] = self.falling.as_slice() else {
-            unreachable!("bug: a grid of no dimensions")
+        let mut way = Way { order: [0; MAX_COMBINED], positive: 0 };
+        let x = self.falling[0];
+        let Some(&y) = self.falling.get(1) else {
+            way.positive = u32::from(coordinates[x] % 2 == 0) << x;
+            return way;
         };
-        let [y, further @ ..] = rest else {
-            signs[*x] = sign(coordinates[*x] % 2 == 0);
-            return Way { order: SmallVec::from_slice(&[*x]), signs };
-        };
-        let q = (coordinates[*x] + coordinates[*y]) % 4;
-        let mut order = SmallVec::from_slice(&if q % 2 == 0 { [*x, *y] } else { [*y, *x] });
-        (signs[*x], signs[*y]) = (sign(q < 2), sign(q < 2));
-        for &z in further {
+        let q = (coordinates[x] + coordinates[y]) % 4;
+        let (first, second) = if q % 2 == 0 { (x, y) } else { (y, x) };
+        way.order[..2].copy_from_slice(&[first as u8, second as u8]);
+        way.positive = u32::from(q < 2) << x | u32::from(q < 2) << y;
+        for (placed, &z) in self.falling.iter().enumerate().skip(2) {
             if coordinates[z] % 2 == 0 {
-                order.push(z);
+                way.order[placed] = z as u8;
             } else {
-                order.insert(0, z);
+                way.order.copy_within(..placed, 1);
+                way.order[0] = z as u8;
             }
-            signs[z] = sign(coordinates[z] % 4 < 2);
+            way.positive |= u32::from(coordinates[z] % 4 < 2) << z;
         }
-        Way { order, signs }
+        way
     }
 
     fn phase(&self, step: u32) -> Phase {
@@ -148,7 +162,7 @@ impl TorusIndex {
     fn rotated(&self, way: &Way, groups: usize) -> u64 {
         let n = self.dimensions();
         let rings: u64 =
-            way.order[..groups.min(n)].iter().map(|&u| u64::from(self.ring(u))).product();
+            (0..groups.min(n)).map(|p| u64::from(self.ring(way.dimension(p)))).product();
         if groups > n { rings << n } else { rings }
     }
 
@@ -190,8 +204,8 @@ impl TorusIndex {
         let n = self.dimensions();
         let mut inner: Coordinates = (0..n).map(|u| (slot >> u & 1) as u32).collect();
         if self.inner_bits() == 2 {
-            for (bit, &u) in (n..).zip(way.order.iter().rev()) {
-                inner[u] |= (slot >> bit & 1) as u32 * 2;
+            for (bit, p) in (n..).zip((0..n).rev()) {
+                inner[way.dimension(p)] |= (slot >> bit & 1) as u32 * 2;
             }
         }
         inner
@@ -201,7 +215,7 @@ impl TorusIndex {
     fn rings(&self, way: &Way, slot: Slot) -> Coordinates {
         let mut rest = (slot >> (self.inner_bits() * self.dimensions())) as u32;
         let mut k = Coordinates::from_elem(0, self.dimensions());
-        for &u in way.order.iter().rev() {
+        for u in (0..self.dimensions()).rev().map(|p| way.dimension(p)) {
             k[u] = rest % self.ring(u);
             rest /= self.ring(u);
         }
@@ -220,7 +234,7 @@ impl TorusIndex {
     ) -> Rank {
         let rank = (0..self.dimensions()).map(|u| {
             let (ring, k) = (self.ring(u), k[u]);
-            let forward = if direction * way.signs[u] > 0 { k } else { ring - k };
+            let forward = if direction * way.sign(u) > 0 { k } else { ring - k };
             let a = coordinates[u] / self.stride + forward;
             let a = if a >= ring { a - ring } else { a };
             (a * self.stride + ((coordinates[u] % self.stride) ^ inner[u])) * self.radix.stride(u)
@@ -243,11 +257,11 @@ impl Rule for TorusIndex {
         // The phase, counted from 0, which of its steps this is, and where the message goes.
         let (number, first, u, radix, low, hops) = match phase {
             Phase::Ring { p, t } => {
-                let u = way.order[p];
-                (p, t == 1, u, self.ring(u), t, way.signs[u] * i64::from(self.stride))
+                let u = way.dimension(p);
+                (p, t == 1, u, self.ring(u), t, way.sign(u) * i64::from(self.stride))
             }
             Phase::Two { j } => {
-                let u = way.order[j];
+                let u = way.dimension(j);
                 (n, j == 0, u, 2, 1, if coordinates[u] % 4 < 2 { 2 } else { -2 })
             }
             Phase::One { u } => {
