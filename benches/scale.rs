@@ -51,7 +51,7 @@ fn selection(c: &mut Criterion) {
         let machine = machine(text).expect("a machine");
         let problem = problem(&machine);
         group.bench_function(BenchmarkId::from_parameter(text), |b| {
-            b.iter(|| select(&machine, &problem))
+            b.iter(|| select(&machine, &problem));
         });
     }
 }

@@ -56,18 +56,18 @@ impl Rule for Broken {
         }
         let slots = self.slots();
         let shifted = |set: &SlotSet| {
-            let moved = set
+            let mut moved = set
                 .runs()
                 .iter()
                 .map(|run| Strided { base: (run.slots.base + 1) % slots, ..run.slots });
-            SlotSet::of(moved.last().unwrap())
+            SlotSet::of(moved.next_back().unwrap())
         };
         match self.how {
             How::DropSend => out.sends.clear(),
             How::DropReceive => out.receives.clear(),
             How::DropBoth => out.clear(),
             How::WrongPeer => {
-                out.sends[0].peer = Rank((out.sends[0].peer.0 + 1) % self.schedule.problem.ranks)
+                out.sends[0].peer = Rank((out.sends[0].peer.0 + 1) % self.schedule.problem.ranks);
             }
             How::WrongSlot => out.receives[0].slots = shifted(&out.receives[0].slots),
             How::FewerSlots => {
@@ -78,7 +78,7 @@ impl Rule for Broken {
             How::WrongRoute => out.sends[0].route = Route::straight(0, 1),
             How::OutOfRange => {
                 out.receives[0].slots =
-                    SlotSet::of(Strided::contiguous(slots, out.sends[0].slots.len()))
+                    SlotSet::of(Strided::contiguous(slots, out.sends[0].slots.len()));
             }
             How::SwapCopies => {
                 let whole = SlotSet::of(Strided::contiguous(0, slots));

@@ -112,6 +112,6 @@ fn a_billion_ranks_are_counted_by_their_period() {
     let schedule = plan(&machine, &problem, "suh-shin", &Default::default()).unwrap();
     let counts = count(&schedule, &machine, MEMORY).unwrap();
     let (ranks, side) = (1u128 << 30, 32768u128);
-    assert_eq!((counts.steps, counts.bytes), (16386, ranks * (side + 4) / 4 << 20));
+    assert_eq!((counts.steps, counts.bytes), (16386, (ranks * (side + 4) / 4) << 20));
     assert_eq!((counts.hops, counts.link_conflicts), (2 * (side - 1), 0));
 }

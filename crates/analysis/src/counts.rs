@@ -200,11 +200,28 @@ impl Counts {
     }
 }
 
-/// Calls of the rule that [`count`] makes: steps times the ranks that stand for all others.
+/// Messages that [`count`] looks at, an upper bound: steps times the ranks that stand for all
+/// others times ports.
 #[must_use]
 pub fn counting_work(schedule: &Schedule, machine: &Machine) -> u128 {
     let reader = Reader::new(schedule, machine);
-    u128::from(schedule.rule().steps()) * u128::from(reader.classes.count())
+    let ranks_and_ports = u128::from(reader.classes.count()) * u128::from(schedule.problem.ports);
+    u128::from(schedule.rule().steps()) * ranks_and_ports
+}
+
+/// Messages that are counted unasked: minutes.
+const COUNT_LIMIT: u128 = 2_000_000_000;
+
+/// Whether counting a schedule is a matter of minutes at most.
+///
+/// # Errors
+/// [`AnalysisError::Work`] with the messages that would be looked at.
+pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(), AnalysisError> {
+    let needed = counting_work(schedule, machine);
+    if needed > COUNT_LIMIT {
+        return Err(AnalysisError::Work { what: "counting", needed, limit: COUNT_LIMIT });
+    }
+    Ok(())
 }
 
 /// Counts a schedule on a machine: every step, every link, one rank of each class.

@@ -14,12 +14,12 @@ pub enum AnalysisError {
     },
     /// It would take longer than anyone waits, unless asked for explicitly.
     #[error(
-        "{what} would take {needed} calls of the rule, more than the {limit} that are made unasked"
+        "{what} would visit {needed} messages or slots, more than the {limit} that are visited unasked"
     )]
     Work {
         /// What takes the time.
         what: &'static str,
-        /// Calls or slot steps needed.
+        /// Messages or slots visited.
         needed: u128,
         /// The limit.
         limit: u128,

@@ -23,7 +23,7 @@ mod violation;
 mod written;
 
 pub use bounds::{BestBounds, LowerBound, Measure, best_bounds, bounds};
-pub use counts::{Counts, StepCount, Time, count, count_steps, counting_work};
+pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
 pub use error::AnalysisError;
 pub use simulate::{LinkTotals, link_totals};
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify};

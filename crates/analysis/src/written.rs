@@ -49,7 +49,7 @@ impl Written {
 /// A slot that two of these sets, or one of them twice, write.
 pub(crate) fn written_twice<'s>(
     slots: u64,
-    sets: impl ExactSizeIterator<Item = &'s SlotSet> + Clone,
+    mut sets: impl ExactSizeIterator<Item = &'s SlotSet> + Clone,
 ) -> Option<Slot> {
     if sets.len() < 2 {
         return None;
@@ -59,5 +59,5 @@ pub(crate) fn written_twice<'s>(
     };
     let highest = sets.clone().filter_map(span).max()?.clamp(0, i128::from(slots) - 1);
     let mut written = Written::new(highest as u64 + 1);
-    sets.clone().find_map(|set| written.mark(set).err())
+    sets.find_map(|set| written.mark(set).err())
 }

@@ -32,7 +32,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         ),
         Error::NotApplicable { .. } => Some("`topocoll algorithms MACHINE` lists what applies"),
         Error::Analysis(topocoll::AnalysisError::Work { .. }) => {
-            Some("ask for it explicitly with --method")
+            Some("`verify --method` asks for it explicitly")
         }
         Error::Analysis(topocoll::AnalysisError::Listing { .. }) => {
             Some("--rank writes what one rank sends")

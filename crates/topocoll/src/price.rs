@@ -43,7 +43,7 @@ impl Price {
     }
 }
 
-/// The price of a setting: counted if that takes at most `work` calls of its rule.
+/// The price of a setting: counted if it has at most `work` messages to look at.
 pub(crate) fn price(
     algorithm: &dyn Algorithm,
     machine: &Machine,

@@ -6,11 +6,11 @@ use topocoll_topology::Machine;
 
 use crate::price::{Price, Priced, price};
 
-/// Calls of a rule that pricing one setting may make.
+/// Messages that pricing one setting may look at.
 const WORK_PER_SETTING: u128 = 1 << 21;
-/// Calls that pricing all settings of an algorithm may make, before settings are left out.
+/// Messages that pricing all settings of an algorithm may look at, before settings are left out.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
-/// Calls spent on a setting whose floor is below the best price.
+/// Messages looked at for a setting whose floor is below the best price.
 const WORK_TO_DECIDE: u128 = 1 << 23;
 
 /// An algorithm with a setting, and its price.

@@ -2,13 +2,10 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use topocoll::{Counts, Machine, Rank, Schedule, count, counting_work, export};
+use topocoll::{Counts, Machine, Rank, Schedule, check_counting_work, count, export};
 
 use crate::machine::{machine, memory, schedule};
 use crate::{Outcome, args};
-
-/// Calls of the rule that are made to know the size of a listing.
-const WORK_LIMIT: u128 = 1 << 32;
 
 pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
@@ -21,12 +18,7 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     {
         anyhow::bail!("--rank {rank}: ranks end at {}", machine.ranks() - 1);
     }
-    let needed = counting_work(&schedule, &machine);
-    if needed > WORK_LIMIT {
-        let error =
-            topocoll::AnalysisError::Work { what: "sizing the listing", needed, limit: WORK_LIMIT };
-        return Err(topocoll::Error::from(error).into());
-    }
+    check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     let counts = count(&schedule, &machine, memory()).map_err(topocoll::Error::from)?;
     let only = args.rank.map(Rank);
     match &args.out {

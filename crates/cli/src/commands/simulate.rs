@@ -1,5 +1,8 @@
 use serde::Serialize;
-use topocoll::{Counts, Machine, Parameters, Schedule, Shape, StepCount, count_steps, link_totals};
+use topocoll::{
+    Counts, Machine, Parameters, Schedule, Shape, StepCount, check_counting_work, count_steps,
+    link_totals,
+};
 
 use super::exchange;
 use crate::machine::{machine, memory, schedule};
@@ -40,6 +43,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let mut machine = machine(&args.common.machine, options)?;
     let schedule = schedule(&mut machine, options, &args.subject)?;
+    check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     let mut slowest = Slowest::default();
     let counts = count_steps(&schedule, &machine, memory(), |step, count| {
         let seconds = count.startup + count.transmission + count.propagation;
