@@ -190,7 +190,7 @@ proptest! {
         let (machine, problem, mut messages) = direct();
         messages.remove(pick.index(messages.len()));
         let found = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
-        let undelivered = matches!(found.violation, Some(Violation::Undelivered { found: None, .. }));
+        let undelivered = matches!(found.violation, Some(Violation::NoPlace { .. }));
         prop_assert!(undelivered);
     }
 

@@ -117,3 +117,58 @@ fn clustered_factor_takes_as_many_steps_as_the_paper_says() {
     assert_eq!(steps("cluster:1,2,3").steps, 15);
     assert_eq!(steps("cluster:3,1,2").port_violations, 0);
 }
+
+#[test]
+fn concatenation_is_optimal_in_both_measures_wherever_it_is_claimed() {
+    for n in 1..=40u64 {
+        for k in 1..=5u64 {
+            for b in [1, 2, 3, 5, 8] {
+                let mut machine = machine(&format!("full:{n}")).unwrap();
+                machine.set_ports(k as u32);
+                let k = u64::from(machine.ports);
+                let problem =
+                    Problem::new(Collective::AllGather, machine.ranks(), machine.ports, b).unwrap();
+                let steps = (0..).find(|&d| (k + 1).pow(d) >= n).unwrap();
+                let bytes = (b * (n - 1)).div_ceil(k);
+                let full = (k + 1).pow(steps);
+                let s = full - n;
+                for setting in
+                    topocoll::find("concat").unwrap().settings(&problem, &*machine.topology)
+                {
+                    let schedule = plan(&machine, &problem, "concat", &setting).unwrap();
+                    let found = verify(&schedule, &machine, None, 1 << 33).unwrap();
+                    let place = format!("n {n} k {k} b {b} {setting:?}");
+                    assert_eq!(found.violation, None, "{place}");
+                    let counts = found.counts;
+                    assert_eq!((counts.port_violations, counts.packed_bytes), (0, 0), "{place}");
+                    let (c1, c2) = (counts.steps, counts.bytes);
+                    match setting.get("last").map(ToString::to_string).as_deref() {
+                        None => assert_eq!((c1, c2), (steps.into(), bytes.into()), "{place}"),
+                        Some("rounds") => {
+                            assert!(
+                                c1 == u64::from(steps)
+                                    && c2 > bytes.into()
+                                    && c2 < u128::from(bytes + b),
+                                "{place}"
+                            );
+                        }
+                        _ => assert_eq!((c1, c2), (u64::from(steps) + 1, bytes.into()), "{place}"),
+                    }
+                    // Proposition 4.2's special range, narrowed to where (k - s) does not divide k.
+                    let special = b >= 3 && k >= 3 && (1..k).contains(&s) && k % (k - s) != 0;
+                    assert!(setting.is_empty() || special, "{place}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fourteen_ranks_with_three_ports_gather_three_bytes_in_two_rounds_and_thirteen_bytes() {
+    let mut machine = machine("full:14").unwrap();
+    machine.set_ports(3);
+    let problem = Problem::new(Collective::AllGather, 14, 3, 3).unwrap();
+    let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
+    let found = verify(&schedule, &machine, None, 1 << 33).unwrap();
+    assert_eq!((found.violation, found.counts.steps, found.counts.bytes), (None, 2, 13));
+}

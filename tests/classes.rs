@@ -44,9 +44,14 @@ fn check(schedule: &Schedule, machine: &Machine, place: &str) {
     check_classes(schedule, place);
     let plain = Plain::of(schedule);
     let by_replay = verify(&plain, machine, Some(Method::Replay), MEMORY).unwrap();
-    let by_classes = verify(schedule, machine, Some(Method::Classes), MEMORY).unwrap();
-    assert_eq!((&by_replay.violation, &by_classes.violation), (&None, &None), "{place}");
-    let (mut a, mut b) = (by_replay.counts, by_classes.counts);
+    assert_eq!(by_replay.violation, None, "{place}");
+    let mut b = count(schedule, machine, MEMORY).unwrap();
+    if schedule.rule().cuts().is_empty() {
+        let by_classes = verify(schedule, machine, Some(Method::Classes), MEMORY).unwrap();
+        assert_eq!(by_classes.violation, None, "{place}");
+        assert_eq!(by_classes.counts, b, "{place}");
+    }
+    let mut a = by_replay.counts;
     assert!((a.link_seconds - b.link_seconds).abs() <= 1e-9 * a.link_seconds, "{place}");
     assert!((a.time.total() - b.time.total()).abs() <= 1e-9 * a.time.total(), "{place}");
     (a.link_seconds, b.link_seconds) = (0.0, 0.0);

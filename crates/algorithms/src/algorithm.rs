@@ -61,32 +61,32 @@ pub trait Algorithm: Sync {
 pub struct Claims {
     /// Steps in which a message moves, C1.
     pub steps: u64,
-    /// Sum over steps of the largest message, in blocks, C2.
-    pub blocks: u128,
+    /// Sum over steps of the largest message, in bytes, C2.
+    pub bytes: u128,
     /// Sum over steps of the largest hop count, where the paper gives it.
     pub hops: Option<u128>,
     /// Local rearrangements, where the paper gives them.
     pub rearrangements: Option<u32>,
     /// Whether no link is ever shared, beyond what the topology rules out by itself.
     pub contention_free: bool,
-    /// What the links of the topology are known to carry at least: a floor of `link_blocks` for
+    /// What the links of the topology are known to carry at least: a floor of `link_bytes` for
     /// machines too large to count on.
-    pub link_blocks_floor: u128,
+    pub link_bytes_floor: u128,
     /// A floor of `hops`, for the same.
     pub hops_floor: u128,
 }
 
 impl Claims {
-    /// Claims of steps and blocks alone.
+    /// Claims of steps and bytes alone.
     #[must_use]
-    pub fn new(steps: u64, blocks: u128) -> Self {
+    pub fn new(steps: u64, bytes: u128) -> Self {
         Self {
             steps,
-            blocks,
+            bytes,
             hops: None,
             rearrangements: None,
             contention_free: false,
-            link_blocks_floor: blocks,
+            link_bytes_floor: bytes,
             hops_floor: 0,
         }
     }

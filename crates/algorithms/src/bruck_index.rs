@@ -200,9 +200,12 @@ impl Algorithm for BruckIndex {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let index = self.index(problem, topology, given)?;
-        let blocks = index.digits.iter().map(|&digit| index.blocks(digit)).sum();
+        let blocks: u128 = index.digits.iter().map(|&digit| index.blocks(digit)).sum();
         let rearrangements = Some(if index.steps == 0 { 0 } else { 2 });
-        Ok(Claims { rearrangements, ..Claims::new(index.steps.into(), blocks) })
+        Ok(Claims {
+            rearrangements,
+            ..Claims::new(index.steps.into(), blocks * u128::from(problem.block_bytes))
+        })
     }
 }
 

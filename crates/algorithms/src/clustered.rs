@@ -243,6 +243,9 @@ impl Algorithm for ClusteredFactor {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let steps = self.clustered(problem, topology, given)?.steps;
-        Ok(Claims { rearrangements: Some(0), ..Claims::new(steps.into(), steps.into()) })
+        Ok(Claims {
+            rearrangements: Some(0),
+            ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
+        })
     }
 }

@@ -14,11 +14,14 @@ pub use error::NotApplicable;
 pub use parameters::Parameter;
 
 // The algorithms, one file each, and the table that everything else reads.
+mod bruck_concat;
 mod bruck_index;
 mod clustered;
 mod direct;
 mod one_factor;
 mod pairwise_xor;
+mod recursive_doubling;
+mod ring;
 mod torus_index;
 /// Every algorithm, in the order in which lists show them.
 pub const ALGORITHMS: &[&dyn Algorithm] = &[
@@ -28,6 +31,9 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &bruck_index::BruckIndex,
     &torus_index::SuhShin,
     &clustered::ClusteredFactor,
+    &bruck_concat::BruckConcat,
+    &recursive_doubling::RecursiveDoubling,
+    &ring::Ring,
 ];
 
 /// The algorithm called `name`.

@@ -95,9 +95,8 @@ impl Algorithm for OneFactor {
         let mut claims =
             rounds::claims(problem, topology, &rounds, ports_per_rank(problem, topology)?);
         if let Shape::Grid(grid) = topology.shape() {
-            claims.link_blocks_floor = claims
-                .blocks
-                .max(u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks));
+            let blocks = u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks);
+            claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
         Ok(claims)
     }

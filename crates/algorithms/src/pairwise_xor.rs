@@ -5,9 +5,10 @@
 //! 2x4 mesh 4 of the 7 do, and 11 contention-free steps are needed (Suh and Shin, Figure 1).
 
 use topocoll_schedule::{Parameters, Problem, RankClasses, Schedule};
-use topocoll_topology::{Coordinates, MixedRadix, Rank, Shape, Topology};
+use topocoll_topology::{Rank, Shape, Topology};
 
 use crate::parameters::{check, origin, ports_per_rank};
+use crate::recursive_doubling::xor_classes;
 use crate::rounds::{self, Partners, Rounds};
 use crate::{Algorithm, Claims, NotApplicable};
 
@@ -26,14 +27,8 @@ impl Partners for Xor {
         self.to(rank, round)
     }
 
-    /// XOR is translation in as many coordinates of side 2 as a rank has bits.
     fn classes(&self) -> RankClasses {
-        if self.ranks == 1 {
-            return RankClasses::cyclic(1);
-        }
-        let bits = self.ranks.ilog2() as usize;
-        let radix = MixedRadix::new(&vec![2; bits]).expect("at most 31 bits");
-        RankClasses::translations(radix, Coordinates::from_elem(1, bits))
+        xor_classes(self.ranks)
     }
 
     fn rounds(&self) -> std::ops::Range<u32> {
@@ -75,7 +70,8 @@ impl Algorithm for PairwiseXor {
         let mut claims = rounds::claims(problem, topology, &(1..problem.ranks), ports);
         if let Shape::Grid(grid) = topology.shape() {
             let sides = grid.sides().iter().copied().zip(grid.wrap().iter().copied());
-            claims.link_blocks_floor = claims.blocks.max(link_load(&sides) / u128::from(ports));
+            let blocks = link_load(&sides) / u128::from(ports);
+            claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
         Ok(claims)
     }

@@ -92,5 +92,9 @@ pub(crate) fn claims(
             .sum(),
         _ => 0,
     };
-    Claims { rearrangements: Some(0), hops_floor, ..Claims::new(steps.into(), steps.into()) }
+    Claims {
+        rearrangements: Some(0),
+        hops_floor,
+        ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
+    }
 }

@@ -422,7 +422,7 @@ impl Algorithm for SuhShin {
             hops: Some(n * (longest - 1)),
             rearrangements: Some(rearrangements),
             contention_free: true,
-            ..Claims::new(steps as u64, blocks)
+            ..Claims::new(steps as u64, blocks * u128::from(problem.block_bytes))
         })
     }
 }

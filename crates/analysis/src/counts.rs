@@ -1,5 +1,5 @@
 use rayon::prelude::*;
-use topocoll_schedule::{RankClasses, Schedule, Step};
+use topocoll_schedule::{RankClasses, Schedule, Step, Transfer};
 use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Route, Shape, Timing};
 
 use crate::loads::{Busiest, Loads};
@@ -200,28 +200,43 @@ impl Counts {
     }
 }
 
-/// Messages that [`count`] looks at, an upper bound: steps times the ranks that stand for all
-/// others times ports.
+/// Route segments that [`count`] looks at, an upper bound: steps times the ranks that stand for all
+/// others, times ports, times dimensions.
 #[must_use]
 pub fn counting_work(schedule: &Schedule, machine: &Machine) -> u128 {
     let reader = Reader::new(schedule, machine);
-    let ranks_and_ports = u128::from(reader.classes.count()) * u128::from(schedule.problem.ports);
-    u128::from(schedule.rule().steps()) * ranks_and_ports
+    let ports = u128::from(schedule.problem.ports);
+    let per_rank = match machine.topology.shape() {
+        // Lines of a shift are told apart by the carries of all messages of a step.
+        Shape::Grid(grid) if reader.shifts => ports * ports * grid.sides().len() as u128,
+        Shape::Grid(grid) => ports * grid.sides().len() as u128,
+        _ => ports,
+    };
+    u128::from(schedule.rule().steps()) * u128::from(reader.classes.count()) * per_rank
 }
 
-/// Messages that are counted unasked: minutes.
+/// Segments that are counted unasked: minutes.
 const COUNT_LIMIT: u128 = 2_000_000_000;
 
 /// Whether counting a schedule is a matter of minutes at most.
 ///
 /// # Errors
-/// [`AnalysisError::Work`] with the messages that would be looked at.
+/// [`AnalysisError::Work`] with the segments that would be looked at.
 pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(), AnalysisError> {
     let needed = counting_work(schedule, machine);
     if needed > COUNT_LIMIT {
         return Err(AnalysisError::Work { what: "counting", needed, limit: COUNT_LIMIT });
     }
     Ok(())
+}
+
+/// Whether a step and the counters of all links fit in `memory` bytes.
+pub(crate) fn check_counting_memory(
+    schedule: &Schedule,
+    machine: &Machine,
+    memory: u128,
+) -> Result<(), AnalysisError> {
+    Reader::new(schedule, machine).fits(memory)
 }
 
 /// Counts a schedule on a machine: every step, every link, one rank of each class.
@@ -311,14 +326,20 @@ impl<'a> Reader<'a> {
     }
 
     fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
-        let needed = match self.machine.topology.shape() {
+        let counters = match self.machine.topology.shape() {
             Shape::Grid(_) if !self.shifts => Loads::memory(&self.classes),
             Shape::Clustered(clusters) => 8 * u128::from(clusters.nodes()),
             _ => 0,
         };
-        let needed = needed * rayon::current_num_threads() as u128;
+        // The messages of a step, sent and received.
+        let step = 2 * u128::from(self.schedule.problem.ports) * size_of::<Transfer>() as u128;
+        let needed = (counters + step) * rayon::current_num_threads() as u128;
         if needed > memory {
-            Err(AnalysisError::Memory { what: "link counters", needed, memory })
+            Err(AnalysisError::Memory {
+                what: "a step's messages and link counters",
+                needed,
+                memory,
+            })
         } else {
             Ok(())
         }
@@ -363,7 +384,7 @@ impl<'a> Reader<'a> {
             for send in &does.sends {
                 let bytes = send.slots.bytes(problem.block_bytes);
                 out.largest_message = out.largest_message.max(bytes);
-                if !send.slots.is_contiguous() {
+                if !send.slots.is_contiguous(problem.block_bytes) {
                     out.packed = out.packed.max(bytes);
                 }
                 let Shape::Grid(grid) = topology.shape() else {

@@ -1,6 +1,7 @@
 use topocoll_schedule::Schedule;
 use topocoll_topology::Machine;
 
+use crate::counts::check_counting_memory;
 use crate::{AnalysisError, Counts, Violation, check_counting_work, count, paths, replay};
 
 /// Up to so many ranks every block is replayed unless asked otherwise.
@@ -58,11 +59,9 @@ pub fn verify(
     method: Option<Method>,
     memory: u128,
 ) -> Result<Verification, AnalysisError> {
-    let chosen = method.unwrap_or(if schedule.problem.ranks <= REPLAY_UP_TO {
-        Method::Replay
-    } else {
-        Method::Classes
-    });
+    // Split blocks are followed by replay alone.
+    let replays = schedule.problem.ranks <= REPLAY_UP_TO || !schedule.rule().cuts().is_empty();
+    let chosen = method.unwrap_or(if replays { Method::Replay } else { Method::Classes });
     if method.is_none() {
         let needed = if chosen == Method::Classes { paths::work(schedule) } else { 0 };
         if needed > FOLLOW_LIMIT {
@@ -74,6 +73,7 @@ pub fn verify(
         }
         check_counting_work(schedule, machine)?;
     }
+    check_counting_memory(schedule, machine, memory)?;
     let outcome = match chosen {
         Method::Replay => replay::run(schedule, machine, memory)?,
         Method::Classes => paths::run(schedule, machine)?,

@@ -92,7 +92,7 @@ pub enum Violation {
         to: Rank,
     },
     /// No slot is to hold a block at the end.
-    #[error("layout fails: after the last step no slot of rank {rank} is to hold block {block}")]
+    #[error("delivery fails: after the last step rank {rank} has no slot for block {block}")]
     NoPlace {
         /// The rank.
         rank: Rank,

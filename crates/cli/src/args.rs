@@ -86,7 +86,7 @@ pub(crate) struct Schedule {
     #[arg(long, default_value = "jsonl")]
     pub(crate) format: Format,
     /// Write only what this rank sends
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub(crate) rank: Option<u32>,
     /// Write to this file, which appears only when it is complete
     #[arg(long, value_name = "FILE")]
@@ -104,12 +104,12 @@ pub(crate) struct Common {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Options {
-    /// alltoall or allgather
-    #[arg(long, default_value = "alltoall")]
-    pub(crate) op: Collective,
-    /// Bytes of a block, such as 64, 4KiB or 1MiB
-    #[arg(long, default_value = "1KiB", value_parser = block, allow_hyphen_values = true)]
-    pub(crate) block: u64,
+    /// alltoall or allgather [default: alltoall]
+    #[arg(long)]
+    pub(crate) op: Option<Collective>,
+    /// Bytes of a block, such as 64, 4KiB or 1MiB [default: 1KiB]
+    #[arg(long, value_parser = block, allow_hyphen_values = true)]
+    pub(crate) block: Option<u64>,
     /// Messages a rank may send, and receive, in one step; on a cluster also a node, to and from
     /// other nodes [default: the machine's]
     #[arg(long, value_parser = ports, allow_hyphen_values = true)]
@@ -121,7 +121,7 @@ pub(crate) struct Options {
     #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
     pub(crate) startup: Option<f64>,
     /// Bandwidth of a link, such as 10GB/s, or the time of one byte, such as 0.1ns
-    #[arg(long, value_parser = parse_seconds_per_byte, allow_hyphen_values = true)]
+    #[arg(long, value_parser = bandwidth, allow_hyphen_values = true)]
     pub(crate) bandwidth: Option<f64>,
     /// Propagation over a link
     #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
@@ -187,6 +187,13 @@ fn ports(text: &str) -> Result<u32, String> {
         Ok(0) => Err("a rank needs at least one port to send and receive".to_owned()),
         Ok(ports) => Ok(ports),
         Err(_) => Err(format!("not a whole number from 1 to {}", u32::MAX)),
+    }
+}
+
+fn bandwidth(text: &str) -> Result<f64, String> {
+    match text.trim() {
+        "0" => Err("no bandwidth, or no time? write 0s for a byte that takes none".to_owned()),
+        text => parse_seconds_per_byte(text),
     }
 }
 

@@ -1,9 +1,14 @@
 //! Errors as people see them.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use topocoll::Error;
+
+/// Prints a line on standard error; where that is closed nobody can be told.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// Shows an error on standard error: in a machine file with the line and a caret under it.
 pub(crate) fn show(problem: &anyhow::Error) {
@@ -16,12 +21,12 @@ pub(crate) fn show(problem: &anyhow::Error) {
             let colour = std::io::stderr().is_terminal()
                 && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
             let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-            eprintln!("{}", renderer.render(&report));
+            say(&renderer.render(&report));
         }
-        _ => eprintln!("error: {problem:#}"),
+        _ => say(&format!("error: {problem:#}")),
     }
     if let Some(hint) = problem.downcast_ref::<Error>().and_then(hint) {
-        eprintln!("\nhint: {hint}");
+        say(&format!("\nhint: {hint}"));
     }
 }
 

@@ -4,9 +4,15 @@ use std::fs::File;
 use std::io::BufReader;
 
 use anyhow::Context;
-use topocoll::{Barrier, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing};
+use topocoll::{
+    Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing,
+};
 
 use crate::args::{Options, Subject};
+use crate::error::say;
+
+/// Bytes of a block unless the command line says otherwise.
+const DEFAULT_BLOCK: u64 = 1024;
 
 /// The machine, with ports and timing as the options say.
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
@@ -14,17 +20,21 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     if let Some(ports) = options.ports {
         machine.set_ports(ports);
         if machine.ports < ports {
-            eprintln!(
-                "note: --ports {ports} means {} here: a rank has {} others",
-                machine.ports,
-                machine.ranks() - 1
-            );
+            let others = machine.ranks() - 1;
+            say(&format!(
+                "note: --ports {ports} means {} here: a rank has {others} others",
+                machine.ports
+            ));
         }
     }
-    if let Some(name) = &options.timing {
-        machine.timing =
-            if name == "generic" { Timing::generic() } else { topocoll::machine(name)?.timing };
-        machine.timing.fits(&*machine.topology).map_err(anyhow::Error::msg)?;
+    match options.timing.as_deref() {
+        Some("generic") => machine.timing = Timing::generic(),
+        Some(name) => {
+            let other = topocoll::machine(name)?;
+            other.timing.fits(&*other.topology, &*machine.topology).map_err(anyhow::Error::msg)?;
+            machine.timing = other.timing;
+        }
+        None => {}
     }
     let timing = &mut machine.timing;
     let mut overridden = Vec::new();
@@ -49,8 +59,13 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
 
 /// The problem on that machine.
 pub(crate) fn problem(machine: &Machine, options: &Options) -> anyhow::Result<Problem> {
-    Ok(Problem::new(options.op, machine.ranks(), machine.ports, options.block)
-        .map_err(Error::from)?)
+    Ok(Problem::new(
+        options.op.unwrap_or(Collective::AllToAll),
+        machine.ranks(),
+        machine.ports,
+        options.block.unwrap_or(DEFAULT_BLOCK),
+    )
+    .map_err(Error::from)?)
 }
 
 /// The schedule: an algorithm's, or one from a file, whose problem then counts.
@@ -64,6 +79,8 @@ pub(crate) fn schedule(
         let file = File::open(path).with_context(|| format!("cannot read `{shown}`"))?;
         let schedule = topocoll::jsonl::read(BufReader::new(file), &*machine.topology)
             .with_context(|| format!("{shown}"))?;
+        check_header(machine, options, &schedule.problem)
+            .with_context(|| format!("{shown}: line 1"))?;
         machine.ports = schedule.problem.ports;
         return Ok(schedule);
     }
@@ -75,6 +92,29 @@ pub(crate) fn schedule(
     }
     let name = subject.algorithm.as_deref().expect("clap asks for an algorithm or a schedule");
     Ok(topocoll::plan(machine, &problem(machine, options)?, name, &parameters)?)
+}
+
+/// The header of a schedule file contradicts nothing that was asked for. The one port of a short
+/// form is a default that a header may raise; those of a machine file are a fact.
+fn check_header(machine: &Machine, options: &Options, problem: &Problem) -> anyhow::Result<()> {
+    let Problem { operation, ports, block_bytes, .. } = *problem;
+    anyhow::ensure!(
+        options.op.is_none_or(|op| op == operation),
+        "the schedule performs {operation}, not --op as given"
+    );
+    let block = options.block.unwrap_or(block_bytes);
+    anyhow::ensure!(
+        block == block_bytes,
+        "the schedule has blocks of {block_bytes} bytes, not --block {block}"
+    );
+    let stated = options.ports.is_some() || !machine.sources.is_empty();
+    anyhow::ensure!(
+        !stated || ports <= machine.ports,
+        "the schedule uses {ports} ports, and {} has {}",
+        machine.name,
+        machine.ports
+    );
+    Ok(())
 }
 
 /// Bytes of memory that may be used: most of what is available.

@@ -14,7 +14,10 @@ use crate::{
 pub const VERSION: u32 = 1;
 
 /// A line longer than this is refused before it is read to its end.
-const MAX_LINE_BYTES: u64 = 1 << 30;
+const MAX_LINE_BYTES: u64 = 64 << 20;
+
+/// Schedules of more ranks are not read: listings are for thousands of them.
+const MAX_RANKS: u32 = 65_535;
 
 /// Line 1.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -141,6 +144,9 @@ impl Header {
                 topology.ranks()
             ));
         }
+        if self.ranks > MAX_RANKS {
+            return Err(format!("{} ranks: schedules of at most {MAX_RANKS} are read", self.ranks));
+        }
         if self.topology != Layout::of(topology) {
             return Err(format!(
                 "written for {}, not for {}",
@@ -180,14 +186,14 @@ pub fn read(mut input: impl BufRead, topology: &dyn Topology) -> Result<Schedule
     }
     let first = |message| ScheduleError::Line { line: 1, message };
     let header: Header =
-        serde_json::from_str(&text).map_err(|e| first(format!("no header: {e}")))?;
+        serde_json::from_str(&text).map_err(|e| first(format!("no header: {}", in_line(&e))))?;
     let problem = header.problem(topology).map_err(first)?;
 
     let mut messages: Vec<Message> = Vec::new();
     while let Some(line) = next(&mut text)? {
         let refuse = |message| ScheduleError::Line { line, message };
-        let parsed: Line =
-            serde_json::from_str(&text).map_err(|e| refuse(format!("no message: {e}")))?;
+        let parsed: Line = serde_json::from_str(&text)
+            .map_err(|e| refuse(format!("no message: {}", in_line(&e))))?;
         let after = messages.last().map_or(0, |message| message.step);
         // Steps may be skipped, but a few messages cannot claim billions of steps.
         if parsed.step < after || parsed.step as usize > 64 * (messages.len() + 64) {
@@ -201,6 +207,11 @@ pub fn read(mut input: impl BufRead, topology: &dyn Topology) -> Result<Schedule
     }
     let origin = Origin { algorithm: header.algorithm, parameters: header.parameters };
     Ok(Schedule::new(problem, origin, Recorded::new(problem, messages)))
+}
+
+/// What JSON has to say about a line, without its own count of lines.
+fn in_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column", ", column")
 }
 
 impl Line {

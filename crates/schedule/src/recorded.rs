@@ -81,11 +81,6 @@ impl Recorded {
                 route: Route::default(),
             });
         }
-        for rank in (0..problem.ranks).map(Rank) {
-            for from in (0..problem.ranks).map(Rank) {
-                recorded.slot_of(&mut numbers, rank, problem.wanted(from, rank));
-            }
-        }
         let passing = recorded.passing.iter().map(Vec::len).max().unwrap_or(0);
         recorded.slots = u64::from(problem.blocks_at_start()) + passing as u64;
         recorded.cuts.retain(|&cut| cut > 0 && cut < problem.block_bytes);

@@ -251,22 +251,27 @@ impl SlotSet {
             .sum()
     }
 
-    /// Whether the bytes lie in one piece, in order, and need no packing.
+    /// Whether the bytes lie in one piece, in order, and need no packing when a block has
+    /// `block_bytes`.
     #[must_use]
-    pub fn is_contiguous(&self) -> bool {
-        let Some((first, rest)) = self.runs.split_first() else { return true };
-        // Parts meet only where one ends with its block and the next begins with its own.
-        let whole = |run: &Run| run.part == Part::Whole;
-        let one_run = |run: &Run| {
-            (run.slots.len() == 1 || whole(run)) && run.slots.contiguous_runs().take(2).count() == 1
+    pub fn is_contiguous(&self, block_bytes: u64) -> bool {
+        // The bytes of a run in a buffer of blocks, from first to one past the last.
+        let bytes = |run: &Run| {
+            let (first, end) = match run.part {
+                Part::Whole => (0, block_bytes),
+                Part::Bytes { first, end } => (first, end),
+            };
+            let in_one = run.slots.contiguous_runs().nth(1).is_none();
+            let one_piece = in_one && (run.slots.len() == 1 || end - first == block_bytes);
+            let at = |slot: Slot| u128::from(slot) * u128::from(block_bytes);
+            let last = run.slots.base + run.slots.len() - 1;
+            one_piece.then(|| (at(run.slots.base) + u128::from(first), at(last) + u128::from(end)))
         };
-        if !one_run(first) {
-            return false;
-        }
-        let mut end = first.slots.base + first.slots.len();
-        rest.iter().all(|run| {
-            let meets = one_run(run) && run.slots.base == end && self.runs.iter().all(whole);
-            end = run.slots.base + run.slots.len();
+        let mut end = None;
+        self.runs.iter().all(|run| {
+            let Some((first, next)) = bytes(run) else { return false };
+            let meets = end.is_none_or(|end| end == first);
+            end = Some(next);
             meets
         })
     }
@@ -341,14 +346,16 @@ mod tests {
     #[test]
     fn runs_that_touch_need_no_packing() {
         let mut set = SlotSet::of(Strided::contiguous(2, 3));
-        assert!(set.is_contiguous());
+        assert!(set.is_contiguous(8));
         set.push(Strided::contiguous(5, 1));
-        assert!(set.is_contiguous());
+        assert!(set.is_contiguous(8));
+        set.push_part(Strided::contiguous(6, 1), Part::Bytes { first: 0, end: 3 });
+        assert!(set.is_contiguous(8));
         set.push(Strided::contiguous(7, 1));
-        assert!(!set.is_contiguous());
-        assert!(!SlotSet::of(Strided::runs(0, 2, 4, 2)).is_contiguous());
-        assert!(!SlotSet::of(Strided::descending(4, 3)).is_contiguous());
-        assert!(SlotSet::of(Strided::descending(4, 1)).is_contiguous());
+        assert!(!set.is_contiguous(8));
+        assert!(!SlotSet::of(Strided::runs(0, 2, 4, 2)).is_contiguous(8));
+        assert!(!SlotSet::of(Strided::descending(4, 3)).is_contiguous(8));
+        assert!(SlotSet::of(Strided::descending(4, 1)).is_contiguous(8));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// # Errors
 /// No such machine, or one that cannot be.
 pub fn machine(text: &str) -> Result<Machine, Error> {
-    if text.ends_with(".toml") || Path::new(text).is_file() {
+    if text.ends_with(".toml") || Path::new(text).exists() {
         return load_file(Path::new(text));
     }
     if text.contains(':') {
@@ -43,7 +43,7 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
                 .filter(|(likeness, _)| *likeness > 0.7)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
             Err(Error::UnknownMachine {
-                name: text.to_owned(),
+                name: text.chars().take(80).collect(),
                 nearest: nearest.map(|(_, name)| name.to_owned()),
             })
         }
@@ -57,6 +57,10 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
 pub fn load_file(path: &Path) -> Result<Machine, Error> {
     let shown = path.display().to_string();
     let refuse = |reason: String| Error::Unreadable { path: shown.clone(), reason };
+    let is_file = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?.is_file();
+    if !is_file {
+        return Err(refuse("not a regular file".to_owned()));
+    }
     let file = std::fs::File::open(path).map_err(|e| refuse(e.to_string()))?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| refuse(e.to_string()))?;

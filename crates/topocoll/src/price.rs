@@ -43,7 +43,7 @@ impl Price {
     }
 }
 
-/// The price of a setting: counted if it has at most `work` messages to look at.
+/// The price of a setting: counted if it has at most `work` segments to look at.
 pub(crate) fn price(
     algorithm: &dyn Algorithm,
     machine: &Machine,
@@ -71,7 +71,8 @@ pub(crate) fn price(
 
 fn at_least(machine: &Machine, problem: &Problem, claims: &Claims) -> Price {
     let timing = &machine.timing;
-    let link_blocks = (claims.link_blocks_floor as f64).max(best_bounds(problem, machine).blocks);
+    let link_blocks = (claims.link_bytes_floor as f64 / problem.block_bytes as f64)
+        .max(best_bounds(problem, machine).blocks);
     let barrier = timing.barrier.seconds(problem.ranks);
     Price {
         priced: Priced::AtLeast,
@@ -83,7 +84,7 @@ fn at_least(machine: &Machine, problem: &Problem, claims: &Claims) -> Price {
             barrier: barrier * claims.steps.saturating_sub(1) as f64,
         },
         steps: claims.steps,
-        blocks: claims.blocks as f64,
+        blocks: claims.bytes as f64 / problem.block_bytes as f64,
         link_blocks,
         max_link_sharing: 0,
     }

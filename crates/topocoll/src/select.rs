@@ -1,17 +1,17 @@
 use rayon::prelude::*;
-use topocoll_algorithms::{ALGORITHMS, Algorithm};
+use topocoll_algorithms::{ALGORITHMS, Algorithm, find};
 use topocoll_analysis::{BestBounds, best_bounds, counting_work};
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
 use topocoll_topology::Machine;
 
 use crate::price::{Price, Priced, price};
 
-/// Messages that pricing one setting may look at.
+/// Segments that pricing one setting may look at.
 const WORK_PER_SETTING: u128 = 1 << 21;
-/// Messages that pricing all settings of an algorithm may look at, before settings are left out.
-const WORK_PER_ALGORITHM: u128 = 1 << 24;
-/// Messages looked at for a setting whose floor is below the best price.
-const WORK_TO_DECIDE: u128 = 1 << 23;
+/// Segments that pricing all settings of an algorithm may look at.
+const WORK_PER_ALGORITHM: u128 = 1 << 23;
+/// Segments looked at in all for settings whose floors are below the best price.
+const WORK_TO_DECIDE: u128 = 1 << 24;
 
 /// An algorithm with a setting, and its price.
 #[derive(Clone, PartialEq, Debug)]
@@ -132,16 +132,17 @@ pub(crate) fn prices(
         counting_work(&schedule, machine).min(WORK_PER_SETTING)
     };
     if claimed.iter().map(|(setting, _)| work(setting)).sum::<u128>() > WORK_PER_ALGORITHM {
-        claimed.sort_by_key(|(_, claims)| (claims.steps, claims.blocks));
+        claimed.sort_by_key(|(_, claims)| (claims.steps, claims.bytes));
         let mut least = u128::MAX;
         claimed.retain(|(_, claims)| {
-            let better = claims.blocks < least;
-            least = least.min(claims.blocks);
+            let better = claims.bytes < least;
+            least = least.min(claims.bytes);
             better
         });
     }
+    let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / claimed.len().max(1) as u128);
     let prices = claimed.into_par_iter().map(|(setting, claims)| {
-        let price = price(algorithm, machine, problem, &setting, &claims, WORK_PER_SETTING);
+        let price = price(algorithm, machine, problem, &setting, &claims, most);
         (setting, price)
     });
     (prices.collect(), all)
@@ -153,18 +154,22 @@ fn decide(choices: &mut [Choice], machine: &Machine, problem: &Problem) {
         let exact = choices.iter().filter(|choice| choice.price.priced == Priced::Exactly);
         exact.map(|choice| choice.price.time.total()).fold(f64::INFINITY, f64::min)
     };
+    let mut work = WORK_TO_DECIDE;
     for i in 0..choices.len() {
         let choice = &choices[i];
         if choice.price.priced == Priced::AtLeast && choice.price.time.total() < best(choices) {
-            let algorithm = ALGORITHMS
-                .iter()
-                .find(|a| a.name() == choice.algorithm)
-                .expect("a choice of the table");
-            let claims = algorithm
-                .claims(problem, &*machine.topology, &choice.parameters)
-                .expect("it was priced");
-            choices[i].price =
-                price(*algorithm, machine, problem, &choice.parameters, &claims, WORK_TO_DECIDE);
+            let algorithm = find(choice.algorithm).expect("a choice of the table");
+            let topology = &*machine.topology;
+            let claims =
+                algorithm.claims(problem, topology, &choice.parameters).expect("it was priced");
+            let schedule =
+                algorithm.plan(problem, topology, &choice.parameters).expect("it was priced");
+            let needed = counting_work(&schedule, machine);
+            if needed <= work {
+                work -= needed;
+                choices[i].price =
+                    price(algorithm, machine, problem, &choice.parameters, &claims, needed);
+            }
         }
     }
 }

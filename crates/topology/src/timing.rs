@@ -94,29 +94,24 @@ impl Timing {
         }
     }
 
-    /// Checks that values given per link class fit the classes of `topology`.
+    /// Checks that values given per link class of `from`, the machine they belong to, have a
+    /// meaning on `topology`.
     ///
     /// # Errors
-    /// A message that names the value and both numbers.
-    pub fn fits(&self, topology: &dyn Topology) -> Result<(), String> {
-        let classes = topology.link_classes();
-        let values =
-            [("startup", &self.startup), ("per_byte", &self.per_byte), ("per_hop", &self.per_hop)];
-        for (name, value) in values {
-            let given = value.values().len();
-            if given != 1 && given != classes.len() {
-                return Err(format!(
-                    "timing `{}` has {given} values of {name}, but {} has {} ({}): give one for all or one each",
-                    self.name,
-                    topology.short_form(),
-                    if classes.len() == 1 {
-                        "1 link class".to_owned()
-                    } else {
-                        format!("{} link classes", classes.len())
-                    },
-                    classes.join(", "),
-                ));
-            }
+    /// A message that names the classes of both.
+    pub fn fits(&self, from: &dyn Topology, topology: &dyn Topology) -> Result<(), String> {
+        let (theirs, ours) = (from.link_classes(), topology.link_classes());
+        let each = [&self.startup, &self.per_byte, &self.per_hop]
+            .iter()
+            .any(|value| value.values().len() > 1);
+        if each && theirs != ours {
+            return Err(format!(
+                "timing `{}` has values for each of its link classes ({}), and {} has others ({})",
+                self.name,
+                theirs.join(", "),
+                topology.short_form(),
+                ours.join(", "),
+            ));
         }
         Ok(())
     }

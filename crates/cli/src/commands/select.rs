@@ -197,12 +197,13 @@ fn reason(selection: &Selection) -> String {
         return format!("{} wins: no other algorithm serves this exchange", named(best));
     };
     let (a, b) = (&best.price, &next.price);
+    let steps = if a.steps == b.steps {
+        "as many steps over quicker links".to_owned()
+    } else {
+        format!("{} against {} steps", a.steps, b.steps)
+    };
     let terms = [
-        (
-            "startup",
-            b.time.startup - a.time.startup,
-            format!("{} against {} steps", a.steps, b.steps),
-        ),
+        ("startup", b.time.startup - a.time.startup, steps.clone()),
         (
             "transmission",
             b.time.transmission - a.time.transmission,
@@ -218,11 +219,7 @@ fn reason(selection: &Selection) -> String {
             b.time.rearrangement - a.time.rearrangement,
             "fewer blocks copied".to_owned(),
         ),
-        (
-            "barriers",
-            b.time.barrier - a.time.barrier,
-            format!("{} against {} steps", a.steps, b.steps),
-        ),
+        ("barriers", b.time.barrier - a.time.barrier, steps.clone()),
     ];
     let against = match b.priced {
         Priced::Exactly => named(next),

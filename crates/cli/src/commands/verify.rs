@@ -4,6 +4,7 @@ use topocoll::{
 };
 
 use super::exchange;
+use crate::error::say;
 use crate::machine::{machine, memory, schedule};
 use crate::render::{Blocks, Head, blocks, parameters, print, table};
 use crate::{Outcome, args};
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let report = report(&machine, &schedule, &found, claims.map(|_| broken.is_empty()));
     print(options.json, &report, || text(&machine, &schedule, &found, claims.as_ref(), &report))?;
     for broken in broken {
-        eprintln!("error: claim broken: {broken}");
+        say(&format!("error: claim broken: {broken}"));
     }
     Ok(if fails { Outcome::Failed } else { Outcome::Fine })
 }
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
 fn broken(claims: &Claims, counts: &Counts) -> Vec<String> {
     let claimed = [
         ("steps", Some(u128::from(claims.steps)), u128::from(counts.steps)),
-        ("bytes", Some(claims.blocks * u128::from(counts.block_bytes)), counts.bytes),
+        ("bytes", Some(claims.bytes), counts.bytes),
         ("hops", claims.hops, counts.hops),
         (
             "rearrangements",
@@ -163,7 +164,12 @@ fn text(
             claimed(claims.map(|c| c.steps.into())),
             report.bounds.steps.to_string(),
         ),
-        row("blocks", in_blocks(counts.bytes), claimed(claims.map(|c| c.blocks)), String::new()),
+        row(
+            "blocks",
+            in_blocks(counts.bytes),
+            claims.map_or(String::new(), |c| in_blocks(c.bytes)),
+            String::new(),
+        ),
         row(
             "link blocks",
             in_blocks(counts.link_bytes),

@@ -1,0 +1,361 @@
+//! The concatenation algorithm of Bruck et al. 1997, section 4, for any ranks, ports and block.
+//!
+//! With d = ceil(log_(k+1) n) and n1 = (k+1)^(d-1), the first d - 1 rounds run on a circulant graph:
+//! in round r every rank sends all it has to the ranks j (k+1)^r further, j = 1 .. k, and holds the
+//! n1 blocks up to its own afterwards (Theorem 4.1, with negative offsets as in Figure 9). The last
+//! round is a table of b rows, the bytes, and n2 = n - n1 columns, the ranks still to be reached:
+//! its entries are divided among the k ports, and a port whose leftmost column is L takes them from
+//! L ranks back, which holds n1 columns from there. So an area may span n1 columns at most.
+//!
+//! Claim: ceil(log_(k+1) n) steps and ceil(b (n - 1) / k) bytes, both optimal (Theorem 4.3), outside
+//! the special range; at k = 1 and n a power of two this is the form of the IBM disclosure of 1993.
+//! With k >= n - 1 it is one round of single blocks.
+//!
+//! # The table
+//! The table is cut in column order, so an area is one contiguous run of bytes. The paper's cut
+//! gives every port ceil(b n2 / k) bytes as long as there are any (Table 1); where an area spans
+//! too many columns, the even cut after floor(m b n2 / k) bytes is tried. With s = (k+1)^d - n that
+//! one succeeds whenever (k - s) divides k: its areas then form k - s chains in which neighbours
+//! share one column, which the even cut divides (14 ranks, 3 ports, 3 bytes: 2 rounds, 13 bytes).
+//! So the special range is narrower than Proposition 4.2 has it.
+//!
+//! # The special range
+//! Where both cuts fail, `last=rounds` keeps the steps optimal with at most b - 1 bytes more: areas
+//! as large as they may be, by the least excess with which they cover the table. `last=bytes` keeps
+//! the bytes optimal with one round more: first the columns that k divides, whole, then the fewer
+//! than k others, whose areas span two columns at most (section 4.2, Remark).
+
+use smallvec::SmallVec;
+use topocoll_schedule::{
+    Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Setting, Slot,
+    SlotSet, Step, Strided,
+};
+use topocoll_topology::{Rank, Route, Topology};
+
+use crate::parameters::{check, origin, ports_per_rank, word};
+use crate::{Algorithm, Claims, NotApplicable, Parameter};
+
+pub(crate) struct BruckConcat;
+
+/// The values of `last`: which of the two measures stays optimal in the special range.
+const LAST: [&str; 2] = ["rounds", "bytes"];
+
+/// What one port sends in a closing round: bytes `first..end` of the blocks in slots counted from
+/// the leftmost column, which is also how many ranks further they go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Area {
+    /// The leftmost column touched.
+    column: u64,
+    /// The first byte, counted from the top of that column.
+    first: u64,
+    /// One past the last byte, counted likewise.
+    end: u64,
+}
+
+struct Concat {
+    ranks: u32,
+    ports: u32,
+    block_bytes: u64,
+    /// Rounds on the circulant graph, d - 1.
+    doubling: u32,
+    /// The areas of each closing round.
+    closing: SmallVec<[Vec<Area>; 2]>,
+    cuts: Vec<u64>,
+    /// Whether neither measure could be optimal with the other.
+    special: bool,
+}
+
+impl Concat {
+    fn new(problem: &Problem, ports: u32, last: usize) -> Self {
+        let (n, k, b) = (u64::from(problem.ranks), u64::from(ports), problem.block_bytes);
+        let (mut doubling, mut held) = (0, 1u64);
+        while held * (k + 1) < n {
+            held *= k + 1;
+            doubling += 1;
+        }
+        let mut closing = SmallVec::new();
+        let mut special = false;
+        if n > 1 {
+            match optimal(held, n, k, b) {
+                Some(areas) => closing.push(areas),
+                None => {
+                    special = true;
+                    if LAST[last] == "rounds" {
+                        closing.push(least_excess(held, n, k, b));
+                    } else {
+                        let reached = n - (n - held) % k;
+                        for (from, to) in [(held, reached), (reached, n)] {
+                            closing.push(
+                                optimal(from, to, k, b).expect("bug: columns that ports divide"),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        let mut cuts: Vec<u64> =
+            closing.iter().flatten().flat_map(|area: &Area| [area.first, area.end % b]).collect();
+        cuts.retain(|&cut| cut > 0);
+        cuts.sort_unstable();
+        cuts.dedup();
+        Self { ranks: problem.ranks, ports, block_bytes: b, doubling, closing, cuts, special }
+    }
+
+    /// C2: what is held before each round, then the largest area of each closing one.
+    fn bytes(&self) -> u128 {
+        let held: u128 =
+            (0..self.doubling).map(|round| (u128::from(self.ports) + 1).pow(round)).sum();
+        let closing: u64 = self
+            .closing
+            .iter()
+            .map(|areas| areas.iter().map(|area| area.end - area.first).max().unwrap_or(0))
+            .sum();
+        held * u128::from(self.block_bytes) + u128::from(closing)
+    }
+
+    /// The slots of an area from slot `from` on, as runs of whole blocks and the parts at its ends.
+    fn slots(&self, area: Area, from: Slot) -> SlotSet {
+        let b = self.block_bytes;
+        let mut set = SlotSet::default();
+        let mut push = |column: u64, count: u64, first: u64, end: u64| {
+            let part =
+                if (first, end) == (0, b) { Part::Whole } else { Part::Bytes { first, end } };
+            set.push_part(Strided::contiguous(from + column, count), part);
+        };
+        let (last, rest) = (area.end / b, area.end % b);
+        if last == 0 {
+            push(0, 1, area.first, area.end);
+            return set;
+        }
+        let whole = u64::from(area.first > 0);
+        if whole == 1 {
+            push(0, 1, area.first, b);
+        }
+        push(whole, last - whole, 0, b);
+        if rest > 0 {
+            push(last, 1, 0, rest);
+        }
+        set
+    }
+}
+
+/// Cuts the columns `held..n` into areas for k ports within `held` columns each, all of the least
+/// size that k ports can divide them into; none if neither the paper's cut nor the even one does.
+fn optimal(held: u64, n: u64, k: u64, b: u64) -> Option<Vec<Area>> {
+    let bytes = u128::from(b) * u128::from(n - held);
+    let size = bytes.div_ceil(k.into());
+    let paper = (0..=k).map(|m| (size * u128::from(m)).min(bytes));
+    let even = (0..=k).map(|m| bytes * u128::from(m) / u128::from(k));
+    let areas = |cuts: Vec<u128>| {
+        let areas: Vec<Area> = cuts
+            .windows(2)
+            .filter(|cut| cut[0] < cut[1])
+            .map(|cut| area(held, b, cut[0], cut[1]))
+            .collect();
+        areas.iter().all(|area| area.end.div_ceil(b) <= held).then_some(areas)
+    };
+    areas(paper.collect()).or_else(|| areas(even.collect()))
+}
+
+/// The area of the table's bytes `first..end` in column order.
+fn area(held: u64, b: u64, first: u128, end: u128) -> Area {
+    let column = (first / u128::from(b)) as u64;
+    let top = u128::from(column) * u128::from(b);
+    Area { column: held + column, first: (first - top) as u64, end: (end - top) as u64 }
+}
+
+/// Areas as large as they may be, by the least size with which k of them cover the table. Whole
+/// columns do with b - 1 bytes more than the least at most.
+fn least_excess(held: u64, n: u64, k: u64, b: u64) -> Vec<Area> {
+    let bytes = u128::from(b) * u128::from(n - held);
+    let least = bytes.div_ceil(k.into());
+    let cover = |size: u128| {
+        let (mut areas, mut at) = (Vec::new(), 0);
+        while at < bytes && areas.len() < k as usize {
+            // Within `held` columns from the one it opens in.
+            let columns_end = (at / u128::from(b) + u128::from(held)) * u128::from(b);
+            let end = (at + size).min(columns_end).min(bytes);
+            areas.push(area(held, b, at, end));
+            at = end;
+        }
+        (at == bytes).then_some(areas)
+    };
+    // What covers with some size covers with any larger one; b - 1 more always do.
+    let (mut low, mut high) = (least, least + u128::from(b) - 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if cover(middle).is_some() { high = middle } else { low = middle + 1 }
+    }
+    cover(low).expect("bug: whole columns cover the table")
+}
+
+impl Rule for Concat {
+    fn steps(&self) -> u32 {
+        self.doubling + self.closing.len() as u32
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let (n, r) = (u64::from(self.ranks), u64::from(rank.0));
+        let ahead = |hops: u64| Rank(((r + hops) % n) as u32);
+        let behind = |hops: u64| Rank(((r + n - hops) % n) as u32);
+        if step < self.doubling {
+            let held = (u64::from(self.ports) + 1).pow(step);
+            for hops in (1..=u64::from(self.ports)).map(|j| j * held) {
+                out.send(ahead(hops), SlotSet::of(Strided::contiguous(0, held)), Route::default());
+                out.receive(behind(hops), SlotSet::of(Strided::contiguous(hops, held)));
+            }
+            return;
+        }
+        for &area in &self.closing[(step - self.doubling) as usize] {
+            out.send(ahead(area.column), self.slots(area, 0), Route::default());
+            out.receive(behind(area.column), self.slots(area, area.column));
+        }
+    }
+
+    fn slots(&self) -> u64 {
+        self.ranks.into()
+    }
+
+    /// Slot t is for the block of rank - t.
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (slot == 0).then_some(Block::of(rank))
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let n = u64::from(self.ranks);
+        Some(Block::of(Rank(((u64::from(rank.0) + n - slot) % n) as u32)))
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::cyclic(self.ranks)
+    }
+
+    fn cuts(&self) -> &[u64] {
+        &self.cuts
+    }
+}
+
+impl BruckConcat {
+    fn concat(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Concat, NotApplicable> {
+        check(self, problem, given)?;
+        let last = word(self, given, "last", &LAST)?;
+        let concat = Concat::new(problem, ports_per_rank(problem, topology)?, last);
+        if !concat.special
+            && let Some(value) = given.get("last")
+        {
+            return Err(NotApplicable::Setting {
+                algorithm: self.name(),
+                name: "last",
+                value: value.to_string(),
+                rule: "a choice here: both steps and bytes are optimal".to_owned(),
+            });
+        }
+        Ok(concat)
+    }
+}
+
+fn setting(value: &str) -> Parameters {
+    Parameters::from([("last".to_owned(), Setting::Text(value.to_owned()))])
+}
+
+impl Algorithm for BruckConcat {
+    fn name(&self) -> &'static str {
+        "concat"
+    }
+
+    fn summary(&self) -> &'static str {
+        "blocks multiplied by k + 1 in each round on a circulant graph, the last round's bytes divided among the ports"
+    }
+
+    fn source(&self) -> &'static str {
+        "Bruck et al. 1997, section 4; IBM disclosure 1993 (k = 1)"
+    }
+
+    fn operation(&self) -> Collective {
+        Collective::AllGather
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter {
+            name: "last",
+            values: "in the special range, where only one of them can be optimal: rounds or bytes; chosen by cost unless set",
+            by_cost: true,
+        }]
+    }
+
+    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
+        match self.concat(problem, topology, &Parameters::new()) {
+            Ok(concat) if concat.special => LAST.map(setting).into(),
+            Ok(_) => vec![Parameters::new()],
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        let concat = self.concat(problem, topology, given)?;
+        let last = word(self, given, "last", &LAST)?;
+        let parameters = if concat.special { setting(LAST[last]) } else { Parameters::new() };
+        Ok(Schedule::new(*problem, origin(self, parameters), concat))
+    }
+
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
+        let concat = self.concat(problem, topology, given)?;
+        Ok(Claims { rearrangements: Some(0), ..Claims::new(concat.steps().into(), concat.bytes()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_round_of_ten_ranks_is_the_papers_table_1() {
+        let area = |column, first, end| Area { column, first, end };
+        let areas = optimal(3, 10, 3, 3).unwrap();
+        assert_eq!(areas, [area(3, 0, 7), area(5, 1, 8), area(7, 2, 9)]);
+    }
+
+    #[test]
+    fn the_special_range_is_as_narrow_as_claimed() {
+        for k in 1..=8u64 {
+            for d in 1..=3u32 {
+                let (held, full) = ((k + 1).pow(d - 1), (k + 1).pow(d));
+                for n in (held + 1)..=full {
+                    let s = full - n;
+                    for b in 1..=24 {
+                        let both = optimal(held, n, k, b).is_some();
+                        let outside = s == 0 || s >= k || b < 3 || k < 3;
+                        if outside || k % (k - s) == 0 {
+                            assert!(both, "n {n} k {k} b {b}");
+                        }
+                        if !both {
+                            let excess = least_excess(held, n, k, b)
+                                .iter()
+                                .map(|a| a.end - a.first)
+                                .max()
+                                .unwrap();
+                            let least = (b * (n - held)).div_ceil(k);
+                            assert!(excess > least && excess < least + b, "n {n} k {k} b {b}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

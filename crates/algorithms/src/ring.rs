@@ -1,0 +1,97 @@
+//! All-gather around a ring: every rank passes on what it received last.
+//!
+//! Claim: n - 1 steps of one block, through one port however many there are: the least volume with the most startups. Listed
+//! beside `concat` for comparison. On a torus of one dimension every step goes to a neighbour.
+
+use topocoll_schedule::{
+    Block, Collective, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
+    Strided,
+};
+use topocoll_topology::{Rank, Route, Topology};
+
+use crate::parameters::{check, origin, ports_per_rank};
+use crate::{Algorithm, Claims, NotApplicable};
+
+pub(crate) struct Ring;
+
+struct Passing {
+    ranks: u32,
+}
+
+impl Rule for Passing {
+    fn steps(&self) -> u32 {
+        self.ranks - 1
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let n = u64::from(self.ranks);
+        let at = |hops: u64| Rank(((u64::from(rank.0) + hops) % n) as u32);
+        let slot = |slot: u32| SlotSet::of(Strided::contiguous(slot.into(), 1));
+        out.send(at(1), slot(step), Route::default());
+        out.receive(at(n - 1), slot(step + 1));
+    }
+
+    fn slots(&self) -> u64 {
+        self.ranks.into()
+    }
+
+    /// Slot t is for the block of rank - t.
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (slot == 0).then_some(Block::of(rank))
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let n = u64::from(self.ranks);
+        Some(Block::of(Rank(((u64::from(rank.0) + n - slot) % n) as u32)))
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::cyclic(self.ranks)
+    }
+}
+
+impl Algorithm for Ring {
+    fn name(&self) -> &'static str {
+        "ring"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every rank passes on to the next what it received last"
+    }
+
+    fn source(&self) -> &'static str {
+        "folklore"
+    }
+
+    fn operation(&self) -> Collective {
+        Collective::AllGather
+    }
+
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        self.claims(problem, topology, given)?;
+        Ok(Schedule::new(
+            *problem,
+            origin(self, Parameters::new()),
+            Passing { ranks: problem.ranks },
+        ))
+    }
+
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
+        check(self, problem, given)?;
+        ports_per_rank(problem, topology)?;
+        let steps = problem.ranks - 1;
+        let bytes = u128::from(steps) * u128::from(problem.block_bytes);
+        Ok(Claims { rearrangements: Some(0), ..Claims::new(steps.into(), bytes) })
+    }
+}
