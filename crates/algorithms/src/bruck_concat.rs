@@ -40,6 +40,9 @@ pub(crate) struct BruckConcat;
 /// The values of `last`: which of the two measures stays optimal in the special range.
 const LAST: [&str; 2] = ["rounds", "bytes"];
 
+/// The most ports: a plan keeps an area for each.
+const MAX_PORTS: u32 = 1 << 16;
+
 /// What one port sends in a closing round: bytes `first..end` of the blocks in slots counted from
 /// the leftmost column, which is also how many ranks further they go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -245,7 +248,11 @@ impl BruckConcat {
     ) -> Result<Concat, NotApplicable> {
         check(self, problem, given)?;
         let last = word(self, given, "last", &LAST)?;
-        let concat = Concat::new(problem, ports_per_rank(problem, topology)?, last);
+        let ports = ports_per_rank(problem, topology)?;
+        if ports > MAX_PORTS {
+            return Err(NotApplicable::Ports { most: MAX_PORTS, ports });
+        }
+        let concat = Concat::new(problem, ports, last);
         if !concat.special
             && let Some(value) = given.get("last")
         {

@@ -5,7 +5,7 @@
 //! phases, the special case of section 3.3).
 
 use topocoll_schedule::{Parameters, Problem, RankClasses, Schedule};
-use topocoll_topology::{Rank, Topology};
+use topocoll_topology::{Rank, Shape, Topology};
 
 use crate::parameters::{check, origin, ports_per_rank};
 use crate::rounds::{self, Partners, Rounds};
@@ -68,11 +68,30 @@ impl Algorithm for Direct {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         check(self, problem, given)?;
-        Ok(rounds::claims(
-            problem,
-            topology,
-            &(1..problem.ranks),
-            ports_per_rank(problem, topology)?,
-        ))
+        let ports = ports_per_rank(problem, topology)?;
+        let mut claims = rounds::claims(problem, topology, &(1..problem.ranks), ports);
+        if let Shape::Grid(grid) = topology.shape() {
+            let blocks = link_load(grid.sides()) / u128::from(ports);
+            claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
+        }
+        Ok(claims)
     }
+}
+
+/// A floor of the sum over rounds of the busiest link's load on a grid with these sides.
+///
+/// Round s moves coordinate x of side N by some d, the same for all ranks of the lines that no
+/// carry from faster sides enters: then min(d, N - d) messages share a link there, whether the
+/// side wraps or not. Over all rounds every combination of d occurs once, so the sum of the
+/// maximum over the sides follows from how often it is at most v: the product of min(N, 2v + 1).
+fn link_load(sides: &[u32]) -> u128 {
+    /// Values of v looked at; between two of them the later, smaller term stands for all.
+    const TERMS: u128 = 1 << 14;
+    let ranks: u128 = sides.iter().map(|&side| u128::from(side)).product();
+    let most = sides.iter().map(|&side| u128::from(side / 2)).max().unwrap_or(0);
+    let stride = most.div_ceil(TERMS).max(1);
+    let above = |v: u128| {
+        ranks - sides.iter().map(|&side| u128::from(side).min(2 * v + 1)).product::<u128>()
+    };
+    (1..=most / stride).map(|i| stride * above(i * stride - 1)).sum()
 }

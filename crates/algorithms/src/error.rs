@@ -44,6 +44,14 @@ pub enum NotApplicable {
         /// The number of ranks.
         ranks: u32,
     },
+    /// More ports than it has tables for.
+    #[error("plans for at most {most} ports, and there are {ports}")]
+    Ports {
+        /// The most ports.
+        most: u32,
+        /// The ports there are.
+        ports: u32,
+    },
     /// The ranks of a node would send through more ports than it has.
     #[error("sends from all {size} ranks of a node to other nodes at once, and a node has {ports} port{}", if *ports == 1 { "" } else { "s" })]
     NodePorts {

@@ -192,6 +192,12 @@ fn reason(selection: &Selection) -> String {
     let Some(best) = selection.choices.first() else {
         return "no algorithm serves this exchange".to_owned();
     };
+    if best.price.priced == Priced::AtLeast {
+        return format!(
+            "{} comes first by what each costs at least; none can be priced exactly on so large a machine",
+            named(best)
+        );
+    }
     let Some(next) = selection.choices.iter().find(|choice| choice.algorithm != best.algorithm)
     else {
         return format!("{} wins: no other algorithm serves this exchange", named(best));
