@@ -27,7 +27,7 @@ fn set(name: &str, value: u64) -> Parameters {
 }
 
 /// Machine, steps, blocks, hops, rearrangements.
-const SUH_SHIN: [(&str, u64, u128, u128, u64); 12] = [
+const SUH_SHIN: [(&str, u64, u128, u128, u64); 18] = [
     ("torus:4x4", 4, 32, 6, 1),
     ("torus:8x8", 6, 192, 14, 3),
     ("torus:8x12", 8, 384, 22, 3),
@@ -40,6 +40,12 @@ const SUH_SHIN: [(&str, u64, u128, u128, u64); 12] = [
     ("torus:12x12x12", 12, 10368, 33, 4),
     ("torus:8x8x8x8", 12, 24576, 28, 5),
     ("torus:12", 6, 36, 11, 1),
+    ("torus:10x10", 10, 500, 18, 2),
+    ("torus:2x2x2", 3, 12, 3, 0),
+    ("mesh:2x4", 4, 16, 6, 2),
+    ("mesh:6x6", 6, 108, 18, 2),
+    ("mesh:6x6x6", 9, 972, 27, 3),
+    ("grid:4~x1x6", 6, 72, 18, 2),
 ];
 
 #[test]

@@ -13,7 +13,7 @@ pub(crate) const MEMORY: u128 = 4 << 30;
 
 /// Every shipped machine, then shapes chosen for their corners.
 pub(crate) fn machines() -> Vec<Machine> {
-    const SHAPES: [&str; 22] = [
+    const SHAPES: [&str; 27] = [
         "full:1",
         "full:2",
         "full:3",
@@ -33,6 +33,11 @@ pub(crate) fn machines() -> Vec<Machine> {
         "mesh:7",
         "grid:4~x6",
         "grid:3x8~",
+        "mesh:6x6",
+        "mesh:4x2x6",
+        "torus:10x6",
+        "grid:6~x1x4",
+        "grid:8~x8~x2",
         "cluster:1,2,3",
         "cluster:3*2,1",
         "cluster:5",

@@ -22,14 +22,14 @@ mod one_factor;
 mod pairwise_xor;
 mod recursive_doubling;
 mod ring;
-mod torus_index;
+mod suh_shin;
 /// Every algorithm, in the order in which lists show them.
 pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &direct::Direct,
     &pairwise_xor::PairwiseXor,
     &one_factor::OneFactor,
     &bruck_index::BruckIndex,
-    &torus_index::SuhShin,
+    &suh_shin::SuhShin,
     &clustered::ClusteredFactor,
     &bruck_concat::BruckConcat,
     &recursive_doubling::RecursiveDoubling,

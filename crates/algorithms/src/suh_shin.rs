@@ -1,28 +1,34 @@
-//! Message combining on tori of any dimension (Suh and Shin 2001, section 3).
+//! Message combining on tori and meshes of any dimension (Suh and Shin 2001, sections 3 and 4).
 //!
-//! Ranks whose coordinates agree mod 4 form a group. In phases 1..n every group scatters its
-//! blocks along rings of stride 4, each rank along the dimensions in an order, and with signs,
+//! On a torus, ranks whose coordinates agree mod 4 form a group. In phases 1..n every group scatters
+//! its blocks along rings of stride 4, each rank along the dimensions in an order, and with signs,
 //! that its class fixes so that no two messages share a link; phase n+1 exchanges at distance 2
-//! inside 4 x .. x 4 submeshes, phase n+2 at distance 1 inside 2 x .. x 2 ones.
+//! inside 4 x .. x 4 submeshes, phase n+2 at distance 1 inside 2 x .. x 2 ones. On a mesh the stride
+//! is 2, phase n+1 falls away, and the last rank of a line sends to its first over the links that
+//! lead back, which nobody else uses.
 //!
-//! Claim, with N1 the longest side: n (N1/4 + 1) steps, n/8 (N1 + 4) P blocks, n (N1 - 1) hops,
-//! n + 1 rearrangements, no shared link (section 3.2.3).
+//! Claim on a torus of sides that are multiples of four, N1 the longest: n (N1/4 + 1) steps,
+//! n/8 (N1 + 4) P blocks, n (N1 - 1) hops, n + 1 rearrangements (section 3.2.3). Claim at stride 2,
+//! which serves every grid of even sides, wrapping or not: n N1/2 steps, n/4 N1 P blocks, n
+//! rearrangements (section 4.2.2); on a mesh of equal sides n ((N/2 - 1) (N - 2) + 1) hops. No link
+//! is ever shared. Sides of 1 count for nothing.
 //!
 //! # The classes
 //! Sides are taken in falling order, x the longest, whatever order the machine lists them in.
 //! q = (x + y) mod 4 gives x first if even, y first if odd, both signs + iff q < 2. A further
-//! dimension z goes last if z is even, first if odd, sign + iff z mod 4 < 2 (section 3.2.2). A ring
-//! alone needs but two classes, even ranks + and odd ranks -, at stride 2 (section 3.1.5, Figure
-//! 6): N/2 steps, N^2/4 blocks, N - 1 hops.
+//! dimension z goes last if z is even, first if odd, sign + iff z mod 4 < 2 (section 3.2.2). At
+//! stride 2 the order is the same and all signs are +, so on each line the ranks of one parity move,
+//! all one way. A ring alone has even ranks go + and odd ranks - (section 3.1.5, Figure 6): N/2
+//! steps, N^2/4 blocks, N - 1 hops.
 //!
 //! # The slots
-//! Write `x_u = 4 A_u + i_u` and let D be the source's order of dimensions, s its signs. The block
-//! from src to dst has its slot for its whole life, a number in the mixed radix
+//! Write `x_u = 4 A_u + i_u` (2 at stride 2) and let D be the source's order of dimensions, s its
+//! signs. The block from src to dst has its slot for its whole life, a number in the mixed radix
 //!
 //! ```text
 //! k_D0 .. k_Dn-1   h_D0 .. h_Dn-1   l_n-1 .. l_0         most significant digit first
 //!   k_u = s_u (A_u(dst) - A_u(src)) mod N_u/4            still to travel, in rings
-//!   h_u = bit 1, l_u = bit 0 of i_u(dst) xor i_u(src)
+//!   h_u = bit 1, l_u = bit 0 of i_u(dst) xor i_u(src)    at stride 2 there is no h
 //! ```
 //!
 //! and a ring message of step t is the slots with `k_u >= t`, a distance-2 message those with
@@ -31,9 +37,9 @@
 //! not depend on it, so every rank on the way reads the slots alike.
 //!
 //! # The layout
-//! In the paper's layout a rearrangement after each of the phases 1 .. n+1 rotates the digits just
-//! used to the end, a transposition, and so ring messages are contiguous. With `layout=fixed` the
-//! slots stay as they are: no rearrangement, and messages are packed.
+//! In the paper's layout a rearrangement after each phase but the last rotates the digits just used
+//! to the end, a transposition, and so ring messages are contiguous. With `layout=fixed` the slots
+//! stay as they are: no rearrangement, and messages are packed.
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
@@ -49,23 +55,25 @@ pub(crate) struct SuhShin;
 
 const LAYOUTS: [&str; 2] = ["paper", "fixed"];
 
-struct TorusIndex {
-    radix: MixedRadix,
-    /// The dimensions by falling side: x, y, z, ..
+struct GridIndex {
+    grid: Grid,
+    /// The dimensions longer than 1, in order.
+    long: SmallVec<[usize; 6]>,
+    /// The same by falling side: x, y, z, ..
     falling: SmallVec<[usize; 6]>,
-    /// Distance between ring neighbours, 4; 2 on a ring alone.
+    /// Distance between ring neighbours, 4 or 2.
     stride: u32,
     /// Whether rearrangements keep ring messages contiguous.
     rearranges: bool,
 }
 
-/// Dimensions with sides of four or more, of which 2^32 - 1 ranks leave room for no more.
-const MAX_COMBINED: usize = 16;
+/// Dimensions longer than 1, of which 2^32 - 1 ranks leave room for no more.
+const MAX_LONG: usize = 32;
 
 /// How a class travels; asked for with every slot, so kept in a few words.
 struct Way {
     /// The dimensions in the order of phases, the first so many.
-    order: [u8; MAX_COMBINED],
+    order: [u8; MAX_LONG],
     /// Bit u: whether the sign of dimension u is +.
     positive: u32,
 }
@@ -88,30 +96,35 @@ enum Phase {
     Ring { p: usize, t: u32 },
     /// Distance 2 along the j-th dimension of each class.
     Two { j: usize },
-    /// Distance 1 along dimension u.
-    One { u: usize },
+    /// Distance 1 along the i-th dimension that counts.
+    One { i: usize },
 }
 
-impl TorusIndex {
+impl GridIndex {
     fn new(grid: &Grid, rearranges: bool) -> Self {
-        let mut falling: SmallVec<[usize; 6]> = (0..grid.sides().len()).collect();
+        let long = long_dimensions(grid);
+        let mut falling = long.clone();
         falling.sort_by_key(|&u| std::cmp::Reverse(grid.sides()[u]));
-        let stride = if falling.len() == 1 { 2 } else { 4 };
-        Self { radix: grid.radix().clone(), falling, stride, rearranges }
+        Self { grid: grid.clone(), stride: stride(grid), long, falling, rearranges }
     }
 
+    fn radix(&self) -> &MixedRadix {
+        self.grid.radix()
+    }
+
+    /// The dimensions n that count.
     fn dimensions(&self) -> usize {
-        self.falling.len()
+        self.long.len()
     }
 
-    /// Ranks of a group along dimension u: `N_u / 4`.
+    /// Ranks of a group along dimension u: `N_u / 4`, or `N_u / 2` at stride 2.
     fn ring(&self, u: usize) -> u32 {
-        self.radix.sides()[u] / self.stride
+        self.grid.sides()[u] / self.stride
     }
 
     /// Steps of each ring phase.
     fn ring_steps(&self) -> u32 {
-        self.ring(self.falling[0]) - 1
+        self.falling.first().map_or(0, |&x| self.ring(x) - 1)
     }
 
     /// Digits h or l of one dimension, 2 bits at stride 4.
@@ -121,9 +134,10 @@ impl TorusIndex {
 
     /// The way of the class of `coordinates`; the order depends on their parities alone.
     fn way(&self, coordinates: &[u32]) -> Way {
-        let mut way = Way { order: [0; MAX_COMBINED], positive: 0 };
-        let x = self.falling[0];
+        let mut way = Way { order: [0; MAX_LONG], positive: 0 };
+        let Some(&x) = self.falling.first() else { return way };
         let Some(&y) = self.falling.get(1) else {
+            way.order[0] = x as u8;
             way.positive = u32::from(coordinates[x] % 2 == 0) << x;
             return way;
         };
@@ -140,7 +154,17 @@ impl TorusIndex {
             }
             way.positive |= u32::from(coordinates[z] % 4 < 2) << z;
         }
+        if self.stride == 2 {
+            way.positive = u32::MAX;
+        }
         way
+    }
+
+    /// Hops to the next rank of the ring; back to the first where the side does not wrap.
+    fn ring_hops(&self, u: usize, coordinate: u32, sign: i64) -> i64 {
+        let (side, stride) = (self.grid.sides()[u], self.stride);
+        let last = !self.grid.wrap()[u] && coordinate + stride >= side;
+        if last { i64::from(stride) - i64::from(side) } else { sign * i64::from(stride) }
     }
 
     fn phase(&self, step: u32) -> Phase {
@@ -153,7 +177,7 @@ impl TorusIndex {
         if self.inner_bits() == 2 && j < n {
             Phase::Two { j }
         } else {
-            Phase::One { u: n - 1 - j % n }
+            Phase::One { i: n - 1 - j % n }
         }
     }
 
@@ -170,9 +194,9 @@ impl TorusIndex {
     fn weight(&self, way: &Way, phase: &Phase) -> u64 {
         let n = self.dimensions();
         match *phase {
-            Phase::Ring { p, .. } => u64::from(self.radix.ranks()) / self.rotated(way, p + 1),
+            Phase::Ring { p, .. } => u64::from(self.radix().ranks()) / self.rotated(way, p + 1),
             Phase::Two { j } => 1 << (2 * n - 1 - j),
-            Phase::One { u } => 1 << u,
+            Phase::One { i } => 1 << i,
         }
     }
 
@@ -180,14 +204,14 @@ impl TorusIndex {
     fn digit_at_least(&self, weight: u64, radix: u32, low: u32) -> SlotSet {
         let (radix, low) = (u64::from(radix), u64::from(low));
         let period = weight * radix;
-        let runs = u64::from(self.radix.ranks()) / period;
+        let runs = u64::from(self.radix().ranks()) / period;
         SlotSet::of(Strided::runs(low * weight, runs, period, (radix - low) * weight))
     }
 
     /// The rearrangement that rotates the topmost `group` values to the end: slot `a W + b`
     /// becomes `b group + a`, a transposition.
     fn rearrange(&self, group: u64, out: &mut Step) {
-        let ranks = u64::from(self.radix.ranks());
+        let ranks = u64::from(self.radix().ranks());
         let (rows, columns) = (group, ranks / group);
         if rows == 1 || columns == 1 {
             return;
@@ -202,7 +226,10 @@ impl TorusIndex {
     /// bits, l by dimension and above them h against the order of phases.
     fn inner(&self, way: &Way, slot: Slot) -> Coordinates {
         let n = self.dimensions();
-        let mut inner: Coordinates = (0..n).map(|u| (slot >> u & 1) as u32).collect();
+        let mut inner = Coordinates::from_elem(0, self.radix().dimensions());
+        for (bit, &u) in self.long.iter().enumerate() {
+            inner[u] = (slot >> bit & 1) as u32;
+        }
         if self.inner_bits() == 2 {
             for (bit, p) in (n..).zip((0..n).rev()) {
                 inner[way.dimension(p)] |= (slot >> bit & 1) as u32 * 2;
@@ -214,7 +241,7 @@ impl TorusIndex {
     /// The digits k of a slot before any rotation, by dimension.
     fn rings(&self, way: &Way, slot: Slot) -> Coordinates {
         let mut rest = (slot >> (self.inner_bits() * self.dimensions())) as u32;
-        let mut k = Coordinates::from_elem(0, self.dimensions());
+        let mut k = Coordinates::from_elem(0, self.radix().dimensions());
         for u in (0..self.dimensions()).rev().map(|p| way.dimension(p)) {
             k[u] = rest % self.ring(u);
             rest /= self.ring(u);
@@ -232,18 +259,18 @@ impl TorusIndex {
         inner: &[u32],
         direction: i64,
     ) -> Rank {
-        let rank = (0..self.dimensions()).map(|u| {
+        let rank = self.long.iter().map(|&u| {
             let (ring, k) = (self.ring(u), k[u]);
             let forward = if direction * way.sign(u) > 0 { k } else { ring - k };
             let a = coordinates[u] / self.stride + forward;
             let a = if a >= ring { a - ring } else { a };
-            (a * self.stride + ((coordinates[u] % self.stride) ^ inner[u])) * self.radix.stride(u)
+            (a * self.stride + ((coordinates[u] % self.stride) ^ inner[u])) * self.radix().stride(u)
         });
         Rank(rank.sum())
     }
 }
 
-impl Rule for TorusIndex {
+impl Rule for GridIndex {
     fn steps(&self) -> u32 {
         (self.ring_steps() + self.inner_bits() as u32) * self.dimensions() as u32
     }
@@ -251,22 +278,23 @@ impl Rule for TorusIndex {
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         let n = self.dimensions();
-        let coordinates = self.radix.coordinates(rank);
+        let coordinates = self.radix().coordinates(rank);
         let way = self.way(&coordinates);
         let phase = self.phase(step);
         // The phase, counted from 0, which of its steps this is, and where the message goes.
         let (number, first, u, radix, low, hops) = match phase {
             Phase::Ring { p, t } => {
                 let u = way.dimension(p);
-                (p, t == 1, u, self.ring(u), t, way.sign(u) * i64::from(self.stride))
+                (p, t == 1, u, self.ring(u), t, self.ring_hops(u, coordinates[u], way.sign(u)))
             }
             Phase::Two { j } => {
                 let u = way.dimension(j);
                 (n, j == 0, u, 2, 1, if coordinates[u] % 4 < 2 { 2 } else { -2 })
             }
-            Phase::One { u } => {
+            Phase::One { i } => {
+                let u = self.long[i];
                 let number = n + self.inner_bits() - 1;
-                (number, u == n - 1, u, 2, 1, if coordinates[u] % 2 == 0 { 1 } else { -1 })
+                (number, i == n - 1, u, 2, 1, if coordinates[u] % 2 == 0 { 1 } else { -1 })
             }
         };
         let mut weight = self.weight(&way, &phase);
@@ -280,18 +308,24 @@ impl Rule for TorusIndex {
         if low >= radix {
             return;
         }
-        let back = if matches!(phase, Phase::Ring { .. }) { -hops } else { hops };
+        // Around a ring the one before sends here; otherwise the two exchange.
+        let from = match phase {
+            Phase::Ring { .. } => {
+                self.radix().shifted(rank, u, -way.sign(u) * i64::from(self.stride))
+            }
+            Phase::Two { .. } | Phase::One { .. } => self.radix().shifted(rank, u, hops),
+        };
         let slots = self.digit_at_least(weight, radix, low);
-        out.receive(self.radix.shifted(rank, u, back), slots.clone());
-        out.send(self.radix.shifted(rank, u, hops), slots, Route::straight(u as u32, hops));
+        out.receive(from, slots.clone());
+        out.send(self.radix().shifted(rank, u, hops), slots, Route::straight(u as u32, hops));
     }
 
     fn slots(&self) -> u64 {
-        self.radix.ranks().into()
+        self.radix().ranks().into()
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let coordinates = self.radix.coordinates(rank);
+        let coordinates = self.radix().coordinates(rank);
         let way = self.way(&coordinates);
         let (k, inner) = (self.rings(&way, slot), self.inner(&way, slot));
         Some(Block { from: rank, to: self.other_end(&coordinates, &way, &k, &inner, 1) })
@@ -299,34 +333,50 @@ impl Rule for TorusIndex {
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let n = self.dimensions();
-        let coordinates = self.radix.coordinates(rank);
+        let coordinates = self.radix().coordinates(rank);
         let mut slot = slot;
         if self.rearranges {
             // All sides are rotated by now, so what was rotated does not depend on the order.
             let rotated = self.rotated(&self.way(&coordinates), n + self.inner_bits() - 1);
-            slot = slot % rotated * (u64::from(self.radix.ranks()) / rotated) + slot / rotated;
+            slot = slot % rotated * (u64::from(self.radix().ranks()) / rotated) + slot / rotated;
         }
         // The l digits come last and give the source's parities, these its order, that the h
         // digits, and these its residues and so its signs.
-        let parities: Coordinates =
-            (0..n).map(|u| coordinates[u] ^ (slot >> u & 1) as u32).collect();
+        let mut parities = coordinates.clone();
+        for (bit, &u) in self.long.iter().enumerate() {
+            parities[u] ^= (slot >> bit & 1) as u32;
+        }
         let inner = self.inner(&self.way(&parities), slot);
-        let residues: Coordinates = (0..n).map(|u| coordinates[u] ^ inner[u]).collect();
+        let residues: Coordinates =
+            coordinates.iter().zip(&inner).map(|(x, inner)| x ^ inner).collect();
         let way = self.way(&residues);
         let k = self.rings(&way, slot);
         Some(Block { from: self.other_end(&coordinates, &way, &k, &inner, -1), to: rank })
     }
 
     fn classes(&self) -> RankClasses {
-        RankClasses::translations(
-            self.radix.clone(),
-            Coordinates::from_elem(self.stride, self.dimensions()),
-        )
+        let mut periods = Coordinates::from_slice(self.grid.sides());
+        for &u in self.long.iter().filter(|&&u| self.grid.wrap()[u]) {
+            periods[u] = self.stride;
+        }
+        RankClasses::translations(self.radix().clone(), periods)
     }
 }
 
+/// The dimensions longer than 1.
+fn long_dimensions(grid: &Grid) -> SmallVec<[usize; 6]> {
+    (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect()
+}
+
+/// The distance of ring neighbours: 4 on tori of several dimensions, all multiples of four, else 2.
+fn stride(grid: &Grid) -> u32 {
+    let long = long_dimensions(grid);
+    let fours = long.iter().all(|&u| grid.wrap()[u] && grid.sides()[u] % 4 == 0);
+    if fours && long.len() > 1 { 4 } else { 2 }
+}
+
 impl SuhShin {
-    fn torus<'a>(
+    fn grid<'a>(
         &self,
         problem: &Problem,
         topology: &'a dyn Topology,
@@ -335,20 +385,20 @@ impl SuhShin {
         check(self, problem, given)?;
         let layout = word(self, given, "layout", &LAYOUTS)?;
         let Shape::Grid(grid) = topology.shape() else {
-            return Err(NotApplicable::Shape { needs: "a torus", topology: topology.short_form() });
+            return Err(NotApplicable::Shape {
+                needs: "a torus or mesh",
+                topology: topology.short_form(),
+            });
         };
-        let sides = || grid.sides().iter().enumerate();
-        let refuse = |rule, breaks: &dyn Fn(usize, u32) -> bool| {
-            let sides: Vec<_> = (sides().filter(|&(u, &side)| breaks(u, side)))
-                .map(|(u, side)| format!("side {u} ({side})"))
-                .collect();
+        let long = long_dimensions(grid);
+        let refuse = |rule, breaks: &dyn Fn(usize) -> bool| {
+            let side = |&u: &usize| format!("side {u} ({})", grid.sides()[u]);
+            let sides: Vec<_> = long.iter().filter(|&&u| breaks(u)).map(side).collect();
             if sides.is_empty() { Ok(()) } else { Err(NotApplicable::Sides { rule, sides }) }
         };
-        refuse("sides that wrap", &|u, _| !grid.wrap()[u])?;
-        if grid.sides().len() == 1 {
-            refuse("an even side", &|_, side| side % 2 != 0)?;
-        } else {
-            refuse("sides that are multiples of four", &|_, side| side % 4 != 0)?;
+        refuse("even sides", &|u| grid.sides()[u] % 2 != 0)?;
+        if long.len() == 1 && grid.sides()[long[0]] > 2 {
+            refuse("a side that wraps where there is but one", &|u| !grid.wrap()[u])?;
         }
         Ok((grid, layout))
     }
@@ -360,11 +410,11 @@ impl Algorithm for SuhShin {
     }
 
     fn summary(&self) -> &'static str {
-        "blocks combined along rings of stride 4, then exchanged inside 4 x .. x 4 and 2 x .. x 2 submeshes"
+        "blocks combined along rings of stride 4 (meshes: 2), then exchanged inside small submeshes"
     }
 
     fn source(&self) -> &'static str {
-        "Suh and Shin 2001, section 3"
+        "Suh and Shin 2001, sections 3 and 4"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -376,14 +426,10 @@ impl Algorithm for SuhShin {
     }
 
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        if self.torus(problem, topology, &Parameters::new()).is_err() {
+        if self.grid(problem, topology, &Parameters::new()).is_err() {
             return Vec::new();
         }
-        LAYOUTS
-            .map(|layout| {
-                Parameters::from([("layout".to_owned(), Setting::Text(layout.to_owned()))])
-            })
-            .into()
+        LAYOUTS.map(setting).into()
     }
 
     fn plan(
@@ -392,10 +438,9 @@ impl Algorithm for SuhShin {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Schedule, NotApplicable> {
-        let (grid, layout) = self.torus(problem, topology, given)?;
-        let parameters =
-            Parameters::from([("layout".to_owned(), Setting::Text(LAYOUTS[layout].to_owned()))]);
-        Ok(Schedule::new(*problem, origin(self, parameters), TorusIndex::new(grid, layout == 0)))
+        let (grid, layout) = self.grid(problem, topology, given)?;
+        let rule = GridIndex::new(grid, LAYOUTS[layout] == "paper");
+        Ok(Schedule::new(*problem, origin(self, setting(LAYOUTS[layout])), rule))
     }
 
     fn claims(
@@ -404,25 +449,37 @@ impl Algorithm for SuhShin {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
-        let (grid, layout) = self.torus(problem, topology, given)?;
-        let (n, ranks) = (grid.sides().len() as u128, u128::from(problem.ranks));
-        let longest = u128::from(*grid.sides().iter().max().expect("a grid has a side"));
-        let (steps, blocks) = match n {
-            1 => (longest / 2, ranks * longest / 4),
-            _ => (n * (longest / 4 + 1), n * (longest + 4) * ranks / 8),
+        let (grid, layout) = self.grid(problem, topology, given)?;
+        let long = long_dimensions(grid);
+        let n = long.len() as u128;
+        let ranks = u128::from(problem.ranks);
+        let longest = long.iter().map(|&u| u128::from(grid.sides()[u])).max().unwrap_or(1);
+        let wraps = |wraps: bool| long.iter().all(|&u| grid.wrap()[u] == wraps);
+        let equal = long.iter().all(|&u| u128::from(grid.sides()[u]) == longest);
+        let torus = stride(grid) == 4;
+        let (steps, blocks) = match torus {
+            true => (n * (longest / 4 + 1), n * (longest + 4) * ranks / 8),
+            false => (n * (longest / 2), n * longest * ranks / 4),
+        };
+        let hops = match () {
+            () if wraps(true) => Some(n * (longest - 1)),
+            () if wraps(false) && equal => Some(n * ((longest / 2 - 1) * (longest - 2) + 1)),
+            () => None,
         };
         // Where the rings are single ranks, phases 1 .. n are empty and rearrange nothing.
-        let rearrangements = match (layout, n) {
-            (1, _) => 0,
-            (_, 1) => u32::from(longest > 2),
-            _ if longest == 4 => 1,
-            _ => n as u32 + 1,
-        };
+        let rings = if longest > u128::from(stride(grid)) { n as u32 } else { 0 };
+        let rearrangements = if LAYOUTS[layout] == "fixed" { 0 } else { rings + u32::from(torus) };
+        let bytes = blocks * u128::from(problem.block_bytes);
+        let rearrangements = Some(rearrangements);
         Ok(Claims {
-            hops: Some(n * (longest - 1)),
-            rearrangements: Some(rearrangements),
+            hops,
+            rearrangements,
             contention_free: true,
-            ..Claims::new(steps as u64, blocks * u128::from(problem.block_bytes))
+            ..Claims::new(steps as u64, bytes)
         })
     }
+}
+
+fn setting(layout: &str) -> Parameters {
+    Parameters::from([("layout".to_owned(), Setting::Text(layout.to_owned()))])
 }
