@@ -13,11 +13,11 @@
 //!
 //! # The table
 //! The table is cut in column order, so an area is one contiguous run of bytes. The paper's cut
-//! gives every port ceil(b n2 / k) bytes as long as there are any (Table 1); where an area spans
-//! too many columns, the even cut after floor(m b n2 / k) bytes is tried. With s = (k+1)^d - n that
-//! one succeeds whenever (k - s) divides k: its areas then form k - s chains in which neighbours
-//! share one column, which the even cut divides (14 ranks, 3 ports, 3 bytes: 2 rounds, 13 bytes).
-//! So the special range is narrower than Proposition 4.2 has it.
+//! gives every port ceil(b n2 / k) bytes as long as there are any (Table 1), or as many as n1
+//! columns hold; where that leaves some over, the even cut after floor(m b n2 / k) bytes is tried.
+//! With s = (k+1)^d - n that one succeeds whenever (k - s) divides k: its areas then form k - s
+//! chains in which neighbours share one column, which the even cut divides (14 ranks, 3 ports, 3
+//! bytes: 2 rounds, 13 bytes). So the special range is narrower than Proposition 4.2 has it.
 //!
 //! # The special range
 //! Where both cuts fail, `last=rounds` keeps the steps optimal with at most b - 1 bytes more: areas
@@ -146,18 +146,27 @@ impl Concat {
 /// size that k ports can divide them into; none if neither the paper's cut nor the even one does.
 fn optimal(held: u64, n: u64, k: u64, b: u64) -> Option<Vec<Area>> {
     let bytes = u128::from(b) * u128::from(n - held);
-    let size = bytes.div_ceil(k.into());
-    let paper = (0..=k).map(|m| (size * u128::from(m)).min(bytes));
-    let even = (0..=k).map(|m| bytes * u128::from(m) / u128::from(k));
-    let areas = |cuts: Vec<u128>| {
-        let areas: Vec<Area> = cuts
-            .windows(2)
-            .filter(|cut| cut[0] < cut[1])
-            .map(|cut| area(held, b, cut[0], cut[1]))
-            .collect();
+    let even = || {
+        let cuts: Vec<u128> = (0..=k).map(|m| bytes * u128::from(m) / u128::from(k)).collect();
+        let used = cuts.windows(2).filter(|cut| cut[0] < cut[1]);
+        let areas: Vec<Area> = used.map(|cut| area(held, b, cut[0], cut[1])).collect();
         areas.iter().all(|area| area.end.div_ceil(b) <= held).then_some(areas)
     };
-    areas(paper.collect()).or_else(|| areas(even.collect()))
+    cover(held, n, k, b, bytes.div_ceil(k.into())).or_else(even)
+}
+
+/// The paper's cut: areas of `size` bytes in column order, each ending earlier where it would span
+/// more than `held` columns; none if k of them do not cover the columns `held..n`.
+fn cover(held: u64, n: u64, k: u64, b: u64, size: u128) -> Option<Vec<Area>> {
+    let bytes = u128::from(b) * u128::from(n - held);
+    let (mut areas, mut at) = (Vec::new(), 0);
+    while at < bytes && areas.len() < k as usize {
+        let columns_end = (at / u128::from(b) + u128::from(held)) * u128::from(b);
+        let end = (at + size).min(columns_end).min(bytes);
+        areas.push(area(held, b, at, end));
+        at = end;
+    }
+    (at == bytes).then_some(areas)
 }
 
 /// The area of the table's bytes `first..end` in column order.
@@ -167,29 +176,21 @@ fn area(held: u64, b: u64, first: u128, end: u128) -> Area {
     Area { column: held + column, first: (first - top) as u64, end: (end - top) as u64 }
 }
 
-/// Areas as large as they may be, by the least size with which k of them cover the table. Whole
-/// columns do with b - 1 bytes more than the least at most.
+/// Areas by the least size with which k of them cover the table. Whole columns do with b - 1 bytes
+/// more than the least at most.
 fn least_excess(held: u64, n: u64, k: u64, b: u64) -> Vec<Area> {
-    let bytes = u128::from(b) * u128::from(n - held);
-    let least = bytes.div_ceil(k.into());
-    let cover = |size: u128| {
-        let (mut areas, mut at) = (Vec::new(), 0);
-        while at < bytes && areas.len() < k as usize {
-            // Within `held` columns from the one it opens in.
-            let columns_end = (at / u128::from(b) + u128::from(held)) * u128::from(b);
-            let end = (at + size).min(columns_end).min(bytes);
-            areas.push(area(held, b, at, end));
-            at = end;
-        }
-        (at == bytes).then_some(areas)
-    };
-    // What covers with some size covers with any larger one; b - 1 more always do.
+    let least = (u128::from(b) * u128::from(n - held)).div_ceil(k.into());
+    // What covers with some size covers with any larger one.
     let (mut low, mut high) = (least, least + u128::from(b) - 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        if cover(middle).is_some() { high = middle } else { low = middle + 1 }
+        if cover(held, n, k, b, middle).is_some() {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
     }
-    cover(low).expect("bug: whole columns cover the table")
+    cover(held, n, k, b, low).expect("bug: whole columns cover the table")
 }
 
 impl Rule for Concat {
@@ -343,7 +344,8 @@ mod tests {
         for k in 1..=8u64 {
             for d in 1..=3u32 {
                 let (held, full) = ((k + 1).pow(d - 1), (k + 1).pow(d));
-                for n in (held + 1)..=full {
+                // A rank has n - 1 others, so at most so many ports.
+                for n in (held + 1).max(k + 1)..=full {
                     let s = full - n;
                     for b in 1..=24 {
                         let both = optimal(held, n, k, b).is_some();
