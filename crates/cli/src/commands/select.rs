@@ -6,7 +6,9 @@ use topocoll::{
 
 use super::exchange;
 use crate::machine::{machine, memory, problem};
-use crate::render::{Blocks, Head, blocks, bytes, parameters, print, seconds, table, time_unit};
+use crate::render::{
+    Blocks, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
+};
 use crate::{Outcome, args};
 
 /// Choices shown in the table unless all are asked for.
@@ -34,12 +36,8 @@ struct Report {
 struct Entry {
     algorithm: &'static str,
     parameters: Parameters,
-    time_seconds: f64,
-    startup_seconds: f64,
-    transmission_seconds: f64,
-    propagation_seconds: f64,
-    rearrangement_seconds: f64,
-    barrier_seconds: f64,
+    #[serde(flatten)]
+    seconds: Seconds,
     steps: u64,
     blocks: Blocks,
     link_blocks: Blocks,
@@ -164,12 +162,7 @@ fn entry(choice: &Choice) -> Entry {
     Entry {
         algorithm: choice.algorithm,
         parameters: choice.parameters.clone(),
-        time_seconds: price.time.total(),
-        startup_seconds: price.time.startup,
-        transmission_seconds: price.time.transmission,
-        propagation_seconds: price.time.propagation,
-        rearrangement_seconds: price.time.rearrangement,
-        barrier_seconds: price.time.barrier,
+        seconds: price.time.into(),
         steps: price.steps,
         blocks: Blocks(price.blocks),
         link_blocks: Blocks(price.link_blocks),

@@ -6,7 +6,7 @@ use topocoll::{
 
 use super::exchange;
 use crate::machine::{machine, memory, schedule};
-use crate::render::{Head, bytes, facts, parameters, print, seconds};
+use crate::render::{Head, Seconds, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -17,12 +17,8 @@ struct Report {
     parameters: Parameters,
     model: &'static str,
     sync: &'static str,
-    time_seconds: f64,
-    startup_seconds: f64,
-    transmission_seconds: f64,
-    propagation_seconds: f64,
-    rearrangement_seconds: f64,
-    barrier_seconds: f64,
+    #[serde(flatten)]
+    seconds: Seconds,
     steps: u64,
     messages: u128,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,12 +64,7 @@ fn report(machine: &Machine, schedule: &Schedule, counts: &Counts, model: args::
         parameters: schedule.origin.parameters.clone(),
         model: "steps",
         sync: "barrier",
-        time_seconds: time.total(),
-        startup_seconds: time.startup,
-        transmission_seconds: time.transmission,
-        propagation_seconds: time.propagation,
-        rearrangement_seconds: time.rearrangement,
-        barrier_seconds: time.barrier,
+        seconds: time.into(),
         steps: counts.steps,
         messages: counts.messages,
         link_utilisation: on_grid.then(|| counts.link_seconds / (links * time.total())),
@@ -86,15 +77,15 @@ fn text(machine: &Machine, schedule: &Schedule, report: &Report, slowest: &Slowe
         format!(
             "{} ({:.1} %)",
             seconds(term),
-            100.0 * term / report.time_seconds.max(f64::MIN_POSITIVE)
+            100.0 * term / report.seconds.time_seconds.max(f64::MIN_POSITIVE)
         )
     };
     let mut rows = vec![
-        ("startup", share(report.startup_seconds)),
-        ("transmission", share(report.transmission_seconds)),
-        ("propagation", share(report.propagation_seconds)),
-        ("rearrangement", share(report.rearrangement_seconds)),
-        ("barrier", share(report.barrier_seconds)),
+        ("startup", share(report.seconds.startup_seconds)),
+        ("transmission", share(report.seconds.transmission_seconds)),
+        ("propagation", share(report.seconds.propagation_seconds)),
+        ("rearrangement", share(report.seconds.rearrangement_seconds)),
+        ("barrier", share(report.seconds.barrier_seconds)),
         ("steps", report.steps.to_string()),
         ("messages", report.messages.to_string()),
     ];
@@ -122,7 +113,7 @@ fn text(machine: &Machine, schedule: &Schedule, report: &Report, slowest: &Slowe
         exchange(machine, &schedule.problem),
         report.algorithm,
         parameters(&report.parameters),
-        seconds(report.time_seconds),
+        seconds(report.seconds.time_seconds),
         facts(rows),
     )
 }

@@ -1,5 +1,5 @@
 use serde::{Serialize, Serializer};
-use topocoll::{Machine, Problem};
+use topocoll::{Machine, Problem, Time};
 
 /// A number of blocks: whole where it is whole.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,30 @@ impl Head {
             operation: problem.operation.name(),
             block_bytes: problem.block_bytes,
             ports: problem.ports,
+        }
+    }
+}
+
+/// Predicted seconds, and the terms they are the sum of.
+#[derive(Serialize, Debug)]
+pub(crate) struct Seconds {
+    pub(crate) time_seconds: f64,
+    pub(crate) startup_seconds: f64,
+    pub(crate) transmission_seconds: f64,
+    pub(crate) propagation_seconds: f64,
+    pub(crate) rearrangement_seconds: f64,
+    pub(crate) barrier_seconds: f64,
+}
+
+impl From<Time> for Seconds {
+    fn from(time: Time) -> Self {
+        Self {
+            time_seconds: time.total(),
+            startup_seconds: time.startup,
+            transmission_seconds: time.transmission,
+            propagation_seconds: time.propagation,
+            rearrangement_seconds: time.rearrangement,
+            barrier_seconds: time.barrier,
         }
     }
 }
