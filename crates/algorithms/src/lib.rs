@@ -18,6 +18,7 @@ mod bruck_concat;
 mod bruck_index;
 mod clustered;
 mod direct;
+mod gather_broadcast;
 mod one_factor;
 mod pairwise_xor;
 mod recursive_doubling;
@@ -32,6 +33,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &suh_shin::SuhShin,
     &clustered::ClusteredFactor,
     &bruck_concat::BruckConcat,
+    &gather_broadcast::GatherBroadcast,
     &recursive_doubling::RecursiveDoubling,
     &ring::Ring,
 ];

@@ -394,17 +394,12 @@ impl<'a> Reader<'a> {
                         out.transmission.max(bytes as f64 * timing.per_byte.of(class));
                     continue;
                 };
-                let route = if send.route.is_empty() {
-                    topology.route(rank, send.peer, route);
-                    &*route
-                } else {
-                    &send.route
-                };
                 if self.shifts {
                     // The representative is rank 0, so its peer is the shift.
                     shifts.push((send.peer.0, bytes));
                     continue;
                 }
+                let route = send.way(rank, topology, route);
                 out.hops = out.hops.max(route.hops());
                 let seconds = |values: &PerClass| -> f64 {
                     let hops = route

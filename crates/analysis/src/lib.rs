@@ -7,10 +7,10 @@
 
 mod bounds;
 mod boxes;
+mod checks;
 mod counts;
 mod error;
 pub mod export;
-mod layout;
 mod loads;
 mod origin;
 mod paths;

@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 use topocoll_schedule::{
     Block, Collective, RankClasses, Schedule, SlotSet, Step, Strided, Transfer,
 };
-use topocoll_topology::{Machine, Rank, Route, Shape};
+use topocoll_topology::{Machine, Rank, Route};
 
 use crate::boxes::{Map, SlotBox};
 use crate::written::written_twice;
-use crate::{AnalysisError, Violation, layout};
+use crate::{AnalysisError, Violation, checks};
 
 /// Members of each class, beside its representative, whose steps are compared with its own.
 const MEMBERS_COMPARED: u32 = 4;
@@ -127,11 +127,9 @@ impl Table {
         check_writes(slots, rank, step, does)?;
         for (i, send) in does.sends.iter().enumerate() {
             let to = send.peer;
-            check_route(machine, rank, send).map_err(|()| Violation::Misrouted {
-                step,
-                from: rank,
-                to,
-            })?;
+            if !checks::leads_to_peer(machine, rank, send, &mut Route::default()) {
+                return Err(Violation::Misrouted { step, from: rank, to });
+            }
             schedule.rule().step(to, step, peer_does);
             let nth = does.sends[..i].iter().filter(|send| send.peer == to).count();
             let receive =
@@ -202,17 +200,6 @@ fn check_range(set: &SlotSet, slots: u64) -> Result<(), i128> {
         }
     }
     Ok(())
-}
-
-fn check_route(machine: &Machine, from: Rank, send: &Transfer) -> Result<(), ()> {
-    let Shape::Grid(grid) = machine.topology.shape() else { return Ok(()) };
-    let mut own = Route::default();
-    if send.route.is_empty() {
-        machine.topology.route(from, send.peer, &mut own);
-    } else {
-        own = send.route.clone();
-    }
-    if grid.follow(from, &own) == Ok(send.peer) { Ok(()) } else { Err(()) }
 }
 
 /// Compares seeded members of a class with its representative, in every step.
@@ -290,7 +277,7 @@ fn follow_all(schedule: &Schedule, table: &Table, class: u32) -> Result<(), Viol
     let gathers = schedule.problem.operation == Collective::AllGather;
     let layout: Vec<Option<Block>> =
         (0..schedule.rule().slots()).map(|slot| schedule.rule().start(source, slot)).collect();
-    layout::check_start(schedule.problem, source, layout.iter().flatten().copied())?;
+    checks::check_start(schedule.problem, source, layout.iter().flatten().copied())?;
     let reached = vec![false; if gathers { schedule.problem.ranks as usize } else { 0 }];
     let step = Step::default();
     let mut follower =
@@ -381,7 +368,8 @@ impl Follower<'_> {
         let [message] = entry.moves.as_slice() else {
             return entry.moves.is_empty() && entry.lands.is_empty();
         };
-        if !entry.lands.is_empty() {
+        // In an all-gather the sender keeps the block as well.
+        if !entry.lands.is_empty() || self.gathers() {
             return false;
         }
         let moved = group.slots.pass_whole(&message.map);

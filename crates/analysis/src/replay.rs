@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::{Block, Collective, Part, Problem, Schedule, Slot, SlotSet, Step};
-use topocoll_topology::{Machine, Rank, Route, Shape};
+use topocoll_topology::{Machine, Rank, Route};
 
 use crate::written::Written;
-use crate::{AnalysisError, Violation, layout};
+use crate::{AnalysisError, Violation, checks};
 
 /// The identity of a block, or [`NOTHING`].
 type Label = u32;
@@ -180,10 +180,6 @@ impl<'a> Replay<'a> {
 
     /// Every send has a receive, and every route leads to it.
     fn check_sends(&self, step: u32, machine: &Machine) -> Result<(), Violation> {
-        let grid = match machine.topology.shape() {
-            Shape::Grid(grid) => Some(grid),
-            _ => None,
-        };
         let steps = &self.steps;
         let found = steps.par_iter().enumerate().map_init(Route::default, |route, (from, does)| {
             let from = Rank(from as u32);
@@ -196,16 +192,8 @@ impl<'a> Replay<'a> {
                 if received.is_none_or(|received| received < sent) || to == from {
                     return Err(Violation::NoReceive { step, from, to });
                 }
-                if let Some(grid) = grid {
-                    let route = if send.route.is_empty() {
-                        machine.topology.route(from, to, route);
-                        &*route
-                    } else {
-                        &send.route
-                    };
-                    if grid.follow(from, route) != Ok(to) {
-                        return Err(Violation::Misrouted { step, from, to });
-                    }
+                if !checks::leads_to_peer(machine, from, send, route) {
+                    return Err(Violation::Misrouted { step, from, to });
                 }
             }
             Ok(())
@@ -218,7 +206,7 @@ impl<'a> Replay<'a> {
         let (problem, pieces) = (self.schedule.problem, self.pieces());
         let found = self.labels.par_chunks(self.row).enumerate().map(|(rank, row)| {
             let held = row.iter().step_by(pieces).filter_map(|&label| block(problem, label));
-            layout::check_start(problem, Rank(rank as u32), held)
+            checks::check_start(problem, Rank(rank as u32), held)
         });
         first_violation(found.collect())
     }

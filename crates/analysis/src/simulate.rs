@@ -29,12 +29,7 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
         for rank in (0..classes.count()).map(|class| classes.representative(class)) {
             schedule.rule().step(rank, step, &mut does);
             for send in &does.sends {
-                let route = if send.route.is_empty() {
-                    machine.topology.route(rank, send.peer, &mut own);
-                    &own
-                } else {
-                    &send.route
-                };
+                let route = send.way(rank, grid, &mut own);
                 loads.add(grid, rank, route, send.slots.bytes(schedule.problem.block_bytes));
             }
         }

@@ -1,4 +1,4 @@
-use topocoll_topology::{Port, Rank, Route};
+use topocoll_topology::{Port, Rank, Route, Topology};
 
 use crate::SlotSet;
 
@@ -17,6 +17,18 @@ pub struct Transfer {
     pub slots: SlotSet,
     /// The way of a send through a grid; empty for the machine's own route, and on receives.
     pub route: Route,
+}
+
+impl Transfer {
+    /// The way that this send takes from `from` on a grid: its own, or the machine's, written to
+    /// `own`. Empty off grids.
+    pub fn way<'r>(&'r self, from: Rank, topology: &dyn Topology, own: &'r mut Route) -> &'r Route {
+        if !self.route.is_empty() {
+            return &self.route;
+        }
+        topology.route(from, self.peer, own);
+        own
+    }
 }
 
 /// A local rearrangement: the i-th slot of `from` is copied to the i-th of `to`.

@@ -5,7 +5,7 @@ use std::io::Write;
 use rayon::prelude::*;
 use topocoll_schedule::jsonl::{Header, Line};
 use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer};
-use topocoll_topology::{Machine, Rank, Route, Shape, Topology};
+use topocoll_topology::{Machine, Rank, Route};
 
 use crate::origin::Origin;
 use crate::replay::Replay;
@@ -160,14 +160,8 @@ fn message(
     send: &Transfer,
     listed: impl Iterator<Item = (Option<Block>, Part)>,
 ) -> Line {
-    let mut route = Route::default();
-    if let Shape::Grid(grid) = machine.topology.shape() {
-        if send.route.is_empty() {
-            Topology::route(grid, from, send.peer, &mut route);
-        } else {
-            route = send.route.clone();
-        }
-    }
+    let mut own = Route::default();
+    let route = send.way(from, &*machine.topology, &mut own);
     let block_bytes = schedule.problem.block_bytes;
     let numbers = |(block, part): (Option<Block>, Part)| {
         let Block { from, to } = block?;

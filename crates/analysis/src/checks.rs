@@ -1,5 +1,7 @@
-use topocoll_schedule::{Block, Collective, Problem};
-use topocoll_topology::Rank;
+//! What both methods of verification check.
+
+use topocoll_schedule::{Block, Collective, Problem, Transfer};
+use topocoll_topology::{Machine, Rank, Route, Shape};
 
 use crate::Violation;
 
@@ -24,5 +26,18 @@ pub(crate) fn check_start(
                 if gathers { Block::of(rank) } else { Block { from: rank, to: Rank(i as u32) } };
             Err(Violation::Start { rank, block, times: times[i] })
         }
+    }
+}
+
+/// Whether the route of a send stays on the machine and ends at its receiver.
+pub(crate) fn leads_to_peer(
+    machine: &Machine,
+    from: Rank,
+    send: &Transfer,
+    own: &mut Route,
+) -> bool {
+    match machine.topology.shape() {
+        Shape::Grid(grid) => grid.follow(from, send.way(from, grid, own)) == Ok(send.peer),
+        Shape::Complete | Shape::Clustered(_) => true,
     }
 }
