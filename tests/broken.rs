@@ -151,6 +151,50 @@ fn every_way_to_break_a_step_is_caught_by_both_methods() {
     }
 }
 
+/// An all-gather whose last step overwrites, at every rank, a block that had arrived.
+struct Clobbered(Schedule);
+
+impl Rule for Clobbered {
+    fn steps(&self) -> u32 {
+        self.0.rule().steps()
+    }
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        self.0.rule().step(rank, step, out);
+        if step + 1 == self.steps() {
+            let (next, previous) = (out.sends[0].peer, out.receives[0].peer);
+            out.send(next, SlotSet::of(Strided::contiguous(0, 1)), Route::default());
+            out.receive(previous, SlotSet::of(Strided::contiguous(2, 1)));
+        }
+    }
+    fn slots(&self) -> u64 {
+        self.0.rule().slots()
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.0.rule().start(rank, slot)
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.0.rule().finish(rank, slot)
+    }
+    fn classes(&self) -> RankClasses {
+        self.0.rule().classes()
+    }
+}
+
+#[test]
+fn a_block_overwritten_after_it_arrived_is_caught_by_both_methods() {
+    let machine = machine("full:7").unwrap();
+    let problem = common::problem(&machine, Collective::AllGather, 4);
+    let sound = plan(&machine, &problem, "ring", &Default::default()).unwrap();
+    let broken = Schedule::new(problem, sound.origin.clone(), Clobbered(sound.clone()));
+    for method in [Method::Replay, Method::Classes] {
+        assert_eq!(verify(&sound, &machine, Some(method), MEMORY).unwrap().violation, None);
+        assert!(
+            verify(&broken, &machine, Some(method), MEMORY).unwrap().violation.is_some(),
+            "{method:?}"
+        );
+    }
+}
+
 fn messages(schedule: &Schedule) -> Vec<Message> {
     let mut out = Vec::new();
     let mut does = Step::default();

@@ -75,6 +75,28 @@ fn choices_are_ranked_priced_right_and_unbeaten() {
 }
 
 #[test]
+fn every_setting_that_none_beats_in_both_measures_is_listed() {
+    for text in ["full:16", "full:21", "torus:4x4", "mesh:3x4"] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 100);
+        let listed = select(&machine, &problem).choices;
+        let mut priced = Vec::new();
+        for algorithm in topocoll::ALGORITHMS {
+            for setting in algorithm.settings(&problem, &*machine.topology) {
+                let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+                let counts = count(&schedule, &machine, MEMORY).unwrap();
+                priced.push((algorithm.name(), setting, counts.steps, counts.link_bytes));
+            }
+        }
+        for (name, setting, steps, bytes) in &priced {
+            let beaten = priced.iter().any(|(_, _, s, b)| s < steps && b < bytes);
+            let found = listed.iter().any(|c| c.algorithm == *name && c.parameters == *setting);
+            assert!(beaten || found, "{name} {setting:?} on {text}");
+        }
+    }
+}
+
+#[test]
 fn the_fastest_by_block_size_is_what_selection_at_that_size_picks() {
     for text in ["sp1-64", "paragon-16x16", "torus:8x8", "mesh:4x4", "cluster:2,3"] {
         let machine = machine(text).unwrap();
