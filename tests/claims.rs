@@ -82,6 +82,13 @@ fn bruck_counts_are_the_exact_sums() {
                 let k = machine.ports;
                 let problem = problem(&machine);
                 let schedule = plan(&machine, &problem, "bruck", &set("radix", r)).unwrap();
+                let claims =
+                    topocoll::claims(&machine, &problem, "bruck", &set("radix", r)).unwrap();
+                assert_eq!(
+                    (claims.steps, claims.bytes),
+                    bruck_sums(n, r, k.into()),
+                    "n {n} r {r} k {k}"
+                );
                 for &method in methods {
                     let report = verify(&schedule, &machine, Some(method), 1 << 33).unwrap();
                     assert_eq!(report.violation, None, "n {n} r {r} k {k}");
