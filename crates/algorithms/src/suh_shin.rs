@@ -470,10 +470,9 @@ impl Algorithm for SuhShin {
         let rings = if longest > u128::from(stride(grid)) { n as u32 } else { 0 };
         let rearrangements = if LAYOUTS[layout] == "fixed" { 0 } else { rings + u32::from(torus) };
         let bytes = blocks * u128::from(problem.block_bytes);
-        let rearrangements = Some(rearrangements);
         Ok(Claims {
             hops,
-            rearrangements,
+            rearrangements: Some(rearrangements),
             contention_free: true,
             ..Claims::new(steps as u64, bytes)
         })
