@@ -17,6 +17,7 @@ pub use parameters::Parameter;
 mod bruck_concat;
 mod bruck_index;
 mod clustered;
+mod coloured_rings;
 mod direct;
 mod gather_broadcast;
 mod one_factor;
@@ -31,6 +32,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &one_factor::OneFactor,
     &bruck_index::BruckIndex,
     &suh_shin::SuhShin,
+    &coloured_rings::ColouredRings,
     &clustered::ClusteredFactor,
     &bruck_concat::BruckConcat,
     &gather_broadcast::GatherBroadcast,

@@ -1,0 +1,418 @@
+//! One side of the grid: its colours, the rings that they form, where blocks land on them, and what
+//! is left to do after landing. Everything is relative to a position; the lines of a dimension are
+//! all alike.
+
+mod packing;
+mod residual;
+mod word;
+
+use smallvec::SmallVec;
+
+use self::residual::{Arrival, Exchange, Group};
+use self::word::Word;
+
+/// How blocks travel along a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ways {
+    /// Around a ring by the nearer way.
+    Nearer,
+    /// Up and down a line that does not wrap.
+    Both,
+    /// Around by + alone; from the last rank of a line to its first over the links that lead back.
+    Once,
+}
+
+/// The direction of travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+impl Direction {
+    pub(super) fn reversed(self) -> Self {
+        if self == Self::Up { Self::Down } else { Self::Up }
+    }
+
+    fn sign(self) -> i64 {
+        if self == Self::Up { 1 } else { -1 }
+    }
+}
+
+/// A range of digits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Digits {
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+/// Destinations that land at a position, as distances below and above it.
+#[derive(Clone, Copy, Debug)]
+struct Catch {
+    below: u32,
+    above: u32,
+}
+
+impl Catch {
+    fn width(self) -> u64 {
+        u64::from(self.below) + u64::from(self.above) + 1
+    }
+}
+
+/// Where travellers land: around a ring at the nearest rank of their colour, at the first of two
+/// as near; on a line, cut into windows of one rank of each colour, at the one in the window.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Destinations of those who come from below.
+    up: Catch,
+    /// Destinations of those who come from above.
+    down: Catch,
+    /// Its own destinations that it need not send along the ring.
+    own: Catch,
+}
+
+/// Compact digits in arithmetic progression in the digits of a layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    pub(super) compact: u64,
+    pub(super) count: u64,
+    pub(super) digit: u64,
+    pub(super) stride: i64,
+}
+
+/// A layout's digits, a few pieces.
+pub(super) type Pieces = SmallVec<[Piece; 16]>;
+
+/// One side of the grid.
+pub(super) struct Line {
+    word: Word,
+    ways: Ways,
+    /// Positions that differ by a multiple of it are alike.
+    period: u32,
+    places: Vec<Place>,
+    /// By position: what is left after landing, by offset.
+    groups: Vec<SmallVec<[Group; 6]>>,
+    /// By position: what the residual exchange brings, by offset.
+    arrivals: Vec<SmallVec<[Arrival; 6]>>,
+    /// By position, then step.
+    exchanges: Vec<Vec<Exchange>>,
+    /// Digits kept for blocks that travel up, and own ones; then those that travel down.
+    regions: [u64; 2],
+    /// Digits needed while a residual exchange goes on.
+    residual_digits: u64,
+}
+
+impl Line {
+    pub(super) fn new(side: u32, colours: u32, ways: Ways) -> Self {
+        let word = match ways {
+            Ways::Nearer => Word::around(side, colours),
+            Ways::Both | Ways::Once => Word::Repeated { side, colours },
+        };
+        let alike = ways == Ways::Nearer && side % colours == 0;
+        let mut line = Self {
+            word,
+            ways,
+            period: if alike { colours } else { side },
+            places: Vec::new(),
+            groups: Vec::new(),
+            arrivals: Vec::new(),
+            exchanges: Vec::new(),
+            regions: [0; 2],
+            residual_digits: 0,
+        };
+        line.places = (0..line.period).map(|x| line.place(x, colours)).collect();
+        line.groups = (0..line.period).map(|x| line.groups_at(x)).collect();
+        line.regions = line.regions_needed();
+        line.plan_residual();
+        line
+    }
+
+    pub(super) fn side(&self) -> u32 {
+        self.word.side()
+    }
+
+    pub(super) fn period(&self) -> u32 {
+        self.period
+    }
+
+    pub(super) fn colour(&self, x: u32) -> u32 {
+        self.word.colour(x)
+    }
+
+    /// Steps of the residual exchange.
+    pub(super) fn residual_steps(&self) -> u32 {
+        self.exchanges[0].len() as u32
+    }
+
+    /// Digits needed by any layout.
+    pub(super) fn digits(&self) -> u64 {
+        (self.regions[0] + self.regions[1]).max(self.residual_digits)
+    }
+
+    fn at(&self, x: u32) -> usize {
+        (x % self.period) as usize
+    }
+
+    /// The position `hops` further on the ring of x, counted on where the ring closes.
+    fn along(&self, x: u32, hops: i64) -> Option<i64> {
+        let ring = i64::from(self.word.ring(self.colour(x)));
+        let i = i64::from(self.word.index(x)) + hops;
+        if self.ways == Ways::Both && !(0..ring).contains(&i) {
+            return None;
+        }
+        let position = self.word.position(self.colour(x), i.rem_euclid(ring) as u32);
+        Some(i64::from(position) + i.div_euclid(ring) * i64::from(self.side()))
+    }
+
+    fn wrapped(&self, position: i64) -> u32 {
+        position.rem_euclid(i64::from(self.side())) as u32
+    }
+
+    /// The next position on the ring of x, and the hops to it.
+    pub(super) fn next(&self, x: u32, direction: Direction) -> Option<(u32, i64)> {
+        let position = self.along(x, direction.sign())?;
+        let next = self.wrapped(position);
+        let hops = match self.ways {
+            Ways::Nearer | Ways::Both => position - i64::from(x),
+            Ways::Once => i64::from(next) - i64::from(x),
+        };
+        Some((next, hops))
+    }
+
+    /// The position from which a message comes that travels in `direction`.
+    pub(super) fn before(&self, x: u32, direction: Direction) -> Option<u32> {
+        Some(self.wrapped(self.along(x, -direction.sign())?))
+    }
+
+    fn place(&self, x: u32, colours: u32) -> Place {
+        let side = self.side();
+        if self.ways != Ways::Nearer {
+            // The last window takes in what is left of the line.
+            let last = side - x <= colours;
+            let above = if last { side - 1 - x } else { colours - 1 - x % colours };
+            let window = Catch { below: x % colours, above };
+            return Place { up: window, down: window, own: window };
+        }
+        let gap = |hops| {
+            let near = self.along(x, hops).expect("a ring has no end");
+            (near - i64::from(x)).unsigned_abs() as u32
+        };
+        let (below, above) = (gap(-1), gap(1));
+        let up = Catch { below: below.div_ceil(2) - 1, above: above / 2 };
+        // Alone of its colour, it has what lies half a ring away above.
+        let alone = self.word.ring(self.colour(x)) == 1;
+        let below = if alone { up.below } else { below / 2 };
+        let down = Catch { below, above: above.div_ceil(2) - 1 };
+        Place { up, down, own: Catch { below, above: up.above } }
+    }
+
+    /// The farthest destination of x that travels in `direction`, for a class whose own direction
+    /// is `first`: that is the way at exactly half a ring.
+    fn reach(&self, x: u32, direction: Direction, first: Direction) -> i64 {
+        let (x_at, side) = (i64::from(x), i64::from(self.side()));
+        let own = self.places[self.at(x)].own;
+        match (self.ways, direction) {
+            (Ways::Nearer, _) => {
+                let half = if direction == first { side / 2 } else { (side - 1) / 2 };
+                x_at + direction.sign() * half
+            }
+            (Ways::Both, Direction::Up) => side - 1,
+            (Ways::Both, Direction::Down) => 0,
+            (Ways::Once, Direction::Up) => x_at + side - 1 - i64::from(own.below),
+            (Ways::Once, Direction::Down) => x_at - i64::from(own.below),
+        }
+    }
+
+    /// Blocks of the source at x that travel `hops` or more in `direction`.
+    pub(super) fn travelling(
+        &self,
+        x: u32,
+        hops: u32,
+        direction: Direction,
+        first: Direction,
+    ) -> u64 {
+        if self.ways == Ways::Once && direction == Direction::Down {
+            return 0;
+        }
+        let Some(stop) = self.along(x, direction.sign() * i64::from(hops)) else { return 0 };
+        let place = &self.places[self.at(self.wrapped(stop))];
+        let reach = self.reach(x, direction, first);
+        match direction {
+            Direction::Up => (reach - (stop - i64::from(place.up.below)) + 1).max(0) as u64,
+            Direction::Down => {
+                let count = (stop + i64::from(place.down.above) - reach + 1).max(0) as u64;
+                // What lies half a ring away lands where travellers up would land.
+                let half = self.ways == Ways::Nearer
+                    && first == Direction::Down
+                    && self.side() % 2 == 0
+                    && self.word.ring(self.colour(x)) > 1;
+                let lands = reach <= stop + i64::from(place.up.above);
+                if count == 0 && half && lands { 1 } else { count }
+            }
+        }
+    }
+
+    /// The most hops that a block travels in `direction`.
+    pub(super) fn rounds(&self, direction: Direction, first: Direction) -> u32 {
+        let of = |x| {
+            let (mut low, mut high) = (0, self.word.ring(self.colour(x)));
+            while low < high {
+                let middle = (low + high).div_ceil(2);
+                if self.travelling(x, middle, direction, first) > 0 {
+                    low = middle;
+                } else {
+                    high = middle - 1;
+                }
+            }
+            low
+        };
+        (0..self.period).map(of).max().expect("a side has a position")
+    }
+
+    /// Where the digits begin into which x receives in a round.
+    fn base(&self, x: u32, round: u32, direction: Direction) -> u64 {
+        let place = &self.places[self.at(x)];
+        match direction {
+            Direction::Up => place.own.width() + u64::from(round - 1) * place.up.width(),
+            Direction::Down => self.regions[0] + u64::from(round - 1) * place.down.width(),
+        }
+    }
+
+    /// The digits that x sends in a round: what it received in the round before, less what stays.
+    pub(super) fn sent(
+        &self,
+        x: u32,
+        round: u32,
+        direction: Direction,
+        first: Direction,
+    ) -> Digits {
+        let none = Digits { first: 0, count: 0 };
+        let behind = -direction.sign() * i64::from(round - 1);
+        let Some(source) = self.along(x, behind).map(|source| self.wrapped(source)) else {
+            return none;
+        };
+        let count = self.travelling(source, round, direction, first);
+        match (round, count) {
+            (_, 0) => none,
+            (1, _) => Digits { first: self.base(x, 1, direction), count },
+            _ => {
+                let received = self.travelling(source, round - 1, direction, first);
+                Digits { first: self.base(x, round - 1, direction) + received - count, count }
+            }
+        }
+    }
+
+    /// The digits into which x receives in a round.
+    pub(super) fn received(
+        &self,
+        x: u32,
+        round: u32,
+        direction: Direction,
+        first: Direction,
+    ) -> Digits {
+        let behind = -direction.sign() * i64::from(round);
+        let count = self
+            .along(x, behind)
+            .map_or(0, |source| self.travelling(self.wrapped(source), round, direction, first));
+        Digits { first: self.base(x, round, direction), count }
+    }
+
+    /// The digits that travellers up, with own blocks, and travellers down need at most.
+    fn regions_needed(&self) -> [u64; 2] {
+        let mut needed = [0; 2];
+        for first in [Direction::Up, Direction::Down] {
+            for (region, direction) in [(0, Direction::Up), (1, Direction::Down)] {
+                let rounds = self.rounds(direction, first);
+                // Where the word repeats, what is kept in a round has left: the ends tell all.
+                let repeated = matches!(self.word, Word::Repeated { .. });
+                let step = if repeated { rounds.max(2) - 1 } else { 1 };
+                for x in 0..self.period {
+                    let own = if region == 0 { self.places[self.at(x)].own.width() } else { 0 };
+                    needed[region] =
+                        needed[region].max(own + self.travelling(x, 1, direction, first));
+                    for round in (1..=rounds).step_by(step as usize) {
+                        let Digits { first, count } = self.received(x, round, direction, first);
+                        needed[region] = needed[region].max(first + count);
+                    }
+                }
+            }
+        }
+        needed
+    }
+
+    /// The digits that landed pairs have at the end of a ring phase, by compact digit.
+    pub(super) fn landed_pieces(&self, x: u32, first: Direction, out: &mut Pieces) {
+        let place = &self.places[self.at(x)];
+        let ring = self.word.ring(self.colour(x));
+        out.clear();
+        for group in self.groups(x) {
+            let offset = i64::from(group.offset);
+            let own = (offset + i64::from(place.own.below)) as u64;
+            push(out, Piece { compact: group.first, count: 1, digit: own, stride: 1 });
+            // Numbers j of the sources from which this class travels up, then down.
+            let border = (1 + self.sources_below(x, offset, first)).clamp(group.from, group.to);
+            let compact = |j: u32| group.first + 1 + u64::from(j - group.from);
+            if border > group.from {
+                let digit = self.base(x, group.from, Direction::Up)
+                    + (offset + i64::from(place.up.below)) as u64;
+                let (count, stride) = (u64::from(border - group.from), place.up.width() as i64);
+                push(out, Piece { compact: compact(group.from), count, digit, stride });
+            }
+            if group.to > border {
+                let digit = self.base(x, ring - border, Direction::Down)
+                    + (i64::from(place.down.above) - offset).max(0) as u64;
+                let (count, stride) = (u64::from(group.to - border), -(place.down.width() as i64));
+                push(out, Piece { compact: compact(border), count, digit, stride });
+            }
+        }
+    }
+
+    /// The digits that own blocks have at the start of a ring phase, by compact digit.
+    pub(super) fn start_pieces(&self, x: u32, first: Direction, out: &mut Pieces) {
+        let above =
+            self.places[self.at(x)].own.width() + self.travelling(x, 1, Direction::Up, first);
+        let below = self.travelling(x, 1, Direction::Down, first);
+        out.clear();
+        push(out, Piece { compact: 0, count: above, digit: 0, stride: 1 });
+        push(out, Piece { compact: above, count: below, digit: self.regions[0], stride: 1 });
+    }
+
+    /// The destination of an own block by compact digit: those that stay, then those that travel
+    /// up and down, each by distance.
+    pub(super) fn destination(&self, x: u32, compact: u64, first: Direction) -> u32 {
+        let own = self.places[self.at(x)].own;
+        let up = own.width() + self.travelling(x, 1, Direction::Up, first);
+        let position = if compact < up {
+            i64::from(x) - i64::from(own.below) + compact as i64
+        } else {
+            i64::from(x) - i64::from(own.below) - 1 - (compact - up) as i64
+        };
+        self.wrapped(position)
+    }
+
+    /// The compact digit at the start of a ring phase that has this digit, if any.
+    pub(super) fn start_digit(&self, x: u32, digit: u64, first: Direction) -> Option<u64> {
+        let up = self.places[self.at(x)].own.width() + self.travelling(x, 1, Direction::Up, first);
+        if digit < up {
+            return Some(digit);
+        }
+        let below = digit.checked_sub(self.regions[0])?;
+        (below < self.travelling(x, 1, Direction::Down, first)).then_some(up + below)
+    }
+}
+
+/// Appends a piece, lengthening the last where it goes on.
+fn push(out: &mut Pieces, piece: Piece) {
+    if piece.count == 0 {
+        return;
+    }
+    if let Some(last) = out.last_mut()
+        && last.compact + last.count == piece.compact
+        && last.digit as i64 + last.count as i64 * last.stride == piece.digit as i64
+        && (piece.count == 1 || piece.stride == last.stride)
+    {
+        last.count += piece.count;
+        return;
+    }
+    out.push(piece);
+}

@@ -1,0 +1,91 @@
+//! Messages of one line packed into steps: no link twice, one send and one receive a rank.
+
+/// A message along the line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) from: u32,
+    pub(super) offset: i32,
+    pub(super) size: u64,
+}
+
+impl Message {
+    fn hops(&self) -> u32 {
+        self.offset.unsigned_abs()
+    }
+}
+
+/// The receiver, on a line that repeats after `period` positions.
+pub(super) fn to(message: &Message, period: u32) -> u32 {
+    (i64::from(message.from) + i64::from(message.offset)).rem_euclid(period.into()) as u32
+}
+
+/// Orders in which messages are offered to the steps; none is the best on every side.
+const ORDERS: &[fn(&Message) -> [i64; 4]] = &[
+    |m| [-(m.size as i64), -i64::from(m.hops()), m.from.into(), m.offset.into()],
+    |m| [-(m.size as i64), m.hops().into(), m.offset.into(), m.from.into()],
+    |m| [-i64::from(m.hops()), m.from.into(), m.offset.into(), 0],
+    |m| [m.from.into(), -i64::from(m.hops()), m.offset.into(), 0],
+    |m| [-i64::from(m.hops()), i64::from((m.from % 2 == 1) != (m.offset < 0)), m.from.into(), 0],
+    |m| {
+        let neighbours = i64::from(m.hops() == 1);
+        [-(m.size as i64) - neighbours, -i64::from(m.hops()), m.from.into(), m.offset.into()]
+    },
+];
+
+/// First fit in each of the orders; of these the steps whose largest messages sum to least, and of
+/// such the fewest.
+pub(super) fn pack(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
+    ORDERS
+        .iter()
+        .map(|order| {
+            let mut sorted = messages.to_vec();
+            sorted.sort_by_key(order);
+            first_fit(&sorted, period)
+        })
+        .min_by_key(|steps| {
+            let largest = |step: &Vec<Message>| step.iter().map(|m| m.size).max().unwrap_or(0);
+            (steps.iter().map(largest).sum::<u64>(), steps.len())
+        })
+        .expect("there are orders")
+}
+
+/// A step while it is being packed: by position, what is taken.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    send: bool,
+    receive: bool,
+    /// The links to the next and to the last position.
+    up: bool,
+    down: bool,
+}
+
+fn first_fit(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
+    let mut steps: Vec<(Vec<Message>, Vec<Taken>)> = Vec::new();
+    let at = |position: i64| position.rem_euclid(period.into()) as usize;
+    for message in messages {
+        let (from, to) = (message.from as usize, to(message, period) as usize);
+        let link = |hop: u32| {
+            at(i64::from(message.from) + i64::from(hop) * i64::from(message.offset.signum()))
+        };
+        let up = message.offset > 0;
+        let fits = |taken: &[Taken]| {
+            !taken[from].send
+                && !taken[to].receive
+                && (0..message.hops())
+                    .map(link)
+                    .all(|x| !(if up { taken[x].up } else { taken[x].down }))
+        };
+        let step = steps.iter().position(|(_, taken)| fits(taken)).unwrap_or_else(|| {
+            steps.push((Vec::new(), vec![Taken::default(); period as usize]));
+            steps.len() - 1
+        });
+        let (packed, taken) = &mut steps[step];
+        packed.push(*message);
+        taken[from].send = true;
+        taken[to].receive = true;
+        for x in (0..message.hops()).map(link) {
+            if up { taken[x].up = true } else { taken[x].down = true }
+        }
+    }
+    steps.into_iter().map(|(packed, _)| packed).collect()
+}

@@ -1,0 +1,448 @@
+//! Message combining along coloured rings, for grids of any sides, wrapping or not.
+//!
+//! After Suh and Shin 2001, whose aligned groups need sides that are multiples of four (tori) or
+//! even (meshes); the paper pads other sides with virtual nodes and leaves their hosting open. Here
+//! nothing is padded, and blocks travel both ways.
+//!
+//! # The idea
+//! Colour the positions of every side by a word over m colours; ranks of one colour on a line form a
+//! ring. The class of a rank is the sum of its colours mod m, and in ring
+//! phase p, of n, the class q travels along dimension (q + p) mod n of the n longer than 1. So in a
+//! phase the ranks that move along a line are those of one colour (m = n, `classes=1`) or of two
+//! that go opposite ways (m = 2n, `classes=2`). A hop leads to the next rank of the same colour,
+//! and these hops cut the line into disjoint parts: *whatever the word, no link is shared*, no rank
+//! receives twice, and colours and classes stay as they are. (For n = 2, m = 4 and sides that are
+//! multiples of four these are the paper's groups and directions.)
+//!
+//! # The phases
+//! - *n ring phases.* A block goes the nearer way to the rank of its colour that is nearest to its
+//!   destination: a scatter along the ring, in which a block of k hops moves in rounds 1 .. k.
+//!   First every class goes its own way, then all go the other way. A line that does not wrap is a
+//!   ring without its end; with one class a line it is closed over the idle links that lead back,
+//!   as in section 4 of the paper, and one way suffices.
+//! - *n residual phases.* Along dimension 0, 1, .. blocks go what is left, a few positions. On
+//!   every line of a dimension the same messages are packed into the same few steps: in each at
+//!   most one send and one receive a rank, and one message a link.
+//!
+//! Claims, for all sides: no shared link; one rearrangement between any two phases; every message
+//! contiguous. Steps and blocks are counted in closed form from the lines alone: the largest
+//! message is a product over dimensions of the line's own maxima, of colours that make the class.
+//! On a square torus of side N, two classes a line: N/2 + 8 steps and (N/8 + 5/4) N^2 blocks where
+//! 8 divides N, N^3/8 of them being the bisection's (checked for N up to 128, not proved). On meshes
+//! of even sides, one class a line: the paper's counts for two dimensions, and fewer for more. To
+//! our knowledge no one-port combining schedule for sides of every residue has been published.
+//!
+//! # The layout
+//! A slot is a number in the mixed radix of one digit per dimension, that of the phase first; so
+//! every message is one range of that digit, and contiguous. The others are compact: their digits
+//! number, in order,
+//! - before the dimension's ring phase: destinations that stay, then those that travel up, and
+//!   down, by distance;
+//! - after it: pairs of landed source and destination, by offset that is left, then by source;
+//! - after its residual phase: sources, by the way they came, then as before.
+//!
+//! These depend on the position in that dimension alone, not on the class, except the first, which
+//! ranks that exchange in a ring phase share. Within a phase the leading digit has room to grow
+//! ([`line`]); a rearrangement makes it compact and brings the next one to the front.
+
+mod counts;
+mod layout;
+mod line;
+
+use smallvec::SmallVec;
+use topocoll_schedule::{
+    Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
+};
+use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
+
+use self::line::{Digits, Direction, Line, Ways};
+use crate::parameters::{check, integer, origin};
+use crate::{Algorithm, Claims, NotApplicable, Parameter};
+
+pub(crate) struct ColouredRings;
+
+/// The longest side whose positions all differ.
+const LONGEST: u32 = 1 << 16;
+/// The longest side at all.
+const LONGEST_REPEATED: u32 = 1 << 20;
+
+/// The rule: lines, and the order in which classes use them.
+struct Rings {
+    grid: Grid,
+    /// The dimensions longer than 1; what follows numbers these from 0.
+    long: SmallVec<[usize; 6]>,
+    lines: Vec<Line>,
+    /// m.
+    colours: u32,
+    /// Rounds of a ring phase in which classes go their own way, and the other.
+    rounds: [u32; 2],
+    slots: u64,
+}
+
+/// The class of a rank.
+#[derive(Clone, Copy)]
+struct Class {
+    /// q mod n: the dimension of its first phase.
+    first_dimension: usize,
+    /// Its own direction.
+    own: Direction,
+}
+
+/// A phase of the exchange.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Ring(usize),
+    Residual(usize),
+}
+
+impl Rings {
+    fn new(grid: &Grid, classes: u32) -> Self {
+        let long: SmallVec<[usize; 6]> =
+            (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
+        let colours = (long.len() as u32 * classes).max(1);
+        let lines: Vec<Line> = (long.iter())
+            .map(|&u| {
+                let ways = match (grid.wrap()[u], classes) {
+                    (true, _) => Ways::Nearer,
+                    (false, 1) => Ways::Once,
+                    (false, _) => Ways::Both,
+                };
+                Line::new(grid.sides()[u], colours, ways)
+            })
+            .collect();
+        let mut rings = Self { grid: grid.clone(), long, lines, colours, rounds: [0; 2], slots: 0 };
+        for own in rings.own_directions() {
+            for line in &rings.lines {
+                for (half, direction) in [own, own.reversed()].into_iter().enumerate() {
+                    rings.rounds[half] = rings.rounds[half].max(line.rounds(direction, own));
+                }
+            }
+        }
+        rings.slots = rings.slots_needed();
+        rings
+    }
+
+    fn dimensions(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The directions that classes may have for their own.
+    fn own_directions(&self) -> impl Iterator<Item = Direction> + use<> {
+        let two = self.colours as usize == 2 * self.dimensions();
+        [Direction::Up, Direction::Down].into_iter().take(if two { 2 } else { 1 })
+    }
+
+    fn slots_needed(&self) -> u64 {
+        let held = |line: &Line| {
+            let landed = (0..line.period()).map(|x| line.landed(x)).max();
+            landed.map_or(0, |landed| landed.max(line.side().into()))
+        };
+        let others = |u: usize| -> u64 {
+            (0..self.dimensions()).filter(|&v| v != u).map(|v| held(&self.lines[v])).product()
+        };
+        (0..self.dimensions()).map(|u| self.lines[u].digits() * others(u)).max().unwrap_or(1)
+    }
+
+    fn class(&self, at: &[u32]) -> Class {
+        let n = self.dimensions();
+        let sum: u32 = self.lines.iter().zip(at).map(|(line, &x)| line.colour(x)).sum();
+        let q = (sum % self.colours) as usize;
+        let own = if q < n { Direction::Up } else { Direction::Down };
+        Class { first_dimension: q % n, own }
+    }
+
+    /// The coordinates of `rank` in the dimensions longer than 1.
+    fn at(&self, rank: Rank) -> Coordinates {
+        self.long.iter().map(|&u| self.grid.radix().coordinate(rank, u)).collect()
+    }
+
+    fn moved(&self, rank: Rank, u: usize, to: u32) -> Rank {
+        let from = self.grid.radix().coordinate(rank, self.long[u]);
+        self.grid.radix().shifted(rank, self.long[u], i64::from(to) - i64::from(from))
+    }
+
+    fn rounds_a_phase(&self) -> u32 {
+        self.rounds[0] + self.rounds[1]
+    }
+
+    fn ring_steps(&self) -> u32 {
+        self.rounds_a_phase() * self.dimensions() as u32
+    }
+
+    /// The phase of a step, and which of the phase's steps it is.
+    fn phase(&self, step: u32) -> (Phase, u32) {
+        if step < self.ring_steps() {
+            let phase = Phase::Ring((step / self.rounds_a_phase()) as usize);
+            return (phase, step % self.rounds_a_phase());
+        }
+        let mut rest = step - self.ring_steps();
+        let mut u = 0;
+        while rest >= self.lines[u].residual_steps() {
+            rest -= self.lines[u].residual_steps();
+            u += 1;
+        }
+        (Phase::Residual(u), rest)
+    }
+
+    /// The phase before another, if there is one.
+    fn phase_before(&self, phase: Phase) -> Option<Phase> {
+        match phase {
+            Phase::Ring(p) => p.checked_sub(1).map(Phase::Ring),
+            Phase::Residual(0) if self.rounds_a_phase() > 0 => {
+                Some(Phase::Ring(self.dimensions() - 1))
+            }
+            Phase::Residual(u) => u.checked_sub(1).map(Phase::Residual),
+        }
+    }
+
+    fn first_phase(&self) -> Phase {
+        if self.rounds_a_phase() > 0 { Phase::Ring(0) } else { Phase::Residual(0) }
+    }
+
+    /// The dimension along which a class travels in a phase.
+    fn dimension(&self, class: Class, phase: Phase) -> usize {
+        match phase {
+            Phase::Ring(p) => (class.first_dimension + p) % self.dimensions(),
+            Phase::Residual(u) => u,
+        }
+    }
+
+    /// Compact digits of dimension v in a phase along another.
+    fn compact(&self, class: Class, phase: Phase, v: usize, x: u32) -> u64 {
+        let n = self.dimensions();
+        let landed = match phase {
+            Phase::Ring(p) => (v + n - class.first_dimension) % n < p,
+            Phase::Residual(u) => v > u,
+        };
+        if landed { self.lines[v].landed(x) } else { self.lines[v].side().into() }
+    }
+
+    /// Slots of each value of the leading digit.
+    fn others(&self, class: Class, phase: Phase, at: &[u32]) -> u64 {
+        let u = self.dimension(class, phase);
+        let others = (0..self.dimensions()).filter(|&v| v != u);
+        others.map(|v| self.compact(class, phase, v, at[v])).product()
+    }
+
+    /// The block of `slot` in a layout: of the leading digit by `leading`, of each other dimension
+    /// by `compact`, both of which give the coordinate of the block's other end.
+    fn other_end(
+        &self,
+        rank: Rank,
+        slot: Slot,
+        (class, phase): (Class, Phase),
+        leading: impl Fn(usize, u64) -> Option<u32>,
+        compact: impl Fn(usize, u64) -> u32,
+    ) -> Option<Rank> {
+        let n = self.dimensions();
+        let at = self.at(rank);
+        let u = self.dimension(class, phase);
+        let others = self.others(class, phase, &at);
+        let mut end = self.moved(rank, u, leading(u, slot / others)?);
+        let mut rest = slot % others;
+        for v in (1..n).rev().map(|i| (u + i) % n) {
+            let radix = self.compact(class, phase, v, at[v]);
+            end = self.moved(end, v, compact(v, rest % radix));
+            rest /= radix;
+        }
+        Some(end)
+    }
+}
+
+fn run(digits: Digits, others: u64) -> SlotSet {
+    SlotSet::of(Strided::contiguous(digits.first * others, digits.count * others))
+}
+
+impl Rule for Rings {
+    fn steps(&self) -> u32 {
+        self.ring_steps() + self.lines.iter().map(Line::residual_steps).sum::<u32>()
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let at = self.at(rank);
+        let class = self.class(&at);
+        let (phase, in_phase) = self.phase(step);
+        if in_phase == 0
+            && let Some(before) = self.phase_before(phase)
+        {
+            self.rearrange(class, &at, (before, phase), out);
+        }
+        let u = self.dimension(class, phase);
+        let (line, x) = (&self.lines[u], at[u]);
+        let others = self.others(class, phase, &at);
+        let dimension = self.long[u] as u32;
+        match phase {
+            Phase::Ring(_) => {
+                let (round, direction) = match in_phase.checked_sub(self.rounds[0]) {
+                    None => (in_phase + 1, class.own),
+                    Some(round) => (round + 1, class.own.reversed()),
+                };
+                if let Some(from) = line.before(x, direction) {
+                    let digits = line.received(x, round, direction, class.own);
+                    out.receive(self.moved(rank, u, from), run(digits, others));
+                }
+                if let Some((to, hops)) = line.next(x, direction) {
+                    let digits = line.sent(x, round, direction, class.own);
+                    let route = Route::straight(dimension, hops);
+                    out.send(self.moved(rank, u, to), run(digits, others), route);
+                }
+            }
+            Phase::Residual(_) => {
+                let exchange = line.exchange(x, in_phase);
+                let shifted =
+                    |hops: i32| self.grid.radix().shifted(rank, self.long[u], hops.into());
+                if let Some((offset, digits)) = exchange.receive {
+                    out.receive(shifted(-offset), run(digits, others));
+                }
+                if let Some((offset, digits)) = exchange.send {
+                    let route = Route::straight(dimension, offset.into());
+                    out.send(shifted(offset), run(digits, others), route);
+                }
+            }
+        }
+    }
+
+    fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        if self.dimensions() == 0 {
+            return Some(Block { from: rank, to: rank });
+        }
+        let at = self.at(rank);
+        let class = self.class(&at);
+        let destination = |v: usize, e| self.lines[v].destination(at[v], e, class.own);
+        let leading = |u: usize, digit| {
+            let e = self.lines[u].start_digit(at[u], digit, class.own)?;
+            Some(destination(u, e))
+        };
+        let to = self.other_end(rank, slot, (class, self.first_phase()), leading, destination)?;
+        Some(Block { from: rank, to })
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        if self.dimensions() == 0 {
+            return Some(Block { from: rank, to: rank });
+        }
+        let at = self.at(rank);
+        let last = Phase::Residual(self.dimensions() - 1);
+        let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
+        let source = |v: usize, e| self.lines[v].source(at[v], e);
+        let from = self.other_end(rank, slot, (self.class(&at), last), leading, source)?;
+        Some(Block { from, to: rank })
+    }
+
+    fn classes(&self) -> RankClasses {
+        let mut periods = Coordinates::from_slice(self.grid.sides());
+        for (&u, line) in self.long.iter().zip(&self.lines) {
+            periods[u] = line.period();
+        }
+        RankClasses::translations(self.grid.radix().clone(), periods)
+    }
+}
+
+impl ColouredRings {
+    fn rings(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<(Rings, u64), NotApplicable> {
+        check(self, problem, given)?;
+        let classes = integer(self, given, "classes", 1, 2)?.unwrap_or(2);
+        let Shape::Grid(grid) = topology.shape() else {
+            return Err(NotApplicable::Shape {
+                needs: "a torus or mesh",
+                topology: topology.short_form(),
+            });
+        };
+        let long = grid.sides().iter().filter(|&&side| side > 1).count() as u32;
+        if long == 1 && classes == 1 {
+            return Err(NotApplicable::Setting {
+                algorithm: self.name(),
+                name: "classes",
+                value: classes.to_string(),
+                rule: "2 where only one side is longer than 1".to_owned(),
+            });
+        }
+        let colours = long * classes as u32;
+        let too_long = |&u: &usize| {
+            let side = grid.sides()[u];
+            let repeats = grid.wrap()[u] && side % colours.max(1) == 0;
+            side > if repeats { LONGEST_REPEATED } else { LONGEST }
+        };
+        let sides: Vec<String> = (0..grid.sides().len())
+            .filter(too_long)
+            .map(|u| format!("side {u} ({})", grid.sides()[u]))
+            .collect();
+        if !sides.is_empty() {
+            let rule =
+                "sides of at most 65536, or 1048576 where they wrap and the colours divide them";
+            return Err(NotApplicable::Sides { rule, sides });
+        }
+        Ok((Rings::new(grid, classes as u32), classes))
+    }
+}
+
+impl Algorithm for ColouredRings {
+    fn name(&self) -> &'static str {
+        "coloured-rings"
+    }
+
+    fn summary(&self) -> &'static str {
+        "blocks combined along rings of one colour, both ways, then sent the few hops that are left"
+    }
+
+    fn source(&self) -> &'static str {
+        "after Suh and Shin 2001, for any sides"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter {
+            name: "classes",
+            values: "1 or 2 (classes of ranks on a line; 1 needs two sides longer than 1; default 2)",
+            by_cost: true,
+        }]
+    }
+
+    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
+        [1, 2]
+            .map(setting)
+            .into_iter()
+            .filter(|given| self.rings(problem, topology, given).is_ok())
+            .collect()
+    }
+
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        let (rings, classes) = self.rings(problem, topology, given)?;
+        Ok(Schedule::new(*problem, origin(self, setting(classes)), rings))
+    }
+
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
+        let (rings, _) = self.rings(problem, topology, given)?;
+        let (steps, blocks) = rings.steps_and_blocks();
+        let n = rings.dimensions() as u32;
+        let phases = if rings.rounds_a_phase() > 0 { 2 * n } else { n };
+        Ok(Claims {
+            rearrangements: Some(phases.saturating_sub(1)),
+            contention_free: true,
+            ..Claims::new(steps, blocks * u128::from(problem.block_bytes))
+        })
+    }
+}
+
+fn setting(classes: u64) -> Parameters {
+    Parameters::from([("classes".to_owned(), Setting::Integer(classes))])
+}

@@ -1,0 +1,155 @@
+//! Any sides: grids that wrap, that do not and that mix, with every residue, primes, twos and ones.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{MEMORY, problem};
+use topocoll::{Collective, Counts, Machine, Method, claims, count, find, machine, plan, verify};
+
+/// Grid algorithms that serve wherever their sides allow.
+const ALGORITHMS: [&str; 2] = ["suh-shin", "coloured-rings"];
+
+/// Checks claims against counts in every setting, and with a method also delivery.
+fn check(text: &str, method: Option<Method>) -> u32 {
+    let machine: Machine = machine(text).unwrap();
+    let problem = problem(&machine, Collective::AllToAll, 1);
+    let mut schedules = 0;
+    for algorithm in ALGORITHMS {
+        let settings = find(algorithm).unwrap().settings(&problem, &*machine.topology);
+        assert!(algorithm != "coloured-rings" || !settings.is_empty(), "{text}: refused");
+        for setting in settings {
+            let place = format!("{algorithm} {setting:?} on {text}");
+            let schedule = plan(&machine, &problem, algorithm, &setting).unwrap();
+            let counts: Counts = match method {
+                None => count(&schedule, &machine, MEMORY).unwrap(),
+                method => {
+                    let found = verify(&schedule, &machine, method, MEMORY).unwrap();
+                    assert_eq!(found.violation, None, "{place}");
+                    found.counts
+                }
+            };
+            let claims = claims(&machine, &problem, algorithm, &setting).unwrap();
+            assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
+            assert_eq!((counts.link_conflicts, counts.port_violations), (0, 0), "{place}");
+            assert_eq!(
+                Some(counts.rearrangements),
+                claims.rearrangements.map(u64::from),
+                "{place}"
+            );
+            assert!(algorithm == "suh-shin" || counts.packed_bytes == 0, "{place}");
+            schedules += 1;
+        }
+    }
+    schedules
+}
+
+fn grids_2d(sides: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = String> {
+    let pairs = sides.clone().flat_map(move |a| sides.clone().map(move |b| (a, b)));
+    pairs.flat_map(move |(a, b)| {
+        ["", "~"].into_iter().flat_map(move |first| {
+            ["", "~"].into_iter().map(move |second| format!("grid:{a}{first}x{b}{second}"))
+        })
+    })
+}
+
+#[test]
+fn claims_are_counts_on_all_grids_of_two_sides_up_to_24() {
+    let schedules: u32 = grids_2d(1..=24).map(|text| check(&text, None)).sum();
+    assert!(schedules > 4000, "only {schedules}");
+}
+
+#[test]
+fn all_grids_of_two_sides_up_to_9_deliver() {
+    for text in grids_2d(1..=9) {
+        check(&text, Some(Method::Replay));
+        check(&text, Some(Method::Classes));
+    }
+}
+
+#[test]
+fn claims_are_counts_on_all_grids_of_three_sides_up_to_12() {
+    for a in 1..=12u32 {
+        for b in 1..=a {
+            for c in 1..=b {
+                // Listed with the longest in each place in turn.
+                let [a, b, c] = [[a, b, c], [b, a, c], [c, b, a]][((a + b + c) % 3) as usize];
+                check(&format!("torus:{a}x{b}x{c}"), None);
+                check(&format!("mesh:{a}x{b}x{c}"), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn grids_of_three_and_more_sides_deliver() {
+    for text in [
+        "torus:6x10x14",
+        "torus:5x7x3",
+        "mesh:5x7x3",
+        "grid:5~x6x7~",
+        "grid:4x9~x2~",
+        "torus:12x12x12",
+        "torus:13x3x2",
+        "mesh:2x7x5",
+        "torus:3x3x3x3",
+        "mesh:3x2x3x4",
+        "grid:2~x5x1x3~",
+        "torus:2x2x2x2x2x2",
+    ] {
+        check(text, Some(Method::Replay));
+        check(text, Some(Method::Classes));
+    }
+}
+
+#[test]
+fn lines_and_rings_of_any_length_deliver() {
+    for side in 1..=40 {
+        check(&format!("torus:{side}"), Some(Method::Replay));
+        check(&format!("mesh:{side}"), Some(Method::Replay));
+    }
+}
+
+#[test]
+fn longer_sides_of_every_residue_deliver() {
+    for text in
+        ["torus:29x31", "torus:27x26", "mesh:31x30", "grid:33~x29", "torus:61x2", "torus:64x65"]
+    {
+        check(text, Some(Method::Replay));
+    }
+}
+
+/// Machine, classes a line, steps, blocks.
+const COLOURED_RINGS: [(&str, u64, u64, u128); 12] = [
+    ("torus:10x10", 1, 12, 300),
+    ("torus:13x13", 2, 20, 810),
+    ("torus:16x16", 2, 16, 832),
+    ("torus:64x64", 2, 40, 37_888),
+    ("torus:65x65", 2, 42, 47_402),
+    ("torus:67x67", 2, 44, 50_457),
+    ("torus:24x24x24", 2, 33, 76_032),
+    ("torus:5x7", 2, 14, 115),
+    ("torus:3x5", 1, 8, 46),
+    ("mesh:6x6", 1, 6, 108),
+    ("mesh:6x6x6", 1, 9, 756),
+    ("mesh:5x7", 1, 10, 212),
+];
+
+#[test]
+fn coloured_rings_cost_what_their_docs_say() {
+    for (text, classes, steps, blocks) in COLOURED_RINGS {
+        let machine = machine(text).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        let set = [("classes".to_owned(), topocoll::Setting::Integer(classes))].into();
+        let schedule = plan(&machine, &problem, "coloured-rings", &set).unwrap();
+        let counts = count(&schedule, &machine, MEMORY).unwrap();
+        assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
+    }
+    // N/2 + 8 steps and (N/8 + 5/4) N^2 blocks.
+    for side in [16u64, 24, 32, 64, 128] {
+        let machine = machine(&format!("torus:{side}x{side}")).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        let claims = claims(&machine, &problem, "coloured-rings", &[].into()).unwrap();
+        let expected = (side / 2 + 8, u128::from((side + 10) * side * side / 8));
+        assert_eq!((claims.steps, claims.bytes), expected);
+    }
+}
