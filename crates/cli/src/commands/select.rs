@@ -232,7 +232,8 @@ fn reason(selection: &Selection) -> String {
             named(best)
         );
     };
-    let lost: f64 = terms.iter().map(|term| (-term.1).max(0.0)).sum();
+    // What the other terms lose between them, less what they save.
+    let lost: f64 = saved - terms.iter().map(|term| term.1).sum::<f64>();
     let lost = if lost > 0.0 {
         format!(", more than the {} it loses elsewhere", seconds(lost))
     } else {
