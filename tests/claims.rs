@@ -1,6 +1,7 @@
 //! What the papers' closed forms say, and what the readers count, are the same.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Setting, Violation, machine, plan,
     verify,
@@ -126,11 +127,106 @@ fn pairwise_exchange_on_a_mesh_is_the_papers_figure_1() {
     assert_eq!((counts.steps, counts.contended_steps, counts.contention_free_steps), (7, 4, 11));
 }
 
+/// All multisets of node sizes that sum to `ranks`, by falling size.
+fn node_sizes(ranks: u32, most: u32) -> Vec<Vec<u32>> {
+    if ranks == 0 {
+        return vec![Vec::new()];
+    }
+    let first = 1..=ranks.min(most);
+    first
+        .flat_map(|size| {
+            node_sizes(ranks - size, size).into_iter().map(move |mut rest| {
+                rest.insert(0, size);
+                rest
+            })
+        })
+        .collect()
+}
+
+fn clustered(inside: &str, rounds: &str) -> Parameters {
+    let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
+    Parameters::from([text("inside", inside), text("rounds", rounds)])
+}
+
 #[test]
 fn clustered_factor_takes_as_many_steps_as_the_paper_says() {
-    let steps = |text| check(text, "clustered-factor", &Parameters::new(), Method::Replay).unwrap();
-    assert_eq!(steps("cluster:1,2,3").steps, 15);
-    assert_eq!(steps("cluster:3,1,2").port_violations, 0);
+    let clusters: Vec<(usize, Vec<u32>)> =
+        (1..=24).flat_map(|ranks| node_sizes(ranks, ranks)).enumerate().collect();
+    let schedules = clusters
+        .into_par_iter()
+        .map(|(i, mut sizes)| {
+            let mut schedules = 0;
+            let ranks: u32 = sizes.iter().sum();
+            // Listed in falling, rising and mixed order.
+            match i % 3 {
+                0 => {}
+                1 => sizes.reverse(),
+                _ => {
+                    let half = sizes.len() / 2;
+                    sizes.rotate_left(half);
+                }
+            }
+            let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+            let mut machine = machine(&format!("cluster:{}", list.join(","))).unwrap();
+            let largest = u64::from(*sizes.iter().max().unwrap());
+            let p = u64::from(ranks);
+            for ports in if ranks <= 12 { 1..=3 } else { 1 + i as u32 % 3..=1 + i as u32 % 3 } {
+                machine.set_ports(ports);
+                let problem = problem(&machine);
+                for (inside, rounds) in [
+                    ("paired", "factors"),
+                    ("paired", "permutations"),
+                    ("early", "factors"),
+                    ("early", "permutations"),
+                ] {
+                    let setting = clustered(inside, rounds);
+                    let place = format!("{} {setting:?} {ports} ports", machine.name);
+                    let schedule = plan(&machine, &problem, "clustered-factor", &setting).unwrap();
+                    let found = verify(&schedule, &machine, Some(Method::Replay), 1 << 33).unwrap();
+                    assert_eq!(found.violation, None, "{place}");
+                    let claims =
+                        topocoll::claims(&machine, &problem, "clustered-factor", &setting).unwrap();
+                    let counts = found.counts;
+                    assert_eq!(counts.port_violations, 0, "{place}");
+                    assert_eq!(
+                        (counts.steps, counts.bytes),
+                        (claims.steps, claims.bytes),
+                        "{place}"
+                    );
+                    schedules += 1;
+                    if machine.ports > 1 {
+                        continue;
+                    }
+                    match (inside, rounds) {
+                        // Theorem 1, less the rounds in which all of the largest copy to themselves.
+                        ("paired", "permutations") => {
+                            assert_eq!(counts.steps, largest * p - largest, "{place}");
+                        }
+                        ("paired", _) => {
+                            assert!((largest * p - largest..=largest * p).contains(&counts.steps));
+                        }
+                        ("early", "permutations") => {
+                            assert_eq!(
+                                counts.steps,
+                                largest * (p - largest) + largest - 1,
+                                "{place}"
+                            );
+                            assert_eq!(counts.inter_node_steps, largest * (p - largest), "{place}");
+                        }
+                        _ => assert!(counts.steps <= largest * p, "{place}"),
+                    }
+                }
+            }
+            schedules
+        })
+        .sum::<u32>();
+    assert!(schedules > 20_000, "only {schedules}");
+    let steps = |text, setting: Parameters| {
+        check(text, "clustered-factor", &setting, Method::Replay).unwrap().steps
+    };
+    assert_eq!(steps("cluster:1,2,3", Parameters::new()), 15);
+    assert_eq!(steps("cluster:1,2,3", clustered("early", "factors")), 11);
+    assert_eq!(steps("cluster:1,2,3", clustered("early", "permutations")), 11);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{MEMORY, problem};
+use rayon::prelude::*;
 use topocoll::{Collective, Counts, Machine, Method, claims, count, find, machine, plan, verify};
 
 /// Grid algorithms that serve wherever their sides allow.
@@ -43,41 +44,39 @@ fn check(text: &str, method: Option<Method>) -> u32 {
     schedules
 }
 
-fn grids_2d(sides: std::ops::RangeInclusive<u32>) -> impl Iterator<Item = String> {
+fn grids_2d(sides: std::ops::RangeInclusive<u32>) -> Vec<String> {
     let pairs = sides.clone().flat_map(move |a| sides.clone().map(move |b| (a, b)));
-    pairs.flat_map(move |(a, b)| {
-        ["", "~"].into_iter().flat_map(move |first| {
-            ["", "~"].into_iter().map(move |second| format!("grid:{a}{first}x{b}{second}"))
-        })
-    })
+    let grids = pairs.flat_map(|(a, b)| {
+        [("", ""), ("", "~"), ("~", ""), ("~", "~")]
+            .map(|(first, second)| format!("grid:{a}{first}x{b}{second}"))
+    });
+    grids.collect()
 }
 
 #[test]
 fn claims_are_counts_on_all_grids_of_two_sides_up_to_24() {
-    let schedules: u32 = grids_2d(1..=24).map(|text| check(&text, None)).sum();
+    let schedules: u32 = grids_2d(1..=24).into_par_iter().map(|text| check(&text, None)).sum();
     assert!(schedules > 4000, "only {schedules}");
 }
 
 #[test]
 fn all_grids_of_two_sides_up_to_9_deliver() {
-    for text in grids_2d(1..=9) {
+    grids_2d(1..=9).into_par_iter().for_each(|text| {
         check(&text, Some(Method::Replay));
         check(&text, Some(Method::Classes));
-    }
+    });
 }
 
 #[test]
 fn claims_are_counts_on_all_grids_of_three_sides_up_to_12() {
-    for a in 1..=12u32 {
-        for b in 1..=a {
-            for c in 1..=b {
-                // Listed with the longest in each place in turn.
-                let [a, b, c] = [[a, b, c], [b, a, c], [c, b, a]][((a + b + c) % 3) as usize];
-                check(&format!("torus:{a}x{b}x{c}"), None);
-                check(&format!("mesh:{a}x{b}x{c}"), None);
-            }
-        }
-    }
+    let sides =
+        (1..=12u32).flat_map(|a| (1..=a).flat_map(move |b| (1..=b).map(move |c| [a, b, c])));
+    sides.collect::<Vec<_>>().into_par_iter().for_each(|[a, b, c]| {
+        // Listed with the longest in each place in turn.
+        let [a, b, c] = [[a, b, c], [b, a, c], [c, b, a]][((a + b + c) % 3) as usize];
+        check(&format!("torus:{a}x{b}x{c}"), None);
+        check(&format!("mesh:{a}x{b}x{c}"), None);
+    });
 }
 
 #[test]

@@ -10,19 +10,40 @@
 //! Here a rank keeps its own block, so a round is one step per such rank shorter where every
 //! active node of the largest size is paired with itself: at most one round of each phase. Sizes
 //! 1, 2, 3 take 15 steps (Figure 3) where 18 are counted with self copies.
+//!
+//! # What may be chosen
+//! - `inside=early` is the refinement of section 4: a node exchanges everything inside, all its
+//!   ranks at once, when it is first paired with itself. Later phases then need no factor of
+//!   self-loops, which saves a round where the number of active nodes is even, and the whole phase
+//!   where it is one. Where it is even in the first phase too, that ends with size - 1 more steps.
+//! - `rounds=permutations` is the generalisation that ends section 3: in round i a node sends to
+//!   the i-th node after it and receives from the i-th before it. Together with `inside=early` no
+//!   round is idle for any number of nodes: max(size) (p - max(size)) steps between nodes, which is
+//!   what the largest node's port must carry, and max(size) - 1 inside.
+//! - With k ports a node takes part in k rounds at once, a graph of degree k.
 
 use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
+    Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
 };
 use topocoll_topology::{Clusters, Rank, Route, Shape, Topology};
 
-use crate::parameters::{check, origin};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::one_factor::Factors;
+use crate::parameters::{check, origin, word};
+use crate::rounds::Partners;
+use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct ClusteredFactor;
 
+const INSIDE: [&str; 2] = ["paired", "early"];
+const ROUNDS: [&str; 2] = ["factors", "permutations"];
+
 struct Clustered {
     clusters: Clusters,
+    ports: u32,
+    /// Whether nodes exchange everything inside when they are first paired with themselves.
+    early: bool,
+    /// Whether rounds are permutations of the nodes, not factors.
+    permutations: bool,
     /// Nodes of equal size in a row, by falling size: the active nodes always come first.
     falling: Vec<Group>,
     /// The same by first node.
@@ -47,13 +68,35 @@ struct Phase {
     /// Nodes active: the first so many.
     active: u32,
     first_step: u32,
-    /// Whether in round 0 every largest node is paired with itself, which ends it earlier.
-    short: bool,
+    /// Factors or permutations, `ports` of them a round.
+    factors: std::ops::Range<u32>,
+    /// Steps of the first round, which may lack the largest nodes, and of each other.
+    first_round: u32,
+    round: u32,
+}
+
+impl Phase {
+    fn steps_of_rounds(&self, ports: u32) -> u64 {
+        match self.factors.len().div_ceil(ports as usize) as u64 {
+            0 => 0,
+            rounds => u64::from(self.first_round) + (rounds - 1) * u64::from(self.round),
+        }
+    }
+}
+
+/// A node's part in a factor.
+enum Part {
+    Inside,
+    /// Exchange with one node, or send to one and receive from another.
+    Between {
+        to: u32,
+        from: u32,
+    },
 }
 
 impl Clustered {
     /// The phases, or `None` if there are more steps than are numbered.
-    fn new(clusters: &Clusters) -> Option<Self> {
+    fn new(clusters: &Clusters, ports: u32, early: bool, permutations: bool) -> Option<Self> {
         let mut falling: Vec<Group> = (clusters.groups())
             .map(|(first_node, nodes, size)| Group { first_node, nodes, size, first_position: 0 })
             .collect();
@@ -65,25 +108,66 @@ impl Clustered {
         }
         let mut numbered = falling.clone();
         numbered.sort_by_key(|group| group.first_node);
+        let (phases, steps) = (Vec::new(), 0);
+        let clusters = clusters.clone();
+        let mut clustered =
+            Self { clusters, ports, early, permutations, falling, numbered, phases, steps };
 
-        let largest = clusters.largest();
-        let largest_nodes: u32 =
-            falling.iter().filter(|group| group.size == largest).map(|group| group.nodes).sum();
-        let (mut phases, mut steps, mut done) = (Vec::new(), 0u32, 0);
-        for group in falling.iter().rev() {
-            let current = group.size;
-            if current > done {
-                // Node a is paired with itself in round 2a (mod active), and the largest come first.
-                let short = largest_nodes == 1 || largest_nodes == 2 && active == 2;
-                phases.push(Phase { done, current, active, first_step: steps, short });
-                let rounds = u64::from(active) * u64::from(largest) - u64::from(short);
-                let phase_steps = rounds.checked_mul(u64::from(current - done))?;
-                steps = u32::try_from(phase_steps).ok()?.checked_add(steps)?;
-                done = current;
+        let (mut done, groups) = (0, clustered.falling.clone());
+        for group in groups.iter().rev() {
+            if group.size > done {
+                clustered.add_phase(done, group.size, active)?;
+                done = group.size;
             }
             active -= group.nodes;
         }
-        Some(Self { clusters: clusters.clone(), falling, numbered, phases, steps })
+        Some(clustered)
+    }
+
+    fn add_phase(&mut self, done: u32, current: u32, active: u32) -> Option<()> {
+        let (largest, treated) = (self.clusters.largest(), current - done);
+        let largest_nodes: u32 = (self.falling.iter())
+            .filter(|group| group.size == largest)
+            .map(|group| group.nodes)
+            .sum();
+        // Factors without a message between nodes are left out once the inside is done.
+        let factors = match (self.early, self.permutations) {
+            (false, _) => 0..active,
+            (true, true) => 1..active,
+            (true, false) => Factors { ranks: active }.rounds(),
+        };
+        let round = treated.checked_mul(largest)?;
+        // Node 0, the largest, is paired with itself in factor 0; with several ports, only where
+        // that is the only one.
+        let alone = factors.start == 0 && (self.ports == 1 || active == 1);
+        let first_round = match (self.early, self.permutations) {
+            (false, true) if alone => round - treated,
+            (false, false)
+                if alone && (largest_nodes == 1 || largest_nodes == 2 && active == 2) =>
+            {
+                round - treated
+            }
+            (true, false) if alone && largest_nodes == 1 && active % 2 == 1 && active > 1 => {
+                let inside = if done == 0 { largest - 1 } else { 0 };
+                (treated * self.clusters.size(self.node_at(1))).max(inside)
+            }
+            _ => round,
+        };
+        let phase =
+            Phase { done, current, active, first_step: self.steps, factors, first_round, round };
+        let inside =
+            if self.closes_inside(&phase) { (largest - 1).div_ceil(self.ports) } else { 0 };
+        let steps = phase.steps_of_rounds(self.ports).checked_add(inside.into())?;
+        self.steps = self.steps.checked_add(u32::try_from(steps).ok()?)?;
+        self.phases.push(phase);
+        Some(())
+    }
+
+    /// Whether a phase ends with a round in which all nodes exchange inside: the first, unless
+    /// every node is paired with itself in some factor of it.
+    fn closes_inside(&self, phase: &Phase) -> bool {
+        let paired = !self.permutations && phase.active % 2 == 1 && phase.active > 1;
+        self.early && phase.done == 0 && !paired
     }
 
     /// The position of `node` among the nodes by falling size.
@@ -100,10 +184,93 @@ impl Clustered {
         group.first_node + (position - group.first_position)
     }
 
-    /// The slot at `rank` of the block received from another rank of its node.
-    fn inside_slot(&self, rank: Rank, from: Rank) -> Slot {
-        let first = self.clusters.first_rank(self.clusters.node_of(rank));
-        u64::from(self.clusters.ranks()) + u64::from(from.0 - first.0)
+    /// What the node at position a does in a factor.
+    fn part(&self, a: u32, factor: u32, active: u32) -> Part {
+        let (to, from) = if self.permutations {
+            let before = if factor <= a { a - factor } else { active - (factor - a) };
+            let after = if factor < active - a { a + factor } else { factor - (active - a) };
+            (after, before)
+        } else {
+            let partner = if self.early {
+                Factors { ranks: active }.to(Rank(a), factor).0
+            } else if factor >= a {
+                factor - a
+            } else {
+                active - (a - factor)
+            };
+            (partner, partner)
+        };
+        if to == a {
+            return Part::Inside;
+        }
+        Part::Between { to: self.node_at(to), from: self.node_at(from) }
+    }
+
+    fn local(&self, node: u32, index: u32) -> Rank {
+        Rank(self.clusters.first_rank(node).0 + index)
+    }
+
+    /// The j-th message of a phase from node U to node V: for each treated rank of the smaller, in
+    /// the paper's node order, every rank of the larger.
+    fn message(&self, phase: &Phase, from: u32, to: u32, j: u32) -> Option<(Rank, Rank)> {
+        let key = |node| (self.clusters.size(node), node);
+        let (small, large) = if key(from) < key(to) { (from, to) } else { (to, from) };
+        let size = self.clusters.size(large);
+        if j >= (phase.current - phase.done) * size {
+            return None;
+        }
+        let u = self.local(small, phase.done + j / size);
+        let v = self.local(large, j % size);
+        Some(if small == from { (u, v) } else { (v, u) })
+    }
+
+    /// The slot at `rank` of the block received from another: where its own block for that rank
+    /// was, if the two exchange; behind all blocks, if not.
+    fn slot_from(&self, rank: Rank, from: Rank) -> Slot {
+        let ranks = self.clusters.ranks();
+        let node = self.clusters.node_of(rank);
+        if self.permutations {
+            u64::from(ranks) + u64::from(from.0)
+        } else if self.clusters.node_of(from) == node {
+            u64::from(ranks) + u64::from(from.0 - self.clusters.first_rank(node).0)
+        } else {
+            from.0.into()
+        }
+    }
+
+    fn send(&self, to: Rank, out: &mut Step) {
+        out.send(to, SlotSet::of(Strided::contiguous(to.0.into(), 1)), Route::default());
+    }
+
+    fn receive(&self, rank: Rank, from: Rank, out: &mut Step) {
+        out.receive(from, SlotSet::of(Strided::contiguous(self.slot_from(rank, from), 1)));
+    }
+
+    /// The j-th step of an exchange inside a node, all its ranks at once, each over `ports`.
+    fn inside(&self, rank: Rank, j: u32, ports: u32, out: &mut Step) {
+        let node = self.clusters.node_of(rank);
+        let (first, size) = (self.clusters.first_rank(node).0, self.clusters.size(node));
+        let l = rank.0 - first;
+        for distance in (1 + j * ports..size).take(ports as usize) {
+            self.send(self.local(node, (l + distance) % size), out);
+            self.receive(rank, self.local(node, (l + size - distance) % size), out);
+        }
+    }
+
+    /// The j-th message of a node paired with itself, one at a time.
+    fn inside_in_turn(&self, phase: &Phase, rank: Rank, j: u32, out: &mut Step) {
+        let node = self.clusters.node_of(rank);
+        let peers = self.clusters.size(node) - 1;
+        if peers == 0 || j >= (phase.current - phase.done) * peers {
+            return;
+        }
+        let (u, v) = (phase.done + j / peers, j % peers);
+        let (u, v) = (self.local(node, u), self.local(node, v + u32::from(v >= u)));
+        if rank == u {
+            self.send(v, out);
+        } else if rank == v {
+            self.receive(v, u, out);
+        }
     }
 }
 
@@ -114,77 +281,70 @@ impl Rule for Clustered {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let clusters = &self.clusters;
         let i = self.phases.partition_point(|phase| phase.first_step <= step) - 1;
-        let &Phase { done, current, active, first_step, short } = &self.phases[i];
-        let (own, treated, largest) = (clusters.node_of(rank), current - done, clusters.largest());
+        let phase = &self.phases[i];
+        let own = self.clusters.node_of(rank);
         let a = self.position(own);
-        if a >= active {
+        if a >= phase.active {
             return;
         }
-        // The round and the step j within it, as if round 0 were no shorter than the others.
-        let mut j = step - first_step;
-        if short && j >= treated * (largest - 1) {
-            j += treated;
+        let in_phase = step - phase.first_step;
+        if u64::from(in_phase) >= phase.steps_of_rounds(self.ports) {
+            let j = u64::from(in_phase) - phase.steps_of_rounds(self.ports);
+            return self.inside(rank, j as u32, self.ports, out);
         }
-        let round = j / (treated * largest);
-        j %= treated * largest;
-
-        let other = self.node_at(if round >= a { round - a } else { active - (a - round) });
-        let local = |node: u32, index: u32| Rank(clusters.first_rank(node).0 + index);
-        let block_of = |peer: Rank| SlotSet::of(Strided::contiguous(peer.0.into(), 1));
-        if other == own {
-            let peers = clusters.size(own) - 1;
-            if peers == 0 || j >= treated * peers {
-                return;
-            }
-            let (u, v) = (done + j / peers, j % peers);
-            let (u, v) = (local(own, u), local(own, v + u32::from(v >= u)));
-            if rank == u {
-                out.send(v, block_of(v), Route::default());
-            } else if rank == v {
-                out.receive(u, SlotSet::of(Strided::contiguous(self.inside_slot(v, u), 1)));
-            }
-            return;
-        }
-        // The paper's node order: smaller first, then by number.
-        let key = |node| (clusters.size(node), node);
-        let (small, large) = if key(own) < key(other) { (own, other) } else { (other, own) };
-        let size = clusters.size(large);
-        if j >= treated * size {
-            return;
-        }
-        let (u, v) = (local(small, done + j / size), local(large, j % size));
-        let peer = match rank {
-            _ if rank == u => v,
-            _ if rank == v => u,
-            _ => return,
+        let (round, j) = match in_phase.checked_sub(phase.first_round) {
+            None => (0, in_phase),
+            Some(after) => (1 + after / phase.round, after % phase.round),
         };
-        out.send(peer, block_of(peer), Route::default());
-        out.receive(peer, block_of(peer));
+        let first = phase.factors.start + round * self.ports;
+        for factor in first..first.saturating_add(self.ports).min(phase.factors.end) {
+            match self.part(a, factor, phase.active) {
+                Part::Inside if !self.early => self.inside_in_turn(phase, rank, j, out),
+                Part::Inside if phase.done == 0 => self.inside(rank, j, 1, out),
+                Part::Inside => {}
+                Part::Between { to, from } => {
+                    if let Some((sender, v)) = self.message(phase, own, to, j)
+                        && sender == rank
+                    {
+                        self.send(v, out);
+                    }
+                    if let Some((u, receiver)) = self.message(phase, from, own, j)
+                        && receiver == rank
+                    {
+                        self.receive(rank, u, out);
+                    }
+                }
+            }
+        }
     }
 
     fn slots(&self) -> u64 {
-        u64::from(self.clusters.ranks()) + u64::from(self.clusters.largest())
+        let ranks = u64::from(self.clusters.ranks());
+        ranks + if self.permutations { ranks } else { u64::from(self.clusters.largest()) }
     }
 
-    /// A slot for every destination; the last ones await the blocks of the rank's own node.
+    /// A slot for every destination; the last ones await what cannot take the place of a block
+    /// that leaves at the same time.
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot < u64::from(self.clusters.ranks()))
             .then_some(Block { from: rank, to: Rank(slot as u32) })
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let own = self.clusters.node_of(rank);
-        let inside = |from: Rank| self.clusters.node_of(from) == own && from != rank;
         let from = match slot.checked_sub(self.clusters.ranks().into()) {
-            None => Some(Rank(slot as u32)).filter(|&from| !inside(from)),
-            Some(i) if i >= u64::from(self.clusters.size(own)) => None,
-            Some(i) => {
-                Some(Rank(self.clusters.first_rank(own).0 + i as u32)).filter(|&from| inside(from))
+            None => Rank(slot as u32),
+            Some(from) if self.permutations => Rank(from as u32),
+            Some(l) => {
+                let node = self.clusters.node_of(rank);
+                if l >= u64::from(self.clusters.size(node)) {
+                    return None;
+                }
+                self.local(node, l as u32)
             }
         };
-        from.map(|from| Block { from, to: rank })
+        let at = if from == rank { u64::from(rank.0) } else { self.slot_from(rank, from) };
+        (at == slot).then_some(Block { from, to: rank })
     }
 
     fn classes(&self) -> RankClasses {
@@ -200,17 +360,24 @@ impl ClusteredFactor {
         given: &Parameters,
     ) -> Result<Clustered, NotApplicable> {
         check(self, problem, given)?;
+        let early = word(self, given, "inside", &INSIDE)? == 1;
+        let permutations = word(self, given, "rounds", &ROUNDS)? == 1;
         let Shape::Clustered(clusters) = topology.shape() else {
             return Err(NotApplicable::Shape {
                 needs: "a cluster",
                 topology: topology.short_form(),
             });
         };
-        Clustered::new(clusters).ok_or(NotApplicable::Ranks {
+        Clustered::new(clusters, problem.ports, early, permutations).ok_or(NotApplicable::Ranks {
             rule: "max(size) * p steps to be numbered in 32 bits",
             ranks: problem.ranks,
         })
     }
+}
+
+fn setting(inside: &str, rounds: &str) -> Parameters {
+    let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
+    Parameters::from([text("inside", inside), text("rounds", rounds)])
 }
 
 impl Algorithm for ClusteredFactor {
@@ -223,7 +390,29 @@ impl Algorithm for ClusteredFactor {
     }
 
     fn source(&self) -> &'static str {
-        "Sanders and Traeff 2002, section 3"
+        "Sanders and Traeff 2002, sections 3 and 4"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                name: "inside",
+                values: "paired (a node paired with itself sends inside, one message at a time; default) or early (all of it in the first such round)",
+                by_cost: false,
+            },
+            Parameter {
+                name: "rounds",
+                values: "factors (nodes exchange in pairs; default) or permutations (they send to one and receive from another)",
+                by_cost: false,
+            },
+        ]
+    }
+
+    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
+        if self.clustered(problem, topology, &Parameters::new()).is_err() {
+            return Vec::new();
+        }
+        INSIDE.iter().flat_map(|inside| ROUNDS.map(|rounds| setting(inside, rounds))).collect()
     }
 
     fn plan(
@@ -233,7 +422,9 @@ impl Algorithm for ClusteredFactor {
         given: &Parameters,
     ) -> Result<Schedule, NotApplicable> {
         let clustered = self.clustered(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), clustered))
+        let inside = INSIDE[usize::from(clustered.early)];
+        let rounds = ROUNDS[usize::from(clustered.permutations)];
+        Ok(Schedule::new(*problem, origin(self, setting(inside, rounds)), clustered))
     }
 
     fn claims(
