@@ -12,6 +12,14 @@ pub enum NotApplicable {
         /// The name most like it, if one is.
         nearest: Option<&'static str>,
     },
+    /// No schedule of it is written here.
+    #[error("{name} is known by a published formula alone ({paper}): there is no schedule to look at")]
+    Published {
+        /// Its name.
+        name: &'static str,
+        /// Where the formula is printed.
+        paper: &'static str,
+    },
     /// It performs another operation.
     #[error("performs {performs}, not {asked}")]
     Operation {

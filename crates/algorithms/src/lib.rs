@@ -7,11 +7,13 @@
 mod algorithm;
 mod error;
 mod parameters;
+mod published;
 mod rounds;
 
 pub use algorithm::{Algorithm, Claims};
 pub use error::NotApplicable;
 pub use parameters::Parameter;
+pub use published::{Published, PublishedCounts};
 
 // The algorithms, one file each, and the table that everything else reads.
 mod bruck_concat;
@@ -40,12 +42,20 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &ring::Ring,
 ];
 
+/// Every formula without a schedule, in the order in which lists show them.
+pub const PUBLISHED: &[Published] =
+    &[published::MINIMUM_STARTUP, published::DIRECT_TORUS, published::DIRECT_MESH];
+
 /// The algorithm called `name`.
 ///
 /// # Errors
+/// [`NotApplicable::Published`] if a formula alone has that name, else
 /// [`NotApplicable::Unknown`], with the nearest name.
 pub fn find(name: &str) -> Result<&'static dyn Algorithm, NotApplicable> {
     ALGORITHMS.iter().copied().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
+        if let Some(row) = PUBLISHED.iter().find(|row| row.name == name) {
+            return NotApplicable::Published { name: row.name, paper: row.source };
+        }
         let names = ALGORITHMS.iter().map(|algorithm| algorithm.name());
         NotApplicable::Unknown { name: name.to_owned(), nearest: parameters::nearest(name, names) }
     })

@@ -1,0 +1,227 @@
+//! Formulas without a schedule: algorithms of which papers print what they cost, and the text at
+//! hand not how they move blocks.
+//!
+//! A row can be priced beside the schedules, and neither verified, run nor selected. Formulas are
+//! of square powers of two where the paper's are: no row says more than what is printed, save
+//! `direct-torus`, whose constant is not, and whose summary says what stands for it.
+
+use topocoll_schedule::{Collective, Problem};
+use topocoll_topology::{Grid, Shape, Topology};
+
+use crate::NotApplicable;
+
+/// An algorithm known by its counts alone.
+pub struct Published {
+    /// The name in lists; a schedule may have the same.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// The paper, and where its formulas are printed.
+    pub source: &'static str,
+    /// The operation it performs.
+    pub operation: Collective,
+    formula: fn(&Grid) -> Result<PublishedCounts, NotApplicable>,
+}
+
+/// The counts that a formula gives; blocks in blocks of any size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PublishedCounts {
+    /// Steps in which a message moves, C1.
+    pub steps: u64,
+    /// Sum over steps of the largest message, C2.
+    pub blocks: u128,
+    /// Sum over steps of the largest hop count, where printed.
+    pub hops: Option<u128>,
+    /// Blocks that one rank rearranges, where printed.
+    pub rearranged_blocks: Option<u128>,
+}
+
+impl Published {
+    /// The counts on a topology.
+    ///
+    /// # Errors
+    /// Why the formula says nothing about this problem on this topology.
+    pub fn counts(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+    ) -> Result<PublishedCounts, NotApplicable> {
+        if problem.operation != self.operation {
+            return Err(NotApplicable::Operation {
+                performs: self.operation,
+                asked: problem.operation,
+            });
+        }
+        match topology.shape() {
+            Shape::Grid(grid) => (self.formula)(grid),
+            _ => Err(shape("a torus or mesh", topology)),
+        }
+    }
+}
+
+/// Suh and Shin 2001, Table 2, the rows of their reference 13.
+pub(crate) const MINIMUM_STARTUP: Published = Published {
+    name: "minimum-startup",
+    summary: "blocks combined in a number of steps logarithmic in the side",
+    source: "Suh and Yalamanchili 1998; counts of Suh and Shin 2001, Table 2 (reference 13)",
+    operation: Collective::AllToAll,
+    formula: |grid| {
+        let rule = "two equal sides that are powers of two, at least 8 on a torus and 4 on a mesh";
+        let wraps = alike(grid, "a torus or mesh")?;
+        let side = square(grid, rule, |side| {
+            side.is_power_of_two() && side >= if wraps { 8 } else { 4 }
+        })?;
+        let d = i128::from(side.ilog2());
+        let two = |exponent: i128| 1i128 << exponent;
+        // Positive from the least d on.
+        let (steps, blocks, hops) = if wraps {
+            (
+                3 * d - 3,
+                9 * two(3 * d - 4) + (d * d - 5 * d + 3) * two(2 * d - 1),
+                13 * two(d - 2) - 3 * d - 3,
+            )
+        } else {
+            (
+                3 * d - 2,
+                7 * two(3 * d - 3) + (d * d - 3 * d - 1) * two(2 * d - 1),
+                9 * two(d - 1) - 3 * d - 4,
+            )
+        };
+        let blocks = blocks as u128;
+        Ok(PublishedCounts {
+            steps: steps as u64,
+            blocks,
+            hops: Some(hops as u128),
+            rearranged_blocks: Some(blocks),
+        })
+    },
+};
+
+/// Suh and Shin 2001, section 1: Tseng and Gupta's order of startups.
+pub(crate) const DIRECT_TORUS: Published = Published {
+    name: "direct-torus",
+    summary: "every block straight to its destination; printed is an order alone, O(a1^2 a2 .. an) startups, \
+              and counted here the least that can be: a1^2 a2 .. an / 8 steps of a block, by bisection",
+    source: "Tseng and Gupta 1996; order of Suh and Shin 2001, section 1 (reference 18)",
+    operation: Collective::AllToAll,
+    formula: |grid| {
+        if !alike(grid, "a torus")? {
+            return Err(shape("a torus", grid));
+        }
+        let ranks = u128::from(grid.ranks());
+        let longest = grid.sides().iter().copied().max().map_or(1, u128::from);
+        // Half the crossings of the longest side's middle each way around: a1^2 a2 .. an / 8 where
+        // it is even. Where a1 is below 8 the ranks - 1 blocks that leave through one port are more.
+        let crossing = longest * longest / 4 * (ranks / longest);
+        let steps = crossing.div_ceil(2).max(ranks - 1);
+        Ok(single_blocks(steps))
+    },
+};
+
+/// Suh and Shin 2001, section 1: Scott's bound, which his patterns meet.
+pub(crate) const DIRECT_MESH: Published = Published {
+    name: "direct-mesh",
+    summary: "every block straight to its destination, in the a^3/4 steps of a block that an a x a mesh asks at least",
+    source: "Scott 1991; count of Suh and Shin 2001, section 1 (reference 11)",
+    operation: Collective::AllToAll,
+    formula: |grid| {
+        if alike(grid, "a mesh")? {
+            return Err(shape("a mesh", grid));
+        }
+        let rule = "two equal even sides of at least 4";
+        let side = square(grid, rule, |side| side % 2 == 0 && side >= 4)?;
+        Ok(single_blocks(u128::from(side).pow(3) / 4))
+    },
+};
+
+/// Direct steps of one block each.
+fn single_blocks(steps: u128) -> PublishedCounts {
+    PublishedCounts { steps: steps as u64, blocks: steps, hops: None, rearranged_blocks: None }
+}
+
+fn long(grid: &Grid) -> impl Iterator<Item = usize> {
+    (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1)
+}
+
+/// Whether all sides longer than 1 wrap; false where none does.
+fn alike(grid: &Grid, needs: &'static str) -> Result<bool, NotApplicable> {
+    let wraps = long(grid).all(|u| grid.wrap()[u]);
+    if wraps || long(grid).all(|u| !grid.wrap()[u]) {
+        return Ok(wraps);
+    }
+    Err(shape(needs, grid))
+}
+
+/// The side of a grid of two equal sides that keep `rule`.
+fn square(
+    grid: &Grid,
+    rule: &'static str,
+    keeps: impl Fn(u32) -> bool,
+) -> Result<u32, NotApplicable> {
+    let sides: Vec<_> = long(grid).map(|u| grid.sides()[u]).collect();
+    match sides[..] {
+        [a, b] if a == b && keeps(a) => Ok(a),
+        _ => {
+            let side = |u: usize| format!("side {u} ({})", grid.sides()[u]);
+            Err(NotApplicable::Sides { rule, sides: (0..grid.sides().len()).map(side).collect() })
+        }
+    }
+}
+
+fn shape(needs: &'static str, topology: &dyn Topology) -> NotApplicable {
+    NotApplicable::Shape { needs, topology: topology.short_form() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(row: &Published, grid: &Grid) -> Result<PublishedCounts, NotApplicable> {
+        let problem = Problem::new(Collective::AllToAll, grid.ranks(), 1, 64).unwrap();
+        row.counts(&problem, grid)
+    }
+
+    /// Steps, blocks and hops of Table 2, worked out by hand.
+    #[test]
+    fn minimum_startup_is_as_printed() {
+        let torus = |side| counts(&MINIMUM_STARTUP, &Grid::torus(&[side, side]).unwrap());
+        let mesh = |side| counts(&MINIMUM_STARTUP, &Grid::mesh(&[side, side]).unwrap());
+        for (found, steps, blocks, hops) in [
+            (torus(8), 6, 9 * 32 - 3 * 32, 14),
+            (torus(16), 9, 9 * 256 - 128, 37),
+            (torus(64), 15, 9 * 16_384 + 9 * 2048, 187),
+            (mesh(4), 4, 7 * 8 - 3 * 8, 8),
+            (mesh(16), 10, 7 * 512 + 3 * 128, 56),
+        ] {
+            let found = found.unwrap();
+            assert_eq!((found.steps, found.blocks, found.hops), (steps, blocks, Some(hops)));
+            assert_eq!(found.rearranged_blocks, Some(blocks));
+        }
+        for refused in [torus(4), torus(12), mesh(2), mesh(6)] {
+            assert!(matches!(refused, Err(NotApplicable::Sides { .. })));
+        }
+    }
+
+    #[test]
+    fn direct_exchanges_take_what_the_bisection_asks() {
+        let torus = |sides: &[u32]| counts(&DIRECT_TORUS, &Grid::torus(sides).unwrap());
+        assert_eq!(torus(&[16, 16]).unwrap().blocks, 512);
+        assert_eq!(torus(&[8, 4, 4]).unwrap().blocks, 128);
+        assert_eq!(torus(&[4, 4]).unwrap().steps, 15);
+        assert_eq!(torus(&[9, 9]).unwrap().steps, 90);
+        let mesh = Grid::mesh(&[16, 16]).unwrap();
+        assert_eq!(counts(&DIRECT_MESH, &mesh).unwrap().steps, 1024);
+        assert!(counts(&DIRECT_TORUS, &mesh).is_err());
+        assert!(counts(&DIRECT_MESH, &Grid::mesh(&[5, 5]).unwrap()).is_err());
+    }
+
+    #[test]
+    fn the_largest_grids_do_not_overflow() {
+        let side = 1 << 15;
+        for grid in [Grid::torus(&[side, side]), Grid::mesh(&[side, side])] {
+            let found = counts(&MINIMUM_STARTUP, &grid.unwrap()).unwrap();
+            assert!(found.blocks > 1 << 40);
+        }
+        assert!(counts(&DIRECT_TORUS, &Grid::torus(&[u32::MAX]).unwrap()).is_ok());
+    }
+}
