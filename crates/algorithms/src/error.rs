@@ -13,7 +13,9 @@ pub enum NotApplicable {
         nearest: Option<&'static str>,
     },
     /// No schedule of it is written here.
-    #[error("{name} is known by a published formula alone ({paper}): there is no schedule to look at")]
+    #[error(
+        "{name} is known by a published formula alone ({paper}): there is no schedule to look at"
+    )]
     Published {
         /// Its name.
         name: &'static str,

@@ -1,9 +1,9 @@
 //! Formulas without a schedule: algorithms of which papers print what they cost, and the text at
 //! hand not how they move blocks.
 //!
-//! A row can be priced beside the schedules, and neither verified, run nor selected. Formulas are
-//! of square powers of two where the paper's are: no row says more than what is printed, save
-//! `direct-torus`, whose constant is not, and whose summary says what stands for it.
+//! A row can be priced beside the schedules, and neither verified, run nor selected. It says no more
+//! than what is printed, save that of `direct-torus` only the order is: the constant is the least
+//! that a bisection leaves, and its summary says so.
 
 use topocoll_schedule::{Collective, Problem};
 use topocoll_topology::{Grid, Shape, Topology};
@@ -68,9 +68,8 @@ pub(crate) const MINIMUM_STARTUP: Published = Published {
     formula: |grid| {
         let rule = "two equal sides that are powers of two, at least 8 on a torus and 4 on a mesh";
         let wraps = alike(grid, "a torus or mesh")?;
-        let side = square(grid, rule, |side| {
-            side.is_power_of_two() && side >= if wraps { 8 } else { 4 }
-        })?;
+        let side =
+            square(grid, rule, |side| side.is_power_of_two() && side >= if wraps { 8 } else { 4 })?;
         let d = i128::from(side.ilog2());
         let two = |exponent: i128| 1i128 << exponent;
         // Positive from the least d on.
@@ -100,8 +99,7 @@ pub(crate) const MINIMUM_STARTUP: Published = Published {
 /// Suh and Shin 2001, section 1: Tseng and Gupta's order of startups.
 pub(crate) const DIRECT_TORUS: Published = Published {
     name: "direct-torus",
-    summary: "every block straight to its destination; printed is an order alone, O(a1^2 a2 .. an) startups, \
-              and counted here the least that can be: a1^2 a2 .. an / 8 steps of a block, by bisection",
+    summary: "every block straight to its destination: O(a1^2 a2 .. an) steps printed, the bisection's least constant 1/8 taken",
     source: "Tseng and Gupta 1996; order of Suh and Shin 2001, section 1 (reference 18)",
     operation: Collective::AllToAll,
     formula: |grid| {
@@ -118,10 +116,10 @@ pub(crate) const DIRECT_TORUS: Published = Published {
     },
 };
 
-/// Suh and Shin 2001, section 1: Scott's bound, which his patterns meet.
+/// Suh and Shin 2001, section 1: Scott's bound, taken as met.
 pub(crate) const DIRECT_MESH: Published = Published {
     name: "direct-mesh",
-    summary: "every block straight to its destination, in the a^3/4 steps of a block that an a x a mesh asks at least",
+    summary: "every block straight to its destination in a^3/4 steps on an a x a mesh, printed as the least there can be",
     source: "Scott 1991; count of Suh and Shin 2001, section 1 (reference 11)",
     operation: Collective::AllToAll,
     formula: |grid| {

@@ -24,14 +24,19 @@ mod machines;
 mod plan;
 mod price;
 mod select;
+mod sweep;
 
 pub use error::Error;
 pub use machines::{load_file, machine, shipped};
-pub use plan::{claims, plan};
-pub use price::{Price, Priced};
+pub use plan::{cheapest, claims, plan};
+pub use price::{Price, Priced, published_price};
 pub use select::{Choice, Crossover, Extremes, Selection, select};
+pub use sweep::{Fastest, Line, Rejected, Sweep, sweep};
 
-pub use topocoll_algorithms::{ALGORITHMS, Algorithm, Claims, NotApplicable, Parameter, find};
+pub use topocoll_algorithms::{
+    ALGORITHMS, Algorithm, Claims, NotApplicable, PUBLISHED, Parameter, Published, PublishedCounts,
+    find,
+};
 pub use topocoll_analysis::*;
 pub use topocoll_schedule::*;
 pub use topocoll_topology::*;

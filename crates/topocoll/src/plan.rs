@@ -2,8 +2,9 @@ use topocoll_algorithms::{Algorithm, Claims, NotApplicable, find};
 use topocoll_schedule::{Parameters, Problem, Schedule};
 use topocoll_topology::Machine;
 
-use crate::Error;
+use crate::price::least;
 use crate::select::prices;
+use crate::{Error, Price};
 
 /// The schedule of an algorithm on a machine; parameters that are to be chosen by cost and are not
 /// given are chosen by the machine's timing values.
@@ -20,7 +21,7 @@ pub fn plan(
     let parameters = complete(machine, problem, algorithm, given)?;
     algorithm
         .plan(problem, &*machine.topology, &parameters)
-        .map_err(|reason| refused(algorithm, reason))
+        .map_err(|reason| refused(algorithm.name(), reason))
 }
 
 /// The claims of an algorithm on a machine, with parameters as [`plan`] returns them.
@@ -36,7 +37,22 @@ pub fn claims(
     let algorithm = find(name)?;
     algorithm
         .claims(problem, &*machine.topology, parameters)
-        .map_err(|reason| refused(algorithm, reason))
+        .map_err(|reason| refused(algorithm.name(), reason))
+}
+
+/// The best setting of an algorithm by predicted time, and its price.
+///
+/// # Errors
+/// Why the algorithm does not serve this problem on this machine.
+pub fn cheapest(
+    machine: &Machine,
+    problem: &Problem,
+    algorithm: &'static dyn Algorithm,
+) -> Result<(Parameters, Price), NotApplicable> {
+    let given = Parameters::new();
+    algorithm.claims(problem, &*machine.topology, &given)?;
+    let (prices, _) = prices(algorithm, machine, problem, &given);
+    Ok(least(prices, |(_, price)| price).expect("bug: an algorithm that serves at no setting"))
 }
 
 fn complete(
@@ -47,23 +63,20 @@ fn complete(
 ) -> Result<Parameters, Error> {
     algorithm
         .claims(problem, &*machine.topology, given)
-        .map_err(|reason| refused(algorithm, reason))?;
+        .map_err(|reason| refused(algorithm.name(), reason))?;
     let open = algorithm.parameters().iter().any(|p| p.by_cost && !given.contains_key(p.name));
     if !open {
         return Ok(given.clone());
     }
-    let (prices, _) = prices(algorithm, machine, problem);
-    let fits =
-        |setting: &Parameters| given.iter().all(|(name, value)| setting.get(name) == Some(value));
-    let best = (prices.into_iter().filter(|(setting, _)| fits(setting)))
-        .min_by(|a, b| a.1.time.total().total_cmp(&b.1.time.total()));
-    Ok(best.map_or_else(|| given.clone(), |(setting, _)| setting))
+    let (prices, _) = prices(algorithm, machine, problem, given);
+    Ok(least(prices, |(_, price)| price).map_or_else(|| given.clone(), |(setting, _)| setting))
 }
 
-fn refused(algorithm: &dyn Algorithm, reason: NotApplicable) -> Error {
+/// The error of an algorithm or formula called `name` that does not serve.
+pub(crate) fn refused(name: &str, reason: NotApplicable) -> Error {
     match reason {
         // These name the algorithm themselves.
         NotApplicable::Parameter { .. } | NotApplicable::Setting { .. } => Error::Algorithm(reason),
-        reason => Error::NotApplicable { algorithm: algorithm.name().to_owned(), reason },
+        reason => Error::NotApplicable { algorithm: name.to_owned(), reason },
     }
 }

@@ -1,6 +1,6 @@
-//! What a setting of an algorithm costs on a machine: counted, or bounded from below.
+//! What a setting of an algorithm costs on a machine: counted, bounded from below, or as printed.
 
-use topocoll_algorithms::{Algorithm, Claims};
+use topocoll_algorithms::{Algorithm, Claims, PublishedCounts};
 use topocoll_analysis::{Time, best_bounds, count, counting_work};
 use topocoll_schedule::{Parameters, Problem};
 use topocoll_topology::Machine;
@@ -15,6 +15,8 @@ pub enum Priced {
     Exactly,
     /// By a closed form that the cost is not below: the machine is too large to count.
     AtLeast,
+    /// By the counts that a paper prints of a schedule that is not written here.
+    Published,
 }
 
 /// The cost of one setting.
@@ -41,6 +43,29 @@ impl Price {
         let Time { startup, transmission, propagation, rearrangement, barrier } = self.time;
         (startup + propagation + barrier, (transmission + rearrangement) / block_bytes as f64)
     }
+
+    /// This price, found at blocks of `from` bytes, at blocks of `to` bytes: that of a schedule
+    /// whose messages are as many whole blocks at either size.
+    #[must_use]
+    pub fn scaled(mut self, from: u64, to: u64) -> Self {
+        let factor = to as f64 / from as f64;
+        self.time.transmission *= factor;
+        self.time.rearrangement *= factor;
+        self
+    }
+}
+
+/// Of what has a price, the quickest that is priced exactly, or if nothing is the least floor; of
+/// equals the first.
+pub(crate) fn least<T>(
+    priced: impl IntoIterator<Item = T>,
+    price: impl Fn(&T) -> &Price,
+) -> Option<T> {
+    priced.into_iter().min_by(|a, b| {
+        let (a, b) = (price(a), price(b));
+        let floor = |price: &Price| price.priced == Priced::AtLeast;
+        floor(a).cmp(&floor(b)).then(a.time.total().total_cmp(&b.time.total()))
+    })
 }
 
 /// The price of a setting: counted if it has at most `work` segments to look at.
@@ -86,6 +111,33 @@ fn at_least(machine: &Machine, problem: &Problem, claims: &Claims) -> Price {
         steps: claims.steps,
         blocks: claims.bytes as f64 / problem.block_bytes as f64,
         link_blocks,
+        max_link_sharing: 0,
+    }
+}
+
+/// What a published formula's counts cost by the steps model's terms.
+///
+/// Where the machine's values differ by link class the least of them are taken, as a formula does
+/// not say which links a step uses.
+#[must_use]
+pub fn published_price(machine: &Machine, problem: &Problem, counts: &PublishedCounts) -> Price {
+    let timing = &machine.timing;
+    let blocks = counts.blocks as f64;
+    let bytes = |blocks: f64| blocks * problem.block_bytes as f64;
+    let rearranged = counts.rearranged_blocks.unwrap_or(0) as f64;
+    let barriers = counts.steps.saturating_sub(1) as f64;
+    Price {
+        priced: Priced::Published,
+        time: Time {
+            startup: counts.steps as f64 * timing.startup.least(),
+            transmission: bytes(blocks) * timing.per_byte.least(),
+            propagation: counts.hops.unwrap_or(0) as f64 * timing.per_hop.least(),
+            rearrangement: bytes(rearranged) * timing.rearrangement_per_byte,
+            barrier: timing.barrier.seconds(problem.ranks) * barriers,
+        },
+        steps: counts.steps,
+        blocks,
+        link_blocks: blocks,
         max_link_sharing: 0,
     }
 }

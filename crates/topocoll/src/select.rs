@@ -78,7 +78,7 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
             rejected.push((algorithm.name(), reason.to_string()));
             continue;
         }
-        let (prices, all) = prices(algorithm, machine, problem);
+        let (prices, all) = prices(algorithm, machine, problem, &Parameters::new());
         if prices.len() < all {
             subsets.push((algorithm.name(), prices.len(), all));
         }
@@ -89,11 +89,10 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
             bound_ratio: 0.0,
         }));
     }
-    decide(&mut choices, machine, problem);
+    decide(&mut choices, machine, problem, &[problem.block_bytes]);
     let mut choices = front(choices);
     for choice in &mut choices {
-        choice.bound_ratio =
-            if bound.seconds > 0.0 { choice.price.time.total() / bound.seconds } else { 1.0 };
+        choice.bound_ratio = bound_ratio(&choice.price, &bound);
     }
     let best = choices.first().map_or(0.0, |choice| choice.price.time.total());
     let undecided = (0..choices.len())
@@ -106,7 +105,13 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
     Selection { choices, rejected, bound, crossovers, extremes, subsets, undecided }
 }
 
-/// Prices the settings of an algorithm that serves; also how many it has in all.
+/// A price over the time that none can beat.
+pub(crate) fn bound_ratio(price: &Price, bound: &BestBounds) -> f64 {
+    if bound.seconds > 0.0 { price.time.total() / bound.seconds } else { 1.0 }
+}
+
+/// Prices the settings of an algorithm that serves, of those that agree with `given`, or `given`
+/// alone if none worth pricing does; also how many such settings there are.
 ///
 /// Where pricing all would take too long, only those are priced that no other of the algorithm
 /// beats in both claimed steps and claimed blocks.
@@ -114,9 +119,17 @@ pub(crate) fn prices(
     algorithm: &'static dyn Algorithm,
     machine: &Machine,
     problem: &Problem,
+    given: &Parameters,
 ) -> (Vec<(Parameters, Price)>, usize) {
     let topology = &*machine.topology;
-    let settings = algorithm.settings(problem, topology);
+    let mut settings = algorithm.settings(problem, topology);
+    settings.retain(|setting| given.iter().all(|(name, value)| setting.get(name) == Some(value)));
+    if settings.is_empty() {
+        let schedule = algorithm
+            .plan(problem, topology, given)
+            .expect("bug: an algorithm that does not serve");
+        settings.push(schedule.origin.parameters);
+    }
     let all = settings.len();
     let mut claimed: Vec<_> = (settings.into_iter())
         .map(|setting| {
@@ -148,27 +161,39 @@ pub(crate) fn prices(
     (prices.collect(), all)
 }
 
-/// Counts what is priced by a floor below the best exact price, where that is affordable.
-fn decide(choices: &mut [Choice], machine: &Machine, problem: &Problem) {
-    let best = |choices: &[Choice]| {
-        let exact = choices.iter().filter(|choice| choice.price.priced == Priced::Exactly);
-        exact.map(|choice| choice.price.time.total()).fold(f64::INFINITY, f64::min)
+/// Counts what is priced by a floor below the best exact price at one of the block sizes, where
+/// that is affordable.
+pub(crate) fn decide(
+    choices: &mut [Choice],
+    machine: &Machine,
+    problem: &Problem,
+    block_sizes: &[u64],
+) {
+    let at = |price: &Price, bytes| price.scaled(problem.block_bytes, bytes).time.total();
+    let mut best = vec![f64::INFINITY; block_sizes.len()];
+    let lower = |best: &mut [f64], price: &Price| {
+        for (best, &bytes) in best.iter_mut().zip(block_sizes) {
+            *best = best.min(at(price, bytes));
+        }
     };
+    for choice in choices.iter().filter(|choice| choice.price.priced == Priced::Exactly) {
+        lower(&mut best, &choice.price);
+    }
     let mut work = WORK_TO_DECIDE;
-    for i in 0..choices.len() {
-        let choice = &choices[i];
-        if choice.price.priced == Priced::AtLeast && choice.price.time.total() < best(choices) {
-            let algorithm = find(choice.algorithm).expect("a choice of the table");
-            let topology = &*machine.topology;
-            let claims =
-                algorithm.claims(problem, topology, &choice.parameters).expect("it was priced");
-            let schedule =
-                algorithm.plan(problem, topology, &choice.parameters).expect("it was priced");
-            let needed = counting_work(&schedule, machine);
-            if needed <= work {
-                work -= needed;
-                choices[i].price =
-                    price(algorithm, machine, problem, &choice.parameters, &claims, needed);
+    for choice in choices.iter_mut().filter(|choice| choice.price.priced == Priced::AtLeast) {
+        if best.iter().zip(block_sizes).all(|(best, &bytes)| at(&choice.price, bytes) >= *best) {
+            continue;
+        }
+        let algorithm = find(choice.algorithm).expect("bug: a choice of no algorithm");
+        let (topology, setting) = (&*machine.topology, &choice.parameters);
+        let claims = algorithm.claims(problem, topology, setting).expect("bug: it was priced");
+        let schedule = algorithm.plan(problem, topology, setting).expect("bug: it was priced");
+        let needed = counting_work(&schedule, machine);
+        if needed <= work {
+            work -= needed;
+            choice.price = price(algorithm, machine, problem, setting, &claims, needed);
+            if choice.price.priced == Priced::Exactly {
+                lower(&mut best, &choice.price);
             }
         }
     }
@@ -213,9 +238,9 @@ fn front(mut choices: Vec<Choice>) -> Vec<Choice> {
 }
 
 /// The fastest choice of every block size: the lower envelope of lines in the block size.
-fn crossovers(choices: &[Choice], block_bytes: u64) -> Vec<Crossover> {
+pub(crate) fn crossovers(choices: &[Choice], block_bytes: u64) -> Vec<Crossover> {
     let lines: Vec<_> = choices.iter().map(|choice| choice.price.line(block_bytes)).collect();
-    let exact = |i: &usize| choices[*i].price.priced == Priced::Exactly;
+    let exact = |i: &usize| choices[*i].price.priced != Priced::AtLeast;
     let at = |i: usize, bytes: u64| lines[i].0 + lines[i].1 * bytes as f64;
     let mut out = Vec::new();
     let mut bytes = 1;
