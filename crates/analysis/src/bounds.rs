@@ -42,6 +42,19 @@ pub struct LowerBound {
     pub condition: String,
 }
 
+/// A lower bound known up to a constant factor, as its theorem states it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AsymptoticBound {
+    /// What it limits.
+    pub measure: Measure,
+    /// The least order, in n ranks, k ports and blocks of b bytes.
+    pub order: &'static str,
+    /// The theorem.
+    pub theorem: &'static str,
+    /// Which schedules it holds for.
+    pub condition: &'static str,
+}
+
 /// The strongest bounds that hold for every schedule.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BestBounds {
@@ -123,6 +136,30 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
                 );
             }
         }
+    }
+    bounds
+}
+
+/// The lower bounds that have no value, only an order.
+#[must_use]
+pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
+    let mut bounds = Vec::new();
+    if problem.operation != Collective::AllToAll || problem.ranks < 2 {
+        return bounds;
+    }
+    bounds.push(AsymptoticBound {
+        measure: Measure::Blocks,
+        order: "C2 = Omega(b n / (k + 1) log_(k+1) n) bytes",
+        theorem: "Bruck et al. 1997, Theorem 2.7",
+        condition: "schedules of exactly C1 = ceil(log_(k+1) n) steps",
+    });
+    if problem.ports == 1 {
+        bounds.push(AsymptoticBound {
+            measure: Measure::Blocks,
+            order: "C2 = Omega(b n log n) bytes",
+            theorem: "Bruck et al. 1997, Theorem 2.9",
+            condition: "schedules of C1 = O(log n) steps on one port",
+        });
     }
     bounds
 }

@@ -22,7 +22,9 @@ mod verify;
 mod violation;
 mod written;
 
-pub use bounds::{BestBounds, LowerBound, Measure, best_bounds, bounds};
+pub use bounds::{
+    AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
+};
 pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
 pub use error::AnalysisError;
 pub use simulate::{LinkTotals, link_totals};

@@ -1,5 +1,5 @@
 use serde::Serialize;
-use topocoll::{BestBounds, LowerBound, best_bounds, bounds};
+use topocoll::{BestBounds, LowerBound, asymptotic_bounds, best_bounds, bounds};
 
 use super::exchange;
 use crate::machine::{machine, problem};
@@ -11,6 +11,7 @@ struct Report {
     #[serde(flatten)]
     head: Head,
     bounds: Vec<Bound>,
+    asymptotic: Vec<Asymptotic>,
     best: Best,
 }
 
@@ -21,6 +22,15 @@ struct Bound {
     theorem: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     condition: String,
+}
+
+/// A bound without a value.
+#[derive(Serialize)]
+struct Asymptotic {
+    measure: &'static str,
+    order: &'static str,
+    theorem: &'static str,
+    condition: &'static str,
 }
 
 #[derive(Serialize)]
@@ -35,10 +45,19 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let all = bounds(&problem, &machine);
+    let orders = asymptotic_bounds(&problem);
     let BestBounds { steps, blocks: volume, seconds: time } = best_bounds(&problem, &machine);
     let report = Report {
         head: Head::new(&machine, &problem),
         bounds: all.iter().map(bound).collect(),
+        asymptotic: (orders.iter())
+            .map(|bound| Asymptotic {
+                measure: bound.measure.name(),
+                order: bound.order,
+                theorem: bound.theorem,
+                condition: bound.condition,
+            })
+            .collect(),
         best: Best { steps, blocks: Blocks(volume), time_seconds: time },
     };
     print(options.json, &report, || {
@@ -55,11 +74,18 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 blocks(bound.value),
             ]
         });
+        let orders = orders.iter().map(|bound| {
+            format!(
+                "{}: {}, for {}; a constant is not stated.\n",
+                bound.theorem, bound.order, bound.condition
+            )
+        });
         format!(
-            "{}\n\n{}\nNo schedule takes fewer than {steps} steps, carries less than {} blocks over its busiest links, \
+            "{}\n\n{}\n{}No schedule takes fewer than {steps} steps, carries less than {} blocks over its busiest links, \
              or is predicted to end before {}.\n",
             exchange(&machine, &problem),
             table(&["bounds", "by", "holds for", "at least"], 3, rows),
+            orders.collect::<String>(),
             blocks(volume),
             seconds(time),
         )
