@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Simulate(Simulate),
     /// Write a schedule out.
     Schedule(Schedule),
+    /// Predict the time of every algorithm over block sizes: table, crossovers, plot.
+    Sweep(Sweep),
 }
 
 #[derive(ClapArgs, Debug)]
@@ -92,6 +94,41 @@ pub(crate) struct Schedule {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Sweep {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Block sizes: from and to, such as 1:1MiB, or a list such as 16,64,1KiB
+    #[arg(long, value_parser = block_sizes, default_value = "1:1MiB")]
+    pub(crate) blocks: BlockSizes,
+    /// Block sizes from the first to the last, in equal ratios [default: powers of two]
+    #[arg(long, value_name = "N", value_parser = points, allow_hyphen_values = true)]
+    pub(crate) points: Option<u32>,
+    /// Only this algorithm, or published formula; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) algorithm: Vec<String>,
+    /// A parameter of those of the algorithms that have it; several values make a line each
+    #[arg(long, value_name = "KEY=VALUE,..", value_parser = settings, requires = "algorithm")]
+    pub(crate) set: Vec<(String, Settings)>,
+    /// Plot predicted time over block size into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write every point, with the terms of its time, into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// Block sizes as the command line says them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum BlockSizes {
+    FromTo(u64, u64),
+    List(Vec<u64>),
+}
+
+/// Values of one parameter, each for a line of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Settings(pub(crate) Vec<Setting>);
 
 /// What every command takes.
 #[derive(ClapArgs, Debug)]
@@ -199,6 +236,45 @@ fn bandwidth(text: &str) -> Result<f64, String> {
 
 fn setting(text: &str) -> Result<(String, Setting), String> {
     let (key, value) = text.split_once('=').ok_or("a parameter is set as key=value")?;
-    let value = value.parse().map_or_else(|_| Setting::Text(value.to_owned()), Setting::Integer);
-    Ok((key.to_owned(), value))
+    Ok((key.to_owned(), value_of(value)))
+}
+
+fn settings(text: &str) -> Result<(String, Settings), String> {
+    let (key, values) = text.split_once('=').ok_or("a parameter is set as key=value")?;
+    let values: Vec<_> = values.split(',').map(value_of).collect();
+    match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
+        Some(twice) => Err(format!("{key}={} is there twice", values[twice])),
+        None => Ok((key.to_owned(), Settings(values))),
+    }
+}
+
+fn value_of(text: &str) -> Setting {
+    text.parse().map_or_else(|_| Setting::Text(text.to_owned()), Setting::Integer)
+}
+
+/// The most block sizes of a sweep.
+const MAX_SIZES: usize = 256;
+
+fn points(text: &str) -> Result<u32, String> {
+    let points = text.parse().ok().filter(|&points| (2..=MAX_SIZES as u32).contains(&points));
+    points.ok_or_else(|| format!("not a whole number from 2 to {MAX_SIZES}"))
+}
+
+fn block_sizes(text: &str) -> Result<BlockSizes, String> {
+    let size = |text: &str| block(text).map_err(|reason| format!("`{text}`: {reason}"));
+    if let Some((from, to)) = text.split_once(':') {
+        let (from, to) = (size(from)?, size(to)?);
+        return match from <= to {
+            true => Ok(BlockSizes::FromTo(from, to)),
+            false => Err(format!("the first size, {from} B, is above the last, {to} B")),
+        };
+    }
+    let list = text.split(',').map(size).collect::<Result<Vec<_>, _>>()?;
+    if let Some(pair) = list.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return Err(format!("sizes must rise, and {} B follows {} B", pair[1], pair[0]));
+    }
+    match list.len() {
+        0..=MAX_SIZES => Ok(BlockSizes::List(list)),
+        many => Err(format!("{many} sizes: at most {MAX_SIZES} are looked at")),
+    }
 }

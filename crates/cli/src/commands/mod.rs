@@ -5,6 +5,7 @@ mod bounds;
 mod schedule;
 mod select;
 mod simulate;
+mod sweep;
 mod verify;
 
 use crate::Outcome;
@@ -19,18 +20,23 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Verify(args) => verify::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Schedule(args) => schedule::run(args),
+        Command::Sweep(args) => sweep::run(args),
     }
 }
 
-/// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8 (64 ranks, 1 port)`.
+/// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8: 64 ranks, 1 port, ..`.
 fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
+    exchange_of(machine, problem, &crate::render::bytes(problem.block_bytes))
+}
+
+/// The same for blocks of several sizes.
+fn exchange_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: &str) -> String {
     let topology = machine.topology.short_form();
     let named =
         if topology == machine.name { topology } else { format!("{} ({topology})", machine.name) };
     format!(
-        "{} of {} blocks on {named}: {} rank{}, {} port{}, timing {}",
+        "{} of {sizes} blocks on {named}: {} rank{}, {} port{}, timing {}",
         problem.operation,
-        crate::render::bytes(problem.block_bytes),
         problem.ranks,
         plural(problem.ranks),
         problem.ports,

@@ -220,9 +220,9 @@ fn reason(selection: &Selection) -> String {
         ),
         ("barriers", b.time.barrier - a.time.barrier, steps.clone()),
     ];
-    let against = match b.priced {
-        Priced::Exactly => named(next),
-        Priced::AtLeast => format!("the least that {} can cost", named(next)),
+    let against = match b.priced == Priced::AtLeast {
+        true => format!("the least that {} can cost", named(next)),
+        false => named(next),
     };
     let Some((term, saved, how)) =
         terms.iter().max_by(|x, y| x.1.total_cmp(&y.1)).filter(|term| term.1 > 0.0)

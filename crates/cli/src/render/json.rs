@@ -24,7 +24,8 @@ pub(crate) struct Head {
     timing: String,
     ranks: u32,
     operation: &'static str,
-    block_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_bytes: Option<u64>,
     ports: u32,
 }
 
@@ -37,9 +38,14 @@ impl Head {
             timing: machine.timing.name.clone(),
             ranks: problem.ranks,
             operation: problem.operation.name(),
-            block_bytes: problem.block_bytes,
+            block_bytes: Some(problem.block_bytes),
             ports: problem.ports,
         }
+    }
+
+    /// The head of a report on several block sizes.
+    pub(crate) fn of_sizes(machine: &Machine, problem: &Problem) -> Self {
+        Self { block_bytes: None, ..Self::new(machine, problem) }
     }
 }
 

@@ -1,11 +1,15 @@
 //! How reports look.
 
+mod file;
 mod json;
 mod number;
 mod output;
+mod plot;
 mod table;
 
+pub(crate) use file::write_file;
 pub(crate) use json::{Blocks, Head, Seconds};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;
+pub(crate) use plot::{Curve, Plot};
 pub(crate) use table::{facts, table};

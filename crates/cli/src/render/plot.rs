@@ -1,0 +1,147 @@
+use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+
+use super::number::{bytes, time_unit};
+
+/// Pixels of the axes with their labels, of the legend beside, and of the caption above.
+const AXES: (u32, u32) = (720, 480);
+const LEGEND: u32 = 330;
+const CAPTION: u32 = 50;
+/// Pixels of an entry of the legend.
+const ENTRY: u32 = 20;
+/// Markers on a curve, about.
+const MARKERS: usize = 12;
+
+/// Colours that the colour-blind tell apart (Okabe and Ito), dark enough for grey print.
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(0, 0, 0),
+    RGBColor(148, 103, 30),
+];
+
+/// Predicted time over block size, both logarithmic.
+pub(crate) struct Plot {
+    /// Lines above the axes.
+    pub(crate) caption: [String; 2],
+    /// What is drawn.
+    pub(crate) curves: Vec<Curve>,
+}
+
+/// A line of a plot.
+pub(crate) struct Curve {
+    /// Its name in the legend.
+    pub(crate) label: String,
+    /// Dashed, not solid.
+    pub(crate) dashed: bool,
+    /// Bytes, above 0, and seconds.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Where a curve is drawn: on the root, in pixels.
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+impl Plot {
+    /// The plot as an SVG file: text stays text, and the same plot is the same bytes.
+    pub(crate) fn svg(&self) -> anyhow::Result<String> {
+        let seconds = || self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| p.1));
+        if let Some(flat) = self.curves.iter().find(|curve| curve.points.iter().any(|p| p.1 <= 0.0))
+        {
+            anyhow::bail!("{} takes no time, and a logarithmic axis has no 0", flat.label);
+        }
+        let (least, most) =
+            seconds().fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), s| (a.min(s), b.max(s)));
+        let (scale, unit) = time_unit(most);
+        let decade =
+            |seconds: f64, up: i32| 10f64.powi((seconds / scale).log10().floor() as i32 + up);
+        let mut sizes = self.curves[0].points.iter().map(|p| p.0);
+        let (from, to) = (sizes.next().unwrap_or(1.0), sizes.next_back());
+        let (from, to) = to.map_or((from / 2.0, from * 2.0), |to| (from, to));
+
+        let height = CAPTION + AXES.1.max(ENTRY * (self.curves.len() as u32 + 1));
+        let mut text = String::new();
+        let root =
+            SVGBackend::with_string(&mut text, (AXES.0 + LEGEND, height)).into_drawing_area();
+        root.fill(&WHITE)?;
+        let style = |size: i32| ("sans-serif", size).into_font().into_text_style(&root);
+        for (line, (y, size)) in self.caption.iter().zip([(8, 18), (30, 14)]) {
+            root.draw(&Text::new(line.as_str(), (12, y), style(size)))?;
+        }
+        let area = root.margin(CAPTION, height - CAPTION - AXES.1, 0, LEGEND);
+        let mut chart = ChartBuilder::on(&area)
+            .margin(12)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(
+                (from..to).log_scale().base(2.0),
+                // A hair below, so that the lowest power of ten is inside.
+                (decade(least, 0) * 0.999..decade(most, 1)).log_scale(),
+            )?;
+        chart
+            .configure_mesh()
+            .x_labels(12)
+            .x_desc("block size [bytes]")
+            .x_label_formatter(&|size| bytes(size.round() as u64))
+            .y_desc(format!("predicted time [{unit}]"))
+            .y_label_formatter(&|time| format!("{time}"))
+            .label_style(("sans-serif", 14))
+            .light_line_style(BLACK.mix(0.06))
+            .bold_line_style(BLACK.mix(0.15))
+            .draw()?;
+        for (i, curve) in self.curves.iter().enumerate() {
+            let pixels: Vec<_> = (curve.points.iter())
+                .map(|&(size, seconds)| chart.backend_coord(&(size, seconds / scale)))
+                .collect();
+            draw(&root, i, curve.dashed, &pixels)?;
+        }
+        let last = |i: &usize| self.curves[*i].points.last().map_or(0.0, |point| point.1);
+        let mut order: Vec<_> = (0..self.curves.len()).collect();
+        order.sort_by(|a, b| last(b).total_cmp(&last(a)));
+        for (place, i) in order.into_iter().enumerate() {
+            let y = (CAPTION + ENTRY * (place as u32 + 1)) as i32;
+            let x = AXES.0 as i32;
+            draw(&root, i, self.curves[i].dashed, &[(x, y), (x + 20, y), (x + 40, y)])?;
+            let label = self.curves[i].label.as_str();
+            root.draw(&Text::new(label, (x + 50, y - 6), style(14)))?;
+        }
+        root.present()?;
+        drop(chart);
+        drop((area, root));
+        Ok(text)
+    }
+}
+
+/// Draws curve `i` through `pixels`, with a marker here and there.
+fn draw(root: &Area, i: usize, dashed: bool, pixels: &[(i32, i32)]) -> anyhow::Result<()> {
+    // Shapes and colours go round together, one apart after each turn.
+    let colour = COLOURS[(i + i / 6) % COLOURS.len()];
+    let line = colour.stroke_width(2);
+    match dashed {
+        true => root.draw(&DashedPathElement::new(pixels.iter().copied(), 7, 5, line))?,
+        false => root.draw(&PathElement::new(pixels, line))?,
+    }
+    // The legend's three points have one marker, in the middle.
+    let between = if pixels.len() == 3 { 2 } else { pixels.len().div_ceil(MARKERS) };
+    for &(x, y) in pixels.iter().skip(between / 2).step_by(between) {
+        let square = [(x - 4, y - 4), (x + 4, y + 4)];
+        let diamond = [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)];
+        match i % 6 {
+            0 => root.draw(&Circle::new((x, y), 4, colour.filled()))?,
+            1 => root.draw(&Rectangle::new(square, colour.filled()))?,
+            2 => root.draw(&Cross::new((x, y), 4, line))?,
+            3 => root.draw(&Polygon::new(diamond, colour))?,
+            4 => {
+                root.draw(&Circle::new((x, y), 4, WHITE.filled()))?;
+                root.draw(&Circle::new((x, y), 4, line))?;
+            }
+            _ => {
+                root.draw(&Rectangle::new(square, WHITE.filled()))?;
+                root.draw(&Rectangle::new(square, line))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! The files that the program writes: complete or not there, and the same bytes each time.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn sweep(folder: &Path, arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_topocoll");
+    let fixed = ["sweep", "paragon-16x16", "--blocks", "1:4KiB"];
+    Command::new(program).current_dir(folder).args(fixed).args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_plot_is_the_same_bytes_each_time_and_names_all_it_shows() {
+    let folder = TempDir::new().unwrap();
+    let plot = |name| {
+        assert!(sweep(folder.path(), &["--svg", name]).status.success());
+        std::fs::read_to_string(folder.path().join(name)).unwrap()
+    };
+    let svg = plot("one.svg");
+    assert_eq!(svg, plot("two.svg"));
+    for part in [
+        "alltoall of 1 B to 4 KiB blocks on paragon-16x16 (torus:16x16)",
+        "timing paragon-16x16",
+        "steps model, topocoll 0",
+        "block size [bytes]",
+        "predicted time [ms]",
+        "suh-shin",
+        "minimum-startup (published formula)",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+}
+
+#[test]
+fn a_table_of_values_has_a_row_for_every_line_and_size() {
+    let folder = TempDir::new().unwrap();
+    let names = ["bruck", "suh-shin", "direct-torus"].map(|name| ["--algorithm", name]);
+    let arguments = [names.concat(), vec!["--csv", "all.csv"]].concat();
+    assert!(sweep(folder.path(), &arguments).status.success());
+    let mut table = csv::Reader::from_path(folder.path().join("all.csv")).unwrap();
+    let header = table.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|column| column == name).unwrap();
+    let total = column("time_seconds");
+    let terms = column("startup_seconds")..=column("barrier_seconds");
+    let mut kinds = [0, 0];
+    for row in table.records().map(Result::unwrap) {
+        let number = |i: usize| row[i].parse::<f64>().unwrap();
+        let sum: f64 = terms.clone().map(number).sum();
+        assert!((sum - number(total)).abs() <= 1e-12 * sum);
+        kinds[usize::from(&row[column("kind")] == "published formula")] += 1;
+    }
+    // Two schedules and a formula at thirteen sizes.
+    assert_eq!(kinds, [2 * 13, 13]);
+}
+
+#[test]
+fn a_file_is_left_alone_when_the_request_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("plot.svg");
+    std::fs::write(&path, "mine").unwrap();
+    let free = ["--startup", "0", "--bandwidth", "0s", "--per-hop", "0", "--rearrangement", "0"];
+    let free = [&free[..], &["--barrier", "0", "--svg", "plot.svg"]].concat();
+    let refused = sweep(folder.path(), &free);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    assert!(!sweep(folder.path(), &["--svg", "nowhere/plot.svg"]).status.success());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
