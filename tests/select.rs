@@ -139,3 +139,13 @@ fn machines_too_large_to_count_are_decided_all_the_same() {
         );
     }
 }
+
+#[test]
+fn of_every_algorithm_the_most_promising_setting_is_counted_first() {
+    let mut large = machine("mesh:128x128").unwrap();
+    large.timing = machine("paragon-16x16-mesh").unwrap().timing;
+    let problem = common::problem(&large, Collective::AllToAll, 1024);
+    let choices = select(&large, &problem).choices;
+    let counted = |choice: &Choice| choice.price.priced == Priced::Exactly;
+    assert!(choices.iter().any(|choice| choice.algorithm == "suh-shin" && counted(choice)));
+}

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use topocoll_algorithms::{ALGORITHMS, Algorithm, find};
 use topocoll_analysis::{BestBounds, best_bounds, counting_work};
@@ -162,7 +164,7 @@ pub(crate) fn prices(
 }
 
 /// Counts what is priced by a floor below the best exact price at one of the block sizes, where
-/// that is affordable.
+/// that is affordable: of every algorithm the most promising setting first, then the second.
 pub(crate) fn decide(
     choices: &mut [Choice],
     machine: &Machine,
@@ -179,8 +181,27 @@ pub(crate) fn decide(
     for choice in choices.iter().filter(|choice| choice.price.priced == Priced::Exactly) {
         lower(&mut best, &choice.price);
     }
+    let promise = |choice: &Choice| {
+        let ratios = best.iter().zip(block_sizes).map(|(best, &b)| at(&choice.price, b) / best);
+        ratios.fold(f64::INFINITY, f64::min)
+    };
+    let mut floors: Vec<_> = (choices.iter().enumerate())
+        .filter(|(_, choice)| choice.price.priced == Priced::AtLeast)
+        .map(|(i, choice)| (promise(choice), choice.algorithm, i))
+        .collect();
+    floors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut seen = BTreeMap::new();
+    let mut order: Vec<_> = (floors.into_iter())
+        .map(|(_, algorithm, i)| {
+            let place = seen.entry(algorithm).or_insert(0);
+            *place += 1;
+            (*place, i)
+        })
+        .collect();
+    order.sort_by_key(|&(place, _)| place);
     let mut work = WORK_TO_DECIDE;
-    for choice in choices.iter_mut().filter(|choice| choice.price.priced == Priced::AtLeast) {
+    for (_, i) in order {
+        let choice = &mut choices[i];
         if best.iter().zip(block_sizes).all(|(best, &bytes)| at(&choice.price, bytes) >= *best) {
             continue;
         }

@@ -191,8 +191,9 @@ fn reason(selection: &Selection) -> String {
             named(best)
         );
     }
-    let Some(next) = selection.choices.iter().find(|choice| choice.algorithm != best.algorithm)
-    else {
+    let others = || selection.choices.iter().filter(|choice| choice.algorithm != best.algorithm);
+    let exact = others().find(|choice| choice.price.priced == Priced::Exactly);
+    let Some(next) = exact.or_else(|| others().next()) else {
         return format!("{} wins: no other algorithm serves this exchange", named(best));
     };
     let (a, b) = (&best.price, &next.price);
