@@ -1,9 +1,9 @@
-//! Console sessions, those of the README included: commands, their output and their exit status.
+//! Console sessions, those of the README and of PAPERS.md included: commands, their output and their exit status.
 
 #[test]
 fn sessions_run_as_written() {
     // Sessions name files from the root of the repository.
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     std::env::set_current_dir(root).expect("the repository is there");
-    trycmd::TestCases::new().case("tests/cli/*.trycmd").case("README.md");
+    trycmd::TestCases::new().case("tests/cli/*.trycmd").case("README.md").case("PAPERS.md");
 }

@@ -1,0 +1,154 @@
+//! PAPERS.md says what the papers print and what the readers count.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use topocoll::{
+    Collective, Counts, Machine, PUBLISHED, Parameters, Problem, Setting, count, machine, plan,
+    sweep,
+};
+
+const PAGE: &str = include_str!("../PAPERS.md");
+
+fn paper_layout() -> Parameters {
+    Parameters::from([("layout".to_owned(), Setting::Text("paper".to_owned()))])
+}
+
+/// Startups, blocks, hops, rearranged blocks, barriers.
+type Row = [u128; 5];
+
+/// Table 1 on sides given longest first, as printed.
+fn table_1(sides: &[u128], wraps: bool) -> Row {
+    let (n, longest, ranks) = (sides.len() as u128, sides[0], sides.iter().product::<u128>());
+    match wraps {
+        true => [
+            n * (longest / 4 + 1),
+            n * (longest + 4) * ranks / 8,
+            n * (longest - 1),
+            (n + 1) * ranks,
+            n * longest / 4 + n - 1,
+        ],
+        false => [
+            n * longest / 2,
+            n * longest * ranks / 4,
+            n * ((longest - 2).pow(2) + 2) / 2,
+            n * ranks,
+            n * longest / 2 - 1,
+        ],
+    }
+}
+
+/// Table 2, the proposed algorithm on a square of side 2^d, as printed.
+fn table_2(d: u32, wraps: bool) -> Row {
+    let two = |exponent| 2u128.pow(exponent);
+    match wraps {
+        true => [
+            two(d - 1) + 2,
+            two(3 * d - 2) + two(2 * d),
+            two(d + 1) - 2,
+            3 * two(2 * d),
+            two(d - 1) + 1,
+        ],
+        false => [two(d), two(3 * d - 1), two(2 * d) + 6 - two(d + 2), 2 * two(2 * d), two(d) - 1],
+    }
+}
+
+fn counted(machine: &Machine) -> Counts {
+    let problem = common::problem(machine, Collective::AllToAll, 1);
+    let schedule = plan(machine, &problem, "suh-shin", &paper_layout()).unwrap();
+    count(&schedule, machine, 1 << 30).unwrap()
+}
+
+#[test]
+fn counts_are_what_tables_1_and_2_print_and_the_page_shows() {
+    let mut table =
+        "| machine | startups | blocks | hops | rearranged blocks | barriers | packed blocks |\n"
+            .to_owned();
+    table += "|---|---|---|---|---|---|---|\n";
+    for (text, sides) in [
+        ("torus:12x12", &[12, 12][..]),
+        ("torus:8x12", &[12, 8]),
+        ("torus:12x12x12", &[12; 3]),
+        ("torus:8x8x8x8", &[8; 4]),
+        ("torus:16x16", &[16; 2]),
+        ("torus:32x32", &[32; 2]),
+        ("torus:64x64", &[64; 2]),
+        ("torus:128x128", &[128; 2]),
+        ("mesh:6x6", &[6; 2]),
+        ("mesh:6x6x6", &[6; 3]),
+        ("mesh:16x16", &[16; 2]),
+        ("mesh:32x32", &[32; 2]),
+        ("mesh:64x64", &[64; 2]),
+    ] {
+        let wraps = text.starts_with("torus");
+        let printed = table_1(sides, wraps);
+        if sides.len() == 2 && sides[0] == sides[1] && sides[0].is_power_of_two() {
+            assert_eq!(printed, table_2(sides[0].ilog2(), wraps), "{text}");
+        }
+        let counts = counted(&machine(text).unwrap());
+        let steps = u128::from(counts.steps);
+        let found = [steps, counts.bytes, counts.hops, counts.rearranged_bytes, steps - 1];
+        assert_eq!(found, printed, "{text}");
+        let numbers = found.map(|number| number.to_string()).join(" | ");
+        table += &format!("| `{text}` | {numbers} | {} |\n", counts.packed_bytes);
+    }
+    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+}
+
+#[test]
+fn the_page_shows_where_the_papers_algorithm_overtakes_the_fewest_startups() {
+    let mut table = "| side | torus | mesh | torus, startup 220 us | mesh, startup 220 us |\n|---|---|---|---|---|\n".to_owned();
+    let crossing = |shape: &str, side: u32, startup: f64| {
+        let mut on = machine(&format!("{shape}:{side}x{side}")).unwrap();
+        on.timing = machine("paragon-16x16").unwrap().timing;
+        on.timing.startup = topocoll::PerClass::uniform(startup);
+        let asked = [
+            ("suh-shin".to_owned(), paper_layout()),
+            ("minimum-startup".to_owned(), Parameters::new()),
+        ];
+        let problem = common::problem(&on, Collective::AllToAll, 1);
+        let found = sweep(&on, &problem, &[1], &asked).unwrap();
+        // Lines in the block size: seconds that do not depend on it, and seconds per byte.
+        let line = |published| {
+            let line = found.lines.iter().find(|line| line.published == published).unwrap();
+            line.points[0].price.line(1)
+        };
+        let (ours, theirs) = (line(false), line(true));
+        let first = ((ours.0 - theirs.0) / (theirs.1 - ours.1)).floor() as u64 + 1;
+        assert_eq!(first, by_formulas(&on, &problem), "{shape} {side}");
+        first
+    };
+    let mut last = [u64::MAX; 4];
+    for side in [16, 32, 64, 128] {
+        let now = [("torus", 75e-6), ("mesh", 75e-6), ("torus", 220e-6), ("mesh", 220e-6)]
+            .map(|(shape, startup)| crossing(shape, side, startup));
+        // The paper's words: smaller as networks grow, larger with the ratio of startups.
+        assert!(now.iter().zip(&last).all(|(now, last)| now < last));
+        assert!(now[0] <= now[2] && now[1] <= now[3]);
+        last = now;
+        table +=
+            &format!("| {side} | {} B | {} B | {} B | {} B |\n", now[0], now[1], now[2], now[3]);
+    }
+    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+}
+
+/// The crossing by the printed formulas and values, and the packing that they leave out.
+fn by_formulas(machine: &Machine, problem: &Problem) -> u64 {
+    let side = u128::from(problem.ranks.isqrt());
+    let wraps = machine.name.starts_with("torus");
+    let row = PUBLISHED.iter().find(|row| row.name == "minimum-startup").unwrap();
+    let theirs = row.counts(problem, &*machine.topology).unwrap();
+    let [startups, blocks, hops, rearranged, barriers] = table_1(&[side, side], wraps);
+    let packed = counted(machine).packed_bytes;
+    let startup = machine.timing.startup.least();
+    let barrier = (126.0 * f64::from(problem.ranks).log2() - 113.0) * 1e-6;
+    let fixed = |startups: u128, hops: u128, barriers: u128| {
+        startups as f64 * startup + hops as f64 * 0.02e-6 + barriers as f64 * barrier
+    };
+    let per_byte = |blocks: u128, copied: u128| blocks as f64 * 0.011e-6 + copied as f64 * 0.014e-6;
+    let steps = u128::from(theirs.steps);
+    let excess = fixed(startups, hops, barriers) - fixed(steps, theirs.hops.unwrap(), steps - 1);
+    let saved = per_byte(theirs.blocks, theirs.rearranged_blocks.unwrap())
+        - per_byte(blocks, rearranged + packed);
+    (excess / saved).floor() as u64 + 1
+}
