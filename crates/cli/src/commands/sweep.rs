@@ -382,6 +382,8 @@ fn write_csv(found: &Sweep, file: impl Write) -> anyhow::Result<()> {
 }
 
 fn plot(machine: &Machine, problem: &Problem, found: &Sweep) -> Plot {
+    let formulas = found.lines.iter().any(|line| line.published);
+    let dashed = if formulas { "; dashed: a published formula, no schedule" } else { "" };
     let curve = |line: &Line| {
         let floor = line.points.iter().any(|choice| choice.price.priced == Priced::AtLeast);
         let name = named(line.algorithm, &line.given, line.published);
@@ -396,10 +398,7 @@ fn plot(machine: &Machine, problem: &Problem, found: &Sweep) -> Plot {
     Plot {
         caption: [
             exchange_of(machine, problem, &range(found)),
-            format!(
-                "predicted by the steps model, topocoll {}; dashed: a published formula, no schedule",
-                env!("CARGO_PKG_VERSION")
-            ),
+            format!("predicted by the steps model, topocoll {}{dashed}", env!("CARGO_PKG_VERSION")),
         ],
         curves: found.lines.iter().map(curve).collect(),
     }

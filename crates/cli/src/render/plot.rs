@@ -41,7 +41,7 @@ pub(crate) struct Curve {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Where a curve is drawn: on the root, in pixels.
+/// What is drawn on, in pixels.
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Plot {
@@ -83,6 +83,7 @@ impl Plot {
         chart
             .configure_mesh()
             .x_labels(12)
+            .x_max_light_lines(0)
             .x_desc("block size [bytes]")
             .x_label_formatter(&|size| bytes(size.round() as u64))
             .y_desc(format!("predicted time [{unit}]"))
