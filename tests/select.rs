@@ -129,10 +129,7 @@ fn machines_too_large_to_count_are_decided_all_the_same() {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 1024);
         let selection = select(&machine, &problem);
-        assert_eq!(
-            (selection.choices[0].algorithm, selection.choices[0].price.priced),
-            ("suh-shin", Priced::Exactly)
-        );
+        assert_eq!(selection.choices[0].price.priced, Priced::Exactly, "{text}");
         assert!(
             selection.choices.iter().any(|choice| choice.price.priced == Priced::AtLeast),
             "{text}"
