@@ -82,8 +82,7 @@ fn written_and_read_back_a_schedule_is_the_same() {
             let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
             let first = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
             let mut written = Vec::new();
-            export::jsonl::write(&schedule, &machine, &first.counts, None, MEMORY, &mut written)
-                .unwrap();
+            export::jsonl::write(&schedule, &machine, None, MEMORY, &mut written).unwrap();
             let read = jsonl::read(written.as_slice(), &*machine.topology).unwrap();
             let second = verify(&read, &machine, Some(Method::Replay), MEMORY).unwrap();
             assert_eq!(second.violation, None, "{place}");
@@ -95,8 +94,7 @@ fn written_and_read_back_a_schedule_is_the_same() {
             );
             assert_eq!((a.messages, a.link_conflicts), (b.messages, b.link_conflicts), "{place}");
             let mut again = Vec::new();
-            export::jsonl::write(&read, &machine, &second.counts, None, MEMORY, &mut again)
-                .unwrap();
+            export::jsonl::write(&read, &machine, None, MEMORY, &mut again).unwrap();
             assert!(written == again, "{place}: write, read, write is not the identity");
         }
     }

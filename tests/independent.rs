@@ -7,15 +7,11 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use common::{MEMORY, machines_and_ports, serving};
-use topocoll::{Counts, Schedule, count, export, machine, plan};
+use topocoll::{Schedule, count, export, machine, plan};
 
-fn replayed(
-    schedule: &Schedule,
-    machine: &topocoll::Machine,
-    counts: &Counts,
-) -> serde_json::Value {
+fn replayed(schedule: &Schedule, machine: &topocoll::Machine) -> serde_json::Value {
     let mut written = Vec::new();
-    export::jsonl::write(schedule, machine, counts, None, MEMORY, &mut written).unwrap();
+    export::jsonl::write(schedule, machine, None, MEMORY, &mut written).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay.py");
     let mut python =
         (Command::new("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn())
@@ -29,7 +25,7 @@ fn replayed(
 
 fn check(schedule: &Schedule, machine: &topocoll::Machine, place: &str) {
     let counts = count(schedule, machine, MEMORY).unwrap();
-    let found = replayed(schedule, machine, &counts);
+    let found = replayed(schedule, machine);
     assert_eq!(found["delivered"], true, "{place}: {found}");
     assert_eq!(found["port_violations"], 0, "{place}");
     let same = |name: &str, counted: f64| {

@@ -24,6 +24,16 @@ pub enum AnalysisError {
         /// The limit.
         limit: u128,
     },
+    /// The blocks of one rank of a machine too large to replay take too long to trace back.
+    #[error(
+        "tracing where the rank's blocks come from would take {needed} steps back, more than the {limit} that are taken"
+    )]
+    Tracing {
+        /// Steps back.
+        needed: u128,
+        /// The limit.
+        limit: u128,
+    },
     /// The classes method follows whole blocks only.
     #[error(
         "blocks are split at byte {cut}: the method `classes` follows whole blocks, `replay` follows parts too"

@@ -9,26 +9,50 @@ use topocoll_topology::{Machine, Rank, Route};
 
 use crate::origin::Origin;
 use crate::replay::Replay;
-use crate::{AnalysisError, Counts, REPLAY_UP_TO};
+use crate::{AnalysisError, REPLAY_UP_TO};
 
 /// The most bytes that are written.
 const LIMIT: u128 = 4 << 30;
 
-/// Calls of the rule made to trace the blocks of one rank back: minutes.
-const TRACE_LIMIT: u128 = 4_000_000_000;
+/// Steps back that are taken to trace the blocks of one rank: a minute or two.
+const TRACE_LIMIT: u128 = 1_000_000_000;
 
-/// Bytes of the listing, from its counts: an estimate from above, within a small factor.
-#[must_use]
-pub fn estimate(schedule: &Schedule, counts: &Counts, one_rank: bool) -> u128 {
-    let digits = |value: u64| u128::from(value.max(1).ilog10() + 1);
-    let per_block =
-        2 * digits(schedule.problem.ranks.into()) + digits(schedule.problem.block_bytes) + 7;
-    let senders = if one_rank { 1 } else { u128::from(schedule.problem.ranks) };
-    senders * (blocks(schedule, counts) * per_block + u128::from(counts.steps) * 80)
+/// What a listing holds.
+struct Listing {
+    messages: u128,
+    blocks: u128,
 }
 
-fn blocks(schedule: &Schedule, counts: &Counts) -> u128 {
-    u128::from(schedule.problem.ports) * counts.bytes / u128::from(schedule.problem.block_bytes)
+impl Listing {
+    /// Of all ranks, one of each class counted, or of one.
+    fn of(schedule: &Schedule, only: Option<Rank>) -> Self {
+        let classes = schedule.rule().classes();
+        let (ranks, alike): (Vec<Rank>, u32) = match only {
+            Some(rank) => (vec![rank], 1),
+            None => {
+                let representatives = (0..classes.count()).map(|c| classes.representative(c));
+                (representatives.collect(), schedule.problem.ranks / classes.count())
+            }
+        };
+        let (mut listing, mut does) = (Self { messages: 0, blocks: 0 }, Step::default());
+        for step in 0..schedule.rule().steps() {
+            for &rank in &ranks {
+                schedule.rule().step(rank, step, &mut does);
+                listing.messages += u128::from(alike) * does.sends.len() as u128;
+                let blocks: u64 = does.sends.iter().map(|send| send.slots.len()).sum();
+                listing.blocks += u128::from(alike) * u128::from(blocks);
+            }
+        }
+        listing
+    }
+
+    /// Bytes that it takes: an estimate from above, within a small factor.
+    fn bytes(&self, schedule: &Schedule) -> u128 {
+        let digits = |value: u64| u128::from(value.max(1).ilog10() + 1);
+        let problem = &schedule.problem;
+        let block = 2 * digits(problem.ranks.into()) + 2 * digits(problem.block_bytes) + 6;
+        self.blocks * block + self.messages * 80
+    }
 }
 
 /// Writes the messages of a schedule, or those that one rank sends, ordered by step, then sender.
@@ -37,23 +61,23 @@ fn blocks(schedule: &Schedule, counts: &Counts) -> u128 {
 /// its blocks back.
 ///
 /// # Errors
-/// A listing of more than 4 GiB, or too little memory or too much work to find its blocks, both
+/// A listing of more than 4 GiB, or too little memory or too much work to find its blocks, all
 /// known before it starts; or output that cannot be written.
 pub fn write(
     schedule: &Schedule,
     machine: &Machine,
-    counts: &Counts,
     only: Option<Rank>,
     memory: u128,
     mut out: impl Write,
 ) -> Result<(), AnalysisError> {
-    let bytes = estimate(schedule, counts, only.is_some());
+    let listing = Listing::of(schedule, only);
+    let bytes = listing.bytes(schedule);
     if bytes > LIMIT {
         return Err(AnalysisError::Listing { bytes, limit: LIMIT });
     }
     match only {
         Some(rank) if schedule.problem.ranks > REPLAY_UP_TO => {
-            trace(schedule, machine, counts, rank, &mut out)
+            trace(schedule, machine, &listing, rank, &mut out)
         }
         _ => replay(schedule, machine, only, memory, &mut out),
     }?;
@@ -102,20 +126,16 @@ fn replay(
 fn trace(
     schedule: &Schedule,
     machine: &Machine,
-    counts: &Counts,
+    listing: &Listing,
     rank: Rank,
     out: &mut impl Write,
 ) -> Result<(), AnalysisError> {
     if let Some(&cut) = schedule.rule().cuts().first() {
         return Err(AnalysisError::Split { cut });
     }
-    let needed = blocks(schedule, counts) * u128::from(counts.steps);
+    let needed = listing.blocks * u128::from(schedule.rule().steps());
     if needed > TRACE_LIMIT {
-        return Err(AnalysisError::Work {
-            what: "tracing the blocks of a rank",
-            needed,
-            limit: TRACE_LIMIT,
-        });
+        return Err(AnalysisError::Tracing { needed, limit: TRACE_LIMIT });
     }
     header(schedule, machine, out)?;
     let mut does = Step::default();

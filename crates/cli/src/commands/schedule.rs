@@ -1,6 +1,6 @@
 use std::io::{BufWriter, Write};
 
-use topocoll::{Counts, Machine, Rank, Schedule, check_counting_work, count, export};
+use topocoll::{Machine, Rank, Schedule, check_counting_work, export};
 
 use crate::machine::{machine, memory, schedule};
 use crate::render::write_file;
@@ -17,13 +17,14 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     {
         anyhow::bail!("--rank {rank}: ranks end at {}", machine.ranks() - 1);
     }
-    check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
-    let counts = count(&schedule, &machine, memory()).map_err(topocoll::Error::from)?;
+    if args.rank.is_none() {
+        check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
+    }
     let only = args.rank.map(Rank);
     match &args.out {
-        None => write(&schedule, &machine, &counts, only, std::io::stdout().lock())?,
+        None => write(&schedule, &machine, only, std::io::stdout().lock())?,
         Some(path) => {
-            write_file(path, |file| write(&schedule, &machine, &counts, only, file))?;
+            write_file(path, |file| write(&schedule, &machine, only, file))?;
         }
     }
     Ok(Outcome::Fine)
@@ -32,12 +33,10 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
 fn write(
     schedule: &Schedule,
     machine: &Machine,
-    counts: &Counts,
     only: Option<Rank>,
     out: impl Write,
 ) -> anyhow::Result<()> {
     let out = BufWriter::with_capacity(1 << 16, out);
-    export::jsonl::write(schedule, machine, counts, only, memory(), out)
-        .map_err(topocoll::Error::from)?;
+    export::jsonl::write(schedule, machine, only, memory(), out).map_err(topocoll::Error::from)?;
     Ok(())
 }
