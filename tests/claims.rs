@@ -127,6 +127,39 @@ fn pairwise_exchange_on_a_mesh_is_the_papers_figure_1() {
     assert_eq!((counts.steps, counts.contended_steps, counts.contention_free_steps), (7, 4, 11));
 }
 
+#[test]
+fn exchanges_on_squares_deliver_as_claimed() {
+    for d in 1..=5u32 {
+        for (shape, algorithms) in [
+            (
+                "mesh",
+                &["binary-exchange", "quadrant-exchange", "cyclic-exchange", "minimum-startup"][..],
+            ),
+            ("torus", &["tseng-gupta-panda", "minimum-startup"]),
+        ] {
+            let text = format!("{shape}:{0}x{0}", 1 << d);
+            for name in algorithms {
+                let place = format!("{name} on {text}");
+                let machine = machine(&text).unwrap();
+                let claims =
+                    topocoll::claims(&machine, &problem(&machine), name, &Parameters::new())
+                        .unwrap();
+                let counts = check(&text, name, &Parameters::new(), Method::Replay).unwrap();
+                assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
+                assert_eq!(Some(counts.hops), claims.hops, "{place}");
+                let rearrangements = claims.rearrangements.map(u64::from);
+                assert_eq!(Some(counts.rearrangements), rearrangements, "{place}");
+                assert_eq!(counts.port_violations, 0, "{place}");
+                assert_eq!(counts.link_conflicts == 0, claims.contention_free || d == 1, "{place}");
+                assert!(counts.link_bytes == claims.link_bytes_floor, "{place}");
+                if d <= 4 {
+                    check(&text, name, &Parameters::new(), Method::Classes).unwrap();
+                }
+            }
+        }
+    }
+}
+
 /// All multisets of node sizes that sum to `ranks`, by falling size.
 fn node_sizes(ranks: u32, most: u32) -> Vec<Vec<u32>> {
     if ranks == 0 {

@@ -53,10 +53,36 @@ fn table_2(d: u32, wraps: bool) -> Row {
     }
 }
 
-fn counted(machine: &Machine) -> Counts {
+/// Table 2, the algorithms of references 16 (mesh) and 19 (torus), as printed.
+fn table_2_others(d: u32, wraps: bool) -> Row {
+    let two = |exponent| 2u128.pow(exponent);
+    match wraps {
+        true => [
+            two(d - 1) + 2,
+            two(3 * d - 2) + two(2 * d),
+            (two(2 * d - 1) + 10) / 3,
+            (two(d - 1) + 1) * two(2 * d),
+            two(d - 1) + 1,
+        ],
+        false => {
+            [two(d), two(3 * d - 1), (two(2 * d) + 2) / 3, (two(d) - 1) * two(2 * d), two(d) - 1]
+        }
+    }
+}
+
+fn counted_by(machine: &Machine, algorithm: &str, setting: &Parameters) -> Counts {
     let problem = common::problem(machine, Collective::AllToAll, 1);
-    let schedule = plan(machine, &problem, "suh-shin", &paper_layout()).unwrap();
+    let schedule = plan(machine, &problem, algorithm, setting).unwrap();
     count(&schedule, machine, 1 << 30).unwrap()
+}
+
+fn counted(machine: &Machine) -> Counts {
+    counted_by(machine, "suh-shin", &paper_layout())
+}
+
+fn row_of(counts: &Counts) -> Row {
+    let steps = u128::from(counts.steps);
+    [steps, counts.bytes, counts.hops, counts.rearranged_bytes, steps - 1]
 }
 
 #[test]
@@ -86,11 +112,59 @@ fn counts_are_what_tables_1_and_2_print_and_the_page_shows() {
             assert_eq!(printed, table_2(sides[0].ilog2(), wraps), "{text}");
         }
         let counts = counted(&machine(text).unwrap());
-        let steps = u128::from(counts.steps);
-        let found = [steps, counts.bytes, counts.hops, counts.rearranged_bytes, steps - 1];
+        let found = row_of(&counts);
         assert_eq!(found, printed, "{text}");
         let numbers = found.map(|number| number.to_string()).join(" | ");
         table += &format!("| `{text}` | {numbers} | {} |\n", counts.packed_bytes);
+    }
+    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+}
+
+#[test]
+fn counts_are_what_table_2_prints_of_others_and_the_page_shows() {
+    let mut table =
+        "| machine | algorithm | startups | blocks | hops | rearranged blocks | barriers |\n"
+            .to_owned();
+    table += "|---|---|---|---|---|---|---|\n";
+    for (shape, algorithm) in [("torus", "tseng-gupta-panda"), ("mesh", "cyclic-exchange")] {
+        for d in 2..=6u32 {
+            let text = format!("{shape}:{0}x{0}", 1 << d);
+            let counts = counted_by(&machine(&text).unwrap(), algorithm, &Parameters::new());
+            let found = row_of(&counts);
+            assert_eq!(found, table_2_others(d, shape == "torus"), "{text}");
+            let numbers = found.map(|number| number.to_string()).join(" | ");
+            table += &format!("| `{text}` | `{algorithm}` | {numbers} |\n");
+        }
+    }
+    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+}
+
+#[test]
+fn the_page_shows_the_schedule_of_few_startups_beside_its_formula() {
+    let mut table =
+        "| machine | startups | printed | blocks | printed | hops | printed |\n".to_owned();
+    table += "|---|---|---|---|---|---|---|\n";
+    let row = PUBLISHED.iter().find(|row| row.name == "minimum-startup").unwrap();
+    for (shape, ds) in [("torus", 3..=6u32), ("mesh", 2..=6)] {
+        for d in ds {
+            let text = format!("{shape}:{0}x{0}", 1 << d);
+            let on = machine(&text).unwrap();
+            let counts = counted_by(&on, "minimum-startup", &Parameters::new());
+            let problem = common::problem(&on, Collective::AllToAll, 1);
+            let printed = row.counts(&problem, &*on.topology).unwrap();
+            assert!(counts.steps <= printed.steps && counts.link_conflicts == 0, "{text}");
+            let small = d <= if shape == "torus" { 5 } else { 4 };
+            assert_eq!(counts.bytes == printed.blocks, small, "{text}");
+            table += &format!(
+                "| `{text}` | {} | {} | {} | {} | {} | {} |\n",
+                counts.steps,
+                printed.steps,
+                counts.bytes,
+                printed.blocks,
+                counts.hops,
+                printed.hops.unwrap()
+            );
+        }
     }
     assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
 }

@@ -9,6 +9,7 @@ mod error;
 mod parameters;
 mod published;
 mod rounds;
+mod squares;
 
 pub use algorithm::{Algorithm, Claims};
 pub use error::NotApplicable;
@@ -16,17 +17,22 @@ pub use parameters::Parameter;
 pub use published::{Published, PublishedCounts};
 
 // The algorithms, one file each, and the table that everything else reads.
+mod binary_exchange;
 mod bruck_concat;
 mod bruck_index;
 mod clustered;
 mod coloured_rings;
+mod cyclic_exchange;
 mod direct;
 mod gather_broadcast;
+mod minimum_startup;
 mod one_factor;
 mod pairwise_xor;
+mod quadrant_exchange;
 mod recursive_doubling;
 mod ring;
 mod suh_shin;
+mod tseng_gupta_panda;
 /// Every algorithm, in the order in which lists show them.
 pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &direct::Direct,
@@ -35,6 +41,11 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &bruck_index::BruckIndex,
     &suh_shin::SuhShin,
     &coloured_rings::ColouredRings,
+    &binary_exchange::BinaryExchange,
+    &quadrant_exchange::QuadrantExchange,
+    &cyclic_exchange::CyclicExchange,
+    &tseng_gupta_panda::TsengGuptaPanda,
+    &minimum_startup::MinimumStartup,
     &clustered::ClusteredFactor,
     &bruck_concat::BruckConcat,
     &gather_broadcast::GatherBroadcast,
