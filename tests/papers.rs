@@ -54,7 +54,7 @@ fn table_2(d: u32, wraps: bool) -> Row {
 }
 
 /// Table 2, the algorithms of references 16 (mesh) and 19 (torus), as printed.
-#[allow(clippy::manual_div_ceil, reason = "as printed")]
+#[expect(clippy::manual_div_ceil, reason = "as printed")]
 fn table_2_others(d: u32, wraps: bool) -> Row {
     let two = |exponent| 2u128.pow(exponent);
     match wraps {
