@@ -40,6 +40,8 @@ fn every_schedule_delivers_as_claimed_and_beats_no_bound() {
                 claims.rearrangements.is_none_or(|times| u64::from(times) == counts.rearrangements),
                 "{place}"
             );
+            let copied = counts.rearranged_bytes + counts.packed_bytes;
+            assert!(claims.copied_bytes.is_none_or(|bytes| bytes == copied), "{place}: {copied}");
             assert!(!claims.contention_free || counts.link_conflicts == 0, "{place}");
             assert!(
                 counts.link_bytes >= claims.link_bytes_floor,

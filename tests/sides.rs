@@ -38,6 +38,9 @@ fn check(text: &str, method: Option<Method>) -> u32 {
                 "{place}"
             );
             assert!(algorithm == "suh-shin" || counts.packed_bytes == 0, "{place}");
+            let copied = counts.rearranged_bytes + counts.packed_bytes;
+            assert!(claims.copied_bytes.is_none_or(|bytes| bytes == copied), "{place}: {copied}");
+            assert!(claims.hops.is_none_or(|hops| hops == counts.hops), "{place}: {}", counts.hops);
             schedules += 1;
         }
     }

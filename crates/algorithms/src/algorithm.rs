@@ -67,6 +67,9 @@ pub struct Claims {
     pub hops: Option<u128>,
     /// Local rearrangements, where the paper gives them.
     pub rearrangements: Option<u32>,
+    /// Bytes that one rank copies in them, and bytes of the largest messages that must be packed,
+    /// summed; where known.
+    pub copied_bytes: Option<u128>,
     /// Whether no link is ever shared, beyond what the topology rules out by itself.
     pub contention_free: bool,
     /// What the links of the topology are known to carry at least: a floor of `link_bytes` for
@@ -85,6 +88,7 @@ impl Claims {
             bytes,
             hops: None,
             rearrangements: None,
+            copied_bytes: None,
             contention_free: false,
             link_bytes_floor: bytes,
             hops_floor: 0,

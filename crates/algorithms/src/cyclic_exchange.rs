@@ -240,13 +240,15 @@ impl Cyclic {
         let at_level = |k: u32| if k == 0 { 2 } else { 1u128 << (2 * k) };
         let inside: u128 = (0..self.levels()).map(at_level).sum();
         let hops = if self.groups() { 2 * inside + 2 } else { inside };
-        let bytes = u128::from(steps) * u128::from(self.square.ranks() / 2);
+        let blocks = |blocks: u64| u128::from(blocks) * u128::from(problem.block_bytes);
+        let half = blocks(self.square.ranks() / 2);
         Claims {
             hops: Some(hops),
             hops_floor: hops,
             rearrangements: Some(steps as u32 - 1),
+            copied_bytes: Some(u128::from(steps - 1) * blocks(self.square.ranks())),
             contention_free: true,
-            ..Claims::new(steps, bytes * u128::from(problem.block_bytes))
+            ..Claims::new(steps, u128::from(steps) * half)
         }
     }
 }

@@ -470,9 +470,17 @@ impl Algorithm for SuhShin {
         let rings = if longest > u128::from(stride(grid)) { n as u32 } else { 0 };
         let rearrangements = if LAYOUTS[layout] == "fixed" { 0 } else { rings + u32::from(torus) };
         let bytes = blocks * u128::from(problem.block_bytes);
+        // In the paper's layout all but the first message of an inner phase are packed, half of the
+        // blocks each.
+        let packed = n.saturating_sub(1) * if torus { 2 } else { 1 } * ranks / 2;
+        let copied = (LAYOUTS[layout] == "paper").then(|| {
+            (u128::from(rearrangements) * ranks + packed) * u128::from(problem.block_bytes)
+        });
         Ok(Claims {
             hops,
+            hops_floor: hops.unwrap_or(0),
             rearrangements: Some(rearrangements),
+            copied_bytes: copied,
             contention_free: true,
             ..Claims::new(steps as u64, bytes)
         })

@@ -3,7 +3,7 @@
 use topocoll_algorithms::{Algorithm, Claims, PublishedCounts};
 use topocoll_analysis::{Time, best_bounds, count, counting_work};
 use topocoll_schedule::{Parameters, Problem};
-use topocoll_topology::Machine;
+use topocoll_topology::{Machine, PerClass};
 
 /// Bytes of link counters that pricing may take.
 const MEMORY: u128 = 1 << 30;
@@ -11,7 +11,7 @@ const MEMORY: u128 = 1 << 30;
 /// How a price was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Priced {
-    /// Counted, every step and link.
+    /// Counted, every step and link, or by claims that leave nothing to count.
     Exactly,
     /// By a closed form that the cost is not below: the machine is too large to count.
     AtLeast,
@@ -91,7 +91,35 @@ pub(crate) fn price(
             max_link_sharing: counts.max_link_sharing,
         };
     }
-    at_least(machine, problem, claims)
+    claimed(machine, problem, claims).unwrap_or_else(|| at_least(machine, problem, claims))
+}
+
+/// The price by claims, where they tell all that it is made of: no link is shared, and all links
+/// are alike.
+fn claimed(machine: &Machine, problem: &Problem, claims: &Claims) -> Option<Price> {
+    let (timing, hops) = (&machine.timing, claims.hops?);
+    // Packing is charged like a rearrangement, unless the machine gathers by itself.
+    let copied = claims.copied_bytes.filter(|_| !timing.gather)?;
+    let alike = [&timing.startup, &timing.per_byte, &timing.per_hop].map(PerClass::is_uniform);
+    if !claims.contention_free || alike.contains(&false) {
+        return None;
+    }
+    let blocks = claims.bytes as f64 / problem.block_bytes as f64;
+    let barriers = claims.steps.saturating_sub(1) as f64;
+    Some(Price {
+        priced: Priced::Exactly,
+        time: Time {
+            startup: claims.steps as f64 * timing.startup.least(),
+            transmission: claims.bytes as f64 * timing.per_byte.least(),
+            propagation: hops as f64 * timing.per_hop.least(),
+            rearrangement: copied as f64 * timing.rearrangement_per_byte,
+            barrier: timing.barrier.seconds(problem.ranks) * barriers,
+        },
+        steps: claims.steps,
+        blocks,
+        link_blocks: blocks,
+        max_link_sharing: u64::from(claims.steps > 0),
+    })
 }
 
 fn at_least(machine: &Machine, problem: &Problem, claims: &Claims) -> Price {

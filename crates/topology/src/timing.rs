@@ -13,6 +13,12 @@ impl PerClass {
         Self(SmallVec::from_slice(&[value]))
     }
 
+    /// Whether all classes have the same value.
+    #[must_use]
+    pub fn is_uniform(&self) -> bool {
+        self.0.iter().all(|value| *value == self.0[0])
+    }
+
     /// One value per class, at least one.
     ///
     /// # Panics

@@ -3,8 +3,19 @@
 use super::Rings;
 use super::line::Line;
 
+/// Counts of the whole exchange, in blocks.
+#[derive(Default)]
+pub(super) struct Cost {
+    /// Steps in which a message moves. On very short sides not every class occurs, and a round that
+    /// only they need is no step.
+    pub(super) steps: u64,
+    pub(super) blocks: u128,
+    pub(super) hops: u128,
+    pub(super) rearranged: u128,
+}
+
 /// The largest product of one value per dimension, with colours that sum to each class.
-fn largest_products(values: impl Iterator<Item = Vec<u128>>, colours: usize) -> Vec<u128> {
+fn largest_products<'a>(values: impl Iterator<Item = &'a [u128]>, colours: usize) -> Vec<u128> {
     let mut largest = vec![0; colours];
     largest[0] = 1;
     for values in values {
@@ -21,11 +32,21 @@ fn largest_products(values: impl Iterator<Item = Vec<u128>>, colours: usize) -> 
 }
 
 impl Rings {
-    /// Steps in which a message moves, and the blocks of their largest messages, summed. On very
-    /// short sides not every class occurs, and a round that only they need is no step.
-    pub(super) fn steps_and_blocks(&self) -> (u64, u128) {
+    /// The largest product in class q.
+    fn of_class<'a>(&self, q: usize, values: impl Fn(usize) -> &'a [u128]) -> u128 {
+        largest_products((0..self.dimensions()).map(values), self.colours as usize)[q]
+    }
+
+    /// The largest product in any class.
+    fn of_any<'a>(&self, values: impl Fn(usize) -> &'a [u128]) -> u128 {
+        let products = largest_products((0..self.dimensions()).map(values), self.colours as usize);
+        products.into_iter().max().expect("there are colours")
+    }
+
+    /// What the exchange costs. What a rank sends is a product over dimensions, and colours are all
+    /// that ties them, through the class; so largest values by colour tell the largest message.
+    pub(super) fn cost(&self) -> Cost {
         let (n, m) = (self.dimensions(), self.colours as usize);
-        // A line's largest value by colour.
         let by_colour = |line: &Line, value: &dyn Fn(u32) -> u64| {
             let mut largest = vec![0; m];
             for x in 0..line.period() {
@@ -34,53 +55,78 @@ impl Rings {
             }
             largest
         };
-        let landed: Vec<Vec<u128>> =
-            self.lines.iter().map(|line| by_colour(line, &|x| line.landed(x))).collect();
-        let sides: Vec<Vec<u128>> =
-            self.lines.iter().map(|line| by_colour(line, &|_| line.side().into())).collect();
+        let of_lines = |value: &dyn Fn(&Line, u32) -> u64| -> Vec<Vec<u128>> {
+            self.lines.iter().map(|line| by_colour(line, &|x| value(line, x))).collect()
+        };
+        let landed = of_lines(&Line::landed);
+        let sides = of_lines(&|line, _| line.side().into());
+        let present = of_lines(&|_, _| 1);
+        // The place of dimension v in the order of class q.
+        let place = |q: usize, v: usize| (v + n - q % n) % n;
 
-        let (mut steps, mut blocks) = (0, 0);
+        let mut cost = Cost::default();
         for (half, rounds) in self.rounds.into_iter().enumerate() {
             for round in 1..=rounds {
                 // What a line sends in this round does not depend on the phase.
-                let sent: Vec<Vec<Vec<u128>>> = (self.own_directions())
-                    .map(|own| {
-                        let direction = if half == 0 { own } else { own.reversed() };
-                        let of = |line: &Line| {
-                            by_colour(line, &|x| line.sent(x, round, direction, own).count)
-                        };
-                        self.lines.iter().map(of).collect()
-                    })
-                    .collect();
+                let mut sent = Vec::with_capacity(2);
+                for own in self.own_directions() {
+                    let direction = if half == 0 { own } else { own.reversed() };
+                    let count = |line: &Line, x| line.sent(x, round, direction, own).count;
+                    let hops = |line: &Line, x| match (count(line, x), line.next(x, direction)) {
+                        (1.., Some((_, hops))) => hops.unsigned_abs(),
+                        _ => 0,
+                    };
+                    sent.push([of_lines(&count), of_lines(&hops)]);
+                }
                 for p in 0..n {
-                    let largest = (0..m).map(|q| {
-                        let u = (q + p) % n;
-                        let values = (0..n).map(|v| match (v + n - q % n) % n {
-                            _ if v == u => sent[q / n][v].clone(),
-                            place if place < p => landed[v].clone(),
-                            _ => sides[v].clone(),
-                        });
-                        largest_products(values, m)[q]
-                    });
-                    let largest = largest.max().unwrap_or(0);
-                    steps += u64::from(largest > 0);
-                    blocks += largest;
+                    let (mut blocks, mut hops) = (0, 0);
+                    for q in 0..m {
+                        let [counts, distances] = &sent[q / n];
+                        blocks = self
+                            .of_class(q, |v| match place(q, v) {
+                                place if place == p => &counts[v],
+                                place if place < p => &landed[v],
+                                _ => &sides[v],
+                            })
+                            .max(blocks);
+                        hops = self
+                            .of_class(q, |v| match place(q, v) {
+                                place if place == p => &distances[v],
+                                _ => &present[v],
+                            })
+                            .max(hops);
+                    }
+                    cost.steps += u64::from(blocks > 0);
+                    cost.blocks += blocks;
+                    cost.hops += hops;
                 }
             }
         }
-        for (u, line) in self.lines.iter().enumerate() {
-            let others: u128 = (0..n)
-                .filter(|&v| v != u)
-                .map(|v| if v < u { &sides[v] } else { &landed[v] })
-                .map(|values| values.iter().max().expect("there are colours"))
-                .product();
-            for step in 0..line.residual_steps() {
-                let sent = |x| line.exchange(x, step).send.map_or(0, |(_, digits)| digits.count);
-                let largest = (0..line.period()).map(sent).max().unwrap_or(0);
-                steps += 1;
-                blocks += u128::from(largest) * others;
+        if self.rounds_a_phase() > 0 {
+            for p in 0..n {
+                let held = (0..m).map(|q| {
+                    self.of_class(q, |v| if place(q, v) <= p { &landed[v] } else { &sides[v] })
+                });
+                cost.rearranged += held.max().unwrap_or(0);
             }
         }
-        (steps, blocks)
+        for (u, line) in self.lines.iter().enumerate() {
+            for step in 0..line.residual_steps() {
+                let send = |x| line.exchange(x, step).send;
+                let count = by_colour(line, &|x| send(x).map_or(0, |(_, digits)| digits.count));
+                let hops = (0..line.period()).filter_map(send).map(|(o, _)| o.unsigned_abs()).max();
+                cost.steps += 1;
+                cost.hops += hops.map_or(0, u128::from);
+                cost.blocks += self.of_any(|v| match v.cmp(&u) {
+                    std::cmp::Ordering::Less => &sides[v],
+                    std::cmp::Ordering::Equal => &count,
+                    std::cmp::Ordering::Greater => &landed[v],
+                });
+            }
+            if u + 1 < n {
+                cost.rearranged += self.of_any(|v| if v <= u { &sides[v] } else { &landed[v] });
+            }
+        }
+        cost
     }
 }

@@ -25,7 +25,7 @@
 //!   most one send and one receive a rank, and one message a link.
 //!
 //! Claims, for all sides: no shared link; one rearrangement between any two phases; every message
-//! contiguous. Steps and blocks are counted in closed form from the lines alone: the largest
+//! contiguous. Its counts follow from the lines alone: the largest
 //! message is a product over dimensions of the line's own maxima, of colours that make the class.
 //! On a square torus of side N, two classes a line: N/2 + 8 steps and (N/8 + 5/4) N^2 blocks where
 //! 8 divides N, N^3/8 of them being the bisection's (checked for N up to 128, not proved). On meshes
@@ -432,13 +432,17 @@ impl Algorithm for ColouredRings {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let (rings, _) = self.rings(problem, topology, given)?;
-        let (steps, blocks) = rings.steps_and_blocks();
+        let cost = rings.cost();
         let n = rings.dimensions() as u32;
         let phases = if rings.rounds_a_phase() > 0 { 2 * n } else { n };
+        let block_bytes = u128::from(problem.block_bytes);
         Ok(Claims {
+            hops: Some(cost.hops),
+            hops_floor: cost.hops,
             rearrangements: Some(phases.saturating_sub(1)),
+            copied_bytes: Some(cost.rearranged * block_bytes),
             contention_free: true,
-            ..Claims::new(steps, blocks * u128::from(problem.block_bytes))
+            ..Claims::new(cost.steps, cost.blocks * block_bytes)
         })
     }
 }
