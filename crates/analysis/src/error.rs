@@ -53,4 +53,66 @@ pub enum AnalysisError {
     /// The output cannot be written.
     #[error("cannot write: {0}")]
     Write(String),
+    /// A name that no model's parameter has.
+    #[error("no parameter `{name}`: models have {}", known.join(", "))]
+    Parameter {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// A value out of range.
+    #[error("{name}={value}: {rule}")]
+    Setting {
+        /// The parameter.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// What it may be.
+        rule: &'static str,
+    },
+    /// A traffic pattern that there is not, or not here.
+    #[error("traffic `{text}`: {rule}")]
+    Pattern {
+        /// What was asked for.
+        text: String,
+        /// What there is.
+        rule: String,
+    },
+    /// Ranks that cannot sit where they are put.
+    #[error("placement: {what}")]
+    Placement {
+        /// The rank, the node, and why.
+        what: String,
+    },
+    /// A model of links on a machine that has none to share.
+    #[error("the {model} model needs a torus or mesh, and {topology} is none")]
+    NeedsGrid {
+        /// The model.
+        model: &'static str,
+        /// The machine.
+        topology: String,
+    },
+    /// Routers too large to simulate.
+    #[error("{inputs} virtual channels into each router: the flit model has at most {most}")]
+    Inputs {
+        /// Those of all inputs together.
+        inputs: u32,
+        /// The limit.
+        most: u32,
+    },
+    /// A time out of range.
+    #[error("times are out of range: {what}")]
+    Time {
+        /// Which, and the limit.
+        what: String,
+    },
+    /// A rank waits for a message that nobody sends.
+    #[error("rank {rank} never ends step {step}: a message it is to receive is not sent in that step")]
+    Unpaired {
+        /// The rank.
+        rank: u32,
+        /// The step.
+        step: u32,
+    },
 }

@@ -8,6 +8,7 @@
 mod bounds;
 mod boxes;
 mod checks;
+pub mod contention;
 mod counts;
 mod error;
 pub mod export;

@@ -1,0 +1,143 @@
+//! The channels of a machine: virtual channels of its links, and the ports of its ranks.
+//!
+//! Virtual channels that serve the same messages form one pool. On a side that wraps a link has
+//! two pools, apart by the dateline, the link from the last position to the first; elsewhere one.
+
+use topocoll_topology::{Grid, Machine, Rank, Route, Segment, Shape};
+
+use super::settings::{Dateline, Settings};
+
+/// The pools and their sizes.
+pub(crate) struct Channels<'a> {
+    machine: &'a Machine,
+    grid: Option<&'a Grid>,
+    vcs: u32,
+    dateline: Dateline,
+    /// Numbers of links; pools 2l and 2l + 1 belong to link l.
+    links: u64,
+}
+
+/// The pool of a message that stays on its node, which has room for all.
+const ROOM: u64 = u32::MAX as u64;
+
+impl<'a> Channels<'a> {
+    pub(crate) fn new(machine: &'a Machine, settings: &Settings, dateline: Dateline) -> Self {
+        let grid = match machine.topology.shape() {
+            Shape::Grid(grid) => Some(grid),
+            Shape::Complete | Shape::Clustered(_) => None,
+        };
+        let per_rank = grid.map_or(0, |grid| 2 * grid.sides().len() as u64);
+        let links = u64::from(machine.ranks()) * per_rank;
+        Self { machine, grid, vcs: settings.vcs, dateline, links }
+    }
+
+    pub(crate) fn links(&self) -> usize {
+        self.links as usize
+    }
+
+    /// Number of pools: of links, of senders' and of receivers' ports, and one for all others.
+    pub(crate) fn pools(&self) -> u64 {
+        2 * self.links + 2 * u64::from(self.machine.ranks()) + 1
+    }
+
+    /// Channels in a pool.
+    pub(crate) fn size(&self, pool: u64) -> u32 {
+        if pool >= 2 * self.links {
+            return if pool == self.pools() - 1 { ROOM as u32 } else { self.machine.ports };
+        }
+        let grid = self.grid.expect("links are a grid's");
+        let (below, above) = self.halves(grid.wrap()[self.dimension(pool / 2)]);
+        if pool % 2 == 0 { below } else { above }
+    }
+
+    /// Sizes of the two pools of a link.
+    fn halves(&self, wraps: bool) -> (u32, u32) {
+        if wraps && self.vcs > 1 { (self.vcs.div_ceil(2), self.vcs / 2) } else { (self.vcs, 0) }
+    }
+
+    /// The dimension of a link.
+    pub(crate) fn dimension(&self, link: u64) -> usize {
+        let dimensions = self.grid.map_or(1, |grid| grid.sides().len()) as u64;
+        (link % (2 * dimensions) / 2) as usize
+    }
+
+    /// The first virtual channel of a pool among those of its link.
+    pub(crate) fn first(&self, pool: u64) -> u32 {
+        if pool % 2 == 0 { 0 } else { self.size(pool - 1) }
+    }
+
+    /// Calls `visit` with the pools that a message takes, in order.
+    pub(crate) fn along(&self, from: Rank, to: Rank, route: &Route, mut visit: impl FnMut(u64)) {
+        let ports = 2 * self.links;
+        let ranks = u64::from(self.machine.ranks());
+        let (sender, receiver) = match self.machine.topology.shape() {
+            Shape::Clustered(clusters) => (clusters.node_of(from), clusters.node_of(to)),
+            _ => (from.0, to.0),
+        };
+        if sender == receiver && self.grid.is_none() {
+            return visit(self.pools() - 1);
+        }
+        visit(ports + u64::from(sender));
+        if let Some(grid) = self.grid {
+            let mut at = from;
+            for segment in route.segments() {
+                self.along_segment(grid, at, segment, &mut visit);
+                at = grid.radix().shifted(at, segment.dimension as usize, segment.hops);
+            }
+        }
+        visit(ports + ranks + u64::from(receiver));
+    }
+
+    fn along_segment(&self, grid: &Grid, from: Rank, segment: &Segment, visit: &mut impl FnMut(u64)) {
+        let u = segment.dimension as usize;
+        let (side, wraps) = (i64::from(grid.sides()[u]), grid.wrap()[u]);
+        let (hops, direction) = (segment.hops.abs(), segment.hops.signum());
+        let position = i64::from(grid.radix().coordinate(from, u));
+        // Links up to and with the one over the dateline.
+        let to_dateline = if direction > 0 { side - position } else { position + 1 };
+        let crosses = wraps && hops >= to_dateline;
+        let two = wraps && self.vcs > 1;
+        let stride = i64::from(grid.radix().stride(u)) * direction;
+        let around = stride * side;
+        let per_rank = 2 * grid.sides().len() as i64;
+        let mut rank = i64::from(from.0);
+        for hop in 0..hops {
+            let link = rank * per_rank + 2 * u as i64 + i64::from(direction < 0);
+            let second = match self.dateline {
+                Dateline::Entry => !crosses,
+                Dateline::Crossing => hop >= to_dateline,
+            };
+            visit(2 * link as u64 + u64::from(two && second));
+            rank += stride;
+            if hop + 1 == to_dateline {
+                rank -= around;
+            }
+        }
+    }
+
+    /// A pool as people name it.
+    pub(crate) fn name(&self, pool: u64) -> String {
+        let ranks = u64::from(self.machine.ranks());
+        match pool.checked_sub(2 * self.links) {
+            None => {
+                let class = if self.size(pool | 1) > 0 { format!(" class {}", pool % 2) } else { String::new() };
+                format!("{}{class}", link_name(self.machine, pool / 2))
+            }
+            Some(port) if port < ranks => format!("a sending port of {port}"),
+            Some(port) => format!("a receiving port of {}", port - ranks),
+        }
+    }
+}
+
+/// A link as people name it: the coordinates it leaves, its direction and its dimension, such as
+/// `(0,1)+1`.
+#[must_use]
+pub fn link_name(machine: &Machine, link: u64) -> String {
+    let Shape::Grid(grid) = machine.topology.shape() else { return format!("link {link}") };
+    let per_rank = 2 * grid.sides().len() as u64;
+    let from = Rank((link / per_rank) as u32);
+    let coordinates: Vec<_> =
+        grid.radix().coordinates(from).iter().map(ToString::to_string).collect();
+    let sign = if link % 2 == 0 { '+' } else { '-' };
+    format!("({}){sign}{}", coordinates.join(","), link % per_rank / 2)
+}

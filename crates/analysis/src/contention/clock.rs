@@ -1,0 +1,82 @@
+//! Time as the contention models count it: whole picoseconds, so that no result depends on the
+//! order of additions or on the number of threads.
+
+use topocoll_topology::{Machine, Rank, Route, Shape};
+
+use crate::contention::Settings;
+
+/// A point in time or a duration, in picoseconds.
+pub type Picoseconds = u64;
+
+/// The latest time that a run may reach: 53 days, with room to add any two.
+pub(crate) const LATEST: u128 = 1 << 62;
+
+/// Seconds of a time.
+#[must_use]
+pub fn in_seconds(time: Picoseconds) -> f64 {
+    time as f64 * 1e-12
+}
+
+/// A duration in whole picoseconds; one that is out of range is the largest number.
+pub(crate) fn picoseconds(seconds: f64) -> Picoseconds {
+    (seconds * 1e12).round() as u64
+}
+
+/// What a message costs by itself.
+pub(crate) struct Clock<'a> {
+    machine: &'a Machine,
+    /// Seconds a header takes over a link, where set apart from the machine's.
+    hop: Option<f64>,
+    /// Seconds of one flit on the first link class.
+    pub(crate) cycle: Picoseconds,
+}
+
+impl<'a> Clock<'a> {
+    pub(crate) fn new(machine: &'a Machine, settings: &Settings) -> Self {
+        let cycle = settings.flit_bytes as f64 * machine.timing.per_byte.of(0);
+        let hop = settings.hop_cycles.map(|cycles| f64::from(cycles) * cycle);
+        Self { machine, hop, cycle: picoseconds(cycle) }
+    }
+
+    pub(crate) fn startup(&self, from: Rank, to: Rank, route: &Route) -> Picoseconds {
+        let values = &self.machine.timing.startup;
+        picoseconds(match (self.machine.topology.shape(), route.segments().first()) {
+            (Shape::Grid(_), Some(segment)) => values.of(segment.dimension as usize),
+            (Shape::Grid(_), None) => values.of(0),
+            _ => values.of(self.machine.topology.link_class(from, to)),
+        })
+    }
+
+    /// Transmission of a whole message: at the pace of the slowest link on its way.
+    pub(crate) fn transmission(&self, from: Rank, to: Rank, route: &Route, bytes: u64) -> u64 {
+        let values = &self.machine.timing.per_byte;
+        let pace = match self.machine.topology.shape() {
+            Shape::Grid(_) => (route.segments().iter())
+                .map(|segment| values.of(segment.dimension as usize))
+                .fold(if route.is_empty() { values.of(0) } else { 0.0 }, f64::max),
+            _ => values.of(self.machine.topology.link_class(from, to)),
+        };
+        picoseconds(bytes as f64 * pace)
+    }
+
+    /// A header's time over one link along `dimension`.
+    pub(crate) fn hop(&self, dimension: usize) -> Picoseconds {
+        picoseconds(self.hop.unwrap_or_else(|| self.machine.timing.per_hop.of(dimension)))
+    }
+
+    pub(crate) fn propagation(&self, route: &Route) -> Picoseconds {
+        let hops = |s: &topocoll_topology::Segment| {
+            s.hops.unsigned_abs().saturating_mul(self.hop(s.dimension as usize))
+        };
+        route.segments().iter().map(hops).fold(0, u64::saturating_add)
+    }
+
+    /// Local copies of so many bytes.
+    pub(crate) fn rearrangement(&self, bytes: u128) -> Picoseconds {
+        picoseconds(bytes as f64 * self.machine.timing.rearrangement_per_byte)
+    }
+
+    pub(crate) fn barrier(&self) -> Picoseconds {
+        picoseconds(self.machine.timing.barrier.seconds(self.machine.ranks()))
+    }
+}

@@ -1,0 +1,603 @@
+//! The flit model: cycle-accurate virtual-channel wormhole routers with credits (Dally 1992;
+//! parameters and allocators named as in `BookSim` 2).
+//!
+//! A cycle is the time of one flit on a link. Every router has a buffer for each virtual channel
+//! of each input; inputs and outputs are the links and the rank's ports. A flit that arrives in
+//! cycle t is routed if it is a header, gets a virtual channel of its output in t + 1, the switch
+//! in t + 2, and is in the next buffer `hop_cycles` after t; other flits follow at the switch. The
+//! buffer's credit is back two cycles after the switch. Injection and ejection take a cycle each.
+//! So a message of L flits over H hops that meets no other takes `hop_cycles (H + 1) + 2 + L - 1`
+//! cycles, 5 H + 7 + (L - 1) with the default.
+//!
+//! Both allocators are one iteration of iSLIP: outputs grant round robin, inputs accept round
+//! robin, and pointers move only past what was accepted.
+
+use std::collections::VecDeque;
+
+use topocoll_topology::{Machine, Route};
+
+use super::calendar::Calendar;
+use super::chain::Chain;
+use super::channels::Channels;
+use super::clock::{Clock, Picoseconds};
+use super::network::{Held, Interval, LinkUse, Message, Network};
+use super::settings::{Dateline, Settings};
+
+/// Cycles of a hop unless set.
+const HOP_CYCLES: u32 = 5;
+/// Cycles until a buffer's place is known to be free.
+const CREDIT_CYCLES: u64 = 2;
+/// Cycles without a flit that moves after which flits that there are never will.
+const PATIENCE: u64 = 100_000;
+
+/// Virtual channels of all inputs of a router that are told apart.
+pub(crate) const MAX_INPUTS: u32 = 128;
+
+#[derive(Clone, Copy)]
+struct Flit {
+    packet: u32,
+    head: bool,
+    tail: bool,
+    /// When it may ask for the switch.
+    ready: u64,
+}
+
+struct Packet {
+    message: Message,
+    flits: u64,
+    /// The pools of its links in order, and how many it has left behind.
+    way: Vec<u32>,
+    hop: u32,
+}
+
+/// A virtual channel of an input.
+#[derive(Default)]
+struct Input {
+    flits: VecDeque<Flit>,
+    /// The output virtual channel that the packet in front got, and its port.
+    granted: Option<(u32, u32)>,
+}
+
+/// A virtual channel of an output.
+#[derive(Clone, Copy)]
+struct Output {
+    taken: bool,
+    credits: u32,
+    /// Where the next request is granted from.
+    pointer: u32,
+    since: Picoseconds,
+}
+
+/// A rank that injects.
+#[derive(Default)]
+struct Source {
+    queue: VecDeque<u32>,
+    /// By virtual channel of the port: the packet under way, and its flits sent.
+    sending: Option<(u32, u32, u64)>,
+}
+
+#[derive(Clone, Copy)]
+enum Arrival {
+    Flit(u32, Flit),
+    Credit(u32),
+}
+
+pub(crate) struct Flits<'a> {
+    machine: &'a Machine,
+    channels: Channels<'a>,
+    cycle_time: Picoseconds,
+    cycle: u64,
+    /// Inputs, outputs and ports of a router: links first, then the rank's ports.
+    vcs: u32,
+    links_per_router: u32,
+    ports: u32,
+    front: u64,
+    after: u64,
+    buffer: u32,
+    flit_bytes: u64,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+    /// By router: input virtual channels that hold a flit, and round robin pointers of the switch.
+    occupied: Vec<u128>,
+    output_pointers: Vec<u32>,
+    input_pointers: Vec<u32>,
+    vc_pointers: Vec<u32>,
+    sources: Vec<Source>,
+    injecting: Vec<u32>,
+    posted: Calendar<u32>,
+    next_posted: Option<(Picoseconds, u32)>,
+    wheel: Vec<Vec<Arrival>>,
+    on_wheel: usize,
+    packets: Vec<Packet>,
+    idle: Vec<u32>,
+    /// Routers with a flit.
+    busy: Vec<bool>,
+    working: Vec<u32>,
+    still_since: u64,
+    delivered: VecDeque<(Picoseconds, u32)>,
+    moved: u64,
+    links: Vec<LinkUse>,
+    chain: Chain,
+    records: bool,
+    intervals: Vec<Interval>,
+}
+
+/// Bytes of memory that a machine, and each message under way, takes.
+pub(crate) fn memory(machine: &Machine, settings: &Settings, live: u128, hops: u64) -> u128 {
+    let sides = machine.topology.link_classes().len() as u128;
+    let ports = 2 * sides + u128::from(machine.ports);
+    let per_vc = size_of::<Input>() + size_of::<Output>();
+    let flits = u128::from(settings.buffer_flits) * size_of::<Flit>() as u128;
+    u128::from(machine.ranks()) * ports * u128::from(settings.vcs) * (per_vc as u128 + flits)
+        + live * (size_of::<Packet>() as u128 + 4 * u128::from(hops) + 64)
+}
+
+impl<'a> Flits<'a> {
+    pub(crate) fn new(
+        machine: &'a Machine,
+        settings: &Settings,
+        clock: &Clock<'_>,
+        dateline: Dateline,
+        records: bool,
+    ) -> Self {
+        let channels = Channels::new(machine, settings, dateline);
+        let links_per_router = (channels.links() / machine.ranks() as usize) as u32;
+        let ports = links_per_router + machine.ports;
+        let routers = machine.ranks() as usize;
+        let inputs = routers * (ports * settings.vcs) as usize;
+        let hop = u64::from(settings.hop_cycles.unwrap_or(HOP_CYCLES));
+        let front = (hop - 1).min(2);
+        let output =
+            Output { taken: false, credits: settings.buffer_flits, pointer: 0, since: 0 };
+        Self {
+            machine,
+            cycle_time: clock.cycle.max(1),
+            cycle: 0,
+            vcs: settings.vcs,
+            links_per_router,
+            ports,
+            front,
+            after: hop - front,
+            buffer: settings.buffer_flits,
+            flit_bytes: settings.flit_bytes,
+            inputs: (0..inputs).map(|_| Input::default()).collect(),
+            outputs: vec![output; inputs],
+            occupied: vec![0; routers],
+            output_pointers: vec![0; routers * ports as usize],
+            input_pointers: vec![0; routers * ports as usize],
+            vc_pointers: vec![0; routers * ports as usize],
+            sources: (0..routers * machine.ports as usize).map(|_| Source::default()).collect(),
+            injecting: Vec::new(),
+            posted: Calendar::new(clock.cycle.max(1), routers),
+            next_posted: None,
+            wheel: vec![Vec::new(); (hop + CREDIT_CYCLES + 2) as usize],
+            on_wheel: 0,
+            packets: Vec::new(),
+            idle: Vec::new(),
+            busy: vec![false; routers],
+            working: Vec::new(),
+            still_since: 0,
+            delivered: VecDeque::new(),
+            moved: 0,
+            links: vec![LinkUse::default(); channels.links()],
+            chain: Chain::default(),
+            records,
+            intervals: Vec::new(),
+            channels,
+        }
+    }
+
+    fn schedule(&mut self, ahead: u64, arrival: Arrival) {
+        let slot = (self.cycle + ahead) as usize % self.wheel.len();
+        self.wheel[slot].push(arrival);
+        self.on_wheel += 1;
+    }
+
+    /// One cycle: arrivals, injection, virtual channels, switches.
+    fn tick(&mut self) {
+        let slot = self.cycle as usize % self.wheel.len();
+        let mut arrivals = std::mem::take(&mut self.wheel[slot]);
+        self.on_wheel -= arrivals.len();
+        for arrival in arrivals.drain(..) {
+            match arrival {
+                Arrival::Credit(output) => self.outputs[output as usize].credits += 1,
+                Arrival::Flit(input, mut flit) => {
+                    flit.ready = self.cycle + if flit.head { self.front } else { 0 };
+                    self.inputs[input as usize].flits.push_back(flit);
+                    let per_router = self.ports * self.vcs;
+                    let router = input / per_router;
+                    self.occupied[router as usize] |= 1 << (input % per_router);
+                    if !std::mem::replace(&mut self.busy[router as usize], true) {
+                        self.working.push(router);
+                    }
+                }
+            }
+        }
+        self.wheel[slot] = arrivals;
+        self.inject();
+        let mut working = std::mem::take(&mut self.working);
+        // The order among routers does not matter: they meet on the wheel alone.
+        working.retain(|&router| {
+            self.route(router);
+            self.switch(router);
+            let more = self.occupied[router as usize] != 0;
+            self.busy[router as usize] = more;
+            more
+        });
+        working.append(&mut self.working);
+        self.working = working;
+        self.cycle += 1;
+    }
+
+    /// Every port sends the next flit of its packet where there is room.
+    fn inject(&mut self) {
+        let mut injecting = std::mem::take(&mut self.injecting);
+        injecting.retain(|&source| {
+            let ports = self.machine.ports;
+            let (router, port) = (source / ports, self.links_per_router + source % ports);
+            let base = (router * self.ports + port) * self.vcs;
+            let place = &mut self.sources[source as usize];
+            if place.sending.is_none()
+                && let Some(&packet) = place.queue.front()
+            {
+                // A virtual channel of the port that is empty.
+                let free = (0..self.vcs).find(|vc| {
+                    let input = &self.inputs[(base + vc) as usize];
+                    input.flits.is_empty() && input.granted.is_none()
+                });
+                if let Some(vc) = free {
+                    place.queue.pop_front();
+                    place.sending = Some((packet, base + vc, 0));
+                }
+            }
+            if let Some((packet, input, sent)) = place.sending {
+                // The flit on the way takes a place too.
+                let room = self.inputs[input as usize].flits.len() + 1 < self.buffer.max(2) as usize;
+                if room {
+                    let all = self.packets[packet as usize].flits;
+                    let (head, tail) = (sent == 0, sent + 1 == all);
+                    place.sending = (!tail).then_some((packet, input, sent + 1));
+                    let more = place.sending.is_some() || !place.queue.is_empty();
+                    self.schedule(1, Arrival::Flit(input, Flit { packet, head, tail, ready: 0 }));
+                    self.still_since = self.cycle;
+                    return more;
+                }
+            }
+            true
+        });
+        injecting.append(&mut self.injecting);
+        self.injecting = injecting;
+    }
+
+    /// The output port of the packet in front of an input, and its virtual channels.
+    fn wants(&self, packet: u32) -> (u32, std::ops::Range<u32>) {
+        let packet_number = packet;
+        let packet = &self.packets[packet as usize];
+        match packet.way.get(packet.hop as usize) {
+            Some(&pool) => {
+                let port = pool / 2 % self.links_per_router;
+                let first = self.channels.first(pool.into());
+                (port, first..first + self.channels.size(pool.into()))
+            }
+            None => (self.links_per_router + packet_number % self.machine.ports, 0..self.vcs),
+        }
+    }
+
+    /// Gives free virtual channels of outputs to headers.
+    fn route(&mut self, router: u32) {
+        let per_router = self.ports * self.vcs;
+        let base = router * per_router;
+        let mut asking = 0u128;
+        let mut left = self.occupied[router as usize];
+        while left != 0 {
+            let i = left.trailing_zeros();
+            left &= left - 1;
+            let input = &self.inputs[(base + i) as usize];
+            let front = input.flits[0];
+            if input.granted.is_none() && front.head && front.ready <= self.cycle + 1 {
+                asking |= 1 << i;
+            }
+        }
+        while asking != 0 {
+            // The first that asks, and those that ask for the same port.
+            let i = asking.trailing_zeros();
+            let (port, _) = self.wants(self.inputs[(base + i) as usize].flits[0].packet);
+            let mut same: smallvec::SmallVec<[(u32, std::ops::Range<u32>); 8]> = smallvec::SmallVec::new();
+            let mut rest = asking;
+            while rest != 0 {
+                let j = rest.trailing_zeros();
+                rest &= rest - 1;
+                let (other, range) = self.wants(self.inputs[(base + j) as usize].flits[0].packet);
+                if other == port {
+                    same.push((j, range));
+                    asking &= !(1 << j);
+                }
+            }
+            for vc in 0..self.vcs {
+                let number = base + port * self.vcs + vc;
+                let output = &mut self.outputs[number as usize];
+                if output.taken {
+                    continue;
+                }
+                let pointer = output.pointer;
+                let next = (same.iter().enumerate())
+                    .filter(|(_, (_, range))| range.contains(&vc))
+                    .min_by_key(|(_, (j, _))| (j + per_router - pointer) % per_router);
+                if let Some((place, &(j, _))) = next {
+                    output.taken = true;
+                    output.pointer = (j + 1) % per_router;
+                    output.since = self.cycle * self.cycle_time;
+                    self.inputs[(base + j) as usize].granted = Some((number, port));
+                    same.swap_remove(place);
+                }
+            }
+        }
+    }
+
+    /// Lets one flit of every input go to one output each.
+    fn switch(&mut self, router: u32) {
+        let (ports, vcs) = (self.ports, self.vcs);
+        let base = router * ports * vcs;
+        let mut requests: smallvec::SmallVec<[u128; 16]> = smallvec::smallvec![0; ports as usize];
+        let mut left = self.occupied[router as usize];
+        let mut any = 0u32;
+        while left != 0 {
+            let i = left.trailing_zeros();
+            left &= left - 1;
+            let input = &self.inputs[(base + i) as usize];
+            if let Some((output, port)) = input.granted
+                && input.flits[0].ready <= self.cycle
+                && (port >= self.links_per_router || self.outputs[output as usize].credits > 0)
+            {
+                requests[port as usize] |= 1 << i;
+                any += 1;
+            }
+        }
+        if any == 0 {
+            return;
+        }
+        // What each output grants: the input port next in turn, and its virtual channel next in turn.
+        let mut grants: smallvec::SmallVec<[(u32, u32); 16]> = smallvec::SmallVec::new();
+        let first = router * ports;
+        for port in 0..ports {
+            let wanted = requests[port as usize];
+            if wanted == 0 {
+                continue;
+            }
+            let pointer = self.output_pointers[(first + port) as usize] * vcs;
+            let above = wanted >> pointer << pointer;
+            let input_port = if above != 0 { above } else { wanted }.trailing_zeros() / vcs;
+            let of_port = wanted >> (input_port * vcs) & ((1 << vcs) - 1);
+            let turn = self.vc_pointers[(first + input_port) as usize];
+            let above = of_port >> turn << turn;
+            let vc = if above != 0 { above } else { of_port }.trailing_zeros();
+            grants.push((input_port * vcs + vc, port));
+        }
+        for at in 0..grants.len() {
+            let input_port = grants[at].0 / vcs;
+            // Each input port is looked at once, with its first grant.
+            if grants[..at].iter().any(|grant| grant.0 / vcs == input_port) {
+                continue;
+            }
+            let from = self.input_pointers[(first + input_port) as usize];
+            let accepted = (grants[at..].iter().copied())
+                .filter(|grant| grant.0 / vcs == input_port)
+                .min_by_key(|grant| (grant.1 + ports - from) % ports);
+            let (i, port) = accepted.expect("bug: it was granted");
+            self.input_pointers[(first + input_port) as usize] = (port + 1) % ports;
+            self.output_pointers[(first + port) as usize] = (input_port + 1) % ports;
+            self.vc_pointers[(first + input_port) as usize] = (i + 1) % vcs;
+            self.cross(router, i, port);
+        }
+    }
+
+    /// A flit goes through the switch.
+    fn cross(&mut self, router: u32, i: u32, port: u32) {
+        self.moved += 1;
+        self.still_since = self.cycle;
+        let number = router * self.ports * self.vcs + i;
+        let input = &mut self.inputs[number as usize];
+        let flit = input.flits.pop_front().expect("bug: it asked");
+        let (output, _) = input.granted.expect("bug: it was granted");
+        if input.flits.is_empty() {
+            self.occupied[router as usize] &= !(1 << i);
+        }
+        if flit.tail {
+            input.granted = None;
+            self.outputs[output as usize].taken = false;
+        }
+        let input_port = i / self.vcs;
+        if input_port < self.links_per_router {
+            // The output at the other end of this input's link.
+            let upstream = self.upstream(router, input_port) * self.vcs + i % self.vcs;
+            self.schedule(CREDIT_CYCLES, Arrival::Credit(upstream));
+        }
+        if port >= self.links_per_router {
+            if flit.tail {
+                let at = (self.cycle + self.after + 1) * self.cycle_time;
+                self.delivered.push_back((at, flit.packet));
+            }
+            return;
+        }
+        let vc = output % self.vcs;
+        self.outputs[output as usize].credits -= 1;
+        let link = u64::from(router * self.links_per_router + port);
+        let ahead = self.neighbour(router, port) * self.vcs + vc;
+        let packet = &mut self.packets[flit.packet as usize];
+        if flit.head {
+            packet.hop += 1;
+            self.links[link as usize].messages += 1;
+            self.links[link as usize].bytes += u128::from(packet.message.bytes);
+        }
+        if flit.tail && self.records {
+            let Message { from, to, step, bytes, .. } = packet.message;
+            let start = self.outputs[output as usize].since;
+            let end = (self.cycle + 1) * self.cycle_time;
+            self.intervals.push(Interval { link, start, end, from, to, step, bytes });
+        }
+        self.schedule(self.after, Arrival::Flit(ahead, flit));
+    }
+
+    /// The input that a link leads to, as router times ports plus port.
+    fn neighbour(&self, router: u32, port: u32) -> u32 {
+        let to = self.beyond(router, port, if port % 2 == 0 { 1 } else { -1 });
+        to * self.ports + port
+    }
+
+    /// The output at whose link's end an input is: inputs carry the number of the link's port.
+    fn upstream(&self, router: u32, port: u32) -> u32 {
+        let from = self.beyond(router, port, if port % 2 == 0 { -1 } else { 1 });
+        from * self.ports + port
+    }
+
+    fn beyond(&self, router: u32, port: u32, hops: i64) -> u32 {
+        let topocoll_topology::Shape::Grid(grid) = self.machine.topology.shape() else {
+            unreachable!("bug: routers without a grid")
+        };
+        grid.radix().shifted(topocoll_topology::Rank(router), port as usize / 2, hops).0
+    }
+
+    fn begin(&mut self, packet: u32) {
+        let p = &self.packets[packet as usize];
+        let ports = self.machine.ports;
+        let source = p.message.from.0 * ports + packet % ports;
+        let place = &mut self.sources[source as usize];
+        let was_idle = place.queue.is_empty() && place.sending.is_none();
+        place.queue.push_back(packet);
+        if was_idle {
+            self.injecting.push(source);
+        }
+    }
+}
+
+impl Network for Flits<'_> {
+    fn post(&mut self, message: Message, route: &Route) {
+        let number = self.idle.pop().unwrap_or_else(|| {
+            self.packets.push(Packet { message, flits: 0, way: Vec::new(), hop: 0 });
+            self.packets.len() as u32 - 1
+        });
+        let packet = &mut self.packets[number as usize];
+        packet.message = message;
+        packet.hop = 0;
+        packet.flits = message.bytes.div_ceil(self.flit_bytes).max(1);
+        packet.way.clear();
+        let (way, ports) = (&mut packet.way, 2 * self.channels.links() as u64);
+        self.channels.along(message.from, message.to, route, |pool| {
+            if pool < ports {
+                way.push(pool as u32);
+            }
+        });
+        if let Some((time, other)) = self.next_posted
+            && message.handed < time
+        {
+            self.posted.add(time, other);
+            self.next_posted = None;
+        }
+        self.posted.add(message.handed, number);
+    }
+
+    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
+        loop {
+            let passed = self.cycle * self.cycle_time;
+            if let Some(&(at, packet)) = self.delivered.front()
+                && (at <= passed || self.on_wheel == 0 && self.working.is_empty())
+            {
+                self.delivered.pop_front();
+                self.idle.push(packet);
+                self.cycle = self.cycle.max(at.div_ceil(self.cycle_time));
+                return Some((at, self.packets[packet as usize].message));
+            }
+            let nothing = self.on_wheel == 0 && self.working.is_empty() && self.injecting.is_empty();
+            loop {
+                if self.next_posted.is_none() {
+                    self.next_posted = self.posted.next();
+                }
+                let Some((time, packet)) = self.next_posted else { break };
+                let cycle = time.div_ceil(self.cycle_time);
+                if nothing && self.injecting.is_empty() && self.delivered.is_empty() {
+                    self.cycle = self.cycle.max(cycle);
+                }
+                if cycle > self.cycle {
+                    break;
+                }
+                self.next_posted = None;
+                self.begin(packet);
+            }
+            if nothing && self.injecting.is_empty() && self.delivered.is_empty() {
+                return None;
+            }
+            if self.cycle - self.still_since > PATIENCE && self.on_wheel == 0 {
+                return None;
+            }
+            if self.cycle % 4096 == 0 && stop() {
+                return None;
+            }
+            if nothing && self.injecting.is_empty() {
+                self.cycle += 1;
+            } else {
+                self.tick();
+            }
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.packets.len() - self.idle.len()
+    }
+
+    fn circle(&self) -> Vec<Held> {
+        // The packet in front of each input that has no output, and who has what it wants.
+        let per_router = self.ports * self.vcs;
+        let mut holder = hashbrown::HashMap::new();
+        let mut waiting = Vec::new();
+        for (number, input) in self.inputs.iter().enumerate() {
+            let Some(front) = input.flits.front() else { continue };
+            let packet = &self.packets[front.packet as usize];
+            for &pool in &packet.way[..packet.hop as usize] {
+                holder.entry(pool).or_insert(front.packet);
+            }
+            if input.granted.is_none() && front.head {
+                waiting.push((number as u32 / per_router, front.packet));
+            }
+        }
+        let wanted = |packet: u32| {
+            let packet = &self.packets[packet as usize];
+            packet.way.get(packet.hop as usize).copied()
+        };
+        let mut order: Vec<u32> = Vec::new();
+        let mut at = waiting.first().map(|&(_, packet)| packet);
+        while let Some(packet) = at {
+            if let Some(first) = order.iter().position(|&seen| seen == packet) {
+                order.drain(..first);
+                break;
+            }
+            order.push(packet);
+            at = wanted(packet).and_then(|pool| holder.get(&pool).copied());
+        }
+        (order.into_iter())
+            .map(|number| {
+                let message = self.packets[number as usize].message;
+                let waits_for = wanted(number).map_or_else(
+                    || format!("a receiving port of {}", message.to),
+                    |pool| self.channels.name(pool.into()),
+                );
+                Held { from: message.from, to: message.to, step: message.step, waits_for }
+            })
+            .collect()
+    }
+
+    fn links(&self) -> &[LinkUse] {
+        &self.links
+    }
+
+    fn chain(&mut self) -> &mut Chain {
+        &mut self.chain
+    }
+
+    fn channel(&self, number: u64) -> String {
+        self.channels.name(number)
+    }
+
+    fn take_intervals(&mut self) -> Vec<Interval> {
+        std::mem::take(&mut self.intervals)
+    }
+}

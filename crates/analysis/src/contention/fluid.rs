@@ -1,0 +1,299 @@
+//! The fluid model: messages as flows that share links max-min fairly, as `SimGrid` does
+//! (its model `CM02` with all its factors at 1).
+//!
+//! A message first crosses its route, hop by hop; then it flows over all of its links at once, at
+//! the rate that max-min fairness gives it: no flow can have more without one that has no more
+//! than it having less. Alone it takes startup + bytes / bandwidth + hops, exactly.
+//!
+//! # What it leaves out
+//! Buffers, blocking, and ports: only links limit a flow.
+
+use topocoll_topology::{Machine, Route};
+
+use super::calendar::Calendar;
+use super::chain::{Chain, ChainLink};
+use super::channels::{Channels, link_name};
+use super::clock::{Clock, Picoseconds};
+use super::network::{Held, Interval, LinkUse, Message, Network};
+use super::settings::{Dateline, Settings};
+
+/// Rates that differ by less, as a share of themselves, are taken for equal.
+const EQUAL: f64 = 1e-9;
+
+struct Flow {
+    message: Message,
+    links: Vec<u32>,
+    start: Picoseconds,
+    /// What is left to flow, and how fast: in time at full speed.
+    left: f64,
+    rate: f64,
+    /// The link that limits it, and a flow on it.
+    limit: Option<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sharing {
+    /// Flows without a rate yet.
+    open: u32,
+    /// Capacity not given to others.
+    left: f64,
+}
+
+pub(crate) struct Fluid<'a> {
+    machine: &'a Machine,
+    channels: Channels<'a>,
+    hops: Vec<Picoseconds>,
+    arrivals: Calendar<u32>,
+    next_arrival: Option<(Picoseconds, u32)>,
+    flows: Vec<Flow>,
+    idle: Vec<u32>,
+    flowing: Vec<u32>,
+    done: Vec<u32>,
+    now: Picoseconds,
+    stale: bool,
+    sharing: Vec<Sharing>,
+    links: Vec<LinkUse>,
+    chain: Chain,
+    records: bool,
+    intervals: Vec<Interval>,
+}
+
+impl<'a> Fluid<'a> {
+    pub(crate) fn new(
+        machine: &'a Machine,
+        settings: &Settings,
+        clock: &Clock<'_>,
+        records: bool,
+    ) -> Self {
+        let channels = Channels::new(machine, settings, Dateline::Entry);
+        let links = channels.links();
+        let dimensions = machine.topology.link_classes().len();
+        Self {
+            machine,
+            channels,
+            hops: (0..dimensions).map(|u| clock.hop(u)).collect(),
+            arrivals: Calendar::new(clock.cycle.max(1), 1),
+            next_arrival: None,
+            flows: Vec::new(),
+            idle: Vec::new(),
+            flowing: Vec::new(),
+            done: Vec::new(),
+            now: 0,
+            stale: false,
+            sharing: vec![Sharing::default(); links],
+            links: vec![LinkUse::default(); links],
+            chain: Chain::default(),
+            records,
+            intervals: Vec::new(),
+        }
+    }
+
+    /// Gives every flow its max-min fair rate: again and again the links with the least for each
+    /// of their open flows settle the rates of those.
+    fn share(&mut self) {
+        let mut touched = Vec::new();
+        for &flow in &self.flowing {
+            let flow = &mut self.flows[flow as usize];
+            flow.rate = 0.0;
+            for &link in &flow.links {
+                let sharing = &mut self.sharing[link as usize];
+                if sharing.open == 0 {
+                    sharing.left = 1.0;
+                    touched.push(link);
+                }
+                sharing.open += 1;
+            }
+        }
+        touched.sort_unstable();
+        let mut open: Vec<u32> = self.flowing.clone();
+        while !open.is_empty() {
+            touched.retain(|&link| self.sharing[link as usize].open > 0);
+            let fair = |link: u32| {
+                let sharing = self.sharing[link as usize];
+                sharing.left / f64::from(sharing.open)
+            };
+            let least = touched.iter().map(|&link| fair(link)).fold(1.0, f64::min);
+            let tight: Vec<u32> =
+                touched.iter().copied().filter(|&link| fair(link) <= least * (1.0 + EQUAL)).collect();
+            let mut settled = false;
+            open.retain(|&number| {
+                let flow = &mut self.flows[number as usize];
+                let limit = flow.links.iter().copied().find(|link| tight.binary_search(link).is_ok());
+                if limit.is_none() && !flow.links.is_empty() {
+                    return true;
+                }
+                settled = true;
+                flow.rate = least;
+                flow.limit = limit.filter(|_| least < 1.0);
+                for &link in &flow.links {
+                    let sharing = &mut self.sharing[link as usize];
+                    sharing.open -= 1;
+                    sharing.left = (sharing.left - least).max(0.0);
+                }
+                false
+            });
+            assert!(settled, "bug: no link is tight");
+        }
+        self.stale = false;
+    }
+
+    /// Lets all flow until `to`.
+    fn flow_until(&mut self, to: Picoseconds) {
+        let passed = (to - self.now) as f64;
+        self.now = to;
+        if passed > 0.0 {
+            for &flow in &self.flowing {
+                let flow = &mut self.flows[flow as usize];
+                flow.left -= flow.rate * passed;
+            }
+        }
+    }
+
+    /// The flows that have ended by now go to `done`, in order of their beginning.
+    fn end(&mut self) {
+        // Less than half a picosecond is left only by rounding.
+        let flows = &self.flows;
+        let ended = |flow: &u32| flows[*flow as usize].left < 0.5;
+        self.done.extend(self.flowing.iter().copied().filter(ended));
+        self.done.reverse();
+        let before = self.flowing.len();
+        self.flowing.retain(|flow| !ended(flow));
+        self.stale |= self.flowing.len() < before;
+    }
+
+    fn begin(&mut self, number: u32) {
+        let flow = &mut self.flows[number as usize];
+        flow.start = self.now;
+        for &link in &flow.links {
+            let used = &mut self.links[link as usize];
+            used.bytes += u128::from(flow.message.bytes);
+            used.messages += 1;
+        }
+        self.flowing.push(number);
+        self.stale = true;
+    }
+
+    /// Accounts for a flow that has ended.
+    fn deliver(&mut self, number: u32) -> (Picoseconds, Message) {
+        let flow = &mut self.flows[number as usize];
+        let longer = (self.now - flow.start).saturating_sub(flow.message.transmission);
+        if let Some(link) = flow.limit {
+            self.links[link as usize].waited += longer;
+            let message = flow.message;
+            let what = ChainLink {
+                from: message.from,
+                to: message.to,
+                step: message.step,
+                at: self.now,
+                waited: Some((link.into(), message.from, message.to)),
+            };
+            flow.message.cause = self.chain.add(what, message.cause);
+        }
+        if self.records {
+            let Message { from, to, step, bytes, .. } = flow.message;
+            let (start, end) = (flow.start, self.now);
+            self.intervals.extend(flow.links.iter().map(|&link| {
+                Interval { link: link.into(), start, end, from, to, step, bytes }
+            }));
+        }
+        self.idle.push(number);
+        (self.now, self.flows[number as usize].message)
+    }
+}
+
+impl Network for Fluid<'_> {
+    fn post(&mut self, message: Message, route: &Route) {
+        let number = self.idle.pop().unwrap_or_else(|| {
+            let (links, left, rate, start, limit) = (Vec::new(), 0.0, 0.0, 0, None);
+            self.flows.push(Flow { message, links, start, left, rate, limit });
+            self.flows.len() as u32 - 1
+        });
+        let flow = &mut self.flows[number as usize];
+        flow.message = message;
+        flow.left = message.transmission as f64;
+        flow.limit = None;
+        flow.links.clear();
+        let (links, ports) = (&mut flow.links, 2 * self.channels.links() as u64);
+        self.channels.along(message.from, message.to, route, |pool| {
+            if pool < ports {
+                links.push((pool / 2) as u32);
+            }
+        });
+        let way = |s: &topocoll_topology::Segment| {
+            s.hops.unsigned_abs() * self.hops[s.dimension as usize]
+        };
+        let arrives = message.handed + route.segments().iter().map(way).sum::<u64>();
+        if let Some((time, other)) = self.next_arrival
+            && arrives < time
+        {
+            // It was looked at, not taken.
+            self.arrivals.add(time, other);
+            self.next_arrival = None;
+        }
+        self.arrivals.add(arrives.max(self.now), number);
+    }
+
+    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
+        loop {
+            if let Some(number) = self.done.pop() {
+                return Some(self.deliver(number));
+            }
+            if stop() {
+                return None;
+            }
+            if self.next_arrival.is_none() {
+                self.next_arrival = self.arrivals.next();
+            }
+            if let Some((time, number)) = self.next_arrival
+                && time <= self.now
+            {
+                self.next_arrival = None;
+                self.begin(number);
+                continue;
+            }
+            if self.stale {
+                self.share();
+            }
+            let ends = (self.flowing.iter())
+                .map(|&flow| {
+                    let flow = &self.flows[flow as usize];
+                    self.now + (flow.left / flow.rate).max(0.0).round() as u64
+                })
+                .min();
+            match (self.next_arrival, ends) {
+                (Some((time, _)), end) if end.is_none_or(|end| time <= end) => {
+                    self.flow_until(time);
+                }
+                (_, Some(end)) => {
+                    self.flow_until(end);
+                    self.end();
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.flows.len() - self.idle.len()
+    }
+
+    fn circle(&self) -> Vec<Held> {
+        Vec::new()
+    }
+
+    fn links(&self) -> &[LinkUse] {
+        &self.links
+    }
+
+    fn chain(&mut self) -> &mut Chain {
+        &mut self.chain
+    }
+
+    fn channel(&self, number: u64) -> String {
+        link_name(self.machine, number)
+    }
+
+    fn take_intervals(&mut self) -> Vec<Interval> {
+        std::mem::take(&mut self.intervals)
+    }
+}

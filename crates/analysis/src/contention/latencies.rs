@@ -1,0 +1,69 @@
+//! How long messages were under way.
+
+use hashbrown::HashMap;
+
+use super::clock::Picoseconds;
+
+/// Every latency, and how often it occurred: models in whole picoseconds repeat few values.
+#[derive(Clone, Default)]
+pub(crate) struct Latencies {
+    times: HashMap<Picoseconds, u64>,
+}
+
+/// Latencies of all messages, from when each was handed to the network to its last byte.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct LatencySummary {
+    /// The mean, in picoseconds.
+    pub average: f64,
+    /// The longest.
+    pub max: Picoseconds,
+    /// Half of the messages took no longer.
+    pub p50: Picoseconds,
+    /// 99 % of the messages took no longer.
+    pub p99: Picoseconds,
+}
+
+impl Latencies {
+    pub(crate) fn add(&mut self, latency: Picoseconds) {
+        *self.times.entry(latency).or_default() += 1;
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (&time, &count) in &other.times {
+            *self.times.entry(time).or_default() += count;
+        }
+    }
+
+    pub(crate) fn summary(&self) -> Option<LatencySummary> {
+        let mut sorted: Vec<_> = self.times.iter().map(|(&time, &count)| (time, count)).collect();
+        sorted.sort_unstable();
+        let all: u64 = sorted.iter().map(|&(_, count)| count).sum();
+        let total: u128 =
+            sorted.iter().map(|&(time, count)| u128::from(time) * u128::from(count)).sum();
+        let rank = |percent: u64| {
+            let mut left = (u128::from(all) * u128::from(percent)).div_ceil(100) as u64;
+            let at = sorted.iter().find(|&&(_, count)| {
+                let here = left <= count;
+                left = left.saturating_sub(count);
+                here
+            });
+            at.map_or(0, |&(time, _)| time)
+        };
+        let max = sorted.last()?.0;
+        Some(LatencySummary { average: total as f64 / all as f64, max, p50: rank(50), p99: rank(99) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_sorted_list() {
+        let mut latencies = Latencies::default();
+        assert_eq!(latencies.summary(), None);
+        (1..=200).for_each(|time| latencies.add(time));
+        let found = latencies.summary().unwrap();
+        assert_eq!((found.average, found.max, found.p50, found.p99), (100.5, 200, 100, 198));
+    }
+}

@@ -1,0 +1,35 @@
+//! What an exchange costs on a machine where messages meet: one driver, several networks.
+//!
+//! [`Traffic`] says who sends what in which step, a network model when it arrives, and the driver
+//! in `run.rs` lets every node go on. A model is a file here and a line of [`MODELS`].
+
+mod calendar;
+mod chain;
+mod channels;
+mod clock;
+mod fluid;
+mod flit;
+mod latencies;
+mod network;
+mod patterns;
+mod placement;
+mod run;
+mod settings;
+mod simulate;
+mod survey;
+mod trace;
+mod traffic;
+mod wormhole;
+
+pub use chain::ChainLink;
+pub use channels::link_name;
+pub use clock::{Picoseconds, in_seconds};
+pub use latencies::LatencySummary;
+pub use network::{Held, Interval, LinkUse};
+pub use patterns::Pattern;
+pub use placement::{Job, Placed, read_nodes};
+pub use run::{Control, NamedLink, StepTime};
+pub use settings::{Dateline, MODEL_PARAMETERS, ModelParameter, Settings};
+pub use simulate::{ContentionModel, MODELS, Request, Simulation, Sync, simulate};
+pub use trace::{write_links, write_trace};
+pub use traffic::{Posted, Scheduled, Share, Traffic};

@@ -1,0 +1,207 @@
+//! Traffic that is no schedule: permutations and uniform random messages, as simulators of
+//! networks define them (BookSim's names).
+
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::{RngCore, SeedableRng};
+use topocoll_topology::{Machine, Rank, Route, Shape};
+
+use super::traffic::{Posted, Share, Traffic};
+use crate::AnalysisError;
+
+/// A pattern's name and its destinations.
+struct Permutation {
+    name: &'static str,
+    what: &'static str,
+    destinations: fn(&Machine) -> Result<Vec<Rank>, &'static str>,
+}
+
+/// The permutations, in the order in which help lists them.
+const PERMUTATIONS: &[Permutation] = &[
+    Permutation {
+        name: "neighbor",
+        what: "+1 in every dimension",
+        destinations: |machine| moved(machine, |side| u32::from(side > 1)),
+    },
+    Permutation {
+        name: "tornado",
+        what: "+(ceil(side / 2) - 1) in every dimension",
+        destinations: |machine| moved(machine, |side| side.div_ceil(2) - 1),
+    },
+    Permutation {
+        name: "transpose",
+        what: "coordinates in opposite order",
+        destinations: transposed,
+    },
+    Permutation {
+        name: "bitcomp",
+        what: "rank i to the last but i",
+        destinations: |machine| Ok((0..machine.ranks()).rev().map(Rank).collect()),
+    },
+];
+
+/// A pattern on a machine.
+#[derive(Debug)]
+pub struct Pattern<'a> {
+    machine: &'a Machine,
+    /// By node: destinations, and the flit times at which messages come.
+    sends: Vec<Vec<(Rank, u64)>>,
+    receives: Vec<u32>,
+    bytes: u64,
+}
+
+impl<'a> Pattern<'a> {
+    /// The pattern of a name such as `tornado`, `random:7` or `uniform:0.05`: messages of `bytes`.
+    ///
+    /// `uniform:RATE` sends RATE flits a node and flit time for `cycles` flit times, every message
+    /// to any other node alike; the permutations send one message from every node at time 0, and
+    /// a node that is its own destination sends to itself through its own ports.
+    ///
+    /// # Errors
+    /// No such pattern, one that needs another machine, or a rate or number of cycles out of range.
+    pub fn new(
+        machine: &'a Machine,
+        text: &str,
+        bytes: u64,
+        flit_bytes: u64,
+        cycles: Option<u64>,
+    ) -> Result<Self, AnalysisError> {
+        let refuse = |rule: String| AnalysisError::Pattern { text: text.to_owned(), rule };
+        let (name, argument) = text.split_once(':').map_or((text, None), |(n, a)| (n, Some(a)));
+        let uniform = name == "uniform";
+        if cycles.is_some() && !uniform {
+            return Err(refuse("--cycles goes with uniform:RATE".to_owned()));
+        }
+        let permutation = PERMUTATIONS.iter().find(|permutation| permutation.name == name);
+        let sends = match (permutation, name, argument) {
+            (Some(permutation), _, None) => {
+                let to = (permutation.destinations)(machine).map_err(|e| refuse(e.to_owned()))?;
+                to.into_iter().map(|to| vec![(to, 0)]).collect()
+            }
+            (None, "random", Some(seed)) => {
+                let seed = seed.parse().map_err(|_| refuse("a seed is a whole number".to_owned()))?;
+                shuffled(machine, seed).into_iter().map(|to| vec![(to, 0)]).collect()
+            }
+            (None, "uniform", Some(rate)) => {
+                let flits = bytes.div_ceil(flit_bytes);
+                uniform_sends(machine, rate, flits, cycles).map_err(refuse)?
+            }
+            _ => {
+                let known: Vec<_> = (PERMUTATIONS.iter())
+                    .map(|permutation| format!("{} ({})", permutation.name, permutation.what))
+                    .collect();
+                return Err(refuse(format!(
+                    "one of {}, random:SEED, uniform:RATE",
+                    known.join(", ")
+                )));
+            }
+        };
+        let mut receives = vec![0; machine.ranks() as usize];
+        for &(to, _) in sends.iter().flatten() {
+            receives[to.index()] += 1;
+        }
+        Ok(Self { machine, sends, receives, bytes })
+    }
+}
+
+impl Traffic for Pattern<'_> {
+    fn nodes(&self) -> u32 {
+        self.machine.ranks()
+    }
+
+    fn steps(&self) -> u32 {
+        1
+    }
+
+    fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+        out.copied = 0;
+        out.receives = self.receives[node.index()];
+        out.sends.clear();
+        for &(to, cycle) in &self.sends[node.index()] {
+            let mut route = Route::default();
+            self.machine.topology.route(node, to, &mut route);
+            out.sends.push(Posted { to, bytes: self.bytes, route, packed: 0, cycle });
+        }
+    }
+}
+
+/// Every node to the one that lies `hops(side)` further in every dimension, counted around.
+fn moved(machine: &Machine, hops: impl Fn(u32) -> u32) -> Result<Vec<Rank>, &'static str> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return Err("needs a grid") };
+    let to = |rank: u32| {
+        (0..grid.sides().len()).fold(Rank(rank), |at, u| {
+            grid.radix().shifted(at, u, hops(grid.sides()[u]).into())
+        })
+    };
+    Ok((0..machine.ranks()).map(to).collect())
+}
+
+fn transposed(machine: &Machine) -> Result<Vec<Rank>, &'static str> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return Err("needs a grid") };
+    if grid.sides().iter().ne(grid.sides().iter().rev()) {
+        return Err("needs sides that read the same backwards");
+    }
+    let to = |rank: u32| {
+        let mut coordinates = grid.radix().coordinates(Rank(rank));
+        coordinates.reverse();
+        grid.radix().rank(&coordinates)
+    };
+    Ok((0..machine.ranks()).map(to).collect())
+}
+
+/// A random permutation (Fisher and Yates).
+fn shuffled(machine: &Machine, seed: u64) -> Vec<Rank> {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let mut to: Vec<Rank> = (0..machine.ranks()).map(Rank).collect();
+    for i in (1..to.len()).rev() {
+        to.swap(i, below(&mut random, i as u64 + 1) as usize);
+    }
+    to
+}
+
+fn uniform_sends(
+    machine: &Machine,
+    rate: &str,
+    flits: u64,
+    cycles: Option<u64>,
+) -> Result<Vec<Vec<(Rank, u64)>>, String> {
+    /// Messages that a run may have.
+    const MOST: f64 = 2e8;
+    let rate: f64 = rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0).ok_or_else(|| {
+        "a rate is above 0 and at most 1, in flits per node and flit time".to_owned()
+    })?;
+    let cycles = cycles.ok_or("uniform:RATE needs --cycles N")?;
+    let ranks = machine.ranks();
+    if ranks < 2 {
+        return Err("needs two nodes".to_owned());
+    }
+    let chance = rate / flits as f64;
+    let expected = chance * cycles as f64 * f64::from(ranks);
+    if expected > MOST {
+        return Err(format!("{expected:.0} messages, more than {MOST:.0}"));
+    }
+    let mut out = Vec::with_capacity(ranks as usize);
+    for node in 0..ranks {
+        // A stream of its own for every node.
+        let mut random = Pcg64::seed_from_u64(u64::from(node) + 1);
+        let mut sends = Vec::new();
+        let mut cycle = 0.0;
+        loop {
+            // The pause to the next message of a memoryless source.
+            let uniform = ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+            cycle += if chance < 1.0 { (uniform.ln() / (-chance).ln_1p()).floor() } else { 0.0 };
+            if cycle >= cycles as f64 {
+                break;
+            }
+            let other = below(&mut random, u64::from(ranks) - 1) as u32;
+            sends.push((Rank(other + u32::from(other >= node)), cycle as u64));
+            cycle += 1.0;
+        }
+        out.push(sends);
+    }
+    Ok(out)
+}
+
+/// A random number below `limit`, each alike to within 2^-32.
+fn below(random: &mut Pcg64, limit: u64) -> u64 {
+    ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64
+}

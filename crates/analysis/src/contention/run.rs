@@ -1,0 +1,220 @@
+//! The driver: lets every node go through its steps, whatever the network.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use topocoll_topology::Rank;
+
+use super::chain::{Cause, ChainLink, NONE};
+use super::clock::{Clock, Picoseconds};
+use super::latencies::Latencies;
+use super::network::{Held, Message, Network};
+use super::survey::handed;
+use super::traffic::{Share, Traffic};
+use crate::AnalysisError;
+
+/// Links of the critical chain that are kept.
+const CHAIN: usize = 1000;
+
+/// Deliveries between two reports of progress.
+const REPORT: u64 = 4096;
+
+/// Lets a caller watch a run and end it early. Both are asked now and then.
+pub struct Control<'a> {
+    /// Whether to stop with what there is.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+    /// Hears how many more messages were delivered.
+    pub delivered: &'a (dyn Fn(u64) + Sync),
+}
+
+/// When a step began and ended, over all nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StepTime {
+    /// When the first node began it.
+    pub start: Picoseconds,
+    /// When its last message was delivered.
+    pub end: Picoseconds,
+}
+
+/// What came of a run over some steps.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// The end of the last copy or delivery.
+    pub(crate) end: Picoseconds,
+    /// When the first message was handed to the network.
+    pub(crate) first_handed: Option<Picoseconds>,
+    pub(crate) messages: u64,
+    pub(crate) latencies: Latencies,
+    pub(crate) steps: Vec<StepTime>,
+    pub(crate) chain: Vec<NamedLink>,
+    pub(crate) chain_length: usize,
+    pub(crate) circle: Vec<Held>,
+    pub(crate) partial: bool,
+}
+
+/// A link of the critical chain, with the channel's name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedLink {
+    /// What happened.
+    pub link: ChainLink,
+    /// The channel that was waited for.
+    pub channel: Option<String>,
+}
+
+/// Where a node stands.
+#[derive(Clone, Default)]
+struct Node {
+    step: u32,
+    /// Messages that it still has to send and receive in this step.
+    open: u32,
+    /// Messages that arrived for later steps: step, how many.
+    early: SmallVec<[(u32, u32); 1]>,
+    cause: Cause,
+}
+
+struct Run<'a> {
+    traffic: &'a dyn Traffic,
+    clock: &'a Clock<'a>,
+    steps: Range<u32>,
+    nodes: Vec<Node>,
+    share: Share,
+    out: Outcome,
+}
+
+/// Runs `steps`, each node going on when its own sends and receives of a step are done.
+///
+/// A send is done when the message is delivered. Messages that arrive before their receiver has
+/// come to their step are kept there.
+pub(crate) fn run(
+    traffic: &dyn Traffic,
+    clock: &Clock<'_>,
+    network: &mut dyn Network,
+    steps: Range<u32>,
+    start: Picoseconds,
+    control: &Control<'_>,
+) -> Result<Outcome, AnalysisError> {
+    let node = Node { step: steps.start, cause: NONE, ..Node::default() };
+    let times = vec![StepTime { start: Picoseconds::MAX, end: start }; steps.len()];
+    let mut run = Run {
+        traffic,
+        clock,
+        steps,
+        nodes: vec![node; traffic.nodes() as usize],
+        share: Share::default(),
+        out: Outcome { end: start, steps: times, ..Outcome::default() },
+    };
+    for node in 0..traffic.nodes() {
+        run.go_on(network, Rank(node), start);
+    }
+    let mut last = NONE;
+    let mut stopped = false;
+    while !stopped && let Some((now, message)) = network.next(control.stop) {
+        run.out.end = run.out.end.max(now);
+        run.out.messages += 1;
+        run.out.latencies.add(now - message.handed);
+        let step = &mut run.out.steps[(message.step - run.steps.start) as usize];
+        step.end = step.end.max(now);
+        let Message { from, to, step, cause, .. } = message;
+        let what = ChainLink { from, to, step, at: now, waited: None };
+        let cause = network.chain().add(what, cause);
+        network.chain().drop(std::mem::replace(&mut last, cause));
+        run.deliver(network, &message, now, cause);
+        if run.out.messages.is_multiple_of(REPORT) {
+            (control.delivered)(REPORT);
+            stopped = (control.stop)();
+        }
+    }
+    (control.delivered)(run.out.messages % REPORT);
+    run.finish(network, last, stopped || (control.stop)())
+}
+
+impl Run<'_> {
+    /// Begins the present step of a node, and those after it that wait for nothing.
+    fn go_on(&mut self, network: &mut dyn Network, rank: Rank, now: Picoseconds) {
+        let mut begin = now;
+        loop {
+            let node = &mut self.nodes[rank.index()];
+            let step = node.step;
+            if step == self.steps.end {
+                break;
+            }
+            let time = &mut self.out.steps[(step - self.steps.start) as usize];
+            time.start = time.start.min(begin);
+            self.traffic.share(rank, step, &mut self.share);
+            begin += self.clock.rearrangement(self.share.copied);
+            time.end = time.end.max(begin);
+            let early = node.early.iter().position(|&(number, _)| number == step);
+            let early = early.map_or(0, |at| node.early.swap_remove(at).1);
+            node.open = self.share.sends.len() as u32 + self.share.receives - early;
+            let cause = node.cause;
+            for send in &self.share.sends {
+                let message = Message {
+                    from: rank,
+                    to: send.to,
+                    step,
+                    bytes: send.bytes,
+                    transmission: self.clock.transmission(rank, send.to, &send.route, send.bytes),
+                    handed: handed(self.clock, self.traffic, rank, send, begin),
+                    cause: network.chain().keep(cause),
+                };
+                let first = self.out.first_handed.get_or_insert(message.handed);
+                *first = (*first).min(message.handed);
+                network.post(message, &send.route);
+            }
+            if self.nodes[rank.index()].open > 0 {
+                break;
+            }
+            self.nodes[rank.index()].step += 1;
+        }
+        self.out.end = self.out.end.max(begin);
+    }
+
+    fn deliver(&mut self, network: &mut dyn Network, message: &Message, now: Picoseconds, cause: Cause) {
+        for rank in [message.from, message.to] {
+            let node = &mut self.nodes[rank.index()];
+            if node.step == message.step && node.open > 0 {
+                node.open -= 1;
+                if node.open == 0 {
+                    node.step += 1;
+                    let before = std::mem::replace(&mut node.cause, cause);
+                    network.chain().keep(cause);
+                    network.chain().drop(before);
+                    self.go_on(network, rank, now);
+                }
+            } else {
+                match node.early.iter_mut().find(|(step, _)| *step == message.step) {
+                    Some((_, count)) => *count += 1,
+                    None => node.early.push((message.step, 1)),
+                }
+            }
+        }
+    }
+
+    fn finish(
+        mut self,
+        network: &mut dyn Network,
+        last: Cause,
+        stopped: bool,
+    ) -> Result<Outcome, AnalysisError> {
+        for step in &mut self.out.steps {
+            step.start = step.start.min(step.end);
+        }
+        self.out.partial = stopped;
+        if !stopped && network.waiting() > 0 {
+            self.out.circle = network.circle();
+            self.out.partial = true;
+        } else if !stopped
+            && let Some(rank) = self.nodes.iter().position(|node| node.step < self.steps.end)
+        {
+            return Err(AnalysisError::Unpaired { rank: rank as u32, step: self.nodes[rank].step });
+        }
+        let (links, length) = network.chain().leading_to(last, CHAIN);
+        let name = |link: ChainLink| NamedLink {
+            channel: link.waited.map(|(channel, _, _)| network.channel(channel)),
+            link,
+        };
+        self.out.chain = links.into_iter().map(name).collect();
+        self.out.chain_length = length;
+        Ok(self.out)
+    }
+}

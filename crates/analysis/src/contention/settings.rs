@@ -1,0 +1,156 @@
+//! The contention models' own parameters, in one visible table.
+
+use topocoll_schedule::{Parameters, Setting};
+
+use crate::AnalysisError;
+
+/// Virtual channels that a link may have.
+pub(crate) const MAX_VCS: u64 = 16;
+
+/// How a message picks its virtual channels on a side that wraps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dateline {
+    /// On entering the side: one half for messages that will cross the dateline, the other for
+    /// those that will not. Deadlock-free while no message goes further than half around.
+    Entry,
+    /// One half before the dateline, the other beyond. Deadlock-free for every route.
+    Crossing,
+}
+
+/// Parameters of the wormhole, flit and fluid models.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Virtual channels of a link.
+    pub vcs: u32,
+    /// Flits that the buffer of a virtual channel holds.
+    pub buffer_flits: u32,
+    /// Bytes of a flit.
+    pub flit_bytes: u64,
+    /// Cycles of a hop, router and link together; in the wormhole and fluid models the machine's
+    /// propagation unless set.
+    pub hop_cycles: Option<u32>,
+    /// When virtual channels change; by the longest route unless set.
+    pub dateline: Option<Dateline>,
+}
+
+/// A parameter of the models.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelParameter {
+    /// The name in `--set name=value`.
+    pub name: &'static str,
+    /// Its values and its default.
+    pub values: &'static str,
+    set: fn(&mut Settings, &Setting) -> Result<(), &'static str>,
+}
+
+/// The parameters, in the order in which help lists them.
+pub const MODEL_PARAMETERS: &[ModelParameter] = &[
+    ModelParameter {
+        name: "vcs",
+        values: "virtual channels of a link, 1 to 16; default 2",
+        set: |settings, value| {
+            settings.vcs = whole(value, 1, MAX_VCS).ok_or("a whole number from 1 to 16")? as u32;
+            Ok(())
+        },
+    },
+    ModelParameter {
+        name: "buffer_flits",
+        values: "flits that a virtual channel buffers, 1 to 65536; default 8",
+        set: |settings, value| {
+            settings.buffer_flits =
+                whole(value, 1, 65_536).ok_or("a whole number from 1 to 65536")? as u32;
+            Ok(())
+        },
+    },
+    ModelParameter {
+        name: "flit_bytes",
+        values: "bytes of a flit, 1 to 1048576; default 16",
+        set: |settings, value| {
+            settings.flit_bytes =
+                whole(value, 1, 1 << 20).ok_or("a whole number from 1 to 1048576")?;
+            Ok(())
+        },
+    },
+    ModelParameter {
+        name: "hop_cycles",
+        values: "flit times of a hop, 1 to 4096; default 5 (flit), the machine's propagation (wormhole, fluid)",
+        set: |settings, value| {
+            let cycles = whole(value, 1, 4096).ok_or("a whole number from 1 to 4096")?;
+            settings.hop_cycles = Some(cycles as u32);
+            Ok(())
+        },
+    },
+    ModelParameter {
+        name: "dateline",
+        values: "entry or crossing: when virtual channels change; default entry where no route goes more than half around",
+        set: |settings, value| {
+            settings.dateline = Some(match value.to_string().as_str() {
+                "entry" => Dateline::Entry,
+                "crossing" => Dateline::Crossing,
+                _ => return Err("one of entry, crossing"),
+            });
+            Ok(())
+        },
+    },
+];
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { vcs: 2, buffer_flits: 8, flit_bytes: 16, hop_cycles: None, dateline: None }
+    }
+}
+
+impl Settings {
+    /// Whether a name is that of a model's parameter.
+    #[must_use]
+    pub fn knows(name: &str) -> bool {
+        MODEL_PARAMETERS.iter().any(|parameter| parameter.name == name)
+    }
+
+    /// The settings that `given` describes, all else at its default.
+    ///
+    /// # Errors
+    /// A name no model has, or a value out of range.
+    pub fn from_parameters(given: &Parameters) -> Result<Self, AnalysisError> {
+        let mut settings = Self::default();
+        for (name, value) in given {
+            let known = MODEL_PARAMETERS.iter().find(|parameter| parameter.name == name);
+            let parameter = known.ok_or_else(|| AnalysisError::Parameter {
+                name: name.clone(),
+                known: MODEL_PARAMETERS.iter().map(|parameter| parameter.name).collect(),
+            })?;
+            (parameter.set)(&mut settings, value).map_err(|rule| AnalysisError::Setting {
+                name: parameter.name,
+                value: value.to_string(),
+                rule,
+            })?;
+        }
+        Ok(settings)
+    }
+}
+
+fn whole(value: &Setting, least: u64, most: u64) -> Option<u64> {
+    match *value {
+        Setting::Integer(value) if (least..=most).contains(&value) => Some(value),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_no_router_has() {
+        let set = |name: &str, value| {
+            Settings::from_parameters(&Parameters::from([(name.to_owned(), value)]))
+        };
+        for name in ["vcs", "buffer_flits", "flit_bytes", "hop_cycles"] {
+            let error = set(name, Setting::Integer(0)).map_err(|e| e.to_string());
+            assert!(error.is_err_and(|e| e.contains(name) && e.contains("0")), "{name}");
+        }
+        assert!(set("dateline", Setting::Text("never".into())).is_err());
+        assert!(set("flits", Setting::Integer(1)).is_err());
+        assert_eq!(set("vcs", Setting::Integer(4)).map(|settings| settings.vcs), Ok(4));
+    }
+}

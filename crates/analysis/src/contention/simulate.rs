@@ -1,0 +1,433 @@
+use rayon::prelude::*;
+use topocoll_topology::{Machine, Shape};
+
+use super::clock::{Clock, LATEST, Picoseconds};
+use super::fluid::Fluid;
+use super::flit::{self, Flits};
+use super::latencies::{Latencies, LatencySummary};
+use super::network::{Held, Interval, LinkUse, Network};
+use super::run::{Control, NamedLink, Outcome, StepTime, run};
+use super::settings::{Dateline, Settings};
+use super::survey::{Survey, survey};
+use super::traffic::Traffic;
+use super::wormhole::{self, Wormhole};
+use crate::AnalysisError;
+use crate::counts::count_steps;
+
+/// How a network model is made.
+type Make = for<'a> fn(
+    &'a Machine,
+    &Settings,
+    &Clock<'_>,
+    Dateline,
+    bool,
+) -> Box<dyn Network + 'a>;
+
+/// A model of the network.
+pub struct ContentionModel {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// Whether a message that meets no other takes startup + transmission + propagation, so that
+    /// steps without shared links need no simulation.
+    closed_form: bool,
+    needs_grid: bool,
+    make: Make,
+    /// Bytes for the machine, with so many messages under way over at most so many hops.
+    memory: fn(&Machine, &Settings, u128, u64) -> u128,
+}
+
+/// The models, in the order in which help lists them.
+pub const MODELS: &[ContentionModel] = &[
+    ContentionModel {
+        name: "wormhole",
+        summary: "headers take channels one by one and hold them until the tail has passed",
+        closed_form: true,
+        needs_grid: false,
+        make: |machine, settings, clock, dateline, records| {
+            Box::new(Wormhole::new(machine, settings, clock, dateline, records))
+        },
+        memory: wormhole::memory,
+    },
+    ContentionModel {
+        name: "flit",
+        summary: "virtual-channel routers with credits, cycle by cycle",
+        closed_form: false,
+        needs_grid: true,
+        make: |machine, settings, clock, dateline, records| {
+            Box::new(Flits::new(machine, settings, clock, dateline, records))
+        },
+        memory: flit::memory,
+    },
+    ContentionModel {
+        name: "fluid",
+        summary: "messages flow at max-min fair rates",
+        closed_form: true,
+        needs_grid: false,
+        make: |machine, settings, clock, _, records| {
+            Box::new(Fluid::new(machine, settings, clock, records))
+        },
+        memory: wormhole::memory,
+    },
+];
+
+/// What parts one step from the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sync {
+    /// A barrier: no node begins a step before all have ended the one before.
+    Barrier,
+    /// Nothing: every node goes on when its own sends and receives are done.
+    Free,
+}
+
+/// What is to be simulated, and how.
+pub struct Request<'a> {
+    /// The messages.
+    pub traffic: &'a dyn Traffic,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The model of the network.
+    pub model: &'a ContentionModel,
+    /// Its parameters.
+    pub settings: Settings,
+    /// What parts the steps.
+    pub sync: Sync,
+    /// Bytes that may be used.
+    pub memory: u128,
+    /// Whether the time that messages keep links is recorded, and every link's use counted, which
+    /// needs every step simulated.
+    pub records: bool,
+    /// Who watches.
+    pub control: Control<'a>,
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Simulation {
+    /// The completion time.
+    pub time: Picoseconds,
+    /// Messages delivered.
+    pub messages: u64,
+    /// From when each message was handed to the network to its last byte; none where steps were
+    /// not simulated because nothing in them contends.
+    pub latencies: Option<LatencySummary>,
+    /// From when the first message was handed to the network to the end.
+    pub network_time: Picoseconds,
+    /// One flit's time on a link.
+    pub cycle: Picoseconds,
+    /// When each step began and ended.
+    pub steps: Vec<StepTime>,
+    /// Every link by number; empty off grids, and where steps were not simulated.
+    pub links: Vec<LinkUse>,
+    /// Bytes times hops of what was simulated, as a share of what all links could carry in the
+    /// time; none off grids, and where steps were not simulated.
+    pub link_utilisation: Option<f64>,
+    /// The last of the critical chain: of the whole run, or with barriers of the longest step.
+    pub chain: Vec<NamedLink>,
+    /// How many there are in all.
+    pub chain_length: usize,
+    /// Steps that needed no simulation because no link is shared in them.
+    pub closed_steps: u32,
+    /// Messages that wait for each other in a circle: a deadlock.
+    pub deadlock: Vec<Held>,
+    /// Whether it ended early: stopped, or in a deadlock.
+    pub partial: bool,
+    /// The time that messages kept links, if recorded.
+    pub intervals: Vec<Interval>,
+}
+
+/// Simulates traffic on a machine.
+///
+/// Time is proportional to the hops of all messages (wormhole), the hops of all flits (flit), or
+/// the flows at a time, times their hops, times messages (fluid). Memory is proportional to the
+/// links, and to the hops of the messages under way at one time.
+///
+/// # Errors
+/// Traffic or memory beyond what is allowed, times that overflow, or a schedule in which a rank
+/// waits for a message that nobody sends; all but the last before the work starts.
+pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
+    let Request { traffic, machine, model, settings, .. } = *request;
+    let on_grid = matches!(machine.topology.shape(), Shape::Grid(_));
+    if model.needs_grid && !on_grid {
+        return Err(AnalysisError::NeedsGrid {
+            model: model.name,
+            topology: machine.topology.short_form(),
+        });
+    }
+    let clock = Clock::new(machine, &settings);
+    if clock.cycle == 0 && model.needs_grid {
+        return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
+    }
+    let inputs = (2 * machine.topology.link_classes().len() as u32 + machine.ports) * settings.vcs;
+    if model.needs_grid && inputs > flit::MAX_INPUTS {
+        return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
+    }
+    let survey = survey(traffic, machine, &clock)?;
+    let closed = closed_steps(request, on_grid)?;
+    check(request, &survey, &closed, &clock)?;
+    let dateline = settings.dateline.unwrap_or(match survey.goes_far {
+        true => Dateline::Crossing,
+        false => Dateline::Entry,
+    });
+    let make = || (model.make)(machine, &settings, &clock, dateline, request.records);
+    let mut total = Total::new(&clock);
+    match request.sync {
+        Sync::Free => {
+            let mut network = make();
+            let steps = 0..traffic.steps();
+            let out = run(traffic, &clock, &mut *network, steps, 0, &request.control)?;
+            total.add(out, 0);
+            total.use_links(&mut *network);
+        }
+        Sync::Barrier => apart(request, &survey, &closed, &clock, &make, &mut total)?,
+    }
+    Ok(total.close(machine, &clock, on_grid))
+}
+
+/// Which steps need no simulation: under barriers, where no link is shared and no port exceeded.
+fn closed_steps(request: &Request<'_>, on_grid: bool) -> Result<Vec<bool>, AnalysisError> {
+    let steps = request.traffic.steps() as usize;
+    let mut closed = vec![false; steps];
+    let may = request.sync == Sync::Barrier && request.model.closed_form && !request.records;
+    if may && let Some(schedule) = request.traffic.schedule() {
+        count_steps(schedule, request.machine, request.memory, |step, count| {
+            let apart = !on_grid || count.sharing <= 1;
+            closed[step as usize] = apart && count.port_violations == 0;
+        })?;
+    }
+    Ok(closed)
+}
+
+/// Refuses what would not fit in memory or in the clock.
+fn check(
+    request: &Request<'_>,
+    survey: &Survey,
+    closed: &[bool],
+    clock: &Clock<'_>,
+) -> Result<(), AnalysisError> {
+    /// Messages that are simulated unasked: an hour.
+    const MESSAGES: u128 = 1 << 32;
+    let nodes = u128::from(request.machine.ranks());
+    let mut latest = 0u128;
+    let mut simulated = 0u128;
+    for (step, &closed) in survey.steps.iter().zip(closed) {
+        latest += u128::from(clock.barrier());
+        latest += if closed { step.alone.into() } else { step.in_turn.max(step.alone.into()) };
+        simulated += if closed { 0 } else { u128::from(step.messages) };
+    }
+    if latest > LATEST {
+        let seconds = latest as f64 * 1e-12;
+        let what = format!("the messages one after the other take up to {seconds:.3e} s, and a run lasts at most {:.3e} s", LATEST as f64 * 1e-12);
+        return Err(AnalysisError::Time { what });
+    }
+    if simulated > MESSAGES {
+        let what = "simulating";
+        return Err(AnalysisError::Work { what, needed: simulated, limit: MESSAGES });
+    }
+    let live = (nodes * survey.sends as u128).min(survey.messages);
+    let networks = match (request.sync, simulated) {
+        (_, 0) => 0,
+        (Sync::Free, _) => 1,
+        (Sync::Barrier, _) => rayon::current_num_threads() as u128,
+    };
+    let needed = networks
+        * ((request.model.memory)(request.machine, &request.settings, live, survey.hops)
+            + nodes * 64)
+        + survey.steps.len() as u128 * 64;
+    if needed > request.memory {
+        let what = "the network and the messages under way";
+        return Err(AnalysisError::Memory { what, needed, memory: request.memory });
+    }
+    if simulated > 0 && 2 * nodes * (1 + 2 * request.machine.topology.link_classes().len() as u128) > u128::from(u32::MAX) {
+        let what = "simulating every link";
+        return Err(AnalysisError::Work { what, needed: nodes, limit: u128::from(u32::MAX) / 8 });
+    }
+    Ok(())
+}
+
+/// Runs steps apart by barriers, several at once.
+fn apart<'a>(
+    request: &Request<'a>,
+    survey: &Survey,
+    closed: &[bool],
+    clock: &Clock<'_>,
+    make: &(dyn Fn() -> Box<dyn Network + 'a> + std::marker::Sync),
+    total: &mut Total,
+) -> Result<(), AnalysisError> {
+    /// Runs of steps for one network each: enough to share among threads, whatever their number.
+    const PIECES: usize = 64;
+    let steps: Vec<u32> = (0..request.traffic.steps()).collect();
+    let piece = steps.len().div_ceil(PIECES).max(1);
+    let pieces = steps.par_chunks(piece).map(|steps| {
+        let mut network: Option<Box<dyn Network + 'a>> = None;
+        let mut outs = Vec::new();
+        let mut now = 0;
+        for &step in steps {
+            if closed[step as usize] {
+                outs.push(None);
+                continue;
+            }
+            let network = &mut **network.get_or_insert_with(make);
+            let mut out =
+                run(request.traffic, clock, network, step..step + 1, now, &request.control)?;
+            out.rebase(now);
+            now += out.end;
+            let ended = out.partial;
+            let intervals = network.take_intervals();
+            outs.push(Some((out, intervals, now)));
+            if ended {
+                break;
+            }
+        }
+        Ok((outs, network.map(|network| network.links().to_vec())))
+    });
+    let pieces: Vec<_> = pieces.collect::<Result<_, AnalysisError>>()?;
+    let mut step = 0;
+    for (outs, links) in pieces {
+        for out in outs {
+            let before = total.time;
+            match out {
+                None => total.add_closed(survey.steps[step].alone, survey.steps[step].messages),
+                Some((out, intervals, ended)) => {
+                    let shift = before as i128 - (ended - out.end) as i128;
+                    total.intervals.extend(intervals.into_iter().map(|mut interval| {
+                        interval.start = (interval.start as i128 + shift) as u64;
+                        interval.end = (interval.end as i128 + shift) as u64;
+                        interval
+                    }));
+                    total.add(out, before);
+                }
+            }
+            if total.out.partial {
+                break;
+            }
+            let moves = survey.steps[step].messages > 0;
+            let later = survey.steps[step + 1..].iter().any(|step| step.messages > 0);
+            if moves && later {
+                total.time += clock.barrier();
+            }
+            step += 1;
+        }
+        if let Some(links) = links {
+            total.merge_links(&links);
+        }
+        if total.out.partial {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The sum of the parts of a run.
+struct Total {
+    time: Picoseconds,
+    out: Outcome,
+    latencies: Latencies,
+    longest: Picoseconds,
+    links: Vec<LinkUse>,
+    closed: u32,
+    cycle: Picoseconds,
+    intervals: Vec<Interval>,
+}
+
+impl Total {
+    fn new(clock: &Clock<'_>) -> Self {
+        Self {
+            time: 0,
+            out: Outcome::default(),
+            latencies: Latencies::default(),
+            longest: 0,
+            links: Vec::new(),
+            closed: 0,
+            cycle: clock.cycle,
+            intervals: Vec::new(),
+        }
+    }
+
+    /// Adds a part that begins at `start` and counts its times from there.
+    fn add(&mut self, part: Outcome, start: Picoseconds) {
+        self.time = start + part.end;
+        let all = &mut self.out;
+        all.messages += part.messages;
+        all.first_handed = all.first_handed.or(part.first_handed.map(|first| start + first));
+        self.latencies.merge(&part.latencies);
+        all.steps.extend(part.steps.iter().map(|time| StepTime {
+            start: start + time.start,
+            end: start + time.end,
+        }));
+        all.partial |= part.partial;
+        all.circle.extend(part.circle);
+        if part.end > self.longest {
+            self.longest = part.end;
+            all.chain = part.chain;
+            for link in &mut all.chain {
+                link.link.at += start;
+            }
+            all.chain_length = part.chain_length;
+        }
+    }
+
+    fn add_closed(&mut self, alone: Picoseconds, messages: u64) {
+        self.out.steps.push(StepTime { start: self.time, end: self.time + alone });
+        self.time += alone;
+        self.out.messages += messages;
+        self.closed += 1;
+    }
+
+    fn use_links(&mut self, network: &mut dyn Network) {
+        self.links = network.links().to_vec();
+        self.intervals = network.take_intervals();
+    }
+
+    fn merge_links(&mut self, links: &[LinkUse]) {
+        self.links.resize(links.len(), LinkUse::default());
+        for (all, link) in self.links.iter_mut().zip(links) {
+            all.bytes += link.bytes;
+            all.messages += link.messages;
+            all.waited += link.waited;
+        }
+    }
+
+    fn close(self, machine: &Machine, clock: &Clock<'_>, on_grid: bool) -> Simulation {
+        let all_simulated = self.closed == 0;
+        let dimensions = machine.topology.link_classes().len();
+        let busy: f64 = (self.links.iter().enumerate())
+            .map(|(link, used)| {
+                used.bytes as f64 * machine.timing.per_byte.of(link / 2 % dimensions)
+            })
+            .sum();
+        let able = machine.topology.links() as f64 * self.time as f64 * 1e-12;
+        Simulation {
+            time: self.time,
+            messages: self.out.messages,
+            latencies: self.latencies.summary().filter(|_| all_simulated),
+            network_time: self.out.first_handed.map_or(0, |first| self.time - first),
+            cycle: self.cycle.max(u64::from(clock.cycle > 0)),
+            steps: self.out.steps,
+            link_utilisation: (on_grid && all_simulated && able > 0.0).then(|| busy / able),
+            links: if all_simulated { self.links } else { Vec::new() },
+            chain: self.out.chain,
+            chain_length: self.out.chain_length,
+            closed_steps: self.closed,
+            deadlock: self.out.circle,
+            partial: self.out.partial,
+            intervals: self.intervals,
+        }
+    }
+}
+
+impl Outcome {
+    /// Counts all times from `start`.
+    fn rebase(&mut self, start: Picoseconds) {
+        self.end -= start;
+        self.first_handed = self.first_handed.map(|first| first - start);
+        for time in &mut self.steps {
+            (time.start, time.end) = (time.start - start, time.end - start);
+        }
+        for link in &mut self.chain {
+            link.link.at -= start;
+        }
+    }
+}
+

@@ -1,0 +1,95 @@
+//! A look at all the traffic before anything is simulated: what it will take, and what it costs
+//! where nothing contends.
+
+use topocoll_topology::{Machine, Shape};
+
+use super::clock::{Clock, Picoseconds};
+use super::traffic::{Share, Traffic};
+use crate::AnalysisError;
+
+/// Shares that are looked at unasked: minutes.
+const WORK_LIMIT: u128 = 2_000_000_000;
+
+/// One step.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StepSurvey {
+    pub(crate) messages: u64,
+    /// The longest that a node takes whose messages meet no others.
+    pub(crate) alone: Picoseconds,
+    /// All messages one after the other.
+    pub(crate) in_turn: u128,
+}
+
+/// All steps.
+#[derive(Default)]
+pub(crate) struct Survey {
+    pub(crate) steps: Vec<StepSurvey>,
+    pub(crate) messages: u128,
+    /// Most messages that one node sends in a step.
+    pub(crate) sends: usize,
+    /// Most links on a route.
+    pub(crate) hops: u64,
+    /// Whether a message goes more than half around a side that wraps.
+    pub(crate) goes_far: bool,
+}
+
+/// When a message that a node posts at `begin` is handed to the network.
+pub(crate) fn handed(
+    clock: &Clock<'_>,
+    traffic: &dyn Traffic,
+    from: topocoll_topology::Rank,
+    send: &super::traffic::Posted,
+    begin: Picoseconds,
+) -> Picoseconds {
+    let startup =
+        if traffic.starts_up() { clock.startup(from, send.to, &send.route) } else { 0 };
+    begin
+        .saturating_add(clock.rearrangement(send.packed.into()))
+        .saturating_add(startup)
+        .saturating_add(send.cycle.saturating_mul(clock.cycle))
+}
+
+/// Looks at one node of each class, and every step.
+pub(crate) fn survey(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    clock: &Clock<'_>,
+) -> Result<Survey, AnalysisError> {
+    let classes = traffic.classes();
+    let needed = u128::from(classes.count()) * u128::from(traffic.steps());
+    if needed > WORK_LIMIT {
+        let what = "looking at all messages";
+        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
+    }
+    let alike = u64::from(traffic.nodes() / classes.count());
+    let mut survey = Survey::default();
+    let mut share = Share::default();
+    for number in 0..traffic.steps() {
+        let mut step = StepSurvey::default();
+        for node in (0..classes.count()).map(|class| classes.representative(class)) {
+            traffic.share(node, number, &mut share);
+            let begin = clock.rearrangement(share.copied);
+            survey.sends = survey.sends.max(share.sends.len());
+            step.alone = step.alone.max(begin);
+            step.messages += alike * share.sends.len() as u64;
+            for send in &share.sends {
+                let travels = clock
+                    .transmission(node, send.to, &send.route, send.bytes)
+                    .saturating_add(clock.propagation(&send.route));
+                let end = handed(clock, traffic, node, send, begin).saturating_add(travels);
+                step.alone = step.alone.max(end);
+                step.in_turn += u128::from(alike) * u128::from(end);
+                survey.hops = survey.hops.max(send.route.hops());
+                if let Shape::Grid(grid) = machine.topology.shape() {
+                    survey.goes_far |= send.route.segments().iter().any(|segment| {
+                        let u = segment.dimension as usize;
+                        grid.wrap()[u] && 2 * segment.hops.unsigned_abs() > grid.sides()[u].into()
+                    });
+                }
+            }
+        }
+        survey.messages += u128::from(step.messages);
+        survey.steps.push(step);
+    }
+    Ok(survey)
+}

@@ -1,0 +1,129 @@
+//! Where messages come from: all that a contention model asks of a schedule or a pattern.
+
+use topocoll_schedule::{RankClasses, Schedule, Step};
+use topocoll_topology::{Machine, Rank, Route};
+
+use crate::symmetry;
+
+/// A message to be sent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Posted {
+    /// The node that receives it; the sender's own only in patterns.
+    pub to: Rank,
+    /// Its length.
+    pub bytes: u64,
+    /// Its way through a grid; empty elsewhere.
+    pub route: Route,
+    /// Bytes that must be packed before it can be sent.
+    pub packed: u64,
+    /// Flit times after the step's beginning at which it comes to be sent.
+    pub cycle: u64,
+}
+
+/// One node's share of one step.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Share {
+    /// Bytes copied before anything is sent.
+    pub copied: u128,
+    /// Messages sent.
+    pub sends: Vec<Posted>,
+    /// How many messages are received.
+    pub receives: u32,
+}
+
+/// Messages by node and step, asked for as they are needed: nothing here is ever listed whole.
+pub trait Traffic: Sync {
+    /// Nodes of the machine.
+    fn nodes(&self) -> u32;
+
+    /// Number of steps.
+    fn steps(&self) -> u32;
+
+    /// Overwrites `out` with what `node` does in `step`.
+    fn share(&self, node: Rank, step: u32, out: &mut Share);
+
+    /// Nodes whose messages differ by a translation of the machine alone.
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.nodes())
+    }
+
+    /// The rule whose steps these are, where the nodes are its ranks.
+    fn schedule(&self) -> Option<&Schedule> {
+        None
+    }
+
+    /// Whether a message costs a startup: those of schedules do, a pattern's are at the network
+    /// from the beginning.
+    fn starts_up(&self) -> bool {
+        true
+    }
+}
+
+/// A schedule on its own machine: rank i on node i.
+pub struct Scheduled<'a> {
+    schedule: &'a Schedule,
+    machine: &'a Machine,
+}
+
+impl<'a> Scheduled<'a> {
+    /// The messages of `schedule` on `machine`.
+    #[must_use]
+    pub fn new(schedule: &'a Schedule, machine: &'a Machine) -> Self {
+        Self { schedule, machine }
+    }
+}
+
+impl Traffic for Scheduled<'_> {
+    fn nodes(&self) -> u32 {
+        self.machine.ranks()
+    }
+
+    fn steps(&self) -> u32 {
+        self.schedule.rule().steps()
+    }
+
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        SHARED.with_borrow_mut(|does| {
+            self.schedule.rule().step(node, step, does);
+            share_of(self.schedule, self.machine, does, out, |send, route| {
+                let mut own = Route::default();
+                route.clone_from(send.way(node, &*self.machine.topology, &mut own));
+                send.peer
+            });
+        });
+    }
+
+    fn classes(&self) -> RankClasses {
+        symmetry::common(&self.schedule.rule().classes(), &*self.machine.topology)
+    }
+
+    fn schedule(&self) -> Option<&Schedule> {
+        Some(self.schedule)
+    }
+}
+
+thread_local! {
+    /// The step that a rule last wrote, its memory kept.
+    pub(super) static SHARED: std::cell::RefCell<Step> = std::cell::RefCell::default();
+}
+
+/// Turns a rank's step into a node's share; `place` gives the receiving node and the route.
+pub(super) fn share_of(
+    schedule: &Schedule,
+    machine: &Machine,
+    does: &Step,
+    out: &mut Share,
+    mut place: impl FnMut(&topocoll_schedule::Transfer, &mut Route) -> Rank,
+) {
+    let block_bytes = schedule.problem.block_bytes;
+    out.copied = does.copies.iter().map(|copy| copy.to.bytes(block_bytes)).sum();
+    out.receives = does.receives.len() as u32;
+    out.sends.resize_with(does.sends.len(), Posted::default);
+    for (send, posted) in does.sends.iter().zip(&mut out.sends) {
+        posted.to = place(send, &mut posted.route);
+        posted.bytes = u64::try_from(send.slots.bytes(block_bytes)).unwrap_or(u64::MAX);
+        let packs = !machine.timing.gather && !send.slots.is_contiguous(block_bytes);
+        posted.packed = if packs { posted.bytes } else { 0 };
+        posted.cycle = 0;
+    }
+}

@@ -1,0 +1,514 @@
+//! The wormhole model, event driven (Dally and Seitz 1987 for the routing and the dateline).
+//!
+//! A message is a worm. Its header takes one channel after the other: a sending port, a virtual
+//! channel of each link of its route, a receiving port; a hop later it asks for the next. Where
+//! none is free it waits in order of arrival and holds what it has. A channel is free again once
+//! the tail has passed.
+//!
+//! # Where the tail is
+//! A worm's bytes run at full speed, or at 1/c of it while the most crowded link that it moves
+//! over carries c moving worms. So for each worm there is one count of bytes, phi, which runs at
+//! that speed; bytes are written as the time they take at full speed. With `S_k` what phi is when
+//! the header gets channel k, m the length, and B the bytes that fit between two headers' places
+//! (a buffer, or what is in flight over a link if that is more), the tail passes channel i when
+//! phi reaches
+//!
+//! ```text
+//! m + max over k >= i with B (k - i) < m of  S_k - B (k - i):
+//! ```
+//!
+//! nothing can pass i for which there is no room before k. Without waiting that is `S_i + m`, and
+//! the whole message takes startup + m + hops, exactly.
+//!
+//! A worm that waits stops using bandwidth once it has filled its buffers.
+//!
+//! # What it leaves out
+//! Arbitration flit by flit, the time credits take, and adaptive routing. A header goes through a
+//! router at once.
+
+use topocoll_topology::{Machine, Route};
+
+use super::calendar::Calendar;
+use super::chain::{Chain, ChainLink, NONE};
+use super::channels::Channels;
+use super::clock::{Clock, Picoseconds, picoseconds};
+use super::network::{Held, Interval, LinkUse, Message, Network};
+use super::settings::{Dateline, MAX_VCS, Settings};
+
+/// No worm.
+const NOBODY: u32 = u32::MAX;
+
+/// Events between two looks at whether to stop.
+const PATIENCE: u32 = 1 << 16;
+
+/// A channel that a worm takes.
+#[derive(Clone, Copy, Default)]
+struct Hop {
+    pool: u32,
+    /// What phi must reach, less the length, before the tail passes.
+    phi: Picoseconds,
+    /// When the header got it.
+    since: Picoseconds,
+}
+
+struct Worm {
+    message: Message,
+    hops: Vec<Hop>,
+    /// Channels that the header got, and that the tail passed.
+    head: u32,
+    tail: u32,
+    /// Bytes that went by, in time at full speed, up to `since`.
+    phi: Picoseconds,
+    since: Picoseconds,
+    /// Moving worms on the most crowded of its links.
+    crowd: u32,
+    /// Its links by how many moving worms they carry.
+    crowds: [u16; MAX_VCS as usize + 1],
+    /// Since when it waits, if it does.
+    waits: Option<Picoseconds>,
+    /// Whether its buffers are full and nothing of it moves.
+    still: bool,
+    /// Outdates events: of the tail, and of standing still.
+    tail_turn: u32,
+    wait_turn: u32,
+    next: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Pool {
+    free: u32,
+    first: u32,
+    last: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The header asks for its next channel.
+    Head(u32),
+    /// The tail passes its next channel.
+    Tail(u32, u32),
+    /// A worm that waits has filled its buffers.
+    Still(u32, u32),
+}
+
+pub(crate) struct Wormhole<'a> {
+    channels: Channels<'a>,
+    calendar: Calendar<Event>,
+    now: Picoseconds,
+    pools: Vec<Pool>,
+    vcs: usize,
+    /// Moving worms of each link: how many, and which.
+    moving: Vec<u8>,
+    movers: Vec<u32>,
+    worms: Vec<Worm>,
+    idle: Vec<u32>,
+    hop: Vec<Picoseconds>,
+    /// Time that fills the way between two headers' places, and what of it buffers alone.
+    buffer: Picoseconds,
+    spare: Picoseconds,
+    links: Vec<LinkUse>,
+    chain: Chain,
+    records: bool,
+    intervals: Vec<Interval>,
+}
+
+/// Bytes of memory that a machine, and each message under way, takes.
+pub(crate) fn memory(machine: &Machine, settings: &Settings, live: u128, hops: u64) -> u128 {
+    let channels = Channels::new(machine, settings, Dateline::Entry);
+    let links = channels.links() as u128;
+    let per_link = 1 + 4 * u128::from(settings.vcs) + size_of::<LinkUse>() as u128;
+    let worm = size_of::<Worm>() + (hops as usize + 2) * size_of::<Hop>() + 160;
+    u128::from(channels.pools()) * size_of::<Pool>() as u128 + links * per_link + live * worm as u128
+}
+
+impl<'a> Wormhole<'a> {
+    pub(crate) fn new(
+        machine: &'a Machine,
+        settings: &Settings,
+        clock: &Clock<'_>,
+        dateline: Dateline,
+        records: bool,
+    ) -> Self {
+        let channels = Channels::new(machine, settings, dateline);
+        let links = channels.links();
+        let dimensions = machine.topology.link_classes().len();
+        let hop: Vec<_> = (0..dimensions).map(|u| clock.hop(u)).collect();
+        let slowest = hop.iter().copied().max().unwrap_or(0);
+        let buffer = picoseconds(
+            settings.buffer_flits as f64
+                * settings.flit_bytes as f64
+                * machine.timing.per_byte.least(),
+        )
+        .max(slowest);
+        let pool = |pool| Pool { free: channels.size(pool), first: NOBODY, last: NOBODY };
+        let pools = (0..channels.pools()).map(pool).collect();
+        Self {
+            calendar: Calendar::new(slowest.max(clock.cycle), machine.ranks() as usize),
+            now: 0,
+            pools,
+            vcs: settings.vcs as usize,
+            moving: vec![0; links],
+            movers: vec![NOBODY; links * settings.vcs as usize],
+            worms: Vec::new(),
+            idle: Vec::new(),
+            hop,
+            buffer,
+            spare: buffer - slowest,
+            links: vec![LinkUse::default(); links],
+            chain: Chain::default(),
+            records,
+            intervals: Vec::new(),
+            channels,
+        }
+    }
+
+    /// The link of a pool, if it is a link's.
+    fn link(&self, pool: u32) -> Option<usize> {
+        let link = pool as usize / 2;
+        (link < self.moving.len()).then_some(link)
+    }
+
+    /// The header of a worm asks for its next channel.
+    fn ask(&mut self, worm: u32) {
+        let w = &mut self.worms[worm as usize];
+        let pool = &mut self.pools[w.hops[w.head as usize].pool as usize];
+        if pool.free > 0 {
+            pool.free -= 1;
+            self.take(worm);
+            return;
+        }
+        w.waits = Some(self.now);
+        w.wait_turn += 1;
+        w.next = NOBODY;
+        let (turn, fill) = (w.wait_turn, u64::from(w.head - w.tail) * self.spare * u64::from(w.crowd));
+        let last = std::mem::replace(&mut pool.last, worm);
+        match last {
+            NOBODY => pool.first = worm,
+            last => self.worms[last as usize].next = worm,
+        }
+        match fill {
+            0 => self.stand(worm),
+            fill => self.calendar.add(self.now + fill, Event::Still(worm, turn)),
+        }
+    }
+
+    /// A worm gets the channel that its header asked for.
+    fn take(&mut self, worm: u32) {
+        self.settle(worm);
+        let w = &mut self.worms[worm as usize];
+        let k = w.head as usize;
+        let waited = w.waits.take();
+        if let Some(since) = waited {
+            relax(w, self.buffer);
+            let pool = w.hops[k].pool;
+            if let Some(link) = self.link(pool) {
+                self.links[link].waited += self.now - since;
+            }
+            self.move_again(worm);
+        }
+        let w = &mut self.worms[worm as usize];
+        w.hops[k].phi = w.phi;
+        w.hops[k].since = self.now;
+        w.head += 1;
+        let (pool, bytes, more) = (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
+        let mut hop = 0;
+        if let Some(link) = self.link(pool) {
+            self.links[link].bytes += u128::from(bytes);
+            self.links[link].messages += 1;
+            hop = self.hop[self.channels.dimension(link as u64)];
+            self.join(link, worm);
+        }
+        if more {
+            self.calendar.add(self.now + hop, Event::Head(worm));
+        }
+        if waited.is_some() || self.worms[worm as usize].tail as usize == k {
+            self.plan_tail(worm);
+        }
+    }
+
+    /// Counts the bytes of a worm up to now.
+    fn settle(&mut self, worm: u32) {
+        let w = &mut self.worms[worm as usize];
+        let passed = self.now - w.since;
+        w.phi += if w.crowd == 1 { passed } else { passed / u64::from(w.crowd) };
+        w.since = self.now;
+    }
+
+    /// Sets the time at which the tail passes its next channel, if that is known.
+    fn plan_tail(&mut self, worm: u32) {
+        let w = &mut self.worms[worm as usize];
+        w.tail_turn += 1;
+        if w.tail == w.head || w.is_held(self.buffer) {
+            return;
+        }
+        let left = (w.hops[w.tail as usize].phi + w.message.transmission).saturating_sub(w.phi);
+        // Since is not after now, and phi is what it was then.
+        let at = (w.since + left * u64::from(w.crowd)).max(self.now);
+        self.calendar.add(at, Event::Tail(worm, w.tail_turn));
+    }
+
+    /// The tail passes a channel; whether it was the last.
+    fn pass(&mut self, worm: u32) -> bool {
+        self.settle(worm);
+        let w = &mut self.worms[worm as usize];
+        if w.is_held(self.buffer) {
+            return false;
+        }
+        let hop = w.hops[w.tail as usize];
+        w.tail += 1;
+        let (still, done, message) = (w.still, w.tail as usize == w.hops.len(), w.message);
+        if let Some(link) = self.link(hop.pool) {
+            if !still {
+                self.leave(link, worm);
+            }
+            if self.records {
+                self.intervals.push(Interval {
+                    link: link as u64,
+                    start: hop.since,
+                    end: self.now,
+                    from: message.from,
+                    to: message.to,
+                    step: message.step,
+                    bytes: message.bytes,
+                });
+            }
+        }
+        if !done {
+            self.plan_tail(worm);
+        }
+        self.release(hop.pool, &message);
+        done
+    }
+
+    /// Gives a channel to the first worm that waits for it.
+    fn release(&mut self, pool: u32, by: &Message) {
+        let place = &mut self.pools[pool as usize];
+        let first = place.first;
+        if first == NOBODY {
+            place.free += 1;
+            return;
+        }
+        let w = &mut self.worms[first as usize];
+        place.first = w.next;
+        if w.next == NOBODY {
+            place.last = NOBODY;
+        }
+        let message = w.message;
+        let what = ChainLink {
+            from: message.from,
+            to: message.to,
+            step: message.step,
+            at: self.now,
+            waited: Some((u64::from(pool), by.from, by.to)),
+        };
+        let before = self.chain.keep(by.cause);
+        w.message.cause = self.chain.add(what, before);
+        self.chain.drop(message.cause);
+        self.take(first);
+    }
+
+    /// A worm that waits has filled its buffers.
+    fn stand(&mut self, worm: u32) {
+        let w = &mut self.worms[worm as usize];
+        w.still = true;
+        for i in w.tail..w.head {
+            let pool = self.worms[worm as usize].hops[i as usize].pool;
+            if let Some(link) = self.link(pool) {
+                self.leave(link, worm);
+            }
+        }
+    }
+
+    fn move_again(&mut self, worm: u32) {
+        let w = &mut self.worms[worm as usize];
+        if !std::mem::take(&mut w.still) {
+            return;
+        }
+        for i in w.tail..w.head {
+            let pool = self.worms[worm as usize].hops[i as usize].pool;
+            if let Some(link) = self.link(pool) {
+                self.join(link, worm);
+            }
+        }
+    }
+
+    /// A worm begins to move over a link.
+    fn join(&mut self, link: usize, worm: u32) {
+        let before = self.moving[link] as usize;
+        for i in 0..before {
+            self.crowd(self.movers[link * self.vcs + i], before, before + 1);
+        }
+        self.movers[link * self.vcs + before] = worm;
+        self.moving[link] += 1;
+        self.crowd(worm, 0, before + 1);
+    }
+
+    /// A worm no longer moves over a link.
+    fn leave(&mut self, link: usize, worm: u32) {
+        let before = self.moving[link] as usize;
+        let movers = &mut self.movers[link * self.vcs..link * self.vcs + before];
+        let place = movers.iter().position(|&mover| mover == worm).expect("bug: it moves here");
+        movers[place..].rotate_left(1);
+        self.moving[link] -= 1;
+        self.crowd(worm, before, 0);
+        for i in 0..before - 1 {
+            self.crowd(self.movers[link * self.vcs + i], before, before - 1);
+        }
+    }
+
+    /// One link of a worm carries `after` moving worms instead of `before`; 0 for a link that it
+    /// does not move over.
+    fn crowd(&mut self, worm: u32, before: usize, after: usize) {
+        let w = &mut self.worms[worm as usize];
+        w.crowds[before] = w.crowds[before].wrapping_sub(u16::from(before > 0));
+        w.crowds[after] += u16::from(after > 0);
+        let crowd = if after as u32 >= w.crowd {
+            after as u32
+        } else if before as u32 == w.crowd && w.crowds[before] == 0 {
+            (1..before).rev().find(|&c| w.crowds[c] > 0).unwrap_or(1) as u32
+        } else {
+            return;
+        };
+        if crowd != w.crowd {
+            self.settle(worm);
+            self.worms[worm as usize].crowd = crowd;
+            self.plan_tail(worm);
+        }
+    }
+}
+
+impl Worm {
+    /// Whether the tail cannot pass its next channel because the header waits.
+    fn is_held(&self, buffer: Picoseconds) -> bool {
+        self.waits.is_some()
+            && buffer.saturating_mul(u64::from(self.head - self.tail)) < self.message.transmission
+    }
+}
+
+/// A header that waited holds up what is behind it, as far as there is no room.
+fn relax(w: &mut Worm, buffer: Picoseconds) {
+    let mut room = 0;
+    for i in (w.tail..w.head).rev() {
+        room += buffer;
+        let phi = w.phi.saturating_sub(room);
+        let hop = &mut w.hops[i as usize];
+        if room >= w.message.transmission || phi <= hop.phi {
+            break;
+        }
+        hop.phi = phi;
+    }
+}
+
+impl Network for Wormhole<'_> {
+    fn post(&mut self, message: Message, route: &Route) {
+        let worm = self.idle.pop().unwrap_or_else(|| {
+            self.worms.push(Worm {
+                message,
+                hops: Vec::new(),
+                head: 0,
+                tail: 0,
+                phi: 0,
+                since: 0,
+                crowd: 1,
+                crowds: [0; MAX_VCS as usize + 1],
+                waits: None,
+                still: false,
+                tail_turn: 0,
+                wait_turn: 0,
+                next: NOBODY,
+            });
+            self.worms.len() as u32 - 1
+        });
+        let w = &mut self.worms[worm as usize];
+        w.message = message;
+        (w.head, w.tail, w.phi, w.since, w.crowd) = (0, 0, 0, message.handed, 1);
+        w.hops.clear();
+        let hops = &mut w.hops;
+        self.channels.along(message.from, message.to, route, |pool| {
+            hops.push(Hop { pool: pool as u32, ..Hop::default() });
+        });
+        self.calendar.add(message.handed, Event::Head(worm));
+    }
+
+    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
+        let mut patience = PATIENCE;
+        while let Some((time, event)) = self.calendar.next() {
+            self.now = time;
+            match event {
+                Event::Head(worm) => self.ask(worm),
+                Event::Tail(worm, turn) if self.worms[worm as usize].tail_turn == turn => {
+                    if self.pass(worm) {
+                        self.idle.push(worm);
+                        return Some((time, self.worms[worm as usize].message));
+                    }
+                }
+                Event::Still(worm, turn) => {
+                    let w = &self.worms[worm as usize];
+                    if w.wait_turn == turn && w.waits.is_some() {
+                        self.stand(worm);
+                    }
+                }
+                Event::Tail(..) => {}
+            }
+            patience -= 1;
+            if patience == 0 {
+                patience = PATIENCE;
+                if stop() {
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    fn waiting(&self) -> usize {
+        self.worms.len() - self.idle.len()
+    }
+
+    fn circle(&self) -> Vec<Held> {
+        let mut holders = hashbrown::HashMap::new();
+        let waiting: Vec<&Worm> = self.worms.iter().filter(|w| w.waits.is_some()).collect();
+        for (i, w) in waiting.iter().enumerate() {
+            for hop in &w.hops[w.tail as usize..w.head as usize] {
+                holders.entry(hop.pool).or_insert(i);
+            }
+        }
+        let wanted = |i: usize| waiting[i].hops[waiting[i].head as usize].pool;
+        let mut order = Vec::new();
+        let mut at = if waiting.is_empty() { None } else { Some(0) };
+        while let Some(i) = at {
+            if let Some(first) = order.iter().position(|&seen| seen == i) {
+                order.drain(..first);
+                break;
+            }
+            order.push(i);
+            at = holders.get(&wanted(i)).copied();
+        }
+        (order.into_iter())
+            .map(|i| Held {
+                from: waiting[i].message.from,
+                to: waiting[i].message.to,
+                step: waiting[i].message.step,
+                waits_for: self.channels.name(wanted(i).into()),
+            })
+            .collect()
+    }
+
+    fn links(&self) -> &[LinkUse] {
+        &self.links
+    }
+
+    fn chain(&mut self) -> &mut Chain {
+        &mut self.chain
+    }
+
+    fn channel(&self, number: u64) -> String {
+        self.channels.name(number)
+    }
+
+    fn take_intervals(&mut self) -> Vec<Interval> {
+        std::mem::take(&mut self.intervals)
+    }
+}
+
+const _: () = assert!(NONE == NOBODY);
