@@ -8,6 +8,7 @@
 mod bounds;
 mod boxes;
 mod checks;
+mod conflicts;
 pub mod contention;
 mod counts;
 mod error;
@@ -26,6 +27,7 @@ mod written;
 pub use bounds::{
     AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
 };
+pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflict_work, conflicts};
 pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
 pub use error::AnalysisError;
 pub use simulate::{LinkTotals, link_totals};

@@ -120,10 +120,20 @@ impl Loads {
     pub(crate) fn take(&mut self, busiest: &mut Vec<Busiest>) {
         busiest.clear();
         busiest.resize(self.periods.len(), Busiest::default());
+        self.drain(|u, _, _, messages, bytes| {
+            let most = &mut busiest[u];
+            most.messages = most.messages.max(messages);
+            most.bytes = most.bytes.max(bytes);
+            most.shared += u64::from(messages > 1);
+        });
+    }
+
+    /// Calls `each` with the links of every line used: dimension, whether downwards, the class of
+    /// the rank it leaves, messages and bytes. Forgets what was added.
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(usize, bool, u32, u64, u128)) {
         for (i, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| line.used) {
             let u = i / 2;
             let (period, stride) = (self.periods[u] as usize, self.strides[u]);
-            let most = &mut busiest[u];
             // Lines along u: `stride` of them in each block of period * stride positions.
             for block in (0..self.classes).step_by(period * stride) {
                 for offset in block..block + stride {
@@ -131,9 +141,7 @@ impl Loads {
                     for position in (offset..offset + period * stride).step_by(stride) {
                         messages += std::mem::take(&mut line.messages[position]);
                         bytes += std::mem::take(&mut line.bytes[position]);
-                        most.messages = most.messages.max(messages as u64);
-                        most.bytes = most.bytes.max(bytes as u128);
-                        most.shared += u64::from(messages > 1);
+                        each(u, i % 2 == 1, position as u32, messages as u64, bytes as u128);
                     }
                 }
             }

@@ -19,9 +19,11 @@ pub(crate) fn applies(grid: &Grid) -> bool {
 
 /// Adds the links' part of a step in which every rank sends, for each (shift, bytes), one message.
 pub(crate) fn count(grid: &Grid, timing: &Timing, messages: &[(u32, u128)], step: &mut StepCount) {
-    for u in 0..grid.sides().len() {
-        lines_along(grid, timing, u, messages, step);
-    }
+    lines(grid, messages, |line| {
+        let Line { dimension: u, links, load, bytes, .. } = line;
+        step.link_seconds += links as f64 * bytes as f64 * timing.per_byte.of(u);
+        step.load(timing, u, load, bytes, if load > 1 { links } else { 0 });
+    });
     for &(shift, _) in messages {
         let (hops, seconds) = longest_way(grid, timing, shift);
         step.hops = step.hops.max(hops);
@@ -29,14 +31,29 @@ pub(crate) fn count(grid: &Grid, timing: &Timing, messages: &[(u32, u128)], step
     }
 }
 
-/// Counts the links along dimension u, line by line of equal carries.
-fn lines_along(
-    grid: &Grid,
-    timing: &Timing,
-    u: usize,
-    messages: &[(u32, u128)],
-    step: &mut StepCount,
-) {
+/// Lines whose links all carry the same.
+#[derive(Clone, Copy)]
+pub(crate) struct Line {
+    pub(crate) dimension: usize,
+    pub(crate) downwards: bool,
+    /// The lowest of the faster coordinates, read as one number, of these lines.
+    pub(crate) suffix: u32,
+    /// Their links.
+    pub(crate) links: u128,
+    /// Messages and bytes on each.
+    pub(crate) load: u64,
+    pub(crate) bytes: u128,
+}
+
+/// Calls `each` with the lines that carry something, along all dimensions.
+pub(crate) fn lines(grid: &Grid, messages: &[(u32, u128)], mut each: impl FnMut(Line)) {
+    for u in 0..grid.sides().len() {
+        lines_along(grid, u, messages, &mut each);
+    }
+}
+
+/// The links along dimension u, line by line of equal carries.
+fn lines_along(grid: &Grid, u: usize, messages: &[(u32, u128)], each: &mut impl FnMut(Line)) {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let lines_per_suffix = u64::from(grid.radix().ranks() / side / stride);
     // A message carries into u on the lines of the highest `shift mod stride` suffixes.
@@ -53,25 +70,30 @@ fn lines_along(
         }
         let (mut load, mut bytes) = ([0u64; 2], [0u128; 2]);
         for &(shift, size) in messages {
-            let digit = shift / stride % side;
-            let carry = u32::from(first >= stride - carrying(shift));
-            let hops = grid.nearest(u, 0, (digit + carry) % side);
+            let hops = hops(grid, u, shift, first);
             let direction = usize::from(hops < 0);
             load[direction] += hops.unsigned_abs();
             bytes[direction] += u128::from(hops.unsigned_abs()) * size;
         }
         let links = u128::from(lines_per_suffix) * u128::from(end - first) * u128::from(side);
         for direction in (0..2).filter(|&direction| load[direction] > 0) {
-            step.link_seconds += links as f64 * bytes[direction] as f64 * timing.per_byte.of(u);
-            step.load(
-                timing,
-                u,
-                load[direction],
-                bytes[direction],
-                if load[direction] > 1 { links } else { 0 },
-            );
+            each(Line {
+                dimension: u,
+                downwards: direction == 1,
+                suffix: first,
+                links,
+                load: load[direction],
+                bytes: bytes[direction],
+            });
         }
     }
+}
+
+/// The hops along dimension u of a message whose faster coordinates are `suffix`.
+pub(crate) fn hops(grid: &Grid, u: usize, shift: u32, suffix: u32) -> i64 {
+    let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
+    let carry = u32::from(suffix >= stride - shift % stride);
+    grid.nearest(u, 0, (shift / stride % side + carry) % side)
 }
 
 /// The most hops, and seconds of propagation, of any rank's message to rank + shift: a carry can

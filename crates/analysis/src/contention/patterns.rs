@@ -103,6 +103,23 @@ impl<'a> Pattern<'a> {
     }
 }
 
+impl Pattern<'_> {
+    /// The machine's way, but at exactly half a ring upwards from even positions and downwards
+    /// from odd ones, as routers that choose at random balance it.
+    fn route(&self, node: Rank, to: Rank, route: &mut Route) {
+        let mut upwards = Route::default();
+        self.machine.topology.route(node, to, &mut upwards);
+        route.clear();
+        let Shape::Grid(grid) = self.machine.topology.shape() else { return };
+        for segment in upwards.segments() {
+            let u = segment.dimension as usize;
+            let half = grid.wrap()[u] && 2 * segment.hops == i64::from(grid.sides()[u]);
+            let odd = grid.radix().coordinate(node, u) % 2 == 1;
+            route.push(segment.dimension, if half && odd { -segment.hops } else { segment.hops });
+        }
+    }
+}
+
 impl Traffic for Pattern<'_> {
     fn nodes(&self) -> u32 {
         self.machine.ranks()
@@ -118,7 +135,7 @@ impl Traffic for Pattern<'_> {
         out.sends.clear();
         for &(to, cycle) in &self.sends[node.index()] {
             let mut route = Route::default();
-            self.machine.topology.route(node, to, &mut route);
+            self.route(node, to, &mut route);
             out.sends.push(Posted { to, bytes: self.bytes, route, packed: 0, cycle });
         }
     }

@@ -5,7 +5,7 @@ use topocoll_topology::{Machine, Shape};
 
 use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
-use crate::AnalysisError;
+use crate::{AnalysisError, symmetry};
 
 /// Shares that are looked at unasked: minutes.
 const WORK_LIMIT: u128 = 2_000_000_000;
@@ -55,7 +55,7 @@ pub(crate) fn survey(
     machine: &Machine,
     clock: &Clock<'_>,
 ) -> Result<Survey, AnalysisError> {
-    let classes = traffic.classes();
+    let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let needed = u128::from(classes.count()) * u128::from(traffic.steps());
     if needed > WORK_LIMIT {
         let what = "looking at all messages";

@@ -3,8 +3,6 @@
 use topocoll_schedule::{RankClasses, Schedule, Step};
 use topocoll_topology::{Machine, Rank, Route};
 
-use crate::symmetry;
-
 /// A message to be sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Posted {
@@ -42,7 +40,7 @@ pub trait Traffic: Sync {
     /// Overwrites `out` with what `node` does in `step`.
     fn share(&self, node: Rank, step: u32, out: &mut Share);
 
-    /// Nodes whose messages differ by a translation of the machine alone.
+    /// Nodes whose messages differ by a translation alone, as a rule's classes say.
     fn classes(&self) -> RankClasses {
         RankClasses::distinct(self.nodes())
     }
@@ -94,7 +92,7 @@ impl Traffic for Scheduled<'_> {
     }
 
     fn classes(&self) -> RankClasses {
-        symmetry::common(&self.schedule.rule().classes(), &*self.machine.topology)
+        self.schedule.rule().classes()
     }
 
     fn schedule(&self) -> Option<&Schedule> {

@@ -1,0 +1,336 @@
+//! Which links carry several messages in a step, and whose: the conflict report.
+
+use rayon::prelude::*;
+use topocoll_schedule::RankClasses;
+use topocoll_topology::{Grid, Machine, Rank, Shape};
+
+use crate::contention::{Share, Traffic};
+use crate::loads::Loads;
+use crate::{AnalysisError, shift, symmetry};
+
+/// Messages that are listed of one link.
+const LISTED: usize = 16;
+
+/// Shares of a step that are looked at unasked: a million nodes for 32 steps.
+const WORK_LIMIT: u128 = 1 << 25;
+
+/// Runs of steps counted together, whatever the number of threads.
+const PIECES: usize = 64;
+
+/// A directed link that carries several messages in one step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// The step.
+    pub step: u32,
+    /// The link's number.
+    pub link: u64,
+    /// Messages on it.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u128,
+    /// Links that carry as many in this step by symmetry, this one included: one of them is named.
+    pub alike: u128,
+    /// The messages, at most 16 of them, by sender.
+    pub listed: Vec<ConflictingMessage>,
+}
+
+/// A message on a link that carries others too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ConflictingMessage {
+    /// The sender.
+    pub from: Rank,
+    /// The receiver.
+    pub to: Rank,
+    /// The length.
+    pub bytes: u128,
+}
+
+/// The conflicts of a schedule, the worst first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ConflictReport {
+    /// Pairs of a step and a link that carries several messages.
+    pub conflicts: u128,
+    /// Most messages first, then most bytes, then by step and link.
+    pub worst: Vec<Conflict>,
+}
+
+/// Shares of steps that [`conflicts`] looks at.
+#[must_use]
+pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
+    let Shape::Grid(grid) = machine.topology.shape() else { return 0 };
+    let classes = symmetry::common(&traffic.classes(), grid);
+    let ranks = if shifts(traffic, grid) { 1 } else { classes.count() };
+    u128::from(ranks) * u128::from(traffic.steps())
+}
+
+/// Names the links that carry several messages in a step: the `most` worst, exactly, and how many
+/// there are. Links that a translation maps onto each other are named once.
+///
+/// Every step is looked at, for one node of each class; without symmetry for every node, on all
+/// threads. Off grids no link is shared.
+///
+/// # Errors
+/// Link counters beyond `memory` bytes; unless `asked` for, more than 2^25 shares of steps.
+pub fn conflicts(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    most: usize,
+    asked: bool,
+    memory: u128,
+) -> Result<ConflictReport, AnalysisError> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return Ok(ConflictReport::default()) };
+    let needed = conflict_work(traffic, machine);
+    if !asked && needed > WORK_LIMIT {
+        let what = "naming conflicting links";
+        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
+    }
+    let closed = shifts(traffic, grid);
+    let classes = symmetry::common(&traffic.classes(), grid);
+    let counters = if closed { 0 } else { Loads::memory(&classes) };
+    let counters = counters * rayon::current_num_threads() as u128;
+    if counters > memory {
+        let what = "link counters";
+        return Err(AnalysisError::Memory { what, needed: counters, memory });
+    }
+    let steps: Vec<u32> = (0..traffic.steps()).collect();
+    let pieces: Vec<Worst> = (steps.par_chunks(steps.len().div_ceil(PIECES).max(1)))
+        .map(|steps| {
+            let mut worst = Worst { most, ..Worst::default() };
+            let mut share = Share::default();
+            let mut loads = (!closed).then(|| Loads::new(&classes));
+            for &step in steps {
+                match &mut loads {
+                    Some(loads) => by_class(traffic, grid, &classes, step, loads, &mut share, &mut worst),
+                    None => by_shift(traffic, grid, step, &mut share, &mut worst),
+                }
+            }
+            worst.cut();
+            worst
+        })
+        .collect();
+    let mut all = Worst { most, ..Worst::default() };
+    for piece in pieces {
+        all.conflicts += piece.conflicts;
+        all.found.extend(piece.found);
+    }
+    all.cut();
+    for conflict in &mut all.found {
+        list(traffic, grid, &classes, closed, conflict);
+    }
+    Ok(ConflictReport { conflicts: all.conflicts, worst: all.found })
+}
+
+/// Whether every rank sends to the same shifts, on a torus: link loads then have a closed form.
+fn shifts(traffic: &dyn Traffic, grid: &Grid) -> bool {
+    let cyclic = |classes: RankClasses| classes.radix().dimensions() == 1 && classes.count() == 1;
+    traffic.schedule().is_some_and(|s| cyclic(s.rule().classes())) && shift::applies(grid)
+}
+
+#[derive(Default)]
+struct Worst {
+    most: usize,
+    conflicts: u128,
+    found: Vec<Conflict>,
+    /// Fewer messages than this many are not among the worst.
+    floor: (u64, u128),
+}
+
+impl Worst {
+    fn add(&mut self, step: u32, link: u64, messages: u64, bytes: u128, alike: u128) {
+        self.conflicts += alike;
+        if (messages, bytes) < self.floor {
+            return;
+        }
+        self.found.push(Conflict { step, link, messages, bytes, alike, listed: Vec::new() });
+        if self.found.len() >= 4 * self.most + 64 {
+            self.cut();
+        }
+    }
+
+    /// Keeps the worst.
+    fn cut(&mut self) {
+        self.found.sort_by_key(|c| {
+            (std::cmp::Reverse(c.messages), std::cmp::Reverse(c.bytes), c.step, c.link)
+        });
+        self.found.truncate(self.most);
+        if let Some(last) = self.found.last().filter(|_| self.found.len() == self.most) {
+            self.floor = (last.messages, last.bytes);
+        }
+    }
+}
+
+fn by_class(
+    traffic: &dyn Traffic,
+    grid: &Grid,
+    classes: &RankClasses,
+    step: u32,
+    loads: &mut Loads,
+    share: &mut Share,
+    worst: &mut Worst,
+) {
+    for node in (0..classes.count()).map(|class| classes.representative(class)) {
+        traffic.share(node, step, share);
+        for send in &share.sends {
+            loads.add(grid, node, &send.route, send.bytes.into());
+        }
+    }
+    let alike = u128::from(traffic.nodes() / classes.count());
+    loads.drain(|u, downwards, class, messages, bytes| {
+        if messages > 1 {
+            let direction = if downwards { -1 } else { 1 };
+            let link = grid.link_id(classes.representative(class), u, direction);
+            worst.add(step, link.0, messages, bytes, alike);
+        }
+    });
+}
+
+fn by_shift(traffic: &dyn Traffic, grid: &Grid, step: u32, share: &mut Share, worst: &mut Worst) {
+    traffic.share(Rank(0), step, share);
+    let shifts: Vec<(u32, u128)> =
+        share.sends.iter().map(|send| (send.to.0, send.bytes.into())).collect();
+    shift::lines(grid, &shifts, |line| {
+        if line.load > 1 {
+            let direction = if line.downwards { -1 } else { 1 };
+            let link = grid.link_id(Rank(line.suffix), line.dimension, direction);
+            worst.add(step, link.0, line.load, line.bytes, line.links);
+        }
+    });
+}
+
+/// Lists the messages on a link.
+fn list(
+    traffic: &dyn Traffic,
+    grid: &Grid,
+    classes: &RankClasses,
+    closed: bool,
+    conflict: &mut Conflict,
+) {
+    let per_rank = 2 * grid.sides().len() as u64;
+    let at = Rank((conflict.link / per_rank) as u32);
+    let u = (conflict.link % per_rank / 2) as usize;
+    let direction = if conflict.link % 2 == 0 { 1 } else { -1 };
+    let mut share = Share::default();
+    let mut listed = Vec::new();
+    if closed {
+        traffic.share(Rank(0), conflict.step, &mut share);
+        for send in &share.sends {
+            list_shift(grid, at, u, direction, send.to.0, u128::from(send.bytes), &mut listed);
+        }
+    } else {
+        for node in (0..classes.count()).map(|class| classes.representative(class)) {
+            traffic.share(node, conflict.step, &mut share);
+            for send in &share.sends {
+                let mut position = node;
+                for segment in send.route.segments() {
+                    let v = segment.dimension as usize;
+                    if v == u
+                        && segment.hops.signum() == direction
+                        && alike_across(classes, grid, position, at, u)
+                    {
+                        let coordinate = |rank| i64::from(grid.radix().coordinate(rank, u));
+                        let period = i64::from(classes.periods()[u]);
+                        let ahead = (coordinate(at) - coordinate(position)) * direction;
+                        for hop in (ahead.rem_euclid(period)..segment.hops.abs()).step_by(period as usize)
+                        {
+                            // A link alike that this message takes: moved onto `at`, so is it.
+                            let from = grid.radix().shifted(position, u, hop * direction);
+                            let moved = |rank| classes.translated(rank, from, at);
+                            let (from, to) = (moved(node), moved(send.to));
+                            listed.push(ConflictingMessage { from, to, bytes: send.bytes.into() });
+                        }
+                    }
+                    position = grid.radix().shifted(position, v, segment.hops);
+                }
+            }
+        }
+    }
+    listed.sort_unstable();
+    listed.truncate(LISTED);
+    conflict.listed = listed;
+}
+
+/// Whether a translation of the classes takes one rank to the other in all dimensions but u.
+fn alike_across(classes: &RankClasses, grid: &Grid, a: Rank, b: Rank, u: usize) -> bool {
+    (0..grid.sides().len()).filter(|&v| v != u).all(|v| {
+        let position = |rank| grid.radix().coordinate(rank, v) % classes.periods()[v];
+        position(a) == position(b)
+    })
+}
+
+/// Lists the messages to rank + shift that take the link along u from `at`: by dimension order
+/// their slower coordinates are already those of their destination, the faster still their own.
+fn list_shift(
+    grid: &Grid,
+    at: Rank,
+    u: usize,
+    direction: i64,
+    shift: u32,
+    bytes: u128,
+    listed: &mut Vec<ConflictingMessage>,
+) {
+    let (radix, stride) = (grid.radix(), grid.radix().stride(u));
+    let hops = shift::hops(grid, u, shift, at.0 % stride);
+    if hops.signum() != direction {
+        return;
+    }
+    let (ranks, block) = (u64::from(radix.ranks()), u64::from(stride) * u64::from(grid.sides()[u]));
+    // The slower coordinates, as multiples of `block`, go back by the shift's and by the carry out
+    // of u and what is faster.
+    for hop in 0..hops.abs() {
+        let here = radix.shifted(at, u, -hop * direction);
+        let low = u64::from(here.0) % block;
+        let carry = u64::from(low + u64::from(shift) % block >= block);
+        let back = (u64::from(shift) / block + carry) * block;
+        let from = (u64::from(here.0) + 2 * ranks - back) % ranks;
+        let to = (from + u64::from(shift)) % ranks;
+        let (from, to) = (Rank(from as u32), Rank(to as u32));
+        listed.push(ConflictingMessage { from, to, bytes });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use topocoll_topology::{LinkId, Route, Topology};
+
+    use super::*;
+
+    /// Rank -> rank + shift, told as a rule without classes.
+    struct Shifted<'a>(&'a Machine, u32);
+
+    impl Traffic for Shifted<'_> {
+        fn nodes(&self) -> u32 {
+            self.0.ranks()
+        }
+        fn steps(&self) -> u32 {
+            1
+        }
+        fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+            let to = Rank((node.0 + self.1) % self.nodes());
+            let mut route = Route::default();
+            self.0.topology.route(node, to, &mut route);
+            out.sends = vec![crate::contention::Posted { to, bytes: 3, route, ..Default::default() }];
+            out.receives = 1;
+        }
+    }
+
+    #[test]
+    fn messages_listed_by_shift_are_those_on_the_link() {
+        let grid = Grid::torus(&[4, 3, 5]).unwrap();
+        let machine = Machine::of(Arc::new(grid.clone()));
+        for shift in 1..60 {
+            let traffic = Shifted(&machine, shift);
+            let found = conflicts(&traffic, &machine, 1 << 20, false, 1 << 30).unwrap();
+            for conflict in found.worst {
+                let link = grid.link(LinkId(conflict.link)).unwrap();
+                let mut listed = Vec::new();
+                let u = link.dimension as usize;
+                list_shift(&grid, link.from, u, link.direction, shift, 3, &mut listed);
+                listed.sort_unstable();
+                assert_eq!(listed, conflict.listed, "shift {shift}, {link:?}");
+                assert_eq!(listed.len() as u64, conflict.messages);
+            }
+        }
+    }
+}
