@@ -9,7 +9,13 @@ use topocoll::{Collective, Machine, PerClass, Problem, Schedule, machine, plan};
 
 const MEMORY: u128 = 4 << 30;
 
-fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings, sync: Sync) -> Simulation {
+fn run(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    model: &str,
+    settings: Settings,
+    sync: Sync,
+) -> Simulation {
     let request = Request {
         traffic,
         machine,
@@ -54,11 +60,19 @@ fn print_tables() {
         ("mesh:8x8", "transpose", (33.25, 77.), (219.5, 490.)),
     ] {
         for model in ["flit", "wormhole", "fluid"] {
-            println!("{machine} {pattern} {model}: L1 {:?} {l1:?}  L64 {:?} {l64:?}", one_shot(machine, pattern, 1, model, 2), one_shot(machine, pattern, 64, model, 2));
+            println!(
+                "{machine} {pattern} {model}: L1 {:?} {l1:?}  L64 {:?} {l64:?}",
+                one_shot(machine, pattern, 1, model, 2),
+                one_shot(machine, pattern, 64, model, 2)
+            );
         }
     }
     for vcs in [2, 4, 8, 16] {
-        println!("tornado {vcs}: {:?} {:?}", one_shot("torus:8x8", "tornado", 64, "flit", vcs), one_shot("torus:8x8", "tornado", 64, "wormhole", vcs));
+        println!(
+            "tornado {vcs}: {:?} {:?}",
+            one_shot("torus:8x8", "tornado", 64, "flit", vcs),
+            one_shot("torus:8x8", "tornado", 64, "wormhole", vcs)
+        );
     }
 }
 
@@ -88,6 +102,13 @@ fn print_alltoall() {
         let traffic = Scheduled::new(&schedule, &machine);
         let start = std::time::Instant::now();
         let found = run(&traffic, &machine, model, Settings::default(), sync);
-        println!("{text} {algorithm} {model} {sync:?}: {:.3} us, {} messages, partial {} chain {} took {:?}", found.time as f64 * 1e-6, found.messages, found.partial, found.chain_length, start.elapsed());
+        println!(
+            "{text} {algorithm} {model} {sync:?}: {:.3} us, {} messages, partial {} chain {} took {:?}",
+            found.time as f64 * 1e-6,
+            found.messages,
+            found.partial,
+            found.chain_length,
+            start.elapsed()
+        );
     }
 }

@@ -100,7 +100,9 @@ pub fn conflicts(
             let mut loads = (!closed).then(|| Loads::new(&classes));
             for &step in steps {
                 match &mut loads {
-                    Some(loads) => by_class(traffic, grid, &classes, step, loads, &mut share, &mut worst),
+                    Some(loads) => {
+                        by_class(traffic, grid, &classes, step, loads, &mut share, &mut worst)
+                    }
                     None => by_shift(traffic, grid, step, &mut share, &mut worst),
                 }
             }
@@ -230,7 +232,8 @@ fn list(
                         let coordinate = |rank| i64::from(grid.radix().coordinate(rank, u));
                         let period = i64::from(classes.periods()[u]);
                         let ahead = (coordinate(at) - coordinate(position)) * direction;
-                        for hop in (ahead.rem_euclid(period)..segment.hops.abs()).step_by(period as usize)
+                        for hop in
+                            (ahead.rem_euclid(period)..segment.hops.abs()).step_by(period as usize)
                         {
                             // A link alike that this message takes: moved onto `at`, so is it.
                             let from = grid.radix().shifted(position, u, hop * direction);
@@ -310,7 +313,8 @@ mod tests {
             let to = Rank((node.0 + self.1) % self.nodes());
             let mut route = Route::default();
             self.0.topology.route(node, to, &mut route);
-            out.sends = vec![crate::contention::Posted { to, bytes: 3, route, ..Default::default() }];
+            out.sends =
+                vec![crate::contention::Posted { to, bytes: 3, route, ..Default::default() }];
             out.receives = 1;
         }
     }

@@ -108,7 +108,9 @@ pub enum AnalysisError {
         what: String,
     },
     /// A rank waits for a message that nobody sends.
-    #[error("rank {rank} never ends step {step}: a message it is to receive is not sent in that step")]
+    #[error(
+        "rank {rank} never ends step {step}: a message it is to receive is not sent in that step"
+    )]
     Unpaired {
         /// The rank.
         rank: u32,

@@ -39,6 +39,9 @@ pub(crate) struct Select {
     /// Show every choice in the table, not the best ones.
     #[arg(long)]
     pub(crate) all: bool,
+    /// Rank by this model where the machine is small enough to simulate
+    #[arg(long, default_value = "steps")]
+    pub(crate) model: Model,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -65,17 +68,51 @@ pub(crate) struct Verify {
     /// 4096 ranks, classes beyond]
     #[arg(long)]
     pub(crate) method: Option<Method>,
+    /// Name so many conflicting links, the worst first, however long it takes [default: 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) conflicts: Option<usize>,
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Simulate {
     #[command(flatten)]
     pub(crate) common: Common,
-    #[command(flatten)]
-    pub(crate) subject: Subject,
+    /// The algorithm that writes the schedule
+    #[arg(long, required_unless_present_any = ["schedule", "traffic"], conflicts_with_all = ["schedule", "traffic"])]
+    pub(crate) algorithm: Option<String>,
+    /// A parameter of the algorithm, or of the model: vcs, buffer_flits, flit_bytes, hop_cycles,
+    /// dateline
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, Setting)>,
+    /// A schedule in JSON lines; several run at once, where --placement puts them
+    #[arg(long, value_name = "FILE", conflicts_with = "traffic")]
+    pub(crate) schedule: Vec<PathBuf>,
+    /// Messages that are no schedule: neighbor, tornado, transpose, bitcomp, random:SEED,
+    /// uniform:RATE
+    #[arg(long)]
+    pub(crate) traffic: Option<String>,
+    /// How long uniform:RATE sends, in flit times
+    #[arg(long, requires = "traffic")]
+    pub(crate) cycles: Option<u64>,
     /// How messages share the network
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
+    /// Barriers between steps, or each rank going on by itself [default: barrier in the steps
+    /// model, free in the others]
+    #[arg(long)]
+    pub(crate) sync: Option<Sync>,
+    /// The node of each rank, a number a line; of several schedules one after the other
+    #[arg(long, value_name = "FILE", conflicts_with = "traffic")]
+    pub(crate) placement: Option<PathBuf>,
+    /// Name so many conflicting links, the worst first, however long it takes [default: 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) conflicts: Option<usize>,
+    /// Write what every link carried, comma-separated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write when messages kept which link, for Chrome and Perfetto
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -198,6 +235,18 @@ pub(crate) enum Method {
 pub(crate) enum Model {
     /// Steps apart by barriers; a shared link's whole load charged
     Steps,
+    /// Headers take channels one by one and hold them until the tail has passed
+    Wormhole,
+    /// Virtual-channel routers with credits, cycle by cycle
+    Flit,
+    /// Messages flow at max-min fair rates
+    Fluid,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Sync {
+    Barrier,
+    Free,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

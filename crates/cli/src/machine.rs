@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use topocoll::{
-    Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing,
+    Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing, Topology,
 };
 
 use crate::args::{Options, Subject};
@@ -75,12 +77,8 @@ pub(crate) fn schedule(
     subject: &Subject,
 ) -> anyhow::Result<Schedule> {
     if let Some(path) = &subject.schedule {
-        let shown = path.display();
-        let file = File::open(path).with_context(|| format!("cannot read `{shown}`"))?;
-        let schedule = topocoll::jsonl::read(BufReader::new(file), &*machine.topology)
-            .with_context(|| format!("{shown}"))?;
-        check_header(machine, options, &schedule.problem)
-            .with_context(|| format!("{shown}: line 1"))?;
+        let topology = Arc::clone(&machine.topology);
+        let schedule = read_schedule(machine, options, path, &*topology)?;
         machine.ports = schedule.problem.ports;
         return Ok(schedule);
     }
@@ -92,6 +90,27 @@ pub(crate) fn schedule(
     }
     let name = subject.algorithm.as_deref().expect("clap asks for an algorithm or a schedule");
     Ok(topocoll::plan(machine, &problem(machine, options)?, name, &parameters)?)
+}
+
+/// The schedule of a file that was written for `topology`.
+pub(crate) fn read_schedule(
+    machine: &Machine,
+    options: &Options,
+    path: &Path,
+    topology: &dyn Topology,
+) -> anyhow::Result<Schedule> {
+    let shown = path.display();
+    let schedule =
+        topocoll::jsonl::read(open(path)?, topology).with_context(|| format!("{shown}"))?;
+    check_header(machine, options, &schedule.problem)
+        .with_context(|| format!("{shown}: line 1"))?;
+    Ok(schedule)
+}
+
+/// A file to be read.
+pub(crate) fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
+    let file = File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok(BufReader::new(file))
 }
 
 /// The header of a schedule file contradicts nothing that was asked for. The one port of a short

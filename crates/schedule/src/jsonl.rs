@@ -1,9 +1,12 @@
 //! Schedules as JSON lines: a header, then one message a line, ordered by step, then sender.
 
 use std::io::BufRead;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use topocoll_topology::{Clusters, Grid, Rank, Route, Shape, Topology};
+use topocoll_topology::{
+    Clusters, FullyConnected, Grid, Rank, Route, Shape, Topology, TopologyError,
+};
 
 use crate::{
     Block, Collective, Message, Origin, Parameters, Part, Problem, Recorded, Schedule,
@@ -96,6 +99,25 @@ impl Layout {
         }
     }
 
+    /// The topology that is described.
+    ///
+    /// # Errors
+    /// Sides or sizes that no machine of `ranks` ranks has.
+    pub fn topology(&self, ranks: u32) -> Result<Arc<dyn Topology>, String> {
+        let made: Result<Arc<dyn Topology>, TopologyError> = match self {
+            Self::Full => FullyConnected::new(ranks).map(|full| Arc::new(full) as _),
+            Self::Grid { dims, wrap } if dims.len() == wrap.len() => {
+                Grid::new(dims, wrap).map(|grid| Arc::new(grid) as _)
+            }
+            Self::Grid { .. } => return Err(self.short_form()),
+            Self::Cluster { sizes } => {
+                let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
+                Clusters::new(&groups).map(|clusters| Arc::new(clusters) as _)
+            }
+        };
+        made.map_err(|e| e.to_string())
+    }
+
     /// The short form of what is described, for messages.
     fn short_form(&self) -> String {
         match self {
@@ -157,6 +179,21 @@ impl Header {
         let operation = self.operation.parse().map_err(|e: ScheduleError| e.to_string())?;
         Problem::new(operation, self.ranks, self.ports, self.block_bytes).map_err(|e| e.to_string())
     }
+}
+
+/// Reads from line 1 the topology that a schedule was written for.
+///
+/// # Errors
+/// A line that is no header, or describes no topology.
+pub fn read_topology(input: impl BufRead) -> Result<Arc<dyn Topology>, ScheduleError> {
+    let refuse = |message: String| ScheduleError::Line { line: 1, message };
+    let mut text = String::new();
+    std::io::Read::take(input, MAX_LINE_BYTES)
+        .read_line(&mut text)
+        .map_err(|e| refuse(format!("cannot be read: {e}")))?;
+    let header: Header =
+        serde_json::from_str(&text).map_err(|e| refuse(format!("no header: {}", in_line(&e))))?;
+    header.topology.topology(header.ranks).map_err(refuse)
 }
 
 /// Reads a schedule written for `topology`.

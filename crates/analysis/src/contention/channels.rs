@@ -88,7 +88,13 @@ impl<'a> Channels<'a> {
         visit(ports + ranks + u64::from(receiver));
     }
 
-    fn along_segment(&self, grid: &Grid, from: Rank, segment: &Segment, visit: &mut impl FnMut(u64)) {
+    fn along_segment(
+        &self,
+        grid: &Grid,
+        from: Rank,
+        segment: &Segment,
+        visit: &mut impl FnMut(u64),
+    ) {
         let u = segment.dimension as usize;
         let (side, wraps) = (i64::from(grid.sides()[u]), grid.wrap()[u]);
         let (hops, direction) = (segment.hops.abs(), segment.hops.signum());
@@ -120,7 +126,11 @@ impl<'a> Channels<'a> {
         let ranks = u64::from(self.machine.ranks());
         match pool.checked_sub(2 * self.links) {
             None => {
-                let class = if self.size(pool | 1) > 0 { format!(" class {}", pool % 2) } else { String::new() };
+                let class = if self.size(pool | 1) > 0 {
+                    format!(" class {}", pool % 2)
+                } else {
+                    String::new()
+                };
                 format!("{}{class}", link_name(self.machine, pool / 2))
             }
             Some(port) if port < ranks => format!("a sending port of {port}"),

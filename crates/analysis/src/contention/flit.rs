@@ -147,8 +147,7 @@ impl<'a> Flits<'a> {
         let inputs = routers * (ports * settings.vcs) as usize;
         let hop = u64::from(settings.hop_cycles.unwrap_or(HOP_CYCLES));
         let front = (hop - 1).min(2);
-        let output =
-            Output { taken: false, credits: settings.buffer_flits, pointer: 0, since: 0 };
+        let output = Output { taken: false, credits: settings.buffer_flits, pointer: 0, since: 0 };
         Self {
             machine,
             cycle_time: clock.cycle.max(1),
@@ -252,7 +251,8 @@ impl<'a> Flits<'a> {
             }
             if let Some((packet, input, sent)) = place.sending {
                 // The flit on the way takes a place too.
-                let room = self.inputs[input as usize].flits.len() + 1 < self.buffer.max(2) as usize;
+                let room =
+                    self.inputs[input as usize].flits.len() + 1 < self.buffer.max(2) as usize;
                 if room {
                     let all = self.packets[packet as usize].flits;
                     let (head, tail) = (sent == 0, sent + 1 == all);
@@ -302,7 +302,8 @@ impl<'a> Flits<'a> {
             // The first that asks, and those that ask for the same port.
             let i = asking.trailing_zeros();
             let (port, _) = self.wants(self.inputs[(base + i) as usize].flits[0].packet);
-            let mut same: smallvec::SmallVec<[(u32, std::ops::Range<u32>); 8]> = smallvec::SmallVec::new();
+            let mut same: smallvec::SmallVec<[(u32, std::ops::Range<u32>); 8]> =
+                smallvec::SmallVec::new();
             let mut rest = asking;
             while rest != 0 {
                 let j = rest.trailing_zeros();
@@ -507,7 +508,8 @@ impl Network for Flits<'_> {
                 self.cycle = self.cycle.max(at.div_ceil(self.cycle_time));
                 return Some((at, self.packets[packet as usize].message));
             }
-            let nothing = self.on_wheel == 0 && self.working.is_empty() && self.injecting.is_empty();
+            let nothing =
+                self.on_wheel == 0 && self.working.is_empty() && self.injecting.is_empty();
             loop {
                 if self.next_posted.is_none() {
                     self.next_posted = self.posted.next();

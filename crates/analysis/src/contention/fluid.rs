@@ -113,12 +113,16 @@ impl<'a> Fluid<'a> {
                 sharing.left / f64::from(sharing.open)
             };
             let least = touched.iter().map(|&link| fair(link)).fold(1.0, f64::min);
-            let tight: Vec<u32> =
-                touched.iter().copied().filter(|&link| fair(link) <= least * (1.0 + EQUAL)).collect();
+            let tight: Vec<u32> = touched
+                .iter()
+                .copied()
+                .filter(|&link| fair(link) <= least * (1.0 + EQUAL))
+                .collect();
             let mut settled = false;
             open.retain(|&number| {
                 let flow = &mut self.flows[number as usize];
-                let limit = flow.links.iter().copied().find(|link| tight.binary_search(link).is_ok());
+                let limit =
+                    flow.links.iter().copied().find(|link| tight.binary_search(link).is_ok());
                 if limit.is_none() && !flow.links.is_empty() {
                     return true;
                 }
@@ -192,8 +196,14 @@ impl<'a> Fluid<'a> {
         if self.records {
             let Message { from, to, step, bytes, .. } = flow.message;
             let (start, end) = (flow.start, self.now);
-            self.intervals.extend(flow.links.iter().map(|&link| {
-                Interval { link: link.into(), start, end, from, to, step, bytes }
+            self.intervals.extend(flow.links.iter().map(|&link| Interval {
+                link: link.into(),
+                start,
+                end,
+                from,
+                to,
+                step,
+                bytes,
             }));
         }
         self.idle.push(number);

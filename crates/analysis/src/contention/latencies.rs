@@ -25,7 +25,11 @@ pub struct LatencySummary {
 
 impl Latencies {
     pub(crate) fn add(&mut self, latency: Picoseconds) {
-        *self.times.entry(latency).or_default() += 1;
+        self.add_many(latency, 1);
+    }
+
+    pub(crate) fn add_many(&mut self, latency: Picoseconds, count: u64) {
+        *self.times.entry(latency).or_default() += count;
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -50,7 +54,12 @@ impl Latencies {
             at.map_or(0, |&(time, _)| time)
         };
         let max = sorted.last()?.0;
-        Some(LatencySummary { average: total as f64 / all as f64, max, p50: rank(50), p99: rank(99) })
+        Some(LatencySummary {
+            average: total as f64 / all as f64,
+            max,
+            p50: rank(50),
+            p99: rank(99),
+        })
     }
 }
 

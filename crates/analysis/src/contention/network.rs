@@ -2,7 +2,7 @@
 
 use topocoll_topology::{Rank, Route};
 
-use super::chain::{Chain, Cause};
+use super::chain::{Cause, Chain};
 use super::clock::Picoseconds;
 
 /// A message in the network.

@@ -78,7 +78,8 @@ impl<'a> Pattern<'a> {
                 to.into_iter().map(|to| vec![(to, 0)]).collect()
             }
             (None, "random", Some(seed)) => {
-                let seed = seed.parse().map_err(|_| refuse("a seed is a whole number".to_owned()))?;
+                let seed =
+                    seed.parse().map_err(|_| refuse("a seed is a whole number".to_owned()))?;
                 shuffled(machine, seed).into_iter().map(|to| vec![(to, 0)]).collect()
             }
             (None, "uniform", Some(rate)) => {
@@ -145,9 +146,8 @@ impl Traffic for Pattern<'_> {
 fn moved(machine: &Machine, hops: impl Fn(u32) -> u32) -> Result<Vec<Rank>, &'static str> {
     let Shape::Grid(grid) = machine.topology.shape() else { return Err("needs a grid") };
     let to = |rank: u32| {
-        (0..grid.sides().len()).fold(Rank(rank), |at, u| {
-            grid.radix().shifted(at, u, hops(grid.sides()[u]).into())
-        })
+        (0..grid.sides().len())
+            .fold(Rank(rank), |at, u| grid.radix().shifted(at, u, hops(grid.sides()[u]).into()))
     };
     Ok((0..machine.ranks()).map(to).collect())
 }
@@ -183,9 +183,10 @@ fn uniform_sends(
 ) -> Result<Vec<Vec<(Rank, u64)>>, String> {
     /// Messages that a run may have.
     const MOST: f64 = 2e8;
-    let rate: f64 = rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0).ok_or_else(|| {
-        "a rate is above 0 and at most 1, in flits per node and flit time".to_owned()
-    })?;
+    let rate: f64 =
+        rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0).ok_or_else(|| {
+            "a rate is above 0 and at most 1, in flits per node and flit time".to_owned()
+        })?;
     let cycles = cycles.ok_or("uniform:RATE needs --cycles N")?;
     let ranks = machine.ranks();
     if ranks < 2 {

@@ -43,7 +43,9 @@ impl<'a> Placed<'a> {
                 match on.get_mut(node.index()) {
                     None => {
                         let last = machine.ranks() - 1;
-                        return refuse(format!("rank {rank} on node {node}, and nodes end at {last}"));
+                        return refuse(format!(
+                            "rank {rank} on node {node}, and nodes end at {last}"
+                        ));
                     }
                     Some(Some((job, other))) => {
                         return refuse(format!(

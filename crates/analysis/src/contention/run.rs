@@ -19,9 +19,11 @@ const CHAIN: usize = 1000;
 /// Deliveries between two reports of progress.
 const REPORT: u64 = 4096;
 
-/// Lets a caller watch a run and end it early. Both are asked now and then.
+/// Lets a caller watch a run and end it early.
 pub struct Control<'a> {
-    /// Whether to stop with what there is.
+    /// Hears once how many messages there are.
+    pub starting: &'a (dyn Fn(u64) + Sync),
+    /// Whether to stop with what there is; asked now and then.
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Hears how many more messages were delivered.
     pub delivered: &'a (dyn Fn(u64) + Sync),
@@ -154,7 +156,7 @@ impl Run<'_> {
                     step,
                     bytes: send.bytes,
                     transmission: self.clock.transmission(rank, send.to, &send.route, send.bytes),
-                    handed: handed(self.clock, self.traffic, rank, send, begin),
+                    handed: handed(self.clock, rank, send, begin),
                     cause: network.chain().keep(cause),
                 };
                 let first = self.out.first_handed.get_or_insert(message.handed);
@@ -169,7 +171,13 @@ impl Run<'_> {
         self.out.end = self.out.end.max(begin);
     }
 
-    fn deliver(&mut self, network: &mut dyn Network, message: &Message, now: Picoseconds, cause: Cause) {
+    fn deliver(
+        &mut self,
+        network: &mut dyn Network,
+        message: &Message,
+        now: Picoseconds,
+        cause: Cause,
+    ) {
         for rank in [message.from, message.to] {
             let node = &mut self.nodes[rank.index()];
             if node.step == message.step && node.open > 0 {

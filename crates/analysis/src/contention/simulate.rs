@@ -2,26 +2,20 @@ use rayon::prelude::*;
 use topocoll_topology::{Machine, Shape};
 
 use super::clock::{Clock, LATEST, Picoseconds};
-use super::fluid::Fluid;
 use super::flit::{self, Flits};
+use super::fluid::Fluid;
 use super::latencies::{Latencies, LatencySummary};
 use super::network::{Held, Interval, LinkUse, Network};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
 use super::settings::{Dateline, Settings};
-use super::survey::{Survey, survey};
-use super::traffic::Traffic;
+use super::survey::{Survey, handed, survey};
+use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
-use crate::AnalysisError;
 use crate::counts::count_steps;
+use crate::{AnalysisError, symmetry};
 
 /// How a network model is made.
-type Make = for<'a> fn(
-    &'a Machine,
-    &Settings,
-    &Clock<'_>,
-    Dateline,
-    bool,
-) -> Box<dyn Network + 'a>;
+type Make = for<'a> fn(&'a Machine, &Settings, &Clock<'_>, Dateline, bool) -> Box<dyn Network + 'a>;
 
 /// A model of the network.
 pub struct ContentionModel {
@@ -109,8 +103,7 @@ pub struct Simulation {
     pub time: Picoseconds,
     /// Messages delivered.
     pub messages: u64,
-    /// From when each message was handed to the network to its last byte; none where steps were
-    /// not simulated because nothing in them contends.
+    /// From when each message was handed to the network to its last byte.
     pub latencies: Option<LatencySummary>,
     /// From when the first message was handed to the network to the end.
     pub network_time: Picoseconds,
@@ -120,8 +113,7 @@ pub struct Simulation {
     pub steps: Vec<StepTime>,
     /// Every link by number; empty off grids, and where steps were not simulated.
     pub links: Vec<LinkUse>,
-    /// Bytes times hops of what was simulated, as a share of what all links could carry in the
-    /// time; none off grids, and where steps were not simulated.
+    /// The share of the time that links were busy, on average; none off grids.
     pub link_utilisation: Option<f64>,
     /// The last of the critical chain: of the whole run, or with barriers of the longest step.
     pub chain: Vec<NamedLink>,
@@ -164,14 +156,16 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
     }
     let survey = survey(traffic, machine, &clock)?;
-    let closed = closed_steps(request, on_grid)?;
+    let (closed, link_seconds) = closed_steps(request, on_grid)?;
     check(request, &survey, &closed, &clock)?;
     let dateline = settings.dateline.unwrap_or(match survey.goes_far {
         true => Dateline::Crossing,
         false => Dateline::Entry,
     });
     let make = || (model.make)(machine, &settings, &clock, dateline, request.records);
+    (request.control.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
     let mut total = Total::new(&clock);
+    total.link_seconds = link_seconds;
     match request.sync {
         Sync::Free => {
             let mut network = make();
@@ -185,18 +179,20 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     Ok(total.close(machine, &clock, on_grid))
 }
 
-/// Which steps need no simulation: under barriers, where no link is shared and no port exceeded.
-fn closed_steps(request: &Request<'_>, on_grid: bool) -> Result<Vec<bool>, AnalysisError> {
+/// Which steps need no simulation, and the seconds that links are busy in those: under barriers,
+/// where no link is shared and no port exceeded.
+fn closed_steps(request: &Request<'_>, on_grid: bool) -> Result<(Vec<bool>, f64), AnalysisError> {
     let steps = request.traffic.steps() as usize;
-    let mut closed = vec![false; steps];
+    let (mut closed, mut link_seconds) = (vec![false; steps], 0.0);
     let may = request.sync == Sync::Barrier && request.model.closed_form && !request.records;
     if may && let Some(schedule) = request.traffic.schedule() {
         count_steps(schedule, request.machine, request.memory, |step, count| {
             let apart = !on_grid || count.sharing <= 1;
             closed[step as usize] = apart && count.port_violations == 0;
+            link_seconds += if closed[step as usize] { count.link_seconds } else { 0.0 };
         })?;
     }
-    Ok(closed)
+    Ok((closed, link_seconds))
 }
 
 /// Refuses what would not fit in memory or in the clock.
@@ -218,7 +214,10 @@ fn check(
     }
     if latest > LATEST {
         let seconds = latest as f64 * 1e-12;
-        let what = format!("the messages one after the other take up to {seconds:.3e} s, and a run lasts at most {:.3e} s", LATEST as f64 * 1e-12);
+        let what = format!(
+            "the messages one after the other take up to {seconds:.3e} s, and a run lasts at most {:.3e} s",
+            LATEST as f64 * 1e-12
+        );
         return Err(AnalysisError::Time { what });
     }
     if simulated > MESSAGES {
@@ -239,7 +238,10 @@ fn check(
         let what = "the network and the messages under way";
         return Err(AnalysisError::Memory { what, needed, memory: request.memory });
     }
-    if simulated > 0 && 2 * nodes * (1 + 2 * request.machine.topology.link_classes().len() as u128) > u128::from(u32::MAX) {
+    if simulated > 0
+        && 2 * nodes * (1 + 2 * request.machine.topology.link_classes().len() as u128)
+            > u128::from(u32::MAX)
+    {
         let what = "simulating every link";
         return Err(AnalysisError::Work { what, needed: nodes, limit: u128::from(u32::MAX) / 8 });
     }
@@ -288,7 +290,10 @@ fn apart<'a>(
         for out in outs {
             let before = total.time;
             match out {
-                None => total.add_closed(survey.steps[step].alone, survey.steps[step].messages),
+                None => {
+                    total.add_closed(survey.steps[step].alone);
+                    total.add_alone(request, clock, step as u32, before);
+                }
                 Some((out, intervals, ended)) => {
                     let shift = before as i128 - (ended - out.end) as i128;
                     total.intervals.extend(intervals.into_iter().map(|mut interval| {
@@ -328,6 +333,7 @@ struct Total {
     links: Vec<LinkUse>,
     closed: u32,
     cycle: Picoseconds,
+    link_seconds: f64,
     intervals: Vec<Interval>,
 }
 
@@ -341,6 +347,7 @@ impl Total {
             links: Vec::new(),
             closed: 0,
             cycle: clock.cycle,
+            link_seconds: 0.0,
             intervals: Vec::new(),
         }
     }
@@ -352,10 +359,11 @@ impl Total {
         all.messages += part.messages;
         all.first_handed = all.first_handed.or(part.first_handed.map(|first| start + first));
         self.latencies.merge(&part.latencies);
-        all.steps.extend(part.steps.iter().map(|time| StepTime {
-            start: start + time.start,
-            end: start + time.end,
-        }));
+        all.steps.extend(
+            part.steps
+                .iter()
+                .map(|time| StepTime { start: start + time.start, end: start + time.end }),
+        );
         all.partial |= part.partial;
         all.circle.extend(part.circle);
         if part.end > self.longest {
@@ -368,11 +376,37 @@ impl Total {
         }
     }
 
-    fn add_closed(&mut self, alone: Picoseconds, messages: u64) {
+    fn add_closed(&mut self, alone: Picoseconds) {
         self.out.steps.push(StepTime { start: self.time, end: self.time + alone });
         self.time += alone;
-        self.out.messages += messages;
         self.closed += 1;
+    }
+
+    /// Adds the messages of a step in which none meets another.
+    fn add_alone(
+        &mut self,
+        request: &Request<'_>,
+        clock: &Clock<'_>,
+        step: u32,
+        start: Picoseconds,
+    ) {
+        let classes = symmetry::common(&request.traffic.classes(), &*request.machine.topology);
+        let alike = u64::from(request.traffic.nodes() / classes.count());
+        let mut share = Share::default();
+        let mut first: Option<Picoseconds> = None;
+        for node in (0..classes.count()).map(|class| classes.representative(class)) {
+            request.traffic.share(node, step, &mut share);
+            let begin = start + clock.rearrangement(share.copied);
+            for send in &share.sends {
+                let latency = clock.transmission(node, send.to, &send.route, send.bytes)
+                    + clock.propagation(&send.route);
+                self.latencies.add_many(latency, alike);
+                self.out.messages += alike;
+                let handed = handed(clock, node, send, begin);
+                first = Some(first.map_or(handed, |first| first.min(handed)));
+            }
+        }
+        self.out.first_handed = self.out.first_handed.or(first);
     }
 
     fn use_links(&mut self, network: &mut dyn Network) {
@@ -401,11 +435,11 @@ impl Total {
         Simulation {
             time: self.time,
             messages: self.out.messages,
-            latencies: self.latencies.summary().filter(|_| all_simulated),
+            latencies: self.latencies.summary(),
             network_time: self.out.first_handed.map_or(0, |first| self.time - first),
             cycle: self.cycle.max(u64::from(clock.cycle > 0)),
             steps: self.out.steps,
-            link_utilisation: (on_grid && all_simulated && able > 0.0).then(|| busy / able),
+            link_utilisation: (on_grid && able > 0.0).then(|| (busy + self.link_seconds) / able),
             links: if all_simulated { self.links } else { Vec::new() },
             chain: self.out.chain,
             chain_length: self.out.chain_length,
@@ -430,4 +464,3 @@ impl Outcome {
         }
     }
 }
-

@@ -36,16 +36,13 @@ pub(crate) struct Survey {
 /// When a message that a node posts at `begin` is handed to the network.
 pub(crate) fn handed(
     clock: &Clock<'_>,
-    traffic: &dyn Traffic,
     from: topocoll_topology::Rank,
     send: &super::traffic::Posted,
     begin: Picoseconds,
 ) -> Picoseconds {
-    let startup =
-        if traffic.starts_up() { clock.startup(from, send.to, &send.route) } else { 0 };
     begin
         .saturating_add(clock.rearrangement(send.packed.into()))
-        .saturating_add(startup)
+        .saturating_add(clock.startup(from, send.to, &send.route))
         .saturating_add(send.cycle.saturating_mul(clock.cycle))
 }
 
@@ -76,7 +73,7 @@ pub(crate) fn survey(
                 let travels = clock
                     .transmission(node, send.to, &send.route, send.bytes)
                     .saturating_add(clock.propagation(&send.route));
-                let end = handed(clock, traffic, node, send, begin).saturating_add(travels);
+                let end = handed(clock, node, send, begin).saturating_add(travels);
                 step.alone = step.alone.max(end);
                 step.in_turn += u128::from(alike) * u128::from(end);
                 survey.hops = survey.hops.max(send.route.hops());

@@ -49,11 +49,27 @@ pub trait Traffic: Sync {
     fn schedule(&self) -> Option<&Schedule> {
         None
     }
+}
 
-    /// Whether a message costs a startup: those of schedules do, a pattern's are at the network
-    /// from the beginning.
-    fn starts_up(&self) -> bool {
-        true
+impl<T: Traffic + ?Sized> Traffic for &T {
+    fn nodes(&self) -> u32 {
+        (**self).nodes()
+    }
+
+    fn steps(&self) -> u32 {
+        (**self).steps()
+    }
+
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        (**self).share(node, step, out);
+    }
+
+    fn classes(&self) -> RankClasses {
+        (**self).classes()
+    }
+
+    fn schedule(&self) -> Option<&Schedule> {
+        (**self).schedule()
     }
 }
 

@@ -118,7 +118,9 @@ pub(crate) fn memory(machine: &Machine, settings: &Settings, live: u128, hops: u
     let links = channels.links() as u128;
     let per_link = 1 + 4 * u128::from(settings.vcs) + size_of::<LinkUse>() as u128;
     let worm = size_of::<Worm>() + (hops as usize + 2) * size_of::<Hop>() + 160;
-    u128::from(channels.pools()) * size_of::<Pool>() as u128 + links * per_link + live * worm as u128
+    u128::from(channels.pools()) * size_of::<Pool>() as u128
+        + links * per_link
+        + live * worm as u128
 }
 
 impl<'a> Wormhole<'a> {
@@ -180,7 +182,8 @@ impl<'a> Wormhole<'a> {
         w.waits = Some(self.now);
         w.wait_turn += 1;
         w.next = NOBODY;
-        let (turn, fill) = (w.wait_turn, u64::from(w.head - w.tail) * self.spare * u64::from(w.crowd));
+        let (turn, fill) =
+            (w.wait_turn, u64::from(w.head - w.tail) * self.spare * u64::from(w.crowd));
         let last = std::mem::replace(&mut pool.last, worm);
         match last {
             NOBODY => pool.first = worm,
@@ -210,7 +213,8 @@ impl<'a> Wormhole<'a> {
         w.hops[k].phi = w.phi;
         w.hops[k].since = self.now;
         w.head += 1;
-        let (pool, bytes, more) = (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
+        let (pool, bytes, more) =
+            (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
         let mut hop = 0;
         if let Some(link) = self.link(pool) {
             self.links[link].bytes += u128::from(bytes);

@@ -2,11 +2,14 @@
 
 mod algorithms;
 mod bounds;
+mod conflicts;
+mod network;
 mod schedule;
 mod select;
 mod simulate;
 mod sweep;
 mod verify;
+mod watch;
 
 use crate::Outcome;
 use crate::args::Command;

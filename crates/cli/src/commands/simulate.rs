@@ -1,11 +1,13 @@
 use serde::Serialize;
+use topocoll::contention::Scheduled;
 use topocoll::{
     Counts, Machine, Parameters, Schedule, Shape, StepCount, check_counting_work, count_steps,
     link_totals,
 };
 
-use super::exchange;
-use crate::machine::{machine, memory, schedule};
+use super::network::Messages;
+use super::{conflicts, exchange, network};
+use crate::machine::{machine, memory};
 use crate::render::{Head, Seconds, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
@@ -25,6 +27,8 @@ struct Report {
     link_utilisation: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_link_bytes: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicts: Option<Vec<conflicts::Entry>>,
 }
 
 /// The step that takes longest.
@@ -38,7 +42,26 @@ struct Slowest {
 pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let mut machine = machine(&args.common.machine, options)?;
-    let schedule = schedule(&mut machine, options, &args.subject)?;
+    let (settings, rest) = network::settings(args)?;
+    if args.model == args::Model::Steps {
+        anyhow::ensure!(
+            args.sync != Some(args::Sync::Free),
+            "--sync free: the steps model is of steps apart by barriers"
+        );
+        anyhow::ensure!(
+            args.csv.is_none() && args.trace.is_none(),
+            "--csv and --trace need a model in which messages meet: --model wormhole, flit or fluid"
+        );
+    } else {
+        anyhow::ensure!(
+            args.conflicts.is_none(),
+            "--conflicts is of the steps model, in which the messages of a step are all at once"
+        );
+    }
+    let schedule = match network::messages(&mut machine, args, rest)? {
+        Messages::Schedule(schedule) if args.model == args::Model::Steps => schedule,
+        messages => return network::run(&machine, args, settings, messages),
+    };
     check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     let mut slowest = Slowest::default();
     let counts = count_steps(&schedule, &machine, memory(), |step, count| {
@@ -48,13 +71,22 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
         }
     })
     .map_err(topocoll::Error::from)?;
-    let report = report(&machine, &schedule, &counts, args.model);
-    print(options.json, &report, || text(&machine, &schedule, &report, &slowest))?;
+    let named = conflicts::find(&Scheduled::new(&schedule, &machine), &machine, args.conflicts)?;
+    let named_links = conflicts::entries(&named, &machine, None);
+    let report = report(&machine, &schedule, &counts, named_links);
+    print(options.json, &report, || {
+        let conflicts = conflicts::text(&named, report.conflicts.as_deref());
+        text(&machine, &schedule, &report, &slowest) + &conflicts
+    })?;
     Ok(Outcome::Fine)
 }
 
-fn report(machine: &Machine, schedule: &Schedule, counts: &Counts, model: args::Model) -> Report {
-    let args::Model::Steps = model;
+fn report(
+    machine: &Machine,
+    schedule: &Schedule,
+    counts: &Counts,
+    conflicts: Option<Vec<conflicts::Entry>>,
+) -> Report {
     let time = counts.time;
     let on_grid = matches!(machine.topology.shape(), Shape::Grid(_)) && time.total() > 0.0;
     let links = machine.topology.links() as f64;
@@ -69,6 +101,7 @@ fn report(machine: &Machine, schedule: &Schedule, counts: &Counts, model: args::
         messages: counts.messages,
         link_utilisation: on_grid.then(|| counts.link_seconds / (links * time.total())),
         max_link_bytes: link_totals(schedule, machine).map(|totals| totals.max_link_bytes),
+        conflicts,
     }
 }
 

@@ -1,9 +1,11 @@
 use serde::Serialize;
+use topocoll::contention::Scheduled;
 use topocoll::{
-    Claims, Counts, Machine, Method, Parameters, Schedule, Shape, Verification, best_bounds, verify,
+    Claims, ConflictReport, Counts, Machine, Method, Parameters, Schedule, Shape, Verification,
+    best_bounds, verify,
 };
 
-use super::exchange;
+use super::{conflicts, exchange};
 use crate::error::say;
 use crate::machine::{machine, memory, schedule};
 use crate::render::{Blocks, Head, blocks, parameters, print, table};
@@ -39,6 +41,8 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     inter_node_steps: Option<u64>,
     bounds: Bounds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicts: Option<Vec<conflicts::Entry>>,
 }
 
 #[derive(Serialize)]
@@ -64,8 +68,16 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     };
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
     let fails = found.violation.is_some() || found.counts.port_violations > 0 || !broken.is_empty();
-    let report = report(&machine, &schedule, &found, claims.map(|_| broken.is_empty()));
-    print(options.json, &report, || text(&machine, &schedule, &found, claims.as_ref(), &report))?;
+    let named = match found.counts.link_conflicts {
+        0 => Ok(ConflictReport::default()),
+        _ => conflicts::find(&Scheduled::new(&schedule, &machine), &machine, args.conflicts)?,
+    };
+    let mut report = report(&machine, &schedule, &found, claims.map(|_| broken.is_empty()));
+    report.conflicts = conflicts::entries(&named, &machine, None);
+    print(options.json, &report, || {
+        let conflicts = conflicts::text(&named, report.conflicts.as_deref());
+        text(&machine, &schedule, &found, claims.as_ref(), &report) + &conflicts
+    })?;
     for broken in broken {
         say(&format!("error: claim broken: {broken}"));
     }
@@ -126,6 +138,7 @@ fn report(
         port_violations: counts.port_violations,
         inter_node_steps: clustered.then_some(counts.inter_node_steps),
         bounds: Bounds { steps: bound.steps, blocks: Blocks(bound.blocks) },
+        conflicts: None,
     }
 }
 

@@ -31,15 +31,26 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(machine: &Machine, problem: &Problem) -> Self {
+        let Problem { operation, ranks, ports, block_bytes } = *problem;
+        let names = (operation.name(), block_bytes);
+        Self { ranks, ports, ..Self::of(machine, names) }
+    }
+
+    /// The head of what is no exchange but messages of so many bytes.
+    pub(crate) fn traffic(machine: &Machine, bytes: u64) -> Self {
+        Self::of(machine, ("traffic", bytes))
+    }
+
+    fn of(machine: &Machine, (operation, block_bytes): (&'static str, u64)) -> Self {
         Self {
             version: 1,
             machine: machine.name.clone(),
             topology: machine.topology.short_form(),
             timing: machine.timing.name.clone(),
-            ranks: problem.ranks,
-            operation: problem.operation.name(),
-            block_bytes: Some(problem.block_bytes),
-            ports: problem.ports,
+            ranks: machine.ranks(),
+            operation,
+            block_bytes: Some(block_bytes),
+            ports: machine.ports,
         }
     }
 

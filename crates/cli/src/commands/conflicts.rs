@@ -1,0 +1,126 @@
+//! The conflict report, as several commands show it.
+
+use serde::Serialize;
+use topocoll::contention::{Placed, Traffic, link_name};
+use topocoll::{
+    AnalysisError, Conflict, ConflictReport, ConflictingMessage, LinkId, Machine, conflicts,
+};
+
+use crate::machine::memory;
+
+/// Links named unless more or fewer are asked for.
+const NAMED: usize = 5;
+
+/// Messages shown of one link.
+const SHOWN: usize = 4;
+
+#[derive(Serialize)]
+pub(super) struct Entry {
+    step: u32,
+    link: String,
+    from: u32,
+    to: u32,
+    dimension: u32,
+    direction: i64,
+    messages: u64,
+    bytes: u128,
+    links_alike: u128,
+    listed: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    from: u32,
+    to: u32,
+    bytes: u128,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schedule: Option<u32>,
+}
+
+/// The conflicts, or why they are not listed.
+pub(super) fn find(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    asked: Option<usize>,
+) -> anyhow::Result<Result<ConflictReport, String>> {
+    let most = asked.unwrap_or(NAMED);
+    match conflicts(traffic, machine, most, asked.is_some(), memory()) {
+        Ok(report) => Ok(Ok(report)),
+        Err(e @ AnalysisError::Work { .. }) => Ok(Err(e.to_string())),
+        Err(e) => Err(topocoll::Error::from(e).into()),
+    }
+}
+
+pub(super) fn entries(
+    found: &Result<ConflictReport, String>,
+    machine: &Machine,
+    placed: Option<&Placed<'_>>,
+) -> Option<Vec<Entry>> {
+    let report = found.as_ref().ok()?;
+    let schedule = |m: &ConflictingMessage| placed.and_then(|p| p.on(m.from)).map(|on| on.0);
+    let entry = |conflict: &Conflict| {
+        let link = machine.topology.link(LinkId(conflict.link)).expect("bug: it carries messages");
+        Entry {
+            step: conflict.step,
+            link: link_name(machine, conflict.link),
+            from: link.from.0,
+            to: link.to.0,
+            dimension: link.dimension,
+            direction: link.direction,
+            messages: conflict.messages,
+            bytes: conflict.bytes,
+            links_alike: conflict.alike,
+            listed: (conflict.listed.iter())
+                .map(|m| Listed {
+                    from: m.from.0,
+                    to: m.to.0,
+                    bytes: m.bytes,
+                    schedule: schedule(m),
+                })
+                .collect(),
+        }
+    };
+    Some(report.worst.iter().map(entry).collect())
+}
+
+/// The report as people read it; nothing where nothing conflicts.
+pub(super) fn text(found: &Result<ConflictReport, String>, entries: Option<&[Entry]>) -> String {
+    let report = match found {
+        Ok(report) => report,
+        Err(reason) => {
+            return format!(
+                "\nconflicting links are not named: {reason} (--conflicts N asks for it)\n"
+            );
+        }
+    };
+    let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return String::new() };
+    let mut out = format!(
+        "\nworst of {} conflicts (step, link by the coordinates it leaves, direction and dimension):\n",
+        report.conflicts
+    );
+    for entry in entries {
+        let listed: Vec<_> = (entry.listed.iter().take(SHOWN))
+            .map(|m| match m.schedule {
+                Some(schedule) => format!("{}->{} of schedule {schedule}", m.from, m.to),
+                None => format!("{}->{}", m.from, m.to),
+            })
+            .collect();
+        let more = match entry.messages as usize - listed.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let alike = match entry.links_alike {
+            1 => String::new(),
+            links => format!(", as do {} links alike", links - 1),
+        };
+        out += &format!(
+            "  step {}, {}: {} messages, {} bytes ({}{more}){alike}\n",
+            entry.step,
+            entry.link,
+            entry.messages,
+            entry.bytes,
+            listed.join(", "),
+        );
+    }
+    out
+}

@@ -1,0 +1,571 @@
+//! `simulate` under the models in which messages meet, and of traffic that is no schedule.
+
+use std::collections::BTreeMap;
+use std::io::{BufWriter, Read};
+
+use anyhow::Context;
+use serde::Serialize;
+use topocoll::contention::{
+    ContentionModel, Job, MODELS, Pattern, Placed, Request, Scheduled, Settings, Simulation, Sync,
+    Traffic, in_seconds, read_nodes, simulate, steps_model, write_links, write_trace,
+};
+use topocoll::{
+    AnalysisError, Machine, Parameters, Rank, Schedule, Shape, Time, jsonl, link_totals,
+};
+
+use super::{conflicts, exchange, watch};
+use crate::Outcome;
+use crate::args::{self, Model};
+use crate::machine::{memory, open, problem, read_schedule, schedule};
+use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seconds};
+
+/// Links of the critical chain shown.
+const CHAIN: usize = 6;
+
+/// Steps of which times are listed.
+const STEPS: usize = 4096;
+
+/// What is simulated.
+pub(super) enum Messages {
+    /// One schedule, rank i on node i.
+    Schedule(Schedule),
+    /// Schedules on chosen nodes.
+    Jobs(Vec<Job>),
+    /// A pattern's name.
+    Pattern(String),
+}
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    #[serde(flatten)]
+    subject: Subject,
+    model: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_parameters: Option<ModelParameters>,
+    sync: &'static str,
+    time_seconds: f64,
+    messages: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_utilisation: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_link_bytes: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_cycles: Option<Latency<Blocks>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycles: Option<Blocks>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_seconds: Option<Latency<f64>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    step_seconds: Vec<[f64; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_chain: Vec<Waited>,
+    critical_chain_length: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadlock: Option<Vec<Stuck>>,
+    partial: bool,
+}
+
+#[derive(Serialize)]
+struct StepsReport {
+    #[serde(flatten)]
+    head: Head,
+    #[serde(flatten)]
+    subject: Subject,
+    model: &'static str,
+    sync: &'static str,
+    #[serde(flatten)]
+    seconds: Seconds,
+    steps: u64,
+    messages: u128,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_utilisation: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicts: Option<Vec<conflicts::Entry>>,
+}
+
+/// Who sends: an algorithm, algorithms, or a pattern.
+#[derive(Serialize)]
+struct Subject {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    algorithm: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Parameters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traffic: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    schedules: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ModelParameters {
+    vcs: u32,
+    buffer_flits: u32,
+    flit_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hop_cycles: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Latency<T> {
+    average: T,
+    max: T,
+    p50: T,
+    p99: T,
+}
+
+#[derive(Serialize)]
+struct Waited {
+    from: u32,
+    to: u32,
+    step: u32,
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited_for: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<[u32; 2]>,
+}
+
+#[derive(Serialize)]
+struct Stuck {
+    from: u32,
+    to: u32,
+    step: u32,
+    waits_for: String,
+}
+
+/// The model of a name that is not `steps`.
+pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
+    let name = match name {
+        Model::Steps => return None,
+        Model::Wormhole => "wormhole",
+        Model::Flit => "flit",
+        Model::Fluid => "fluid",
+    };
+    MODELS.iter().find(|model| model.name == name)
+}
+
+/// The model's settings and what is left for the algorithm: a name that a model has is the
+/// model's, any other the algorithm's.
+pub(super) fn settings(
+    args: &args::Simulate,
+) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
+    let ours = |(name, _): &(String, _)| args.model != Model::Steps && Settings::knows(name);
+    let (model, rest): (Vec<_>, Vec<_>) = args.set.iter().cloned().partition(ours);
+    let mut given = BTreeMap::new();
+    for (name, value) in model {
+        anyhow::ensure!(
+            given.insert(name.clone(), value).is_none(),
+            "parameter `{name}` is set twice"
+        );
+    }
+    if args.algorithm.is_none()
+        && let Some((name, _)) = rest.first()
+    {
+        if args.model == Model::Steps {
+            anyhow::bail!("--set {name}: without an algorithm the steps model has no parameters");
+        }
+        let parameters = Parameters::from_iter(rest);
+        return Err(Settings::from_parameters(&parameters)
+            .expect_err("bug: a name no model has")
+            .into());
+    }
+    Ok((Settings::from_parameters(&given).map_err(topocoll::Error::from)?, rest))
+}
+
+/// The messages that a command line asks for.
+pub(super) fn messages(
+    machine: &mut Machine,
+    args: &args::Simulate,
+    rest: Vec<(String, topocoll::Setting)>,
+) -> anyhow::Result<Messages> {
+    let options = &args.common.options;
+    if let Some(pattern) = &args.traffic {
+        anyhow::ensure!(
+            options.op.is_none(),
+            "--op is for schedules: traffic performs no exchange"
+        );
+        return Ok(Messages::Pattern(pattern.clone()));
+    }
+    if args.placement.is_none() {
+        anyhow::ensure!(
+            args.schedule.len() < 2,
+            "{} schedules at once need --placement FILE, to say where their ranks sit",
+            args.schedule.len()
+        );
+        let subject = args::Subject {
+            algorithm: args.algorithm.clone(),
+            set: rest,
+            schedule: args.schedule.first().cloned(),
+        };
+        return Ok(Messages::Schedule(schedule(machine, options, &subject)?));
+    }
+    let mut schedules = Vec::new();
+    for path in &args.schedule {
+        let shown = path.display();
+        let topology = jsonl::read_topology(open(path)?).with_context(|| format!("{shown}"))?;
+        schedules.push(read_schedule(machine, options, path, &*topology)?);
+    }
+    if schedules.is_empty() {
+        let subject =
+            args::Subject { algorithm: args.algorithm.clone(), set: rest, schedule: None };
+        schedules.push(schedule(machine, options, &subject)?);
+    } else {
+        machine.ports = schedules.iter().map(|s| s.problem.ports).max().unwrap_or(1);
+    }
+    let path = args.placement.as_ref().expect("it is given");
+    let mut text = String::new();
+    open(path)?
+        .read_to_string(&mut text)
+        .with_context(|| format!("cannot read `{}`", path.display()))?;
+    let mut nodes = read_nodes(&text).map_err(topocoll::Error::from)?;
+    let ranks: usize = schedules.iter().map(|schedule| schedule.problem.ranks as usize).sum();
+    anyhow::ensure!(
+        nodes.len() == ranks,
+        "`{}` names {} nodes, and there are {ranks} ranks",
+        path.display(),
+        nodes.len()
+    );
+    let jobs = schedules.into_iter().map(|schedule| {
+        let rest = nodes.split_off(schedule.problem.ranks as usize);
+        Job { schedule, nodes: std::mem::replace(&mut nodes, rest) }
+    });
+    Ok(Messages::Jobs(jobs.collect()))
+}
+
+/// Simulates and reports what is no plain schedule under the steps model.
+pub(super) fn run(
+    machine: &Machine,
+    args: &args::Simulate,
+    settings: Settings,
+    messages: Messages,
+) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let block = problem(machine, options)?.block_bytes;
+    let placed = std::cell::OnceCell::new();
+    let (subject, head, title);
+    let traffic: Box<dyn Traffic + '_> = match &messages {
+        Messages::Schedule(schedule) => {
+            subject = Subject::of(schedule);
+            head = Head::new(machine, &schedule.problem);
+            title = exchange(machine, &schedule.problem);
+            Box::new(Scheduled::new(schedule, machine))
+        }
+        Messages::Jobs(jobs) => {
+            subject = Subject::jobs(jobs);
+            head = Head::traffic(machine, jobs[0].schedule.problem.block_bytes);
+            title = format!("{} on {}", subject.name(), machine.topology.short_form());
+            let copies = jobs
+                .iter()
+                .map(|job| Job { schedule: job.schedule.clone(), nodes: job.nodes.clone() });
+            let jobs = Placed::new(machine, copies.collect()).map_err(topocoll::Error::from)?;
+            Box::new(placed.get_or_init(|| jobs))
+        }
+        Messages::Pattern(text) => {
+            subject = Subject::pattern(text);
+            head = Head::traffic(machine, block);
+            title = format!(
+                "{text} traffic of {} messages on {}, timing {}",
+                bytes(block),
+                machine.topology.short_form(),
+                machine.timing.name
+            );
+            let pattern = Pattern::new(machine, text, block, settings.flit_bytes, args.cycles);
+            Box::new(pattern.map_err(topocoll::Error::from)?)
+        }
+    };
+    match model(args.model) {
+        None => by_steps(machine, args, &*traffic, placed.get(), (subject, head, title)),
+        Some(model) => by_model(machine, args, model, settings, &*traffic, (subject, head, title)),
+    }
+}
+
+fn by_steps(
+    machine: &Machine,
+    args: &args::Simulate,
+    traffic: &dyn Traffic,
+    placed: Option<&Placed<'_>>,
+    (subject, head, title): (Subject, Head, String),
+) -> anyhow::Result<Outcome> {
+    let found = steps_model(traffic, machine, memory()).map_err(topocoll::Error::from)?;
+    let named = conflicts::find(traffic, machine, args.conflicts)?;
+    let time: Time = found.time;
+    let able = machine.topology.links() as f64 * time.total();
+    let on_grid = matches!(machine.topology.shape(), Shape::Grid(_)) && able > 0.0;
+    let report = StepsReport {
+        head,
+        subject,
+        model: "steps",
+        sync: "barrier",
+        seconds: time.into(),
+        steps: found.steps,
+        messages: found.messages,
+        link_utilisation: on_grid.then(|| found.link_seconds / able),
+        conflicts: conflicts::entries(&named, machine, placed),
+    };
+    print(args.common.options.json, &report, || {
+        let rows = [
+            ("startup", seconds(time.startup)),
+            ("transmission", seconds(time.transmission)),
+            ("propagation", seconds(time.propagation)),
+            ("rearrangement", seconds(time.rearrangement)),
+            ("barrier", seconds(time.barrier)),
+            ("steps", found.steps.to_string()),
+            ("messages", found.messages.to_string()),
+        ];
+        format!(
+            "{title}\n{}: predicted {} by the steps model, steps apart by barriers\n\n{}{}",
+            report.subject.name(),
+            seconds(time.total()),
+            facts(rows),
+            conflicts::text(&named, report.conflicts.as_deref())
+        )
+    })?;
+    Ok(Outcome::Fine)
+}
+
+fn by_model(
+    machine: &Machine,
+    args: &args::Simulate,
+    model: &'static ContentionModel,
+    settings: Settings,
+    traffic: &dyn Traffic,
+    (subject, head, title): (Subject, Head, String),
+) -> anyhow::Result<Outcome> {
+    let sync = match args.sync {
+        Some(args::Sync::Barrier) => Sync::Barrier,
+        Some(args::Sync::Free) | None => Sync::Free,
+    };
+    let records = args.trace.is_some() || args.csv.is_some();
+    let found = watch::watched(|control| {
+        let memory = memory();
+        simulate(&Request { traffic, machine, model, settings, sync, memory, records, control })
+    })
+    .map_err(topocoll::Error::from)?;
+    for (path, trace) in [(&args.trace, true), (&args.csv, false)] {
+        let Some(path) = path else { continue };
+        super::schedule::write_file(path, |file| {
+            let mut out = BufWriter::new(file);
+            match trace {
+                true => write_trace(machine, &found.intervals, &mut out),
+                false => write_links(machine, &found.links, &mut out),
+            }
+            .map_err(|e: AnalysisError| topocoll::Error::from(e).into())
+        })
+        .with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    let max_link_bytes = match (traffic.schedule(), found.links.iter().map(|l| l.bytes).max()) {
+        (_, Some(most)) => Some(most),
+        (Some(schedule), None) => {
+            link_totals(schedule, machine).map(|totals| totals.max_link_bytes)
+        }
+        (None, None) => None,
+    };
+    let report = report(model, &settings, sync, &found, max_link_bytes, subject, head);
+    print(args.common.options.json, &report, || text(machine, &found, &report, &title))?;
+    Ok(if found.deadlock.is_empty() { Outcome::Fine } else { Outcome::Failed })
+}
+
+fn report(
+    model: &ContentionModel,
+    settings: &Settings,
+    sync: Sync,
+    found: &Simulation,
+    max_link_bytes: Option<u128>,
+    subject: Subject,
+    head: Head,
+) -> Report {
+    let cycle = found.cycle as f64;
+    let cycles = |time: f64| Blocks(time / cycle);
+    let by_cycle = model.name != "fluid" && found.cycle > 0;
+    let stuck = |held: &topocoll::contention::Held| Stuck {
+        from: held.from.0,
+        to: held.to.0,
+        step: held.step,
+        waits_for: held.waits_for.clone(),
+    };
+    Report {
+        head,
+        subject,
+        model: model.name,
+        model_parameters: by_cycle.then_some(ModelParameters {
+            vcs: settings.vcs,
+            buffer_flits: settings.buffer_flits,
+            flit_bytes: settings.flit_bytes,
+            hop_cycles: settings.hop_cycles,
+        }),
+        sync: if sync == Sync::Free { "free" } else { "barrier" },
+        time_seconds: in_seconds(found.time),
+        messages: found.messages,
+        link_utilisation: found.link_utilisation,
+        max_link_bytes,
+        latency_cycles: found.latencies.filter(|_| by_cycle).map(|latency| Latency {
+            average: cycles(latency.average),
+            max: cycles(latency.max as f64),
+            p50: cycles(latency.p50 as f64),
+            p99: cycles(latency.p99 as f64),
+        }),
+        cycles: by_cycle.then(|| cycles(found.network_time as f64)),
+        latency_seconds: found.latencies.map(|latency| Latency {
+            average: latency.average * 1e-12,
+            max: in_seconds(latency.max),
+            p50: in_seconds(latency.p50),
+            p99: in_seconds(latency.p99),
+        }),
+        step_seconds: match found.steps.len() {
+            0..=STEPS => (found.steps.iter())
+                .map(|step| [in_seconds(step.start), in_seconds(step.end)])
+                .collect(),
+            _ => Vec::new(),
+        },
+        critical_chain: (found.chain.iter())
+            .map(|named| Waited {
+                from: named.link.from.0,
+                to: named.link.to.0,
+                step: named.link.step,
+                seconds: in_seconds(named.link.at),
+                waited_for: named.channel.clone(),
+                held_by: named.link.waited.map(|(_, Rank(from), Rank(to))| [from, to]),
+            })
+            .collect(),
+        critical_chain_length: found.chain_length,
+        deadlock: (!found.deadlock.is_empty()).then(|| found.deadlock.iter().map(stuck).collect()),
+        partial: found.partial,
+    }
+}
+
+fn text(machine: &Machine, found: &Simulation, report: &Report, title: &str) -> String {
+    let mut rows = vec![("messages", found.messages.to_string())];
+    if let Some(latency) = found.latencies {
+        let of = |time: u64| seconds(in_seconds(time));
+        rows.push((
+            "latency",
+            format!(
+                "average {}, median {}, 99 % within {}, longest {}",
+                seconds(latency.average * 1e-12),
+                of(latency.p50),
+                of(latency.p99),
+                of(latency.max)
+            ),
+        ));
+    }
+    if let Some(cycles) = &report.cycles {
+        rows.push(("flit times", crate::render::blocks(cycles.0)));
+    }
+    if let Some(busy) = found.link_utilisation {
+        rows.push(("links busy", format!("{:.1} % of the time, on average", 100.0 * busy)));
+    }
+    if let Some(most) = report.max_link_bytes {
+        rows.push(("busiest link", format!("{most} bytes in all")));
+    }
+    let waited =
+        found.links.iter().enumerate().max_by_key(|(i, l)| (l.waited, std::cmp::Reverse(*i)));
+    if let Some((link, used)) = waited.filter(|(_, used)| used.waited > 0) {
+        let name = topocoll::contention::link_name(machine, link as u64);
+        rows.push((
+            "waited for most",
+            format!("link {name}: {} in all", seconds(in_seconds(used.waited))),
+        ));
+    }
+    let longest = found
+        .steps
+        .iter()
+        .enumerate()
+        .max_by_key(|(i, s)| (s.end - s.start, std::cmp::Reverse(*i)));
+    if let Some((step, time)) = longest.filter(|_| found.steps.len() > 1) {
+        rows.push((
+            "longest step",
+            format!("step {step}: {}", seconds(in_seconds(time.end - time.start))),
+        ));
+    }
+    if found.closed_steps > 0 {
+        rows.push((
+            "steps",
+            format!(
+                "{} of {} share no link: their time is exact without simulation",
+                found.closed_steps,
+                found.steps.len()
+            ),
+        ));
+    }
+    let sync = if report.sync == "free" {
+        "each rank going on by itself"
+    } else {
+        "steps apart by barriers"
+    };
+    let predicted = if found.partial { "ended early, after" } else { "predicted" };
+    let mut out = format!(
+        "{title}\n{}: {predicted} {} by the {} model, {sync}\n\n{}",
+        report.subject.name(),
+        seconds(in_seconds(found.time)),
+        report.model,
+        facts(rows),
+    );
+    if !found.chain.is_empty() {
+        out += &format!("\nlast of the critical chain ({} events):\n", found.chain_length);
+        for waited in report.critical_chain.iter().rev().take(CHAIN).rev() {
+            let Waited { from, to, step, seconds: at, .. } = waited;
+            let what = match (&waited.waited_for, waited.held_by) {
+                (Some(link), Some([a, b])) if (a, b) == (*from, *to) => {
+                    format!("was slowed by others on {link}")
+                }
+                (Some(link), Some([a, b])) => format!("got {link}, which {a}->{b} had held"),
+                _ => "was delivered".to_owned(),
+            };
+            out += &format!("  {}: {from}->{to} of step {step} {what}\n", seconds(*at));
+        }
+    }
+    if let Some(circle) = &report.deadlock {
+        out += "\ndeadlock: these messages wait for each other, each for a channel that the next one holds\n";
+        for stuck in circle {
+            out += &format!(
+                "  {}->{} of step {} waits for {}\n",
+                stuck.from, stuck.to, stuck.step, stuck.waits_for
+            );
+        }
+    }
+    out
+}
+
+impl Subject {
+    fn of(schedule: &Schedule) -> Self {
+        Self {
+            algorithm: Some(schedule.origin.algorithm.clone()),
+            parameters: Some(schedule.origin.parameters.clone()),
+            traffic: None,
+            schedules: Vec::new(),
+        }
+    }
+
+    fn jobs(jobs: &[Job]) -> Self {
+        let name = |job: &Job| {
+            let Schedule { problem, origin, .. } = &job.schedule;
+            format!("{} of {} ranks", origin.algorithm, problem.ranks)
+        };
+        Self {
+            algorithm: None,
+            parameters: None,
+            traffic: None,
+            schedules: jobs.iter().map(name).collect(),
+        }
+    }
+
+    fn pattern(text: &str) -> Self {
+        let traffic = Some(text.to_owned());
+        Self { algorithm: None, parameters: None, traffic, schedules: Vec::new() }
+    }
+
+    fn name(&self) -> String {
+        match (&self.algorithm, &self.traffic) {
+            (Some(algorithm), _) => {
+                format!(
+                    "{algorithm} ({})",
+                    parameters(self.parameters.as_ref().unwrap_or(&Parameters::new()))
+                )
+            }
+            (None, Some(traffic)) => traffic.clone(),
+            (None, None) => self.schedules.join(" and "),
+        }
+    }
+}
