@@ -7,33 +7,39 @@ use std::collections::BinaryHeap;
 use super::clock::Picoseconds;
 
 /// Days that are kept apart; what lies beyond waits in one heap.
-const DAYS: usize = 4096;
-
-/// An event: when, in which order among those at the same time, and what.
-type Event<T> = (Picoseconds, u64, T);
+const DAYS: usize = 8192;
 
 /// Events in order of time; those of one time in the order in which they were added.
 pub(crate) struct Calendar<T> {
     /// A day is `2^shift` picoseconds.
     shift: u32,
     today: u64,
-    now: BinaryHeap<Reverse<Event<T>>>,
-    days: Vec<Vec<Event<T>>>,
-    /// Events in `days`.
+    /// Today's events in order, and how many of them are taken.
+    now: Vec<(Picoseconds, T)>,
+    taken: usize,
+    /// Events of the days to come, as they were added.
+    days: Vec<Vec<(Picoseconds, T)>>,
+    /// A bit for each day that has one.
+    marks: Vec<u64>,
+    /// How many there are.
     waiting: usize,
-    later: BinaryHeap<Reverse<Event<T>>>,
+    /// Events beyond, with a number in order of addition.
+    later: BinaryHeap<Reverse<(Picoseconds, u64, T)>>,
     added: u64,
 }
 
 impl<T: Ord + Copy> Calendar<T> {
-    /// A calendar that expects events to lie about `apart` picoseconds ahead, `many` at a time.
+    /// A calendar that expects events to lie about `apart` picoseconds ahead, `many` at a time,
+    /// and some of them up to thirty times as far.
     pub(crate) fn new(apart: Picoseconds, many: usize) -> Self {
-        let day = (apart.saturating_mul(4) / many.max(1) as u64).max(1);
+        let day = (apart.saturating_mul(4) / many.max(1) as u64).max(apart / 256).max(1);
         Self {
             shift: day.ilog2(),
             today: 0,
-            now: BinaryHeap::new(),
+            now: Vec::new(),
+            taken: 0,
             days: (0..DAYS).map(|_| Vec::new()).collect(),
+            marks: vec![0; DAYS / 64],
             waiting: 0,
             later: BinaryHeap::new(),
             added: 0,
@@ -42,50 +48,77 @@ impl<T: Ord + Copy> Calendar<T> {
 
     /// Adds an event, not before the last one taken.
     pub(crate) fn add(&mut self, time: Picoseconds, what: T) {
-        self.added += 1;
-        let event = (time, self.added, what);
         let day = time >> self.shift;
         if day <= self.today {
-            self.now.push(Reverse(event));
+            let after = self.now[self.taken..].partition_point(|event| event.0 <= time);
+            self.now.insert(self.taken + after, (time, what));
         } else if day - self.today < DAYS as u64 {
-            self.days[day as usize % DAYS].push(event);
+            let place = day as usize % DAYS;
+            self.days[place].push((time, what));
+            self.marks[place / 64] |= 1 << (place % 64);
             self.waiting += 1;
         } else {
-            self.later.push(Reverse(event));
+            self.added += 1;
+            self.later.push(Reverse((time, self.added, what)));
         }
     }
 
     /// Takes the next event.
     pub(crate) fn next(&mut self) -> Option<(Picoseconds, T)> {
-        while self.now.is_empty() {
+        while self.taken == self.now.len() {
             self.turn()?;
         }
-        self.now.pop().map(|Reverse((time, _, what))| (time, what))
+        self.taken += 1;
+        Some(self.now[self.taken - 1])
     }
 
     /// Goes to the next day that has an event.
     fn turn(&mut self) -> Option<()> {
         let first_later = self.later.peek().map(|Reverse(event)| event.0 >> self.shift);
         if self.waiting > 0 {
-            let end = self.today + DAYS as u64;
-            self.today = (self.today + 1..end)
-                .find(|&day| {
-                    !self.days[day as usize % DAYS].is_empty()
-                        || first_later.is_some_and(|later| later <= day)
-                })
-                .expect("bug: a waiting event lies within the year");
+            let next = self.next_marked();
+            self.today = first_later.map_or(next, |later| next.min(later.max(self.today)));
         } else {
             self.today = first_later?;
         }
-        let day = &mut self.days[self.today as usize % DAYS];
+        self.now.clear();
+        self.taken = 0;
+        // What waited for later was added before its day came within the year, so it comes first.
+        while let Some(&Reverse((time, _, what))) = self.later.peek()
+            && time >> self.shift <= self.today
+        {
+            self.now.push((time, what));
+            self.later.pop();
+        }
+        let place = self.today as usize % DAYS;
+        let day = &mut self.days[place];
         self.waiting -= day.len();
-        let mut events = std::mem::take(&mut self.now).into_vec();
-        events.extend(day.drain(..).map(Reverse));
-        self.now = events.into();
-        while self.later.peek().is_some_and(|Reverse(event)| event.0 >> self.shift <= self.today) {
-            self.now.extend(self.later.pop());
+        self.now.append(day);
+        self.marks[place / 64] &= !(1 << (place % 64));
+        if self.now.len() > 1 {
+            self.now.sort_by_key(|event| event.0);
         }
         Some(())
+    }
+}
+
+impl<T> Calendar<T> {
+    /// The first day after today that has an event.
+    fn next_marked(&self) -> u64 {
+        let first = self.today + 1;
+        let start = first as usize % DAYS;
+        // The rest of the first word, the other words around, and the first word once more.
+        let mut word = self.marks[start / 64] >> (start % 64) << (start % 64);
+        let mut at = start / 64;
+        for _ in 0..=self.marks.len() {
+            if word != 0 {
+                let place = at * 64 + word.trailing_zeros() as usize;
+                return first + ((place + DAYS - start) % DAYS) as u64;
+            }
+            at = (at + 1) % self.marks.len();
+            word = self.marks[at];
+        }
+        unreachable!("bug: no day has the events that wait")
     }
 }
 

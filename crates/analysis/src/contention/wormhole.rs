@@ -81,14 +81,41 @@ struct Pool {
     last: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+/// What happens to a worm.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
     /// The header asks for its next channel.
-    Head(u32),
+    Head,
     /// The tail passes its next channel.
-    Tail(u32, u32),
+    Tail,
     /// A worm that waits has filled its buffers.
-    Still(u32, u32),
+    Still,
+}
+
+/// A kind, a worm, and the turn that outdates the event, in few bytes: there are many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    worm: u32,
+    kind_and_turn: u32,
+}
+
+impl Event {
+    fn new(kind: Kind, worm: u32, turn: u32) -> Self {
+        Self { worm, kind_and_turn: turn << 2 | kind as u32 }
+    }
+
+    fn kind(self) -> Kind {
+        match self.kind_and_turn & 3 {
+            0 => Kind::Head,
+            1 => Kind::Tail,
+            _ => Kind::Still,
+        }
+    }
+
+    /// Whether `turn` is still that of the event.
+    fn is_of(self, turn: u32) -> bool {
+        self.kind_and_turn >> 2 == turn << 2 >> 2
+    }
 }
 
 pub(crate) struct Wormhole<'a> {
@@ -191,7 +218,7 @@ impl<'a> Wormhole<'a> {
         }
         match fill {
             0 => self.stand(worm),
-            fill => self.calendar.add(self.now + fill, Event::Still(worm, turn)),
+            fill => self.calendar.add(self.now + fill, Event::new(Kind::Still, worm, turn)),
         }
     }
 
@@ -216,17 +243,21 @@ impl<'a> Wormhole<'a> {
         let (pool, bytes, more) =
             (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
         let mut hop = 0;
+        let is_link = self.link(pool).is_some();
         if let Some(link) = self.link(pool) {
             self.links[link].bytes += u128::from(bytes);
             self.links[link].messages += 1;
             hop = self.hop[self.channels.dimension(link as u64)];
             self.join(link, worm);
         }
-        if more {
-            self.calendar.add(self.now + hop, Event::Head(worm));
-        }
         if waited.is_some() || self.worms[worm as usize].tail as usize == k {
             self.plan_tail(worm);
+        }
+        if more && is_link {
+            self.calendar.add(self.now + hop, Event::new(Kind::Head, worm, 0));
+        } else if more {
+            // From a sending port the header is at the first link at once.
+            self.ask(worm);
         }
     }
 
@@ -248,7 +279,7 @@ impl<'a> Wormhole<'a> {
         let left = (w.hops[w.tail as usize].phi + w.message.transmission).saturating_sub(w.phi);
         // Since is not after now, and phi is what it was then.
         let at = (w.since + left * u64::from(w.crowd)).max(self.now);
-        self.calendar.add(at, Event::Tail(worm, w.tail_turn));
+        self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
     }
 
     /// The tail passes a channel; whether it was the last.
@@ -259,6 +290,13 @@ impl<'a> Wormhole<'a> {
             return false;
         }
         let hop = w.hops[w.tail as usize];
+        let left = (hop.phi + w.message.transmission).saturating_sub(w.phi);
+        if left > 0 {
+            // It has become slower since this was planned.
+            let event = Event::new(Kind::Tail, worm, w.tail_turn);
+            self.calendar.add(self.now + left * u64::from(w.crowd), event);
+            return false;
+        }
         w.tail += 1;
         let (still, done, message) = (w.still, w.tail as usize == w.hops.len(), w.message);
         if let Some(link) = self.link(hop.pool) {
@@ -375,8 +413,11 @@ impl<'a> Wormhole<'a> {
         };
         if crowd != w.crowd {
             self.settle(worm);
-            self.worms[worm as usize].crowd = crowd;
-            self.plan_tail(worm);
+            let before = std::mem::replace(&mut self.worms[worm as usize].crowd, crowd);
+            // One that becomes slower finds out when its tail was to pass.
+            if crowd < before {
+                self.plan_tail(worm);
+            }
         }
     }
 }
@@ -431,28 +472,25 @@ impl Network for Wormhole<'_> {
         self.channels.along(message.from, message.to, route, |pool| {
             hops.push(Hop { pool: pool as u32, ..Hop::default() });
         });
-        self.calendar.add(message.handed, Event::Head(worm));
+        self.calendar.add(message.handed, Event::new(Kind::Head, worm, 0));
     }
 
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
         let mut patience = PATIENCE;
         while let Some((time, event)) = self.calendar.next() {
             self.now = time;
-            match event {
-                Event::Head(worm) => self.ask(worm),
-                Event::Tail(worm, turn) if self.worms[worm as usize].tail_turn == turn => {
+            let worm = event.worm;
+            let w = &self.worms[worm as usize];
+            match event.kind() {
+                Kind::Head => self.ask(worm),
+                Kind::Tail if event.is_of(w.tail_turn) => {
                     if self.pass(worm) {
                         self.idle.push(worm);
                         return Some((time, self.worms[worm as usize].message));
                     }
                 }
-                Event::Still(worm, turn) => {
-                    let w = &self.worms[worm as usize];
-                    if w.wait_turn == turn && w.waits.is_some() {
-                        self.stand(worm);
-                    }
-                }
-                Event::Tail(..) => {}
+                Kind::Still if event.is_of(w.wait_turn) && w.waits.is_some() => self.stand(worm),
+                Kind::Tail | Kind::Still => {}
             }
             patience -= 1;
             if patience == 0 {
