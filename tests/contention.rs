@@ -1,22 +1,27 @@
 //! The contention models against each other, against bounds, and against other simulators.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod common;
+
+use common::{MEMORY, problem};
+use proptest::prelude::*;
 use topocoll::contention::{
-    Control, MODELS, Pattern, Picoseconds, Request, Scheduled, Settings, Simulation, Sync, Traffic,
-    simulate,
+    Control, Dateline, Job, MODELS, Pattern, Placed, Posted, Request, Scheduled, Settings, Share,
+    Simulation, Sync, Traffic, read_nodes, simulate, write_trace,
 };
-use topocoll::{Collective, Machine, PerClass, Problem, Schedule, machine, plan};
+use topocoll::{
+    AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule, Setting, Shape,
+    conflicts, machine, plan,
+};
 
-const MEMORY: u128 = 4 << 30;
-
-fn run(
-    traffic: &dyn Traffic,
-    machine: &Machine,
+fn request<'a>(
+    traffic: &'a dyn Traffic,
+    machine: &'a Machine,
     model: &str,
     settings: Settings,
     sync: Sync,
-) -> Simulation {
-    let request = Request {
+) -> Request<'a> {
+    Request {
         traffic,
         machine,
         model: MODELS.iter().find(|known| known.name == model).unwrap(),
@@ -24,91 +29,464 @@ fn run(
         sync,
         memory: MEMORY,
         records: false,
-        control: Control { stop: &|| false, delivered: &|_| () },
-    };
-    simulate(&request).unwrap()
+        control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
+    }
 }
 
-/// A machine timed in cycles of one byte: no startup.
-fn cycles(text: &str) -> Machine {
+fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings) -> Simulation {
+    simulate(&request(traffic, machine, model, settings, Sync::Free)).unwrap()
+}
+
+/// A machine without startups, so that times are those of the network.
+fn network(text: &str, per_hop: f64) -> Machine {
     let mut machine = machine(text).unwrap();
     machine.timing.startup = PerClass::uniform(0.0);
+    machine.timing.per_hop = PerClass::uniform(per_hop);
     machine
 }
 
-fn flits(vcs: u32) -> Settings {
+fn routers(vcs: u32) -> Settings {
     Settings { vcs, flit_bytes: 1, buffer_flits: 8, hop_cycles: Some(5), dateline: None }
 }
 
-fn one_shot(text: &str, pattern: &str, bytes: u64, model: &str, vcs: u32) -> (f64, f64) {
-    let machine = cycles(text);
-    let traffic = Pattern::new(&machine, pattern, bytes, 1, None).unwrap();
-    let found = run(&traffic, &machine, model, flits(vcs), Sync::Free);
-    let latencies = found.latencies.unwrap();
-    let cycle = found.cycle as f64;
-    (latencies.average / cycle, latencies.max as f64 / cycle)
+/// Messages posted at once, each from a rank to another.
+struct Posts<'a> {
+    machine: &'a Machine,
+    messages: Vec<(u32, u32, u64)>,
 }
 
+impl Traffic for Posts<'_> {
+    fn nodes(&self) -> u32 {
+        self.machine.ranks()
+    }
+    fn steps(&self) -> u32 {
+        1
+    }
+    fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+        out.sends.clear();
+        for &(_, to, bytes) in self.messages.iter().filter(|message| message.0 == node.0) {
+            let mut route = Route::default();
+            self.machine.topology.route(node, Rank(to), &mut route);
+            out.sends.push(Posted { to: Rank(to), bytes, route, ..Posted::default() });
+        }
+        out.receives = self.messages.iter().filter(|message| message.1 == node.0).count() as u32;
+    }
+}
+
+fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
+    plan(machine, &problem(machine, Collective::AllToAll, block), algorithm, &Default::default())
+        .unwrap()
+}
+
+/// Cycles of a message alone by `BookSim` 2: 5 H + 7 + (L - 1).
 #[test]
-fn print_tables() {
-    for (machine, pattern, l1, l64) in [
-        ("torus:8x8", "neighbor", (17., 17.), (80., 80.)),
-        ("torus:8x8", "tornado", (37., 37.), (364.5, 799.)),
-        ("torus:8x8", "transpose", (27., 47.), (162.6, 293.)),
-        ("torus:8x8", "bitcomp", (27., 37.), (151., 222.)),
-        ("mesh:8x8", "neighbor", (24.5, 77.), (87.5, 140.)),
-        ("mesh:8x8", "transpose", (33.25, 77.), (219.5, 490.)),
-    ] {
-        for model in ["flit", "wormhole", "fluid"] {
-            println!(
-                "{machine} {pattern} {model}: L1 {:?} {l1:?}  L64 {:?} {l64:?}",
-                one_shot(machine, pattern, 1, model, 2),
-                one_shot(machine, pattern, 64, model, 2)
-            );
+fn a_flit_takes_five_cycles_a_hop() {
+    for text in ["torus:9", "torus:8x8", "torus:4x4x4"] {
+        let machine = network(text, 50e-9);
+        for to in 1..machine.ranks() {
+            for flits in [1, 2, 7, 16] {
+                let traffic = Posts { machine: &machine, messages: vec![(0, to, flits)] };
+                let found = run(&traffic, &machine, "flit", routers(2));
+                let mut route = Route::default();
+                machine.topology.route(Rank(0), Rank(to), &mut route);
+                let cycles = 5 * route.hops() + 7 + flits - 1;
+                assert_eq!(found.time, cycles * found.cycle, "{text} to {to}, {flits} flits");
+            }
         }
     }
-    for vcs in [2, 4, 8, 16] {
-        println!(
-            "tornado {vcs}: {:?} {:?}",
-            one_shot("torus:8x8", "tornado", 64, "flit", vcs),
-            one_shot("torus:8x8", "tornado", 64, "wormhole", vcs)
-        );
+}
+
+/// `BookSim` 2 on 8x8 (dim_order, 2 virtual channels of 8 flits, iSLIP): pattern, flits, average
+/// and longest latency, and whether anything contends.
+const BOOKSIM: [(&str, &str, u64, f64, f64, bool); 12] = [
+    ("torus:8x8", "neighbor", 1, 17.0, 17.0, false),
+    ("torus:8x8", "neighbor", 64, 80.0, 80.0, false),
+    ("torus:8x8", "tornado", 1, 37.0, 37.0, false),
+    ("torus:8x8", "tornado", 64, 364.5, 799.0, true),
+    ("torus:8x8", "transpose", 1, 27.0, 47.0, false),
+    ("torus:8x8", "transpose", 64, 162.6, 293.0, true),
+    ("torus:8x8", "bitcomp", 1, 27.0, 37.0, false),
+    ("torus:8x8", "bitcomp", 64, 151.0, 222.0, true),
+    ("mesh:8x8", "neighbor", 1, 24.5, 77.0, false),
+    ("mesh:8x8", "neighbor", 64, 87.5, 140.0, false),
+    ("mesh:8x8", "transpose", 1, 33.25, 77.0, false),
+    ("mesh:8x8", "transpose", 64, 219.5, 490.0, true),
+];
+
+fn one_shot(text: &str, pattern: &str, bytes: u64, model: &str, vcs: u32) -> (f64, f64) {
+    let machine = network(text, 50e-9);
+    let traffic = Pattern::new(&machine, pattern, bytes, 1, None).unwrap();
+    let found = run(&traffic, &machine, model, routers(vcs));
+    let latencies = found.latencies.unwrap();
+    (latencies.average / found.cycle as f64, latencies.max as f64 / found.cycle as f64)
+}
+
+#[test]
+fn flits_take_as_long_as_in_booksim() {
+    for (text, pattern, flits, average, max, contends) in BOOKSIM {
+        let found = one_shot(text, pattern, flits, "flit", 2);
+        let within = if contends { 0.15 } else { 0.03 };
+        for (found, expected) in [(found.0, average), (found.1, max)] {
+            let off = (found - expected).abs() / expected;
+            assert!(off <= within, "{text} {pattern} {flits}: {found}, not {expected}");
+        }
+    }
+    // More virtual channels: no convoys, and at the end fair sharing.
+    for (vcs, expected) in [(4, 562.0), (8, 289.0), (16, 289.0)] {
+        let found = one_shot("torus:8x8", "tornado", 64, "flit", vcs).1;
+        assert!((found - expected).abs() / expected <= 0.15, "{vcs}: {found}");
+    }
+}
+
+/// `SimGrid` 3.32, CM02, 1 us a hop, 1e9 B/s: microseconds.
+#[test]
+fn flows_take_as_long_as_in_simgrid() {
+    let near = |found: f64, expected: f64, what: &str| {
+        assert!((found - expected).abs() / expected <= 0.02, "{what}: {found}, not {expected}");
+    };
+    let machine = network("torus:8x8", 1e-6);
+    for (pattern, expected) in [("neighbor", 102.0), ("tornado", 306.0), ("bitcomp", 205.0)] {
+        let traffic = Pattern::new(&machine, pattern, 100_000, 16, None).unwrap();
+        let found = run(&traffic, &machine, "fluid", Settings::default());
+        near(found.time as f64 * 1e-6, expected, pattern);
+    }
+    for (text, algorithm, expected) in [
+        ("torus:8x8", "pairwise-xor", 407.0),
+        ("torus:8x8", "direct", 463.0),
+        ("torus:16x16", "pairwise-xor", 3151.0),
+    ] {
+        let machine = network(text, 1e-6);
+        let schedule = schedule(&machine, algorithm, 1024);
+        let traffic = Scheduled::new(&schedule, &machine);
+        let found = run(&traffic, &machine, "fluid", Settings::default());
+        near(found.time as f64 * 1e-6, expected, algorithm);
+    }
+    // Everything posted at once.
+    let all = (0..64u32).flat_map(|from| (0..64).map(move |to| (from, to, 1024)));
+    let messages = all.filter(|message| message.0 != message.1).collect();
+    let found = run(&Posts { machine: &machine, messages }, &machine, "fluid", Settings::default());
+    near(found.time as f64 * 1e-6, 84.0, "all at once");
+}
+
+#[test]
+fn a_message_alone_takes_startup_transmission_and_hops() {
+    for text in ["torus:8x8", "mesh:5x3x2", "grid:6~x4", "full:7", "cluster:2,3"] {
+        let machine = machine(text).unwrap();
+        for to in 1..machine.ranks() {
+            let traffic = Posts { machine: &machine, messages: vec![(0, to, 1000)] };
+            let mut route = Route::default();
+            machine.topology.route(Rank(0), Rank(to), &mut route);
+            for model in ["wormhole", "fluid"] {
+                let found = run(&traffic, &machine, model, Settings::default());
+                assert_eq!(found.time, 1_000_000 + 1_000_000 + 50_000 * route.hops(), "{text}");
+            }
+        }
+    }
+}
+
+/// Where no link is shared all models agree, and with the closed form.
+#[test]
+fn models_agree_where_nothing_is_shared() {
+    for text in ["torus:8x8", "torus:4x4x4", "torus:12x8", "mesh:6x6", "tpu-v4-4x4x4"] {
+        let machine = machine(text).unwrap();
+        let schedule = schedule(&machine, "suh-shin", 512);
+        let traffic = Scheduled::new(&schedule, &machine);
+        let closed = |model, records| {
+            let mut asked = request(&traffic, &machine, model, Settings::default(), Sync::Barrier);
+            asked.records = records;
+            simulate(&asked).unwrap()
+        };
+        let wormhole = closed("wormhole", false);
+        assert_eq!(wormhole.closed_steps as usize, wormhole.steps.len(), "{text}");
+        for model in ["wormhole", "fluid"] {
+            let found = closed(model, true);
+            assert_eq!(found.closed_steps, 0);
+            assert_eq!(found.time, wormhole.time, "{text} {model}");
+            assert_eq!(found.messages, wormhole.messages);
+            assert_eq!(found.latencies, wormhole.latencies);
+            assert_eq!(found.network_time, wormhole.network_time);
+            let busy = |run: &Simulation| run.link_utilisation.unwrap();
+            assert!((busy(&found) / busy(&wormhole) - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+/// Cycles of flit and wormhole models, as means over permutations of long messages.
+#[test]
+fn worms_and_flits_agree_on_long_messages() {
+    let (mut worms, mut flits) = (0.0, 0.0);
+    for seed in 0..20 {
+        let pattern = format!("random:{seed}");
+        worms += one_shot("torus:8x8", &pattern, 1024, "wormhole", 2).0;
+        flits += one_shot("torus:8x8", &pattern, 1024, "flit", 2).0;
+    }
+    assert!((worms / flits - 1.0).abs() < 0.05, "{} against {}", worms / 20.0, flits / 20.0);
+}
+
+/// The seconds in which the busiest link carries its bytes, in picoseconds.
+fn bandwidth_bound(found: &Simulation) -> u64 {
+    found.links.iter().map(|link| link.bytes as u64).max().unwrap() * 1000
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_model_beats_the_bandwidth_of_a_link(
+        text in prop::sample::select(vec!["torus:8x8", "mesh:4x6", "grid:6~x5", "torus:4x4x4", "torus:2x7"]),
+        seed in 0u64..1000,
+        bytes in 1u64..600,
+        vcs in 1u32..5,
+        buffer_flits in 1u32..40,
+    ) {
+        let machine = network(text, 5e-9);
+        let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 1, None).unwrap();
+        let settings = Settings { vcs, buffer_flits, flit_bytes: 1, ..Settings::default() };
+        for model in ["wormhole", "fluid", "flit"] {
+            let found = run(&traffic, &machine, model, settings);
+            // A single virtual channel may deadlock on a ring, which is said and not hung on.
+            prop_assert_eq!(found.partial, !found.deadlock.is_empty());
+            prop_assert!(vcs == 1 || !found.partial, "{} {:?}", model, found.deadlock);
+            if !found.partial {
+                prop_assert!(found.time >= bandwidth_bound(&found), "{}", model);
+            }
+        }
+    }
+
+    /// Without propagation, of which the fluid model sends nothing on before all is over.
+    #[test]
+    fn worms_are_no_faster_than_flows(
+        text in prop::sample::select(vec!["torus:8x8", "mesh:4x6", "torus:4x4x4", "torus:9"]),
+        seed in 0u64..1000,
+        bytes in 1u64..3000,
+        vcs in 2u32..9,
+    ) {
+        let machine = network(text, 0.0);
+        let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 16, None).unwrap();
+        let settings = Settings { vcs, ..Settings::default() };
+        let worms = run(&traffic, &machine, "wormhole", settings);
+        let flows = run(&traffic, &machine, "fluid", settings);
+        // Rates of thirds and their like are rounded to the picosecond.
+        prop_assert!(worms.time + 100 >= flows.time, "{} < {}", worms.time, flows.time);
     }
 }
 
 #[test]
-fn print_alltoall() {
-    for (text, algorithm, model, sync) in [
-        ("torus:8x8", "direct", "wormhole", Sync::Free),
-        ("torus:8x8", "direct", "wormhole", Sync::Barrier),
-        ("torus:8x8", "direct", "flit", Sync::Free),
-        ("torus:8x8", "direct", "flit", Sync::Barrier),
-        ("torus:8x8", "direct", "fluid", Sync::Free),
-        ("torus:8x8", "pairwise-xor", "fluid", Sync::Free),
-        ("torus:8x8", "bruck", "fluid", Sync::Free),
-        ("torus:8x8", "suh-shin", "fluid", Sync::Free),
-        ("torus:8x8", "suh-shin", "wormhole", Sync::Free),
-        ("torus:8x8", "suh-shin", "wormhole", Sync::Barrier),
-        ("torus:16x16", "direct", "wormhole", Sync::Free),
-        ("torus:16x16", "direct", "fluid", Sync::Free),
-        ("torus:16x16", "pairwise-xor", "fluid", Sync::Free),
-        ("torus:32x32", "pairwise-xor", "wormhole", Sync::Free),
-    ] {
-        let mut machine = machine(text).unwrap();
-        machine.timing.startup = PerClass::uniform(0.0);
-        machine.timing.per_hop = PerClass::uniform(1e-6);
-        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1024).unwrap();
-        let schedule = plan(&machine, &problem, algorithm, &Default::default()).unwrap();
-        let traffic = Scheduled::new(&schedule, &machine);
-        let start = std::time::Instant::now();
-        let found = run(&traffic, &machine, model, Settings::default(), sync);
-        println!(
-            "{text} {algorithm} {model} {sync:?}: {:.3} us, {} messages, partial {} chain {} took {:?}",
-            found.time as f64 * 1e-6,
-            found.messages,
-            found.partial,
-            found.chain_length,
-            start.elapsed()
-        );
+fn one_channel_on_a_ring_deadlocks_and_says_so() {
+    let machine = network("torus:8", 5e-9);
+    let messages = (0..8).map(|from| (from, (from + 3) % 8, 10_000)).collect();
+    let traffic = Posts { machine: &machine, messages };
+    for model in ["wormhole", "flit"] {
+        let found = run(&traffic, &machine, model, routers(1));
+        assert!(found.partial && found.deadlock.len() > 1, "{model}");
+        assert!(found.deadlock.iter().all(|held| held.waits_for.contains("+0")), "{model}");
+        assert!(!run(&traffic, &machine, model, routers(2)).partial, "{model}");
     }
+}
+
+/// Routes around most of a ring, which channels chosen on entry would not keep from a deadlock.
+#[test]
+fn long_ways_around_a_ring_do_not_deadlock() {
+    struct Around(Machine);
+    impl Traffic for Around {
+        fn nodes(&self) -> u32 {
+            8
+        }
+        fn steps(&self) -> u32 {
+            1
+        }
+        fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+            let (to, route) = (Rank((node.0 + 6) % 8), Route::straight(0, 6));
+            out.sends = vec![Posted { to, bytes: 10_000, route, ..Posted::default() }];
+            out.receives = 1;
+        }
+    }
+    let traffic = Around(network("torus:8", 5e-9));
+    for model in ["wormhole", "flit"] {
+        assert!(!run(&traffic, &traffic.0, model, routers(2)).partial);
+        let entry = Settings { dateline: Some(Dateline::Entry), ..routers(2) };
+        assert!(run(&traffic, &traffic.0, model, entry).partial, "{model}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let machine = machine("torus:6x6").unwrap();
+    let schedule = schedule(&machine, "direct", 300);
+    let traffic = Scheduled::new(&schedule, &machine);
+    for model in ["wormhole", "flit", "fluid"] {
+        for sync in [Sync::Barrier, Sync::Free] {
+            let with = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| {
+                    let mut asked = request(&traffic, &machine, model, Settings::default(), sync);
+                    asked.records = true;
+                    let found = simulate(&asked).unwrap();
+                    let mut trace = Vec::new();
+                    write_trace(&machine, &found.intervals, &mut trace).unwrap();
+                    (found, trace)
+                })
+            };
+            let (one, many) = (with(1), with(4));
+            assert_eq!(one, many, "{model} {sync:?}");
+            let trace: serde_json::Value = serde_json::from_slice(&one.1).unwrap();
+            let hops: u64 = one.0.links.iter().map(|link| link.messages).sum();
+            let events = trace["traceEvents"].as_array().unwrap();
+            assert_eq!(events.iter().filter(|event| event["ph"] == "X").count() as u64, hops);
+        }
+    }
+}
+
+#[test]
+fn stopping_leaves_what_there_is() {
+    let machine = machine("torus:8x8").unwrap();
+    let schedule = schedule(&machine, "direct", 1024);
+    let traffic = Scheduled::new(&schedule, &machine);
+    let mut asked = request(&traffic, &machine, "flit", Settings::default(), Sync::Free);
+    let looks = std::sync::atomic::AtomicU32::new(0);
+    let stop = || looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 1;
+    asked.control.stop = &stop;
+    let found = simulate(&asked).unwrap();
+    assert!(found.partial && found.deadlock.is_empty());
+    assert!(found.messages > 0 && found.messages < 4032, "{}", found.messages);
+}
+
+#[test]
+fn jobs_on_parts_of_a_machine_share_its_links() {
+    let whole = machine("torus:4x4").unwrap();
+    let part = machine("full:8").unwrap();
+    let job = |nodes: &str| Job {
+        schedule: schedule(&part, "direct", 64),
+        nodes: read_nodes(nodes).unwrap(),
+    };
+    let even = "0\n2\n4 # a comment\n6\n8\n10\n12\n14\n";
+    let odd = "1\n3\n5\n7\n9\n11\n13\n15";
+    let alone = Placed::new(&whole, vec![job(even)]).unwrap();
+    let both = Placed::new(&whole, vec![job(even), job(odd)]).unwrap();
+    let time = |traffic: &Placed<'_>| run(traffic, &whole, "wormhole", Settings::default()).time;
+    assert!(time(&both) > time(&alone));
+    let worst = |traffic: &Placed<'_>| conflicts(traffic, &whole, 9, false, MEMORY).unwrap();
+    let mixed = worst(&both).worst.into_iter().any(|conflict| {
+        let jobs: Vec<_> = conflict.listed.iter().map(|m| both.on(m.from).unwrap().0).collect();
+        jobs.contains(&0) && jobs.contains(&1)
+    });
+    assert!(mixed, "no conflict between the two jobs is named");
+
+    let refused = |nodes: &str| Placed::new(&whole, vec![job(nodes)]).err().unwrap().to_string();
+    assert!(refused("0\n1\n2\n3\n4\n5\n6\n16").contains("rank 7 on node 16"));
+    assert!(refused("0\n1\n2\n3\n4\n5\n6\n0").contains("where rank 0"));
+    assert!(refused("0").contains("1 nodes for the 8 ranks"));
+    assert!(read_nodes("0\nx").unwrap_err().to_string().contains("line 2: `x`"));
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused_before() {
+    let refused = |text: &str, model: &str, bytes: u64, settings: Settings, memory: u128| {
+        let machine = machine(text).unwrap();
+        let block = bytes.min(topocoll::MAX_BLOCK_BYTES);
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, block).unwrap();
+        let schedule = plan(&machine, &problem, "direct", &Default::default()).unwrap();
+        let traffic = Scheduled::new(&schedule, &machine);
+        let mut asked = request(&traffic, &machine, model, settings, Sync::Free);
+        asked.memory = memory;
+        simulate(&asked).unwrap_err()
+    };
+    let default = Settings::default();
+    let overflow = refused("torus:64x64", "wormhole", 1 << 40, default, MEMORY);
+    assert!(matches!(overflow, AnalysisError::Time { .. }), "{overflow}");
+    let memory = refused("torus:8x8", "wormhole", 64, default, 10_000);
+    assert!(matches!(memory, AnalysisError::Memory { needed: 10_001.., .. }), "{memory}");
+    let full = refused("full:8", "flit", 64, default, MEMORY);
+    assert!(full.to_string().contains("needs a torus or mesh"), "{full}");
+    let many = refused("torus:2x2x2x2x2", "flit", 64, Settings { vcs: 16, ..default }, MEMORY);
+    assert!(matches!(many, AnalysisError::Inputs { inputs: 176, .. }), "{many}");
+    let work = refused("torus:512x512", "wormhole", 64, default, MEMORY);
+    assert!(matches!(work, AnalysisError::Work { .. }), "{work}");
+
+    let machine = network("torus:4", 0.0);
+    for text in ["tornad", "random", "random:x", "uniform:0", "uniform:2", "uniform:0.1"] {
+        let error = Pattern::new(&machine, text, 64, 16, None).unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    assert!(Pattern::new(&machine, "tornado", 64, 16, Some(9)).is_err());
+    assert!(Pattern::new(&network("full:4", 0.0), "tornado", 64, 16, None).is_err());
+    assert!(Pattern::new(&network("torus:4x2", 0.0), "transpose", 64, 16, None).is_err());
+}
+
+#[test]
+fn a_message_that_nobody_sends_is_found() {
+    struct Lonely;
+    impl Traffic for Lonely {
+        fn nodes(&self) -> u32 {
+            4
+        }
+        fn steps(&self) -> u32 {
+            2
+        }
+        fn share(&self, node: Rank, step: u32, out: &mut Share) {
+            *out = Share { receives: u32::from(node.0 == 2 && step == 1), ..Share::default() };
+        }
+    }
+    let machine = network("torus:4", 0.0);
+    let asked = request(&Lonely, &machine, "wormhole", Settings::default(), Sync::Free);
+    assert_eq!(simulate(&asked).unwrap_err(), AnalysisError::Unpaired { rank: 2, step: 1 });
+}
+
+/// The report against links walked one by one.
+#[test]
+fn conflicts_are_those_of_every_link() {
+    for text in ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3"] {
+        let machine = machine(text).unwrap();
+        let Shape::Grid(grid) = machine.topology.shape() else { unreachable!() };
+        for algorithm in ["direct", "bruck"] {
+            let schedule = schedule(&machine, algorithm, 8);
+            let found =
+                conflicts(&Scheduled::new(&schedule, &machine), &machine, 1 << 20, false, MEMORY)
+                    .unwrap();
+            let plain = common::Plain::of(&schedule);
+            let traffic = Scheduled::new(&plain, &machine);
+            let mut all = 0;
+            for step in 0..traffic.steps() {
+                let mut on = std::collections::BTreeMap::<u64, Vec<(Rank, Rank)>>::new();
+                let mut share = Share::default();
+                for node in (0..machine.ranks()).map(Rank) {
+                    traffic.share(node, step, &mut share);
+                    for send in &share.sends {
+                        grid.for_each_link(node, &send.route, |link| {
+                            on.entry(link.0).or_default().push((node, send.to));
+                        });
+                    }
+                }
+                on.retain(|_, messages| messages.len() > 1);
+                all += on.len() as u128;
+                for conflict in found.worst.iter().filter(|conflict| conflict.step == step) {
+                    let messages = &on[&conflict.link];
+                    assert_eq!(conflict.messages as usize, messages.len());
+                    let listed: Vec<_> = conflict.listed.iter().map(|m| (m.from, m.to)).collect();
+                    assert_eq!(listed[..], messages[..listed.len()], "{text} {algorithm} {step}");
+                }
+                let alike: u128 = (found.worst.iter())
+                    .filter(|conflict| conflict.step == step)
+                    .map(|conflict| conflict.alike)
+                    .sum();
+                assert_eq!(alike, on.len() as u128, "{text} {algorithm} step {step}");
+            }
+            assert_eq!(found.conflicts, all);
+            let order: Vec<_> =
+                found.worst.iter().map(|c| (std::cmp::Reverse(c.messages), c.step)).collect();
+            assert!(order.is_sorted_by_key(|(messages, _)| *messages), "{text} {algorithm}");
+        }
+    }
+}
+
+#[test]
+fn a_billion_nodes_have_their_conflicts_named() {
+    let machine = machine("torus:32768x32768").unwrap();
+    let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
+    let problem = problem(&machine, Collective::AllToAll, 1);
+    let schedule = plan(&machine, &problem, "bruck", &radix).unwrap();
+    let found =
+        conflicts(&Scheduled::new(&schedule, &machine), &machine, 1, false, MEMORY).unwrap();
+    assert_eq!((found.worst[0].messages, found.worst[0].alike), (16_384, 1 << 30));
+    assert_eq!(found.worst[0].listed[0].to.0, 16_384);
 }
