@@ -396,6 +396,15 @@ fn what_cannot_be_simulated_is_refused_before() {
     assert!(matches!(overflow, AnalysisError::Time { .. }), "{overflow}");
     let memory = refused("torus:8x8", "wormhole", 64, default, 10_000);
     assert!(matches!(memory, AnalysisError::Memory { needed: 10_001.., .. }), "{memory}");
+    let recorded = {
+        let machine = machine("torus:1024x1024").unwrap();
+        let schedule = schedule(&machine, "suh-shin", 1);
+        let traffic = Scheduled::new(&schedule, &machine);
+        let mut asked = request(&traffic, &machine, "wormhole", default, Sync::Barrier);
+        asked.records = true;
+        simulate(&asked).unwrap_err()
+    };
+    assert!(matches!(recorded, AnalysisError::Memory { .. }), "{recorded}");
     let full = refused("full:8", "flit", 64, default, MEMORY);
     assert!(full.to_string().contains("needs a torus or mesh"), "{full}");
     let many = refused("torus:2x2x2x2x2", "flit", 64, Settings { vcs: 16, ..default }, MEMORY);

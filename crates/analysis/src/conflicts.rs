@@ -101,7 +101,7 @@ pub fn conflicts(
             for &step in steps {
                 match &mut loads {
                     Some(loads) => {
-                        by_class(traffic, grid, &classes, step, loads, &mut share, &mut worst)
+                        by_class(traffic, grid, &classes, step, loads, &mut share, &mut worst);
                     }
                     None => by_shift(traffic, grid, step, &mut share, &mut worst),
                 }

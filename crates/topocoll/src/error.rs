@@ -50,6 +50,14 @@ pub enum Error {
     /// A problem or a schedule file that is refused.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// A machine on which simulating all choices would take too long.
+    #[error("{ranks} ranks: choices are ranked by simulation on machines of up to {most}")]
+    TooLargeToSimulate {
+        /// Its ranks.
+        ranks: u32,
+        /// The limit.
+        most: u32,
+    },
     /// A reading that cannot be made.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),

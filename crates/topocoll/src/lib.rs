@@ -25,6 +25,7 @@ mod plan;
 mod price;
 mod select;
 mod sweep;
+mod simulated;
 
 pub use error::Error;
 pub use machines::{load_file, machine, shipped};
@@ -32,6 +33,7 @@ pub use plan::{cheapest, claims, plan};
 pub use price::{Price, Priced, published_price};
 pub use select::{Choice, Crossover, Extremes, Selection, select};
 pub use sweep::{Fastest, Line, Rejected, Sweep, sweep};
+pub use simulated::{SIMULATE_UP_TO, simulate_choices};
 
 pub use topocoll_algorithms::{
     ALGORITHMS, Algorithm, Claims, NotApplicable, PUBLISHED, Parameter, Published, PublishedCounts,

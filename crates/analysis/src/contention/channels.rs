@@ -66,8 +66,14 @@ impl<'a> Channels<'a> {
         if pool % 2 == 0 { 0 } else { self.size(pool - 1) }
     }
 
-    /// Calls `visit` with the pools that a message takes, in order.
-    pub(crate) fn along(&self, from: Rank, to: Rank, route: &Route, mut visit: impl FnMut(u64)) {
+    /// Calls `visit` with the pools that a message takes, in order, and the dimension of a link's.
+    pub(crate) fn along(
+        &self,
+        from: Rank,
+        to: Rank,
+        route: &Route,
+        mut visit: impl FnMut(u64, u32),
+    ) {
         let ports = 2 * self.links;
         let ranks = u64::from(self.machine.ranks());
         let (sender, receiver) = match self.machine.topology.shape() {
@@ -75,9 +81,9 @@ impl<'a> Channels<'a> {
             _ => (from.0, to.0),
         };
         if sender == receiver && self.grid.is_none() {
-            return visit(self.pools() - 1);
+            return visit(self.pools() - 1, 0);
         }
-        visit(ports + u64::from(sender));
+        visit(ports + u64::from(sender), 0);
         if let Some(grid) = self.grid {
             let mut at = from;
             for segment in route.segments() {
@@ -85,7 +91,7 @@ impl<'a> Channels<'a> {
                 at = grid.radix().shifted(at, segment.dimension as usize, segment.hops);
             }
         }
-        visit(ports + ranks + u64::from(receiver));
+        visit(ports + ranks + u64::from(receiver), 0);
     }
 
     fn along_segment(
@@ -93,7 +99,7 @@ impl<'a> Channels<'a> {
         grid: &Grid,
         from: Rank,
         segment: &Segment,
-        visit: &mut impl FnMut(u64),
+        visit: &mut impl FnMut(u64, u32),
     ) {
         let u = segment.dimension as usize;
         let (side, wraps) = (i64::from(grid.sides()[u]), grid.wrap()[u]);
@@ -113,7 +119,7 @@ impl<'a> Channels<'a> {
                 Dateline::Entry => !crosses,
                 Dateline::Crossing => hop >= to_dateline,
             };
-            visit(2 * link as u64 + u64::from(two && second));
+            visit(2 * link as u64 + u64::from(two && second), segment.dimension);
             rank += stride;
             if hop + 1 == to_dateline {
                 rank -= around;

@@ -483,7 +483,7 @@ impl Network for Flits<'_> {
         packet.flits = message.bytes.div_ceil(self.flit_bytes).max(1);
         packet.way.clear();
         let (way, ports) = (&mut packet.way, 2 * self.channels.links() as u64);
-        self.channels.along(message.from, message.to, route, |pool| {
+        self.channels.along(message.from, message.to, route, |pool, _| {
             if pool < ports {
                 way.push(pool as u32);
             }

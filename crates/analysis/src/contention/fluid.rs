@@ -224,7 +224,7 @@ impl Network for Fluid<'_> {
         flow.limit = None;
         flow.links.clear();
         let (links, ports) = (&mut flow.links, 2 * self.channels.links() as u64);
-        self.channels.along(message.from, message.to, route, |pool| {
+        self.channels.along(message.from, message.to, route, |pool, _| {
             if pool < ports {
                 links.push((pool / 2) as u32);
             }

@@ -233,9 +233,10 @@ fn check(
     let needed = networks
         * ((request.model.memory)(request.machine, &request.settings, live, survey.hops)
             + nodes * 64)
-        + survey.steps.len() as u128 * 64;
+        + survey.steps.len() as u128 * 64
+        + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
     if needed > request.memory {
-        let what = "the network and the messages under way";
+        let what = "the network, the messages under way and what is recorded";
         return Err(AnalysisError::Memory { what, needed, memory: request.memory });
     }
     if simulated > 0
@@ -295,10 +296,10 @@ fn apart<'a>(
                     total.add_alone(request, clock, step as u32, before);
                 }
                 Some((out, intervals, ended)) => {
-                    let shift = before as i128 - (ended - out.end) as i128;
+                    let began = ended - out.end;
                     total.intervals.extend(intervals.into_iter().map(|mut interval| {
-                        interval.start = (interval.start as i128 + shift) as u64;
-                        interval.end = (interval.end as i128 + shift) as u64;
+                        interval.start = interval.start - began + before;
+                        interval.end = interval.end - began + before;
                         interval
                     }));
                     total.add(out, before);
@@ -436,7 +437,7 @@ impl Total {
             time: self.time,
             messages: self.out.messages,
             latencies: self.latencies.summary(),
-            network_time: self.out.first_handed.map_or(0, |first| self.time - first),
+            network_time: self.out.first_handed.map_or(0, |first| self.time.saturating_sub(first)),
             cycle: self.cycle.max(u64::from(clock.cycle > 0)),
             steps: self.out.steps,
             link_utilisation: (on_grid && able > 0.0).then(|| (busy + self.link_seconds) / able),

@@ -7,8 +7,8 @@ use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
 use crate::{AnalysisError, symmetry};
 
-/// Shares that are looked at unasked: minutes.
-const WORK_LIMIT: u128 = 2_000_000_000;
+/// Shares that are looked at: seconds.
+const WORK_LIMIT: u128 = 1 << 26;
 
 /// One step.
 #[derive(Clone, Copy, Default)]
@@ -27,6 +27,8 @@ pub(crate) struct Survey {
     pub(crate) messages: u128,
     /// Most messages that one node sends in a step.
     pub(crate) sends: usize,
+    /// Links on all routes together.
+    pub(crate) all_hops: u128,
     /// Most links on a route.
     pub(crate) hops: u64,
     /// Whether a message goes more than half around a side that wraps.
@@ -77,6 +79,7 @@ pub(crate) fn survey(
                 step.alone = step.alone.max(end);
                 step.in_turn += u128::from(alike) * u128::from(end);
                 survey.hops = survey.hops.max(send.route.hops());
+                survey.all_hops += u128::from(alike) * u128::from(send.route.hops());
                 if let Shape::Grid(grid) = machine.topology.shape() {
                     survey.goes_far |= send.route.segments().iter().any(|segment| {
                         let u = segment.dimension as usize;

@@ -45,6 +45,7 @@ const PATIENCE: u32 = 1 << 16;
 #[derive(Clone, Copy, Default)]
 struct Hop {
     pool: u32,
+    dimension: u32,
     /// What phi must reach, less the length, before the tail passes.
     phi: Picoseconds,
     /// When the header got it.
@@ -164,7 +165,7 @@ impl<'a> Wormhole<'a> {
         let hop: Vec<_> = (0..dimensions).map(|u| clock.hop(u)).collect();
         let slowest = hop.iter().copied().max().unwrap_or(0);
         let buffer = picoseconds(
-            settings.buffer_flits as f64
+            f64::from(settings.buffer_flits)
                 * settings.flit_bytes as f64
                 * machine.timing.per_byte.least(),
         )
@@ -242,12 +243,13 @@ impl<'a> Wormhole<'a> {
         w.head += 1;
         let (pool, bytes, more) =
             (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
+        let dimension = w.hops[k].dimension;
         let mut hop = 0;
         let is_link = self.link(pool).is_some();
         if let Some(link) = self.link(pool) {
             self.links[link].bytes += u128::from(bytes);
             self.links[link].messages += 1;
-            hop = self.hop[self.channels.dimension(link as u64)];
+            hop = self.hop[dimension as usize];
             self.join(link, worm);
         }
         if waited.is_some() || self.worms[worm as usize].tail as usize == k {
@@ -265,7 +267,11 @@ impl<'a> Wormhole<'a> {
     fn settle(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
         let passed = self.now - w.since;
-        w.phi += if w.crowd == 1 { passed } else { passed / u64::from(w.crowd) };
+        w.phi += match w.crowd {
+            1 => passed,
+            2 => passed / 2,
+            crowd => passed / u64::from(crowd),
+        };
         w.since = self.now;
     }
 
@@ -282,9 +288,26 @@ impl<'a> Wormhole<'a> {
         self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
     }
 
-    /// The tail passes a channel; whether it was the last.
+    /// The tail passes what channels it can; whether the last was among them.
     fn pass(&mut self, worm: u32) -> bool {
         self.settle(worm);
+        loop {
+            let before = self.worms[worm as usize].tail;
+            let done = self.pass_one(worm);
+            let w = &self.worms[worm as usize];
+            if done || w.tail == before {
+                return done;
+            }
+            if w.tail == w.head {
+                // The header plans it when it gets its next channel.
+                return false;
+            }
+        }
+    }
+
+    /// The tail passes its next channel if it may by now, and else plans when; whether it was the
+    /// last.
+    fn pass_one(&mut self, worm: u32) -> bool {
         let w = &mut self.worms[worm as usize];
         if w.is_held(self.buffer) {
             return false;
@@ -292,9 +315,7 @@ impl<'a> Wormhole<'a> {
         let hop = w.hops[w.tail as usize];
         let left = (hop.phi + w.message.transmission).saturating_sub(w.phi);
         if left > 0 {
-            // It has become slower since this was planned.
-            let event = Event::new(Kind::Tail, worm, w.tail_turn);
-            self.calendar.add(self.now + left * u64::from(w.crowd), event);
+            self.plan_tail(worm);
             return false;
         }
         w.tail += 1;
@@ -314,9 +335,6 @@ impl<'a> Wormhole<'a> {
                     bytes: message.bytes,
                 });
             }
-        }
-        if !done {
-            self.plan_tail(worm);
         }
         self.release(hop.pool, &message);
         done
@@ -469,8 +487,8 @@ impl Network for Wormhole<'_> {
         (w.head, w.tail, w.phi, w.since, w.crowd) = (0, 0, 0, message.handed, 1);
         w.hops.clear();
         let hops = &mut w.hops;
-        self.channels.along(message.from, message.to, route, |pool| {
-            hops.push(Hop { pool: pool as u32, ..Hop::default() });
+        self.channels.along(message.from, message.to, route, |pool, dimension| {
+            hops.push(Hop { pool: pool as u32, dimension, ..Hop::default() });
         });
         self.calendar.add(message.handed, Event::new(Kind::Head, worm, 0));
     }

@@ -6,11 +6,13 @@ use std::io::{BufWriter, Read};
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::{
-    ContentionModel, Job, MODELS, Pattern, Placed, Request, Scheduled, Settings, Simulation, Sync,
-    Traffic, in_seconds, read_nodes, simulate, steps_model, write_links, write_trace,
+    ContentionModel, Job, MODEL_PARAMETERS, MODELS, Pattern, Placed, Request, Scheduled, Settings,
+    Simulation, Sync, Traffic, in_seconds, read_nodes, simulate, steps_model, write_links,
+    write_trace,
 };
 use topocoll::{
-    AnalysisError, Machine, Parameters, Rank, Schedule, Shape, Time, jsonl, link_totals,
+    AnalysisError, Machine, NotApplicable, Parameters, Rank, Schedule, Shape, Time, jsonl,
+    link_totals,
 };
 
 use super::{conflicts, exchange, watch};
@@ -199,7 +201,9 @@ pub(super) fn messages(
             set: rest,
             schedule: args.schedule.first().cloned(),
         };
-        return Ok(Messages::Schedule(schedule(machine, options, &subject)?));
+        let schedule =
+            schedule(machine, options, &subject).map_err(|e| name_both(e, args.model))?;
+        return Ok(Messages::Schedule(schedule));
     }
     let mut schedules = Vec::new();
     for path in &args.schedule {
@@ -210,7 +214,8 @@ pub(super) fn messages(
     if schedules.is_empty() {
         let subject =
             args::Subject { algorithm: args.algorithm.clone(), set: rest, schedule: None };
-        schedules.push(schedule(machine, options, &subject)?);
+        let schedule = schedule(machine, options, &subject);
+        schedules.push(schedule.map_err(|e| name_both(e, args.model))?);
     } else {
         machine.ports = schedules.iter().map(|s| s.problem.ports).max().unwrap_or(1);
     }
@@ -234,18 +239,30 @@ pub(super) fn messages(
     Ok(Messages::Jobs(jobs.collect()))
 }
 
+/// Says of a parameter that the algorithm lacks that the model lacks it too.
+fn name_both(error: anyhow::Error, name: Model) -> anyhow::Error {
+    match (error.downcast_ref(), model(name)) {
+        (Some(topocoll::Error::Algorithm(NotApplicable::Parameter { .. })), Some(model)) => {
+            let known: Vec<_> = MODEL_PARAMETERS.iter().map(|parameter| parameter.name).collect();
+            let (model, known) = (model.name, known.join(", "));
+            error.context(format!("the {model} model has {known}, and"))
+        }
+        _ => error,
+    }
+}
+
 /// Simulates and reports what is no plain schedule under the steps model.
 pub(super) fn run(
     machine: &Machine,
     args: &args::Simulate,
     settings: Settings,
-    messages: Messages,
+    messages: &Messages,
 ) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let block = problem(machine, options)?.block_bytes;
     let placed = std::cell::OnceCell::new();
     let (subject, head, title);
-    let traffic: Box<dyn Traffic + '_> = match &messages {
+    let traffic: Box<dyn Traffic + '_> = match messages {
         Messages::Schedule(schedule) => {
             subject = Subject::of(schedule);
             head = Head::new(machine, &schedule.problem);

@@ -1,10 +1,11 @@
 use serde::Serialize;
+use topocoll::contention::ContentionModel;
 use topocoll::{
     Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan, select,
-    verify,
+    simulate_choices, verify,
 };
 
-use super::exchange;
+use super::{exchange, network};
 use crate::machine::{machine, memory, problem};
 use crate::render::{
     Blocks, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
@@ -30,6 +31,22 @@ struct Report {
     crossovers: Vec<Crossover>,
     extremes: Vec<Extremes>,
     subsets: Vec<Subset>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated: Option<Simulated>,
+}
+
+/// A ranking by simulation.
+#[derive(Serialize)]
+struct Simulated {
+    model: &'static str,
+    sync: &'static str,
+    order_differs: bool,
+    /// Positions among the choices of the steps model, best first.
+    #[serde(skip)]
+    order: Vec<usize>,
+    /// By position.
+    #[serde(skip)]
+    seconds: Vec<f64>,
 }
 
 #[derive(Serialize)]
@@ -45,6 +62,8 @@ struct Entry {
     bound_ratio: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     priced: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated_seconds: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -88,7 +107,10 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let problem = problem(&machine, options)?;
     let selection = select(&machine, &problem);
     let delivers = prove_best(&machine, &problem, &selection)?;
-    let report = report(&machine, &problem, &selection, delivers);
+    let mut report = report(&machine, &problem, &selection, delivers);
+    if let Some(model) = network::model(args.model) {
+        rank_by(model, &machine, &problem, &selection, &mut report)?;
+    }
     let shown = if args.all { usize::MAX } else { SHOWN };
     print(options.json, &report, || text(&machine, &problem, &selection, &report, shown))?;
     Ok(if delivers == Some(false) || selection.choices.is_empty() {
@@ -96,6 +118,28 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Fine
     })
+}
+
+/// Ranks the choices by simulation.
+fn rank_by(
+    model: &'static ContentionModel,
+    machine: &Machine,
+    problem: &Problem,
+    selection: &Selection,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let seconds = simulate_choices(machine, problem, selection, model, memory())?;
+    let mut order: Vec<usize> = (0..seconds.len()).collect();
+    order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));
+    for (entry, &seconds) in report.choices.iter_mut().zip(&seconds) {
+        entry.simulated_seconds = Some(seconds);
+    }
+    let by_time = |entry: &Entry| entry.simulated_seconds.unwrap_or(f64::INFINITY);
+    report.choices.sort_by(|a, b| by_time(a).total_cmp(&by_time(b)));
+    let order_differs = !order.is_sorted();
+    report.simulated =
+        Some(Simulated { model: model.name, sync: "free", order_differs, order, seconds });
+    Ok(())
 }
 
 /// Verifies the best choice by full replay where that is instant.
@@ -154,6 +198,7 @@ fn report(
                 settings,
             })
             .collect(),
+        simulated: None,
     }
 }
 
@@ -169,6 +214,7 @@ fn entry(choice: &Choice) -> Entry {
         max_link_sharing: price.max_link_sharing,
         bound_ratio: choice.bound_ratio,
         priced: (price.priced == Priced::AtLeast).then_some("at_least"),
+        simulated_seconds: None,
     }
 }
 
@@ -330,6 +376,7 @@ fn text(
             "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
         );
     }
+    out += &by_simulation(selection, report, shown);
     if !selection.rejected.is_empty() {
         out += "\ndoes not apply:\n";
         for (algorithm, reason) in &selection.rejected {
@@ -358,6 +405,40 @@ fn proof(machine: &Machine, problem: &Problem, selection: &Selection, report: &R
             )
         }
     }
+}
+
+/// The ranking by simulation, and whether it is another one.
+fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String {
+    let Some(simulated) = &report.simulated else { return String::new() };
+    let rows = simulated.order.iter().take(shown).map(|&i| {
+        let choice = &selection.choices[i];
+        vec![
+            choice.algorithm.to_owned(),
+            parameters(&choice.parameters),
+            seconds(simulated.seconds[i]),
+            seconds(choice.price.time.total()),
+        ]
+    });
+    let header = ["algorithm", "parameters", simulated.model, "steps"];
+    let mut out = format!(
+        "\nSimulated by the {} model, each rank going on by itself:\n\n{}\n",
+        simulated.model,
+        table(&header, 2, rows)
+    );
+    match simulated.order.first() {
+        Some(&best) if best != 0 => {
+            out += &format!(
+                "Its order differs from the steps model's: {} comes first, not {}.\n",
+                named(&selection.choices[best]),
+                named(&selection.choices[0])
+            );
+        }
+        _ if simulated.order_differs => {
+            out += "Its order differs from the steps model's behind the first.\n";
+        }
+        _ => out += "Its order is that of the steps model.\n",
+    }
+    out
 }
 
 /// Which choice is fastest at which block size.

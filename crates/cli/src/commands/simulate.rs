@@ -60,7 +60,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     }
     let schedule = match network::messages(&mut machine, args, rest)? {
         Messages::Schedule(schedule) if args.model == args::Model::Steps => schedule,
-        messages => return network::run(&machine, args, settings, messages),
+        messages => return network::run(&machine, args, settings, &messages),
     };
     check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     let mut slowest = Slowest::default();

@@ -1,0 +1,76 @@
+//! How simulating contention grows with messages, over three decades:
+//! `cargo bench --bench contention`.
+#![allow(missing_docs, reason = "criterion's macros write undocumented items")]
+
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use topocoll::contention::{
+    Control, MODELS, Pattern, Request, Scheduled, Settings, Sync, Traffic, simulate,
+};
+use topocoll::{Collective, Machine, Problem, machine, plan};
+
+fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings, sync: Sync) {
+    let request = Request {
+        traffic,
+        machine,
+        model: MODELS.iter().find(|known| known.name == model).expect("a model"),
+        settings,
+        sync,
+        memory: 8 << 30,
+        records: false,
+        control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
+    };
+    assert!(!simulate(&request).expect("it fits").partial);
+}
+
+/// Messages grow with the fourth power of the side, hops with the fifth.
+fn worms(c: &mut Criterion) {
+    let mut group = c.benchmark_group("wormhole direct");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for side in [6u64, 10, 18, 32] {
+        let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1024).expect("ranks");
+        let schedule = plan(&machine, &problem, "direct", &Default::default()).expect("it serves");
+        let traffic = Scheduled::new(&schedule, &machine);
+        group.throughput(Throughput::Elements(side.pow(4) - side.pow(2)));
+        group.bench_function(BenchmarkId::from_parameter(side), |b| {
+            b.iter(|| run(&traffic, &machine, "wormhole", Settings::default(), Sync::Free));
+        });
+    }
+}
+
+/// Flits at a load of 0.05 grow with the cycles.
+fn flits(c: &mut Criterion) {
+    let mut group = c.benchmark_group("flit uniform:0.05 on torus:16x16");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    let machine = machine("torus:16x16").expect("a torus");
+    let settings = Settings { flit_bytes: 1, ..Settings::default() };
+    for cycles in [100, 1_000, 10_000, 100_000] {
+        let traffic =
+            Pattern::new(&machine, "uniform:0.05", 64, 1, Some(cycles)).expect("a pattern");
+        group.throughput(Throughput::Elements(cycles * 256 / 20));
+        group.bench_function(BenchmarkId::from_parameter(cycles), |b| {
+            b.iter(|| run(&traffic, &machine, "flit", settings, Sync::Free));
+        });
+    }
+}
+
+/// Steps without shared links cost their classes, whatever the nodes.
+fn closed(c: &mut Criterion) {
+    let mut group = c.benchmark_group("wormhole suh-shin under barriers");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for side in [32u32, 128, 1024] {
+        let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1024).expect("ranks");
+        let schedule =
+            plan(&machine, &problem, "suh-shin", &Default::default()).expect("it serves");
+        let traffic = Scheduled::new(&schedule, &machine);
+        group.bench_function(BenchmarkId::from_parameter(side), |b| {
+            b.iter(|| run(&traffic, &machine, "wormhole", Settings::default(), Sync::Barrier));
+        });
+    }
+}
+
+criterion_group!(benches, worms, flits, closed);
+criterion_main!(benches);
