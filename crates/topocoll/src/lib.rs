@@ -24,16 +24,16 @@ mod machines;
 mod plan;
 mod price;
 mod select;
-mod sweep;
 mod simulated;
+mod sweep;
 
 pub use error::Error;
 pub use machines::{load_file, machine, shipped};
 pub use plan::{cheapest, claims, plan};
 pub use price::{Price, Priced, published_price};
 pub use select::{Choice, Crossover, Extremes, Selection, select};
-pub use sweep::{Fastest, Line, Rejected, Sweep, sweep};
 pub use simulated::{SIMULATE_UP_TO, simulate_choices};
+pub use sweep::{Fastest, Line, Rejected, Sweep, sweep};
 
 pub use topocoll_algorithms::{
     ALGORITHMS, Algorithm, Claims, NotApplicable, PUBLISHED, Parameter, Published, PublishedCounts,

@@ -19,7 +19,7 @@ use super::{conflicts, exchange, watch};
 use crate::Outcome;
 use crate::args::{self, Model};
 use crate::machine::{memory, open, problem, read_schedule, schedule};
-use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seconds};
+use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seconds, write_file};
 
 /// Links of the critical chain shown.
 const CHAIN: usize = 6;
@@ -362,15 +362,14 @@ fn by_model(
     .map_err(topocoll::Error::from)?;
     for (path, trace) in [(&args.trace, true), (&args.csv, false)] {
         let Some(path) = path else { continue };
-        super::schedule::write_file(path, |file| {
+        write_file(path, |file| {
             let mut out = BufWriter::new(file);
             match trace {
                 true => write_trace(machine, &found.intervals, &mut out),
                 false => write_links(machine, &found.links, &mut out),
             }
             .map_err(|e: AnalysisError| topocoll::Error::from(e).into())
-        })
-        .with_context(|| format!("cannot write `{}`", path.display()))?;
+        })?;
     }
     let max_link_bytes = match (traffic.schedule(), found.links.iter().map(|l| l.bytes).max()) {
         (_, Some(most)) => Some(most),
