@@ -288,26 +288,10 @@ impl<'a> Wormhole<'a> {
         self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
     }
 
-    /// The tail passes what channels it can; whether the last was among them.
-    fn pass(&mut self, worm: u32) -> bool {
-        self.settle(worm);
-        loop {
-            let before = self.worms[worm as usize].tail;
-            let done = self.pass_one(worm);
-            let w = &self.worms[worm as usize];
-            if done || w.tail == before {
-                return done;
-            }
-            if w.tail == w.head {
-                // The header plans it when it gets its next channel.
-                return false;
-            }
-        }
-    }
-
     /// The tail passes its next channel if it may by now, and else plans when; whether it was the
     /// last.
-    fn pass_one(&mut self, worm: u32) -> bool {
+    fn pass(&mut self, worm: u32) -> bool {
+        self.settle(worm);
         let w = &mut self.worms[worm as usize];
         if w.is_held(self.buffer) {
             return false;
@@ -335,6 +319,9 @@ impl<'a> Wormhole<'a> {
                     bytes: message.bytes,
                 });
             }
+        }
+        if !done {
+            self.plan_tail(worm);
         }
         self.release(hop.pool, &message);
         done
