@@ -72,6 +72,32 @@ fn suh_shin_counts_are_the_papers() {
 }
 
 #[test]
+fn suh_shin_the_nearer_way_takes_the_papers_steps_and_half_the_volume() {
+    let nearer = Parameters::from([("ways".to_owned(), Setting::Text("nearer".to_owned()))]);
+    for (text, steps, blocks) in [
+        ("torus:8x8", 6, 192),
+        ("torus:12x12", 8, 480),
+        ("torus:8x12", 8, 352),
+        ("torus:16x16", 10, 1024),
+        ("torus:20x12", 12, 1056),
+        ("torus:32x32", 18, 6144),
+        ("torus:64x64", 34, 40_960),
+        ("torus:128x128", 66, 294_912),
+        ("torus:10x10", 10, 340),
+    ] {
+        let machine = machine(text).unwrap();
+        let schedule = plan(&machine, &problem(&machine), "suh-shin", &nearer).unwrap();
+        let counts = topocoll::count(&schedule, &machine, 1 << 33).unwrap();
+        assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
+        assert_eq!((counts.link_conflicts, counts.port_violations), (0, 0), "{text}");
+        if machine.ranks() <= 1024 {
+            check(text, "suh-shin", &nearer, Method::Replay).unwrap();
+            check(text, "suh-shin", &nearer, Method::Classes).unwrap();
+        }
+    }
+}
+
+#[test]
 fn bruck_counts_are_the_exact_sums() {
     let cases: Vec<(u64, u32)> = (1..=200).flat_map(|n| (1..=6).map(move |k| (n, k))).collect();
     cases.into_par_iter().for_each(|(n, k)| {

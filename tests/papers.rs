@@ -11,7 +11,8 @@ use topocoll::{
 const PAGE: &str = include_str!("../PAPERS.md");
 
 fn paper_layout() -> Parameters {
-    Parameters::from([("layout".to_owned(), Setting::Text("paper".to_owned()))])
+    let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
+    Parameters::from([text("layout", "paper"), text("ways", "one")])
 }
 
 /// Startups, blocks, hops, rearranged blocks, barriers.
