@@ -7,7 +7,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use common::{MEMORY, machines_and_ports, serving};
-use topocoll::{Schedule, count, export, machine, plan};
+use rayon::prelude::*;
+use topocoll::{Algorithm, Parameters, Problem, Schedule, count, export, machine, plan};
 
 fn replayed(schedule: &Schedule, machine: &topocoll::Machine) -> serde_json::Value {
     let mut written = Vec::new();
@@ -42,40 +43,42 @@ fn check(schedule: &Schedule, machine: &topocoll::Machine, place: &str) {
     same("contention_free_steps", counts.contention_free_steps as f64);
 }
 
+fn check_all(cases: Vec<(topocoll::Machine, Served)>) {
+    cases.into_par_iter().for_each(|(machine, (algorithm, problem, setting))| {
+        let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+        let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
+        check(&schedule, &machine, &place);
+    });
+}
+
+type Served = (&'static dyn Algorithm, Problem, Parameters);
+
 #[test]
 fn every_schedule_delivers_elsewhere_too() {
-    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
-        for (algorithm, problem, setting) in serving(&machine, 3) {
-            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
-            check(
-                &schedule,
-                &machine,
-                &format!("{} {setting:?} on {}", algorithm.name(), machine.name),
-            );
-        }
-    }
+    let small = machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64);
+    let of = |machine: topocoll::Machine| {
+        serving(&machine, 3).into_iter().map(move |served| (machine.clone(), served))
+    };
+    check_all(small.flat_map(of).collect());
 }
 
 /// The first and the last setting of every algorithm on the larger shipped machines.
 #[test]
 fn every_shipped_machine_delivers_elsewhere_too() {
     let larger = |machine: &topocoll::Machine| (65..=1000).contains(&machine.ranks());
+    let mut cases = Vec::new();
     for machine in topocoll::shipped().map(|(name, _)| machine(name).unwrap()).filter(larger) {
         let served = serving(&machine, 2);
-        for (i, (algorithm, problem, setting)) in served.iter().enumerate() {
-            let end = |other: Option<&(&'static dyn topocoll::Algorithm, _, _)>| {
-                other.is_none_or(|(other, _, _)| other.name() != algorithm.name())
+        for (i, case) in served.iter().enumerate() {
+            let end = |other: Option<&Served>| {
+                other.is_none_or(|(other, _, _)| other.name() != case.0.name())
             };
             if end(served.get(i + 1)) || i == 0 || end(served.get(i - 1)) {
-                let schedule = plan(&machine, problem, algorithm.name(), setting).unwrap();
-                check(
-                    &schedule,
-                    &machine,
-                    &format!("{} {setting:?} on {}", algorithm.name(), machine.name),
-                );
+                cases.push((machine.clone(), case.clone()));
             }
         }
     }
+    check_all(cases);
 }
 
 #[test]
