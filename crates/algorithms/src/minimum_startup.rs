@@ -1,39 +1,57 @@
 //! Exchange with startups logarithmic in the side, on a 2^d x 2^d torus or mesh: in the manner of
 //! Suh and Yalamanchili 1998, as told by Suh and Shin 2001, section 5. Their pattern is in no text at
-//! hand; what follows meets their startups, and for small d their volume.
+//! hand; what follows meets their startups, with less volume than theirs while d is small.
 //!
 //! # The idea
 //! Ranks 2^k apart that exchange all cross the middle of their block. So many can do so at once
-//! without sharing a link only if few ranks of each line hold what all have: those with r = c mod
-//! some power of two, which meet each row and each column equally often.
+//! without sharing a link only if few ranks of each line hold what all have: *holders of level n*,
+//! whose row and column agree in the n lowest bits, one in each run of 2^n ranks along a row and
+//! along a column. Bottom up, and down again:
 //!
-//! 1. *Up*, k = 0 .. u-1: ranks with r - c = 2^k mod 2^(k+1) hand all they have to the rank 2^k off
-//!    in their column. Then ranks with r = c mod 2^u hold everything.
-//! 2. *Exchange*, k = d-1 .. 0, two steps: along rows all blocks whose destination differs in bit k
-//!    of the column, then along columns those that differ in bit k of the row. For k < u only ranks
-//!    with r = c mod 2^(k+1) hold blocks before, and those with r = c mod 2^k after: the holders
-//!    send along rows, they and who received send along columns.
+//! 1. For k = 0 .. u-1, holders of level k *exchange* along columns all blocks whose destination
+//!    differs in bit k of the row; then those that are not holders of level k+1 *gather*: they hand
+//!    all they have to the rank 2^k off in their row, which is one.
+//! 2. For k = u .. d-1, two steps of *exchange* along rows and along columns.
+//! 3. For k = u-1 .. 0, holders of level k+1 *scatter*: they hand to the rank 2^k off in their row
+//!    the blocks whose destination differs from theirs in bit k of the column.
 //!
-//! A mesh needs u = d - 2: at k = d-1 two holders of a row would share a middle link, so half of
-//! them take columns first. A torus needs u = d - 3: at k = d-1, half a ring apart, two more go the
-//! other way around. On lower levels there are fewer.
+//! A rank takes part in the two steps of step 2 as follows. At k = n all holders of level n send
+//! along rows, then along columns. At k = n + 1 two of them would share the links of a row, so half
+//! of them take columns first. At k = n + 2 four would, and on a torus, where k = d-1 is half a ring,
+//! two of these go the other way around. So a mesh needs u = d - 2 and a torus u = d - 3; and level
+//! u, where half as few holders do, is exchanged before the last gathering.
 //!
-//! Claim: u + 2d steps, no link shared: 3d - 3 on a torus (d >= 3) and 3d - 2 on a mesh (d >= 2), as
-//! printed. With P ranks, 5/2 (2^u - 1) P blocks for what is handed up and spread again, 2^u P for
-//! each level k >= u; a mesh 9/8 2^(3d) - 5/2 2^(2d), a torus 11/16 2^(3d) - 5/2 2^(2d). That is
-//! what is printed for d <= 4 on a mesh and d <= 5 on a torus, and more beyond (by 3 % and 2.5 % at
-//! the next d). Hops: 2^u - 1 + 2 (2^d - 1), fewer than printed.
+//! # The claim
+//! No link is shared, nothing is rearranged, messages that are not contiguous are packed.
+//!
+//! | per | claim, with v = 2^u, P ranks | printed |
+//! |---|---|---|
+//! | steps | `2d + u` | torus `3d - 3` (d >= 3), mesh `3d - 2` (d >= 2): the same |
+//! | blocks, torus | `P/2 (10 v - 5)`; at d <= 3 `d P` | `P/2 (9 v + d^2 - 5d + 3)` |
+//! | blocks, mesh | `P/2 (8 v - 5)`; at d <= 2 `d P` | `P/2 (7 v + d^2 - 3d - 1)` |
+//! | hops | `2^(d+1) + v - 3` | torus `26 v - 3d - 3`, mesh `18 v - 3d - 4`: more |
+//!
+//! Blocks are fewer than printed for d = 4 .. 7 on a torus and 3 .. 6 on a mesh, as many at the least
+//! d and one beyond, then more: by 10/9 and 8/7 at most. The printed forms begin at d = 3 and d = 2.
 //!
 //! # The layout
-//! A slot has the u bits o, the upper ones, in which the row of the rank that handed the block up
-//! differs from its holder's, and the 2d bits of `src xor dst`. On level k < u a block moves along
-//! columns if its row bit k and bit k of o differ; after it the row and column bits and the kind of
-//! the holder tell bit k of o, which a rearrangement removes.
+//! A block stays in its slot but where it is gathered or scattered. With s the rank that it comes
+//! from and t that to which it goes, a slot is a number of bits, the upper first:
+//!
+//! ```text
+//! o: u bits   low bits of s.column xor t.row       from where it was gathered; 0 before
+//! i: u bits   low bits of t.column xor t.row       to where it is scattered; 0 after
+//! c: d-u bits upper bits of s.column xor t.column
+//! r: d bits   s.row xor t.row
+//! ```
+//!
+//! So holders of level n have the slots with o < 2^n, and a message is those that lack or have one
+//! bit, the same at both ends; gathered from o < 2^k to 2^k + o, scattered from i >= 2^k to i - 2^k.
 
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_topology::{Coordinates, Rank, Route, Topology};
 
 use crate::parameters::{check, origin};
 use crate::squares::{Along, Square};
@@ -45,133 +63,127 @@ struct FewStartups {
     square: Square,
     /// u.
     up: u32,
+    does: Vec<Does>,
+}
+
+/// What a step does, at distance 2^k.
+#[derive(Clone, Copy)]
+enum Does {
+    /// Holders of `level` exchange; those that take rows first do so in the first of two steps.
+    Exchange { k: u32, level: u32, second: bool },
+    /// Holders of level k hand all they have to those of level k + 1.
+    Gather { k: u32 },
+    /// Holders of level k + 1 hand to those of level k what is theirs.
+    Scatter { k: u32 },
 }
 
 impl FewStartups {
     fn new(square: Square) -> Self {
-        let up = square.d.saturating_sub(if square.wraps() { 3 } else { 2 });
-        Self { square, up }
+        let d = square.d;
+        let up = d.saturating_sub(if square.wraps() { 3 } else { 2 });
+        let mut does = Vec::new();
+        let both = |k, level| [false, true].map(|second| Does::Exchange { k, level, second });
+        for k in 0..up {
+            if k + 1 == up {
+                does.extend(both(up, k));
+            }
+            does.extend([Does::Exchange { k, level: k, second: true }, Does::Gather { k }]);
+        }
+        for k in (up + u32::from(up > 0))..d {
+            does.extend(both(k, up));
+        }
+        does.extend((0..up).rev().map(|k| Does::Scatter { k }));
+        Self { square, up, does }
     }
 
-    /// Slots of level k < u whose bits (o, row, column) are as given; o above k is 0.
-    fn level_set(&self, k: u32, [o, row, column]: [u64; 3]) -> Strided {
-        let (ranks, weight) = (self.square.ranks(), 1u64 << (2 * k));
-        let base = (o << k) * ranks + (2 * row + column) * weight;
-        let runs = (1 << k) * ranks / (4 * weight);
-        Strided::runs(base, runs, 4 * weight, weight)
+    /// Slots of one value of i.
+    fn rest(&self) -> u64 {
+        self.square.ranks() >> self.up
     }
 
-    /// Slots with bit k of the coordinate that changes, under `origins` values of o.
-    fn set(&self, along: Along, k: u32, origins: u64) -> SlotSet {
-        let weight = 1 << (2 * k + u32::from(along == Along::Column));
-        let runs = origins * self.square.ranks() / (2 * weight);
-        SlotSet::of(Strided::runs(weight, runs, 2 * weight, weight))
-    }
-
-    /// Whether the holders of level k, before it, are this far from the diagonal or nearer.
-    fn holds(&self, (r, c): (u32, u32), k: u32) -> bool {
-        r.wrapping_sub(c) % (1 << k.min(self.up)) == 0
-    }
-
-    /// On a level k >= u, 2^(k-u) ranks of a row hold blocks that cross the same links: which of
-    /// them a rank is.
-    fn turn(&self, (r, c): (u32, u32), k: u32) -> u32 {
-        (r.wrapping_sub(c) >> self.up) % (1 << k.saturating_sub(self.up))
-    }
-
-    fn exchange(&self, rank: Rank, k: u32, second: bool, out: &mut Step) {
-        let at = self.square.at(rank);
-        // Two take rows and columns in turn; two more, on a torus, go the other way around.
-        let turn = self.turn(at, k);
-        let along = if second == (turn % 2 == 0) { Along::Column } else { Along::Row };
-        let apart = 1u32 << k;
-        let (r, c) = at;
-        let peer = match along {
-            Along::Row => (r, c ^ apart),
-            Along::Column => (r ^ apart, c),
-        };
+    /// An exchange of holders of `level`, at distance 2^k: the dimension, the hops and the slots.
+    fn exchange(
+        &self,
+        (r, c): (u32, u32),
+        k: u32,
+        level: u32,
+        second: bool,
+    ) -> (Along, i64, SlotSet) {
+        // Which of the 2^(k-level) holders that would share links a rank is.
+        let turn = (r ^ c) >> level & ((1 << (k - level)) - 1);
+        let along = if (turn % 2 == 1) == second { Along::Row } else { Along::Column };
         let moving = if along == Along::Row { c } else { r };
-        let mut hops = i64::from(moving ^ apart) - i64::from(moving);
+        let mut hops = hops(moving, k);
         if k + 1 == self.square.d && self.square.wraps() {
             // Half a ring: both ways lead there.
-            hops = if turn < 2 { i64::from(apart) } else { -i64::from(apart) };
+            hops = if turn < 2 { hops.abs() } else { -hops.abs() };
         }
-        let route = Route::straight(self.square.dimension(along) as u32, hops);
-        let to = self.square.rank(peer);
-        if k >= self.up {
-            if self.holds(at, self.up) {
-                let slots = self.set(along, k, 1 << self.up);
-                out.receive(to, slots.clone());
-                out.send(to, slots, route);
-            }
-            return;
-        }
-        match along {
-            Along::Row if self.holds(at, k + 1) => {
-                out.send(to, self.set(along, k, 2 << k), route);
-            }
-            Along::Row if self.holds(peer, k + 1) => {
-                out.receive(to, self.set(along, k, 2 << k));
-            }
-            Along::Column if self.holds(at, k) => {
-                // Ranks of the diagonal kept column bit 0, the others received column bit 1.
-                let kept = u64::from(!self.holds(at, k + 1));
-                let differing = |column| {
-                    let mut set = SlotSet::of(self.level_set(k, [0, 1, column]));
-                    set.push(self.level_set(k, [1, 0, column]));
-                    set
-                };
-                out.receive(to, differing(1 - kept));
-                out.send(to, differing(kept), route);
-            }
-            _ => {}
-        }
+        let weight = match along {
+            Along::Row => 1 << (self.square.d + k - self.up),
+            Along::Column => 1 << k,
+        };
+        let runs = (self.square.ranks() << level) / (2 * weight);
+        (along, hops, SlotSet::of(Strided::runs(weight, runs, 2 * weight, weight)))
     }
 
-    /// Removes bit k of o, which is 1 for these row and column bits.
-    fn rearrange(&self, at: (u32, u32), k: u32, out: &mut Step) {
-        let off = u64::from(!self.holds(at, k + 1));
-        for row in 0..2 {
-            let column = row ^ off ^ 1;
-            out.copy(
-                SlotSet::of(self.level_set(k, [1, row, column])),
-                SlotSet::of(self.level_set(k, [0, row, column])),
-            );
-        }
+    /// The slots that are scattered at distance 2^k, and those in which they land.
+    fn scattered(&self, k: u32) -> [SlotSet; 2] {
+        let (runs, length) = (1 << self.up, self.rest() << k);
+        [length, 0].map(|base| SlotSet::of(Strided::runs(base, runs, self.square.ranks(), length)))
     }
+
+    /// The bits o, i, column and row of a slot.
+    fn bits(&self, slot: Slot) -> [u32; 4] {
+        let (d, up) = (self.square.d, self.up);
+        let field = |from: u32, bits: u32| (slot >> from & ((1 << bits) - 1)) as u32;
+        [field(2 * d, up), field(2 * d - up, up), field(d, d - up) << up, field(0, d)]
+    }
+}
+
+/// Hops to where bit k of a coordinate is the other.
+fn hops(coordinate: u32, k: u32) -> i64 {
+    if coordinate >> k & 1 == 0 { 1 << k } else { -(1 << k) }
 }
 
 impl Rule for FewStartups {
     fn steps(&self) -> u32 {
-        self.up + 2 * self.square.d
+        self.does.len() as u32
     }
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let at = self.square.at(rank);
-        if step >= self.up {
-            let (k, second) = (self.square.d - 1 - (step - self.up) / 2, (step - self.up) % 2 == 1);
-            if !second && k + 1 < self.up && self.holds(at, k + 1) {
-                self.rearrange(at, k + 1, out);
-            }
-            return self.exchange(rank, k, second, out);
-        }
-        let apart = 1u32 << step;
-        let (r, c) = at;
-        let peer = (r ^ apart, c);
-        let all = SlotSet::of(Strided::contiguous(0, self.square.ranks() << step));
-        let above = SlotSet::of(Strided::contiguous(
-            self.square.ranks() << step,
-            self.square.ranks() << step,
-        ));
-        if !self.holds(at, step) {
+        let at @ (r, c) = self.square.at(rank);
+        let holds = |level: u32| (r ^ c) % (1 << level) == 0;
+        let does = self.does[step as usize];
+        let (Does::Exchange { level, .. } | Does::Gather { k: level } | Does::Scatter { k: level }) =
+            does;
+        if !holds(level) {
             return;
         }
-        let dimension = self.square.dimension(Along::Column) as u32;
-        let hops = i64::from(peer.0) - i64::from(r);
-        match self.holds(at, step + 1) {
-            true => out.receive(self.square.rank(peer), above),
-            false => out.send(self.square.rank(peer), all, Route::straight(dimension, hops)),
+        let (along, hops, sent, received) = match does {
+            Does::Exchange { k, level, second } => {
+                let (along, hops, slots) = self.exchange(at, k, level, second);
+                (along, hops, Some(slots.clone()), Some(slots))
+            }
+            Does::Gather { k } => {
+                let held = self.square.ranks() << k;
+                let [from, to] = [0, held].map(|base| SlotSet::of(Strided::contiguous(base, held)));
+                let holder = holds(k + 1);
+                (Along::Row, hops(c, k), (!holder).then_some(from), holder.then_some(to))
+            }
+            Does::Scatter { k } => {
+                let [from, to] = self.scattered(k);
+                let holder = holds(k + 1);
+                (Along::Row, hops(c, k), holder.then_some(from), (!holder).then_some(to))
+            }
+        };
+        let dimension = self.square.dimension(along);
+        let peer = self.square.grid.radix().shifted(rank, dimension, hops);
+        if let Some(slots) = received {
+            out.receive(peer, slots);
+        }
+        if let Some(slots) = sent {
+            out.send(peer, slots, Route::straight(dimension as u32, hops));
         }
     }
 
@@ -180,28 +192,32 @@ impl Rule for FewStartups {
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        (slot < self.square.ranks()).then(|| Block { from: rank, to: self.other_end(rank, slot) })
+        let (r, c) = self.square.at(rank);
+        let [o, i, column, row] = self.bits(slot);
+        let to = r ^ row;
+        let low = (1 << self.up) - 1;
+        // Above bit u the columns differ as told; below, the destination's differs from its row.
+        let to = self.square.rank((to, (c ^ column) & !low | (to ^ i) & low));
+        (o == 0).then_some(Block { from: rank, to })
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        // On level 0 no rearrangement follows: bit 0 of o is as row, column and kind tell.
-        let at = self.square.at(rank);
-        let (o, bits) = (slot / self.square.ranks(), slot % self.square.ranks());
-        let (row, column) = self.square.bits(bits);
-        let off = u32::from(self.up > 0 && !self.holds(at, 1));
-        let expected = if self.up > 0 { (row ^ column ^ off) & 1 } else { 0 };
-        (o == u64::from(expected)).then(|| Block { from: self.other_end(rank, bits), to: rank })
+        let (r, c) = self.square.at(rank);
+        let [o, i, column, row] = self.bits(slot);
+        let low = (1 << self.up) - 1;
+        let from = self.square.rank((r ^ row, (c ^ column) & !low | (r ^ o) & low));
+        (i == 0).then_some(Block { from, to: rank })
     }
 
     fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.square.grid.radix().ranks())
-    }
-}
-
-impl FewStartups {
-    fn other_end(&self, rank: Rank, bits: Slot) -> Rank {
-        let ((r, c), (row, column)) = (self.square.at(rank), self.square.bits(bits));
-        self.square.rank((r ^ row, c ^ column))
+        // On a torus all go the same way at half a ring; below, partners are inside aligned blocks.
+        let side = 1 << self.square.d;
+        let mut periods = Coordinates::from_elem(1, self.square.grid.sides().len());
+        for along in [Along::Row, Along::Column] {
+            periods[self.square.dimension(along)] =
+                if self.square.wraps() { side / 2 } else { side };
+        }
+        RankClasses::translations(self.square.grid.radix().clone(), periods)
     }
 }
 
@@ -223,7 +239,7 @@ impl Algorithm for MinimumStartup {
     }
 
     fn summary(&self) -> &'static str {
-        "blocks handed to few ranks of each line, exchanged there without sharing links, spread again"
+        "blocks gathered at few ranks of each line, exchanged there without sharing links, scattered"
     }
 
     fn source(&self) -> &'static str {
@@ -247,14 +263,17 @@ impl Algorithm for MinimumStartup {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let rule = self.rule(problem, topology, given)?;
-        let (d, up, ranks) = (rule.square.d, rule.up, u128::from(problem.ranks));
-        let held = ranks << up;
-        let blocks = 5 * (held - ranks) / 2 + u128::from(d - up) * held;
-        let hops = (1u128 << up) - 1 + 2 * ((1 << d) - 1);
+        let (d, up) = (rule.square.d, rule.up);
+        // In units of P/2. Up and down again 1 + 2 + 2 for 2^k, k < u; two steps for each level
+        // from u on, at the least level by as few holders as do.
+        let v = 1u128 << up;
+        let halves = 5 * (v - 1) + 2 * (1 << up.saturating_sub(1)) + 2 * v * u128::from(d - up - 1);
+        let blocks = halves * u128::from(problem.ranks / 2);
+        let hops = (2 << d) + v - 3;
         Ok(Claims {
             hops: Some(hops),
             hops_floor: hops,
-            rearrangements: Some(up.saturating_sub(1)),
+            rearrangements: Some(0),
             contention_free: true,
             ..Claims::new(rule.steps().into(), blocks * u128::from(problem.block_bytes))
         })
