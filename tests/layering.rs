@@ -4,14 +4,21 @@
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate of the workspace, and those it may depend on.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("topocoll-topology", &[]),
     ("topocoll-schedule", &["topocoll-topology"]),
     ("topocoll-algorithms", &["topocoll-schedule", "topocoll-topology"]),
     ("topocoll-analysis", &["topocoll-schedule", "topocoll-topology"]),
+    ("topocoll-exec", &["topocoll-schedule", "topocoll-topology"]),
     (
         "topocoll",
-        &["topocoll-algorithms", "topocoll-analysis", "topocoll-schedule", "topocoll-topology"],
+        &[
+            "topocoll-algorithms",
+            "topocoll-analysis",
+            "topocoll-exec",
+            "topocoll-schedule",
+            "topocoll-topology",
+        ],
     ),
     ("topocoll-cli", &["topocoll"]),
 ];

@@ -40,5 +40,6 @@ pub use topocoll_algorithms::{
     find,
 };
 pub use topocoll_analysis::*;
+pub use topocoll_exec as exec;
 pub use topocoll_schedule::*;
 pub use topocoll_topology::*;

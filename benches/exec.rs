@@ -1,0 +1,127 @@
+//! How fast plans are made and bytes move: `cargo bench --bench exec`.
+//!
+//! The ratios are of times taken in turn in one run, so that a busy machine slows both.
+#![allow(missing_docs, reason = "criterion's macros write undocumented items")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use topocoll::exec::{Action, Copy, Crew, Plan, RankMachine};
+use topocoll::{Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan};
+
+fn schedule(machine_name: &str, algorithm: &str, radix: Option<u64>, block: u64) -> Schedule {
+    let machine = machine(machine_name).expect("a machine");
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, block)
+        .expect("a machine has ranks");
+    let parameters: Parameters =
+        radix.map(|radix| ("radix".to_owned(), Setting::Integer(radix))).into_iter().collect();
+    plan(&machine, &problem, algorithm, &parameters).expect("the algorithm serves")
+}
+
+fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
+    let ranks = (0..schedule.problem.ranks).map(Rank);
+    ranks.map(|rank| Arc::new(Plan::new(schedule, rank).expect("it delivers"))).collect()
+}
+
+/// One rank of 512, and all of them in one thread.
+fn planning(c: &mut Criterion) {
+    let mut group = c.benchmark_group("plan of 512 ranks");
+    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
+    for (machine, algorithm, radix) in [
+        ("full:512", "direct", None),
+        ("full:512", "bruck", Some(2)),
+        ("full:512", "bruck", Some(8)),
+        ("torus:8x8x8", "suh-shin", None),
+        ("torus:16x32", "suh-shin", None),
+    ] {
+        let schedule = schedule(machine, algorithm, radix, 64);
+        let name =
+            format!("{algorithm} {} {machine}", radix.map_or(String::new(), |r| r.to_string()));
+        group.bench_function(BenchmarkId::new("one", &name), |b| {
+            b.iter(|| Plan::new(black_box(&schedule), Rank(333)).expect("it delivers"));
+        });
+        group.bench_function(BenchmarkId::new("all", &name), |b| b.iter(|| plans(&schedule)));
+    }
+}
+
+/// 16 ranks on one and two threads; beside them a plain copy of the same bytes.
+fn exchanges(c: &mut Criterion) {
+    for (block, threads) in [(64u64, 1), (1 << 16, 1), (1 << 16, 2)] {
+        let mut group = c.benchmark_group(format!("16 ranks x {block} B, {threads} threads"));
+        group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
+        let bytes = 256 * block as usize;
+        group.throughput(Throughput::Bytes(bytes as u64));
+        let (input, mut output) = (vec![7u8; bytes], vec![1u8; bytes]);
+        for (algorithm, radix) in
+            [("direct", None), ("pairwise-xor", None), ("bruck", Some(2)), ("bruck", Some(4))]
+        {
+            let schedule = schedule("full:16", algorithm, radix, block);
+            let mut crew = Crew::new(plans(&schedule), threads);
+            let name = format!("{algorithm}{}", radix.map_or(String::new(), |r| format!("-{r}")));
+            group.bench_function(&name, |b| {
+                b.iter(|| crew.exchange(block, &input, &mut output).expect("it runs"));
+            });
+        }
+        let crew = Crew::new(plans(&schedule("full:16", "direct", None, block)), threads);
+        group.bench_function("plain copy", |b| b.iter(|| crew.plain_copy(&input, &mut output)));
+    }
+}
+
+fn least(mut run: impl FnMut() -> Duration) -> f64 {
+    (0..15).map(|_| run()).min().expect("there are runs").as_secs_f64()
+}
+
+/// Speeds as shares of a plain copy's: the figures of the README.
+fn ratios(_: &mut Criterion) {
+    let (block, bytes) = (1 << 16, 256 << 16);
+    let (input, mut output) = (vec![7u8; bytes], vec![1u8; bytes]);
+    for threads in [1, 2] {
+        let mut crew = Crew::new(plans(&schedule("full:16", "direct", None, block)), threads);
+        let copy = least(|| crew.plain_copy(&input, &mut output));
+        let direct = least(|| crew.exchange(block, &input, &mut output).expect("it runs").elapsed);
+        println!(
+            "16 ranks x 64 KiB, {threads} threads: direct at {:.0} % of a plain copy",
+            copy / direct * 100.0
+        );
+    }
+    // Rank by rank, the packing and unpacking of Bruck's messages beside a copy of as many bytes.
+    let plan = &plans(&schedule("full:16", "bruck", Some(2), block))[5];
+    let (mut packed, mut seconds) = (0, f64::INFINITY);
+    let rank_input = &input[..1 << 20];
+    let mut work = vec![1u8; plan.workspace_bytes(block) as usize];
+    let rank_output = &mut output[..1 << 20];
+    let mut machine = RankMachine::new(Arc::clone(plan), block);
+    for _ in 0..15 {
+        let mut elapsed = Duration::ZERO;
+        packed = 0;
+        machine.begin(block);
+        let mut memory =
+            topocoll::exec::Memory { input: rank_input, output: rank_output, work: &mut work };
+        loop {
+            match machine.poll().expect("it goes on") {
+                Action::Copy(copy) => {
+                    let start = Instant::now();
+                    machine.copy(copy, &mut memory);
+                    if let Copy::Pack(message) | Copy::Unpack(message) = copy {
+                        elapsed += start.elapsed();
+                        packed += message.region.bytes;
+                    }
+                }
+                Action::Send(message) | Action::Receive(message) => {
+                    machine.complete(message.token, message.region.bytes).expect("it is");
+                }
+                Action::Wait | Action::Done => break,
+            }
+        }
+        seconds = seconds.min(elapsed.as_secs_f64());
+    }
+    let crew = Crew::new(Vec::new(), 1);
+    let copy = least(|| crew.plain_copy(&input, &mut output));
+    let share = packed as f64 / seconds / (bytes as f64 / copy) * 100.0;
+    println!("bruck, radix 2: packs and unpacks at {share:.0} % of a plain copy");
+}
+
+criterion_group!(benches, planning, exchanges, ratios);
+criterion_main!(benches);

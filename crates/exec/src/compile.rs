@@ -1,0 +1,410 @@
+//! From a rule to a plan: the rank's steps, and the registers that its slots name.
+
+use topocoll_schedule::{Collective, Part, Schedule, Slot, SlotSet, Step};
+use topocoll_topology::Rank;
+
+use crate::PlanError;
+use crate::plan::{MessageRow, Moves, NONE, Names, Plan, RunRow, SetRow, Slots, StepRow};
+
+pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError> {
+    let problem = schedule.problem;
+    if rank.0 >= problem.ranks {
+        return Err(PlanError::Rank { rank, ranks: problem.ranks });
+    }
+    let slots = schedule.rule().slots();
+    let most = Slots::MOST - u64::from(problem.ranks).min(Slots::MOST);
+    if slots > most {
+        return Err(PlanError::TooMany { what: "slots", count: slots, most });
+    }
+    let mut plan = Plan {
+        problem,
+        rank,
+        members: None,
+        steps: Vec::new(),
+        messages: Vec::new(),
+        sets: Vec::new(),
+        runs: Vec::new(),
+        parts: Vec::new(),
+        names: Vec::new(),
+        origin: Vec::new(),
+        first_write: Vec::new(),
+        kept: Vec::new(),
+        moves: Vec::new(),
+        extra: 0,
+        most_messages: 0,
+    };
+    let mut copies = Copies { slots, renamings: Vec::new(), moves: Vec::new() };
+    record(&mut plan, schedule, &mut copies)?;
+    let registers = name(&mut plan, schedule, copies)?;
+    follow(&mut plan, registers)?;
+    settle(&mut plan)?;
+    Ok(plan)
+}
+
+/// Local copies as they are found.
+struct Copies {
+    slots: u64,
+    /// Steps whose copies permute the slots: the new slot of each.
+    renamings: Vec<(u32, Vec<u32>)>,
+    /// Those whose copies do not: slots (from, to).
+    moves: Vec<(u32, Vec<(u32, u32)>)>,
+}
+
+/// Writes down the rank's steps.
+fn record(plan: &mut Plan, schedule: &Schedule, copies: &mut Copies) -> Result<(), PlanError> {
+    let (rule, rank) = (schedule.rule(), plan.rank);
+    let steps = rule.steps();
+    if steps >= NONE / 2 - 1 {
+        let most = u64::from(NONE / 2) - 2;
+        return Err(PlanError::TooMany { what: "steps", count: steps.into(), most });
+    }
+    plan.steps.reserve_exact(steps as usize);
+    let mut step = Step::default();
+    for number in 0..steps {
+        rule.step(rank, number, &mut step);
+        if !step.copies.is_empty() {
+            copies.add(rank, number, &step)?;
+        }
+        let first_send = plan.messages.len() as u32;
+        for send in &step.sends {
+            let slots = plan.slots(copies.slots, number, &send.slots)?;
+            plan.messages.push(MessageRow { peer: send.peer.0, slots });
+        }
+        let first_receive = plan.messages.len() as u32;
+        for receive in &step.receives {
+            let slots = plan.slots(copies.slots, number, &receive.slots)?;
+            plan.messages.push(MessageRow { peer: receive.peer.0, slots });
+        }
+        plan.steps.push(StepRow { first_send, first_receive });
+        plan.most_messages = plan.most_messages.max(plan.messages.len() as u32 - first_send);
+        if plan.messages.len() as u64 > Slots::MOST {
+            let count = plan.messages.len() as u64;
+            return Err(PlanError::TooMany { what: "messages", count, most: Slots::MOST });
+        }
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// The slots of a message, its set written down unless it is that of the message before.
+    fn slots(&mut self, slots: u64, step: u32, set: &SlotSet) -> Result<Slots, PlanError> {
+        for run in set.runs() {
+            let (low, high) = run.slots.span().unwrap_or_default();
+            if low < 0 || high >= i128::from(slots) {
+                let slot = if low < 0 { low } else { high } as u64;
+                return Err(PlanError::Slot { rank: self.rank, step, slot, slots });
+            }
+        }
+        if let [run] = set.runs()
+            && run.slots.len() == 1
+            && run.part == Part::Whole
+        {
+            return Ok(Slots::single(run.slots.base as u32));
+        }
+        let (first_run, mut whole) = (self.runs.len(), 0);
+        for run in set.runs() {
+            let part = match run.part {
+                Part::Whole => {
+                    whole += run.slots.len() as u32;
+                    NONE
+                }
+                Part::Bytes { first, end } => {
+                    let known = self.parts.iter().position(|&part| part == (first, end));
+                    known.unwrap_or_else(|| {
+                        self.parts.push((first, end));
+                        self.parts.len() - 1
+                    }) as u32
+                }
+            };
+            let (outer, inner) = (RunRow::axes(run.slots.outer), RunRow::axes(run.slots.inner));
+            self.runs.push(RunRow { base: run.slots.base as u32, outer, inner, part });
+        }
+        // A message is often received into the slots just sent, or those of the step before.
+        if let Some(last) = self.sets.last()
+            && self.runs[last.first_run as usize..last.end_run as usize] == self.runs[first_run..]
+        {
+            self.runs.truncate(first_run);
+            return Ok(Slots::set(self.sets.len() as u32 - 1));
+        }
+        let (first_run, end_run) = (first_run as u32, self.runs.len() as u32);
+        self.sets.push(SetRow { first_run, end_run, whole });
+        Ok(Slots::set(self.sets.len() as u32 - 1))
+    }
+}
+
+impl Copies {
+    fn add(&mut self, rank: Rank, number: u32, step: &Step) -> Result<(), PlanError> {
+        let mut new_slot = vec![NONE; self.slots as usize];
+        let mut filled = vec![false; self.slots as usize];
+        let check = |slot: Slot| {
+            let inside = slot < self.slots;
+            let outside = PlanError::Slot { rank, step: number, slot, slots: self.slots };
+            inside.then_some(slot as u32).ok_or(outside)
+        };
+        let mut pairs = Vec::new();
+        let mut permutes = true;
+        for copy in &step.copies {
+            for ((from, part), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
+                let (from, to) = (check(from)?, check(to)?);
+                permutes &= part == Part::Whole && new_slot[from as usize] == NONE;
+                new_slot[from as usize] = to;
+                filled[to as usize] = true;
+                pairs.push((from, to));
+            }
+        }
+        for slot in 0..self.slots as usize {
+            permutes &= filled[slot] == (new_slot[slot] != NONE);
+            if new_slot[slot] == NONE {
+                new_slot[slot] = slot as u32;
+            }
+        }
+        if permutes {
+            self.renamings.push((number, new_slot));
+        } else {
+            self.moves.push((number, pairs));
+        }
+        Ok(())
+    }
+}
+
+/// What is known of the registers when the slots have been named.
+struct Registers {
+    /// Blocks of the output, then registers of no block.
+    count: usize,
+    /// The moves by register.
+    moves: Vec<(u32, Vec<(u32, u32)>)>,
+    /// The slot that a register is called by at first, for messages to people.
+    first_slot: Vec<u32>,
+}
+
+/// Names the registers by slot: at the end by the blocks they hold, and backwards through the
+/// renamings. Writes down the input that they hold at first.
+fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Registers, PlanError> {
+    let (rule, rank, ranks) = (schedule.rule(), plan.rank, plan.problem.ranks);
+    let slots = copies.slots as u32;
+    let (mut taken, mut count) = (vec![false; ranks as usize], ranks);
+    let mut names = vec![NONE; slots as usize];
+    for slot in 0..slots {
+        let register = match rule.finish(rank, slot.into()) {
+            Some(block) if !std::mem::replace(&mut taken[block.from.index()], true) => block.from.0,
+            _ => {
+                count += 1;
+                count - 1
+            }
+        };
+        names[slot as usize] = register;
+    }
+    if let Some(from) = taken.iter().position(|taken| !taken) {
+        return Err(PlanError::NotDelivered { rank, from: Rank(from as u32) });
+    }
+    let mut moves = copies.moves;
+    let mut name_moves = |names: &[u32], from: u32, before: u32| {
+        for (_, pairs) in moves.iter_mut().filter(|(step, _)| (from..before).contains(step)) {
+            for (a, b) in pairs {
+                (*a, *b) = (names[*a as usize], names[*b as usize]);
+            }
+        }
+    };
+    let mut end = plan.steps.len() as u32;
+    for (step, new_slot) in copies.renamings.into_iter().rev() {
+        name_moves(&names, step, end);
+        let earlier = new_slot.iter().map(|&to| names[to as usize]).collect();
+        let later = std::mem::replace(&mut names, earlier);
+        if plan.steps[step as usize].first_send < plan.step_end(end) {
+            plan.names.push(Names { first_step: step, registers: later });
+        }
+        end = step;
+    }
+    name_moves(&names, 0, end);
+
+    plan.origin = vec![NONE; count as usize];
+    plan.first_write = vec![NONE; count as usize];
+    let mut first_slot = vec![NONE; count as usize];
+    for (slot, &register) in names.iter().enumerate() {
+        first_slot[register as usize] = slot as u32;
+        if let Some(block) = rule.start(rank, slot as u64) {
+            plan.origin[register as usize] = match plan.problem.operation {
+                Collective::AllToAll => block.to.0,
+                Collective::AllGather => 0,
+            };
+        }
+    }
+    if plan.names.last().is_none_or(|first| first.first_step > 0) {
+        plan.names.push(Names { first_step: 0, registers: names });
+    }
+    plan.names.reverse();
+    Ok(Registers { count: count as usize, moves, first_slot })
+}
+
+/// Follows the registers through the steps: when each is first written, which messages lie in one
+/// piece and may be sent from and received where they are.
+fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
+    let Registers { count, moves, first_slot } = registers;
+    let rank = plan.rank;
+    let mut moves = moves.into_iter().peekable();
+    let complete = plan.origin.iter().all(|&origin| origin != NONE);
+    // The step, from 1, in which a message is last sent from a register without being packed.
+    let mut sent = vec![0; count];
+    for step in 0..plan.steps.len() as u32 {
+        let mut pairs = moves.next_if(|(at, _)| *at == step).map_or(Vec::new(), |(_, pairs)| pairs);
+        let empty = |plan: &Plan, register: u32| {
+            let register = register as usize;
+            let empty = plan.origin[register] == NONE && plan.first_write[register] == NONE;
+            let slot = first_slot[register].into();
+            if empty { Err(PlanError::Empty { rank, step, slot }) } else { Ok(()) }
+        };
+        for &(from, _) in &pairs {
+            empty(plan, from)?;
+        }
+        for &(_, to) in &pairs {
+            let time = &mut plan.first_write[to as usize];
+            *time = (*time).min(2 * step);
+        }
+        let StepRow { first_send, first_receive } = plan.steps[step as usize];
+        let receives = first_receive..plan.step_messages(step).end;
+        let planned = plan.problem.block_bytes;
+        // A block that is received in part lies in the output as a whole.
+        for receive in receives.clone().filter(|_| !plan.parts.is_empty()) {
+            let mut filled = Vec::new();
+            plan.pieces(receive, step, planned, |register, first, end| {
+                let part = (first, end) != (0, planned);
+                let untouched = plan.untouched(register, 2 * step + 1);
+                if part && untouched && plan.origin[register as usize] != NONE {
+                    filled.push((register, register));
+                }
+            });
+            for &(register, _) in &filled {
+                plan.first_write[register as usize] = 2 * step;
+            }
+            pairs.extend(filled);
+        }
+        for send in first_send..first_receive {
+            if !complete {
+                let mut found = Ok(());
+                plan.pieces(send, step, planned, |register, _, _| {
+                    if found.is_ok() {
+                        found = empty(plan, register);
+                    }
+                });
+                found?;
+            }
+            if plan.in_one_piece(send, step, 2 * step + 1) {
+                plan.pieces(send, step, planned, |register, _, _| {
+                    sent[register as usize] = step + 1;
+                });
+            } else {
+                plan.stage(send);
+            }
+        }
+        for receive in receives {
+            let mut clear = true;
+            let mut times = std::mem::take(&mut plan.first_write);
+            plan.pieces(receive, step, planned, |register, _, _| {
+                let time = &mut times[register as usize];
+                // What is sent from where it is stays until it is sent, unless that is the input.
+                clear &= sent[register as usize] != step + 1 || *time > 2 * step;
+                *time = (*time).min(2 * step + 1);
+            });
+            plan.first_write = times;
+            if !clear || !plan.in_one_piece(receive, step, NONE) {
+                plan.stage(receive);
+            }
+        }
+        if !pairs.is_empty() {
+            let scratch = pairs.iter().any(|&(from, _)| {
+                !plan.untouched(from, 2 * step) && pairs.iter().any(|&(_, to)| to == from)
+            });
+            plan.moves.push(Moves { step, registers: pairs, scratch });
+        }
+    }
+    Ok(())
+}
+
+impl Plan {
+    fn stage(&mut self, message: u32) {
+        let row = &mut self.messages[message as usize];
+        row.slots = row.slots.staged();
+    }
+
+    /// One past the last message before step `end`.
+    fn step_end(&self, end: u32) -> u32 {
+        let next = self.steps.get(end as usize);
+        next.map_or(self.messages.len() as u32, |row| row.first_send)
+    }
+
+    /// Whether the bytes of a message lie in one piece of one buffer; read at `time`, or written
+    /// if that is [`NONE`].
+    fn in_one_piece(&self, message: u32, step: u32, time: u32) -> bool {
+        let planned = self.problem.block_bytes;
+        if self.messages[message as usize].slots.number().is_ok() {
+            return true;
+        }
+        let (mut one, mut last) = (true, None);
+        let Err(set) = self.messages[message as usize].slots.number() else { return true };
+        let names = self.names(step);
+        let runs = self.sets[set].first_run as usize..self.sets[set].end_run as usize;
+        'runs: for run in &self.runs[runs] {
+            let (first, end) = self.part(run.part, planned);
+            for slot in run.slots() {
+                let register = names[slot as usize];
+                let read = time != NONE && self.untouched(register, time);
+                let block = if read { self.origin[register as usize] } else { register };
+                // Registers behind the output stand in memory of their own.
+                let buffer = if read { 0 } else { 1 + u8::from(register >= self.problem.ranks) };
+                let follows = |(at, of, to): (u32, u8, u64)| {
+                    of == buffer
+                        && (at == block && to == first
+                            || at + 1 == block && to == planned && first == 0)
+                };
+                one = last.is_none_or(follows);
+                if !one {
+                    break 'runs;
+                }
+                last = Some((block, buffer, end));
+            }
+        }
+        one
+    }
+}
+
+/// Finds the blocks of the input that stay, and numbers the registers behind the output anew: only
+/// those that are ever written need memory.
+fn settle(plan: &mut Plan) -> Result<(), PlanError> {
+    let ranks = plan.problem.ranks as usize;
+    for register in 0..ranks {
+        if plan.first_write[register] == NONE {
+            if plan.origin[register] == NONE {
+                let from = Rank(register as u32);
+                return Err(PlanError::NotDelivered { rank: plan.rank, from });
+            }
+            plan.kept.push(register as u32);
+        }
+    }
+    let behind = ranks..plan.first_write.len();
+    let written = |register: &usize| plan.first_write[*register] != NONE;
+    let order: Vec<usize> =
+        behind.clone().filter(written).chain(behind.clone().filter(|r| !written(r))).collect();
+    plan.extra = behind.clone().filter(written).count() as u32;
+    if order.iter().copied().eq(behind) {
+        return Ok(());
+    }
+    let mut renumbered = vec![0; order.len()];
+    for (new, &old) in order.iter().enumerate() {
+        renumbered[old - ranks] = (ranks + new) as u32;
+    }
+    let renumber = |register: &mut u32| {
+        if let Some(behind) = (*register as usize).checked_sub(ranks) {
+            *register = renumbered[behind];
+        }
+    };
+    plan.names.iter_mut().flat_map(|names| &mut names.registers).for_each(renumber);
+    for (from, to) in plan.moves.iter_mut().flat_map(|moves| &mut moves.registers) {
+        renumber(from);
+        renumber(to);
+    }
+    for table in [&mut plan.origin, &mut plan.first_write] {
+        let behind: Vec<u32> = order.iter().map(|&old| table[old]).collect();
+        table[ranks..].copy_from_slice(&behind);
+    }
+    Ok(())
+}

@@ -1,0 +1,444 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::turn::Turn;
+use crate::{Action, Buffer, Copy, ExecError, Memory, Message, Plan, RankMachine, Region, Token};
+
+/// Many ranks on few threads.
+///
+/// A rank runs in one thread at a time until it waits; what it sends goes to its peer's inbox, and
+/// wakes it. Blocks of the input, which nobody writes, are lent to the receiver and copied once,
+/// straight to their place; what is packed passes through a buffer of its own.
+///
+/// # Memory
+/// Buffers exist only while their messages are under way. Ranks in lower steps go first, and of
+/// those the one that was sent to last, so that in an exchange along rings or between pairs few
+/// messages are under way at once.
+#[derive(Debug)]
+pub struct Crew {
+    machines: Vec<RankMachine>,
+    /// Registers behind each rank's output.
+    work: Vec<Vec<u8>>,
+    threads: usize,
+}
+
+/// Buffers that a thread keeps for messages to come.
+const MOST_SPARE: usize = 64;
+
+/// How long an exchange took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timed {
+    /// From its start, threads included, to its end.
+    pub elapsed: Duration,
+    /// The most bytes of messages under way at once.
+    pub most_under_way: u64,
+}
+
+/// What one rank has beside its machine during an exchange.
+struct Lane<'m> {
+    machine: &'m mut RankMachine,
+    input: &'m [u8],
+    output: &'m mut [u8],
+    work: &'m mut [u8],
+    /// Receives that have been started.
+    posted: Vec<Message>,
+    /// What has come before its receive was started.
+    early: Vec<Envelope>,
+    /// Packed messages before they are sent, and received ones before they are unpacked.
+    held: Vec<(Token, Payload)>,
+}
+
+#[derive(Debug)]
+struct Envelope {
+    from: usize,
+    tag: u32,
+    payload: Payload,
+}
+
+#[derive(Debug)]
+enum Payload {
+    /// A region of the sender's input.
+    Lent(usize, Region),
+    Packed(Vec<u8>),
+}
+
+/// Ranks that may run, by step.
+struct Queue {
+    by_step: Vec<Vec<u32>>,
+    /// No rank is queued below this step.
+    lowest: usize,
+    running: usize,
+    done: usize,
+    failed: Option<ExecError>,
+}
+
+struct Shared<'m> {
+    lanes: Vec<Mutex<Lane<'m>>>,
+    inboxes: Vec<Mutex<Vec<Envelope>>>,
+    turns: Vec<Turn>,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    inputs: Vec<&'m [u8]>,
+    /// Bytes of packed messages that have been sent and are not yet unpacked, and the most so far.
+    under_way: AtomicU64,
+    most_under_way: AtomicU64,
+}
+
+/// A thread that panics is the caller's panic: nobody reads what it held.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Crew {
+    /// The driver of these plans, that of rank i at i, on at most `threads` threads, the caller's
+    /// included.
+    #[must_use]
+    pub fn new(plans: Vec<Arc<Plan>>, threads: usize) -> Self {
+        let work = plans.iter().map(|_| Vec::new()).collect();
+        let machines: Vec<_> = plans.into_iter().map(|plan| RankMachine::new(plan, 0)).collect();
+        let threads = threads.clamp(1, machines.len().max(1));
+        Self { machines, work, threads }
+    }
+
+    /// The threads used.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// One exchange: rank i's blocks are the i-th part of `input`, and become that of `output`.
+    ///
+    /// # Errors
+    /// Buffers of other sizes than the ranks' together, or a schedule whose ends do not agree.
+    pub fn exchange(
+        &mut self,
+        block_bytes: u64,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<Timed, ExecError> {
+        let start = Instant::now();
+        let Some(first) = self.machines.first() else {
+            return Ok(Timed { elapsed: start.elapsed(), most_under_way: 0 });
+        };
+        let plan = Arc::clone(first.plan());
+        let (each_input, each_output) =
+            (plan.input_bytes(block_bytes), plan.output_bytes(block_bytes));
+        for (buffer, bytes, each) in
+            [("input", input.len(), each_input), ("output", output.len(), each_output)]
+        {
+            let (bytes, needed) = (bytes as u128, each * self.machines.len() as u128);
+            if bytes != needed {
+                return Err(ExecError::Buffer { rank: first.rank(), buffer, bytes, needed });
+            }
+        }
+        let mut inputs = Vec::with_capacity(self.machines.len());
+        let mut lanes = Vec::with_capacity(self.machines.len());
+        let (mut rest, mut rest_output) = (input, output);
+        for (machine, work) in self.machines.iter_mut().zip(&mut self.work) {
+            machine.begin(block_bytes);
+            work.resize(machine.plan().register_bytes(block_bytes) as usize, 0);
+            let (input, output);
+            (input, rest) = rest.split_at(each_input as usize);
+            (output, rest_output) = rest_output.split_at_mut(each_output as usize);
+            inputs.push(input);
+            lanes.push(Mutex::new(Lane {
+                machine,
+                input,
+                output,
+                work,
+                posted: Vec::new(),
+                early: Vec::new(),
+                held: Vec::new(),
+            }));
+        }
+        let ranks = lanes.len();
+        let mut by_step = vec![Vec::new(); plan.tags() as usize + 1];
+        by_step[0] = (0..ranks as u32).rev().collect();
+        let shared = Shared {
+            lanes,
+            inboxes: (0..ranks).map(|_| Mutex::new(Vec::new())).collect(),
+            turns: (0..ranks).map(|_| Turn::queued()).collect(),
+            queue: Mutex::new(Queue { by_step, lowest: 0, running: 0, done: 0, failed: None }),
+            changed: Condvar::new(),
+            inputs,
+            under_way: AtomicU64::new(0),
+            most_under_way: AtomicU64::new(0),
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.threads {
+                scope.spawn(|| shared.work());
+            }
+            shared.work();
+        });
+        if let Some(failed) = &lock(&shared.queue).failed {
+            return Err(failed.clone());
+        }
+        let most_under_way = shared.most_under_way.load(Ordering::Relaxed);
+        Ok(Timed { elapsed: start.elapsed(), most_under_way })
+    }
+
+    /// Copies `from` to `to` with the same threads, each a consecutive part: what the memory allows.
+    ///
+    /// # Panics
+    /// Buffers of different lengths.
+    pub fn plain_copy(&self, from: &[u8], to: &mut [u8]) -> Duration {
+        assert_eq!(from.len(), to.len(), "a plain copy is of equal buffers");
+        let start = Instant::now();
+        let each = from.len().div_ceil(self.threads).max(1);
+        thread::scope(|scope| {
+            let mut parts = to.chunks_mut(each).zip(from.chunks(each));
+            let own = parts.next();
+            for (to, from) in parts {
+                scope.spawn(|| to.copy_from_slice(from));
+            }
+            if let Some((to, from)) = own {
+                to.copy_from_slice(from);
+            }
+        });
+        start.elapsed()
+    }
+}
+
+/// Tells the other threads if this one panics, so that none waits for it.
+struct Alarm<'s, 'm>(&'s Shared<'m>);
+
+impl Drop for Alarm<'_, '_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let stopped = ExecError::Stopped { rank: topocoll_topology::Rank(0), step: 0 };
+            lock(&self.0.queue).failed.get_or_insert(stopped);
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+impl Shared<'_> {
+    fn work(&self) {
+        let _alarm = Alarm(self);
+        let mut spare = Vec::new();
+        while let Some(rank) = self.next() {
+            let outcome = self.run(rank, &mut spare);
+            let mut queue = lock(&self.queue);
+            queue.running -= 1;
+            match outcome {
+                Ok(Outcome::Waits) => {}
+                Ok(Outcome::Yields(step)) => {
+                    self.turns[rank].yielded();
+                    queue.push(step, rank);
+                }
+                Ok(Outcome::Done) => queue.done += 1,
+                Err(error) => {
+                    queue.failed.get_or_insert(error);
+                }
+            }
+            if self.threads_should_look(&queue) {
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    fn threads_should_look(&self, queue: &Queue) -> bool {
+        queue.running == 0 || queue.failed.is_some() || queue.done == self.lanes.len()
+    }
+
+    /// The next rank to run; none when all is over.
+    fn next(&self) -> Option<usize> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if queue.failed.is_some() || queue.done == self.lanes.len() {
+                return None;
+            }
+            while let Some(rank) = queue.pop() {
+                if self.turns[rank].take() {
+                    queue.running += 1;
+                    return Some(rank);
+                }
+            }
+            if queue.running == 0 {
+                let stalled = self.stalled();
+                queue.failed = Some(stalled);
+                self.changed.notify_all();
+                return None;
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Nobody runs and somebody waits.
+    fn stalled(&self) -> ExecError {
+        let waiting = self.lanes.iter().find_map(|lane| {
+            let lane = lock(lane);
+            let (rank, step) = (lane.machine.rank(), lane.machine.step());
+            lane.posted.first().map(|&Message { peer, .. }| ExecError::Stalled { rank, step, peer })
+        });
+        waiting.expect("bug: ranks that wait for nobody")
+    }
+
+    /// Runs a rank until it waits, or is in a later step than another that may run.
+    fn run(&self, rank: usize, spare: &mut Vec<Vec<u8>>) -> Result<Outcome, ExecError> {
+        let mut lane = lock(&self.lanes[rank]);
+        let lane = &mut *lane;
+        loop {
+            if lane.machine.is_between_steps() {
+                let step = lane.machine.step() as usize + 1;
+                if lock(&self.queue).lowest < step {
+                    return Ok(Outcome::Yields(step));
+                }
+            }
+            match lane.machine.poll()? {
+                Action::Copy(copy) => lane.copy(copy, self, spare),
+                Action::Send(message) => self.send(rank, lane, message, spare)?,
+                Action::Receive(message) => lane.posted.push(message),
+                Action::Wait => {
+                    lane.early.append(&mut lock(&self.inboxes[rank]));
+                    if !lane.receive(self, spare)? && self.turns[rank].rest() {
+                        return Ok(Outcome::Waits);
+                    }
+                }
+                Action::Done => return Ok(Outcome::Done),
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        rank: usize,
+        lane: &mut Lane<'_>,
+        message: Message,
+        spare: &mut Vec<Vec<u8>>,
+    ) -> Result<(), ExecError> {
+        let payload = if message.staged {
+            lane.take_held(message.token)
+        } else if message.region.buffer == Buffer::Input {
+            Payload::Lent(rank, message.region)
+        } else {
+            let mut packed = spare.pop().unwrap_or_default();
+            packed.extend_from_slice(lane.memory().bytes(message.region));
+            Payload::Packed(packed)
+        };
+        if let Payload::Packed(bytes) = &payload {
+            let before = self.under_way.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            self.most_under_way.fetch_max(before + bytes.len() as u64, Ordering::Relaxed);
+        }
+        let peer = lane.machine.plan().local(message.peer);
+        lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
+        lane.machine.complete(message.token, message.region.bytes)?;
+        if self.turns[peer].notify() {
+            lock(&self.queue).push(message.tag as usize, peer);
+            self.changed.notify_one();
+        }
+        Ok(())
+    }
+
+    fn bytes<'p>(&'p self, payload: &'p Payload) -> &'p [u8] {
+        match payload {
+            Payload::Lent(rank, region) => &self.inputs[*rank][region.range()],
+            Payload::Packed(bytes) => bytes,
+        }
+    }
+
+    /// A message is where it belongs: its buffer serves the next.
+    fn arrived(&self, payload: Payload, spare: &mut Vec<Vec<u8>>) {
+        if let Payload::Packed(mut bytes) = payload {
+            self.under_way.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
+            if spare.len() < MOST_SPARE {
+                bytes.clear();
+                spare.push(bytes);
+            }
+        }
+    }
+}
+
+enum Outcome {
+    Waits,
+    /// To be queued in this step.
+    Yields(usize),
+    Done,
+}
+
+impl Queue {
+    fn push(&mut self, step: usize, rank: usize) {
+        self.by_step[step].push(rank as u32);
+        self.lowest = self.lowest.min(step);
+    }
+
+    /// A rank of the lowest step, the one queued last.
+    fn pop(&mut self) -> Option<usize> {
+        loop {
+            if let Some(rank) = self.by_step.get_mut(self.lowest)?.pop() {
+                return Some(rank as usize);
+            }
+            self.lowest += 1;
+        }
+    }
+}
+
+impl Lane<'_> {
+    fn memory(&mut self) -> Memory<'_> {
+        Memory { input: self.input, output: self.output, work: self.work }
+    }
+
+    fn take_held(&mut self, token: Token) -> Payload {
+        let at = self.held.iter().position(|(held, _)| *held == token);
+        self.held.swap_remove(at.expect("bug: a staged message that nobody holds")).1
+    }
+
+    fn copy(&mut self, copy: Copy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
+        match copy {
+            Copy::Keep => {
+                let mut memory = Memory { input: self.input, output: self.output, work: self.work };
+                self.machine.keep(&mut memory);
+            }
+            Copy::Local => {
+                let mut scratch = vec![0; self.machine.scratch_bytes()];
+                self.machine.local(self.input, self.output, self.work, &mut scratch);
+            }
+            Copy::Pack(message) => {
+                let mut packed = spare.pop().unwrap_or_default();
+                packed.reserve_exact(message.region.bytes as usize);
+                self.machine.gather(message, self.input, self.output, self.work, |piece| {
+                    packed.extend_from_slice(piece);
+                });
+                self.held.push((message.token, Payload::Packed(packed)));
+            }
+            Copy::Unpack(message) => {
+                let payload = self.take_held(message.token);
+                self.machine.unpack(message, shared.bytes(&payload), self.output, self.work);
+                shared.arrived(payload, spare);
+            }
+        }
+    }
+
+    /// Takes what has come for the receives that have been started; whether anything did.
+    fn receive(
+        &mut self,
+        shared: &Shared<'_>,
+        spare: &mut Vec<Vec<u8>>,
+    ) -> Result<bool, ExecError> {
+        let mut any = false;
+        let mut i = 0;
+        while i < self.posted.len() {
+            let message = self.posted[i];
+            let from = self.machine.plan().local(message.peer);
+            let fits = |envelope: &Envelope| (envelope.from, envelope.tag) == (from, message.tag);
+            let Some(at) = self.early.iter().position(fits) else {
+                i += 1;
+                continue;
+            };
+            any = true;
+            self.posted.remove(i);
+            let payload = self.early.remove(at).payload;
+            let bytes = shared.bytes(&payload);
+            self.machine.complete(message.token, bytes.len() as u64)?;
+            if message.staged {
+                self.held.push((message.token, payload));
+            } else {
+                self.memory().bytes_mut(message.region).copy_from_slice(bytes);
+                shared.arrived(payload, spare);
+            }
+        }
+        Ok(any)
+    }
+}

@@ -1,0 +1,171 @@
+use std::time::Duration;
+
+use topocoll_topology::Rank;
+
+/// Why a rank's share of a schedule cannot be run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No such rank.
+    #[error("rank {rank}: the schedule has ranks 0 to {}", ranks - 1)]
+    Rank {
+        /// What was asked for.
+        rank: Rank,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// More slots, messages or steps than a plan numbers.
+    #[error("{count} {what}: a plan numbers at most {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        count: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// A layout or a message names a slot that is not there.
+    #[error("rank {rank}, step {step}: slot {slot} of {slots}")]
+    Slot {
+        /// The rank planned for.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// The slot named.
+        slot: u64,
+        /// How many there are.
+        slots: u64,
+    },
+    /// A slot is sent or copied before anything is in it.
+    #[error("rank {rank}, step {step}: slot {slot} is read, and holds nothing yet")]
+    Empty {
+        /// The rank planned for.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// The slot.
+        slot: u64,
+    },
+    /// A block that never comes.
+    #[error("rank {rank} never gets the block of rank {from}")]
+    NotDelivered {
+        /// The rank planned for.
+        rank: Rank,
+        /// Whose block.
+        from: Rank,
+    },
+    /// A set of ranks that is not one for each of the schedule's.
+    #[error("{members} members for a schedule of {ranks} ranks")]
+    Members {
+        /// Members given.
+        members: usize,
+        /// The schedule's ranks.
+        ranks: u32,
+    },
+}
+
+/// Why an exchange stops.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecError {
+    /// Memory of the wrong size.
+    #[error("rank {rank}: the {buffer} buffer has {bytes} bytes, and the exchange needs {needed}")]
+    Buffer {
+        /// The rank.
+        rank: Rank,
+        /// Which one.
+        buffer: &'static str,
+        /// What was given.
+        bytes: u128,
+        /// What it takes.
+        needed: u128,
+    },
+    /// A message of another length than the schedule says.
+    #[error(
+        "rank {rank}, step {step}: {bytes} bytes to or from rank {peer}, and the message has {expected}"
+    )]
+    Length {
+        /// The rank.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// The other end.
+        peer: Rank,
+        /// What moved.
+        bytes: u64,
+        /// What was to move.
+        expected: u64,
+    },
+    /// The transport said no.
+    #[error("rank {rank}, step {step}: rank {peer}: {reason}")]
+    Transport {
+        /// The rank.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// The other end.
+        peer: Rank,
+        /// What it said.
+        reason: String,
+    },
+    /// A message that nobody waits for.
+    #[error("rank {rank}, step {step}: a message of tag {tag} from rank {peer}, which sends none")]
+    Unexpected {
+        /// The rank.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// Its sender.
+        peer: Rank,
+        /// Its tag.
+        tag: u32,
+    },
+    /// The deadline passed.
+    #[error("rank {rank}, step {step}: nothing from rank {peer} within {} s", within.as_secs_f64())]
+    Deadline {
+        /// The rank.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// A rank that it waits for.
+        peer: Rank,
+        /// The time given.
+        within: Duration,
+    },
+    /// Everybody waits for somebody.
+    #[error("rank {rank}, step {step}: waits for rank {peer}, and no rank can go on")]
+    Stalled {
+        /// The lowest rank that waits.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// Whom it waits for.
+        peer: Rank,
+    },
+    /// A token that stands for nothing outstanding.
+    #[error("rank {rank}, step {step}: token {token} is not outstanding")]
+    Token {
+        /// The rank.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// The token.
+        token: u64,
+    },
+    /// The exchange was cancelled, or stopped by an error before.
+    #[error("rank {rank}, step {step}: the exchange was stopped")]
+    Stopped {
+        /// The rank.
+        rank: Rank,
+        /// The step.
+        step: u32,
+    },
+    /// More memory than there is.
+    #[error("{needed} bytes of memory, and {available} may be used")]
+    Memory {
+        /// What it takes.
+        needed: u128,
+        /// What there is.
+        available: u128,
+    },
+}

@@ -1,0 +1,30 @@
+//! Readers that move bytes.
+//!
+//! A [`Plan`] is one rank's share of a schedule, made once and kept; a [`RankMachine`] walks
+//! through it and says what to copy, send and receive next. Neither has a socket, a thread or a
+//! clock, and neither holds the caller's memory: an [`Action`] names regions of it. Drivers do what
+//! the machines say: [`RoundRobin`] in one thread and a seeded order, [`Crew`] with many ranks on
+//! few threads, [`drive`] over a [`Transport`] of one's own.
+#![forbid(unsafe_code)]
+
+/// What [`turn`] races with: the tests that try every interleaving put their own in its place.
+mod atomic {
+    pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
+}
+mod compile;
+mod crew;
+mod error;
+mod machine;
+mod memory;
+mod plan;
+mod round_robin;
+mod transport;
+mod turn;
+
+pub use crew::{Crew, Timed};
+pub use error::{ExecError, PlanError};
+pub use machine::{Action, Copy, Message, RankMachine, Token};
+pub use memory::{Buffer, Memory, Region};
+pub use plan::Plan;
+pub use round_robin::RoundRobin;
+pub use transport::{Arrival, Transport, drive};

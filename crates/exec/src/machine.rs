@@ -1,0 +1,549 @@
+use std::sync::Arc;
+
+use topocoll_topology::Rank;
+
+use crate::memory::Places;
+use crate::plan::{NONE, Plan};
+use crate::{Buffer, ExecError, Memory, Region};
+
+/// Stands for a message that is outstanding: of one machine, one exchange and one message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Token(pub u64);
+
+/// A message to be sent or received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// To be given to [`RankMachine::complete`].
+    pub token: Token,
+    /// The other end.
+    pub peer: Rank,
+    /// The same at both ends: the step.
+    pub tag: u32,
+    /// What is sent, or where it is received.
+    pub region: Region,
+    /// Whether the region is staging memory, filled by a [`Copy::Pack`] before or read by a
+    /// [`Copy::Unpack`] after. A driver may keep such bytes elsewhere.
+    pub staged: bool,
+}
+
+/// Bytes to be copied within a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copy {
+    /// The blocks that the rank keeps, from input to output.
+    Keep,
+    /// Local copies of a step that rename nothing.
+    Local,
+    /// The pieces of a message that will be sent, into its region.
+    Pack(Message),
+    /// The pieces of a message that has arrived, out of its region.
+    Unpack(Message),
+}
+
+/// What a rank does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Copies; done when [`poll`](RankMachine::poll) is called again.
+    Copy(Copy),
+    /// Starts sending. The region stays as it is until the token is given to `complete`.
+    Send(Message),
+    /// Starts receiving. The region belongs to the message until the token is given to `complete`.
+    Receive(Message),
+    /// Nothing before a message completes.
+    Wait,
+    /// The output is complete, and nothing is outstanding.
+    Done,
+}
+
+/// The state machine of one rank's exchanges, one at a time: it does nothing itself, and says what
+/// to do next.
+///
+/// [`poll`](Self::poll) until it waits, [`complete`](Self::complete) messages as they end, in any
+/// order, and poll again. It owns no memory of the exchange: it can be dropped, cancelled or begun
+/// anew at any time, and what was outstanding is the driver's to withdraw. It allocates when it is
+/// made and never afterwards.
+#[derive(Debug)]
+pub struct RankMachine {
+    plan: Arc<Plan>,
+    block_bytes: u64,
+    /// Exchanges begun, so that tokens of earlier ones are known as such.
+    exchange: u32,
+    step: u32,
+    stage: Stage,
+    /// Of the messages of the step: where they are staged, and how far they are.
+    messages: Vec<(u64, State)>,
+    /// Messages of the step that have arrived in staging memory, as a stack.
+    arrived: Vec<u32>,
+    outstanding: u32,
+    /// Sends outstanding from registers that are no input.
+    reading: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Keep,
+    Local,
+    Pack(u32),
+    Receive(u32),
+    Send(u32),
+    Settle,
+    Done,
+    Stopped,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Idle,
+    Outstanding,
+    Complete,
+}
+
+impl RankMachine {
+    /// A machine that begins an exchange of blocks of `block_bytes`.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>, block_bytes: u64) -> Self {
+        let most = plan.most_outstanding() as usize;
+        let mut machine = Self {
+            plan,
+            block_bytes,
+            exchange: 0,
+            step: 0,
+            stage: Stage::Done,
+            messages: Vec::with_capacity(most),
+            arrived: Vec::with_capacity(most),
+            outstanding: 0,
+            reading: 0,
+        };
+        machine.begin(block_bytes);
+        machine
+    }
+
+    /// Begins the next exchange, whatever became of the one before.
+    pub fn begin(&mut self, block_bytes: u64) {
+        self.block_bytes = block_bytes;
+        self.exchange = self.exchange.wrapping_add(1);
+        self.step = 0;
+        self.outstanding = 0;
+        self.reading = 0;
+        self.messages.clear();
+        self.arrived.clear();
+        self.stage = Stage::Keep;
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Bytes of a block of this exchange.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
+    /// The step that the rank is in.
+    #[must_use]
+    pub fn step(&self) -> u32 {
+        self.step
+    }
+
+    /// The rank as the caller numbers it.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.plan.member(self.plan.rank.0)
+    }
+
+    /// Checks the sizes of the memories, so that no action names a region outside them.
+    ///
+    /// # Errors
+    /// [`ExecError::Buffer`].
+    pub fn check(&self, memory: &Memory<'_>) -> Result<(), ExecError> {
+        let (plan, b) = (&self.plan, self.block_bytes);
+        for (buffer, bytes, needed) in [
+            ("input", memory.input.len(), plan.input_bytes(b)),
+            ("output", memory.output.len(), plan.output_bytes(b)),
+            ("work", memory.work.len(), plan.workspace_bytes(b)),
+        ] {
+            if (bytes as u128) < needed {
+                let bytes = bytes as u128;
+                return Err(ExecError::Buffer { rank: self.rank(), buffer, bytes, needed });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the step is over and the next has not begun: a good moment to let others go first.
+    #[must_use]
+    pub fn is_between_steps(&self) -> bool {
+        self.stage == Stage::Settle && self.outstanding == 0 && self.arrived.is_empty()
+    }
+
+    /// What to do next.
+    ///
+    /// # Errors
+    /// [`ExecError::Stopped`] after an error or [`cancel`](Self::cancel).
+    pub fn poll(&mut self) -> Result<Action, ExecError> {
+        loop {
+            match self.stage {
+                Stage::Keep => {
+                    self.enter(0);
+                    if !self.plan.kept.is_empty() {
+                        return Ok(Action::Copy(Copy::Keep));
+                    }
+                }
+                Stage::Local => {
+                    self.stage = Stage::Pack(self.first_send());
+                    if self.moves().is_some() {
+                        return Ok(Action::Copy(Copy::Local));
+                    }
+                }
+                Stage::Pack(send) if send == self.first_receive() => {
+                    self.stage = Stage::Receive(send);
+                }
+                Stage::Pack(send) => {
+                    self.stage = Stage::Pack(send + 1);
+                    let message = self.message(send);
+                    if message.staged {
+                        return Ok(Action::Copy(Copy::Pack(message)));
+                    }
+                }
+                Stage::Receive(receive) if receive == self.end() => {
+                    self.stage = Stage::Send(self.first_send());
+                }
+                Stage::Receive(receive) => {
+                    self.stage = Stage::Receive(receive + 1);
+                    self.start(receive);
+                    return Ok(Action::Receive(self.message(receive)));
+                }
+                Stage::Send(send) if send == self.first_receive() => self.stage = Stage::Settle,
+                Stage::Send(send) => {
+                    self.stage = Stage::Send(send + 1);
+                    self.start(send);
+                    let message = self.message(send);
+                    self.reading += u32::from(Self::reads(message));
+                    return Ok(Action::Send(message));
+                }
+                Stage::Settle => {
+                    if self.reading == 0
+                        && let Some(receive) = self.arrived.pop()
+                    {
+                        return Ok(Action::Copy(Copy::Unpack(self.message(receive))));
+                    }
+                    if self.outstanding > 0 {
+                        return Ok(Action::Wait);
+                    }
+                    self.enter(self.step + 1);
+                }
+                Stage::Done => return Ok(Action::Done),
+                Stage::Stopped => {
+                    return Err(ExecError::Stopped { rank: self.rank(), step: self.step });
+                }
+            }
+        }
+    }
+
+    /// Says that a message has been sent, or received, whole: `bytes` of it.
+    ///
+    /// # Errors
+    /// [`ExecError::Length`] for another length than the message's: a short read; then the exchange
+    /// is stopped. [`ExecError::Token`] for a message that is not outstanding; the exchange goes
+    /// on.
+    pub fn complete(&mut self, token: Token, bytes: u64) -> Result<(), ExecError> {
+        let number = self.outstanding_message(token)?;
+        let message = self.message(number);
+        if bytes != message.region.bytes {
+            self.stage = Stage::Stopped;
+            let (rank, step, expected) = (self.rank(), self.step, message.region.bytes);
+            return Err(ExecError::Length { rank, step, peer: message.peer, bytes, expected });
+        }
+        let first = self.first_send();
+        self.messages[(number - first) as usize].1 = State::Complete;
+        self.outstanding -= 1;
+        if number < self.first_receive() {
+            self.reading -= u32::from(Self::reads(message));
+        } else if message.staged {
+            self.arrived.push(number);
+        }
+        Ok(())
+    }
+
+    /// Says that a message has failed, and stops the exchange: the error to report.
+    pub fn fail(&mut self, token: Token, reason: impl Into<String>) -> ExecError {
+        match self.outstanding_message(token) {
+            Ok(number) => {
+                self.stage = Stage::Stopped;
+                let (rank, step, peer) = (self.rank(), self.step, self.message(number).peer);
+                ExecError::Transport { rank, step, peer, reason: reason.into() }
+            }
+            Err(error) => error,
+        }
+    }
+
+    /// Stops the exchange. What [`outstanding`](Self::outstanding) lists is the driver's to
+    /// withdraw, and the memories are free when it has.
+    pub fn cancel(&mut self) {
+        self.stage = Stage::Stopped;
+    }
+
+    /// The messages that have been started and not completed, sends first.
+    pub fn outstanding(&self) -> impl Iterator<Item = Message> + '_ {
+        let states = self.messages.iter().enumerate();
+        let open = states.filter(|(_, (_, state))| *state == State::Outstanding);
+        open.map(|(i, _)| self.message(self.first_send() + i as u32))
+    }
+
+    /// Does a copy in memory.
+    ///
+    /// # Panics
+    /// Memories that [`check`](Self::check) refuses.
+    pub fn copy(&self, copy: Copy, memory: &mut Memory<'_>) {
+        match copy {
+            Copy::Keep => self.keep(memory),
+            Copy::Local => {
+                let (work, registers) = (std::mem::take(&mut memory.work), self.registers());
+                let (behind, scratch) = work.split_at_mut(registers);
+                self.local(memory.input, memory.output, behind, scratch);
+                memory.work = work;
+            }
+            Copy::Pack(message) => {
+                let (work, registers) = (std::mem::take(&mut memory.work), self.registers());
+                let (behind, staging) = work.split_at_mut(registers);
+                let first = message.region.offset as usize - registers;
+                let to = &mut staging[first..first + message.region.bytes as usize];
+                self.pack(message, memory.input, memory.output, behind, to);
+                memory.work = work;
+            }
+            Copy::Unpack(message) => {
+                let (work, registers) = (std::mem::take(&mut memory.work), self.registers());
+                let (behind, staging) = work.split_at_mut(registers);
+                let first = message.region.offset as usize - registers;
+                let from = &staging[first..first + message.region.bytes as usize];
+                self.unpack(message, from, memory.output, behind);
+                memory.work = work;
+            }
+        }
+    }
+
+    /// Packs the pieces of a message into `to`, wherever that is; `behind` are the first
+    /// [`register_bytes`](Plan::register_bytes) of the workspace.
+    ///
+    /// # Panics
+    /// Memories of other sizes than the exchange needs.
+    pub fn pack(
+        &self,
+        message: Message,
+        input: &[u8],
+        output: &[u8],
+        behind: &[u8],
+        to: &mut [u8],
+    ) {
+        let mut at = 0;
+        self.gather(message, input, output, behind, |from| {
+            to[at..at + from.len()].copy_from_slice(from);
+            at += from.len();
+        });
+    }
+
+    /// Calls `each` with the pieces of a message to be packed.
+    #[inline]
+    pub(crate) fn gather(
+        &self,
+        message: Message,
+        input: &[u8],
+        output: &[u8],
+        behind: &[u8],
+        mut each: impl FnMut(&[u8]),
+    ) {
+        self.places().regions(self.number(message.token), self.step, 2 * self.step + 1, |region| {
+            each(match region.buffer {
+                Buffer::Input => &input[region.range()],
+                Buffer::Output => &output[region.range()],
+                Buffer::Work => &behind[region.range()],
+            });
+        });
+    }
+
+    /// Unpacks the pieces of a message from `from`.
+    ///
+    /// # Panics
+    /// Memories of other sizes than the exchange needs.
+    pub fn unpack(&self, message: Message, from: &[u8], output: &mut [u8], behind: &mut [u8]) {
+        let mut at = 0;
+        self.places().regions(self.number(message.token), self.step, NONE, |region| {
+            let to = match region.buffer {
+                Buffer::Input => unreachable!("bug: a receive into the input"),
+                Buffer::Output => &mut output[region.range()],
+                Buffer::Work => &mut behind[region.range()],
+            };
+            to.copy_from_slice(&from[at..at + to.len()]);
+            at += to.len();
+        });
+    }
+
+    /// Copies the blocks that the rank keeps.
+    pub(crate) fn keep(&self, memory: &mut Memory<'_>) {
+        for &register in &self.plan.kept {
+            let places = self.places();
+            let from = places.region(register, 0, self.block_bytes, 0);
+            let to = places.region(register, 0, self.block_bytes, NONE);
+            memory.output[to.range()].copy_from_slice(&memory.input[from.range()]);
+        }
+    }
+
+    /// The local copies of the step, by way of `scratch` where some block is read and written.
+    pub(crate) fn local(
+        &self,
+        input: &[u8],
+        output: &mut [u8],
+        behind: &mut [u8],
+        scratch: &mut [u8],
+    ) {
+        let Some(moves) = self.moves() else { return };
+        let (places, b) = (self.places(), self.block_bytes);
+        if b == 0 {
+            return;
+        }
+        let read = |register| places.region(register, 0, b, 2 * self.step);
+        let write = |register| places.region(register, 0, b, NONE);
+        let mut memory = Memory { input, output, work: behind };
+        if moves.scratch {
+            for (&(from, _), to) in moves.registers.iter().zip(scratch.chunks_exact_mut(b as usize))
+            {
+                to.copy_from_slice(memory.bytes(read(from)));
+            }
+            for (&(_, to), from) in moves.registers.iter().zip(scratch.chunks_exact(b as usize)) {
+                memory.bytes_mut(write(to)).copy_from_slice(from);
+            }
+            return;
+        }
+        for &(from, to) in &moves.registers {
+            let (from, to) = (read(from), write(to));
+            match (from.buffer, to.buffer) {
+                (Buffer::Input, _) => {
+                    let input = &memory.input[from.range()];
+                    memory.bytes_mut(to).copy_from_slice(input);
+                }
+                (Buffer::Output, Buffer::Output) => {
+                    memory.output.copy_within(from.range(), to.offset as usize);
+                }
+                (Buffer::Work, Buffer::Work) => {
+                    memory.work.copy_within(from.range(), to.offset as usize);
+                }
+                (Buffer::Output, _) => {
+                    memory.work[to.range()].copy_from_slice(&memory.output[from.range()]);
+                }
+                (Buffer::Work, _) => {
+                    memory.output[to.range()].copy_from_slice(&memory.work[from.range()]);
+                }
+            }
+        }
+    }
+
+    /// Bytes of scratch that [`local`](Self::local) takes in this step.
+    pub(crate) fn scratch_bytes(&self) -> usize {
+        let moves = self.moves().filter(|moves| moves.scratch);
+        moves.map_or(0, |moves| moves.registers.len() * self.block_bytes as usize)
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places { plan: &self.plan, block_bytes: self.block_bytes }
+    }
+
+    fn registers(&self) -> usize {
+        self.plan.register_bytes(self.block_bytes) as usize
+    }
+
+    fn moves(&self) -> Option<&crate::plan::Moves> {
+        let at = self.plan.moves.binary_search_by_key(&self.step, |moves| moves.step);
+        at.ok().map(|i| &self.plan.moves[i])
+    }
+
+    /// Whether a send reads memory that a receive may write.
+    fn reads(message: Message) -> bool {
+        !message.staged && message.region.buffer != Buffer::Input
+    }
+
+    /// Goes to a step and gives its staged messages their places.
+    fn enter(&mut self, step: u32) {
+        self.step = step;
+        self.messages.clear();
+        if step == self.plan.tags() {
+            self.stage = Stage::Done;
+            return;
+        }
+        let mut offset = self.registers() as u64;
+        for message in self.plan.step_messages(step) {
+            self.messages.push((offset, State::Idle));
+            if self.plan.messages[message as usize].slots.is_staged() {
+                offset += self.plan.message_bytes(message, self.block_bytes);
+            }
+        }
+        self.stage = Stage::Local;
+    }
+
+    fn start(&mut self, number: u32) {
+        let first = self.first_send();
+        self.messages[(number - first) as usize].1 = State::Outstanding;
+        self.outstanding += 1;
+    }
+
+    fn message(&self, number: u32) -> Message {
+        let plan = &*self.plan;
+        let row = plan.messages[number as usize];
+        let staged = row.slots.is_staged();
+        let region = if staged {
+            Region {
+                buffer: Buffer::Work,
+                offset: self.messages[(number - self.first_send()) as usize].0,
+                bytes: plan.message_bytes(number, self.block_bytes),
+            }
+        } else {
+            let sends = number < self.first_receive();
+            let time = if sends { 2 * self.step + 1 } else { NONE };
+            let mut whole: Option<Region> = None;
+            if let Ok(slot) = row.slots.number() {
+                let register = plan.names(self.step)[slot as usize];
+                whole = Some(self.places().region(register, 0, self.block_bytes, time));
+            } else {
+                self.places().regions(number, self.step, time, |region| whole = Some(region));
+            }
+            whole.expect("bug: a message of no slots")
+        };
+        Message {
+            token: Token(u64::from(self.exchange) << 32 | u64::from(number)),
+            peer: plan.member(row.peer),
+            tag: self.step,
+            region,
+            staged,
+        }
+    }
+
+    fn number(&self, token: Token) -> u32 {
+        token.0 as u32
+    }
+
+    /// The message that a token stands for, if it is outstanding.
+    fn outstanding_message(&self, token: Token) -> Result<u32, ExecError> {
+        let number = self.number(token);
+        let known = (token.0 >> 32) as u32 == self.exchange
+            && !matches!(self.stage, Stage::Done | Stage::Stopped)
+            && number
+                .checked_sub(self.first_send())
+                .and_then(|i| self.messages.get(i as usize))
+                .is_some_and(|(_, state)| *state == State::Outstanding);
+        let (rank, step) = (self.rank(), self.step);
+        known.then_some(number).ok_or(ExecError::Token { rank, step, token: token.0 })
+    }
+
+    fn first_send(&self) -> u32 {
+        self.plan.steps.get(self.step as usize).map_or(0, |row| row.first_send)
+    }
+
+    fn first_receive(&self) -> u32 {
+        self.plan.steps[self.step as usize].first_receive
+    }
+
+    fn end(&self) -> u32 {
+        self.first_send() + self.messages.len() as u32
+    }
+}

@@ -1,0 +1,118 @@
+use std::ops::Range;
+
+use crate::plan::{NONE, Plan};
+
+/// The three memories of an exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Buffer {
+    /// The caller's blocks, in order of destinations: only read, and never after the last send.
+    Input,
+    /// The blocks received, in order of sources; holds blocks in passing until the end.
+    Output,
+    /// [`workspace_bytes`](Plan::workspace_bytes) of no meaning before or after.
+    Work,
+}
+
+/// Consecutive bytes of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Region {
+    /// Of which.
+    pub buffer: Buffer,
+    /// The first byte.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+impl Region {
+    pub(crate) fn range(self) -> Range<usize> {
+        self.offset as usize..(self.offset + self.bytes) as usize
+    }
+}
+
+/// A rank's memories, lent for one call: a machine keeps none.
+#[derive(Debug)]
+pub struct Memory<'a> {
+    /// `[blocks, block_bytes]` bytes, row i for rank i; of an all-gather one block.
+    pub input: &'a [u8],
+    /// `[ranks, block_bytes]` bytes, row i from rank i.
+    pub output: &'a mut [u8],
+    /// The workspace.
+    pub work: &'a mut [u8],
+}
+
+impl Memory<'_> {
+    /// The bytes of a region.
+    ///
+    /// # Panics
+    /// A region outside its buffer.
+    #[must_use]
+    pub fn bytes(&self, region: Region) -> &[u8] {
+        match region.buffer {
+            Buffer::Input => &self.input[region.range()],
+            Buffer::Output => &self.output[region.range()],
+            Buffer::Work => &self.work[region.range()],
+        }
+    }
+
+    /// The bytes of a region, to be written.
+    ///
+    /// # Panics
+    /// A region outside its buffer, or of the input.
+    pub fn bytes_mut(&mut self, region: Region) -> &mut [u8] {
+        match region.buffer {
+            Buffer::Input => panic!("the input of an exchange is only read"),
+            Buffer::Output => &mut self.output[region.range()],
+            Buffer::Work => &mut self.work[region.range()],
+        }
+    }
+}
+
+/// Where registers are, for blocks of one size.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) block_bytes: u64,
+}
+
+impl Places<'_> {
+    /// Bytes `first..end` of a register's block, where they are read at `time`, or if that is
+    /// [`NONE`] where they are written.
+    pub(crate) fn region(self, register: u32, first: u64, end: u64, time: u32) -> Region {
+        let (plan, b) = (self.plan, self.block_bytes);
+        let at = |buffer, block: u32| Region {
+            buffer,
+            offset: u64::from(block) * b + first,
+            bytes: end - first,
+        };
+        if time != NONE && plan.untouched(register, time) {
+            return at(Buffer::Input, plan.origin[register as usize]);
+        }
+        match register.checked_sub(plan.problem.ranks) {
+            None => at(Buffer::Output, register),
+            Some(behind) => at(Buffer::Work, behind),
+        }
+    }
+
+    /// The regions of a message in order, those that touch joined.
+    #[inline]
+    pub(crate) fn regions(self, message: u32, step: u32, time: u32, mut each: impl FnMut(Region)) {
+        let mut last: Option<Region> = None;
+        self.plan.pieces(message, step, self.block_bytes, |register, first, end| {
+            let next = self.region(register, first, end, time);
+            if let Some(last) = &mut last
+                && last.buffer == next.buffer
+                && last.offset + last.bytes == next.offset
+            {
+                last.bytes += next.bytes;
+                return;
+            }
+            if let Some(last) = last.replace(next) {
+                each(last);
+            }
+        });
+        if let Some(last) = last {
+            each(last);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+use std::sync::Arc;
+
+use topocoll_schedule::{Axis, Problem, Schedule};
+use topocoll_topology::Rank;
+
+use crate::PlanError;
+use crate::compile::compile;
+
+/// One rank's share of a schedule: made once, kept for any number of exchanges.
+///
+/// # Registers
+/// The schedule's slots become *registers*, places of one block each that keep their contents while
+/// the names of slots change: a rearrangement that permutes slots only renames them, and costs
+/// nothing at run time. A register that ends with the block of rank k is block k of the output, so
+/// nothing is put in order at the end. A register holds block `origin` of the input until something
+/// is written to it, so nothing is put in order at the start either: the first sends read the
+/// input, the last receives write the output. Registers that end with nothing stand behind the
+/// output, in the workspace.
+///
+/// # Block size
+/// A plan serves any block size. Where the schedule splits blocks at byte c of b, an exchange of
+/// blocks of B splits them at floor(c B / b); both ends of a message agree on it. The steps chosen
+/// for b need not be the cheapest for B.
+///
+/// # Memory
+/// Proportional to the rank's slots, steps, messages and runs. Shared between threads by [`Arc`].
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) problem: Problem,
+    pub(crate) rank: Rank,
+    pub(crate) members: Option<Arc<[Rank]>>,
+    pub(crate) steps: Vec<StepRow>,
+    pub(crate) messages: Vec<MessageRow>,
+    pub(crate) sets: Vec<SetRow>,
+    pub(crate) runs: Vec<RunRow>,
+    /// Parts of blocks as (first, end) bytes of a block as planned.
+    pub(crate) parts: Vec<(u64, u64)>,
+    /// Registers by slot, one table for each stretch of steps between rearrangements.
+    pub(crate) names: Vec<Names>,
+    /// By register, the block of the input that it holds at first; [`NONE`] for nothing.
+    pub(crate) origin: Vec<u32>,
+    /// By register, the time of the first write: 2 s for the copies of step s, 2 s + 1 for its
+    /// messages; [`NONE`] for never.
+    pub(crate) first_write: Vec<u32>,
+    /// Registers whose block of the input is to be in the output: the rank's own.
+    pub(crate) kept: Vec<u32>,
+    /// Copies that rename nothing, by step.
+    pub(crate) moves: Vec<Moves>,
+    /// Registers behind the output.
+    pub(crate) extra: u32,
+    pub(crate) most_messages: u32,
+}
+
+/// The absence of a number.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Messages of a step: sends, then receives, up to the first message of the next step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepRow {
+    pub(crate) first_send: u32,
+    pub(crate) first_receive: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MessageRow {
+    /// The other end, as a rank of the schedule.
+    pub(crate) peer: u32,
+    pub(crate) slots: Slots,
+}
+
+/// What a message carries: a single slot, or a set by number; and whether its bytes lie in several
+/// places, or in one that may not be touched yet, and pass through staging memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slots(u32);
+
+impl Slots {
+    /// Slots and sets are numbered below this.
+    pub(crate) const MOST: u64 = 1 << 30;
+    const SINGLE: u32 = 1 << 31;
+    const STAGED: u32 = 1 << 30;
+
+    pub(crate) fn single(slot: u32) -> Self {
+        Self(slot | Self::SINGLE)
+    }
+
+    pub(crate) fn set(number: u32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn staged(self) -> Self {
+        Self(self.0 | Self::STAGED)
+    }
+
+    pub(crate) fn is_staged(self) -> bool {
+        self.0 & Self::STAGED != 0
+    }
+
+    /// The single slot, or the number of the set.
+    pub(crate) fn number(self) -> Result<u32, usize> {
+        let number = self.0 & !(Self::SINGLE | Self::STAGED);
+        if self.0 & Self::SINGLE != 0 { Ok(number) } else { Err(number as usize) }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetRow {
+    pub(crate) first_run: u32,
+    pub(crate) end_run: u32,
+    /// Whole blocks among them.
+    pub(crate) whole: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RunRow {
+    pub(crate) base: u32,
+    pub(crate) outer: (u32, i32),
+    pub(crate) inner: (u32, i32),
+    /// The part of each block, by number; [`NONE`] for the whole.
+    pub(crate) part: u32,
+}
+
+impl RunRow {
+    pub(crate) fn axes(axis: Axis) -> (u32, i32) {
+        (axis.count as u32, axis.stride as i32)
+    }
+
+    pub(crate) fn slots(self) -> impl Iterator<Item = u32> {
+        let Self { base, outer, inner, .. } = self;
+        (0..outer.0 as i32).flat_map(move |i| {
+            let row = base as i32 + i * outer.1;
+            (0..inner.0 as i32).map(move |j| (row + j * inner.1) as u32)
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    /// The steps from this one on.
+    pub(crate) first_step: u32,
+    pub(crate) registers: Vec<u32>,
+}
+
+/// Copies between registers, all at once: (from, to).
+#[derive(Clone, Debug)]
+pub(crate) struct Moves {
+    pub(crate) step: u32,
+    pub(crate) registers: Vec<(u32, u32)>,
+    /// Whether some register is both read and written, so that the blocks pass through scratch.
+    pub(crate) scratch: bool,
+}
+
+impl Plan {
+    /// The plan of `rank`. It takes the time and memory of the rank's own slots and steps.
+    ///
+    /// # Errors
+    /// No such rank, a schedule too large to number, or one by which the rank reads what it does
+    /// not have or lacks a block at the end. A schedule that delivers otherwise wrong blocks is
+    /// the verifier's to find.
+    pub fn new(schedule: &Schedule, rank: Rank) -> Result<Self, PlanError> {
+        compile(schedule, rank)
+    }
+
+    /// The plan of rank `rank` of a schedule whose ranks are `members` of a larger machine: its
+    /// messages name their peers as the members are numbered there.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or not one member for each rank.
+    pub fn among(
+        schedule: &Schedule,
+        rank: Rank,
+        members: &Arc<[Rank]>,
+    ) -> Result<Self, PlanError> {
+        let ranks = schedule.problem.ranks;
+        if members.len() != ranks as usize {
+            return Err(PlanError::Members { members: members.len(), ranks });
+        }
+        Ok(Self { members: Some(Arc::clone(members)), ..compile(schedule, rank)? })
+    }
+
+    /// What the schedule exchanges; the block size is the one it was written for.
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The rank, as the schedule numbers it.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The tags that messages bear, from 0: one for each step. Messages between the same two ranks
+    /// with the same tag must arrive in the order sent; others may overtake each other.
+    #[must_use]
+    pub fn tags(&self) -> u32 {
+        self.steps.len() as u32
+    }
+
+    /// The most sends and receives outstanding at once.
+    #[must_use]
+    pub fn most_outstanding(&self) -> u32 {
+        self.most_messages
+    }
+
+    /// Messages sent and received in all.
+    #[must_use]
+    pub fn messages(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Blocks of the input: one for every rank, or in an all-gather the rank's own.
+    #[must_use]
+    pub fn input_blocks(&self) -> u32 {
+        self.problem.blocks_at_start()
+    }
+
+    /// Bytes of the input for blocks of so many bytes.
+    #[must_use]
+    pub fn input_bytes(&self, block_bytes: u64) -> u128 {
+        u128::from(self.input_blocks()) * u128::from(block_bytes)
+    }
+
+    /// Bytes of the output, a block from every rank.
+    #[must_use]
+    pub fn output_bytes(&self, block_bytes: u64) -> u128 {
+        u128::from(self.problem.ranks) * u128::from(block_bytes)
+    }
+
+    /// Bytes of workspace: registers behind the output, then staging memory for the messages of a
+    /// step that lie in several places.
+    #[must_use]
+    pub fn workspace_bytes(&self, block_bytes: u64) -> u128 {
+        let staged = (0..self.steps.len() as u32).map(|step| {
+            let messages = self.step_messages(step);
+            let messages = messages.filter(|&m| self.messages[m as usize].slots.is_staged());
+            messages.map(|m| u128::from(self.message_bytes(m, block_bytes))).sum::<u128>()
+        });
+        let copied = self.moves.iter().filter(|moves| moves.scratch);
+        let copied = copied.map(|moves| moves.registers.len() as u128 * u128::from(block_bytes));
+        self.register_bytes(block_bytes) + staged.chain(copied).max().unwrap_or(0)
+    }
+
+    /// Bytes of the registers behind the output, the part of the workspace that is not staging.
+    #[must_use]
+    pub fn register_bytes(&self, block_bytes: u64) -> u128 {
+        u128::from(self.extra) * u128::from(block_bytes)
+    }
+
+    /// Bytes that the plan itself takes.
+    #[must_use]
+    pub fn plan_bytes(&self) -> usize {
+        let names: usize = self.names.iter().map(|names| size_of_val(&*names.registers)).sum();
+        let moves: usize = self.moves.iter().map(|moves| size_of_val(&*moves.registers)).sum();
+        size_of::<Self>()
+            + size_of_val(&*self.steps)
+            + size_of_val(&*self.messages)
+            + size_of_val(&*self.sets)
+            + size_of_val(&*self.runs)
+            + size_of_val(&*self.parts)
+            + size_of_val(&*self.origin)
+            + size_of_val(&*self.first_write)
+            + names
+            + moves
+    }
+
+    /// A rank of the schedule as the caller numbers it.
+    pub(crate) fn member(&self, rank: u32) -> Rank {
+        self.members.as_ref().map_or(Rank(rank), |members| members[rank as usize])
+    }
+
+    /// The rank of the schedule that the caller numbers so.
+    pub(crate) fn local(&self, member: Rank) -> usize {
+        let Some(members) = &self.members else { return member.index() };
+        members.iter().position(|&other| other == member).expect("bug: a peer that is no member")
+    }
+
+    /// The messages of a step by number, sends first.
+    pub(crate) fn step_messages(&self, step: u32) -> std::ops::Range<u32> {
+        let next = self.steps.get(step as usize + 1);
+        let end = next.map_or(self.messages.len() as u32, |row| row.first_send);
+        self.steps[step as usize].first_send..end
+    }
+
+    /// A part of a block as planned, in bytes of a block of `block_bytes`.
+    pub(crate) fn part(&self, part: u32, block_bytes: u64) -> (u64, u64) {
+        if part == NONE {
+            return (0, block_bytes);
+        }
+        let planned = self.problem.block_bytes;
+        let scaled = |at: u64| {
+            if block_bytes == planned {
+                return at;
+            }
+            (u128::from(at) * u128::from(block_bytes) / u128::from(planned)) as u64
+        };
+        let (first, end) = self.parts[part as usize];
+        (scaled(first), scaled(end))
+    }
+
+    pub(crate) fn message_bytes(&self, message: u32, block_bytes: u64) -> u64 {
+        let Err(set) = self.messages[message as usize].slots.number() else { return block_bytes };
+        let set = self.sets[set];
+        let runs = &self.runs[set.first_run as usize..set.end_run as usize];
+        let parts = runs.iter().filter(|run| run.part != NONE).map(|run| {
+            let (first, end) = self.part(run.part, block_bytes);
+            u64::from(run.outer.0) * u64::from(run.inner.0) * (end - first)
+        });
+        u64::from(set.whole) * block_bytes + parts.sum::<u64>()
+    }
+
+    /// The registers by slot in a step.
+    pub(crate) fn names(&self, step: u32) -> &[u32] {
+        let i = self.names.partition_point(|names| names.first_step <= step) - 1;
+        &self.names[i].registers
+    }
+
+    /// Whether a register read at `time` still holds its block of the input.
+    pub(crate) fn untouched(&self, register: u32, time: u32) -> bool {
+        self.first_write[register as usize] >= time
+    }
+
+    /// Calls `each` with the pieces of a message in order: a register, and the first and one past
+    /// the last of the bytes of it that move.
+    #[inline]
+    pub(crate) fn pieces(
+        &self,
+        message: u32,
+        step: u32,
+        block_bytes: u64,
+        mut each: impl FnMut(u32, u64, u64),
+    ) {
+        let names = self.names(step);
+        match self.messages[message as usize].slots.number() {
+            Ok(slot) => each(names[slot as usize], 0, block_bytes),
+            Err(set) => {
+                let set = self.sets[set];
+                for run in &self.runs[set.first_run as usize..set.end_run as usize] {
+                    let (first, end) = self.part(run.part, block_bytes);
+                    for slot in run.slots() {
+                        each(names[slot as usize], first, end);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use topocoll_topology::Rank;
+
+use crate::{Action, ExecError, Memory, Message, RankMachine};
+
+/// How a rank's bytes travel: what a runtime provides to be driven by [`drive`].
+pub trait Transport {
+    /// Sends a message; its bytes are taken before the call returns. It blocks at most until they
+    /// are.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String>;
+
+    /// The next message that has come, from whomever; none if none comes within `patience`.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String>;
+}
+
+/// A message that has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// Its sender.
+    pub from: Rank,
+    /// Its tag.
+    pub tag: u32,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Drives a machine through its exchange over a transport, in the caller's thread. Every message
+/// that is waited for must come within `patience`.
+///
+/// # Errors
+/// Buffers that are too small; what the transport says, with rank, step and peer; a message of
+/// another length or tag than the schedule's, or none in time. The machine is stopped then.
+pub fn drive(
+    machine: &mut RankMachine,
+    memory: &mut Memory<'_>,
+    transport: &mut impl Transport,
+    patience: Duration,
+) -> Result<(), ExecError> {
+    machine.check(memory)?;
+    let outcome = exchange(machine, memory, transport, patience);
+    if outcome.is_err() {
+        machine.cancel();
+    }
+    outcome
+}
+
+fn exchange(
+    machine: &mut RankMachine,
+    memory: &mut Memory<'_>,
+    transport: &mut impl Transport,
+    patience: Duration,
+) -> Result<(), ExecError> {
+    let (mut posted, mut early): (Vec<Message>, VecDeque<Arrival>) = Default::default();
+    loop {
+        match machine.poll()? {
+            Action::Copy(copy) => machine.copy(copy, memory),
+            Action::Send(message) => {
+                let bytes = memory.bytes(message.region);
+                if let Err(reason) = transport.send(message.peer, message.tag, bytes) {
+                    return Err(machine.fail(message.token, reason));
+                }
+                machine.complete(message.token, message.region.bytes)?;
+            }
+            Action::Receive(message) => posted.push(message),
+            Action::Wait => {
+                let (at, arrival) = awaited(machine, &posted, &mut early, transport, patience)?;
+                let message = posted.remove(at);
+                machine.complete(message.token, arrival.bytes.len() as u64)?;
+                memory.bytes_mut(message.region).copy_from_slice(&arrival.bytes);
+            }
+            Action::Done => {
+                let Some(arrival) = early.pop_front() else { return Ok(()) };
+                return Err(unexpected(machine, &arrival));
+            }
+        }
+    }
+}
+
+fn unexpected(machine: &RankMachine, arrival: &Arrival) -> ExecError {
+    let (rank, step) = (machine.rank(), machine.step());
+    ExecError::Unexpected { rank, step, peer: arrival.from, tag: arrival.tag }
+}
+
+/// A message that has come for one of the receives posted, and for which.
+fn awaited(
+    machine: &mut RankMachine,
+    posted: &[Message],
+    early: &mut VecDeque<Arrival>,
+    transport: &mut impl Transport,
+    patience: Duration,
+) -> Result<(usize, Arrival), ExecError> {
+    let fits = |message: &Message, arrival: &Arrival| {
+        (message.peer, message.tag) == (arrival.from, arrival.tag)
+    };
+    let known = early.iter().enumerate().find_map(|(i, arrival)| {
+        Some((i, posted.iter().position(|message| fits(message, arrival))?))
+    });
+    if let Some((i, at)) = known {
+        return Ok((at, early.remove(i).expect("it is there")));
+    }
+    let first = posted.first().expect("bug: a rank that waits for nobody");
+    let until = Instant::now() + patience;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let arrival = match transport.arrival(left) {
+            Err(reason) => return Err(machine.fail(first.token, reason)),
+            Ok(None) if left.is_zero() => {
+                let (rank, step) = (machine.rank(), machine.step());
+                return Err(ExecError::Deadline { rank, step, peer: first.peer, within: patience });
+            }
+            Ok(None) => continue,
+            Ok(Some(arrival)) => arrival,
+        };
+        if let Some(at) = posted.iter().position(|message| fits(message, &arrival)) {
+            return Ok((at, arrival));
+        }
+        if arrival.tag < machine.step() || arrival.tag >= machine.plan().tags() {
+            return Err(unexpected(machine, &arrival));
+        }
+        early.push_back(arrival);
+        if left.is_zero() {
+            let (rank, step) = (machine.rank(), machine.step());
+            return Err(ExecError::Deadline { rank, step, peer: first.peer, within: patience });
+        }
+    }
+}
