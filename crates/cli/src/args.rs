@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Predict the completion time of one schedule and where it goes.
     Simulate(Simulate),
+    /// Move the bytes of one schedule in memory, check every one, and report the time.
+    Run(Run),
     /// Write a schedule out.
     Schedule(Schedule),
     /// Predict the time of every algorithm over block sizes: table, crossovers, plot.
@@ -113,6 +115,20 @@ pub(crate) struct Simulate {
     /// Write when messages kept which link, for Chrome and Perfetto
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// Threads of the operating system that share the ranks [default: all cores]
+    #[arg(long, value_parser = count, allow_hyphen_values = true)]
+    pub(crate) threads: Option<usize>,
+    /// Exchanges, of which the median time is reported
+    #[arg(long, default_value = "5", value_parser = count, allow_hyphen_values = true)]
+    pub(crate) repeat: usize,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -273,6 +289,13 @@ fn ports(text: &str) -> Result<u32, String> {
         Ok(0) => Err("a rank needs at least one port to send and receive".to_owned()),
         Ok(ports) => Ok(ports),
         Err(_) => Err(format!("not a whole number from 1 to {}", u32::MAX)),
+    }
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=1_000_000) => Ok(count),
+        _ => Err("not a whole number from 1 to 1000000".to_owned()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! From a rule to a plan: the rank's steps, and the registers that its slots name.
 
-use topocoll_schedule::{Collective, Part, Schedule, Slot, SlotSet, Step};
+use topocoll_schedule::{Collective, Part, Schedule, SlotSet, Step};
 use topocoll_topology::Rank;
 
 use crate::PlanError;
@@ -88,19 +88,14 @@ fn record(plan: &mut Plan, schedule: &Schedule, copies: &mut Copies) -> Result<(
 impl Plan {
     /// The slots of a message, its set written down unless it is that of the message before.
     fn slots(&mut self, slots: u64, step: u32, set: &SlotSet) -> Result<Slots, PlanError> {
-        for run in set.runs() {
-            let (low, high) = run.slots.span().unwrap_or_default();
-            if low < 0 || high >= i128::from(slots) {
-                let slot = if low < 0 { low } else { high } as u64;
-                return Err(PlanError::Slot { rank: self.rank, step, slot, slots });
-            }
-        }
         if let [run] = set.runs()
             && run.slots.len() == 1
             && run.part == Part::Whole
+            && run.slots.base < slots
         {
             return Ok(Slots::single(run.slots.base as u32));
         }
+        inside(self.rank, step, set, slots)?;
         let (first_run, mut whole) = (self.runs.len(), 0);
         for run in set.runs() {
             let part = match run.part {
@@ -132,24 +127,30 @@ impl Plan {
     }
 }
 
+/// Whether a set lies within the slots.
+fn inside(rank: Rank, step: u32, set: &SlotSet, slots: u64) -> Result<(), PlanError> {
+    for run in set.runs() {
+        let (low, high) = run.slots.span().unwrap_or_default();
+        if low < 0 || high >= i128::from(slots) {
+            let slot = if low < 0 { low } else { high } as u64;
+            return Err(PlanError::Slot { rank, step, slot, slots });
+        }
+    }
+    Ok(())
+}
+
 impl Copies {
     fn add(&mut self, rank: Rank, number: u32, step: &Step) -> Result<(), PlanError> {
         let mut new_slot = vec![NONE; self.slots as usize];
         let mut filled = vec![false; self.slots as usize];
-        let check = |slot: Slot| {
-            let inside = slot < self.slots;
-            let outside = PlanError::Slot { rank, step: number, slot, slots: self.slots };
-            inside.then_some(slot as u32).ok_or(outside)
-        };
-        let mut pairs = Vec::new();
         let mut permutes = true;
         for copy in &step.copies {
-            for ((from, part), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
-                let (from, to) = (check(from)?, check(to)?);
-                permutes &= part == Part::Whole && new_slot[from as usize] == NONE;
-                new_slot[from as usize] = to;
+            inside(rank, number, &copy.from, self.slots)?;
+            inside(rank, number, &copy.to, self.slots)?;
+            for ((from, _), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
+                permutes &= new_slot[from as usize] == NONE;
+                new_slot[from as usize] = to as u32;
                 filled[to as usize] = true;
-                pairs.push((from, to));
             }
         }
         for slot in 0..self.slots as usize {
@@ -161,6 +162,8 @@ impl Copies {
         if permutes {
             self.renamings.push((number, new_slot));
         } else {
+            let pairs = step.copies.iter().flat_map(|copy| copy.from.slots().zip(copy.to.slots()));
+            let pairs = pairs.map(|((from, _), (to, _))| (from as u32, to as u32)).collect();
             self.moves.push((number, pairs));
         }
         Ok(())
@@ -289,9 +292,16 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
                 found?;
             }
             if plan.in_one_piece(send, step, 2 * step + 1) {
+                // The input is never written: no receive endangers it.
+                let mut reads = false;
                 plan.pieces(send, step, planned, |register, _, _| {
-                    sent[register as usize] = step + 1;
+                    reads |= !plan.untouched(register, 2 * step + 1);
                 });
+                if reads {
+                    plan.pieces(send, step, planned, |register, _, _| {
+                        sent[register as usize] = step + 1;
+                    });
+                }
             } else {
                 plan.stage(send);
             }

@@ -70,6 +70,8 @@ struct Queue {
     /// No rank is queued below this step.
     lowest: usize,
     running: usize,
+    /// Threads that wait for a rank to run: only they need a call to wake.
+    waiting: usize,
     done: usize,
     failed: Option<ExecError>,
 }
@@ -160,7 +162,14 @@ impl Crew {
             lanes,
             inboxes: (0..ranks).map(|_| Mutex::new(Vec::new())).collect(),
             turns: (0..ranks).map(|_| Turn::queued()).collect(),
-            queue: Mutex::new(Queue { by_step, lowest: 0, running: 0, done: 0, failed: None }),
+            queue: Mutex::new(Queue {
+                by_step,
+                lowest: 0,
+                running: 0,
+                waiting: 0,
+                done: 0,
+                failed: None,
+            }),
             changed: Condvar::new(),
             inputs,
             under_way: AtomicU64::new(0),
@@ -233,7 +242,7 @@ impl Shared<'_> {
                     queue.failed.get_or_insert(error);
                 }
             }
-            if self.threads_should_look(&queue) {
+            if queue.waiting > 0 && self.threads_should_look(&queue) {
                 self.changed.notify_all();
             }
         }
@@ -262,7 +271,9 @@ impl Shared<'_> {
                 self.changed.notify_all();
                 return None;
             }
+            queue.waiting += 1;
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.waiting -= 1;
         }
     }
 
@@ -326,8 +337,11 @@ impl Shared<'_> {
         lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
         lane.machine.complete(message.token, message.region.bytes)?;
         if self.turns[peer].notify() {
-            lock(&self.queue).push(message.tag as usize, peer);
-            self.changed.notify_one();
+            let mut queue = lock(&self.queue);
+            queue.push(message.tag as usize, peer);
+            if queue.waiting > 0 {
+                self.changed.notify_one();
+            }
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use topocoll_schedule::{Axis, Problem, Schedule};
 use topocoll_topology::Rank;
 
@@ -149,6 +150,15 @@ pub(crate) struct Moves {
     pub(crate) scratch: bool,
 }
 
+/// The plans of all ranks, made by all threads.
+///
+/// # Errors
+/// As [`Plan::new`], of the first rank refused.
+pub fn plan_all(schedule: &Schedule) -> Result<Vec<Arc<Plan>>, PlanError> {
+    let ranks = (0..schedule.problem.ranks).into_par_iter();
+    ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)).collect()
+}
+
 impl Plan {
     /// The plan of `rank`. It takes the time and memory of the rank's own slots and steps.
     ///
@@ -206,6 +216,13 @@ impl Plan {
     #[must_use]
     pub fn messages(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Bytes that the rank sends.
+    #[must_use]
+    pub fn sent_bytes(&self, block_bytes: u64) -> u64 {
+        let sends = self.steps.iter().flat_map(|row| row.first_send..row.first_receive);
+        sends.map(|send| self.message_bytes(send, block_bytes)).sum()
     }
 
     /// Blocks of the input: one for every rank, or in an all-gather the rank's own.
@@ -336,8 +353,11 @@ impl Plan {
                 let set = self.sets[set];
                 for run in &self.runs[set.first_run as usize..set.end_run as usize] {
                     let (first, end) = self.part(run.part, block_bytes);
-                    for slot in run.slots() {
-                        each(names[slot as usize], first, end);
+                    for i in 0..run.outer.0 as i32 {
+                        let row = run.base as i32 + i * run.outer.1;
+                        for j in 0..run.inner.0 as i32 {
+                            each(names[(row + j * run.inner.1) as usize], first, end);
+                        }
                     }
                 }
             }

@@ -43,7 +43,7 @@ impl Turn {
 
     /// The caller, who runs the rank, puts it back into the queue next.
     pub(crate) fn yielded(&self) {
-        self.0.store(QUEUED, Ordering::Release);
+        self.0.swap(QUEUED, Ordering::AcqRel);
     }
 
     /// The rank has nothing more to do. Whether it is idle; otherwise there is news, and the caller
@@ -52,7 +52,7 @@ impl Turn {
         let idle =
             self.0.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if !idle {
-            self.0.store(RUNNING, Ordering::Release);
+            self.0.swap(RUNNING, Ordering::AcqRel);
         }
         idle
     }

@@ -1,5 +1,6 @@
 use topocoll_algorithms::NotApplicable;
 use topocoll_analysis::AnalysisError;
+use topocoll_exec::{ExecError, PlanError};
 use topocoll_schedule::ScheduleError;
 use topocoll_topology::spec::SpecError;
 
@@ -61,4 +62,10 @@ pub enum Error {
     /// A reading that cannot be made.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
+    /// A schedule that cannot be run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// An exchange that cannot begin, or that stopped.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
 }

@@ -4,6 +4,7 @@ mod algorithms;
 mod bounds;
 mod conflicts;
 mod network;
+mod run;
 mod schedule;
 mod select;
 mod simulate;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Bounds(args) => bounds::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Simulate(args) => simulate::run(args),
+        Command::Run(args) => run::run(args),
         Command::Schedule(args) => schedule::run(args),
         Command::Sweep(args) => sweep::run(args),
     }

@@ -1,0 +1,50 @@
+//! Blocks whose every byte is known from who has it for whom: what `run` moves and checks.
+
+use rayon::prelude::*;
+use topocoll_schedule::{Block, Problem};
+use topocoll_topology::Rank;
+
+/// Fills the inputs of all ranks, one after the other.
+pub fn fill(problem: &Problem, input: &mut [u8]) {
+    let blocks = problem.blocks_at_start() as usize;
+    if input.is_empty() {
+        return;
+    }
+    let each = blocks * problem.block_bytes as usize;
+    input.par_chunks_mut(each).enumerate().for_each(|(from, input)| {
+        for (to, block) in input.chunks_mut(problem.block_bytes as usize).enumerate() {
+            write(problem.wanted(Rank(from as u32), Rank(to as u32)), block);
+        }
+    });
+}
+
+/// The first byte of the outputs of all ranks that is not what it must be: whose output, the block
+/// it belongs to, and its place in it.
+#[must_use]
+pub fn first_wrong(problem: &Problem, output: &[u8]) -> Option<(Rank, Block, u64)> {
+    let each = problem.ranks as usize * problem.block_bytes as usize;
+    let wrong = output.par_chunks(each.max(1)).enumerate().filter_map(|(to, output)| {
+        let mut expected = vec![0; problem.block_bytes as usize];
+        output.chunks(problem.block_bytes as usize).enumerate().find_map(|(from, block)| {
+            let wanted = problem.wanted(Rank(from as u32), Rank(to as u32));
+            write(wanted, &mut expected);
+            if block == expected {
+                return None;
+            }
+            let at = block.iter().zip(&expected).position(|(found, byte)| found != byte)?;
+            Some((Rank(to as u32), wanted, at as u64))
+        })
+    });
+    wrong.min_by_key(|&(rank, block, at)| (rank, block, at))
+}
+
+/// The bytes of a block: words of a generator seeded by both its ends.
+fn write(block: Block, bytes: &mut [u8]) {
+    let mut word = u64::from(block.from.0) << 32 | u64::from(block.to.0);
+    word = (word ^ word >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    for part in bytes.chunks_mut(8) {
+        word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let mixed = (word ^ word >> 32).to_le_bytes();
+        part.copy_from_slice(&mixed[..part.len()]);
+    }
+}
