@@ -140,7 +140,11 @@ impl Crew {
         let (mut rest, mut rest_output) = (input, output);
         for (machine, work) in self.machines.iter_mut().zip(&mut self.work) {
             machine.begin(block_bytes);
-            work.resize(machine.plan().register_bytes(block_bytes) as usize, 0);
+            let plan = machine.plan();
+            work.resize(
+                (plan.register_bytes(block_bytes) + plan.scratch_bytes(block_bytes)) as usize,
+                0,
+            );
             let (input, output);
             (input, rest) = rest.split_at(each_input as usize);
             (output, rest_output) = rest_output.split_at_mut(each_output as usize);
@@ -401,25 +405,28 @@ impl Lane<'_> {
 
     fn copy(&mut self, copy: Copy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
         match copy {
-            Copy::Keep => {
-                let mut memory = Memory { input: self.input, output: self.output, work: self.work };
-                self.machine.keep(&mut memory);
-            }
-            Copy::Local => {
-                let mut scratch = vec![0; self.machine.scratch_bytes()];
-                self.machine.local(self.input, self.output, self.work, &mut scratch);
+            Copy::Keep | Copy::Local => {
+                let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
+                self.machine.copy(copy, &mut Memory { input, output, work });
             }
             Copy::Pack(message) => {
                 let mut packed = spare.pop().unwrap_or_default();
                 packed.reserve_exact(message.region.bytes as usize);
-                self.machine.gather(message, self.input, self.output, self.work, |piece| {
-                    packed.extend_from_slice(piece);
-                });
+                let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
+                let memory = Memory { input, output, work };
+                self.machine.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
                 self.held.push((message.token, Payload::Packed(packed)));
             }
             Copy::Unpack(message) => {
                 let payload = self.take_held(message.token);
-                self.machine.unpack(message, shared.bytes(&payload), self.output, self.work);
+                let bytes = shared.bytes(&payload);
+                let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
+                let mut memory = Memory { input, output, work };
+                self.machine.pieces(copy, |from, to| {
+                    let first = (from.offset - message.region.offset) as usize;
+                    let piece = &bytes[first..first + from.bytes as usize];
+                    memory.bytes_mut(to).copy_from_slice(piece);
+                });
                 shared.arrived(payload, spare);
             }
         }

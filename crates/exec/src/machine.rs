@@ -297,160 +297,60 @@ impl RankMachine {
     /// # Panics
     /// Memories that [`check`](Self::check) refuses.
     pub fn copy(&self, copy: Copy, memory: &mut Memory<'_>) {
+        self.pieces(copy, |from, to| memory.copy(from, to));
+    }
+
+    /// Calls `each` with the pieces of a copy, from where to where, to be done in this order: for
+    /// who copies by other means.
+    pub fn pieces(&self, copy: Copy, mut each: impl FnMut(Region, Region)) {
+        let (places, step, b) = (self.places(), self.step, self.block_bytes);
+        let block = |register, time| places.region(register, 0, b, time);
+        let staged = |offset, bytes| Region { buffer: Buffer::Work, offset, bytes };
         match copy {
-            Copy::Keep => self.keep(memory),
+            Copy::Keep => {
+                for &register in &self.plan.kept {
+                    each(block(register, 0), block(register, NONE));
+                }
+            }
             Copy::Local => {
-                let (work, registers) = (std::mem::take(&mut memory.work), self.registers());
-                let (behind, scratch) = work.split_at_mut(registers);
-                self.local(memory.input, memory.output, behind, scratch);
-                memory.work = work;
+                let Some(moves) = self.moves() else { return };
+                if !moves.scratch {
+                    for &(from, to) in &moves.registers {
+                        each(block(from, 2 * step), block(to, NONE));
+                    }
+                    return;
+                }
+                let scratch = |i: usize| staged(self.registers() + i as u64 * b, b);
+                for (i, &(from, _)) in moves.registers.iter().enumerate() {
+                    each(block(from, 2 * step), scratch(i));
+                }
+                for (i, &(_, to)) in moves.registers.iter().enumerate() {
+                    each(scratch(i), block(to, NONE));
+                }
             }
             Copy::Pack(message) => {
-                let (work, registers) = (std::mem::take(&mut memory.work), self.registers());
-                let (behind, staging) = work.split_at_mut(registers);
-                let first = message.region.offset as usize - registers;
-                let to = &mut staging[first..first + message.region.bytes as usize];
-                self.pack(message, memory.input, memory.output, behind, to);
-                memory.work = work;
+                let mut at = message.region.offset;
+                places.regions(self.number(message.token), step, 2 * step + 1, |piece| {
+                    each(piece, staged(at, piece.bytes));
+                    at += piece.bytes;
+                });
             }
             Copy::Unpack(message) => {
-                let (work, registers) = (std::mem::take(&mut memory.work), self.registers());
-                let (behind, staging) = work.split_at_mut(registers);
-                let first = message.region.offset as usize - registers;
-                let from = &staging[first..first + message.region.bytes as usize];
-                self.unpack(message, from, memory.output, behind);
-                memory.work = work;
+                let mut at = message.region.offset;
+                places.regions(self.number(message.token), step, NONE, |piece| {
+                    each(staged(at, piece.bytes), piece);
+                    at += piece.bytes;
+                });
             }
         }
-    }
-
-    /// Packs the pieces of a message into `to`, wherever that is; `behind` are the first
-    /// [`register_bytes`](Plan::register_bytes) of the workspace.
-    ///
-    /// # Panics
-    /// Memories of other sizes than the exchange needs.
-    pub fn pack(
-        &self,
-        message: Message,
-        input: &[u8],
-        output: &[u8],
-        behind: &[u8],
-        to: &mut [u8],
-    ) {
-        let mut at = 0;
-        self.gather(message, input, output, behind, |from| {
-            to[at..at + from.len()].copy_from_slice(from);
-            at += from.len();
-        });
-    }
-
-    /// Calls `each` with the pieces of a message to be packed.
-    #[inline]
-    pub(crate) fn gather(
-        &self,
-        message: Message,
-        input: &[u8],
-        output: &[u8],
-        behind: &[u8],
-        mut each: impl FnMut(&[u8]),
-    ) {
-        self.places().regions(self.number(message.token), self.step, 2 * self.step + 1, |region| {
-            each(match region.buffer {
-                Buffer::Input => &input[region.range()],
-                Buffer::Output => &output[region.range()],
-                Buffer::Work => &behind[region.range()],
-            });
-        });
-    }
-
-    /// Unpacks the pieces of a message from `from`.
-    ///
-    /// # Panics
-    /// Memories of other sizes than the exchange needs.
-    pub fn unpack(&self, message: Message, from: &[u8], output: &mut [u8], behind: &mut [u8]) {
-        let mut at = 0;
-        self.places().regions(self.number(message.token), self.step, NONE, |region| {
-            let to = match region.buffer {
-                Buffer::Input => unreachable!("bug: a receive into the input"),
-                Buffer::Output => &mut output[region.range()],
-                Buffer::Work => &mut behind[region.range()],
-            };
-            to.copy_from_slice(&from[at..at + to.len()]);
-            at += to.len();
-        });
-    }
-
-    /// Copies the blocks that the rank keeps.
-    pub(crate) fn keep(&self, memory: &mut Memory<'_>) {
-        for &register in &self.plan.kept {
-            let places = self.places();
-            let from = places.region(register, 0, self.block_bytes, 0);
-            let to = places.region(register, 0, self.block_bytes, NONE);
-            memory.output[to.range()].copy_from_slice(&memory.input[from.range()]);
-        }
-    }
-
-    /// The local copies of the step, by way of `scratch` where some block is read and written.
-    pub(crate) fn local(
-        &self,
-        input: &[u8],
-        output: &mut [u8],
-        behind: &mut [u8],
-        scratch: &mut [u8],
-    ) {
-        let Some(moves) = self.moves() else { return };
-        let (places, b) = (self.places(), self.block_bytes);
-        if b == 0 {
-            return;
-        }
-        let read = |register| places.region(register, 0, b, 2 * self.step);
-        let write = |register| places.region(register, 0, b, NONE);
-        let mut memory = Memory { input, output, work: behind };
-        if moves.scratch {
-            for (&(from, _), to) in moves.registers.iter().zip(scratch.chunks_exact_mut(b as usize))
-            {
-                to.copy_from_slice(memory.bytes(read(from)));
-            }
-            for (&(_, to), from) in moves.registers.iter().zip(scratch.chunks_exact(b as usize)) {
-                memory.bytes_mut(write(to)).copy_from_slice(from);
-            }
-            return;
-        }
-        for &(from, to) in &moves.registers {
-            let (from, to) = (read(from), write(to));
-            match (from.buffer, to.buffer) {
-                (Buffer::Input, _) => {
-                    let input = &memory.input[from.range()];
-                    memory.bytes_mut(to).copy_from_slice(input);
-                }
-                (Buffer::Output, Buffer::Output) => {
-                    memory.output.copy_within(from.range(), to.offset as usize);
-                }
-                (Buffer::Work, Buffer::Work) => {
-                    memory.work.copy_within(from.range(), to.offset as usize);
-                }
-                (Buffer::Output, _) => {
-                    memory.work[to.range()].copy_from_slice(&memory.output[from.range()]);
-                }
-                (Buffer::Work, _) => {
-                    memory.output[to.range()].copy_from_slice(&memory.work[from.range()]);
-                }
-            }
-        }
-    }
-
-    /// Bytes of scratch that [`local`](Self::local) takes in this step.
-    pub(crate) fn scratch_bytes(&self) -> usize {
-        let moves = self.moves().filter(|moves| moves.scratch);
-        moves.map_or(0, |moves| moves.registers.len() * self.block_bytes as usize)
     }
 
     fn places(&self) -> Places<'_> {
         Places { plan: &self.plan, block_bytes: self.block_bytes }
     }
 
-    fn registers(&self) -> usize {
-        self.plan.register_bytes(self.block_bytes) as usize
+    fn registers(&self) -> u64 {
+        self.plan.register_bytes(self.block_bytes) as u64
     }
 
     fn moves(&self) -> Option<&crate::plan::Moves> {
@@ -471,7 +371,7 @@ impl RankMachine {
             self.stage = Stage::Done;
             return;
         }
-        let mut offset = self.registers() as u64;
+        let mut offset = self.registers();
         for message in self.plan.step_messages(step) {
             self.messages.push((offset, State::Idle));
             if self.plan.messages[message as usize].slots.is_staged() {

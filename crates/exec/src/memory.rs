@@ -66,6 +66,28 @@ impl Memory<'_> {
             Buffer::Work => &mut self.work[region.range()],
         }
     }
+
+    /// Copies a region to another, of the same length and not of the input.
+    ///
+    /// # Panics
+    /// Regions outside their buffers, of different lengths, or a copy to the input.
+    pub fn copy(&mut self, from: Region, to: Region) {
+        let at = to.offset as usize;
+        match (from.buffer, to.buffer) {
+            (Buffer::Output, Buffer::Output) => self.output.copy_within(from.range(), at),
+            (Buffer::Work, Buffer::Work) => self.work.copy_within(from.range(), at),
+            (Buffer::Work, _) => {
+                self.output[to.range()].copy_from_slice(&self.work[from.range()]);
+            }
+            (Buffer::Output, _) => {
+                self.work[to.range()].copy_from_slice(&self.output[from.range()]);
+            }
+            (Buffer::Input, _) => {
+                let input = &self.input[from.range()];
+                self.bytes_mut(to).copy_from_slice(input);
+            }
+        }
+    }
 }
 
 /// Where registers are, for blocks of one size.

@@ -252,9 +252,15 @@ impl Plan {
             let messages = messages.filter(|&m| self.messages[m as usize].slots.is_staged());
             messages.map(|m| u128::from(self.message_bytes(m, block_bytes))).sum::<u128>()
         });
+        self.register_bytes(block_bytes)
+            + staged.max().unwrap_or(0).max(self.scratch_bytes(block_bytes))
+    }
+
+    /// Bytes that local copies take behind the registers.
+    pub(crate) fn scratch_bytes(&self, block_bytes: u64) -> u128 {
         let copied = self.moves.iter().filter(|moves| moves.scratch);
-        let copied = copied.map(|moves| moves.registers.len() as u128 * u128::from(block_bytes));
-        self.register_bytes(block_bytes) + staged.chain(copied).max().unwrap_or(0)
+        let most = copied.map(|moves| moves.registers.len()).max().unwrap_or(0);
+        most as u128 * u128::from(block_bytes)
     }
 
     /// Bytes of the registers behind the output, the part of the workspace that is not staging.

@@ -1,0 +1,483 @@
+//! The C interface: plan, query, poll, complete, free. `include/topocoll.h` is written from here.
+//!
+//! Handles are opaque, errors are codes with a message of the calling thread, and no panic crosses
+//! into C. A plan may be shared by threads; an exchange belongs to one at a time.
+//!
+//! # Unsafe code
+//! Pointers come from the caller, and each function says what it takes them for. The buffers of an
+//! exchange are kept as pointers and never as slices: while a copy is done, a transport may be
+//! writing to other bytes of the same buffer, so a copy touches the bytes of its pieces and no
+//! others.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::Arc;
+
+use topocoll::exec::{self, Buffer, ExecError, Message, Plan, RankMachine, Region, Token};
+use topocoll::{Collective, Parameters, Problem, Rank, Setting, machine, plan, select};
+
+/// Changes whenever a program compiled against an earlier header would not run.
+pub const TOPOCOLL_ABI_VERSION: u32 = 1;
+
+/// How a call ended.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// As asked.
+    Ok = 0,
+    /// A null pointer, or text that is not UTF-8.
+    Argument = 1,
+    /// No such machine, algorithm, parameter or rank, or one that does not serve.
+    Plan = 2,
+    /// A buffer that is too small, a short message, a token that is not outstanding, or an exchange
+    /// that was stopped.
+    Exchange = 3,
+    /// A defect of the library.
+    Bug = 4,
+}
+
+/// What to do next.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Start sending `bytes` bytes from `data`; they stay until the token is completed.
+    Send = 0,
+    /// Start receiving `bytes` bytes at `data`, which belong to the message until it is completed.
+    Receive = 1,
+    /// Nothing before a message is completed.
+    Wait = 2,
+    /// The output is complete.
+    Done = 3,
+}
+
+/// An action, and for messages all that a transport needs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Action {
+    /// What to do.
+    pub kind: Kind,
+    /// The other end.
+    pub peer: u32,
+    /// The same at both ends.
+    pub tag: u32,
+    /// To be completed.
+    pub token: u64,
+    /// The first byte; only read for sends.
+    pub data: *mut u8,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// The memories of an exchange, to be left in place until it is done or freed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Blocks in order of destinations; only read.
+    pub input: *const u8,
+    /// Its bytes.
+    pub input_bytes: u64,
+    /// Blocks in order of sources.
+    pub output: *mut u8,
+    /// Its bytes.
+    pub output_bytes: u64,
+    /// Workspace; may be null where none is needed.
+    pub work: *mut u8,
+    /// Its bytes.
+    pub work_bytes: u64,
+}
+
+/// One rank's plan.
+pub struct PlanHandle {
+    plan: Arc<Plan>,
+}
+
+/// One rank's exchanges, one after another.
+pub struct ExchangeHandle {
+    machine: RankMachine,
+    buffers: Option<Buffers>,
+}
+
+thread_local! {
+    static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// An error on its way to C.
+struct Refused(Status, String);
+
+impl From<ExecError> for Refused {
+    fn from(error: ExecError) -> Self {
+        Self(Status::Exchange, error.to_string())
+    }
+}
+
+fn argument(message: &str) -> Refused {
+    Refused(Status::Argument, message.to_owned())
+}
+
+fn refused(error: impl std::fmt::Display) -> Refused {
+    Refused(Status::Plan, error.to_string())
+}
+
+/// Runs a call; keeps its message, and panics on this side.
+fn guarded(call: impl FnOnce() -> Result<(), Refused>) -> Status {
+    let outcome = catch_unwind(AssertUnwindSafe(call));
+    let Refused(status, message) = match outcome {
+        Ok(Ok(())) => return Status::Ok,
+        Ok(Err(refused)) => refused,
+        Err(_) => Refused(Status::Bug, "a defect of topocoll".to_owned()),
+    };
+    let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    MESSAGE.with(|last| last.replace(message));
+    status
+}
+
+/// # Safety
+/// `text` is null or a string that ends with a zero byte.
+unsafe fn text<'a>(text: *const c_char) -> Result<Option<&'a str>, Refused> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: not null, and the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) }.to_str();
+    text.map(Some).map_err(|_| argument("text that is not UTF-8"))
+}
+
+/// The version of the interface that the library has; compare with `TOPOCOLL_ABI_VERSION`.
+#[unsafe(no_mangle)]
+pub extern "C" fn topocoll_abi_version() -> u32 {
+    TOPOCOLL_ABI_VERSION
+}
+
+/// What went wrong in the last call of this thread that failed. Valid until the next one fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn topocoll_message() -> *const c_char {
+    MESSAGE.with(|last| last.borrow().as_ptr())
+}
+
+/// Makes the plan of one rank.
+///
+/// `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
+/// `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
+/// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own.
+///
+/// # Safety
+/// Texts end with a zero byte; `out` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_new(
+    machine_name: *const c_char,
+    operation: *const c_char,
+    algorithm: *const c_char,
+    parameters: *const c_char,
+    block_bytes: u64,
+    ports: u32,
+    rank: u32,
+    out: *mut *mut PlanHandle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let (name, operation, algorithm, parameters) =
+            unsafe { (text(machine_name)?, text(operation)?, text(algorithm)?, text(parameters)?) };
+        let (Some(name), Some(operation)) = (name, operation) else {
+            return Err(argument("no machine or no operation"));
+        };
+        if out.is_null() {
+            return Err(argument("nowhere to put the plan"));
+        }
+        let mut machine = machine(name).map_err(refused)?;
+        if ports > 0 {
+            machine.set_ports(ports);
+        }
+        let operation: Collective = operation.parse().map_err(refused)?;
+        let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes)
+            .map_err(refused)?;
+        let given = settings(parameters.unwrap_or_default())?;
+        let schedule = match algorithm {
+            Some(algorithm) => plan(&machine, &problem, algorithm, &given),
+            None if given.is_empty() => {
+                let selection = select(&machine, &problem);
+                let best = selection.choices.first().ok_or_else(|| refused("nothing serves"))?;
+                plan(&machine, &problem, best.algorithm, &best.parameters)
+            }
+            None => return Err(argument("parameters of no algorithm")),
+        };
+        let plan = Plan::new(&schedule.map_err(refused)?, Rank(rank)).map_err(refused)?;
+        let handle = Box::into_raw(Box::new(PlanHandle { plan: Arc::new(plan) }));
+        // SAFETY: not null, and the caller's promise.
+        unsafe { out.write(handle) };
+        Ok(())
+    })
+}
+
+fn settings(text: &str) -> Result<Parameters, Refused> {
+    let pairs = text.split(',').filter(|pair| !pair.is_empty());
+    let setting = |pair: &str| {
+        let (name, value) = pair.split_once('=').ok_or_else(|| argument("no name=value"))?;
+        let value =
+            value.parse().map_or_else(|_| Setting::Text(value.to_owned()), Setting::Integer);
+        Ok((name.to_owned(), value))
+    };
+    pairs.map(setting).collect()
+}
+
+/// Frees a plan; its exchanges may go on. Null is left alone.
+///
+/// # Safety
+/// `plan` is null or from `topocoll_plan_new`, and not freed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_free(plan: *mut PlanHandle) {
+    if !plan.is_null() {
+        // SAFETY: the caller's promise: it is a box of ours.
+        drop(unsafe { Box::from_raw(plan) });
+    }
+}
+
+/// A number that a plan answers with; 0 for a null plan.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+unsafe fn ask(plan: *const PlanHandle, answer: impl FnOnce(&Plan) -> u128) -> u64 {
+    // SAFETY: the caller's promise.
+    let plan = unsafe { plan.as_ref() };
+    plan.map_or(0, |handle| u64::try_from(answer(&handle.plan)).unwrap_or(u64::MAX))
+}
+
+/// Bytes of the input for blocks of `block_bytes`, which need not be those planned for.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_input_bytes(
+    plan: *const PlanHandle,
+    block_bytes: u64,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(plan, |plan| plan.input_bytes(block_bytes)) }
+}
+
+/// Bytes of the output.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_output_bytes(
+    plan: *const PlanHandle,
+    block_bytes: u64,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(plan, |plan| plan.output_bytes(block_bytes)) }
+}
+
+/// Bytes of workspace.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_workspace_bytes(
+    plan: *const PlanHandle,
+    block_bytes: u64,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(plan, |plan| plan.workspace_bytes(block_bytes)) }
+}
+
+/// Steps, and tags: those of messages are below this.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_steps(plan: *const PlanHandle) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(plan, |plan| plan.tags().into()) }
+}
+
+/// Messages sent and received in all.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_messages(plan: *const PlanHandle) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(plan, |plan| plan.messages() as u128) }
+}
+
+/// The most messages outstanding at once.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_most_outstanding(plan: *const PlanHandle) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { ask(plan, |plan| plan.most_outstanding().into()) }
+}
+
+/// Makes the state of a rank's exchanges; null for a null plan. This is where memory is taken:
+/// the calls below take none, but for messages of errors.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_exchange_new(plan: *const PlanHandle) -> *mut ExchangeHandle {
+    // SAFETY: the caller's promise.
+    let Some(handle) = (unsafe { plan.as_ref() }) else { return ptr::null_mut() };
+    let machine = RankMachine::new(Arc::clone(&handle.plan), 0);
+    Box::into_raw(Box::new(ExchangeHandle { machine, buffers: None }))
+}
+
+/// Frees an exchange, in the middle if need be. Null is left alone.
+///
+/// # Safety
+/// `exchange` is null or from `topocoll_exchange_new`, and not freed before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_exchange_free(exchange: *mut ExchangeHandle) {
+    if !exchange.is_null() {
+        // SAFETY: the caller's promise: it is a box of ours.
+        drop(unsafe { Box::from_raw(exchange) });
+    }
+}
+
+/// # Safety
+/// `exchange` is null or an exchange that is not freed and that no other thread uses.
+unsafe fn exchange_of<'a>(
+    exchange: *mut ExchangeHandle,
+) -> Result<&'a mut ExchangeHandle, Refused> {
+    // SAFETY: the caller's promise.
+    unsafe { exchange.as_mut() }.ok_or_else(|| argument("no exchange"))
+}
+
+/// Begins an exchange of blocks of `block_bytes` in these buffers, whatever became of the one
+/// before.
+///
+/// # Safety
+/// `exchange` is one that is not freed and no other thread uses; `buffers` is readable, and its
+/// memories are as long as it says and stay in place until the exchange is done, begun anew or
+/// freed. They do not overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_exchange_begin(
+    exchange: *mut ExchangeHandle,
+    block_bytes: u64,
+    buffers: *const Buffers,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let exchange = unsafe { exchange_of(exchange)? };
+        // SAFETY: the caller's promise.
+        let buffers = *unsafe { buffers.as_ref() }.ok_or_else(|| argument("no buffers"))?;
+        let plan = exchange.machine.plan();
+        for (buffer, null, bytes, needed) in [
+            ("input", buffers.input.is_null(), buffers.input_bytes, plan.input_bytes(block_bytes)),
+            (
+                "output",
+                buffers.output.is_null(),
+                buffers.output_bytes,
+                plan.output_bytes(block_bytes),
+            ),
+            ("work", buffers.work.is_null(), buffers.work_bytes, plan.workspace_bytes(block_bytes)),
+        ] {
+            let bytes = if null { 0 } else { u128::from(bytes) };
+            if bytes < needed {
+                let rank = exchange.machine.rank();
+                return Err(ExecError::Buffer { rank, buffer, bytes, needed }.into());
+            }
+        }
+        exchange.buffers = Some(buffers);
+        exchange.machine.begin(block_bytes);
+        Ok(())
+    })
+}
+
+impl Buffers {
+    /// The first byte of a region.
+    ///
+    /// # Safety
+    /// The region lies in its buffer.
+    unsafe fn at(&self, region: Region) -> *mut u8 {
+        let first = match region.buffer {
+            Buffer::Input => self.input.cast_mut(),
+            Buffer::Output => self.output,
+            Buffer::Work => self.work,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { first.add(region.offset as usize) }
+    }
+}
+
+/// Does the copies that are due and says what to do next.
+///
+/// # Safety
+/// As `topocoll_exchange_begin`; `out` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_exchange_poll(
+    exchange: *mut ExchangeHandle,
+    out: *mut Action,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let exchange = unsafe { exchange_of(exchange)? };
+        let buffers = exchange.buffers.ok_or_else(|| argument("an exchange that was not begun"))?;
+        if out.is_null() {
+            return Err(argument("nowhere to put the action"));
+        }
+        let message = |kind, message: Message| Action {
+            kind,
+            peer: message.peer.0,
+            tag: message.tag,
+            token: message.token.0,
+            // SAFETY: the plan's regions lie in buffers of the sizes checked in `begin`.
+            data: unsafe { buffers.at(message.region) },
+            bytes: message.region.bytes,
+        };
+        let idle =
+            |kind| Action { kind, peer: 0, tag: 0, token: 0, data: ptr::null_mut(), bytes: 0 };
+        let action = loop {
+            match exchange.machine.poll()? {
+                exec::Action::Copy(copy) => exchange.machine.pieces(copy, |from, to| {
+                    // SAFETY: both lie in buffers of the sizes checked in `begin`, are equally long
+                    // and belong to no message under way. `copy` allows them to overlap.
+                    unsafe {
+                        ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize);
+                    }
+                }),
+                exec::Action::Send(send) => break message(Kind::Send, send),
+                exec::Action::Receive(receive) => break message(Kind::Receive, receive),
+                exec::Action::Wait => break idle(Kind::Wait),
+                exec::Action::Done => break idle(Kind::Done),
+            }
+        };
+        // SAFETY: not null, and the caller's promise.
+        unsafe { out.write(action) };
+        Ok(())
+    })
+}
+
+/// Says that a message has been sent, or received, whole: `bytes` of it. Another number than the
+/// action's stops the exchange.
+///
+/// # Safety
+/// `exchange` is one that is not freed and no other thread uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_exchange_complete(
+    exchange: *mut ExchangeHandle,
+    token: u64,
+    bytes: u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let exchange = unsafe { exchange_of(exchange)? };
+        Ok(exchange.machine.complete(Token(token), bytes)?)
+    })
+}
+
+/// Stops an exchange; what is outstanding is the caller's to withdraw.
+///
+/// # Safety
+/// `exchange` is one that is not freed and no other thread uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_exchange_cancel(exchange: *mut ExchangeHandle) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        unsafe { exchange_of(exchange)? }.machine.cancel();
+        Ok(())
+    })
+}
