@@ -21,7 +21,13 @@ pub struct Crew {
     machines: Vec<RankMachine>,
     /// Registers behind each rank's output.
     work: Vec<Vec<u8>>,
-    threads: usize,
+    desks: Vec<Desk>,
+    /// What threads share, kept for its memory.
+    inboxes: Vec<Mutex<Vec<Envelope>>>,
+    turns: Vec<Turn>,
+    queue: Mutex<Queue>,
+    /// Buffers of each thread for packed messages to come.
+    spares: Vec<Mutex<Vec<Vec<u8>>>>,
 }
 
 /// Buffers that a thread keeps for messages to come.
@@ -42,6 +48,12 @@ struct Lane<'m> {
     input: &'m [u8],
     output: &'m mut [u8],
     work: &'m mut [u8],
+    desk: &'m mut Desk,
+}
+
+/// What one rank keeps track of.
+#[derive(Debug, Default)]
+struct Desk {
     /// Receives that have been started.
     posted: Vec<Message>,
     /// What has come before its receive was started.
@@ -65,6 +77,7 @@ enum Payload {
 }
 
 /// Ranks that may run, by step.
+#[derive(Debug, Default)]
 struct Queue {
     by_step: Vec<Vec<u32>>,
     /// No rank is queued below this step.
@@ -78,9 +91,9 @@ struct Queue {
 
 struct Shared<'m> {
     lanes: Vec<Mutex<Lane<'m>>>,
-    inboxes: Vec<Mutex<Vec<Envelope>>>,
-    turns: Vec<Turn>,
-    queue: Mutex<Queue>,
+    inboxes: &'m [Mutex<Vec<Envelope>>],
+    turns: &'m [Turn],
+    queue: &'m Mutex<Queue>,
     changed: Condvar,
     inputs: Vec<&'m [u8]>,
     /// Bytes of packed messages that have been sent and are not yet unpacked, and the most so far.
@@ -98,16 +111,23 @@ impl Crew {
     /// included.
     #[must_use]
     pub fn new(plans: Vec<Arc<Plan>>, threads: usize) -> Self {
-        let work = plans.iter().map(|_| Vec::new()).collect();
-        let machines: Vec<_> = plans.into_iter().map(|plan| RankMachine::new(plan, 0)).collect();
-        let threads = threads.clamp(1, machines.len().max(1));
-        Self { machines, work, threads }
+        let ranks = plans.len();
+        let threads = threads.clamp(1, ranks.max(1));
+        Self {
+            machines: plans.into_iter().map(|plan| RankMachine::new(plan, 0)).collect(),
+            work: vec![Vec::new(); ranks],
+            desks: (0..ranks).map(|_| Desk::default()).collect(),
+            inboxes: (0..ranks).map(|_| Mutex::default()).collect(),
+            turns: (0..ranks).map(|_| Turn::queued()).collect(),
+            queue: Mutex::default(),
+            spares: (0..threads).map(|_| Mutex::default()).collect(),
+        }
     }
 
     /// The threads used.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.threads
+        self.spares.len()
     }
 
     /// One exchange: rank i's blocks are the i-th part of `input`, and become that of `output`.
@@ -138,7 +158,8 @@ impl Crew {
         let mut inputs = Vec::with_capacity(self.machines.len());
         let mut lanes = Vec::with_capacity(self.machines.len());
         let (mut rest, mut rest_output) = (input, output);
-        for (machine, work) in self.machines.iter_mut().zip(&mut self.work) {
+        let parts = self.machines.iter_mut().zip(&mut self.work).zip(&mut self.desks);
+        for ((machine, work), desk) in parts {
             machine.begin(block_bytes);
             let plan = machine.plan();
             work.resize(
@@ -149,43 +170,31 @@ impl Crew {
             (input, rest) = rest.split_at(each_input as usize);
             (output, rest_output) = rest_output.split_at_mut(each_output as usize);
             inputs.push(input);
-            lanes.push(Mutex::new(Lane {
-                machine,
-                input,
-                output,
-                work,
-                posted: Vec::new(),
-                early: Vec::new(),
-                held: Vec::new(),
-            }));
+            desk.clear();
+            lanes.push(Mutex::new(Lane { machine, input, output, work, desk }));
         }
-        let ranks = lanes.len();
-        let mut by_step = vec![Vec::new(); plan.tags() as usize + 1];
-        by_step[0] = (0..ranks as u32).rev().collect();
+        lock(&self.queue).reset(lanes.len(), plan.tags() as usize);
+        for (turn, inbox) in self.turns.iter().zip(&self.inboxes) {
+            turn.yielded();
+            lock(inbox).clear();
+        }
         let shared = Shared {
             lanes,
-            inboxes: (0..ranks).map(|_| Mutex::new(Vec::new())).collect(),
-            turns: (0..ranks).map(|_| Turn::queued()).collect(),
-            queue: Mutex::new(Queue {
-                by_step,
-                lowest: 0,
-                running: 0,
-                waiting: 0,
-                done: 0,
-                failed: None,
-            }),
+            inboxes: &self.inboxes,
+            turns: &self.turns,
+            queue: &self.queue,
             changed: Condvar::new(),
             inputs,
             under_way: AtomicU64::new(0),
             most_under_way: AtomicU64::new(0),
         };
         thread::scope(|scope| {
-            for _ in 1..self.threads {
-                scope.spawn(|| shared.work());
+            for spare in &self.spares[1..] {
+                scope.spawn(|| shared.work(spare));
             }
-            shared.work();
+            shared.work(&self.spares[0]);
         });
-        if let Some(failed) = &lock(&shared.queue).failed {
+        if let Some(failed) = &lock(shared.queue).failed {
             return Err(failed.clone());
         }
         let most_under_way = shared.most_under_way.load(Ordering::Relaxed);
@@ -199,7 +208,7 @@ impl Crew {
     pub fn plain_copy(&self, from: &[u8], to: &mut [u8]) -> Duration {
         assert_eq!(from.len(), to.len(), "a plain copy is of equal buffers");
         let start = Instant::now();
-        let each = from.len().div_ceil(self.threads).max(1);
+        let each = from.len().div_ceil(self.threads()).max(1);
         thread::scope(|scope| {
             let mut parts = to.chunks_mut(each).zip(from.chunks(each));
             let own = parts.next();
@@ -221,19 +230,19 @@ impl Drop for Alarm<'_, '_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let stopped = ExecError::Stopped { rank: topocoll_topology::Rank(0), step: 0 };
-            lock(&self.0.queue).failed.get_or_insert(stopped);
+            lock(self.0.queue).failed.get_or_insert(stopped);
             self.0.changed.notify_all();
         }
     }
 }
 
 impl Shared<'_> {
-    fn work(&self) {
+    fn work(&self, spare: &Mutex<Vec<Vec<u8>>>) {
         let _alarm = Alarm(self);
-        let mut spare = Vec::new();
+        let mut spare = lock(spare);
         while let Some(rank) = self.next() {
             let outcome = self.run(rank, &mut spare);
-            let mut queue = lock(&self.queue);
+            let mut queue = lock(self.queue);
             queue.running -= 1;
             match outcome {
                 Ok(Outcome::Waits) => {}
@@ -258,7 +267,7 @@ impl Shared<'_> {
 
     /// The next rank to run; none when all is over.
     fn next(&self) -> Option<usize> {
-        let mut queue = lock(&self.queue);
+        let mut queue = lock(self.queue);
         loop {
             if queue.failed.is_some() || queue.done == self.lanes.len() {
                 return None;
@@ -286,7 +295,11 @@ impl Shared<'_> {
         let waiting = self.lanes.iter().find_map(|lane| {
             let lane = lock(lane);
             let (rank, step) = (lane.machine.rank(), lane.machine.step());
-            lane.posted.first().map(|&Message { peer, .. }| ExecError::Stalled { rank, step, peer })
+            lane.desk.posted.first().map(|&Message { peer, .. }| ExecError::Stalled {
+                rank,
+                step,
+                peer,
+            })
         });
         waiting.expect("bug: ranks that wait for nobody")
     }
@@ -298,16 +311,16 @@ impl Shared<'_> {
         loop {
             if lane.machine.is_between_steps() {
                 let step = lane.machine.step() as usize + 1;
-                if lock(&self.queue).lowest < step {
+                if lock(self.queue).lowest < step {
                     return Ok(Outcome::Yields(step));
                 }
             }
             match lane.machine.poll()? {
                 Action::Copy(copy) => lane.copy(copy, self, spare),
                 Action::Send(message) => self.send(rank, lane, message, spare)?,
-                Action::Receive(message) => lane.posted.push(message),
+                Action::Receive(message) => lane.desk.posted.push(message),
                 Action::Wait => {
-                    lane.early.append(&mut lock(&self.inboxes[rank]));
+                    lane.desk.early.append(&mut lock(&self.inboxes[rank]));
                     if !lane.receive(self, spare)? && self.turns[rank].rest() {
                         return Ok(Outcome::Waits);
                     }
@@ -341,7 +354,7 @@ impl Shared<'_> {
         lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
         lane.machine.complete(message.token, message.region.bytes)?;
         if self.turns[peer].notify() {
-            let mut queue = lock(&self.queue);
+            let mut queue = lock(self.queue);
             queue.push(message.tag as usize, peer);
             if queue.waiting > 0 {
                 self.changed.notify_one();
@@ -377,6 +390,15 @@ enum Outcome {
 }
 
 impl Queue {
+    /// Everybody is queued in step 0, rank 0 to go first.
+    fn reset(&mut self, ranks: usize, steps: usize) {
+        self.by_step.iter_mut().for_each(Vec::clear);
+        self.by_step.resize_with(steps + 1, Vec::new);
+        self.by_step[0].extend((0..ranks as u32).rev());
+        (self.lowest, self.running, self.waiting, self.done) = (0, 0, 0, 0);
+        self.failed = None;
+    }
+
     fn push(&mut self, step: usize, rank: usize) {
         self.by_step[step].push(rank as u32);
         self.lowest = self.lowest.min(step);
@@ -393,14 +415,22 @@ impl Queue {
     }
 }
 
+impl Desk {
+    fn clear(&mut self) {
+        self.posted.clear();
+        self.early.clear();
+        self.held.clear();
+    }
+}
+
 impl Lane<'_> {
     fn memory(&mut self) -> Memory<'_> {
         Memory { input: self.input, output: self.output, work: self.work }
     }
 
     fn take_held(&mut self, token: Token) -> Payload {
-        let at = self.held.iter().position(|(held, _)| *held == token);
-        self.held.swap_remove(at.expect("bug: a staged message that nobody holds")).1
+        let at = self.desk.held.iter().position(|(held, _)| *held == token);
+        self.desk.held.swap_remove(at.expect("bug: a staged message that nobody holds")).1
     }
 
     fn copy(&mut self, copy: Copy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
@@ -415,7 +445,7 @@ impl Lane<'_> {
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
                 let memory = Memory { input, output, work };
                 self.machine.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
-                self.held.push((message.token, Payload::Packed(packed)));
+                self.desk.held.push((message.token, Payload::Packed(packed)));
             }
             Copy::Unpack(message) => {
                 let payload = self.take_held(message.token);
@@ -440,21 +470,21 @@ impl Lane<'_> {
     ) -> Result<bool, ExecError> {
         let mut any = false;
         let mut i = 0;
-        while i < self.posted.len() {
-            let message = self.posted[i];
+        while i < self.desk.posted.len() {
+            let message = self.desk.posted[i];
             let from = self.machine.plan().local(message.peer);
             let fits = |envelope: &Envelope| (envelope.from, envelope.tag) == (from, message.tag);
-            let Some(at) = self.early.iter().position(fits) else {
+            let Some(at) = self.desk.early.iter().position(fits) else {
                 i += 1;
                 continue;
             };
             any = true;
-            self.posted.remove(i);
-            let payload = self.early.remove(at).payload;
+            self.desk.posted.remove(i);
+            let payload = self.desk.early.remove(at).payload;
             let bytes = shared.bytes(&payload);
             self.machine.complete(message.token, bytes.len() as u64)?;
             if message.staged {
-                self.held.push((message.token, payload));
+                self.desk.held.push((message.token, payload));
             } else {
                 self.memory().bytes_mut(message.region).copy_from_slice(bytes);
                 shared.arrived(payload, spare);

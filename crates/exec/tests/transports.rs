@@ -1,0 +1,232 @@
+//! Transports that fail, delay, reorder or cut short: an error that names rank, step and peer, or
+//! the right bytes; never a hang, never wrong bytes. And no allocation once a plan is made.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use topocoll_exec::{Action, Arrival, ExecError, Memory, Plan, RankMachine, Transport, drive};
+use topocoll_schedule::{
+    Block, Collective, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
+    Step, Strided,
+};
+use topocoll_topology::{Rank, Route};
+
+const RANKS: u32 = 6;
+const BLOCK: u64 = 3;
+
+/// The direct exchange among [`RANKS`] ranks, in slots by peer.
+struct Direct;
+
+impl Rule for Direct {
+    fn steps(&self) -> u32 {
+        RANKS - 1
+    }
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let (to, from) = ((rank.0 + step + 1) % RANKS, (rank.0 + RANKS - step - 1) % RANKS);
+        let slot = |peer: u32| SlotSet::of(Strided::contiguous(peer.into(), 1));
+        out.send(Rank(to), slot(to), Route::default());
+        // Slots in passing, so that a message waits for nobody.
+        out.receive(Rank(from), SlotSet::of(Strided::contiguous((RANKS + from).into(), 1)));
+    }
+    fn slots(&self) -> u64 {
+        u64::from(2 * RANKS)
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (slot < RANKS.into()).then_some(Block { from: rank, to: Rank(slot as u32) })
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let from = Rank(slot as u32 % RANKS);
+        let kept = slot < RANKS.into();
+        (kept == (from == rank)).then_some(Block { from, to: rank })
+    }
+    fn classes(&self) -> RankClasses {
+        RankClasses::cyclic(RANKS)
+    }
+}
+
+fn plan(rank: u32) -> Arc<Plan> {
+    let problem = Problem::new(Collective::AllToAll, RANKS, 1, BLOCK).unwrap();
+    let origin = Origin { algorithm: "direct".to_owned(), parameters: Parameters::new() };
+    Arc::new(Plan::new(&Schedule::new(problem, origin, Direct), Rank(rank)).unwrap())
+}
+
+fn block(from: u32, to: u32) -> [u8; BLOCK as usize] {
+    [from as u8, to as u8, 0xab]
+}
+
+/// What a link does to the messages of one rank.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fault {
+    None,
+    /// Hands over what has come in the wrong order, as far as it may.
+    Reorder,
+    Delay,
+    FailSend(u32),
+    FailArrival,
+    Lose(u32),
+    Shorten(u32),
+    Stray,
+}
+
+struct Channels {
+    rank: u32,
+    to: Vec<Sender<Arrival>>,
+    from: Receiver<Arrival>,
+    fault: Fault,
+    kept: VecDeque<Arrival>,
+}
+
+impl Transport for Channels {
+    fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String> {
+        let mut arrival = Arrival { from: Rank(self.rank), tag, bytes: bytes.to_vec() };
+        match self.fault {
+            Fault::FailSend(step) if step == tag => return Err("cable cut".to_owned()),
+            Fault::Lose(step) if step == tag => return Ok(()),
+            Fault::Shorten(step) if step == tag => arrival.bytes.truncate(1),
+            Fault::Stray if tag == 1 => arrival.tag = 77,
+            Fault::Delay => thread::sleep(Duration::from_millis(3)),
+            _ => {}
+        }
+        // A peer that has stopped hears nothing.
+        let _ = self.to[to.index()].send(arrival);
+        Ok(())
+    }
+
+    fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {
+        if self.fault == Fault::FailArrival {
+            return Err("receiver gone".to_owned());
+        }
+        if self.fault == Fault::Reorder {
+            thread::sleep(Duration::from_millis(2));
+            self.kept.extend(self.from.try_iter());
+            if let Some(last) = self.kept.pop_back() {
+                return Ok(Some(last));
+            }
+        }
+        match self.from.recv_timeout(patience) {
+            Ok(arrival) => Ok(Some(arrival)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                thread::sleep(patience);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// What every rank got, rank 2 over a faulty transport.
+fn exchange(fault: Fault, patience: Duration) -> Vec<Result<Vec<u8>, ExecError>> {
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..RANKS).map(|_| channel()).unzip();
+    let ranks = receivers.into_iter().enumerate().map(|(rank, from)| {
+        let (rank, to) = (rank as u32, senders.clone());
+        thread::spawn(move || {
+            let fault = if rank == 2 { fault } else { Fault::None };
+            let mut transport = Channels { rank, to, from, fault, kept: VecDeque::new() };
+            let mut machine = RankMachine::new(plan(rank), BLOCK);
+            let input: Vec<u8> = (0..RANKS).flat_map(|to| block(rank, to)).collect();
+            let mut output = vec![0; input.len()];
+            let mut work = vec![0; machine.plan().workspace_bytes(BLOCK) as usize];
+            let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+            drive(&mut machine, &mut memory, &mut transport, patience).map(|()| output)
+        })
+    });
+    let ranks: Vec<_> = ranks.collect();
+    ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+}
+
+fn right(rank: usize, output: &[u8]) -> bool {
+    output == (0..RANKS).flat_map(|from| block(from, rank as u32)).collect::<Vec<_>>()
+}
+
+const LONG: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(200);
+
+#[test]
+fn late_and_reordered_messages_give_the_right_bytes() {
+    for fault in [Fault::None, Fault::Delay, Fault::Reorder] {
+        for (rank, output) in exchange(fault, LONG).into_iter().enumerate() {
+            assert!(right(rank, &output.unwrap()), "{fault:?}, rank {rank}");
+        }
+    }
+}
+
+#[test]
+fn faults_name_rank_step_and_peer_and_never_hang() {
+    let start = Instant::now();
+    let told = |fault| exchange(fault, SHORT);
+    let error = |fault, rank: usize| told(fault)[rank].clone().unwrap_err().to_string();
+    assert_eq!(error(Fault::FailSend(1), 2), "rank 2, step 1: rank 4: cable cut");
+    assert_eq!(error(Fault::FailArrival, 2), "rank 2, step 0: rank 1: receiver gone");
+    let lost = "rank 5, step 2: nothing from rank 2 within 0.2 s";
+    assert_eq!(error(Fault::Lose(2), 5), lost);
+    let short = "rank 3, step 0: 1 bytes to or from rank 2, and the message has 3";
+    assert_eq!(error(Fault::Shorten(0), 3), short);
+    let stray = "rank 4, step 1: a message of tag 77 from rank 2, which sends none";
+    assert!([stray, &stray.replace("step 1", "step 0")].contains(&&*error(Fault::Stray, 4)));
+    // Whoever got through has the right bytes.
+    for fault in [Fault::FailSend(4), Fault::Lose(4), Fault::Shorten(4)] {
+        for (rank, output) in told(fault).into_iter().enumerate() {
+            assert!(output.is_err() || right(rank, &output.unwrap()), "{fault:?}, rank {rank}");
+        }
+    }
+    assert!(start.elapsed() < LONG);
+}
+
+#[test]
+fn tokens_of_other_exchanges_and_cancelled_machines_are_refused() {
+    let mut machine = RankMachine::new(plan(0), BLOCK);
+    let first = |machine: &mut RankMachine| loop {
+        match machine.poll().unwrap() {
+            Action::Copy(_) => {}
+            Action::Receive(message) => break message,
+            other => panic!("{other:?}"),
+        }
+    };
+    let stale = first(&mut machine);
+    machine.begin(BLOCK);
+    let fresh = first(&mut machine);
+    assert_eq!((stale.peer, stale.region), (fresh.peer, fresh.region));
+    assert!(matches!(machine.complete(stale.token, BLOCK), Err(ExecError::Token { .. })));
+    machine.complete(fresh.token, BLOCK).unwrap();
+    assert!(matches!(machine.complete(fresh.token, BLOCK), Err(ExecError::Token { .. })));
+    assert_eq!(machine.outstanding().count(), 0);
+    machine.cancel();
+    assert!(matches!(machine.poll(), Err(ExecError::Stopped { .. })));
+}
+
+/// Sizes past 2 and 4 GiB, with a transport that only counts.
+#[test]
+fn offsets_past_four_gigabytes_are_right() {
+    let block = 1 << 40;
+    let mut machine = RankMachine::new(plan(1), block);
+    let (mut seen, mut sent) = (Vec::new(), 0u64);
+    assert_eq!(machine.plan().output_bytes(block), 6 << 40);
+    loop {
+        match machine.poll().unwrap() {
+            Action::Copy(copy) => machine.pieces(copy, |from, to| {
+                assert_eq!((from.offset, to.offset, to.bytes), (block, block, block));
+                seen.push(to.offset);
+            }),
+            Action::Send(message) => {
+                assert_eq!(message.region.offset, u64::from(message.peer.0) * block);
+                sent += message.region.bytes;
+                machine.complete(message.token, block).unwrap();
+            }
+            Action::Receive(message) => {
+                assert_eq!(message.region.offset, u64::from(message.peer.0) * block);
+                seen.push(message.region.offset);
+                machine.complete(message.token, block).unwrap();
+            }
+            Action::Wait => unreachable!("everything is complete"),
+            Action::Done => break,
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..6).map(|i| i * block).collect::<Vec<_>>());
+    assert_eq!(sent, 5 * block);
+}
