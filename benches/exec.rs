@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use topocoll::exec::{Action, Copy, Crew, Plan, RankMachine};
+use topocoll::exec::{Action, Copy, Crew, Memory, Plan, RankMachine, plan_all};
 use topocoll::{Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan};
 
 fn schedule(machine_name: &str, algorithm: &str, radix: Option<u64>, block: u64) -> Schedule {
@@ -21,11 +21,10 @@ fn schedule(machine_name: &str, algorithm: &str, radix: Option<u64>, block: u64)
 }
 
 fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
-    let ranks = (0..schedule.problem.ranks).map(Rank);
-    ranks.map(|rank| Arc::new(Plan::new(schedule, rank).expect("it delivers"))).collect()
+    plan_all(schedule).expect("it delivers")
 }
 
-/// One rank of 512, and all of them in one thread.
+/// One rank of 512, and all of them with all threads.
 fn planning(c: &mut Criterion) {
     let mut group = c.benchmark_group("plan of 512 ranks");
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
@@ -42,7 +41,9 @@ fn planning(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("one", &name), |b| {
             b.iter(|| Plan::new(black_box(&schedule), Rank(333)).expect("it delivers"));
         });
-        group.bench_function(BenchmarkId::new("all", &name), |b| b.iter(|| plans(&schedule)));
+        group.bench_function(BenchmarkId::new("all", &name), |b| {
+            b.iter(|| plan_all(&schedule).expect("it delivers"))
+        });
     }
 }
 
@@ -69,36 +70,39 @@ fn exchanges(c: &mut Criterion) {
     }
 }
 
-fn least(mut run: impl FnMut() -> Duration) -> f64 {
-    (0..15).map(|_| run()).min().expect("there are runs").as_secs_f64()
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64()
 }
 
 /// Speeds as shares of a plain copy's: the figures of the README.
 fn ratios(_: &mut Criterion) {
+    const RUNS: usize = 51;
     let (block, bytes) = (1 << 16, 256 << 16);
     let (input, mut output) = (vec![7u8; bytes], vec![1u8; bytes]);
     for threads in [1, 2] {
         let mut crew = Crew::new(plans(&schedule("full:16", "direct", None, block)), threads);
-        let copy = least(|| crew.plain_copy(&input, &mut output));
-        let direct = least(|| crew.exchange(block, &input, &mut output).expect("it runs").elapsed);
-        println!(
-            "16 ranks x 64 KiB, {threads} threads: direct at {:.0} % of a plain copy",
-            copy / direct * 100.0
-        );
+        let times = (0..RUNS).map(|_| {
+            let copy = crew.plain_copy(&input, &mut output);
+            (copy, crew.exchange(block, &input, &mut output).expect("it runs").elapsed)
+        });
+        let (copies, exchanges) = times.unzip();
+        let share = median(copies) / median(exchanges) * 100.0;
+        println!("16 ranks x 64 KiB, {threads} threads: direct at {share:.0} % of a plain copy");
     }
     // Rank by rank, the packing and unpacking of Bruck's messages beside a copy of as many bytes.
     let plan = &plans(&schedule("full:16", "bruck", Some(2), block))[5];
-    let (mut packed, mut seconds) = (0, f64::INFINITY);
-    let rank_input = &input[..1 << 20];
     let mut work = vec![1u8; plan.workspace_bytes(block) as usize];
-    let rank_output = &mut output[..1 << 20];
     let mut machine = RankMachine::new(Arc::clone(plan), block);
-    for _ in 0..15 {
+    let crew = Crew::new(Vec::new(), 1);
+    let (mut packed, mut packing, mut copying) = (0, Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let (from, to) = (&input[..1 << 20], &mut output[..1 << 20]);
+        copying.push(crew.plain_copy(from, to));
         let mut elapsed = Duration::ZERO;
         packed = 0;
         machine.begin(block);
-        let mut memory =
-            topocoll::exec::Memory { input: rank_input, output: rank_output, work: &mut work };
+        let mut memory = Memory { input: from, output: to, work: &mut work };
         loop {
             match machine.poll().expect("it goes on") {
                 Action::Copy(copy) => {
@@ -115,11 +119,10 @@ fn ratios(_: &mut Criterion) {
                 Action::Wait | Action::Done => break,
             }
         }
-        seconds = seconds.min(elapsed.as_secs_f64());
+        packing.push(elapsed);
     }
-    let crew = Crew::new(Vec::new(), 1);
-    let copy = least(|| crew.plain_copy(&input, &mut output));
-    let share = packed as f64 / seconds / (bytes as f64 / copy) * 100.0;
+    let copied = (1 << 20) as f64 / median(copying);
+    let share = packed as f64 / median(packing) / copied * 100.0;
     println!("bruck, radix 2: packs and unpacks at {share:.0} % of a plain copy");
 }
 

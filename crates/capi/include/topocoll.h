@@ -1,5 +1,5 @@
 /* topocoll: all-to-all and all-gather schedules, to be driven over a transport of one's own.
- * Written by cbindgen from crates/capi/src/lib.rs; tests/header.rs compares. */
+ * Written by cbindgen from crates/capi/src/lib.rs; tests/c.rs compares. */
 
 #ifndef TOPOCOLL_H
 #define TOPOCOLL_H

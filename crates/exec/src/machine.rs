@@ -69,8 +69,8 @@ pub struct RankMachine {
     exchange: u32,
     step: u32,
     stage: Stage,
-    /// Of the messages of the step: where they are staged, and how far they are.
-    messages: Vec<(u64, State)>,
+    /// The messages of the step, and how far they are.
+    messages: Vec<(Message, State)>,
     /// Messages of the step that have arrived in staging memory, as a stack.
     arrived: Vec<u32>,
     outstanding: u32,
@@ -287,9 +287,8 @@ impl RankMachine {
 
     /// The messages that have been started and not completed, sends first.
     pub fn outstanding(&self) -> impl Iterator<Item = Message> + '_ {
-        let states = self.messages.iter().enumerate();
-        let open = states.filter(|(_, (_, state))| *state == State::Outstanding);
-        open.map(|(i, _)| self.message(self.first_send() + i as u32))
+        let open = self.messages.iter().filter(|(_, state)| *state == State::Outstanding);
+        open.map(|(message, _)| *message)
     }
 
     /// Does a copy in memory.
@@ -372,11 +371,12 @@ impl RankMachine {
             return;
         }
         let mut offset = self.registers();
-        for message in self.plan.step_messages(step) {
-            self.messages.push((offset, State::Idle));
-            if self.plan.messages[message as usize].slots.is_staged() {
-                offset += self.plan.message_bytes(message, self.block_bytes);
+        for number in self.plan.step_messages(step) {
+            let message = self.locate(number, offset);
+            if message.staged {
+                offset += message.region.bytes;
             }
+            self.messages.push((message, State::Idle));
         }
         self.stage = Stage::Local;
     }
@@ -387,16 +387,19 @@ impl RankMachine {
         self.outstanding += 1;
     }
 
+    /// A message of this step.
     fn message(&self, number: u32) -> Message {
+        self.messages[(number - self.first_send()) as usize].0
+    }
+
+    /// A message of this step, staged at `offset` of the workspace if it is.
+    fn locate(&self, number: u32, offset: u64) -> Message {
         let plan = &*self.plan;
         let row = plan.messages[number as usize];
         let staged = row.slots.is_staged();
         let region = if staged {
-            Region {
-                buffer: Buffer::Work,
-                offset: self.messages[(number - self.first_send()) as usize].0,
-                bytes: plan.message_bytes(number, self.block_bytes),
-            }
+            let bytes = plan.message_bytes(number, self.block_bytes);
+            Region { buffer: Buffer::Work, offset, bytes }
         } else {
             let sends = number < self.first_receive();
             let time = if sends { 2 * self.step + 1 } else { NONE };

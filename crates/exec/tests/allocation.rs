@@ -1,0 +1,88 @@
+//! Once a machine is made, exchanges take no memory: not for any size, and not to begin anew.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::sync::Arc;
+
+use topocoll_exec::{Action, Memory, Plan, RankMachine};
+use topocoll_schedule::{
+    Block, Collective, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
+    Step, Strided,
+};
+use topocoll_topology::{Rank, Route};
+
+/// Four ranks: halves exchanged with rank XOR 1, then with rank XOR 2, after a copy that permutes
+/// and before one that does not.
+struct Halves;
+
+impl Rule for Halves {
+    fn steps(&self) -> u32 {
+        3
+    }
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let set = |base, stride| SlotSet::of(Strided::runs(base, 2, stride, 1));
+        match step {
+            0 => {
+                let bit = u64::from(1 - rank.0 % 2);
+                out.send(Rank(rank.0 ^ 1), set(bit, 2), Route::default());
+                out.receive(Rank(rank.0 ^ 1), set(bit, 2));
+            }
+            1 => {
+                let half = 2 * u64::from(1 - rank.0 / 2);
+                out.send(Rank(rank.0 ^ 2), set(half, 1), Route::default());
+                out.receive(Rank(rank.0 ^ 2), set(half, 1));
+            }
+            _ => out.copy(set(0, 2), SlotSet::of(Strided::contiguous(4, 2))),
+        }
+    }
+    fn slots(&self) -> u64 {
+        6
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (slot < 4).then_some(Block { from: rank, to: Rank(slot as u32) })
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let from = match slot {
+            4 | 5 => Rank(2 * (slot as u32 - 4)),
+            1 | 3 => Rank(slot as u32),
+            _ => return None,
+        };
+        Some(Block { from, to: rank })
+    }
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(4)
+    }
+}
+
+#[test]
+fn exchanges_take_no_memory() {
+    let problem = Problem::new(Collective::AllToAll, 4, 1, 16).unwrap();
+    let origin = Origin { algorithm: "halves".to_owned(), parameters: Parameters::new() };
+    let plan = Plan::new(&Schedule::new(problem, origin, Halves), Rank(1)).unwrap();
+    let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
+    let mut machine = RankMachine::new(Arc::new(plan), 16);
+    let (mut copies, mut messages) = (0, 0);
+    let taken = allocation_counter::measure(|| {
+        for block_bytes in [16, 64, 1, 0] {
+            machine.begin(block_bytes);
+            let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+            machine.check(&memory).unwrap();
+            loop {
+                match machine.poll().unwrap() {
+                    Action::Copy(copy) => {
+                        machine.copy(copy, &mut memory);
+                        copies += 1;
+                    }
+                    Action::Send(message) | Action::Receive(message) => {
+                        machine.complete(message.token, message.region.bytes).unwrap();
+                        messages += 1;
+                    }
+                    Action::Wait => unreachable!("everything is complete"),
+                    Action::Done => break,
+                }
+            }
+        }
+    });
+    assert!(copies >= 4 && messages == 16, "{copies} copies, {messages} messages");
+    assert_eq!(taken.count_total, 0);
+}

@@ -1,0 +1,58 @@
+//! Nine ranks, each in a thread of its own, exchange blocks over channels: any transport that can
+//! send bytes to a rank drives a plan.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use topocoll::exec::{Arrival, Memory, Plan, RankMachine, Transport, drive};
+use topocoll::{Collective, Parameters, Problem, Rank, machine, plan};
+
+struct Channels {
+    rank: Rank,
+    to: Vec<Sender<Arrival>>,
+    from: Receiver<Arrival>,
+}
+
+impl Transport for Channels {
+    fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String> {
+        let arrival = Arrival { from: self.rank, tag, bytes: bytes.to_vec() };
+        self.to[to.index()].send(arrival).map_err(|_| "nobody listens".to_owned())
+    }
+
+    fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {
+        Ok(self.from.recv_timeout(patience).ok())
+    }
+}
+
+/// Runs the exchange; rank i sends i + 10 j to rank j.
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+    const BLOCK: u64 = 1;
+    let machine = machine("full:9")?;
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK)?;
+    let schedule = plan(&machine, &problem, "bruck", &Parameters::new())?;
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..9).map(|_| channel()).unzip();
+    std::thread::scope(|scope| {
+        let threads = receivers.into_iter().zip((0..).map(Rank)).map(|(from, rank)| {
+            let (to, schedule) = (senders.clone(), &schedule);
+            scope.spawn(move || -> Result<(), String> {
+                let plan = Arc::new(Plan::new(schedule, rank).map_err(|e| e.to_string())?);
+                let mut work = vec![0; plan.workspace_bytes(BLOCK) as usize];
+                let input: Vec<u8> = (0..9).map(|to| rank.0 as u8 + 10 * to).collect();
+                let mut output = [0; 9];
+                let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+                let mut transport = Channels { rank, to, from };
+                let mut machine = RankMachine::new(plan, BLOCK);
+                drive(&mut machine, &mut memory, &mut transport, Duration::from_secs(10))
+                    .map_err(|e| e.to_string())?;
+                let expected: Vec<u8> = (0..9).map(|from| from + 10 * rank.0 as u8).collect();
+                assert_eq!(output, expected[..]);
+                Ok(())
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no rank panics"))
+    })?;
+    println!("every rank has its blocks");
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! A matrix of 64 x 64 numbers, eight rows on each of eight ranks, is transposed: each rank cuts
+//! its rows into square tiles, the tiles are exchanged, and each is transposed where it lands. This
+//! is also the exchange between the two passes of a two-dimensional Fourier transform.
+
+use ndarray::{Array2, s};
+use topocoll::exec::{Crew, plan_all};
+use topocoll::{Collective, Problem, machine, plan, select};
+
+const RANKS: usize = 8;
+const TILE: usize = 8;
+const BLOCK: usize = TILE * TILE * size_of::<u32>();
+
+/// Transposes a matrix and compares.
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let side = RANKS * TILE;
+    let matrix = Array2::from_shape_fn((side, side), |(i, j)| (i * 1000 + j) as u32);
+
+    let machine = machine("torus:4x2")?;
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK as u64)?;
+    let best = &select(&machine, &problem).choices[0];
+    let schedule = plan(&machine, &problem, best.algorithm, &best.parameters)?;
+    let mut crew = Crew::new(plan_all(&schedule)?, 2);
+
+    // Rank after rank, tile after tile: the columns of a tile become rows as it is gathered.
+    let tiles = (0..RANKS).flat_map(|i| (0..RANKS).map(move |j| (i * TILE, j * TILE)));
+    let input: Vec<u8> = tiles
+        .flat_map(|(i, j)| matrix.slice(s![i..i + TILE, j..j + TILE]).reversed_axes().to_owned())
+        .flat_map(u32::to_le_bytes)
+        .collect();
+    let mut output = vec![0; input.len()];
+    crew.exchange(BLOCK as u64, &input, &mut output)?;
+
+    let mut numbers =
+        output.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four")));
+    let mut transposed = Array2::zeros((side, side));
+    for (rank, from) in (0..RANKS).flat_map(|rank| (0..RANKS).map(move |from| (rank, from))) {
+        let (i, j) = (rank * TILE, from * TILE);
+        let mut tile = transposed.slice_mut(s![i..i + TILE, j..j + TILE]);
+        tile.iter_mut().zip(&mut numbers).for_each(|(to, number)| *to = number);
+    }
+    assert_eq!(transposed, matrix.t());
+    println!("{}: the matrix is transposed", best.algorithm);
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! The examples run; each checks what it shows. That in C is run by the C interface's tests.
+
+#[path = "../examples/channels.rs"]
+mod channels;
+#[path = "../examples/transpose.rs"]
+mod transpose;
+
+#[test]
+fn the_examples_run() -> Result<(), Box<dyn std::error::Error>> {
+    channels::main()?;
+    transpose::main()
+}
