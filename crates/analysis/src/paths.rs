@@ -22,19 +22,31 @@ const MEMBERS_COMPARED: u32 = 4;
 /// Slot steps that following may visit, an upper bound.
 pub(crate) fn work(schedule: &Schedule) -> u128 {
     let rule = schedule.rule();
-    u128::from(rule.classes().count())
-        * u128::from(rule.steps())
-        * u128::from(schedule.problem.ranks)
+    u128::from(rule.classes().count()) * u128::from(rule.steps()) * u128::from(rule.slots())
+}
+
+/// Bytes that following takes at least: a step of every class, and a layout per thread.
+fn memory(schedule: &Schedule) -> u128 {
+    let rule = schedule.rule();
+    let steps = u128::from(rule.classes().count()) * u128::from(rule.steps());
+    let layouts = u128::from(rule.slots()) * rayon::current_num_threads() as u128;
+    steps * size_of::<Entry>() as u128 + layouts * size_of::<Option<Block>>() as u128
 }
 
 /// Follows every block of every representative and reports the first thing wrong.
 pub(crate) fn run(
     schedule: &Schedule,
     machine: &Machine,
+    memory_limit: u128,
 ) -> Result<Result<(), Violation>, AnalysisError> {
     let rule = schedule.rule();
     if let Some(&cut) = rule.cuts().first() {
         return Err(AnalysisError::Split { cut });
+    }
+    let needed = memory(schedule);
+    if needed > memory_limit {
+        let what = "following every class";
+        return Err(AnalysisError::Memory { what, needed, memory: memory_limit });
     }
     let classes = rule.classes();
     let follow = || -> Result<(), Violation> {

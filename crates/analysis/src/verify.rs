@@ -76,7 +76,7 @@ pub fn verify(
     check_counting_memory(schedule, machine, memory)?;
     let outcome = match chosen {
         Method::Replay => replay::run(schedule, machine, memory)?,
-        Method::Classes => paths::run(schedule, machine)?,
+        Method::Classes => paths::run(schedule, machine, memory)?,
     };
     Ok(Verification {
         method: chosen,
