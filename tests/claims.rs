@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 use topocoll::{
-    Collective, Counts, Machine, Method, Parameters, Problem, Setting, Violation, machine, plan,
-    verify,
+    Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Step, Violation,
+    machine, plan, verify,
 };
 
 fn problem(machine: &Machine) -> Problem {
@@ -183,6 +183,33 @@ fn exchanges_on_squares_deliver_as_claimed() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_phase_of_the_cyclic_exchange_is_a_partner_in_the_row_and_one_in_the_column() {
+    for (text, phases) in [("mesh:8x8", 4), ("torus:16x16", 5)] {
+        let machine = machine(text).unwrap();
+        let name = if phases == 4 { "cyclic-exchange" } else { "tseng-gupta-panda" };
+        let schedule = plan(&machine, &problem(&machine), name, &Parameters::new()).unwrap();
+        let mut rows_first = [false; 2];
+        for rank in (0..machine.ranks()).map(Rank) {
+            for phase in 0..phases {
+                let dimensions: Vec<u32> = (0..2)
+                    .flat_map(|second| {
+                        let mut step = Step::default();
+                        schedule.rule().step(rank, 2 * phase + second, &mut step);
+                        step.sends
+                    })
+                    .map(|send| send.route.segments()[0].dimension)
+                    .collect();
+                assert!(matches!(dimensions[..], [] | [0, 1] | [1, 0]), "{text} {rank} {phase}");
+                if let [first, _] = dimensions[..] {
+                    rows_first[first as usize] = true;
+                }
+            }
+        }
+        assert_eq!(rows_first, [true; 2], "some along columns first, some along rows");
     }
 }
 

@@ -5,21 +5,21 @@
 //! the same column; some pairs do the one first, some the other. No text at hand gives the
 //! partners; these meet all the counts that Suh and Shin print (Table 2).
 //!
-//! For k = 0 .. d-1 ranks 2^k apart in an aligned block of 2^(k+1) exchange all blocks whose
-//! destination differs in bit k. All pairs of a block cross its middle link, so they take turns:
-//! in step s = 0 .. 2^k - 1 the pairs along a row are those with (r + c) mod 2^k = s, the pairs
-//! along a column those with (r + c + 1) mod 2^k = s; for k = 0 there are two steps, rows first.
+//! On level k = 0 .. d-1 ranks 2^k apart in an aligned block of 2^(k+1) exchange all blocks whose
+//! destination differs in bit k. All 2^k pairs of a block cross its middle link, so they take turns
+//! by their class (c - r) mod 2^k, of which each row and each column of a block has one pair: in
+//! phase p of two steps classes 2p, along rows first, and 2p + 1, along columns first. Level 0 is a
+//! phase of a single class. A rank rests in the phases of the other classes.
 //!
 //! Claim: 2^d steps, 2^(3d-1) blocks, (2^(2d) + 2)/3 hops, 2^d - 1 rearrangements of P blocks, no
 //! link shared.
 //!
 //! # The layout
-//! A slot is a number of 2d bits, those of `src xor dst`. The bit to be exchanged comes first, so
-//! that a message is the upper half of the buffer; then the other bit of its pair if that is to
-//! come, the higher bits, and last those done, in the order in which they were. Before each but
-//! its first message a rank rotates the bit just done to the end, and takes the bits of a new pair
-//! in its own order. Ranks that exchange agree in all lower bits of their coordinates, and so in
-//! the order of all that is done.
+//! A rank has 2d turns, two on each level, and in turn t exchanges the blocks whose digit t is 1. A
+//! slot is those 2d bits, the first uppermost: whether a block moves in each turn of the ranks that
+//! it passes. Two ranks that exchange agree in all lower bits of their coordinates, and so in the
+//! order of all turns done. Before each turn but its first a rank rotates the bit just done to the
+//! end, so that a message is the upper half of the buffer.
 
 use topocoll_schedule::{
     Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
@@ -33,16 +33,18 @@ use crate::{Algorithm, Claims, NotApplicable};
 pub(crate) struct CyclicExchange;
 
 /// The rule: on a mesh the cyclic exchange; on a torus it runs in each of four groups of ranks, by
-/// the parities of row and column, and two more steps exchange between the groups.
+/// the parities of row and column, and one more level of two steps exchanges between the groups.
 pub(crate) struct Cyclic {
     pub(crate) square: Square,
 }
 
-/// A bit of a block's way: `level` of the coordinate that changes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Bit {
-    level: u32,
+/// What a rank does in one of its turns.
+struct Turn {
+    step: u32,
     along: Along,
+    /// Hops to the rank to which it sends, and to that from which it receives.
+    to: i64,
+    from: i64,
 }
 
 impl Cyclic {
@@ -61,96 +63,46 @@ impl Cyclic {
         if level == 0 { 0 } else { 1 << level }
     }
 
-    /// The level of a step, and which of its steps this is; the last level is between groups.
-    fn level(&self, step: u32) -> (u32, u32) {
-        let inside = Self::steps_before(self.levels());
-        if step >= inside {
-            return (self.levels(), step - inside);
-        }
-        let level = if step < 2 { 0 } else { step.ilog2() };
-        (level, step - Self::steps_before(level))
-    }
-
-    /// Row and column inside a group.
-    fn in_group(&self, (r, c): (u32, u32)) -> (u32, u32) {
-        let shift = u32::from(self.groups());
-        (r >> shift, c >> shift)
-    }
-
-    /// The steps of a level in which a rank exchanges along its row and its column.
-    fn turns(&self, at: (u32, u32), level: u32) -> (u32, u32) {
-        if level == 0 || level == self.levels() {
-            return (0, 1);
-        }
-        let (r, c) = self.in_group(at);
-        let turns = 1 << level;
-        ((r + c) % turns, (r + c + 1) % turns)
-    }
-
-    /// The bits of a level in the order in which a rank exchanges them.
-    fn order(&self, at: (u32, u32), level: u32) -> [Bit; 2] {
-        let (row, column) = self.turns(at, level);
-        let bits = [Bit { level, along: Along::Row }, Bit { level, along: Along::Column }];
-        if row < column { bits } else { [bits[1], bits[0]] }
-    }
-
-    /// The place of bits 0 .. 2d-1 in the layout at the end, the uppermost first.
-    fn last_layout(&self, at: (u32, u32)) -> impl Iterator<Item = Bit> + '_ {
-        let count = 2 * self.square.d;
-        let bit = move |i: u32| self.order(at, i / 2)[i as usize % 2];
-        (count.checked_sub(1)).into_iter().chain(0..count.saturating_sub(1)).map(bit)
-    }
-
-    /// The peers of a rank to which and from which it moves blocks with a bit, and the hops.
-    fn peers(&self, at: (u32, u32), bit: Bit) -> (Rank, Rank, i64) {
-        let (r, c) = at;
-        let (moving, still) = if bit.along == Along::Row { (c, r) } else { (r, c) };
-        let rank = |moved: u32| {
-            self.square.rank(if bit.along == Along::Row { (still, moved) } else { (moved, still) })
-        };
-        if self.groups() && bit.level < self.levels() {
+    /// Turn 2k or 2k + 1, of level k, of a rank.
+    fn turn(&self, (r, c): (u32, u32), turn: u32) -> Turn {
+        let (level, second) = (turn / 2, turn % 2);
+        let between = level == self.levels();
+        let stride = if self.groups() && !between { 2 } else { 1 };
+        let classes = if between { 1 } else { 1 << level };
+        let class = (c / stride).wrapping_sub(r / stride) % classes;
+        let step = Self::steps_before(level) + (class & !1) + second;
+        let along = if class % 2 == second { Along::Row } else { Along::Column };
+        let moving = if along == Along::Row { c } else { r };
+        let apart = i64::from(stride * classes);
+        if stride == 2 {
             // Groups that share a line go opposite ways around it.
-            let hops = sign(moving) * (2 << bit.level);
-            let side = 1i64 << self.square.d;
-            let moved = |hops: i64| (i64::from(moving) + hops).rem_euclid(side) as u32;
-            return (rank(moved(hops)), rank(moved(-hops)), hops);
+            let to = if moving % 2 == 0 { apart } else { -apart };
+            return Turn { step, along, to, from: -to };
         }
-        let apart = if self.groups() { 1 } else { 1 << bit.level };
-        let moved = moving ^ apart;
-        (rank(moved), rank(moved), i64::from(moved) - i64::from(moving))
+        let to = if moving & classes == 0 { apart } else { -apart };
+        Turn { step, along, to, from: to }
     }
 
-    /// The rearrangement before a message along `bit`, the `nth` of its level: slots
-    /// `(last, .., bit, ..)` become `(bit, .., last)`.
-    fn rearrange(&self, bit: Bit, nth: u32, out: &mut Step) {
-        let ranks = self.square.ranks() as i64;
-        let axis = |count: i64, stride| Axis { count: count as u64, stride };
-        let mut copy = |from: i64, to: i64, count: i64, strides: [i64; 4]| {
-            let strided = |base: i64, outer, inner| {
-                SlotSet::of(Strided {
-                    base: base as u64,
-                    outer: axis(2, outer),
-                    inner: axis(count, inner),
-                })
-            };
-            out.copy(strided(from, strides[0], strides[1]), strided(to, strides[2], strides[3]));
+    fn moved(&self, rank: Rank, along: Along, hops: i64) -> Rank {
+        self.square.grid.radix().shifted(rank, self.square.dimension(along), hops)
+    }
+
+    /// The turns of ranks that it passes in which the block of a slot moves, before any rotation.
+    fn turns_of(&self, slot: Slot) -> impl DoubleEndedIterator<Item = u32> {
+        let count = 2 * self.square.d;
+        (0..count).filter(move |turn| slot >> (count - 1 - turn) & 1 == 1)
+    }
+
+    /// The rearrangement that rotates the uppermost bit to the end: slots `(bit, rest)` become
+    /// `(rest, bit)`.
+    fn rotate(&self, out: &mut Step) {
+        let half = self.square.ranks() / 2;
+        let axis = |count, stride: u64| Axis { count, stride: stride as i64 };
+        let strided = |outer, inner| {
+            SlotSet::of(Strided { base: 0, outer: axis(2, outer), inner: axis(half, inner) })
         };
-        if nth == 1 || bit.along == Along::Row {
-            // The bit stands second already.
-            return copy(0, 0, ranks / 2, [ranks / 2, 1, 1, 2]);
-        }
-        // It stands behind the other of its pair, and they change places.
-        for (other, own) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let from = other * ranks / 4 + own * ranks / 8;
-            let to = own * ranks / 2 + other * ranks / 4;
-            copy(from, to, ranks / 8, [ranks / 2, 1, 1, 2]);
-        }
+        out.copy(strided(half, 1), strided(1, 2));
     }
-}
-
-/// The way around the ring of a rank at `x`.
-fn sign(x: u32) -> i64 {
-    if x % 2 == 0 { 1 } else { -1 }
 }
 
 impl Rule for Cyclic {
@@ -160,24 +112,21 @@ impl Rule for Cyclic {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let at = self.square.at(rank);
-        let (level, s) = self.level(step);
-        let (row, column) = self.turns(at, level);
-        let along = match s {
-            _ if s == row => Along::Row,
-            _ if s == column => Along::Column,
-            _ => return,
-        };
-        let bit = Bit { level, along };
-        let nth = u32::from(self.order(at, level)[1] == bit);
-        if level + nth > 0 {
-            self.rearrange(bit, nth, out);
+        // Each level but the first begins with step 2^k and has even steps.
+        let number = 2 * step.checked_ilog2().unwrap_or(0) + step % 2;
+        let turn = self.turn(self.square.at(rank), number);
+        if turn.step != step {
+            return;
+        }
+        if number > 0 {
+            self.rotate(out);
         }
         let half = self.square.ranks() / 2;
         let slots = SlotSet::of(Strided::contiguous(half, half));
-        let (to, from, hops) = self.peers(at, bit);
-        out.receive(from, slots.clone());
-        out.send(to, slots, Route::straight(self.square.dimension(along) as u32, hops));
+        let dimension = self.square.dimension(turn.along) as u32;
+        out.receive(self.moved(rank, turn.along, turn.from), slots.clone());
+        let to = self.moved(rank, turn.along, turn.to);
+        out.send(to, slots, Route::straight(dimension, turn.to));
     }
 
     fn slots(&self) -> u64 {
@@ -185,39 +134,21 @@ impl Rule for Cyclic {
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        // Levels upwards, rows first, the uppermost bit first.
-        let count = 2 * self.square.d;
-        let bits = (0..count).map(|i| Bit {
-            level: i / 2,
-            along: if i % 2 == 0 { Along::Row } else { Along::Column },
+        let to = self.turns_of(slot).fold(rank, |at, turn| {
+            let turn = self.turn(self.square.at(at), turn);
+            self.moved(at, turn.along, turn.to)
         });
-        let at = self.square.at(rank);
-        let to =
-            bits.enumerate().fold(at, |at, (i, bit)| match slot >> (count - 1 - i as u32) & 1 {
-                0 => at,
-                _ => self.square.at(self.peers(at, bit).0),
-            });
-        Some(Block { from: rank, to: self.square.rank(to) })
+        Some(Block { from: rank, to })
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let at = self.square.at(rank);
-        let count = 2 * self.square.d;
-        let bits: Coordinates = self
-            .last_layout(at)
-            .map(|b| 2 * b.level + u32::from(b.along == Along::Column))
-            .collect();
-        let set = |i: u32| {
-            bits.iter()
-                .position(|&b| b == i)
-                .is_some_and(|place| slot >> (count - 1 - place as u32) & 1 == 1)
-        };
-        // Back from the last bit: between groups first, which fixes the ways around the rings.
-        let from = (0..count).rev().filter(|&i| set(i)).fold(at, |at, i| {
-            let along = if i % 2 == 0 { Along::Row } else { Along::Column };
-            self.square.at(self.peers(at, Bit { level: i / 2, along }).1)
+        // All bits but the last have been rotated to the end, so the last is uppermost.
+        let slot = slot << 1 | slot >> (2 * self.square.d - 1);
+        let from = self.turns_of(slot).rev().fold(rank, |at, turn| {
+            let turn = self.turn(self.square.at(at), turn);
+            self.moved(at, turn.along, turn.from)
         });
-        Some(Block { from: self.square.rank(from), to: rank })
+        Some(Block { from, to: rank })
     }
 
     fn classes(&self) -> RankClasses {
