@@ -32,7 +32,7 @@
 //! | hops | `2^(d+1) + v - 3` | torus `26 v - 3d - 3`, mesh `18 v - 3d - 4`: more |
 //!
 //! Blocks are fewer than printed for d = 4 .. 7 on a torus and 3 .. 6 on a mesh, as many at the least
-//! d and one beyond, then more: by 10/9 and 8/7 at most. The printed forms begin at d = 3 and d = 2.
+//! d and at d = 8 and 7, then more: by 10/9 and 8/7 at most. The printed forms begin at d = 3 and d = 2.
 //!
 //! # The layout
 //! A block stays in its slot but where it is gathered or scattered. With s the rank that it comes
@@ -45,8 +45,9 @@
 //! r: d bits   s.row xor t.row
 //! ```
 //!
-//! So holders of level n have the slots with o < 2^n, and a message is those that lack or have one
-//! bit, the same at both ends; gathered from o < 2^k to 2^k + o, scattered from i >= 2^k to i - 2^k.
+//! So holders of level n have the slots with o < 2^n. Exchanged are those with one bit of c or r set,
+//! the same at both ends; gathered are o < 2^k to o + 2^k, scattered are 2^k <= i < 2^(k+1) to
+//! i - 2^k.
 
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
