@@ -29,7 +29,7 @@
 //! | steps | `2d + u` | torus `3d - 3` (d >= 3), mesh `3d - 2` (d >= 2): the same |
 //! | blocks, torus | `P/2 (10 v - 5)`; at d <= 3 `d P` | `P/2 (9 v + d^2 - 5d + 3)` |
 //! | blocks, mesh | `P/2 (8 v - 5)`; at d <= 2 `d P` | `P/2 (7 v + d^2 - 3d - 1)` |
-//! | hops | `2^(d+1) + v - 3` | torus `26 v - 3d - 3`, mesh `18 v - 3d - 4`: more |
+//! | hops | `2^(d+1) + v - 3` | torus `26 v - 3d - 3`, mesh `18 v - 3d - 4`: no less |
 //!
 //! Blocks are fewer than printed for d = 4 .. 7 on a torus and 3 .. 6 on a mesh, as many at the least
 //! d and at d = 8 and 7, then more: by 10/9 and 8/7 at most. The printed forms begin at d = 3 and d = 2.
