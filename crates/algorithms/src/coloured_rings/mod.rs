@@ -43,7 +43,7 @@
 //!
 //! These depend on the position in that dimension alone, not on the class, except the first, which
 //! ranks that exchange in a ring phase share. Within a phase the leading digit has room to grow
-//! ([`line`]); a rearrangement makes it compact and brings the next one to the front.
+//! (`line.rs`); a rearrangement makes it compact and brings the next one to the front.
 
 mod counts;
 mod layout;
