@@ -9,12 +9,12 @@
 //! let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024)?;
 //! let selection = select(&machine, &problem);
 //! let best = &selection.choices[0];
-//! assert_eq!(best.algorithm, "suh-shin");
+//! assert_eq!(best.algorithm, "coloured-rings");
 //!
 //! let schedule = topocoll::plan(&machine, &problem, best.algorithm, &best.parameters)?;
 //! let proof = verify(&schedule, &machine, None, 1 << 30)?;
 //! assert!(proof.violation.is_none());
-//! assert_eq!((proof.counts.steps, proof.counts.bytes), (6, 192 * 1024));
+//! assert_eq!((proof.counts.steps, proof.counts.bytes), (12, 144 * 1024));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
