@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use super::clock::Picoseconds;
 
 /// Days that are kept apart; what lies beyond waits in one heap.
-const DAYS: usize = 8192;
+const DAYS: usize = 1024;
 
 /// Events in order of time; those of one time in the order in which they were added.
 pub(crate) struct Calendar<T> {
@@ -30,9 +30,9 @@ pub(crate) struct Calendar<T> {
 
 impl<T: Ord + Copy> Calendar<T> {
     /// A calendar that expects events to lie about `apart` picoseconds ahead, `many` at a time,
-    /// and some of them up to thirty times as far.
+    /// and most of them within sixteen times as far.
     pub(crate) fn new(apart: Picoseconds, many: usize) -> Self {
-        let day = (apart.saturating_mul(4) / many.max(1) as u64).max(apart / 256).max(1);
+        let day = (apart.saturating_mul(64) / many.max(1) as u64).max(apart / 64).max(1);
         Self {
             shift: day.ilog2(),
             today: 0,
@@ -63,11 +63,17 @@ impl<T: Ord + Copy> Calendar<T> {
         }
     }
 
-    /// Takes the next event.
-    pub(crate) fn next(&mut self) -> Option<(Picoseconds, T)> {
+    /// The time of the next event.
+    pub(crate) fn first(&mut self) -> Option<Picoseconds> {
         while self.taken == self.now.len() {
             self.turn()?;
         }
+        Some(self.now[self.taken].0)
+    }
+
+    /// Takes the next event.
+    pub(crate) fn next(&mut self) -> Option<(Picoseconds, T)> {
+        self.first()?;
         self.taken += 1;
         Some(self.now[self.taken - 1])
     }

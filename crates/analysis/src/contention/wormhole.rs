@@ -26,6 +26,8 @@
 //! Arbitration flit by flit, the time credits take, and adaptive routing. A header goes through a
 //! router at once.
 
+use std::collections::VecDeque;
+
 use topocoll_topology::{Machine, Route};
 
 use super::calendar::Calendar;
@@ -48,13 +50,13 @@ struct Hop {
     dimension: u32,
     /// What phi must reach, less the length, before the tail passes.
     phi: Picoseconds,
-    /// When the header got it.
-    since: Picoseconds,
 }
 
 struct Worm {
     message: Message,
     hops: Vec<Hop>,
+    /// When the header got each, if that is recorded.
+    got: Vec<Picoseconds>,
     /// Channels that the header got, and that the tail passed.
     head: u32,
     tail: u32,
@@ -119,9 +121,17 @@ impl Event {
     }
 }
 
+/// Headers that go over links of one latency, by when they ask for their next channel.
+struct Lane {
+    hop: Picoseconds,
+    headers: VecDeque<(Picoseconds, u32)>,
+}
+
 pub(crate) struct Wormhole<'a> {
     channels: Channels<'a>,
     calendar: Calendar<Event>,
+    /// Headers on their way over a link, by how long that takes: first in, first out.
+    lanes: Vec<Lane>,
     now: Picoseconds,
     pools: Vec<Pool>,
     vcs: usize,
@@ -130,7 +140,8 @@ pub(crate) struct Wormhole<'a> {
     movers: Vec<u32>,
     worms: Vec<Worm>,
     idle: Vec<u32>,
-    hop: Vec<Picoseconds>,
+    /// The lane of each dimension.
+    lane: Vec<usize>,
     /// Time that fills the way between two headers' places, and what of it buffers alone.
     buffer: Picoseconds,
     spare: Picoseconds,
@@ -145,7 +156,8 @@ pub(crate) fn memory(machine: &Machine, settings: &Settings, live: u128, hops: u
     let channels = Channels::new(machine, settings, Dateline::Entry);
     let links = channels.links() as u128;
     let per_link = 1 + 4 * u128::from(settings.vcs) + size_of::<LinkUse>() as u128;
-    let worm = size_of::<Worm>() + (hops as usize + 2) * size_of::<Hop>() + 160;
+    let hop = size_of::<Hop>() + size_of::<Picoseconds>();
+    let worm = size_of::<Worm>() + (hops as usize + 2) * hop + 160;
     u128::from(channels.pools()) * size_of::<Pool>() as u128
         + links * per_link
         + live * worm as u128
@@ -162,8 +174,12 @@ impl<'a> Wormhole<'a> {
         let channels = Channels::new(machine, settings, dateline);
         let links = channels.links();
         let dimensions = machine.topology.link_classes().len();
-        let hop: Vec<_> = (0..dimensions).map(|u| clock.hop(u)).collect();
-        let slowest = hop.iter().copied().max().unwrap_or(0);
+        let hops: Vec<_> = (0..dimensions).map(|u| clock.hop(u)).collect();
+        let mut latencies = hops.clone();
+        latencies.sort_unstable();
+        latencies.dedup();
+        let lane = hops.iter().map(|hop| latencies.partition_point(|known| known < hop)).collect();
+        let slowest = latencies.last().copied().unwrap_or(0);
         let buffer = picoseconds(
             f64::from(settings.buffer_flits)
                 * settings.flit_bytes as f64
@@ -174,6 +190,9 @@ impl<'a> Wormhole<'a> {
         let pools = (0..channels.pools()).map(pool).collect();
         Self {
             calendar: Calendar::new(slowest.max(clock.cycle), machine.ranks() as usize),
+            lanes: (latencies.into_iter())
+                .map(|hop| Lane { hop, headers: VecDeque::new() })
+                .collect(),
             now: 0,
             pools,
             vcs: settings.vcs as usize,
@@ -181,7 +200,7 @@ impl<'a> Wormhole<'a> {
             movers: vec![NOBODY; links * settings.vcs as usize],
             worms: Vec::new(),
             idle: Vec::new(),
-            hop,
+            lane,
             buffer,
             spare: buffer - slowest,
             links: vec![LinkUse::default(); links],
@@ -190,6 +209,20 @@ impl<'a> Wormhole<'a> {
             intervals: Vec::new(),
             channels,
         }
+    }
+
+    /// The next event: of those of one time, headers that come over a link are the last.
+    fn event(&mut self) -> Option<(Picoseconds, Event)> {
+        let lane = (self.lanes.iter_mut())
+            .filter(|lane| !lane.headers.is_empty())
+            .min_by_key(|lane| lane.headers[0].0);
+        let Some(lane) = lane else { return self.calendar.next() };
+        let (time, worm) = lane.headers[0];
+        if self.calendar.first().is_some_and(|first| first <= time) {
+            return self.calendar.next();
+        }
+        lane.headers.pop_front();
+        Some((time, Event::new(Kind::Head, worm, 0)))
     }
 
     /// The link of a pool, if it is a link's.
@@ -239,24 +272,25 @@ impl<'a> Wormhole<'a> {
         }
         let w = &mut self.worms[worm as usize];
         w.hops[k].phi = w.phi;
-        w.hops[k].since = self.now;
+        if self.records {
+            w.got.push(self.now);
+        }
         w.head += 1;
         let (pool, bytes, more) =
             (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
         let dimension = w.hops[k].dimension;
-        let mut hop = 0;
-        let is_link = self.link(pool).is_some();
-        if let Some(link) = self.link(pool) {
+        let link = self.link(pool);
+        if let Some(link) = link {
             self.links[link].bytes += u128::from(bytes);
             self.links[link].messages += 1;
-            hop = self.hop[dimension as usize];
             self.join(link, worm);
         }
         if waited.is_some() || self.worms[worm as usize].tail as usize == k {
             self.plan_tail(worm);
         }
-        if more && is_link {
-            self.calendar.add(self.now + hop, Event::new(Kind::Head, worm, 0));
+        if more && link.is_some() {
+            let lane = &mut self.lanes[self.lane[dimension as usize]];
+            lane.headers.push_back((self.now + lane.hop, worm));
         } else if more {
             // From a sending port the header is at the first link at once.
             self.ask(worm);
@@ -288,43 +322,44 @@ impl<'a> Wormhole<'a> {
         self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
     }
 
-    /// The tail passes its next channel if it may by now, and else plans when; whether it was the
-    /// last.
+    /// The tail passes the channels that it may by now, and the time of the next is set; whether
+    /// it passed the last.
     fn pass(&mut self, worm: u32) -> bool {
         self.settle(worm);
-        let w = &mut self.worms[worm as usize];
-        if w.is_held(self.buffer) {
-            return false;
-        }
-        let hop = w.hops[w.tail as usize];
-        let left = (hop.phi + w.message.transmission).saturating_sub(w.phi);
-        if left > 0 {
-            self.plan_tail(worm);
-            return false;
-        }
-        w.tail += 1;
-        let (still, done, message) = (w.still, w.tail as usize == w.hops.len(), w.message);
-        if let Some(link) = self.link(hop.pool) {
-            if !still {
-                self.leave(link, worm);
+        loop {
+            let w = &mut self.worms[worm as usize];
+            let tail = w.tail as usize;
+            if tail == w.hops.len() {
+                return true;
             }
-            if self.records {
-                self.intervals.push(Interval {
-                    link: link as u64,
-                    start: hop.since,
-                    end: self.now,
-                    from: message.from,
-                    to: message.to,
-                    step: message.step,
-                    bytes: message.bytes,
-                });
+            let hop = w.hops[tail];
+            if w.tail == w.head
+                || w.is_held(self.buffer)
+                || w.phi < hop.phi + w.message.transmission
+            {
+                self.plan_tail(worm);
+                return false;
             }
+            w.tail += 1;
+            let (still, message, got) = (w.still, w.message, w.got.get(tail).copied());
+            if let Some(link) = self.link(hop.pool) {
+                if !still {
+                    self.leave(link, worm);
+                }
+                if let Some(start) = got {
+                    self.intervals.push(Interval {
+                        link: link as u64,
+                        start,
+                        end: self.now,
+                        from: message.from,
+                        to: message.to,
+                        step: message.step,
+                        bytes: message.bytes,
+                    });
+                }
+            }
+            self.release(hop.pool, &message);
         }
-        if !done {
-            self.plan_tail(worm);
-        }
-        self.release(hop.pool, &message);
-        done
     }
 
     /// Gives a channel to the first worm that waits for it.
@@ -364,6 +399,7 @@ impl<'a> Wormhole<'a> {
                 self.leave(link, worm);
             }
         }
+        self.plan_tail(worm);
     }
 
     fn move_again(&mut self, worm: u32) {
@@ -390,22 +426,30 @@ impl<'a> Wormhole<'a> {
         self.crowd(worm, 0, before + 1);
     }
 
-    /// A worm no longer moves over a link.
+    /// A worm no longer moves over a link; when its tail passes the next is for the caller to plan.
     fn leave(&mut self, link: usize, worm: u32) {
         let before = self.moving[link] as usize;
         let movers = &mut self.movers[link * self.vcs..link * self.vcs + before];
         let place = movers.iter().position(|&mover| mover == worm).expect("bug: it moves here");
         movers[place..].rotate_left(1);
         self.moving[link] -= 1;
-        self.crowd(worm, before, 0);
+        self.recount(worm, before, 0);
         for i in 0..before - 1 {
             self.crowd(self.movers[link * self.vcs + i], before, before - 1);
         }
     }
 
-    /// One link of a worm carries `after` moving worms instead of `before`; 0 for a link that it
-    /// does not move over.
+    /// One link of a worm carries `after` moving worms instead of `before`.
     fn crowd(&mut self, worm: u32, before: usize, after: usize) {
+        // One that becomes slower finds out when its tail was to pass.
+        if self.recount(worm, before, after) {
+            self.plan_tail(worm);
+        }
+    }
+
+    /// Whether a worm becomes faster as one of its links carries `after` moving worms instead of
+    /// `before`; 0 for a link that it does not move over.
+    fn recount(&mut self, worm: u32, before: usize, after: usize) -> bool {
         let w = &mut self.worms[worm as usize];
         w.crowds[before] = w.crowds[before].wrapping_sub(u16::from(before > 0));
         w.crowds[after] += u16::from(after > 0);
@@ -414,16 +458,14 @@ impl<'a> Wormhole<'a> {
         } else if before as u32 == w.crowd && w.crowds[before] == 0 {
             (1..before).rev().find(|&c| w.crowds[c] > 0).unwrap_or(1) as u32
         } else {
-            return;
+            return false;
         };
-        if crowd != w.crowd {
-            self.settle(worm);
-            let before = std::mem::replace(&mut self.worms[worm as usize].crowd, crowd);
-            // One that becomes slower finds out when its tail was to pass.
-            if crowd < before {
-                self.plan_tail(worm);
-            }
+        if crowd == w.crowd {
+            return false;
         }
+        self.settle(worm);
+        let before = std::mem::replace(&mut self.worms[worm as usize].crowd, crowd);
+        crowd < before
     }
 }
 
@@ -455,6 +497,7 @@ impl Network for Wormhole<'_> {
             self.worms.push(Worm {
                 message,
                 hops: Vec::new(),
+                got: Vec::new(),
                 head: 0,
                 tail: 0,
                 phi: 0,
@@ -473,6 +516,7 @@ impl Network for Wormhole<'_> {
         w.message = message;
         (w.head, w.tail, w.phi, w.since, w.crowd) = (0, 0, 0, message.handed, 1);
         w.hops.clear();
+        w.got.clear();
         let hops = &mut w.hops;
         self.channels.along(message.from, message.to, route, |pool, dimension| {
             hops.push(Hop { pool: pool as u32, dimension, ..Hop::default() });
@@ -482,7 +526,7 @@ impl Network for Wormhole<'_> {
 
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
         let mut patience = PATIENCE;
-        while let Some((time, event)) = self.calendar.next() {
+        while let Some((time, event)) = self.event() {
             self.now = time;
             let worm = event.worm;
             let w = &self.worms[worm as usize];
