@@ -14,9 +14,6 @@ const LISTED: usize = 16;
 /// Shares of a step that are looked at unasked: a million nodes for 32 steps.
 const WORK_LIMIT: u128 = 1 << 25;
 
-/// Runs of steps counted together, whatever the number of threads.
-const PIECES: usize = 64;
-
 /// A directed link that carries several messages in one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conflict {
@@ -92,13 +89,14 @@ pub fn conflicts(
         let what = "link counters";
         return Err(AnalysisError::Memory { what, needed: counters, memory });
     }
-    let steps: Vec<u32> = (0..traffic.steps()).collect();
-    let pieces: Vec<Worst> = (steps.par_chunks(steps.len().div_ceil(PIECES).max(1)))
-        .map(|steps| {
+    let part = traffic.steps().div_ceil(rayon::current_num_threads() as u32).max(1);
+    let starts: Vec<u32> = (0..traffic.steps()).step_by(part as usize).collect();
+    let pieces: Vec<Worst> = (starts.into_par_iter())
+        .map(|start| {
             let mut worst = Worst { most, ..Worst::default() };
             let mut share = Share::default();
             let mut loads = (!closed).then(|| Loads::new(&classes));
-            for &step in steps {
+            for step in start..traffic.steps().min(start.saturating_add(part)) {
                 match &mut loads {
                     Some(loads) => {
                         by_class(traffic, grid, &classes, step, loads, &mut share, &mut worst);

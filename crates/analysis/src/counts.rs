@@ -274,7 +274,7 @@ pub fn count(
     Ok(counts.close(schedule, &machine.timing))
 }
 
-/// Counts the steps one by one, in order.
+/// Counts the steps and tells `each` of them, in order.
 ///
 /// # Errors
 /// As [`count`].
@@ -286,12 +286,18 @@ pub fn count_steps(
 ) -> Result<Counts, AnalysisError> {
     let reader = Reader::new(schedule, machine);
     reader.fits(memory)?;
-    let mut scratch = reader.scratch();
+    let steps = schedule.rule().steps();
     let mut counts = Counts::default();
-    for step in 0..schedule.rule().steps() {
-        let one = reader.step(step, &mut scratch);
-        each(step, &one);
-        counts.add(&one);
+    for batch in (0..steps).step_by(MAX_CHUNK as usize) {
+        let batch = batch..steps.min(batch.saturating_add(MAX_CHUNK as u32));
+        let counted: Vec<StepCount> = (batch.clone().into_par_iter())
+            .with_min_len(batch.len().div_ceil(rayon::current_num_threads()))
+            .map_init(|| reader.scratch(), |scratch, step| reader.step(step, scratch))
+            .collect();
+        for (step, one) in batch.zip(&counted) {
+            each(step, one);
+            counts.add(one);
+        }
     }
     Ok(counts.close(schedule, &machine.timing))
 }

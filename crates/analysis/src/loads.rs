@@ -116,6 +116,20 @@ impl Loads {
         }
     }
 
+    /// What was added to both.
+    pub(crate) fn merged(mut self, other: Self) -> Self {
+        for (line, other) in self.lines.iter_mut().zip(other.lines) {
+            if line.messages.is_empty() {
+                *line = other;
+            } else if other.used {
+                line.used = true;
+                line.messages.iter_mut().zip(other.messages).for_each(|(sum, more)| *sum += more);
+                line.bytes.iter_mut().zip(other.bytes).for_each(|(sum, more)| *sum += more);
+            }
+        }
+        self
+    }
+
     /// The busiest links of each dimension; forgets what was added.
     pub(crate) fn take(&mut self, busiest: &mut Vec<Busiest>) {
         busiest.clear();

@@ -1,3 +1,4 @@
+use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Step};
 use topocoll_topology::{Machine, Route, Shape};
 
@@ -23,17 +24,24 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     if u128::from(classes.count()) * u128::from(schedule.rule().steps()) > WORK_LIMIT {
         return None;
     }
-    let mut loads = Loads::new(&classes);
-    let (mut does, mut own) = (Step::default(), Route::default());
-    for step in 0..schedule.rule().steps() {
-        for rank in (0..classes.count()).map(|class| classes.representative(class)) {
-            schedule.rule().step(rank, step, &mut does);
-            for send in &does.sends {
-                let route = send.way(rank, grid, &mut own);
-                loads.add(grid, rank, route, send.slots.bytes(schedule.problem.block_bytes));
+    let steps = schedule.rule().steps();
+    let part = steps.div_ceil(rayon::current_num_threads() as u32).max(1);
+    let starts: Vec<u32> = (0..steps).step_by(part as usize).collect();
+    let parts = starts.into_par_iter().map(|start| {
+        let mut loads = Loads::new(&classes);
+        let (mut does, mut own) = (Step::default(), Route::default());
+        for step in start..steps.min(start.saturating_add(part)) {
+            for rank in (0..classes.count()).map(|class| classes.representative(class)) {
+                schedule.rule().step(rank, step, &mut does);
+                for send in &does.sends {
+                    let route = send.way(rank, grid, &mut own);
+                    loads.add(grid, rank, route, send.slots.bytes(schedule.problem.block_bytes));
+                }
             }
         }
-    }
+        loads
+    });
+    let mut loads = parts.reduce(|| Loads::new(&classes), Loads::merged);
     let mut busiest = Vec::new();
     loads.take(&mut busiest);
     Some(LinkTotals { max_link_bytes: busiest.iter().map(|most| most.bytes).max().unwrap_or(0) })

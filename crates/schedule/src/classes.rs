@@ -80,13 +80,12 @@ impl RankClasses {
     /// The representative of a class: its rank with the lowest coordinates.
     #[must_use]
     pub fn representative(&self, class: u32) -> Rank {
-        let mut rest = class;
-        let mut coordinates = self.periods.clone();
-        for (coordinate, period) in coordinates.iter_mut().zip(&self.periods).rev() {
-            *coordinate = rest % period;
+        let (mut rest, mut rank) = (class, 0);
+        for (u, period) in self.periods.iter().enumerate().rev() {
+            rank += rest % period * self.radix.stride(u);
             rest /= period;
         }
-        self.radix.rank(&coordinates)
+        Rank(rank)
     }
 
     /// `rank` moved by the translation that takes `from` to `to`.

@@ -1,5 +1,7 @@
 //! The steps model of traffic that no rule describes: the counterpart of [`count`](crate::count).
 
+use rayon::prelude::*;
+use topocoll_schedule::RankClasses;
 use topocoll_topology::{Machine, Rank, Route, Segment, Shape, Topology};
 
 use super::traffic::{Share, Traffic};
@@ -22,6 +24,9 @@ pub struct StepsModel {
     pub largest_load: u128,
 }
 
+/// Steps counted together; those of a batch stand in memory at once.
+const BATCH: u32 = 512;
+
 /// Prices traffic by the steps model, node by node.
 ///
 /// # Errors
@@ -31,54 +36,86 @@ pub fn steps_model(
     machine: &Machine,
     memory: u128,
 ) -> Result<StepsModel, AnalysisError> {
-    let (topology, timing) = (&*machine.topology, &machine.timing);
-    let classes = symmetry::common(&traffic.classes(), topology);
-    let needed = Loads::memory(&classes);
+    let timing = &machine.timing;
+    let classes = symmetry::common(&traffic.classes(), &*machine.topology);
+    let needed = Loads::memory(&classes) * rayon::current_num_threads() as u128;
     if needed > memory {
         return Err(AnalysisError::Memory { what: "link counters", needed, memory });
     }
-    let mut loads = Loads::new(&classes);
-    let mut share = Share::default();
     let mut out = StepsModel::default();
-    for step in 0..traffic.steps() {
-        let (mut startup, mut transmission, mut propagation) = (0f64, 0f64, 0f64);
-        let (mut copied, mut packed, mut messages) = (0u128, 0u64, 0u128);
-        for node in (0..classes.count()).map(|class| classes.representative(class)) {
-            traffic.share(node, step, &mut share);
-            copied = copied.max(share.copied);
-            messages += share.sends.len() as u128;
-            for send in &share.sends {
-                packed = packed.max(send.packed);
-                let class = class_of(topology, node, send.to, &send.route);
-                startup = startup.max(timing.startup.of(class));
-                transmission = transmission.max(send.bytes as f64 * timing.per_byte.of(class));
-                let hops = |s: &Segment| s.hops.unsigned_abs() as f64;
-                let seconds = |s: &Segment| hops(s) * timing.per_hop.of(s.dimension as usize);
-                propagation = propagation.max(send.route.segments().iter().map(seconds).sum());
-                if let Shape::Grid(grid) = topology.shape() {
-                    loads.add(grid, node, &send.route, send.bytes.into());
-                }
-            }
+    for batch in (0..traffic.steps()).step_by(BATCH as usize) {
+        let batch = batch..traffic.steps().min(batch.saturating_add(BATCH));
+        let least = batch.len().div_ceil(rayon::current_num_threads());
+        let counted: Vec<StepsModel> = (batch.into_par_iter())
+            .with_min_len(least)
+            .map_init(
+                || (Loads::new(&classes), Share::default()),
+                |(loads, share), step| one_step(traffic, machine, &classes, step, loads, share),
+            )
+            .collect();
+        for step in counted {
+            out.add(&step);
         }
-        let alike = f64::from(traffic.nodes() / classes.count());
-        if matches!(topology.shape(), Shape::Grid(_)) {
-            loads.drain(|u, _, _, _, bytes| {
-                let seconds = bytes as f64 * timing.per_byte.of(u);
-                out.link_seconds += alike * seconds;
-                out.largest_load = out.largest_load.max(bytes);
-                transmission = transmission.max(seconds);
-            });
-        }
-        out.steps += u64::from(messages > 0);
-        out.messages += messages * alike as u128;
-        out.time.startup += startup;
-        out.time.transmission += transmission;
-        out.time.propagation += propagation;
-        out.time.rearrangement +=
-            (copied + u128::from(packed)) as f64 * timing.rearrangement_per_byte;
     }
     out.time.barrier = timing.barrier.seconds(machine.ranks()) * out.steps.saturating_sub(1) as f64;
     Ok(out)
+}
+
+impl StepsModel {
+    fn add(&mut self, step: &Self) {
+        self.time.startup += step.time.startup;
+        self.time.transmission += step.time.transmission;
+        self.time.propagation += step.time.propagation;
+        self.time.rearrangement += step.time.rearrangement;
+        self.steps += step.steps;
+        self.messages += step.messages;
+        self.link_seconds += step.link_seconds;
+        self.largest_load = self.largest_load.max(step.largest_load);
+    }
+}
+
+fn one_step(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    classes: &RankClasses,
+    step: u32,
+    loads: &mut Loads,
+    share: &mut Share,
+) -> StepsModel {
+    let (topology, timing) = (&*machine.topology, &machine.timing);
+    let mut out = StepsModel::default();
+    let (mut startup, mut transmission, mut propagation) = (0f64, 0f64, 0f64);
+    let (mut copied, mut packed) = (0u128, 0u64);
+    let alike = traffic.nodes() / classes.count();
+    for node in (0..classes.count()).map(|class| classes.representative(class)) {
+        traffic.share(node, step, share);
+        copied = copied.max(share.copied);
+        out.messages += share.sends.len() as u128 * u128::from(alike);
+        for send in &share.sends {
+            packed = packed.max(send.packed);
+            let class = class_of(topology, node, send.to, &send.route);
+            startup = startup.max(timing.startup.of(class));
+            transmission = transmission.max(send.bytes as f64 * timing.per_byte.of(class));
+            let hops = |s: &Segment| s.hops.unsigned_abs() as f64;
+            let seconds = |s: &Segment| hops(s) * timing.per_hop.of(s.dimension as usize);
+            propagation = propagation.max(send.route.segments().iter().map(seconds).sum());
+            if let Shape::Grid(grid) = topology.shape() {
+                loads.add(grid, node, &send.route, send.bytes.into());
+            }
+        }
+    }
+    if matches!(topology.shape(), Shape::Grid(_)) {
+        loads.drain(|u, _, _, _, bytes| {
+            let seconds = bytes as f64 * timing.per_byte.of(u);
+            out.link_seconds += f64::from(alike) * seconds;
+            out.largest_load = out.largest_load.max(bytes);
+            transmission = transmission.max(seconds);
+        });
+    }
+    out.steps = u64::from(out.messages > 0);
+    let rearrangement = (copied + u128::from(packed)) as f64 * timing.rearrangement_per_byte;
+    out.time = Time { startup, transmission, propagation, rearrangement, barrier: 0.0 };
+    out
 }
 
 fn class_of(topology: &dyn Topology, from: Rank, to: Rank, route: &Route) -> usize {
