@@ -12,10 +12,8 @@ pub enum AnalysisError {
         /// Bytes allowed.
         memory: u128,
     },
-    /// It would take longer than anyone waits, unless asked for explicitly.
-    #[error(
-        "{what} would visit {needed} messages or slots, more than the {limit} that are visited unasked"
-    )]
+    /// It would take longer than anyone waits; some readers can be asked for it all the same.
+    #[error("{what} would visit {needed} messages or slots, more than the limit of {limit}")]
     Work {
         /// What takes the time.
         what: &'static str,

@@ -5,13 +5,15 @@ use std::io::{IsTerminal, Write};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use topocoll::Error;
 
+use crate::args::Command;
+
 /// Prints a line on standard error; where that is closed nobody can be told.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Shows an error on standard error: in a machine file with the line and a caret under it.
-pub(crate) fn show(problem: &anyhow::Error) {
+/// Shows the error of a command on standard error: in a machine file with the line and a caret under it.
+pub(crate) fn show(problem: &anyhow::Error, command: &Command) {
     match problem.downcast_ref::<Error>() {
         Some(Error::File { path, text, error }) => {
             let snippet = Snippet::source(text.as_str()).path(path.as_str());
@@ -25,18 +27,20 @@ pub(crate) fn show(problem: &anyhow::Error) {
         }
         _ => say(&format!("error: {problem:#}")),
     }
-    if let Some(hint) = problem.downcast_ref::<Error>().and_then(hint) {
+    if let Some(hint) = problem.downcast_ref().and_then(|error| hint(error, command)) {
         say(&format!("\nhint: {hint}"));
     }
 }
 
-fn hint(error: &Error) -> Option<&'static str> {
+fn hint(error: &Error, command: &Command) -> Option<&'static str> {
     match error {
         Error::UnknownMachine { .. } => Some(
             "a machine is a TOML file, the name of a shipped one (see topologies/), or a short form such as torus:16x16",
         ),
         Error::NotApplicable { .. } => Some("`topocoll algorithms MACHINE` lists what applies"),
-        Error::Analysis(topocoll::AnalysisError::Work { .. }) => {
+        Error::Analysis(topocoll::AnalysisError::Work { .. })
+            if matches!(command, Command::Verify(_)) =>
+        {
             Some("`verify --method` asks for it explicitly")
         }
         Error::Analysis(topocoll::AnalysisError::Listing { .. }) => {

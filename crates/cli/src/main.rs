@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(problem) => {
-            error::show(&problem);
+            error::show(&problem, &args.command);
             ExitCode::from(2)
         }
     }

@@ -3,13 +3,31 @@
 
 use topocoll_topology::{Machine, Rank, Route, Shape};
 
+use crate::AnalysisError;
 use crate::contention::Settings;
 
 /// A point in time or a duration, in picoseconds.
 pub type Picoseconds = u64;
 
 /// The latest time that a run may reach: 53 days, with room to add any two.
-pub(crate) const LATEST: u128 = 1 << 62;
+const LATEST: u128 = 1 << 62;
+
+/// A time that a run may reach.
+///
+/// # Errors
+/// A later one.
+pub(crate) fn within(time: u128) -> Result<Picoseconds, AnalysisError> {
+    match Picoseconds::try_from(time) {
+        Ok(fine) if time <= LATEST => Ok(fine),
+        _ => Err(AnalysisError::Time {
+            what: format!(
+                "{:.3e} s is reached, and a run lasts at most {:.3e} s",
+                time as f64 * 1e-12,
+                LATEST as f64 * 1e-12
+            ),
+        }),
+    }
+}
 
 /// Seconds of a time.
 #[must_use]

@@ -327,7 +327,7 @@ impl<'a> Flits<'a> {
                 if let Some((place, &(j, _))) = next {
                     output.taken = true;
                     output.pointer = (j + 1) % per_router;
-                    output.since = self.cycle * self.cycle_time;
+                    output.since = self.cycle.saturating_mul(self.cycle_time);
                     self.inputs[(base + j) as usize].granted = Some((number, port));
                     same.swap_remove(place);
                 }
@@ -415,7 +415,7 @@ impl<'a> Flits<'a> {
         }
         if port >= self.links_per_router {
             if flit.tail {
-                let at = (self.cycle + self.after + 1) * self.cycle_time;
+                let at = (self.cycle + self.after + 1).saturating_mul(self.cycle_time);
                 self.delivered.push_back((at, flit.packet));
             }
             return;
@@ -433,7 +433,7 @@ impl<'a> Flits<'a> {
         if flit.tail && self.records {
             let Message { from, to, step, bytes, .. } = packet.message;
             let start = self.outputs[output as usize].since;
-            let end = (self.cycle + 1) * self.cycle_time;
+            let end = (self.cycle + 1).saturating_mul(self.cycle_time);
             self.intervals.push(Interval { link, start, end, from, to, step, bytes });
         }
         self.schedule(self.after, Arrival::Flit(ahead, flit));
@@ -499,7 +499,7 @@ impl Network for Flits<'_> {
 
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
         loop {
-            let passed = self.cycle * self.cycle_time;
+            let passed = self.cycle.saturating_mul(self.cycle_time);
             if let Some(&(at, packet)) = self.delivered.front()
                 && (at <= passed || self.on_wheel == 0 && self.working.is_empty())
             {

@@ -182,7 +182,8 @@ impl<'a> Fluid<'a> {
         let flow = &mut self.flows[number as usize];
         let longer = (self.now - flow.start).saturating_sub(flow.message.transmission);
         if let Some(link) = flow.limit {
-            self.links[link as usize].waited += longer;
+            let used = &mut self.links[link as usize];
+            used.waited = used.waited.saturating_add(longer);
             let message = flow.message;
             let what = ChainLink {
                 from: message.from,
@@ -230,9 +231,9 @@ impl Network for Fluid<'_> {
             }
         });
         let way = |s: &topocoll_topology::Segment| {
-            s.hops.unsigned_abs() * self.hops[s.dimension as usize]
+            s.hops.unsigned_abs().saturating_mul(self.hops[s.dimension as usize])
         };
-        let arrives = message.handed + route.segments().iter().map(way).sum::<u64>();
+        let arrives = (route.segments().iter().map(way)).fold(message.handed, u64::saturating_add);
         if let Some((time, other)) = self.next_arrival
             && arrives < time
         {
@@ -267,7 +268,7 @@ impl Network for Fluid<'_> {
             let ends = (self.flowing.iter())
                 .map(|&flow| {
                     let flow = &self.flows[flow as usize];
-                    self.now + (flow.left / flow.rate).max(0.0).round() as u64
+                    self.now.saturating_add((flow.left / flow.rate).max(0.0).round() as u64)
                 })
                 .min();
             match (self.next_arrival, ends) {

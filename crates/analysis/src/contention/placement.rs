@@ -44,7 +44,7 @@ impl<'a> Placed<'a> {
                     None => {
                         let last = machine.ranks() - 1;
                         return refuse(format!(
-                            "rank {rank} on node {node}, and nodes end at {last}"
+                            "rank {rank} of schedule {number} on node {node}, and nodes end at {last}"
                         ));
                     }
                     Some(Some((job, other))) => {

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use topocoll_topology::Rank;
 
 use super::chain::{Cause, ChainLink, NONE};
-use super::clock::{Clock, Picoseconds};
+use super::clock::{Clock, Picoseconds, within};
 use super::latencies::Latencies;
 use super::network::{Held, Message, Network};
 use super::survey::handed;
@@ -111,6 +111,7 @@ pub(crate) fn run(
     let mut last = NONE;
     let mut stopped = false;
     while !stopped && let Some((now, message)) = network.next(control.stop) {
+        within(now.into())?;
         run.out.end = run.out.end.max(now);
         run.out.messages += 1;
         run.out.latencies.add(now - message.handed);
@@ -143,7 +144,7 @@ impl Run<'_> {
             let time = &mut self.out.steps[(step - self.steps.start) as usize];
             time.start = time.start.min(begin);
             self.traffic.share(rank, step, &mut self.share);
-            begin += self.clock.rearrangement(self.share.copied);
+            begin = begin.saturating_add(self.clock.rearrangement(self.share.copied));
             time.end = time.end.max(begin);
             let early = node.early.iter().position(|&(number, _)| number == step);
             let early = early.map_or(0, |at| node.early.swap_remove(at).1);

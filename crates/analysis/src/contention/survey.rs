@@ -1,14 +1,19 @@
 //! A look at all the traffic before anything is simulated: what it will take, and what it costs
 //! where nothing contends.
 
+use rayon::prelude::*;
+use topocoll_schedule::RankClasses;
 use topocoll_topology::{Machine, Shape};
 
 use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
 use crate::{AnalysisError, symmetry};
 
-/// Shares that are looked at: seconds.
-const WORK_LIMIT: u128 = 1 << 26;
+/// Shares that are looked at: a minute.
+const WORK_LIMIT: u128 = 1 << 30;
+
+/// Steps looked at together; those of a batch stand in memory at once.
+const BATCH: u32 = 4096;
 
 /// One step.
 #[derive(Clone, Copy, Default)]
@@ -16,8 +21,6 @@ pub(crate) struct StepSurvey {
     pub(crate) messages: u64,
     /// The longest that a node takes whose messages meet no others.
     pub(crate) alone: Picoseconds,
-    /// All messages one after the other.
-    pub(crate) in_turn: u128,
 }
 
 /// All steps.
@@ -60,36 +63,66 @@ pub(crate) fn survey(
         let what = "looking at all messages";
         return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
     }
-    let alike = u64::from(traffic.nodes() / classes.count());
     let mut survey = Survey::default();
-    let mut share = Share::default();
-    for number in 0..traffic.steps() {
-        let mut step = StepSurvey::default();
-        for node in (0..classes.count()).map(|class| classes.representative(class)) {
-            traffic.share(node, number, &mut share);
-            let begin = clock.rearrangement(share.copied);
-            survey.sends = survey.sends.max(share.sends.len());
-            step.alone = step.alone.max(begin);
-            step.messages += alike * share.sends.len() as u64;
-            for send in &share.sends {
-                let travels = clock
-                    .transmission(node, send.to, &send.route, send.bytes)
-                    .saturating_add(clock.propagation(&send.route));
-                let end = handed(clock, node, send, begin).saturating_add(travels);
-                step.alone = step.alone.max(end);
-                step.in_turn += u128::from(alike) * u128::from(end);
-                survey.hops = survey.hops.max(send.route.hops());
-                survey.all_hops += u128::from(alike) * u128::from(send.route.hops());
-                if let Shape::Grid(grid) = machine.topology.shape() {
-                    survey.goes_far |= send.route.segments().iter().any(|segment| {
-                        let u = segment.dimension as usize;
-                        grid.wrap()[u] && 2 * segment.hops.unsigned_abs() > grid.sides()[u].into()
-                    });
-                }
-            }
+    for batch in (0..traffic.steps()).step_by(BATCH as usize) {
+        let batch = batch..traffic.steps().min(batch.saturating_add(BATCH));
+        let steps: Vec<Survey> = (batch.into_par_iter())
+            .map_init(Share::default, |share, step| {
+                one_step(traffic, machine, clock, &classes, step, share)
+            })
+            .collect();
+        for step in steps {
+            survey.add(step);
         }
-        survey.messages += u128::from(step.messages);
-        survey.steps.push(step);
     }
     Ok(survey)
+}
+
+impl Survey {
+    fn add(&mut self, step: Self) {
+        self.steps.extend(step.steps);
+        self.messages += step.messages;
+        self.sends = self.sends.max(step.sends);
+        self.all_hops += step.all_hops;
+        self.hops = self.hops.max(step.hops);
+        self.goes_far |= step.goes_far;
+    }
+}
+
+fn one_step(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    clock: &Clock<'_>,
+    classes: &RankClasses,
+    number: u32,
+    share: &mut Share,
+) -> Survey {
+    let alike = u64::from(traffic.nodes() / classes.count());
+    let mut survey = Survey::default();
+    let mut step = StepSurvey::default();
+    for node in (0..classes.count()).map(|class| classes.representative(class)) {
+        traffic.share(node, number, share);
+        let begin = clock.rearrangement(share.copied);
+        survey.sends = survey.sends.max(share.sends.len());
+        step.alone = step.alone.max(begin);
+        step.messages += alike * share.sends.len() as u64;
+        for send in &share.sends {
+            let travels = clock
+                .transmission(node, send.to, &send.route, send.bytes)
+                .saturating_add(clock.propagation(&send.route));
+            let end = handed(clock, node, send, begin).saturating_add(travels);
+            step.alone = step.alone.max(end);
+            survey.hops = survey.hops.max(send.route.hops());
+            survey.all_hops += u128::from(alike) * u128::from(send.route.hops());
+            if let Shape::Grid(grid) = machine.topology.shape() {
+                survey.goes_far |= send.route.segments().iter().any(|segment| {
+                    let u = segment.dimension as usize;
+                    grid.wrap()[u] && 2 * segment.hops.unsigned_abs() > grid.sides()[u].into()
+                });
+            }
+        }
+    }
+    survey.messages = step.messages.into();
+    survey.steps.push(step);
+    survey
 }

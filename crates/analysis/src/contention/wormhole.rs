@@ -243,8 +243,10 @@ impl<'a> Wormhole<'a> {
         w.waits = Some(self.now);
         w.wait_turn += 1;
         w.next = NOBODY;
-        let (turn, fill) =
-            (w.wait_turn, u64::from(w.head - w.tail) * self.spare * u64::from(w.crowd));
+        let (turn, fill) = (
+            w.wait_turn,
+            (u64::from(w.head - w.tail) * u64::from(w.crowd)).saturating_mul(self.spare),
+        );
         let last = std::mem::replace(&mut pool.last, worm);
         match last {
             NOBODY => pool.first = worm,
@@ -252,7 +254,9 @@ impl<'a> Wormhole<'a> {
         }
         match fill {
             0 => self.stand(worm),
-            fill => self.calendar.add(self.now + fill, Event::new(Kind::Still, worm, turn)),
+            fill => self
+                .calendar
+                .add(self.now.saturating_add(fill), Event::new(Kind::Still, worm, turn)),
         }
     }
 
@@ -266,7 +270,7 @@ impl<'a> Wormhole<'a> {
             relax(w, self.buffer);
             let pool = w.hops[k].pool;
             if let Some(link) = self.link(pool) {
-                self.links[link].waited += self.now - since;
+                self.links[link].waited = self.links[link].waited.saturating_add(self.now - since);
             }
             self.move_again(worm);
         }
@@ -290,7 +294,7 @@ impl<'a> Wormhole<'a> {
         }
         if more && link.is_some() {
             let lane = &mut self.lanes[self.lane[dimension as usize]];
-            lane.headers.push_back((self.now + lane.hop, worm));
+            lane.headers.push_back((self.now.saturating_add(lane.hop), worm));
         } else if more {
             // From a sending port the header is at the first link at once.
             self.ask(worm);
@@ -316,9 +320,10 @@ impl<'a> Wormhole<'a> {
         if w.tail == w.head || w.is_held(self.buffer) {
             return;
         }
-        let left = (w.hops[w.tail as usize].phi + w.message.transmission).saturating_sub(w.phi);
+        let length = w.message.transmission;
+        let left = w.hops[w.tail as usize].phi.saturating_add(length).saturating_sub(w.phi);
         // Since is not after now, and phi is what it was then.
-        let at = (w.since + left * u64::from(w.crowd)).max(self.now);
+        let at = w.since.saturating_add(left.saturating_mul(w.crowd.into())).max(self.now);
         self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
     }
 
@@ -335,7 +340,7 @@ impl<'a> Wormhole<'a> {
             let hop = w.hops[tail];
             if w.tail == w.head
                 || w.is_held(self.buffer)
-                || w.phi < hop.phi + w.message.transmission
+                || w.phi < hop.phi.saturating_add(w.message.transmission)
             {
                 self.plan_tail(worm);
                 return false;
@@ -481,7 +486,7 @@ impl Worm {
 fn relax(w: &mut Worm, buffer: Picoseconds) {
     let mut room = 0;
     for i in (w.tail..w.head).rev() {
-        room += buffer;
+        room = buffer.saturating_add(room);
         let phi = w.phi.saturating_sub(room);
         let hop = &mut w.hops[i as usize];
         if room >= w.message.transmission || phi <= hop.phi {

@@ -224,7 +224,7 @@ pub(super) fn messages(
     open(path)?
         .read_to_string(&mut text)
         .with_context(|| format!("cannot read `{}`", path.display()))?;
-    let mut nodes = read_nodes(&text).map_err(topocoll::Error::from)?;
+    let mut nodes = read_nodes(&text).with_context(|| format!("`{}`", path.display()))?;
     let ranks: usize = schedules.iter().map(|schedule| schedule.problem.ranks as usize).sum();
     anyhow::ensure!(
         nodes.len() == ranks,
