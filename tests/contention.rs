@@ -373,7 +373,7 @@ fn jobs_on_parts_of_a_machine_share_its_links() {
     assert!(mixed, "no conflict between the two jobs is named");
 
     let refused = |nodes: &str| Placed::new(&whole, vec![job(nodes)]).err().unwrap().to_string();
-    assert!(refused("0\n1\n2\n3\n4\n5\n6\n16").contains("rank 7 on node 16"));
+    assert!(refused("0\n1\n2\n3\n4\n5\n6\n16").contains("rank 7 of schedule 0 on node 16"));
     assert!(refused("0\n1\n2\n3\n4\n5\n6\n0").contains("where rank 0"));
     assert!(refused("0").contains("1 nodes for the 8 ranks"));
     assert!(read_nodes("0\nx").unwrap_err().to_string().contains("line 2: `x`"));
@@ -409,7 +409,7 @@ fn what_cannot_be_simulated_is_refused_before() {
     assert!(full.to_string().contains("needs a torus or mesh"), "{full}");
     let many = refused("torus:2x2x2x2x2", "flit", 64, Settings { vcs: 16, ..default }, MEMORY);
     assert!(matches!(many, AnalysisError::Inputs { inputs: 176, .. }), "{many}");
-    let work = refused("torus:512x512", "wormhole", 64, default, MEMORY);
+    let work = refused("torus:1024x1024", "wormhole", 64, default, MEMORY);
     assert!(matches!(work, AnalysisError::Work { .. }), "{work}");
 
     let machine = network("torus:4", 0.0);

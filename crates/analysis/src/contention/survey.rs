@@ -9,8 +9,8 @@ use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
 use crate::{AnalysisError, symmetry};
 
-/// Shares that are looked at: a minute.
-const WORK_LIMIT: u128 = 1 << 30;
+/// Shares that are looked at: a quarter of a minute.
+const WORK_LIMIT: u128 = 1 << 28;
 
 /// Steps looked at together; those of a batch stand in memory at once.
 const BATCH: u32 = 4096;
