@@ -5,7 +5,10 @@ mod common;
 
 use common::{MEMORY, problem};
 use rayon::prelude::*;
-use topocoll::{Collective, Counts, Machine, Method, claims, count, find, machine, plan, verify};
+use topocoll::{
+    Collective, Counts, Machine, Method, Problem, best_bounds, claims, count, find, machine, plan,
+    verify,
+};
 
 /// Grid algorithms that serve wherever their sides allow.
 const ALGORITHMS: [&str; 2] = ["suh-shin", "coloured-rings"];
@@ -154,4 +157,55 @@ fn coloured_rings_cost_what_their_docs_say() {
         let expected = (side / 2 + 8, u128::from((side + 10) * side * side / 8));
         assert_eq!((claims.steps, claims.bytes), expected);
     }
+}
+
+/// Checks neighbour rings on so many ports; blocks over the bound.
+fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
+    let machine: Machine = machine(text).unwrap();
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), ports, 64).unwrap();
+    let schedule = plan(&machine, &problem, "neighbour-rings", &[].into()).unwrap();
+    let counts = match method {
+        None => count(&schedule, &machine, MEMORY).unwrap(),
+        method => {
+            let found = verify(&schedule, &machine, method, MEMORY).unwrap();
+            assert_eq!(found.violation, None, "{text}, {ports} ports");
+            found.counts
+        }
+    };
+    let claims = claims(&machine, &problem, "neighbour-rings", &[].into()).unwrap();
+    assert_eq!((counts.steps, counts.link_bytes), (claims.steps, claims.bytes), "{text}, {ports}");
+    assert_eq!(Some(counts.hops), claims.hops, "{text}, {ports}");
+    let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
+    assert_eq!(broken, (0, 0, 0), "{text}, {ports}");
+    counts.in_blocks(counts.link_bytes) / best_bounds(&problem, &machine).blocks
+}
+
+#[test]
+fn neighbour_rings_serve_every_torus_and_number_of_ports() {
+    let pairs: Vec<_> = (1..=24).flat_map(|a| (1..=24).map(move |b| (a, b))).collect();
+    pairs.into_par_iter().for_each(|(a, b)| {
+        let text = format!("torus:{a}x{b}");
+        for ports in 1..=4 {
+            neighbour_rings(&text, ports, None);
+        }
+        if a <= 9 && b <= 9 {
+            for ports in [1, 3, 4] {
+                neighbour_rings(&text, ports, Some(Method::Replay));
+                neighbour_rings(&text, ports, Some(Method::Classes));
+            }
+        }
+        let over = neighbour_rings(&text, 4, None);
+        assert!(a.min(b) < 5 || over <= 1.2, "{text}: {over}");
+        assert!(a % 4 + b % 4 > 0 || over <= 1.0, "{text}: {over}");
+    });
+    for text in
+        ["torus:7", "torus:2x2x2", "torus:5x4x7", "torus:6x1x9", "torus:3x4x2x5", "torus:2x2x2x2x3"]
+    {
+        for ports in 1..=10 {
+            neighbour_rings(text, ports, Some(Method::Replay));
+        }
+    }
+    assert!(neighbour_rings("torus:12x12x12", 6, Some(Method::Replay)) <= 1.0);
+    assert!(neighbour_rings("torus:8x8x8", 6, Some(Method::Replay)) <= 1.09);
+    assert!(neighbour_rings("torus:1024x1024", 4, None) <= 1.0);
 }

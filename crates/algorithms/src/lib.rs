@@ -26,6 +26,7 @@ mod cyclic_exchange;
 mod direct;
 mod gather_broadcast;
 mod minimum_startup;
+mod neighbour_rings;
 mod one_factor;
 mod pairwise_xor;
 mod quadrant_exchange;
@@ -41,6 +42,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &bruck_index::BruckIndex,
     &suh_shin::SuhShin,
     &coloured_rings::ColouredRings,
+    &neighbour_rings::NeighbourRings,
     &binary_exchange::BinaryExchange,
     &quadrant_exchange::QuadrantExchange,
     &cyclic_exchange::CyclicExchange,
