@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Schedule(Schedule),
     /// Predict the time of every algorithm over block sizes: table, crossovers, plot.
     Sweep(Sweep),
+    /// Measure exchanges on this computer and write a machine file.
+    Calibrate(Calibrate),
 }
 
 #[derive(ClapArgs, Debug)]
@@ -129,6 +131,28 @@ pub(crate) struct Run {
     /// Exchanges, of which the median time is reported
     #[arg(long, default_value = "5", value_parser = count, allow_hyphen_values = true)]
     pub(crate) repeat: usize,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Calibrate {
+    /// Ranks of the machine to write
+    #[arg(long, default_value = "16", value_parser = clap::value_parser!(u32).range(2..=256), allow_hyphen_values = true)]
+    pub(crate) ranks: u32,
+    /// Threads of the operating system that share the ranks [default: all cores]
+    #[arg(long, value_parser = count, allow_hyphen_values = true)]
+    pub(crate) threads: Option<usize>,
+    /// Exchanges of each kind, of which the quickest counts
+    #[arg(long, default_value = "9", value_parser = count, allow_hyphen_values = true)]
+    pub(crate) rounds: usize,
+    /// Compare what select chooses by the values found with the best of all that was measured
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Write the machine file here, and not to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(ClapArgs, Debug)]

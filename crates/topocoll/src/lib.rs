@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod calibrate;
 mod error;
 mod machines;
 mod plan;
@@ -27,6 +28,7 @@ mod select;
 mod simulated;
 mod sweep;
 
+pub use calibrate::{Fit, Regret, Sample, fit, measure, regret};
 pub use error::Error;
 pub use machines::{load_file, machine, shipped};
 pub use plan::{cheapest, claims, plan};

@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod bounds;
+mod calibrate;
 mod conflicts;
 mod network;
 mod run;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Run(args) => run::run(args),
         Command::Schedule(args) => schedule::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
     }
 }
 

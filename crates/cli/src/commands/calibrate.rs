@@ -1,0 +1,188 @@
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use topocoll::{Fit, Regret, Sample, fit, measure, regret};
+
+use crate::machine::memory;
+use crate::render::{bytes, facts, parameters, print, seconds, table, write_file};
+use crate::{Outcome, args};
+
+/// Ranks that are measured beside those asked for, and block sizes.
+const RANKS: [u32; 5] = [4, 8, 16, 32, 64];
+const BLOCKS: [u64; 8] = [1, 8, 64, 256, 1024, 4096, 16_384, 65_536];
+
+/// Bytes of all ranks' blocks in one exchange, at most.
+const LARGEST: u64 = 32 << 20;
+
+/// Choices shown that cost the most beside the best.
+const SHOWN: usize = 8;
+
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    ranks: u32,
+    threads: usize,
+    rounds: usize,
+    cells: usize,
+    startup_seconds: f64,
+    per_byte_seconds: f64,
+    rearrangement_seconds_per_byte: f64,
+    exchange_seconds: f64,
+    fit_error: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regret: Option<Regrets>,
+}
+
+/// Chosen time over best time, less 1.
+#[derive(Serialize)]
+struct Regrets {
+    median: f64,
+    p95: f64,
+    worst: f64,
+}
+
+pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
+    let threads = args
+        .threads
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    anyhow::ensure!(
+        u128::from(LARGEST) * 8 <= memory(),
+        "measuring takes {LARGEST} bytes eight times over, and {} may be used",
+        memory()
+    );
+    let cells = measure_all(args, threads)?;
+    let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
+    let fit = fit(&all, threads as u32);
+    if let Some(path) = &args.out {
+        write_file(path, |file| Ok(file.write_all(machine_file(args, threads, &fit).as_bytes())?))?;
+    }
+    let mut regrets = Vec::new();
+    if args.check {
+        for cell in &cells {
+            regrets.push(regret(cell, &fit)?);
+        }
+        regrets.sort_by(|a, b| a.share().total_cmp(&b.share()));
+    }
+    let timing = fit.timing(args.ranks);
+    let report = Report {
+        version: 1,
+        ranks: args.ranks,
+        threads,
+        rounds: args.rounds,
+        cells: cells.len(),
+        startup_seconds: timing.startup.least(),
+        per_byte_seconds: timing.per_byte.least(),
+        rearrangement_seconds_per_byte: timing.rearrangement_per_byte,
+        exchange_seconds: fit.exchange,
+        fit_error: fit.error,
+        regret: (!regrets.is_empty()).then(|| Regrets {
+            median: regrets[regrets.len() / 2].share(),
+            p95: regrets[regrets.len() * 95 / 100].share(),
+            worst: regrets[regrets.len() - 1].share(),
+        }),
+    };
+    if !args.check && args.out.is_none() && !args.json {
+        std::io::stdout()
+            .write_all(machine_file(args, threads, &fit).as_bytes())
+            .context("cannot write the machine file")?;
+        return Ok(Outcome::Fine);
+    }
+    print(args.json, &report, || text(&report, &regrets))?;
+    Ok(Outcome::Fine)
+}
+
+/// Every number of ranks with every block size, in cells.
+fn measure_all(args: &args::Calibrate, threads: usize) -> anyhow::Result<Vec<Vec<Sample>>> {
+    let mut ranks = RANKS.to_vec();
+    if !ranks.contains(&args.ranks) {
+        ranks.push(args.ranks);
+    }
+    let cells: Vec<(u32, u64)> = (ranks.into_iter())
+        .flat_map(|ranks| BLOCKS.map(|block| (ranks, block)))
+        .filter(|&(ranks, block)| u64::from(ranks).pow(2) * block <= LARGEST)
+        .collect();
+    let bar = ProgressBar::new(cells.len() as u64);
+    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} cells, {eta} left");
+    bar.set_style(style.expect("bug: the template is one"));
+    let measured = cells.into_iter().map(|(ranks, block)| {
+        let cell = measure(ranks, block, threads, args.rounds)?;
+        bar.inc(1);
+        Ok(cell)
+    });
+    let measured = measured.collect();
+    bar.finish_and_clear();
+    measured
+}
+
+fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> String {
+    let command = format!(
+        "topocoll calibrate --ranks {} --threads {threads} --rounds {}",
+        args.ranks, args.rounds
+    );
+    let timing = fit.timing(args.ranks);
+    let measured = |seconds: f64| {
+        let value = format!("{:.6}ns", seconds * 1e9);
+        format!("{{ value = \"{value}\", source = \"measured: {command}\" }}")
+    };
+    format!(
+        "title = \"This computer, {ranks} ranks on {threads} threads\"\n\
+         shape = {{ value = \"full:{ranks}\", source = \"the threads driver: every rank reaches every other\" }}\n\
+         ports = {{ value = 1, source = \"the threads driver: a thread moves one message at a time\" }}\n\
+         \n\
+         [timing]\n\
+         startup = {}\n\
+         per_byte = {}\n\
+         per_hop = {{ value = \"0\", source = \"unused: ranks in one memory have no distances\" }}\n\
+         rearrangement = {}\n\
+         barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n",
+        measured(timing.startup.least()),
+        measured(timing.per_byte.least()),
+        measured(timing.rearrangement_per_byte),
+        ranks = args.ranks,
+    )
+}
+
+fn text(report: &Report, regrets: &[Regret]) -> String {
+    let Report { ranks, threads, rounds, cells, .. } = report;
+    let per_byte = |value: f64| format!("{:.4} ns a byte", value * 1e9);
+    let mut out = format!(
+        "{cells} exchanges of 4 to {} ranks on {threads} threads of this computer, the quickest of {rounds}\n\n{}",
+        RANKS[RANKS.len() - 1].max(*ranks),
+        facts([
+            ("startup", format!("{} for {ranks} ranks", seconds(report.startup_seconds))),
+            ("transmission", per_byte(report.per_byte_seconds)),
+            ("rearrangement", per_byte(report.rearrangement_seconds_per_byte)),
+            ("every exchange", seconds(report.exchange_seconds)),
+            ("error of the fit", format!("{:.0} %", report.fit_error * 100.0)),
+        ])
+    );
+    if let Some(found) = &report.regret {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let _ = write!(
+            out,
+            "\nwhat select chooses beside the best of all measured: median {}, 95th percentile {}, worst {}\n\n",
+            percent(found.median),
+            percent(found.p95),
+            percent(found.worst)
+        );
+        let named =
+            |sample: &Sample| format!("{} ({})", sample.algorithm, parameters(&sample.parameters));
+        let rows = regrets.iter().rev().take(SHOWN).map(|regret| {
+            vec![
+                regret.ranks.to_string(),
+                bytes(regret.block_bytes),
+                named(&regret.chosen),
+                seconds(regret.chosen.seconds),
+                named(&regret.best),
+                seconds(regret.best.seconds),
+                percent(regret.share()),
+            ]
+        });
+        let header = ["ranks", "block", "chosen", "time", "best", "time", "more"];
+        out += &table(&header, 2, rows);
+    }
+    out
+}

@@ -1,0 +1,210 @@
+//! Measures what exchanges cost by the threads driver, and fits the terms of the steps model.
+//!
+//! P ranks on T threads take P/T times what one takes, so a machine of P such ranks has the fitted
+//! values times P/T. An exchange also costs what does not depend on the algorithm, its threads'
+//! start and end, which no choice can change.
+
+use topocoll_algorithms::ALGORITHMS;
+use topocoll_analysis::count;
+use topocoll_exec::{Crew, pattern, plan_all};
+use topocoll_schedule::{Collective, Parameters, Problem};
+use topocoll_topology::{Machine, PerClass, Timing};
+
+use crate::{Error, machine, plan, select};
+
+/// Bytes of link counters that counting may take.
+const MEMORY: u128 = 1 << 30;
+
+/// One setting of an algorithm, measured and counted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sample {
+    /// Ranks, fully connected.
+    pub ranks: u32,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// Its setting.
+    pub parameters: Parameters,
+    /// Steps.
+    pub steps: u64,
+    /// Sum over steps of the largest message, in bytes.
+    pub link_bytes: u128,
+    /// Bytes rearranged and packed.
+    pub copied_bytes: u128,
+    /// The least time of several exchanges.
+    pub seconds: f64,
+}
+
+/// The terms of the steps model for one rank on a thread of its own, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fit {
+    /// A message's startup.
+    pub startup: f64,
+    /// A byte's transmission.
+    pub per_byte: f64,
+    /// A byte's rearrangement.
+    pub rearrangement: f64,
+    /// What an exchange costs whatever it does.
+    pub exchange: f64,
+    /// The threads that it was fitted for.
+    pub threads: u32,
+    /// Root of the mean square of the relative errors.
+    pub error: f64,
+}
+
+/// What a choice by prediction costs beside the best there is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Regret {
+    /// Ranks, fully connected.
+    pub ranks: u32,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// What `select` chose, measured.
+    pub chosen: Sample,
+    /// The fastest of all.
+    pub best: Sample,
+}
+
+impl Regret {
+    /// The chosen time over the best, less 1.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.chosen.seconds / self.best.seconds - 1.0
+    }
+}
+
+/// Runs every all-to-all and setting that serves `ranks` fully connected ranks, `rounds` times in
+/// turn, so that what disturbs the computer disturbs all alike; the least time of each.
+///
+/// # Errors
+/// A machine, problem or plan that is refused.
+pub fn measure(
+    ranks: u32,
+    block_bytes: u64,
+    threads: usize,
+    rounds: usize,
+) -> Result<Vec<Sample>, Error> {
+    let machine = machine(&format!("full:{ranks}"))?;
+    let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
+    let (mut samples, mut plans) = (Vec::new(), Vec::new());
+    for algorithm in ALGORITHMS {
+        for parameters in algorithm.settings(&problem, &*machine.topology) {
+            let schedule = plan(&machine, &problem, algorithm.name(), &parameters)?;
+            let counts = count(&schedule, &machine, MEMORY)?;
+            plans.push(plan_all(&schedule)?);
+            samples.push(Sample {
+                ranks,
+                block_bytes,
+                algorithm: algorithm.name(),
+                parameters,
+                steps: counts.steps,
+                link_bytes: counts.link_bytes,
+                copied_bytes: counts.rearranged_bytes + counts.packed_bytes,
+                seconds: f64::INFINITY,
+            });
+        }
+    }
+    let bytes = u64::from(ranks) * u64::from(ranks) * block_bytes;
+    let mut input = vec![0; bytes as usize];
+    let mut output = vec![0; bytes as usize];
+    pattern::fill(&problem, &mut input);
+    for _ in 0..rounds {
+        for (sample, plans) in samples.iter_mut().zip(&plans) {
+            // Its buffers last for a round, and are warm after one exchange.
+            let mut crew = Crew::new(plans.clone(), threads);
+            crew.exchange(block_bytes, &input, &mut output)?;
+            let timed = crew.exchange(block_bytes, &input, &mut output)?;
+            sample.seconds = sample.seconds.min(timed.elapsed.as_secs_f64());
+        }
+    }
+    Ok(samples)
+}
+
+/// Fits the terms, none of them negative, for the least squares of relative errors.
+#[must_use]
+pub fn fit(samples: &[Sample], threads: u32) -> Fit {
+    let mut products = [[0.0; 4]; 4];
+    let mut sums = [0.0; 4];
+    for sample in samples {
+        let terms = terms(sample, threads).map(|term| term / sample.seconds);
+        for i in 0..4 {
+            sums[i] += terms[i];
+            for j in 0..4 {
+                products[i][j] += terms[i] * terms[j];
+            }
+        }
+    }
+    // One value after the other to its best; the sum of squares is convex, so this ends at the
+    // least.
+    let mut values = [0.0f64; 4];
+    for _ in 0..SWEEPS {
+        for i in (0..4).filter(|&i| products[i][i] > 0.0) {
+            let others: f64 = (0..4).filter(|&j| j != i).map(|j| products[i][j] * values[j]).sum();
+            values[i] = ((sums[i] - others) / products[i][i]).max(0.0);
+        }
+    }
+    let [startup, per_byte, rearrangement, exchange] = values;
+    let mut fit = Fit { startup, per_byte, rearrangement, exchange, threads, error: 0.0 };
+    let square = |sample: &Sample| (fit.seconds(sample) / sample.seconds - 1.0).powi(2);
+    fit.error = (samples.iter().map(square).sum::<f64>() / samples.len().max(1) as f64).sqrt();
+    fit
+}
+
+/// Passes over the values in a fit: far more than four values need.
+const SWEEPS: usize = 20_000;
+
+/// What each value of a fit is multiplied by.
+fn terms(sample: &Sample, threads: u32) -> [f64; 4] {
+    let turns = turns(sample.ranks, threads);
+    let Sample { steps, link_bytes, copied_bytes, .. } = *sample;
+    [turns * steps as f64, turns * link_bytes as f64, turns * copied_bytes as f64, 1.0]
+}
+
+/// Ranks that take turns on one thread.
+fn turns(ranks: u32, threads: u32) -> f64 {
+    (f64::from(ranks) / f64::from(threads)).max(1.0)
+}
+
+impl Fit {
+    /// The predicted time of what was measured.
+    #[must_use]
+    pub fn seconds(&self, sample: &Sample) -> f64 {
+        let values = [self.startup, self.per_byte, self.rearrangement, self.exchange];
+        terms(sample, self.threads).iter().zip(values).map(|(term, value)| term * value).sum()
+    }
+
+    /// The timing values of a machine of so many ranks on this computer.
+    #[must_use]
+    pub fn timing(&self, ranks: u32) -> Timing {
+        let turns = turns(ranks, self.threads);
+        Timing {
+            name: "this computer".to_owned(),
+            startup: PerClass::uniform(turns * self.startup),
+            per_byte: PerClass::uniform(turns * self.per_byte),
+            per_hop: PerClass::uniform(0.0),
+            rearrangement_per_byte: turns * self.rearrangement,
+            ..Timing::generic()
+        }
+    }
+}
+
+/// What [`select`] chooses by the fit for one cell of ranks and block size, beside the fastest of
+/// all that was measured there.
+///
+/// # Errors
+/// A machine or problem that is refused.
+///
+/// # Panics
+/// No samples.
+pub fn regret(cell: &[Sample], fit: &Fit) -> Result<Regret, Error> {
+    let best = cell.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("samples");
+    let (ranks, block_bytes) = (best.ranks, best.block_bytes);
+    let machine = Machine { timing: fit.timing(ranks), ..machine(&format!("full:{ranks}"))? };
+    let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
+    let choice = &select(&machine, &problem).choices[0];
+    let chosen = (cell.iter())
+        .find(|s| s.algorithm == choice.algorithm && s.parameters == choice.parameters)
+        .expect("bug: a choice that was not measured");
+    Ok(Regret { ranks, block_bytes, chosen: chosen.clone(), best: best.clone() })
+}
