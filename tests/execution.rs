@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{machines_and_ports, problem, serving};
+use common::{Plain, machines_and_ports, problem, serving};
 use proptest::prelude::*;
 use topocoll::exec::{Crew, ExecError, Plan, PlanError, RoundRobin};
 use topocoll::{ALGORITHMS, Collective, Machine, Parameters, Rank, Schedule, machine};
@@ -157,6 +157,26 @@ fn tags_and_messages_outstanding_are_known_beforehand() {
         for plan in plans(&schedule) {
             assert_eq!(plan.tags(), schedule.rule().steps());
             assert!(plan.most_outstanding() <= 6 && plan.most_outstanding() > 0);
+        }
+    }
+}
+
+/// A plan that is made from layouts written as a whole is that made slot by slot.
+#[test]
+fn layouts_written_as_a_whole_change_no_plan() {
+    let mut machines = machines_and_ports();
+    for text in ["torus:4x1x8x4", "grid:6~x5x4", "mesh:4x2x6", "torus:8x8", "mesh:16x16", "full:1"] {
+        machines.push(machine(text).unwrap());
+    }
+    for machine in machines.into_iter().filter(|machine| machine.ranks() <= 512) {
+        for (algorithm, problem, setting) in serving(&machine, 64) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            // Of whose rule every slot is asked for.
+            let slow = Plain::of(&schedule);
+            for rank in (0..problem.ranks).step_by(problem.ranks as usize / 16 + 1).map(Rank) {
+                let plan = |schedule| format!("{:?}", Plan::new(schedule, rank).unwrap());
+                assert_eq!(plan(&schedule), plan(&slow), "{schedule:?}, rank {rank}");
+            }
         }
     }
 }

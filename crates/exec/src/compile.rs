@@ -1,6 +1,6 @@
 //! From a rule to a plan: the rank's steps, and the registers that its slots name.
 
-use topocoll_schedule::{Collective, Part, Schedule, SlotSet, Step};
+use topocoll_schedule::{Block, Collective, Part, Schedule, SlotSet, Step};
 use topocoll_topology::Rank;
 
 use crate::PlanError;
@@ -186,17 +186,16 @@ fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Register
     let (rule, rank, ranks) = (schedule.rule(), plan.rank, plan.problem.ranks);
     let slots = copies.slots as u32;
     let (mut taken, mut count) = (vec![false; ranks as usize], ranks);
-    let mut names = vec![NONE; slots as usize];
-    for slot in 0..slots {
-        let register = match rule.finish(rank, slot.into()) {
-            Some(block) if !std::mem::replace(&mut taken[block.from.index()], true) => block.from.0,
-            _ => {
-                count += 1;
-                count - 1
-            }
-        };
-        names[slot as usize] = register;
-    }
+    let mut layout = Vec::with_capacity(slots as usize);
+    rule.finishes(rank, &mut layout);
+    let register = |block: &Option<Block>| match block {
+        Some(block) if !std::mem::replace(&mut taken[block.from.index()], true) => block.from.0,
+        _ => {
+            count += 1;
+            count - 1
+        }
+    };
+    let mut names: Vec<u32> = layout.iter().map(register).collect();
     if let Some(from) = taken.iter().position(|taken| !taken) {
         return Err(PlanError::NotDelivered { rank, from: Rank(from as u32) });
     }
@@ -223,9 +222,10 @@ fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Register
     plan.origin = vec![NONE; count as usize];
     plan.first_write = vec![NONE; count as usize];
     let mut first_slot = vec![NONE; count as usize];
-    for (slot, &register) in names.iter().enumerate() {
-        first_slot[register as usize] = slot as u32;
-        if let Some(block) = rule.start(rank, slot as u64) {
+    rule.starts(rank, &mut layout);
+    for ((slot, &register), start) in (0..).zip(&names).zip(&layout) {
+        first_slot[register as usize] = slot;
+        if let Some(block) = start {
             plan.origin[register as usize] = match plan.problem.operation {
                 Collective::AllToAll => block.to.0,
                 Collective::AllGather => 0,
