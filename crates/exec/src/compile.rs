@@ -1,6 +1,6 @@
 //! From a rule to a plan: the rank's steps, and the registers that its slots name.
 
-use topocoll_schedule::{Block, Collective, Part, Schedule, SlotSet, Step};
+use topocoll_schedule::{Block, Collective, LocalCopy, Part, Schedule, SlotSet, Step};
 use topocoll_topology::Rank;
 
 use crate::PlanError;
@@ -141,32 +141,61 @@ fn inside(rank: Rank, step: u32, set: &SlotSet, slots: u64) -> Result<(), PlanEr
 
 impl Copies {
     fn add(&mut self, rank: Rank, number: u32, step: &Step) -> Result<(), PlanError> {
+        for copy in &step.copies {
+            inside(rank, number, &copy.from, self.slots)?;
+            inside(rank, number, &copy.to, self.slots)?;
+        }
         let mut new_slot = vec![NONE; self.slots as usize];
         let mut filled = vec![false; self.slots as usize];
         let mut permutes = true;
         for copy in &step.copies {
-            inside(rank, number, &copy.from, self.slots)?;
-            inside(rank, number, &copy.to, self.slots)?;
-            for ((from, _), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
-                permutes &= new_slot[from as usize] == NONE;
-                new_slot[from as usize] = to as u32;
+            each_pair(copy, |from, to| {
+                let place = &mut new_slot[from as usize];
+                permutes &= *place == NONE;
+                *place = to;
                 filled[to as usize] = true;
-            }
+            });
         }
-        for slot in 0..self.slots as usize {
-            permutes &= filled[slot] == (new_slot[slot] != NONE);
-            if new_slot[slot] == NONE {
-                new_slot[slot] = slot as u32;
+        for ((slot, place), filled) in (0..).zip(&mut new_slot).zip(filled) {
+            permutes &= filled == (*place != NONE);
+            if *place == NONE {
+                *place = slot;
             }
         }
         if permutes {
             self.renamings.push((number, new_slot));
         } else {
-            let pairs = step.copies.iter().flat_map(|copy| copy.from.slots().zip(copy.to.slots()));
-            let pairs = pairs.map(|((from, _), (to, _))| (from as u32, to as u32)).collect();
+            let mut pairs = Vec::new();
+            for copy in &step.copies {
+                each_pair(copy, |from, to| pairs.push((from, to)));
+            }
             self.moves.push((number, pairs));
         }
         Ok(())
+    }
+}
+
+/// Calls `each` with the slots of a copy in order, from and to.
+#[inline]
+fn each_pair(copy: &LocalCopy, mut each: impl FnMut(u32, u32)) {
+    if let ([from], [to]) = (copy.from.runs(), copy.to.runs())
+        && (from.slots.outer.count, from.slots.inner.count)
+            == (to.slots.outer.count, to.slots.inner.count)
+    {
+        let (from, to) = (from.slots, to.slots);
+        for i in 0..from.outer.count as i64 {
+            let mut a = from.base as i64 + i * from.outer.stride;
+            let mut b = to.base as i64 + i * to.outer.stride;
+            for _ in 0..from.inner.count {
+                each(a as u32, b as u32);
+                a += from.inner.stride;
+                b += to.inner.stride;
+            }
+        }
+        return;
+    }
+    for ((from, _), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
+        each(from as u32, to as u32);
     }
 }
 
