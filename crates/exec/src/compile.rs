@@ -145,27 +145,26 @@ impl Copies {
             inside(rank, number, &copy.from, self.slots)?;
             inside(rank, number, &copy.to, self.slots)?;
         }
-        let mut new_slot = vec![NONE; self.slots as usize];
-        let mut filled = vec![false; self.slots as usize];
+        const READ: u8 = 1;
+        const WRITTEN: u8 = 2;
+        let mut new_slot: Vec<u32> = (0..self.slots as u32).collect();
+        let mut marks = vec![0; self.slots as usize];
         let mut permutes = true;
         for copy in &step.copies {
             each_pair(copy, |from, to| {
-                let place = &mut new_slot[from as usize];
-                permutes &= *place == NONE;
-                *place = to;
-                filled[to as usize] = true;
+                permutes &= marks[from as usize] & READ == 0;
+                marks[from as usize] |= READ;
+                marks[to as usize] |= WRITTEN;
+                new_slot[from as usize] = to;
             });
         }
-        for ((slot, place), filled) in (0..).zip(&mut new_slot).zip(filled) {
-            permutes &= filled == (*place != NONE);
-            if *place == NONE {
-                *place = slot;
-            }
-        }
+        // Whatever is read is written too, and the other way round.
+        permutes &= !marks.iter().any(|&mark| mark == READ || mark == WRITTEN);
         if permutes {
             self.renamings.push((number, new_slot));
         } else {
-            let mut pairs = Vec::new();
+            let copied = step.copies.iter().map(|copy| copy.from.len() as usize);
+            let mut pairs = Vec::with_capacity(copied.sum());
             for copy in &step.copies {
                 each_pair(copy, |from, to| pairs.push((from, to)));
             }
@@ -277,16 +276,20 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
     let complete = plan.origin.iter().all(|&origin| origin != NONE);
     // The step, from 1, in which a message is last sent from a register without being packed.
     let mut sent = vec![0; count];
+    // The same of the copies into a register, if there are copies.
+    let mut moved =
+        vec![0; if moves.peek().is_some() || !plan.parts.is_empty() { count } else { 0 }];
     for step in 0..plan.steps.len() as u32 {
         let mut pairs = moves.next_if(|(at, _)| *at == step).map_or(Vec::new(), |(_, pairs)| pairs);
-        let empty = |plan: &Plan, register: u32| {
-            let register = register as usize;
-            let empty = plan.origin[register] == NONE && plan.first_write[register] == NONE;
-            let slot = first_slot[register].into();
-            if empty { Err(PlanError::Empty { rank, step, slot }) } else { Ok(()) }
+        let empty = |register: u32| {
+            let slot = first_slot[register as usize].into();
+            PlanError::Empty { rank, step, slot }
         };
         for &(from, _) in &pairs {
-            empty(plan, from)?;
+            let register = from as usize;
+            if plan.origin[register] == NONE && plan.first_write[register] == NONE {
+                return Err(empty(from));
+            }
         }
         for &(_, to) in &pairs {
             let time = &mut plan.first_write[to as usize];
@@ -311,27 +314,27 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             pairs.extend(filled);
         }
         for send in first_send..first_receive {
-            if !complete {
-                let mut found = Ok(());
+            let one_piece = plan.in_one_piece(send, step, 2 * step + 1);
+            if one_piece || !complete {
+                // The input is never written: no receive endangers it.
+                let (mut reads, mut nothing) = (false, NONE);
                 plan.pieces(send, step, planned, |register, _, _| {
-                    if found.is_ok() {
-                        found = empty(plan, register);
+                    let untouched = plan.untouched(register, 2 * step + 1);
+                    reads |= !untouched;
+                    if untouched && plan.origin[register as usize] == NONE && nothing == NONE {
+                        nothing = register;
                     }
                 });
-                found?;
-            }
-            if plan.in_one_piece(send, step, 2 * step + 1) {
-                // The input is never written: no receive endangers it.
-                let mut reads = false;
-                plan.pieces(send, step, planned, |register, _, _| {
-                    reads |= !plan.untouched(register, 2 * step + 1);
-                });
-                if reads {
+                if nothing != NONE {
+                    return Err(empty(nothing));
+                }
+                if one_piece && reads {
                     plan.pieces(send, step, planned, |register, _, _| {
                         sent[register as usize] = step + 1;
                     });
                 }
-            } else {
+            }
+            if !one_piece {
                 plan.stage(send);
             }
         }
@@ -350,8 +353,11 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             }
         }
         if !pairs.is_empty() {
+            for &(_, to) in &pairs {
+                moved[to as usize] = step + 1;
+            }
             let scratch = pairs.iter().any(|&(from, _)| {
-                !plan.untouched(from, 2 * step) && pairs.iter().any(|&(_, to)| to == from)
+                !plan.untouched(from, 2 * step) && moved[from as usize] == step + 1
             });
             plan.moves.push(Moves { step, registers: pairs, scratch });
         }

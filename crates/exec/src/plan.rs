@@ -361,6 +361,11 @@ impl Plan {
                     let (first, end) = self.part(run.part, block_bytes);
                     for i in 0..run.outer.0 as i32 {
                         let row = run.base as i32 + i * run.outer.1;
+                        if run.inner.1 == 1 {
+                            let row = &names[row as usize..][..run.inner.0 as usize];
+                            row.iter().for_each(|&register| each(register, first, end));
+                            continue;
+                        }
                         for j in 0..run.inner.0 as i32 {
                             each(names[(row + j * run.inner.1) as usize], first, end);
                         }
