@@ -165,7 +165,8 @@ fn tags_and_messages_outstanding_are_known_beforehand() {
 #[test]
 fn layouts_written_as_a_whole_change_no_plan() {
     let mut machines = machines_and_ports();
-    for text in ["torus:4x1x8x4", "grid:6~x5x4", "mesh:4x2x6", "torus:8x8", "mesh:16x16", "full:1"] {
+    for text in ["torus:4x1x8x4", "grid:6~x5x4", "mesh:4x2x6", "torus:8x8", "mesh:16x16", "full:1"]
+    {
         machines.push(machine(text).unwrap());
     }
     for machine in machines.into_iter().filter(|machine| machine.ranks() <= 512) {

@@ -7,7 +7,7 @@ use topocoll_topology::Rank;
 #[non_exhaustive]
 pub enum PlanError {
     /// No such rank.
-    #[error("rank {rank}: the schedule has ranks 0 to {}", ranks - 1)]
+    #[error("rank {rank}: there are ranks 0 to {}", ranks - 1)]
     Rank {
         /// What was asked for.
         rank: Rank,
@@ -53,6 +53,22 @@ pub enum PlanError {
         rank: Rank,
         /// Whose block.
         from: Rank,
+    },
+    /// A rank that is a member twice.
+    #[error("rank {rank} is member {} and member {}", places.0, places.1)]
+    Twice {
+        /// Which.
+        rank: Rank,
+        /// Its first two places, counted from 0.
+        places: (u32, u32),
+    },
+    /// A rank that is to have a plan and is no member.
+    #[error("rank {rank} is none of the {members} members")]
+    NoMember {
+        /// Which.
+        rank: Rank,
+        /// How many there are.
+        members: usize,
     },
     /// A set of ranks that is not one for each of the schedule's.
     #[error("{members} members for a schedule of {ranks} ranks")]

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use topocoll_schedule::{Axis, Problem, Schedule};
 use topocoll_topology::Rank;
 
-use crate::PlanError;
 use crate::compile::compile;
+use crate::{Members, PlanError};
 
 /// One rank's share of a schedule: made once, kept for any number of exchanges.
 ///
@@ -29,7 +29,7 @@ use crate::compile::compile;
 pub struct Plan {
     pub(crate) problem: Problem,
     pub(crate) rank: Rank,
-    pub(crate) members: Option<Arc<[Rank]>>,
+    pub(crate) members: Option<Members>,
     pub(crate) steps: Vec<StepRow>,
     pub(crate) messages: Vec<MessageRow>,
     pub(crate) sets: Vec<SetRow>,
@@ -170,21 +170,20 @@ impl Plan {
         compile(schedule, rank)
     }
 
-    /// The plan of rank `rank` of a schedule whose ranks are `members` of a larger machine: its
-    /// messages name their peers as the members are numbered there.
+    /// The plan of a member of a larger machine, by a schedule for the members alone: rank i of it
+    /// is the i-th member. Messages name their peers as the machine numbers them.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or not one member for each rank.
-    pub fn among(
-        schedule: &Schedule,
-        rank: Rank,
-        members: &Arc<[Rank]>,
-    ) -> Result<Self, PlanError> {
-        let ranks = schedule.problem.ranks;
-        if members.len() != ranks as usize {
-            return Err(PlanError::Members { members: members.len(), ranks });
+    /// As [`new`](Self::new); not one member for each rank of the schedule, or an `own` rank that
+    /// is none of them.
+    pub fn among(schedule: &Schedule, own: Rank, members: &Members) -> Result<Self, PlanError> {
+        let (ranks, count) = (schedule.problem.ranks, members.ranks().len());
+        if count != ranks as usize {
+            return Err(PlanError::Members { members: count, ranks });
         }
-        Ok(Self { members: Some(Arc::clone(members)), ..compile(schedule, rank)? })
+        let rank =
+            members.position(own).ok_or(PlanError::NoMember { rank: own, members: count })?;
+        Ok(Self { members: Some(members.clone()), ..compile(schedule, Rank(rank))? })
     }
 
     /// What the schedule exchanges; the block size is the one it was written for.
@@ -288,13 +287,13 @@ impl Plan {
 
     /// A rank of the schedule as the caller numbers it.
     pub(crate) fn member(&self, rank: u32) -> Rank {
-        self.members.as_ref().map_or(Rank(rank), |members| members[rank as usize])
+        self.members.as_ref().map_or(Rank(rank), |members| members.ranks()[rank as usize])
     }
 
     /// The rank of the schedule that the caller numbers so.
     pub(crate) fn local(&self, member: Rank) -> usize {
         let Some(members) = &self.members else { return member.index() };
-        members.iter().position(|&other| other == member).expect("bug: a peer that is no member")
+        members.position(member).expect("bug: a peer that is no member") as usize
     }
 
     /// The messages of a step by number, sends first.
