@@ -31,6 +31,7 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
         kept: Vec::new(),
         moves: Vec::new(),
         extra: 0,
+        aside: None,
         most_messages: 0,
     };
     let mut copies = Copies { slots, renamings: Vec::new(), moves: Vec::new() };
@@ -366,7 +367,7 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
 }
 
 impl Plan {
-    fn stage(&mut self, message: u32) {
+    pub(crate) fn stage(&mut self, message: u32) {
         let row = &mut self.messages[message as usize];
         row.slots = row.slots.staged();
     }

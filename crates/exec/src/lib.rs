@@ -14,6 +14,7 @@ mod atomic {
 mod compile;
 mod crew;
 mod error;
+mod in_place;
 mod machine;
 mod members;
 mod memory;

@@ -29,7 +29,7 @@ pub struct Message {
 /// Bytes to be copied within a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copy {
-    /// The blocks that the rank keeps, from input to output.
+    /// The blocks that the rank keeps, from input to output; in place, those that are set aside.
     Keep,
     /// Local copies of a step that rename nothing.
     Local,
@@ -187,7 +187,9 @@ impl RankMachine {
             match self.stage {
                 Stage::Keep => {
                     self.enter(0);
-                    if !self.plan.kept.is_empty() {
+                    if !self.plan.kept.is_empty()
+                        || self.plan.aside.as_ref().is_some_and(|aside| !aside.is_empty())
+                    {
                         return Ok(Action::Copy(Copy::Keep));
                     }
                 }
@@ -309,6 +311,10 @@ impl RankMachine {
             Copy::Keep => {
                 for &register in &self.plan.kept {
                     each(block(register, 0), block(register, NONE));
+                }
+                for (i, &aside) in (0..).zip(self.plan.aside.iter().flatten()) {
+                    let (ranks, place) = (self.plan.problem.ranks, self.plan.place(aside));
+                    each(block(place, NONE), block(ranks + self.plan.extra + i, NONE));
                 }
             }
             Copy::Local => {

@@ -7,7 +7,8 @@ use crate::plan::{NONE, Plan};
 pub enum Buffer {
     /// The caller's blocks, in order of destinations: only read, and never after the last send.
     Input,
-    /// The blocks received, in order of sources; holds blocks in passing until the end.
+    /// The blocks received, in order of sources; holds blocks in passing until the end. In place,
+    /// the caller's blocks at first.
     Output,
     /// [`workspace_bytes`](Plan::workspace_bytes) of no meaning before or after.
     Work,
@@ -33,7 +34,7 @@ impl Region {
 /// A rank's memories, lent for one call: a machine keeps none.
 #[derive(Debug)]
 pub struct Memory<'a> {
-    /// `[blocks, block_bytes]` bytes, row i for rank i; of an all-gather one block.
+    /// `[blocks, block_bytes]` bytes, row i for rank i; of an all-gather one block, in place none.
     pub input: &'a [u8],
     /// `[ranks, block_bytes]` bytes, row i from rank i.
     pub output: &'a mut [u8],
@@ -108,7 +109,12 @@ impl Places<'_> {
             bytes: end - first,
         };
         if time != NONE && plan.untouched(register, time) {
-            return at(Buffer::Input, plan.origin[register as usize]);
+            let block = plan.origin[register as usize];
+            let Some(aside) = &plan.aside else { return at(Buffer::Input, block) };
+            return match aside.binary_search(&block) {
+                Ok(i) => at(Buffer::Work, plan.extra + i as u32),
+                Err(_) => at(Buffer::Output, plan.place(block)),
+            };
         }
         match register.checked_sub(plan.problem.ranks) {
             None => at(Buffer::Output, register),

@@ -49,6 +49,8 @@ pub struct Plan {
     pub(crate) moves: Vec<Moves>,
     /// Registers behind the output.
     pub(crate) extra: u32,
+    /// Of an exchange in place, the blocks of the input that are set aside, behind those registers.
+    pub(crate) aside: Option<Vec<u32>>,
     pub(crate) most_messages: u32,
 }
 
@@ -230,9 +232,12 @@ impl Plan {
         self.problem.blocks_at_start()
     }
 
-    /// Bytes of the input for blocks of so many bytes.
+    /// Bytes of the input for blocks of so many bytes; none of an exchange in place.
     #[must_use]
     pub fn input_bytes(&self, block_bytes: u64) -> u128 {
+        if self.aside.is_some() {
+            return 0;
+        }
         u128::from(self.input_blocks()) * u128::from(block_bytes)
     }
 
@@ -242,8 +247,8 @@ impl Plan {
         u128::from(self.problem.ranks) * u128::from(block_bytes)
     }
 
-    /// Bytes of workspace: registers behind the output, then staging memory for the messages of a
-    /// step that lie in several places.
+    /// Bytes of workspace: registers behind the output, blocks set aside, then staging memory for
+    /// the messages of a step that lie in several places.
     #[must_use]
     pub fn workspace_bytes(&self, block_bytes: u64) -> u128 {
         let staged = (0..self.steps.len() as u32).map(|step| {
@@ -262,10 +267,12 @@ impl Plan {
         most as u128 * u128::from(block_bytes)
     }
 
-    /// Bytes of the registers behind the output, the part of the workspace that is not staging.
+    /// Bytes of the registers behind the output and of the blocks set aside, the part of the
+    /// workspace that is not staging.
     #[must_use]
     pub fn register_bytes(&self, block_bytes: u64) -> u128 {
-        u128::from(self.extra) * u128::from(block_bytes)
+        let aside = self.aside.as_ref().map_or(0, Vec::len) as u128;
+        (u128::from(self.extra) + aside) * u128::from(block_bytes)
     }
 
     /// Bytes that the plan itself takes.
@@ -281,6 +288,7 @@ impl Plan {
             + size_of_val(&*self.parts)
             + size_of_val(&*self.origin)
             + size_of_val(&*self.first_write)
+            + self.aside.as_ref().map_or(0, |aside| size_of_val(&**aside))
             + names
             + moves
     }
