@@ -96,6 +96,40 @@ pub enum ExecError {
         /// What it takes.
         needed: u128,
     },
+    /// Blocks of another size than the exchange's.
+    #[error("rank {rank}: the {buffer}'s blocks have {bytes} bytes, and the exchange's {needed}")]
+    Block {
+        /// The rank.
+        rank: Rank,
+        /// Of which buffer.
+        buffer: &'static str,
+        /// A block's bytes.
+        bytes: u64,
+        /// Those of the exchange.
+        needed: u64,
+    },
+    /// An array that is no array of blocks.
+    #[error("shape {shape:?} with strides {strides:?}: blocks need {rule}")]
+    Layout {
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Its strides, in elements.
+        strides: Vec<isize>,
+        /// What they break.
+        rule: &'static str,
+    },
+    /// A view that its buffer does not hold.
+    #[error("the {buffer} view spans {span} bytes of a buffer of {bytes}; it needs {rule}")]
+    View {
+        /// Of which buffer.
+        buffer: &'static str,
+        /// Bytes up to its last element's end.
+        span: usize,
+        /// The buffer's.
+        bytes: usize,
+        /// What it breaks.
+        rule: &'static str,
+    },
     /// A message of another length than the schedule says.
     #[error(
         "rank {rank}, step {step}: {bytes} bytes to or from rank {peer}, and the message has {expected}"

@@ -4,7 +4,7 @@ use topocoll_topology::Rank;
 
 use crate::memory::Places;
 use crate::plan::{NONE, Plan};
-use crate::{Buffer, ExecError, Memory, Region};
+use crate::{Buffer, ExecError, Region, Storage};
 
 /// Stands for a message that is outstanding: of one machine, one exchange and one message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -156,17 +156,20 @@ impl RankMachine {
     /// Checks the sizes of the memories, so that no action names a region outside them.
     ///
     /// # Errors
-    /// [`ExecError::Buffer`].
-    pub fn check(&self, memory: &Memory<'_>) -> Result<(), ExecError> {
-        let (plan, b) = (&self.plan, self.block_bytes);
-        for (buffer, bytes, needed) in [
-            ("input", memory.input.len(), plan.input_bytes(b)),
-            ("output", memory.output.len(), plan.output_bytes(b)),
-            ("work", memory.work.len(), plan.workspace_bytes(b)),
+    /// [`ExecError::Buffer`], or [`ExecError::Block`] for blocks of another size.
+    pub fn check(&self, memory: &impl Storage) -> Result<(), ExecError> {
+        let (plan, rank, b) = (&self.plan, self.rank(), self.block_bytes);
+        for (buffer, name, needed) in [
+            (Buffer::Input, "input", plan.input_bytes(b)),
+            (Buffer::Output, "output", plan.output_bytes(b)),
+            (Buffer::Work, "work", plan.workspace_bytes(b)),
         ] {
-            if (bytes as u128) < needed {
-                let bytes = bytes as u128;
-                return Err(ExecError::Buffer { rank: self.rank(), buffer, bytes, needed });
+            if let Some(bytes) = memory.block_bytes(buffer).filter(|&bytes| bytes != b) {
+                return Err(ExecError::Block { rank, buffer: name, bytes, needed: b });
+            }
+            let bytes = memory.bytes(buffer);
+            if bytes < needed {
+                return Err(ExecError::Buffer { rank, buffer: name, bytes, needed });
             }
         }
         Ok(())
@@ -297,7 +300,7 @@ impl RankMachine {
     ///
     /// # Panics
     /// Memories that [`check`](Self::check) refuses.
-    pub fn copy(&self, copy: Copy, memory: &mut Memory<'_>) {
+    pub fn copy(&self, copy: Copy, memory: &mut impl Storage) {
         self.pieces(copy, |from, to| memory.copy(from, to));
     }
 
