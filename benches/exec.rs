@@ -119,7 +119,18 @@ fn ratios(_: &mut Criterion) {
         });
         let (copies, exchanges) = times.unzip();
         let share = median(copies) / median(exchanges) * 100.0;
-        println!("16 ranks x 64 KiB, {threads} threads: direct at {share:.0} % of a plain copy");
+        println!(
+            "16 ranks x 64 KiB, {threads} threads: direct at {share:.0} % of a plain copy (mark 80)"
+        );
+    }
+    // Small blocks, on one thread.
+    for (algorithm, radix) in [("direct", None), ("bruck", Some(2)), ("bruck", Some(4))] {
+        let mut crew = Crew::new(plans(&schedule("full:16", algorithm, radix, 64)), 1);
+        let (input, mut output) = (vec![7u8; 256 * 64], vec![1u8; 256 * 64]);
+        let times = (0..2000).map(|_| crew.exchange(64, &input, &mut output).expect("it runs"));
+        let time = median(times.map(|timed| timed.elapsed).collect()) * 1e6;
+        let radix = radix.map_or(String::new(), |radix| format!(", radix {radix}"));
+        println!("16 ranks x 64 B, 1 thread: {algorithm}{radix} in {time:.1} us (mark 12)");
     }
     // Rank by rank, the packing and unpacking of Bruck's messages beside a copy of as many bytes.
     let plan = &plans(&schedule("full:16", "bruck", Some(2), block))[5];
@@ -154,8 +165,8 @@ fn ratios(_: &mut Criterion) {
     }
     let copied = f64::from(1 << 20) / median(copying);
     let share = packed as f64 / median(packing) / copied * 100.0;
-    println!("bruck, radix 2: packs and unpacks at {share:.0} % of a plain copy");
+    println!("bruck, radix 2: packs and unpacks at {share:.0} % of a plain copy (mark 60)");
 }
 
-criterion_group!(benches, planning, exchanges, ratios);
+criterion_group!(benches, ratios, planning, exchanges);
 criterion_main!(benches);
