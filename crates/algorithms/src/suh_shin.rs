@@ -424,7 +424,7 @@ impl Rule for GridIndex {
         let way = self.way(&coordinates);
         let mut ends = Ends::new(self.slots());
         let bit = |u: usize, value: u32, bit: u32| {
-            ((coordinates[u] % self.stride) & bit ^ value * bit) * self.radix().stride(u)
+            ((coordinates[u] & bit) ^ (value * bit)) * self.radix().stride(u)
         };
         for &u in &self.long {
             ends.prepend(2, |l| bit(u, l, 1));
@@ -460,7 +460,7 @@ impl Rule for GridIndex {
             ends.restart(inner.sum());
             self.prepend_rings(&mut ends, &coordinates, &way, -1);
             let (l, h) = (slot & ((1 << n) - 1), slot >> n);
-            let places = (l * below + h * above..).step_by((above * inner_slots >> n) as usize);
+            let places = (l * below + h * above..).step_by(((above * inner_slots) >> n) as usize);
             for (place, from) in places.zip(ends.iter()) {
                 out[place as usize] = Some(Block { from, to: rank });
             }

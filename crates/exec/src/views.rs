@@ -64,7 +64,7 @@ impl Layout {
         let mut below = element_bytes;
         let distinct = rising.iter().all(|&(count, stride)| {
             let free = stride >= below;
-            below = (count - 1) * stride + below;
+            below += (count - 1) * stride;
             free
         });
         // From the fastest axis on, what lies together is one run, what goes on evenly one axis.

@@ -272,7 +272,7 @@ impl Rings {
         for digit in 0..self.slots.div_ceil(others.len() as u64) {
             match leading(u, digit) {
                 Some(x) => {
-                    out.extend(others.clone().map(|end| Some(block(Rank(end.0 + x * stride(u))))))
+                    out.extend(others.clone().map(|end| Some(block(Rank(end.0 + x * stride(u))))));
                 }
                 None => out.resize(out.len() + others.len(), None),
             }
