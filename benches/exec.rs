@@ -7,9 +7,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use topocoll::exec::{Action, Copy, Crew, Memory, Plan, RankMachine, plan_all};
-use topocoll::{Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan};
+use topocoll::{
+    ALGORITHMS, Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan,
+};
 
 fn schedule(machine_name: &str, algorithm: &str, radix: Option<u64>, block: u64) -> Schedule {
     let machine = machine(machine_name).expect("a machine");
@@ -24,26 +26,52 @@ fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
     plan_all(schedule).expect("it delivers")
 }
 
-/// One rank of 512, and all of them with all threads.
-fn planning(c: &mut Criterion) {
-    let mut group = c.benchmark_group("plan of 512 ranks");
-    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
-    for (machine, algorithm, radix) in [
-        ("full:512", "direct", None),
-        ("full:512", "bruck", Some(2)),
-        ("full:512", "bruck", Some(8)),
-        ("torus:8x8x8", "suh-shin", None),
-        ("torus:16x32", "suh-shin", None),
-    ] {
-        let schedule = schedule(machine, algorithm, radix, 64);
-        let name =
-            format!("{algorithm} {} {machine}", radix.map_or(String::new(), |r| r.to_string()));
-        group.bench_function(BenchmarkId::new("one", &name), |b| {
-            b.iter(|| Plan::new(black_box(&schedule), Rank(333)).expect("it delivers"));
-        });
-        group.bench_function(BenchmarkId::new("all", &name), |b| {
-            b.iter(|| plan_all(&schedule).expect("it delivers"));
-        });
+/// The machines of 512 ranks, and the squares that some algorithms want instead.
+const MACHINES: [&str; 6] =
+    ["full:512", "cluster:64*8", "torus:8x8x8", "torus:16x32", "mesh:16x32", "torus:16x16"];
+
+/// Every algorithm at every setting: one rank, the fastest of several, and all with all threads.
+fn planning(_: &mut Criterion) {
+    const RUNS: u32 = 100;
+    println!("{:<56} {:>9} {:>9} {:>8} {:>8}", "plan", "one [us]", "mark", "all [ms]", "mark");
+    for name in MACHINES {
+        let machine = machine(name).expect("a machine");
+        for algorithm in ALGORITHMS {
+            let problem = Problem::new(algorithm.operation(), machine.ranks(), machine.ports, 64)
+                .expect("a machine has ranks");
+            let settings = algorithm.settings(&problem, &*machine.topology).into_iter();
+            // Of the radices, the powers of two.
+            let radix = |setting: &Parameters| match setting.get("radix") {
+                Some(&Setting::Integer(radix)) => radix,
+                _ => 1,
+            };
+            for setting in settings.filter(|setting| radix(setting).is_power_of_two()) {
+                let schedule = algorithm.plan(&problem, &*machine.topology, &setting).expect("so");
+                let time = |make: &mut dyn FnMut()| {
+                    let start = Instant::now();
+                    make();
+                    start.elapsed()
+                };
+                let one = (0..RUNS)
+                    .map(|i| {
+                        let rank = Rank(i * 37 % machine.ranks());
+                        time(&mut || drop(black_box(Plan::new(&schedule, rank).expect("so"))))
+                    })
+                    .collect();
+                let all = (0..7).map(|_| time(&mut || drop(plans(&schedule)))).min();
+                let steps = schedule.rule().steps();
+                let mark = if steps < machine.ranks() - 1 { 20 } else { 50 };
+                let setting: Vec<_> = setting.values().map(ToString::to_string).collect();
+                println!(
+                    "{:<56} {:>9.1} {:>9} {:>8.2} {:>8}",
+                    format!("{name} {} {}, {steps} steps", algorithm.name(), setting.join(",")),
+                    median(one) * 1e6,
+                    mark,
+                    all.expect("some").as_secs_f64() * 1e3,
+                    5
+                );
+            }
+        }
     }
 }
 
@@ -91,7 +119,18 @@ fn ratios(_: &mut Criterion) {
         });
         let (copies, exchanges) = times.unzip();
         let share = median(copies) / median(exchanges) * 100.0;
-        println!("16 ranks x 64 KiB, {threads} threads: direct at {share:.0} % of a plain copy");
+        println!(
+            "16 ranks x 64 KiB, {threads} threads: direct at {share:.0} % of a plain copy (mark 80)"
+        );
+    }
+    // Small blocks, on one thread.
+    for (algorithm, radix) in [("direct", None), ("bruck", Some(2)), ("bruck", Some(4))] {
+        let mut crew = Crew::new(plans(&schedule("full:16", algorithm, radix, 64)), 1);
+        let (input, mut output) = (vec![7u8; 256 * 64], vec![1u8; 256 * 64]);
+        let times = (0..2000).map(|_| crew.exchange(64, &input, &mut output).expect("it runs"));
+        let time = median(times.map(|timed| timed.elapsed).collect()) * 1e6;
+        let radix = radix.map_or(String::new(), |radix| format!(", radix {radix}"));
+        println!("16 ranks x 64 B, 1 thread: {algorithm}{radix} in {time:.1} us (mark 12)");
     }
     // Rank by rank, the packing and unpacking of Bruck's messages beside a copy of as many bytes.
     let plan = &plans(&schedule("full:16", "bruck", Some(2), block))[5];
@@ -126,8 +165,8 @@ fn ratios(_: &mut Criterion) {
     }
     let copied = f64::from(1 << 20) / median(copying);
     let share = packed as f64 / median(packing) / copied * 100.0;
-    println!("bruck, radix 2: packs and unpacks at {share:.0} % of a plain copy");
+    println!("bruck, radix 2: packs and unpacks at {share:.0} % of a plain copy (mark 60)");
 }
 
-criterion_group!(benches, planning, exchanges, ratios);
+criterion_group!(benches, ratios, planning, exchanges);
 criterion_main!(benches);

@@ -2,11 +2,14 @@
 
 #[path = "../examples/channels.rs"]
 mod channels;
+#[path = "../examples/fft2d.rs"]
+mod fft2d;
 #[path = "../examples/transpose.rs"]
 mod transpose;
 
 #[test]
 fn the_examples_run() -> Result<(), Box<dyn std::error::Error>> {
     channels::main()?;
+    fft2d::main()?;
     transpose::main()
 }

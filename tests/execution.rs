@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{machines_and_ports, problem, serving};
+use common::{Plain, machines_and_ports, problem, serving};
 use proptest::prelude::*;
 use topocoll::exec::{Crew, ExecError, Plan, PlanError, RoundRobin};
 use topocoll::{ALGORITHMS, Collective, Machine, Parameters, Rank, Schedule, machine};
@@ -159,4 +159,80 @@ fn tags_and_messages_outstanding_are_known_beforehand() {
             assert!(plan.most_outstanding() <= 6 && plan.most_outstanding() > 0);
         }
     }
+}
+
+/// A plan that is made from layouts written as a whole is that made slot by slot.
+#[test]
+fn layouts_written_as_a_whole_change_no_plan() {
+    let mut machines = machines_and_ports();
+    for text in ["torus:4x1x8x4", "grid:6~x5x4", "mesh:4x2x6", "torus:8x8", "mesh:16x16", "full:1"]
+    {
+        machines.push(machine(text).unwrap());
+    }
+    for machine in machines.into_iter().filter(|machine| machine.ranks() <= 512) {
+        for (algorithm, problem, setting) in serving(&machine, 64) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            // Of whose rule every slot is asked for.
+            let slow = Plain::of(&schedule);
+            for rank in (0..problem.ranks).step_by(problem.ranks as usize / 16 + 1).map(Rank) {
+                let plan = |schedule| format!("{:?}", Plan::new(schedule, rank).unwrap());
+                assert_eq!(plan(&schedule), plan(&slow), "{schedule:?}, rank {rank}");
+            }
+        }
+    }
+}
+
+/// The output before an exchange in place: in an all-to-all the input, in an all-gather every
+/// rank's own block and anything else.
+fn placed(plans: &[Arc<Plan>], block_bytes: usize, input: &[u8]) -> Vec<u8> {
+    if plans[0].problem().operation == Collective::AllToAll {
+        return input.to_vec();
+    }
+    let mut output = vec![0xee; plans.len() * input.len()];
+    for rank in 0..plans.len() {
+        let at = rank * input.len() + rank * block_bytes;
+        output[at..at + block_bytes].copy_from_slice(&input[rank * block_bytes..][..block_bytes]);
+    }
+    output
+}
+
+fn check_in_place(schedule: &Schedule, block_bytes: usize, seed: u64) {
+    let plans = plans(schedule);
+    let (input, expected) = data(&plans, block_bytes, seed);
+    let before = placed(&plans, block_bytes, &input);
+    let owned = plans.into_iter().map(|plan| Arc::into_inner(plan).unwrap().in_place());
+    let plans: Vec<_> = owned.map(Arc::new).collect();
+    let mut output = before.clone();
+    RoundRobin::new(&plans).exchange(block_bytes as u64, &[], &mut output, seed).unwrap();
+    assert!(output == expected, "round robin: {schedule:?}, {block_bytes}, seed {seed}");
+    output = before;
+    Crew::new(plans, 2).exchange(block_bytes as u64, &[], &mut output).unwrap();
+    assert!(output == expected, "threads: {schedule:?}, {block_bytes}");
+}
+
+#[test]
+fn every_schedule_runs_in_place() {
+    for machine in small() {
+        for (algorithm, problem, setting) in serving(&machine, 5) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            check_in_place(&schedule, 5, u64::from(machine.ranks()));
+        }
+    }
+}
+
+#[test]
+fn pairs_exchange_in_place_through_one_block() {
+    let machine = machine("full:8").unwrap();
+    let problem = problem(&machine, Collective::AllToAll, 16);
+    let find = |name| topocoll::find(name).unwrap();
+    let plan = |name| {
+        let algorithm = find(name);
+        let schedule = algorithm.plan(&problem, &*machine.topology, &Parameters::new()).unwrap();
+        Plan::new(&schedule, Rank(3)).unwrap()
+    };
+    assert_eq!(plan("pairwise-xor").in_place().workspace_bytes(16), 16);
+    assert_eq!(plan("pairwise-xor").workspace_bytes(16), 0);
+    // What comes from the three ranks before takes the places of what is sent to them last; with
+    // the rank opposite a block is exchanged.
+    assert_eq!(plan("direct").in_place().workspace_bytes(16), 4 * 16);
 }

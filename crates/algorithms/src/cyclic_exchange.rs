@@ -69,7 +69,7 @@ impl Cyclic {
         let between = level == self.levels();
         let stride = if self.groups() && !between { 2 } else { 1 };
         let classes = if between { 1 } else { 1 << level };
-        let class = (c / stride).wrapping_sub(r / stride) % classes;
+        let class = (c / stride).wrapping_sub(r / stride) & (classes - 1);
         let step = Self::steps_before(level) + (class & !1) + second;
         let along = if class % 2 == second { Along::Row } else { Along::Column };
         let moving = if along == Along::Row { c } else { r };
@@ -83,14 +83,45 @@ impl Cyclic {
         Turn { step, along, to, from: to }
     }
 
+    /// The rank `hops` further, counted around the side.
     fn moved(&self, rank: Rank, along: Along, hops: i64) -> Rank {
-        self.square.grid.radix().shifted(rank, self.square.dimension(along), hops)
+        let (r, c) = self.square.at(rank);
+        let around = |x: u32| x.wrapping_add(hops as u32) & ((1 << self.square.d) - 1);
+        self.square.rank(if along == Along::Row { (r, around(c)) } else { (around(r), c) })
     }
 
     /// The turns of ranks that it passes in which the block of a slot moves, before any rotation.
     fn turns_of(&self, slot: Slot) -> impl DoubleEndedIterator<Item = u32> {
         let count = 2 * self.square.d;
         (0..count).filter(move |turn| slot >> (count - 1 - turn) & 1 == 1)
+    }
+
+    /// The blocks of all slots, bit by bit: of each turn the weight of its bit.
+    fn unfold(
+        &self,
+        rank: Rank,
+        turns: impl Iterator<Item = (u32, usize)>,
+        hops: impl Fn(Turn) -> i64,
+        block: impl Fn(Rank) -> Block,
+        out: &mut Vec<Option<Block>>,
+    ) {
+        let slots = self.square.ranks() as usize;
+        // Slots of the bits so far, and their other ends.
+        let mut ends = Vec::with_capacity(slots);
+        ends.push((0, rank));
+        for (number, weight) in turns {
+            for i in 0..ends.len() {
+                let (slot, end) = ends[i];
+                let turn = self.turn(self.square.at(end), number);
+                let along = turn.along;
+                ends.push((slot + weight, self.moved(end, along, hops(turn))));
+            }
+        }
+        out.clear();
+        out.resize(slots, None);
+        for (slot, end) in ends {
+            out[slot] = Some(block(end));
+        }
     }
 
     /// The rearrangement that rotates the uppermost bit to the end: slots `(bit, rest)` become
@@ -149,6 +180,19 @@ impl Rule for Cyclic {
             self.moved(at, turn.along, turn.from)
         });
         Some(Block { from, to: rank })
+    }
+
+    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        let uppermost = 2 * self.square.d - 1;
+        let turns = (0..=uppermost).map(|turn| (turn, 1 << (uppermost - turn)));
+        self.unfold(rank, turns, |turn| turn.to, |to| Block { from: rank, to }, out);
+    }
+
+    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        let uppermost = 2 * self.square.d - 1;
+        let turns = (0..uppermost).rev().map(|turn| (turn, 1 << (uppermost - 1 - turn)));
+        let turns = std::iter::once((uppermost, 1 << uppermost)).chain(turns);
+        self.unfold(rank, turns, |turn| turn.from, |from| Block { from, to: rank }, out);
     }
 
     fn classes(&self) -> RankClasses {

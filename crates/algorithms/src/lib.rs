@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod digits;
 mod error;
 mod parameters;
 mod published;

@@ -56,6 +56,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Shape, Topology};
 
+use crate::digits::Ends;
 use crate::parameters::{check, origin, word};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
@@ -300,13 +301,41 @@ impl GridIndex {
         direction: i64,
     ) -> Rank {
         let rank = self.long.iter().map(|&u| {
-            let (ring, k) = (self.ring(u), k[u]);
-            let forward = if direction * way.sign(u) > 0 { k } else { ring - k };
-            let a = coordinates[u] / self.stride + forward;
-            let a = if a >= ring { a - ring } else { a };
-            (a * self.stride + ((coordinates[u] % self.stride) ^ inner[u])) * self.radix().stride(u)
+            self.ring_part(coordinates, way, u, k[u], direction)
+                + ((coordinates[u] % self.stride) ^ inner[u]) * self.radix().stride(u)
         });
         Rank(rank.sum())
+    }
+
+    /// What dimension u adds to the other end of a block by its digit k.
+    fn ring_part(&self, coordinates: &[u32], way: &Way, u: usize, k: u32, direction: i64) -> u32 {
+        let ring = self.ring(u);
+        let forward = if direction * way.sign(u) > 0 { k } else { ring - k };
+        let a = coordinates[u] / self.stride + forward;
+        (if a >= ring { a - ring } else { a }) * self.stride * self.radix().stride(u)
+    }
+
+    /// The digits k put in front, in the order of a way.
+    fn prepend_rings(&self, ends: &mut Ends, coordinates: &[u32], way: &Way, direction: i64) {
+        for u in (0..self.dimensions()).rev().map(|p| way.dimension(p)) {
+            ends.prepend(self.ring(u), |k| self.ring_part(coordinates, way, u, k, direction));
+        }
+    }
+
+    /// The way by which the block of a slot came, before any rotation, and its digits h and l.
+    ///
+    /// The l digits give the source's parities, these its order, that the h digits, and these its
+    /// residues and so its signs.
+    fn way_here(&self, coordinates: &[u32], slot: Slot) -> (Way, Coordinates) {
+        let mut residues = Coordinates::from_slice(coordinates);
+        for (bit, &u) in self.long.iter().enumerate() {
+            residues[u] ^= (slot >> bit & 1) as u32;
+        }
+        let inner = self.inner(&self.way(&residues), slot);
+        for &u in &self.long {
+            residues[u] = coordinates[u] ^ inner[u];
+        }
+        (self.way(&residues), inner)
     }
 }
 
@@ -385,18 +414,57 @@ impl Rule for GridIndex {
             let rotated = self.rotated(&self.way(&coordinates), n + self.inner_bits() - 1);
             slot = slot % rotated * (u64::from(self.radix().ranks()) / rotated) + slot / rotated;
         }
-        // The l digits come last and give the source's parities, these its order, that the h
-        // digits, and these its residues and so its signs.
-        let mut parities = coordinates.clone();
-        for (bit, &u) in self.long.iter().enumerate() {
-            parities[u] ^= (slot >> bit & 1) as u32;
-        }
-        let inner = self.inner(&self.way(&parities), slot);
-        let residues: Coordinates =
-            coordinates.iter().zip(&inner).map(|(x, inner)| x ^ inner).collect();
-        let way = self.way(&residues);
+        let (way, inner) = self.way_here(&coordinates, slot);
         let k = self.rings(&way, slot);
         Some(Block { from: self.other_end(&coordinates, &way, &k, &inner, -1), to: rank })
+    }
+
+    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        let coordinates = self.radix().coordinates(rank);
+        let way = self.way(&coordinates);
+        let mut ends = Ends::new(self.slots());
+        let bit = |u: usize, value: u32, bit: u32| {
+            ((coordinates[u] & bit) ^ (value * bit)) * self.radix().stride(u)
+        };
+        for &u in &self.long {
+            ends.prepend(2, |l| bit(u, l, 1));
+        }
+        if self.inner_bits() == 2 {
+            for u in (0..self.dimensions()).rev().map(|p| way.dimension(p)) {
+                ends.prepend(2, |h| bit(u, h, 2));
+            }
+        }
+        self.prepend_rings(&mut ends, &coordinates, &way, 1);
+        out.clear();
+        out.extend(ends.iter().map(|to| Some(Block { from: rank, to })));
+    }
+
+    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        let n = self.dimensions();
+        let coordinates = self.radix().coordinates(rank);
+        let inner_slots = 1 << (self.inner_bits() * n);
+        // Where the slots of the digits l, and what is above them, are after the last rotation.
+        let (below, above) = match self.rearranges {
+            true => (self.slots() >> n, 1),
+            false => (1, 1 << n),
+        };
+        out.clear();
+        out.resize(self.slots() as usize, None);
+        let mut ends = Ends::new(self.slots() / inner_slots);
+        for slot in 0..inner_slots {
+            let (way, inner) = self.way_here(&coordinates, slot);
+            let inner = self
+                .long
+                .iter()
+                .map(|&u| ((coordinates[u] % self.stride) ^ inner[u]) * self.radix().stride(u));
+            ends.restart(inner.sum());
+            self.prepend_rings(&mut ends, &coordinates, &way, -1);
+            let (l, h) = (slot & ((1 << n) - 1), slot >> n);
+            let places = (l * below + h * above..).step_by(((above * inner_slots) >> n) as usize);
+            for (place, from) in places.zip(ends.iter()) {
+                out[place as usize] = Some(Block { from, to: rank });
+            }
+        }
     }
 
     fn classes(&self) -> RankClasses {

@@ -287,8 +287,8 @@ struct Follower<'a> {
 fn follow_all(schedule: &Schedule, table: &Table, class: u32) -> Result<(), Violation> {
     let source = table.classes.representative(class);
     let gathers = schedule.problem.operation == Collective::AllGather;
-    let layout: Vec<Option<Block>> =
-        (0..schedule.rule().slots()).map(|slot| schedule.rule().start(source, slot)).collect();
+    let mut layout = Vec::new();
+    schedule.rule().starts(source, &mut layout);
     checks::check_start(schedule.problem, source, layout.iter().flatten().copied())?;
     let reached = vec![false; if gathers { schedule.problem.ranks as usize } else { 0 }];
     let step = Step::default();

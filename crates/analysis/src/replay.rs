@@ -58,9 +58,10 @@ impl<'a> Replay<'a> {
         let (ranks, slots) = (problem.ranks as usize, schedule.rule().slots());
         let row = slots as usize * pieces;
         let mut labels = vec![NOTHING; ranks * row];
-        labels.par_chunks_mut(row).enumerate().for_each(|(rank, row)| {
-            for (slot, places) in row.chunks_mut(pieces).enumerate() {
-                if let Some(block) = schedule.rule().start(Rank(rank as u32), slot as Slot) {
+        labels.par_chunks_mut(row).enumerate().for_each_init(Vec::new, |starts, (rank, row)| {
+            schedule.rule().starts(Rank(rank as u32), starts);
+            for (places, start) in row.chunks_mut(pieces).zip(starts) {
+                if let Some(block) = *start {
                     places.fill(label(problem, block));
                 }
             }
@@ -215,13 +216,14 @@ impl<'a> Replay<'a> {
     pub(crate) fn check_finish(&self) -> Result<(), Violation> {
         let (problem, pieces, rule) = (self.schedule.problem, self.pieces(), self.schedule.rule());
         let found = self.labels.par_chunks(self.row).enumerate().map_init(
-            || vec![false; problem.ranks as usize],
-            |held, (rank, row)| {
+            || (vec![false; problem.ranks as usize], Vec::new()),
+            |(held, finishes), (rank, row)| {
                 let rank = Rank(rank as u32);
                 held.fill(false);
+                rule.finishes(rank, finishes);
                 for (slot, places) in row.chunks(pieces).enumerate() {
                     let slot = slot as Slot;
-                    let Some(expected) = rule.finish(rank, slot) else { continue };
+                    let Some(expected) = finishes[slot as usize] else { continue };
                     for &found in places {
                         if found != label(problem, expected) {
                             let found = block(problem, found);

@@ -36,7 +36,7 @@ fn what_does_not_serve_is_said() {
         (c"moebius", c"direct", c"", 0, "unknown machine `moebius`"),
         (c"full:4", c"directly", c"", 0, "directly"),
         (c"full:4", c"bruck", c"radix=9", 0, "radix"),
-        (c"full:4", c"direct", c"", 4, "rank 4: the schedule has ranks 0 to 3"),
+        (c"full:4", c"direct", c"", 4, "rank 4: there are ranks 0 to 3"),
     ] {
         assert!(plan(machine, algorithm, parameters, rank).is_null());
         assert!(message().contains(says), "{}", message());

@@ -1,6 +1,6 @@
 //! From a rule to a plan: the rank's steps, and the registers that its slots name.
 
-use topocoll_schedule::{Collective, Part, Schedule, SlotSet, Step};
+use topocoll_schedule::{Block, Collective, LocalCopy, Part, Schedule, SlotSet, Step};
 use topocoll_topology::Rank;
 
 use crate::PlanError;
@@ -31,6 +31,7 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
         kept: Vec::new(),
         moves: Vec::new(),
         extra: 0,
+        aside: None,
         most_messages: 0,
     };
     let mut copies = Copies { slots, renamings: Vec::new(), moves: Vec::new() };
@@ -141,32 +142,60 @@ fn inside(rank: Rank, step: u32, set: &SlotSet, slots: u64) -> Result<(), PlanEr
 
 impl Copies {
     fn add(&mut self, rank: Rank, number: u32, step: &Step) -> Result<(), PlanError> {
-        let mut new_slot = vec![NONE; self.slots as usize];
-        let mut filled = vec![false; self.slots as usize];
-        let mut permutes = true;
         for copy in &step.copies {
             inside(rank, number, &copy.from, self.slots)?;
             inside(rank, number, &copy.to, self.slots)?;
-            for ((from, _), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
-                permutes &= new_slot[from as usize] == NONE;
-                new_slot[from as usize] = to as u32;
-                filled[to as usize] = true;
-            }
         }
-        for slot in 0..self.slots as usize {
-            permutes &= filled[slot] == (new_slot[slot] != NONE);
-            if new_slot[slot] == NONE {
-                new_slot[slot] = slot as u32;
-            }
+        const READ: u8 = 1;
+        const WRITTEN: u8 = 2;
+        let mut new_slot: Vec<u32> = (0..self.slots as u32).collect();
+        let mut marks = vec![0; self.slots as usize];
+        let mut permutes = true;
+        for copy in &step.copies {
+            each_pair(copy, |from, to| {
+                permutes &= marks[from as usize] & READ == 0;
+                marks[from as usize] |= READ;
+                marks[to as usize] |= WRITTEN;
+                new_slot[from as usize] = to;
+            });
         }
+        // Whatever is read is written too, and the other way round.
+        permutes &= !marks.iter().any(|&mark| mark == READ || mark == WRITTEN);
         if permutes {
             self.renamings.push((number, new_slot));
         } else {
-            let pairs = step.copies.iter().flat_map(|copy| copy.from.slots().zip(copy.to.slots()));
-            let pairs = pairs.map(|((from, _), (to, _))| (from as u32, to as u32)).collect();
+            let copied = step.copies.iter().map(|copy| copy.from.len() as usize);
+            let mut pairs = Vec::with_capacity(copied.sum());
+            for copy in &step.copies {
+                each_pair(copy, |from, to| pairs.push((from, to)));
+            }
             self.moves.push((number, pairs));
         }
         Ok(())
+    }
+}
+
+/// Calls `each` with the slots of a copy in order, from and to.
+#[inline]
+fn each_pair(copy: &LocalCopy, mut each: impl FnMut(u32, u32)) {
+    if let ([from], [to]) = (copy.from.runs(), copy.to.runs())
+        && (from.slots.outer.count, from.slots.inner.count)
+            == (to.slots.outer.count, to.slots.inner.count)
+    {
+        let (from, to) = (from.slots, to.slots);
+        for i in 0..from.outer.count as i64 {
+            let mut a = from.base as i64 + i * from.outer.stride;
+            let mut b = to.base as i64 + i * to.outer.stride;
+            for _ in 0..from.inner.count {
+                each(a as u32, b as u32);
+                a += from.inner.stride;
+                b += to.inner.stride;
+            }
+        }
+        return;
+    }
+    for ((from, _), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
+        each(from as u32, to as u32);
     }
 }
 
@@ -186,17 +215,16 @@ fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Register
     let (rule, rank, ranks) = (schedule.rule(), plan.rank, plan.problem.ranks);
     let slots = copies.slots as u32;
     let (mut taken, mut count) = (vec![false; ranks as usize], ranks);
-    let mut names = vec![NONE; slots as usize];
-    for slot in 0..slots {
-        let register = match rule.finish(rank, slot.into()) {
-            Some(block) if !std::mem::replace(&mut taken[block.from.index()], true) => block.from.0,
-            _ => {
-                count += 1;
-                count - 1
-            }
-        };
-        names[slot as usize] = register;
-    }
+    let mut layout = Vec::with_capacity(slots as usize);
+    rule.finishes(rank, &mut layout);
+    let register = |block: &Option<Block>| match block {
+        Some(block) if !std::mem::replace(&mut taken[block.from.index()], true) => block.from.0,
+        _ => {
+            count += 1;
+            count - 1
+        }
+    };
+    let mut names: Vec<u32> = layout.iter().map(register).collect();
     if let Some(from) = taken.iter().position(|taken| !taken) {
         return Err(PlanError::NotDelivered { rank, from: Rank(from as u32) });
     }
@@ -223,9 +251,10 @@ fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Register
     plan.origin = vec![NONE; count as usize];
     plan.first_write = vec![NONE; count as usize];
     let mut first_slot = vec![NONE; count as usize];
-    for (slot, &register) in names.iter().enumerate() {
-        first_slot[register as usize] = slot as u32;
-        if let Some(block) = rule.start(rank, slot as u64) {
+    rule.starts(rank, &mut layout);
+    for ((slot, &register), start) in (0..).zip(&names).zip(&layout) {
+        first_slot[register as usize] = slot;
+        if let Some(block) = start {
             plan.origin[register as usize] = match plan.problem.operation {
                 Collective::AllToAll => block.to.0,
                 Collective::AllGather => 0,
@@ -248,16 +277,20 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
     let complete = plan.origin.iter().all(|&origin| origin != NONE);
     // The step, from 1, in which a message is last sent from a register without being packed.
     let mut sent = vec![0; count];
+    // The same of the copies into a register, if there are copies.
+    let mut moved =
+        vec![0; if moves.peek().is_some() || !plan.parts.is_empty() { count } else { 0 }];
     for step in 0..plan.steps.len() as u32 {
         let mut pairs = moves.next_if(|(at, _)| *at == step).map_or(Vec::new(), |(_, pairs)| pairs);
-        let empty = |plan: &Plan, register: u32| {
-            let register = register as usize;
-            let empty = plan.origin[register] == NONE && plan.first_write[register] == NONE;
-            let slot = first_slot[register].into();
-            if empty { Err(PlanError::Empty { rank, step, slot }) } else { Ok(()) }
+        let empty = |register: u32| {
+            let slot = first_slot[register as usize].into();
+            PlanError::Empty { rank, step, slot }
         };
         for &(from, _) in &pairs {
-            empty(plan, from)?;
+            let register = from as usize;
+            if plan.origin[register] == NONE && plan.first_write[register] == NONE {
+                return Err(empty(from));
+            }
         }
         for &(_, to) in &pairs {
             let time = &mut plan.first_write[to as usize];
@@ -282,27 +315,27 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             pairs.extend(filled);
         }
         for send in first_send..first_receive {
-            if !complete {
-                let mut found = Ok(());
+            let one_piece = plan.in_one_piece(send, step, 2 * step + 1);
+            if one_piece || !complete {
+                // The input is never written: no receive endangers it.
+                let (mut reads, mut nothing) = (false, NONE);
                 plan.pieces(send, step, planned, |register, _, _| {
-                    if found.is_ok() {
-                        found = empty(plan, register);
+                    let untouched = plan.untouched(register, 2 * step + 1);
+                    reads |= !untouched;
+                    if untouched && plan.origin[register as usize] == NONE && nothing == NONE {
+                        nothing = register;
                     }
                 });
-                found?;
-            }
-            if plan.in_one_piece(send, step, 2 * step + 1) {
-                // The input is never written: no receive endangers it.
-                let mut reads = false;
-                plan.pieces(send, step, planned, |register, _, _| {
-                    reads |= !plan.untouched(register, 2 * step + 1);
-                });
-                if reads {
+                if nothing != NONE {
+                    return Err(empty(nothing));
+                }
+                if one_piece && reads {
                     plan.pieces(send, step, planned, |register, _, _| {
                         sent[register as usize] = step + 1;
                     });
                 }
-            } else {
+            }
+            if !one_piece {
                 plan.stage(send);
             }
         }
@@ -321,8 +354,11 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             }
         }
         if !pairs.is_empty() {
+            for &(_, to) in &pairs {
+                moved[to as usize] = step + 1;
+            }
             let scratch = pairs.iter().any(|&(from, _)| {
-                !plan.untouched(from, 2 * step) && pairs.iter().any(|&(_, to)| to == from)
+                !plan.untouched(from, 2 * step) && moved[from as usize] == step + 1
             });
             plan.moves.push(Moves { step, registers: pairs, scratch });
         }
@@ -331,7 +367,7 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
 }
 
 impl Plan {
-    fn stage(&mut self, message: u32) {
+    pub(crate) fn stage(&mut self, message: u32) {
         let row = &mut self.messages[message as usize];
         row.slots = row.slots.staged();
     }

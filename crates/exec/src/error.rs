@@ -7,7 +7,7 @@ use topocoll_topology::Rank;
 #[non_exhaustive]
 pub enum PlanError {
     /// No such rank.
-    #[error("rank {rank}: the schedule has ranks 0 to {}", ranks - 1)]
+    #[error("rank {rank}: there are ranks 0 to {}", ranks - 1)]
     Rank {
         /// What was asked for.
         rank: Rank,
@@ -54,6 +54,22 @@ pub enum PlanError {
         /// Whose block.
         from: Rank,
     },
+    /// A rank that is a member twice.
+    #[error("rank {rank} is member {} and member {}", places.0, places.1)]
+    Twice {
+        /// Which.
+        rank: Rank,
+        /// Its first two places, counted from 0.
+        places: (u32, u32),
+    },
+    /// A rank that is to have a plan and is no member.
+    #[error("rank {rank} is none of the {members} members")]
+    NoMember {
+        /// Which.
+        rank: Rank,
+        /// How many there are.
+        members: usize,
+    },
     /// A set of ranks that is not one for each of the schedule's.
     #[error("{members} members for a schedule of {ranks} ranks")]
     Members {
@@ -79,6 +95,40 @@ pub enum ExecError {
         bytes: u128,
         /// What it takes.
         needed: u128,
+    },
+    /// Blocks of another size than the exchange's.
+    #[error("rank {rank}: the {buffer}'s blocks have {bytes} bytes, and the exchange's {needed}")]
+    Block {
+        /// The rank.
+        rank: Rank,
+        /// Of which buffer.
+        buffer: &'static str,
+        /// A block's bytes.
+        bytes: u64,
+        /// Those of the exchange.
+        needed: u64,
+    },
+    /// An array that is no array of blocks.
+    #[error("shape {shape:?} with strides {strides:?}: blocks need {rule}")]
+    Layout {
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Its strides, in elements.
+        strides: Vec<isize>,
+        /// What they break.
+        rule: &'static str,
+    },
+    /// A view that its buffer does not hold.
+    #[error("the {buffer} view spans {span} bytes of a buffer of {bytes}; it needs {rule}")]
+    View {
+        /// Of which buffer.
+        buffer: &'static str,
+        /// Bytes up to its last element's end.
+        span: usize,
+        /// The buffer's.
+        bytes: usize,
+        /// What it breaks.
+        rule: &'static str,
     },
     /// A message of another length than the schedule says.
     #[error(

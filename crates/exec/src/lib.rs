@@ -14,18 +14,23 @@ mod atomic {
 mod compile;
 mod crew;
 mod error;
+mod in_place;
 mod machine;
+mod members;
 mod memory;
 pub mod pattern;
 mod plan;
 mod round_robin;
 mod transport;
 mod turn;
+mod views;
 
 pub use crew::{Crew, Timed};
 pub use error::{ExecError, PlanError};
 pub use machine::{Action, Copy, Message, RankMachine, Token};
-pub use memory::{Buffer, Memory, Region};
+pub use members::Members;
+pub use memory::{Buffer, Memory, Region, Storage};
 pub use plan::{Plan, plan_all};
 pub use round_robin::RoundRobin;
 pub use transport::{Arrival, Transport, drive};
+pub use views::{Layout, Views};

@@ -4,7 +4,7 @@ use topocoll_topology::Rank;
 
 use crate::memory::Places;
 use crate::plan::{NONE, Plan};
-use crate::{Buffer, ExecError, Memory, Region};
+use crate::{Buffer, ExecError, Region, Storage};
 
 /// Stands for a message that is outstanding: of one machine, one exchange and one message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,7 +29,7 @@ pub struct Message {
 /// Bytes to be copied within a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copy {
-    /// The blocks that the rank keeps, from input to output.
+    /// The blocks that the rank keeps, from input to output; in place, those that are set aside.
     Keep,
     /// Local copies of a step that rename nothing.
     Local,
@@ -156,17 +156,20 @@ impl RankMachine {
     /// Checks the sizes of the memories, so that no action names a region outside them.
     ///
     /// # Errors
-    /// [`ExecError::Buffer`].
-    pub fn check(&self, memory: &Memory<'_>) -> Result<(), ExecError> {
-        let (plan, b) = (&self.plan, self.block_bytes);
-        for (buffer, bytes, needed) in [
-            ("input", memory.input.len(), plan.input_bytes(b)),
-            ("output", memory.output.len(), plan.output_bytes(b)),
-            ("work", memory.work.len(), plan.workspace_bytes(b)),
+    /// [`ExecError::Buffer`], or [`ExecError::Block`] for blocks of another size.
+    pub fn check(&self, memory: &impl Storage) -> Result<(), ExecError> {
+        let (plan, rank, b) = (&self.plan, self.rank(), self.block_bytes);
+        for (buffer, name, needed) in [
+            (Buffer::Input, "input", plan.input_bytes(b)),
+            (Buffer::Output, "output", plan.output_bytes(b)),
+            (Buffer::Work, "work", plan.workspace_bytes(b)),
         ] {
-            if (bytes as u128) < needed {
-                let bytes = bytes as u128;
-                return Err(ExecError::Buffer { rank: self.rank(), buffer, bytes, needed });
+            if let Some(bytes) = memory.block_bytes(buffer).filter(|&bytes| bytes != b) {
+                return Err(ExecError::Block { rank, buffer: name, bytes, needed: b });
+            }
+            let bytes = memory.bytes(buffer);
+            if bytes < needed {
+                return Err(ExecError::Buffer { rank, buffer: name, bytes, needed });
             }
         }
         Ok(())
@@ -187,7 +190,9 @@ impl RankMachine {
             match self.stage {
                 Stage::Keep => {
                     self.enter(0);
-                    if !self.plan.kept.is_empty() {
+                    if !self.plan.kept.is_empty()
+                        || self.plan.aside.as_ref().is_some_and(|aside| !aside.is_empty())
+                    {
                         return Ok(Action::Copy(Copy::Keep));
                     }
                 }
@@ -295,7 +300,7 @@ impl RankMachine {
     ///
     /// # Panics
     /// Memories that [`check`](Self::check) refuses.
-    pub fn copy(&self, copy: Copy, memory: &mut Memory<'_>) {
+    pub fn copy(&self, copy: Copy, memory: &mut impl Storage) {
         self.pieces(copy, |from, to| memory.copy(from, to));
     }
 
@@ -309,6 +314,10 @@ impl RankMachine {
             Copy::Keep => {
                 for &register in &self.plan.kept {
                     each(block(register, 0), block(register, NONE));
+                }
+                for (i, &aside) in (0..).zip(self.plan.aside.iter().flatten()) {
+                    let (ranks, place) = (self.plan.problem.ranks, self.plan.place(aside));
+                    each(block(place, NONE), block(ranks + self.plan.extra + i, NONE));
                 }
             }
             Copy::Local => {

@@ -7,7 +7,8 @@ use crate::plan::{NONE, Plan};
 pub enum Buffer {
     /// The caller's blocks, in order of destinations: only read, and never after the last send.
     Input,
-    /// The blocks received, in order of sources; holds blocks in passing until the end.
+    /// The blocks received, in order of sources; holds blocks in passing until the end. In place,
+    /// the caller's blocks at first.
     Output,
     /// [`workspace_bytes`](Plan::workspace_bytes) of no meaning before or after.
     Work,
@@ -30,10 +31,77 @@ impl Region {
     }
 }
 
+/// A rank's memories as an exchange uses them: rows of blocks ([`Memory`]), or blocks spread in
+/// arrays ([`Views`](crate::Views)). Offsets of regions count the bytes of blocks in order, wherever
+/// they lie.
+pub trait Storage {
+    /// Bytes of a buffer's blocks, or of the workspace.
+    fn bytes(&self, buffer: Buffer) -> u128;
+
+    /// Bytes of a block of a buffer, if it has but one size.
+    fn block_bytes(&self, _buffer: Buffer) -> Option<u64> {
+        None
+    }
+
+    /// Copies a region to another, of the same length and not of the input.
+    ///
+    /// # Panics
+    /// Regions outside their buffers, of different lengths, or a copy to the input.
+    fn copy(&mut self, from: Region, to: Region);
+
+    /// Calls `with` with the bytes of a region.
+    ///
+    /// # Panics
+    /// A region outside its buffer.
+    fn read<R>(&mut self, region: Region, with: impl FnOnce(&[u8]) -> R) -> R;
+
+    /// Writes the bytes of a region.
+    ///
+    /// # Panics
+    /// A region outside its buffer, of another length, or of the input.
+    fn write(&mut self, region: Region, bytes: &[u8]);
+}
+
+impl Storage for Memory<'_> {
+    fn bytes(&self, buffer: Buffer) -> u128 {
+        match buffer {
+            Buffer::Input => self.input.len() as u128,
+            Buffer::Output => self.output.len() as u128,
+            Buffer::Work => self.work.len() as u128,
+        }
+    }
+
+    fn copy(&mut self, from: Region, to: Region) {
+        let at = to.offset as usize;
+        match (from.buffer, to.buffer) {
+            (Buffer::Output, Buffer::Output) => self.output.copy_within(from.range(), at),
+            (Buffer::Work, Buffer::Work) => self.work.copy_within(from.range(), at),
+            (Buffer::Work, _) => {
+                self.output[to.range()].copy_from_slice(&self.work[from.range()]);
+            }
+            (Buffer::Output, _) => {
+                self.work[to.range()].copy_from_slice(&self.output[from.range()]);
+            }
+            (Buffer::Input, _) => {
+                let input = &self.input[from.range()];
+                self.bytes_mut(to).copy_from_slice(input);
+            }
+        }
+    }
+
+    fn read<R>(&mut self, region: Region, with: impl FnOnce(&[u8]) -> R) -> R {
+        with(Memory::bytes(self, region))
+    }
+
+    fn write(&mut self, region: Region, bytes: &[u8]) {
+        self.bytes_mut(region).copy_from_slice(bytes);
+    }
+}
+
 /// A rank's memories, lent for one call: a machine keeps none.
 #[derive(Debug)]
 pub struct Memory<'a> {
-    /// `[blocks, block_bytes]` bytes, row i for rank i; of an all-gather one block.
+    /// `[blocks, block_bytes]` bytes, row i for rank i; of an all-gather one block, in place none.
     pub input: &'a [u8],
     /// `[ranks, block_bytes]` bytes, row i from rank i.
     pub output: &'a mut [u8],
@@ -66,28 +134,6 @@ impl Memory<'_> {
             Buffer::Work => &mut self.work[region.range()],
         }
     }
-
-    /// Copies a region to another, of the same length and not of the input.
-    ///
-    /// # Panics
-    /// Regions outside their buffers, of different lengths, or a copy to the input.
-    pub fn copy(&mut self, from: Region, to: Region) {
-        let at = to.offset as usize;
-        match (from.buffer, to.buffer) {
-            (Buffer::Output, Buffer::Output) => self.output.copy_within(from.range(), at),
-            (Buffer::Work, Buffer::Work) => self.work.copy_within(from.range(), at),
-            (Buffer::Work, _) => {
-                self.output[to.range()].copy_from_slice(&self.work[from.range()]);
-            }
-            (Buffer::Output, _) => {
-                self.work[to.range()].copy_from_slice(&self.output[from.range()]);
-            }
-            (Buffer::Input, _) => {
-                let input = &self.input[from.range()];
-                self.bytes_mut(to).copy_from_slice(input);
-            }
-        }
-    }
 }
 
 /// Where registers are, for blocks of one size.
@@ -108,7 +154,12 @@ impl Places<'_> {
             bytes: end - first,
         };
         if time != NONE && plan.untouched(register, time) {
-            return at(Buffer::Input, plan.origin[register as usize]);
+            let block = plan.origin[register as usize];
+            let Some(aside) = &plan.aside else { return at(Buffer::Input, block) };
+            return match aside.binary_search(&block) {
+                Ok(i) => at(Buffer::Work, plan.extra + i as u32),
+                Err(_) => at(Buffer::Output, plan.place(block)),
+            };
         }
         match register.checked_sub(plan.problem.ranks) {
             None => at(Buffer::Output, register),

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use topocoll_schedule::{Axis, Problem, Schedule};
 use topocoll_topology::Rank;
 
-use crate::PlanError;
 use crate::compile::compile;
+use crate::{Members, PlanError};
 
 /// One rank's share of a schedule: made once, kept for any number of exchanges.
 ///
@@ -29,7 +29,7 @@ use crate::compile::compile;
 pub struct Plan {
     pub(crate) problem: Problem,
     pub(crate) rank: Rank,
-    pub(crate) members: Option<Arc<[Rank]>>,
+    pub(crate) members: Option<Members>,
     pub(crate) steps: Vec<StepRow>,
     pub(crate) messages: Vec<MessageRow>,
     pub(crate) sets: Vec<SetRow>,
@@ -49,6 +49,8 @@ pub struct Plan {
     pub(crate) moves: Vec<Moves>,
     /// Registers behind the output.
     pub(crate) extra: u32,
+    /// Of an exchange in place, the blocks of the input that are set aside, behind those registers.
+    pub(crate) aside: Option<Vec<u32>>,
     pub(crate) most_messages: u32,
 }
 
@@ -170,21 +172,20 @@ impl Plan {
         compile(schedule, rank)
     }
 
-    /// The plan of rank `rank` of a schedule whose ranks are `members` of a larger machine: its
-    /// messages name their peers as the members are numbered there.
+    /// The plan of a member of a larger machine, by a schedule for the members alone: rank i of it
+    /// is the i-th member. Messages name their peers as the machine numbers them.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or not one member for each rank.
-    pub fn among(
-        schedule: &Schedule,
-        rank: Rank,
-        members: &Arc<[Rank]>,
-    ) -> Result<Self, PlanError> {
-        let ranks = schedule.problem.ranks;
-        if members.len() != ranks as usize {
-            return Err(PlanError::Members { members: members.len(), ranks });
+    /// As [`new`](Self::new); not one member for each rank of the schedule, or an `own` rank that
+    /// is none of them.
+    pub fn among(schedule: &Schedule, own: Rank, members: &Members) -> Result<Self, PlanError> {
+        let (ranks, count) = (schedule.problem.ranks, members.ranks().len());
+        if count != ranks as usize {
+            return Err(PlanError::Members { members: count, ranks });
         }
-        Ok(Self { members: Some(Arc::clone(members)), ..compile(schedule, rank)? })
+        let rank =
+            members.position(own).ok_or(PlanError::NoMember { rank: own, members: count })?;
+        Ok(Self { members: Some(members.clone()), ..compile(schedule, Rank(rank))? })
     }
 
     /// What the schedule exchanges; the block size is the one it was written for.
@@ -231,9 +232,12 @@ impl Plan {
         self.problem.blocks_at_start()
     }
 
-    /// Bytes of the input for blocks of so many bytes.
+    /// Bytes of the input for blocks of so many bytes; none of an exchange in place.
     #[must_use]
     pub fn input_bytes(&self, block_bytes: u64) -> u128 {
+        if self.aside.is_some() {
+            return 0;
+        }
         u128::from(self.input_blocks()) * u128::from(block_bytes)
     }
 
@@ -243,8 +247,8 @@ impl Plan {
         u128::from(self.problem.ranks) * u128::from(block_bytes)
     }
 
-    /// Bytes of workspace: registers behind the output, then staging memory for the messages of a
-    /// step that lie in several places.
+    /// Bytes of workspace: registers behind the output, blocks set aside, then staging memory for
+    /// the messages of a step that lie in several places.
     #[must_use]
     pub fn workspace_bytes(&self, block_bytes: u64) -> u128 {
         let staged = (0..self.steps.len() as u32).map(|step| {
@@ -263,10 +267,12 @@ impl Plan {
         most as u128 * u128::from(block_bytes)
     }
 
-    /// Bytes of the registers behind the output, the part of the workspace that is not staging.
+    /// Bytes of the registers behind the output and of the blocks set aside, the part of the
+    /// workspace that is not staging.
     #[must_use]
     pub fn register_bytes(&self, block_bytes: u64) -> u128 {
-        u128::from(self.extra) * u128::from(block_bytes)
+        let aside = self.aside.as_ref().map_or(0, Vec::len) as u128;
+        (u128::from(self.extra) + aside) * u128::from(block_bytes)
     }
 
     /// Bytes that the plan itself takes.
@@ -282,19 +288,20 @@ impl Plan {
             + size_of_val(&*self.parts)
             + size_of_val(&*self.origin)
             + size_of_val(&*self.first_write)
+            + self.aside.as_ref().map_or(0, |aside| size_of_val(&**aside))
             + names
             + moves
     }
 
     /// A rank of the schedule as the caller numbers it.
     pub(crate) fn member(&self, rank: u32) -> Rank {
-        self.members.as_ref().map_or(Rank(rank), |members| members[rank as usize])
+        self.members.as_ref().map_or(Rank(rank), |members| members.ranks()[rank as usize])
     }
 
     /// The rank of the schedule that the caller numbers so.
     pub(crate) fn local(&self, member: Rank) -> usize {
         let Some(members) = &self.members else { return member.index() };
-        members.iter().position(|&other| other == member).expect("bug: a peer that is no member")
+        members.position(member).expect("bug: a peer that is no member") as usize
     }
 
     /// The messages of a step by number, sends first.
@@ -361,6 +368,11 @@ impl Plan {
                     let (first, end) = self.part(run.part, block_bytes);
                     for i in 0..run.outer.0 as i32 {
                         let row = run.base as i32 + i * run.outer.1;
+                        if run.inner.1 == 1 {
+                            let row = &names[row as usize..][..run.inner.0 as usize];
+                            row.iter().for_each(|&register| each(register, first, end));
+                            continue;
+                        }
                         for j in 0..run.inner.0 as i32 {
                             each(names[(row + j * run.inner.1) as usize], first, end);
                         }

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Action, ExecError, Memory, Message, Plan, RankMachine};
+use crate::{Action, ExecError, Memory, Message, Plan, RankMachine, Storage};
 
 /// All ranks in one thread, in an order drawn from a seed: the same seed, the same order.
 ///
@@ -11,20 +11,6 @@ use crate::{Action, ExecError, Memory, Message, Plan, RankMachine};
 #[derive(Debug)]
 pub struct RoundRobin {
     machines: Vec<RankMachine>,
-}
-
-/// Everybody's memories.
-struct Ranks<'m> {
-    input: Vec<&'m [u8]>,
-    output: Vec<&'m mut [u8]>,
-    work: Vec<Vec<u8>>,
-}
-
-impl<'m> Ranks<'m> {
-    fn memory(&mut self, rank: usize) -> Memory<'_> {
-        let (input, work) = (self.input[rank], &mut *self.work[rank]);
-        Memory { input, output: &mut *self.output[rank], work }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,23 +42,38 @@ impl RoundRobin {
         output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        let mut random = fastrand::Rng::with_seed(seed);
         let each = |bytes: usize| (bytes / self.machines.len().max(1)).max(1);
         let (per_input, per_output) = (each(input.len()), each(output.len()));
-        let work = |machine: &RankMachine| {
-            vec![0xa5; machine.plan().workspace_bytes(block_bytes) as usize]
-        };
-        let parts = |i: usize| input.chunks(per_input).nth(i).unwrap_or(&[]);
-        let mut outputs: Vec<_> = output.chunks_mut(per_output).collect();
-        outputs.resize_with(self.machines.len(), || &mut []);
-        let mut ranks = Ranks {
-            input: (0..self.machines.len()).map(parts).collect(),
-            output: outputs,
-            work: self.machines.iter().map(work).collect(),
-        };
-        for (rank, machine) in self.machines.iter_mut().enumerate() {
+        let mut works: Vec<Vec<u8>> = (self.machines.iter())
+            .map(|machine| vec![0xa5; machine.plan().workspace_bytes(block_bytes) as usize])
+            .collect();
+        let inputs = input.chunks(per_input).chain(std::iter::repeat(&[][..]));
+        let none = || -> &mut [u8] { &mut [] };
+        let outputs = output.chunks_mut(per_output).chain(std::iter::repeat_with(none));
+        let memories = inputs.zip(outputs).zip(&mut works);
+        let mut memories: Vec<_> =
+            memories.map(|((input, output), work)| Memory { input, output, work }).collect();
+        self.exchange_in(block_bytes, &mut memories, seed)
+    }
+
+    /// One exchange between memories of any kind, that of rank i at i.
+    ///
+    /// # Errors
+    /// Memories that do not fit, or a schedule whose ends do not agree.
+    ///
+    /// # Panics
+    /// Not one memory for each plan.
+    pub fn exchange_in<S: Storage>(
+        &mut self,
+        block_bytes: u64,
+        memories: &mut [S],
+        seed: u64,
+    ) -> Result<(), ExecError> {
+        assert_eq!(memories.len(), self.machines.len(), "a memory for every rank");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for (machine, memory) in self.machines.iter_mut().zip(&*memories) {
             machine.begin(block_bytes);
-            machine.check(&ranks.memory(rank))?;
+            machine.check(memory)?;
         }
         // In the order of their starts.
         let (mut sends, mut receives) = (VecDeque::new(), Vec::new());
@@ -87,7 +88,7 @@ impl RoundRobin {
             }
             match events[random.usize(..events.len())] {
                 Event::Poll(rank) => match self.machines[rank].poll()? {
-                    Action::Copy(copy) => self.machines[rank].copy(copy, &mut ranks.memory(rank)),
+                    Action::Copy(copy) => self.machines[rank].copy(copy, &mut memories[rank]),
                     Action::Send(message) => sends.push_back((rank, message)),
                     Action::Receive(message) => receives.push((rank, message)),
                     Action::Wait | Action::Done => awake.retain(|&other| other != rank),
@@ -95,10 +96,10 @@ impl RoundRobin {
                 Event::Arrive(i, j) => {
                     let (from, sent) = sends.remove(i).expect("it matched");
                     let (to, received) = receives.remove(j);
-                    let bytes = ranks.memory(from).bytes(sent.region).to_vec();
+                    let bytes = memories[from].read(sent.region, <[u8]>::to_vec);
                     // A message of another length is the receiver's error, raised below.
                     if bytes.len() as u64 == received.region.bytes {
-                        ranks.memory(to).bytes_mut(received.region).copy_from_slice(&bytes);
+                        memories[to].write(received.region, &bytes);
                     }
                     self.machines[to].complete(received.token, bytes.len() as u64)?;
                     wake(&mut awake, to);

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use topocoll_topology::Rank;
 
-use crate::{Action, ExecError, Memory, Message, RankMachine};
+use crate::{Action, ExecError, Message, RankMachine, Storage};
 
 /// How a rank's bytes travel: what a runtime provides to be driven by [`drive`].
 pub trait Transport {
@@ -40,7 +40,7 @@ pub struct Arrival {
 /// another length or tag than the schedule's, or none in time. The machine is stopped then.
 pub fn drive(
     machine: &mut RankMachine,
-    memory: &mut Memory<'_>,
+    memory: &mut impl Storage,
     transport: &mut impl Transport,
     patience: Duration,
 ) -> Result<(), ExecError> {
@@ -54,7 +54,7 @@ pub fn drive(
 
 fn exchange(
     machine: &mut RankMachine,
-    memory: &mut Memory<'_>,
+    memory: &mut impl Storage,
     transport: &mut impl Transport,
     patience: Duration,
 ) -> Result<(), ExecError> {
@@ -63,8 +63,9 @@ fn exchange(
         match machine.poll()? {
             Action::Copy(copy) => machine.copy(copy, memory),
             Action::Send(message) => {
-                let bytes = memory.bytes(message.region);
-                if let Err(reason) = transport.send(message.peer, message.tag, bytes) {
+                let sent = memory
+                    .read(message.region, |bytes| transport.send(message.peer, message.tag, bytes));
+                if let Err(reason) = sent {
                     return Err(machine.fail(message.token, reason));
                 }
                 machine.complete(message.token, message.region.bytes)?;
@@ -74,7 +75,7 @@ fn exchange(
                 let (at, arrival) = awaited(machine, &posted, &mut early, transport, patience)?;
                 let message = posted.remove(at);
                 machine.complete(message.token, arrival.bytes.len() as u64)?;
-                memory.bytes_mut(message.region).copy_from_slice(&arrival.bytes);
+                memory.write(message.region, &arrival.bytes);
             }
             Action::Done => {
                 let Some(arrival) = early.pop_front() else { return Ok(()) };

@@ -27,6 +27,20 @@ pub trait Rule: Send + Sync {
     /// The layout after the last step: the block that `slot` of `rank` must hold, if any.
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block>;
 
+    /// The whole layout before the first step: overwrites `out` with [`start`](Self::start) of
+    /// every slot in turn. Rules whose slots are costly one by one write them together.
+    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        out.clear();
+        out.extend((0..self.slots()).map(|slot| self.start(rank, slot)));
+    }
+
+    /// The whole layout after the last step: overwrites `out` with [`finish`](Self::finish) of
+    /// every slot in turn.
+    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        out.clear();
+        out.extend((0..self.slots()).map(|slot| self.finish(rank, slot)));
+    }
+
     /// Ranks that act alike up to renaming of peers.
     fn classes(&self) -> RankClasses;
 

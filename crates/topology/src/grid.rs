@@ -72,6 +72,27 @@ impl Grid {
         &self.wrap
     }
 
+    /// The grid that ranks are by themselves, if in their order they are all of a box, the last
+    /// dimension fastest.
+    pub(crate) fn boxed(&self, ranks: &[Rank]) -> Option<Self> {
+        let (&first, &last) = (ranks.first()?, ranks.last()?);
+        if last.0 >= self.radix.ranks() {
+            return None;
+        }
+        let (low, high) = (self.radix.coordinates(first), self.radix.coordinates(last));
+        let side = |(low, high): (&u32, &u32)| (high + 1).checked_sub(*low);
+        let sides: Option<Coordinates> = low.iter().zip(&high).map(side).collect();
+        let radix = MixedRadix::new(&sides?).ok()?;
+        let at = |i: u32| -> Coordinates {
+            radix.coordinates(Rank(i)).iter().zip(&low).map(|(x, low)| x + low).collect()
+        };
+        let all = radix.ranks() as usize == ranks.len()
+            && (0..).zip(ranks).all(|(i, &rank)| self.radix.rank(&at(i)) == rank);
+        let wrap = radix.sides().iter().zip(self.sides()).zip(&self.wrap);
+        let wrap = wrap.map(|((side, whole), wrap)| side == whole && *wrap).collect();
+        all.then_some(Self { radix, wrap })
+    }
+
     /// The most links between two ranks along `dimension`.
     #[must_use]
     pub fn diameter_along(&self, dimension: usize) -> u32 {

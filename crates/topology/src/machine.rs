@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{Timing, Topology};
+use crate::{FullyConnected, Rank, Shape, Timing, Topology, TopologyError};
 
 /// A machine: its topology, the ports it grants, and its timing values.
 #[derive(Clone, Debug)]
@@ -35,6 +35,30 @@ impl Machine {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.topology.ranks()
+    }
+
+    /// The machine that some of its ranks are by themselves, the i-th of them its rank i.
+    ///
+    /// Ranks in ascending order that are a box of a grid are a grid of as many dimensions: what its
+    /// schedules say of routes holds on the whole grid too. A side wraps where the box spans one
+    /// that does. All others are taken for a complete graph, whose schedules run on any machine; its
+    /// links have the timing values of the first class.
+    ///
+    /// # Errors
+    /// No ranks at all.
+    pub fn among(&self, members: &[Rank]) -> Result<Self, TopologyError> {
+        let boxed = match self.topology.shape() {
+            Shape::Grid(grid) => grid.boxed(members),
+            _ => None,
+        };
+        let topology: Arc<dyn Topology> = match boxed {
+            Some(grid) => Arc::new(grid),
+            None => Arc::new(FullyConnected::new(members.len() as u32)?),
+        };
+        let name = format!("{} of {}", topology.short_form(), self.name);
+        let mut machine = Self { name, topology, ..self.clone() };
+        machine.set_ports(self.ports);
+        Ok(machine)
     }
 
     /// Grants `ports` messages a step; more than `ranks - 1` are `ranks - 1`, and at least 1.

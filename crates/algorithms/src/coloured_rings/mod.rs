@@ -56,6 +56,7 @@ use topocoll_schedule::{
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
 use self::line::{Digits, Direction, Line, Ways};
+use crate::digits::Ends;
 use crate::parameters::{check, integer, origin};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
@@ -247,6 +248,37 @@ impl Rings {
         }
         Some(end)
     }
+
+    /// The blocks of all slots in a layout, by the same.
+    fn other_ends(
+        &self,
+        at: &[u32],
+        (class, phase): (Class, Phase),
+        leading: impl Fn(usize, u64) -> Option<u32>,
+        compact: impl Fn(usize, u64) -> u32,
+        block: impl Fn(Rank) -> Block,
+        out: &mut Vec<Option<Block>>,
+    ) {
+        let n = self.dimensions();
+        let stride = |v: usize| self.grid.radix().stride(self.long[v]);
+        let u = self.dimension(class, phase);
+        let mut ends = Ends::new(self.others(class, phase, at));
+        for v in (1..n).rev().map(|i| (u + i) % n) {
+            let values = self.compact(class, phase, v, at[v]) as u32;
+            ends.prepend(values, |e| compact(v, e.into()) * stride(v));
+        }
+        let others = ends.iter();
+        out.clear();
+        for digit in 0..self.slots.div_ceil(others.len() as u64) {
+            match leading(u, digit) {
+                Some(x) => {
+                    out.extend(others.clone().map(|end| Some(block(Rank(end.0 + x * stride(u))))));
+                }
+                None => out.resize(out.len() + others.len(), None),
+            }
+        }
+        out.resize(self.slots as usize, None);
+    }
 }
 
 fn run(digits: Digits, others: u64) -> SlotSet {
@@ -332,6 +364,33 @@ impl Rule for Rings {
         let source = |v: usize, e| self.lines[v].source(at[v], e);
         let from = self.other_end(rank, slot, (self.class(&at), last), leading, source)?;
         Some(Block { from, to: rank })
+    }
+
+    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        if self.dimensions() == 0 {
+            return *out = vec![self.start(rank, 0)];
+        }
+        let at = self.at(rank);
+        let class = self.class(&at);
+        let destination = |v: usize, e| self.lines[v].destination(at[v], e, class.own);
+        let leading = |u: usize, digit| {
+            let e = self.lines[u].start_digit(at[u], digit, class.own)?;
+            Some(destination(u, e))
+        };
+        let block = |to| Block { from: rank, to };
+        self.other_ends(&at, (class, self.first_phase()), leading, destination, block, out);
+    }
+
+    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        if self.dimensions() == 0 {
+            return *out = vec![self.finish(rank, 0)];
+        }
+        let at = self.at(rank);
+        let last = Phase::Residual(self.dimensions() - 1);
+        let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
+        let source = |v: usize, e| self.lines[v].source(at[v], e);
+        let block = |from| Block { from, to: rank };
+        self.other_ends(&at, (self.class(&at), last), leading, source, block, out);
     }
 
     fn classes(&self) -> RankClasses {

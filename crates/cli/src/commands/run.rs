@@ -40,7 +40,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let mut machine = machine(&args.common.machine, options)?;
     let schedule = schedule(&mut machine, options, &args.subject)?;
-    check_memory(&schedule)?;
+    check_memory(&schedule, memory())?;
     let plans = plan_all(&schedule).map_err(topocoll::Error::from)?;
     let bytes_moved = plans.iter().map(|plan| plan.sent_bytes(schedule.problem.block_bytes)).sum();
     let threads = args
@@ -73,8 +73,8 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
 
 /// Refuses what would not fit, before any memory is taken: the buffers, and one rank's plan and
 /// workspace for all.
-fn check_memory(schedule: &Schedule) -> anyhow::Result<()> {
-    let (ranks, available) = (u128::from(schedule.problem.ranks), memory());
+fn check_memory(schedule: &Schedule, available: u128) -> anyhow::Result<()> {
+    let ranks = u128::from(schedule.problem.ranks);
     let (block, blocks) = (schedule.problem.block_bytes, schedule.problem.blocks_at_start());
     let buffers = ranks * (ranks + u128::from(blocks)) * u128::from(block);
     let check = |needed: u128| {
@@ -147,4 +147,27 @@ fn text(machine: &Machine, schedule: &Schedule, report: &Report) -> String {
         if report.threads == 1 { "" } else { "s" },
         facts(rows.iter().map(|(name, value)| (*name, value.clone()))),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use topocoll::Problem;
+
+    use super::*;
+
+    #[test]
+    fn what_fits_in_no_memory_is_refused_with_the_figure() {
+        let refused = |block_bytes, available| {
+            let machine = topocoll::machine("full:4096").unwrap();
+            let problem = Problem::new(Collective::AllToAll, 4096, 1, block_bytes).unwrap();
+            let schedule =
+                topocoll::plan(&machine, &problem, "pairwise-xor", &Parameters::new()).unwrap();
+            check_memory(&schedule, available).err().map(|error| error.to_string())
+        };
+        let figures = "34359738368 bytes of memory, and 25769803776 may be used";
+        assert_eq!(refused(1024, 24 << 30).as_deref(), Some(figures));
+        assert_eq!(refused(128, 24 << 30), None);
+        // The buffers fit, the plans do not.
+        assert!(refused(128, 4 << 30).is_some_and(|error| !error.starts_with("4294967296 ")));
+    }
 }

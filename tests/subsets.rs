@@ -1,0 +1,110 @@
+//! Plans for some of a machine's ranks: peers are the machine's ranks, routes hold on it.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::serving;
+use proptest::prelude::*;
+use topocoll::exec::{Members, Plan, PlanError, RoundRobin};
+use topocoll::{Collective, Rank, Shape, Step, machine};
+
+fn check(text: &str, members: &[Rank], seed: u64) {
+    let parent = machine(text).unwrap();
+    let members = Members::new(members, parent.ranks()).unwrap();
+    let own = parent.among(members.ranks()).unwrap();
+    for (algorithm, problem, setting) in serving(&own, 3) {
+        let schedule = algorithm.plan(&problem, &*own.topology, &setting).unwrap();
+        let n = members.ranks().len();
+        // A route of the members' grid leads to the same rank on the machine's.
+        if let (Shape::Grid(_), Shape::Grid(grid)) = (own.topology.shape(), parent.topology.shape())
+        {
+            let mut step = Step::default();
+            for (rank, number) in
+                (0..n as u32).flat_map(|i| (0..schedule.rule().steps()).map(move |s| (i, s)))
+            {
+                schedule.rule().step(Rank(rank), number, &mut step);
+                for send in step.sends.iter().filter(|send| !send.route.is_empty()) {
+                    let to = grid.follow(members.ranks()[rank as usize], &send.route).unwrap();
+                    assert_eq!(to, members.ranks()[send.peer.index()], "{text}, {schedule:?}");
+                }
+            }
+        }
+        let plan = |&rank| Arc::new(Plan::among(&schedule, rank, &members).unwrap());
+        let plans: Vec<_> = members.ranks().iter().map(plan).collect();
+        let blocks = plans[0].input_blocks() as usize;
+        let input: Vec<u8> = (0..n * blocks * 3).map(|i| (i * 7 % 251) as u8).collect();
+        let mut expected = Vec::new();
+        for to in 0..n {
+            for from in 0..n {
+                let block = match problem.operation {
+                    Collective::AllToAll => from * n + to,
+                    Collective::AllGather => from,
+                };
+                expected.extend_from_slice(&input[block * 3..][..3]);
+            }
+        }
+        let mut output = vec![0; n * n * 3];
+        RoundRobin::new(&plans).exchange(3, &input, &mut output, seed).unwrap();
+        assert!(output == expected, "{text}, {members:?}, {schedule:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn ranks_in_any_order_exchange_among_themselves(
+        text in prop_oneof![Just("full:40"), Just("torus:8x4"), Just("mesh:6x6"), Just("cluster:8*4")],
+        members in Just((0..32).map(Rank).collect::<Vec<_>>()).prop_shuffle(),
+        count in 1usize..12,
+        seed in any::<u64>(),
+    ) {
+        check(text, &members[..count], seed);
+    }
+
+    #[test]
+    fn boxes_of_a_grid_run_its_algorithms(
+        low in (0u32..5, 0u32..5),
+        sides in (1u32..5, 1u32..5),
+        text in prop_oneof![Just("torus:8x8"), Just("mesh:8x8"), Just("grid:8~x8")],
+        seed in any::<u64>(),
+    ) {
+        let rows = low.0..low.0 + sides.0;
+        let members: Vec<_> = rows
+            .flat_map(|r| (low.1..low.1 + sides.1).map(move |c| Rank(8 * r + c)))
+            .collect();
+        check(text, &members, seed);
+    }
+}
+
+#[test]
+fn a_box_in_order_is_a_grid_and_nothing_else_is() {
+    let form = |text: &str, ranks: &[u32]| {
+        let ranks: Vec<_> = ranks.iter().copied().map(Rank).collect();
+        machine(text).unwrap().among(&ranks).unwrap().topology.short_form()
+    };
+    assert_eq!(form("torus:4x4", &[4, 5, 6, 7, 8, 9, 10, 11]), "grid:2x4~");
+    assert_eq!(form("torus:4x4", &[0, 1, 4, 5]), "mesh:2x2");
+    assert_eq!(form("torus:4x4", &[1, 0, 4, 5]), "full:4");
+    assert_eq!(form("torus:4x4", &[0, 1, 2, 4]), "full:4");
+    assert_eq!(form("torus:4x4", &[5, 4]), "full:2");
+    assert_eq!(form("cluster:2*4", &[0, 1]), "full:2");
+}
+
+#[test]
+fn rejects_members_that_are_none() {
+    let schedule = serving(&machine("full:3").unwrap(), 1).remove(0);
+    let schedule =
+        schedule.0.plan(&schedule.1, &*machine("full:3").unwrap().topology, &schedule.2).unwrap();
+    let members =
+        |ranks: &[u32]| Members::new(&ranks.iter().copied().map(Rank).collect::<Vec<_>>(), 8);
+    assert_eq!(members(&[7, 2, 8]).unwrap_err(), PlanError::Rank { rank: Rank(8), ranks: 8 });
+    let error = members(&[7, 2, 5, 2]).unwrap_err();
+    assert_eq!(error.to_string(), "rank 2 is member 1 and member 3");
+    let error = Plan::among(&schedule, Rank(4), &members(&[7, 2, 5]).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "rank 4 is none of the 3 members");
+    let error = Plan::among(&schedule, Rank(7), &members(&[7, 2]).unwrap()).unwrap_err();
+    assert_eq!(error, PlanError::Members { members: 2, ranks: 3 });
+}
