@@ -29,6 +29,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
+use crate::digits::Ends;
 use crate::parameters::{check, origin};
 use crate::{Algorithm, Claims, NotApplicable};
 
@@ -173,6 +174,33 @@ impl Rings {
     }
 }
 
+impl Rings {
+    /// Overwrites `out` with the blocks of all slots, by the rank across.
+    fn layout(
+        &self,
+        rank: Rank,
+        sign: i64,
+        out: &mut Vec<Option<Block>>,
+        block: impl Fn(Rank) -> Block,
+    ) {
+        let radix = self.grid.radix();
+        out.clear();
+        let mut ends = Ends::new(self.tiles.iter().map(Tile::len).max().unwrap_or(0));
+        for tile in &self.tiles {
+            ends.restart(0);
+            for u in (0..tile.sides.len()).rev() {
+                let (at, side) = (i64::from(radix.coordinate(rank, u)), self.grid.sides()[u]);
+                let first = i64::from(tile.first[u]);
+                ends.prepend(tile.sides[u], |value| {
+                    let to = at + sign * (first + i64::from(value));
+                    to.rem_euclid(side.into()) as u32 * radix.stride(u)
+                });
+            }
+            out.extend(ends.iter().map(|end| Some(block(end))));
+        }
+    }
+}
+
 impl Tile {
     fn len(&self) -> u64 {
         self.sides.iter().map(|&side| u64::from(side)).product()
@@ -255,6 +283,14 @@ impl Rule for Rings {
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: self.across(rank, slot, -1), to: rank })
+    }
+
+    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        self.layout(rank, 1, out, |to| Block { from: rank, to });
+    }
+
+    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        self.layout(rank, -1, out, |from| Block { from, to: rank });
     }
 
     fn classes(&self) -> RankClasses {
