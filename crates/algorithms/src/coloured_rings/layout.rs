@@ -58,7 +58,7 @@ impl Rings {
                 let axes = [
                     copied(end.count, end.stride * (x * radix_v * y) as i64, x as i64),
                     copied(x, (radix_v * y) as i64, 1),
-                    copied(start.count, y as i64, (y * radix_u * x) as i64),
+                    copied(start.count, y as i64, start.stride * (y * radix_u * x) as i64),
                     copied(y, 1, (radix_u * x) as i64),
                 ];
                 copy_box(from, to, &axes, out);

@@ -2,6 +2,7 @@
 //! is left to do after landing. Everything is relative to a position; the lines of a dimension are
 //! all alike.
 
+mod far_first;
 mod packing;
 mod residual;
 mod word;
@@ -80,12 +81,22 @@ pub(super) struct Piece {
     pub(super) stride: i64,
 }
 
+impl Piece {
+    /// The compact digit that has this digit, if one does.
+    fn compact_of(&self, digit: u64) -> Option<u64> {
+        let steps = (digit as i64 - self.digit as i64) / self.stride;
+        let place = u64::try_from(steps).ok().filter(|&place| place < self.count)?;
+        (self.digit as i64 + steps * self.stride == digit as i64).then_some(self.compact + place)
+    }
+}
+
 /// A layout's digits, a few pieces.
 pub(super) type Pieces = SmallVec<[Piece; 16]>;
 
 /// One side of the grid.
 pub(super) struct Line {
     word: Word,
+    colours: u32,
     ways: Ways,
     /// Positions that differ by a multiple of it are alike.
     period: u32,
@@ -111,6 +122,7 @@ impl Line {
         let alike = ways == Ways::Nearer && side % colours == 0;
         let mut line = Self {
             word,
+            colours,
             ways,
             period: if alike { colours } else { side },
             places: Vec::new(),
@@ -286,6 +298,9 @@ impl Line {
         direction: Direction,
         first: Direction,
     ) -> Digits {
+        if self.ways == Ways::Both {
+            return self.sent_far_first(x, round, direction);
+        }
         let none = Digits { first: 0, count: 0 };
         let behind = -direction.sign() * i64::from(round - 1);
         let Some(source) = self.along(x, behind).map(|source| self.wrapped(source)) else {
@@ -310,6 +325,9 @@ impl Line {
         direction: Direction,
         first: Direction,
     ) -> Digits {
+        if self.ways == Ways::Both {
+            return self.received_far_first(x, round, direction);
+        }
         let behind = -direction.sign() * i64::from(round);
         let count = self
             .along(x, behind)
@@ -319,6 +337,12 @@ impl Line {
 
     /// The digits that travellers up, with own blocks, and travellers down need at most.
     fn regions_needed(&self) -> [u64; 2] {
+        if self.ways == Ways::Both {
+            let largest = |of: &dyn Fn(u32) -> u64| (0..self.period).map(of).max().unwrap_or(0);
+            let own = largest(&|x| self.places[self.at(x)].own.width());
+            let up = largest(&|x| self.room_far_first(x, Direction::Up));
+            return [own + up, largest(&|x| self.room_far_first(x, Direction::Down))];
+        }
         let mut needed = [0; 2];
         for first in [Direction::Up, Direction::Down] {
             for (region, direction) in [(0, Direction::Up), (1, Direction::Down)] {
@@ -340,6 +364,19 @@ impl Line {
         needed
     }
 
+    /// Where the digits begin that x keeps of the source `hops` behind, and the step from there to
+    /// those of the next.
+    fn kept(&self, x: u32, hops: u32, direction: Direction) -> (u64, i64) {
+        let place = &self.places[self.at(x)];
+        let width = if direction == Direction::Up { place.up.width() } else { place.down.width() };
+        match self.ways {
+            Ways::Both => {
+                (self.region_end(direction) - u64::from(hops) * width, -(width as i64))
+            }
+            Ways::Nearer | Ways::Once => (self.base(x, hops, direction), width as i64),
+        }
+    }
+
     /// The digits that landed pairs have at the end of a ring phase, by compact digit.
     pub(super) fn landed_pieces(&self, x: u32, first: Direction, out: &mut Pieces) {
         let place = &self.places[self.at(x)];
@@ -353,16 +390,22 @@ impl Line {
             let border = (1 + self.sources_below(x, offset, first)).clamp(group.from, group.to);
             let compact = |j: u32| group.first + 1 + u64::from(j - group.from);
             if border > group.from {
-                let digit = self.base(x, group.from, Direction::Up)
-                    + (offset + i64::from(place.up.below)) as u64;
-                let (count, stride) = (u64::from(border - group.from), place.up.width() as i64);
-                push(out, Piece { compact: compact(group.from), count, digit, stride });
+                let (first, step) = self.kept(x, group.from, Direction::Up);
+                let digit = match self.ways {
+                    Ways::Both => first as i64 + i64::from(place.up.above) - offset,
+                    _ => first as i64 + i64::from(place.up.below) + offset,
+                } as u64;
+                let count = u64::from(border - group.from);
+                push(out, Piece { compact: compact(group.from), count, digit, stride: step });
             }
             if group.to > border {
-                let digit = self.base(x, ring - border, Direction::Down)
-                    + (i64::from(place.down.above) - offset).max(0) as u64;
-                let (count, stride) = (u64::from(group.to - border), -(place.down.width() as i64));
-                push(out, Piece { compact: compact(border), count, digit, stride });
+                let (first, step) = self.kept(x, ring - border, Direction::Down);
+                let digit = match self.ways {
+                    Ways::Both => first + (i64::from(place.down.below) + offset) as u64,
+                    _ => first + (i64::from(place.down.above) - offset).max(0) as u64,
+                };
+                let count = u64::from(group.to - border);
+                push(out, Piece { compact: compact(border), count, digit, stride: -step });
             }
         }
     }
@@ -373,6 +416,17 @@ impl Line {
             self.places[self.at(x)].own.width() + self.travelling(x, 1, Direction::Up, first);
         let below = self.travelling(x, 1, Direction::Down, first);
         out.clear();
+        if self.ways == Ways::Both {
+            let own = self.places[self.at(x)].own.width();
+            push(out, Piece { compact: 0, count: own, digit: 0, stride: 1 });
+            for (first, last, direction) in
+                [(own, above, Direction::Up), (above, above + below, Direction::Down)]
+            {
+                let digit = self.region_end(direction) - 1;
+                push(out, Piece { compact: first, count: last - first, digit, stride: -1 });
+            }
+            return;
+        }
         push(out, Piece { compact: 0, count: above, digit: 0, stride: 1 });
         push(out, Piece { compact: above, count: below, digit: self.regions[0], stride: 1 });
     }
@@ -392,12 +446,22 @@ impl Line {
 
     /// The compact digit at the start of a ring phase that has this digit, if any.
     pub(super) fn start_digit(&self, x: u32, digit: u64, first: Direction) -> Option<u64> {
-        let up = self.places[self.at(x)].own.width() + self.travelling(x, 1, Direction::Up, first);
-        if digit < up {
-            return Some(digit);
+        let mut pieces = Pieces::new();
+        self.start_pieces(x, first, &mut pieces);
+        pieces.iter().find_map(|piece| piece.compact_of(digit))
+    }
+
+    /// The end of the digits kept for blocks that travel in a direction.
+    fn region_end(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Up => self.regions[0],
+            Direction::Down => self.regions[0] + self.regions[1],
         }
-        let below = digit.checked_sub(self.regions[0])?;
-        (below < self.travelling(x, 1, Direction::Down, first)).then_some(up + below)
+    }
+
+    /// Blocks for a window that is not the last of a line.
+    fn colours(&self) -> u64 {
+        self.colours.into()
     }
 }
 
