@@ -12,6 +12,7 @@ pub(super) struct Cost {
     pub(super) blocks: u128,
     pub(super) hops: u128,
     pub(super) rearranged: u128,
+    pub(super) packed: u128,
 }
 
 /// The largest product of one value per dimension, with colours that sum to each class.
@@ -110,6 +111,10 @@ impl Rings {
                 cost.rearranged += held.max().unwrap_or(0);
             }
         }
+        if !self.windows.is_empty() {
+            self.add_windows(&mut cost);
+            return cost;
+        }
         for (u, line) in self.lines.iter().enumerate() {
             for step in 0..line.residual_steps() {
                 let send = |x| line.exchange(x, step).send;
@@ -128,5 +133,20 @@ impl Rings {
             }
         }
         cost
+    }
+
+    /// What the exchange inside windows costs: every message has one value of a digit.
+    fn add_windows(&self, cost: &mut Cost) {
+        let n = self.dimensions() as u128;
+        let ranks: u128 = self.lines.iter().map(|line| u128::from(line.side())).product();
+        for digit in &self.windows {
+            let steps = n * u128::from(digit.radix - 1);
+            let blocks = steps * ranks / u128::from(digit.radix);
+            cost.steps += steps as u64;
+            cost.blocks += blocks;
+            // Of three ranks in a cycle, in either direction, one goes two hops of the other.
+            cost.hops += steps * u128::from((digit.radix - 1) * digit.distance);
+            cost.packed += if n > 1 { blocks } else { 0 };
+        }
     }
 }

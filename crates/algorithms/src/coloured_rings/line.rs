@@ -23,6 +23,15 @@ pub(super) enum Ways {
     Once,
 }
 
+/// Where blocks land that travel around a ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Landing {
+    /// At the rank nearest to their destination.
+    Near,
+    /// In the aligned window that holds their destination; the colours divide the side.
+    Windows,
+}
+
 /// The direction of travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Direction {
@@ -98,6 +107,8 @@ pub(super) struct Line {
     word: Word,
     colours: u32,
     ways: Ways,
+    /// Where blocks land.
+    landing: Landing,
     /// Positions that differ by a multiple of it are alike.
     period: u32,
     places: Vec<Place>,
@@ -114,7 +125,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(side: u32, colours: u32, ways: Ways) -> Self {
+    pub(super) fn new(side: u32, colours: u32, ways: Ways, landing: Landing) -> Self {
         let word = match ways {
             Ways::Nearer => Word::around(side, colours),
             Ways::Both | Ways::Once => Word::Repeated { side, colours },
@@ -124,6 +135,7 @@ impl Line {
             word,
             colours,
             ways,
+            landing,
             period: if alike { colours } else { side },
             places: Vec::new(),
             groups: Vec::new(),
@@ -135,7 +147,10 @@ impl Line {
         line.places = (0..line.period).map(|x| line.place(x, colours)).collect();
         line.groups = (0..line.period).map(|x| line.groups_at(x)).collect();
         line.regions = line.regions_needed();
-        line.plan_residual();
+        match landing {
+            Landing::Near => line.plan_residual(),
+            Landing::Windows => line.residual_digits = side.into(),
+        }
         line
     }
 
@@ -198,7 +213,7 @@ impl Line {
 
     fn place(&self, x: u32, colours: u32) -> Place {
         let side = self.side();
-        if self.ways != Ways::Nearer {
+        if self.ways != Ways::Nearer || self.landing == Landing::Windows {
             // The last window takes in what is left of the line.
             let last = side - x <= colours;
             let above = if last { side - 1 - x } else { colours - 1 - x % colours };
@@ -224,6 +239,13 @@ impl Line {
         let (x_at, side) = (i64::from(x), i64::from(self.side()));
         let own = self.places[self.at(x)].own;
         match (self.ways, direction) {
+            (Ways::Nearer, _) if self.landing == Landing::Windows => {
+                let hops = self.half(direction == first) * i64::from(self.colours);
+                match direction {
+                    Direction::Up => x_at + i64::from(own.above) + hops,
+                    Direction::Down => x_at - i64::from(own.below) - hops,
+                }
+            }
             (Ways::Nearer, _) => {
                 let half = if direction == first { side / 2 } else { (side - 1) / 2 };
                 x_at + direction.sign() * half
@@ -233,6 +255,12 @@ impl Line {
             (Ways::Once, Direction::Up) => x_at + side - 1 - i64::from(own.below),
             (Ways::Once, Direction::Down) => x_at - i64::from(own.below),
         }
+    }
+
+    /// The hops to the farthest window of a ring by its first direction, or the other.
+    fn half(&self, first: bool) -> i64 {
+        let ring = i64::from(self.side() / self.colours);
+        if first { ring / 2 } else { (ring - 1) / 2 }
     }
 
     /// Blocks of the source at x that travel `hops` or more in `direction`.
@@ -255,6 +283,7 @@ impl Line {
                 let count = (stop + i64::from(place.down.above) - reach + 1).max(0) as u64;
                 // What lies half a ring away lands where travellers up would land.
                 let half = self.ways == Ways::Nearer
+                    && self.landing == Landing::Near
                     && first == Direction::Down
                     && self.side() % 2 == 0
                     && self.word.ring(self.colour(x)) > 1;
@@ -370,9 +399,7 @@ impl Line {
         let place = &self.places[self.at(x)];
         let width = if direction == Direction::Up { place.up.width() } else { place.down.width() };
         match self.ways {
-            Ways::Both => {
-                (self.region_end(direction) - u64::from(hops) * width, -(width as i64))
-            }
+            Ways::Both => (self.region_end(direction) - u64::from(hops) * width, -(width as i64)),
             Ways::Nearer | Ways::Once => (self.base(x, hops, direction), width as i64),
         }
     }

@@ -18,7 +18,8 @@
 //! - *n ring phases.* A block goes the nearer way to the rank of its colour that is nearest to its
 //!   destination: a scatter along the ring, in which a block of k hops moves in rounds 1 .. k.
 //!   First every class goes its own way, then all go the other way. A line that does not wrap is a
-//!   ring without its end; with one class a line it is closed over the idle links that lead back,
+//!   ring without its end, and blocks move the farthest first, at the bound of its middle link
+//!   (`line/far_first.rs`); with one class a line it is closed over the idle links that lead back,
 //!   as in section 4 of the paper, and one way suffices.
 //! - *n residual phases.* Along dimension 0, 1, .. blocks go what is left, a few positions. On
 //!   every line of a dimension the same messages are packed into the same few steps: in each at
@@ -32,6 +33,21 @@
 //! of even sides, one class a line: the paper's counts for two dimensions, and fewer for more. To
 //! our knowledge no one-port combining schedule for sides of every residue has been published.
 //!
+//! # Aligned windows
+//! With `landing=windows`, where 2n divides every side and n is a product of twos and threes, blocks
+//! land in the aligned window of 2n positions that holds their destination. Then one residual phase
+//! is left, in place, in which messages are packed (`windows.rs`): every digit of radix r in which a
+//! window is written takes n (r - 1) steps of P/r blocks.
+//!
+//! Claims, with P ranks, sides N and m = N/2n: on a torus n (m - 1) steps and 2 n^2 floor(m^2/4) P/N
+//! blocks along the rings, which is P N/8, the bound of the bisection, where m is even; on a mesh
+//! twice as many of both, P N/4 and again the bisection's. That is m - 1 rounds a phase, or twice
+//! m - 1, of messages that sum to floor(m^2/4) windows in all or in either half; on a torus because
+//! a scatter over k hops takes k + .. + 1 of them. Inside windows, 4 steps and 2 P blocks for n = 2,
+//! 9 and 7/2 P for n = 3, 12 and 6 P for n = 4. No link is shared. For n = 2 a torus has the paper's
+//! groups and the counts of `suh-shin` the nearer way. To our knowledge schedules of these counts
+//! have not been published for meshes, nor for tori of more than two dimensions.
+//!
 //! # The layout
 //! A slot is a number in the mixed radix of one digit per dimension, that of the phase first; so
 //! every message is one range of that digit, and contiguous. The others are compact: their digits
@@ -39,7 +55,8 @@
 //! - before the dimension's ring phase: destinations that stay, then those that travel up, and
 //!   down, by distance;
 //! - after it: pairs of landed source and destination, by offset that is left, then by source;
-//! - after its residual phase: sources, by the way they came, then as before.
+//! - after its residual phase: sources, by the way they came, then as before; in windows, pairs
+//!   still, by position in the window, then by source.
 //!
 //! These depend on the position in that dimension alone, not on the class, except the first, which
 //! ranks that exchange in a ring phase share. Within a phase the leading digit has room to grow
@@ -48,6 +65,7 @@
 mod counts;
 mod layout;
 mod line;
+mod windows;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
@@ -55,12 +73,15 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
-use self::line::{Digits, Direction, Line, Ways};
+use self::line::{Digits, Direction, Landing, Line, Ways};
+use self::windows::Digit;
 use crate::digits::Ends;
-use crate::parameters::{check, integer, origin};
+use crate::parameters::{check, integer, origin, word};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct ColouredRings;
+
+const LANDINGS: [&str; 2] = ["near", "windows"];
 
 /// The longest side whose positions all differ.
 const LONGEST: u32 = 1 << 16;
@@ -77,6 +98,8 @@ struct Rings {
     colours: u32,
     /// Rounds of a ring phase in which classes go their own way, and the other.
     rounds: [u32; 2],
+    /// The digits of positions in the windows where blocks land, if they land in windows.
+    windows: Vec<Digit>,
     slots: u64,
 }
 
@@ -97,10 +120,11 @@ enum Phase {
 }
 
 impl Rings {
-    fn new(grid: &Grid, classes: u32) -> Self {
+    fn new(grid: &Grid, classes: u32, windows: Vec<Digit>) -> Self {
         let long: SmallVec<[usize; 6]> =
             (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
         let colours = (long.len() as u32 * classes).max(1);
+        let landing = if windows.is_empty() { Landing::Near } else { Landing::Windows };
         let lines: Vec<Line> = (long.iter())
             .map(|&u| {
                 let ways = match (grid.wrap()[u], classes) {
@@ -108,10 +132,11 @@ impl Rings {
                     (false, 1) => Ways::Once,
                     (false, _) => Ways::Both,
                 };
-                Line::new(grid.sides()[u], colours, ways)
+                Line::new(grid.sides()[u], colours, ways, landing)
             })
             .collect();
-        let mut rings = Self { grid: grid.clone(), long, lines, colours, rounds: [0; 2], slots: 0 };
+        let grid = grid.clone();
+        let mut rings = Self { grid, long, lines, colours, rounds: [0; 2], windows, slots: 0 };
         for own in rings.own_directions() {
             for line in &rings.lines {
                 for (half, direction) in [own, own.reversed()].into_iter().enumerate() {
@@ -178,7 +203,7 @@ impl Rings {
         }
         let mut rest = step - self.ring_steps();
         let mut u = 0;
-        while rest >= self.lines[u].residual_steps() {
+        while self.windows.is_empty() && rest >= self.lines[u].residual_steps() {
             rest -= self.lines[u].residual_steps();
             u += 1;
         }
@@ -287,7 +312,11 @@ fn run(digits: Digits, others: u64) -> SlotSet {
 
 impl Rule for Rings {
     fn steps(&self) -> u32 {
-        self.ring_steps() + self.lines.iter().map(Line::residual_steps).sum::<u32>()
+        let residual = match self.windows[..] {
+            [] => self.lines.iter().map(Line::residual_steps).sum(),
+            _ => self.window_steps(),
+        };
+        self.ring_steps() + residual
     }
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
@@ -319,6 +348,9 @@ impl Rule for Rings {
                     let route = Route::straight(dimension, hops);
                     out.send(self.moved(rank, u, to), run(digits, others), route);
                 }
+            }
+            Phase::Residual(_) if !self.windows.is_empty() => {
+                self.window_step(rank, &at, in_phase, out);
             }
             Phase::Residual(_) => {
                 let exchange = line.exchange(x, in_phase);
@@ -359,6 +391,9 @@ impl Rule for Rings {
             return Some(Block { from: rank, to: rank });
         }
         let at = self.at(rank);
+        if !self.windows.is_empty() {
+            return self.window_finish(rank, &at, slot);
+        }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
         let source = |v: usize, e| self.lines[v].source(at[v], e);
@@ -408,8 +443,9 @@ impl ColouredRings {
         problem: &Problem,
         topology: &dyn Topology,
         given: &Parameters,
-    ) -> Result<(Rings, u64), NotApplicable> {
+    ) -> Result<(Rings, Parameters), NotApplicable> {
         check(self, problem, given)?;
+        let landing = word(self, given, "landing", &LANDINGS)?;
         let classes = integer(self, given, "classes", 1, 2)?.unwrap_or(2);
         let Shape::Grid(grid) = topology.shape() else {
             return Err(NotApplicable::Shape {
@@ -441,7 +477,36 @@ impl ColouredRings {
                 "sides of at most 65536, or 1048576 where they wrap and the colours divide them";
             return Err(NotApplicable::Sides { rule, sides });
         }
-        Ok((Rings::new(grid, classes as u32), classes))
+        let windows = if LANDINGS[landing] == "windows" {
+            self.windows(grid, long, classes)?
+        } else {
+            Vec::new()
+        };
+        Ok((Rings::new(grid, classes as u32, windows), setting(classes, LANDINGS[landing])))
+    }
+
+    /// The digits of windows of as many positions as there are colours.
+    fn windows(&self, grid: &Grid, long: u32, classes: u64) -> Result<Vec<Digit>, NotApplicable> {
+        let digits = windows::digits(long.max(1)).filter(|_| classes == 2 && long > 0);
+        let digits = digits.ok_or_else(|| NotApplicable::Setting {
+            algorithm: self.name(),
+            name: "landing",
+            value: "windows".to_owned(),
+            rule: "near where classes is 1, or no product of twos and threes counts the sides \
+                   longer than 1"
+                .to_owned(),
+        })?;
+        let odd = |&u: &usize| grid.sides()[u] > 1 && grid.sides()[u] % (2 * long) != 0;
+        let sides: Vec<String> = (0..grid.sides().len())
+            .filter(odd)
+            .map(|u| format!("side {u} ({})", grid.sides()[u]))
+            .collect();
+        if !sides.is_empty() {
+            let rule =
+                "sides that are multiples of 2n, n of them longer than 1, for landing=windows";
+            return Err(NotApplicable::Sides { rule, sides });
+        }
+        Ok(digits)
     }
 }
 
@@ -459,16 +524,23 @@ impl Algorithm for ColouredRings {
     }
 
     fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            name: "classes",
-            values: "1 or 2 (classes of ranks on a line; 1 needs two sides longer than 1; default 2)",
-            by_cost: true,
-        }]
+        &[
+            Parameter {
+                name: "classes",
+                values: "1 or 2 (classes of ranks on a line; 1 needs two sides longer than 1; default 2)",
+                by_cost: true,
+            },
+            Parameter {
+                name: "landing",
+                values: "near (at the nearest rank of a colour; default) or windows (aligned ones of 2n; fewer steps)",
+                by_cost: true,
+            },
+        ]
     }
 
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        [1, 2]
-            .map(setting)
+        [(1, "near"), (2, "near"), (2, "windows")]
+            .map(|(classes, landing)| setting(classes, landing))
             .into_iter()
             .filter(|given| self.rings(problem, topology, given).is_ok())
             .collect()
@@ -480,8 +552,8 @@ impl Algorithm for ColouredRings {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Schedule, NotApplicable> {
-        let (rings, classes) = self.rings(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, setting(classes)), rings))
+        let (rings, setting) = self.rings(problem, topology, given)?;
+        Ok(Schedule::new(*problem, origin(self, setting), rings))
     }
 
     fn claims(
@@ -493,19 +565,23 @@ impl Algorithm for ColouredRings {
         let (rings, _) = self.rings(problem, topology, given)?;
         let cost = rings.cost();
         let n = rings.dimensions() as u32;
-        let phases = if rings.rounds_a_phase() > 0 { 2 * n } else { n };
+        let residual = if rings.windows.is_empty() { n } else { 1 };
+        let phases = if rings.rounds_a_phase() > 0 { n + residual } else { residual };
         let block_bytes = u128::from(problem.block_bytes);
         Ok(Claims {
             hops: Some(cost.hops),
             hops_floor: cost.hops,
             rearrangements: Some(phases.saturating_sub(1)),
-            copied_bytes: Some(cost.rearranged * block_bytes),
+            copied_bytes: Some((cost.rearranged + cost.packed) * block_bytes),
             contention_free: true,
             ..Claims::new(cost.steps, cost.blocks * block_bytes)
         })
     }
 }
 
-fn setting(classes: u64) -> Parameters {
-    Parameters::from([("classes".to_owned(), Setting::Integer(classes))])
+fn setting(classes: u64, landing: &str) -> Parameters {
+    Parameters::from([
+        ("classes".to_owned(), Setting::Integer(classes)),
+        ("landing".to_owned(), Setting::Text(landing.to_owned())),
+    ])
 }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::packing::{self, Message};
-use super::{Digits, Direction, Line, Piece, Pieces, Ways, push};
+use super::{Digits, Direction, Landing, Line, Piece, Pieces, Ways, push};
 
 /// Blocks of one position that still go `offset` along the line, in the order of their sources.
 ///
@@ -79,6 +79,9 @@ impl Line {
         let travels_up = |j: u32| match self.ways {
             Ways::Once => true,
             Ways::Both => j <= self.word.index(x),
+            Ways::Nearer if self.landing == Landing::Windows => {
+                i64::from(j) <= self.half(first == Direction::Up)
+            }
             Ways::Nearer => {
                 let source = self.along(x, -i64::from(j)).expect("a ring has no end");
                 let half = self.reach(0, Direction::Up, first);
@@ -206,7 +209,12 @@ impl Line {
         let group = (self.groups(landing).iter())
             .find(|group| group.offset == arrival.offset)
             .expect("what arrives was a group");
-        self.wrapped(self.cyclic(landing, -i64::from(group.source(place))))
+        self.source_behind(landing, group.source(place))
+    }
+
+    /// The position `hops` behind x on its ring.
+    pub(in super::super) fn source_behind(&self, x: u32, hops: u32) -> u32 {
+        self.wrapped(self.cyclic(x, -i64::from(hops)))
     }
 
     /// As [`along`](Self::along), around the end of a line too.
