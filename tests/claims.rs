@@ -97,6 +97,31 @@ fn suh_shin_the_nearer_way_takes_the_papers_steps_and_half_the_volume() {
     }
 }
 
+/// Machine, ways, steps, blocks over the busiest links.
+const SUH_SHIN_BY_DIGITS: [(&str, &str, u64, u128); 8] = [
+    ("torus:16x16", "one", 8, 1280),
+    ("torus:16x16", "nearer", 10, 1024),
+    ("torus:32x32", "one", 10, 9216),
+    ("torus:32x32", "nearer", 14, 6144),
+    ("torus:16x8", "one", 8, 640),
+    ("torus:16x8", "nearer", 10, 512),
+    ("torus:4x16", "nearer", 10, 256),
+    ("torus:16x4x8", "one", 12, 3840),
+];
+
+#[test]
+fn suh_shin_by_digits_takes_log_many_steps_and_shares_links() {
+    for (text, ways, steps, blocks) in SUH_SHIN_BY_DIGITS {
+        let word = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
+        let digits = Parameters::from([word("rings", "digits"), word("ways", ways)]);
+        for method in [Method::Replay, Method::Classes] {
+            let counts = check(text, "suh-shin", &digits, method).unwrap();
+            assert_eq!((counts.steps, counts.link_bytes), (steps, blocks), "{text} {ways}");
+            assert_eq!(counts.port_violations, 0, "{text} {ways}");
+        }
+    }
+}
+
 #[test]
 fn bruck_counts_are_the_exact_sums() {
     let cases: Vec<(u64, u32)> = (1..=200).flat_map(|n| (1..=6).map(move |k| (n, k))).collect();

@@ -21,6 +21,16 @@
 //! side N, with N/4 even, the blocks are N^3/8 + 2 N^2. To our knowledge no one-port combining
 //! schedule of these counts has been published.
 //!
+//! # By digits
+//! With `rings=digits`, on tori whose sides are powers of two, a ring phase has a step for every
+//! binary digit of the hops k that are left: in that of 2^i, blocks move 2^i hops at once. Ranks of
+//! one class on a line move alike, so a link carries 2^i messages, and over the links a step costs
+//! 2^i times its largest message. One way that is the paper's volume, in log2(N/4) steps a phase;
+//! the nearer way, k up to N/8 and then N/4 - k against the sign, that of the nearer way, in
+//! 2 log2(N/4) - 1 steps. At 16 x 16 these are 8 steps, the fewest there can be, and 1280 blocks over
+//! the busiest links, or 10 and 1024; at 32 x 32 10 and 9216, the fewest again, or 14 and 6144. A ring
+//! message but of the highest digit is scattered and packed.
+//!
 //! # The classes
 //! Sides are taken in falling order, x the longest, whatever order the machine lists them in.
 //! q = (x + y) mod 4 gives x first if even, y first if odd, both signs + iff q < 2. A further
@@ -49,6 +59,8 @@
 //! to the end, a transposition, and so ring messages are contiguous. With `layout=fixed` the slots
 //! stay as they are: no rearrangement, and messages are packed.
 
+mod rings;
+
 use smallvec::SmallVec;
 use topocoll_schedule::{
     Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
@@ -64,6 +76,7 @@ pub(crate) struct SuhShin;
 
 const LAYOUTS: [&str; 2] = ["paper", "fixed"];
 const WAYS: [&str; 2] = ["one", "nearer"];
+const RINGS: [&str; 2] = ["hops", "digits"];
 
 struct GridIndex {
     grid: Grid,
@@ -77,14 +90,8 @@ struct GridIndex {
     rearranges: bool,
     /// Whether blocks take the nearer way around rings that wrap.
     nearer: bool,
-}
-
-/// The message of one ring step: digits `low..high`, by the class's own sign or against it.
-#[derive(Clone, Copy)]
-struct RingMessage {
-    low: u32,
-    high: u32,
-    reversed: bool,
+    /// Whether a ring step is one of a binary digit of hops, not of one hop.
+    by_digits: bool,
 }
 
 /// Dimensions longer than 1, of which 2^32 - 1 ranks leave room for no more.
@@ -121,11 +128,19 @@ enum Phase {
 }
 
 impl GridIndex {
-    fn new(grid: &Grid, rearranges: bool, nearer: bool) -> Self {
+    fn new(grid: &Grid, [layout, ways, rings]: [usize; 3]) -> Self {
         let long = long_dimensions(grid);
         let mut falling = long.clone();
         falling.sort_by_key(|&u| std::cmp::Reverse(grid.sides()[u]));
-        Self { grid: grid.clone(), stride: stride(grid), long, falling, rearranges, nearer }
+        Self {
+            grid: grid.clone(),
+            stride: stride(grid),
+            long,
+            falling,
+            rearranges: layout == 0,
+            nearer: ways == 1,
+            by_digits: rings == 1,
+        }
     }
 
     fn radix(&self) -> &MixedRadix {
@@ -140,32 +155,6 @@ impl GridIndex {
     /// Ranks of a group along dimension u: `N_u / 4`, or `N_u / 2` at stride 2.
     fn ring(&self, u: usize) -> u32 {
         self.grid.sides()[u] / self.stride
-    }
-
-    /// What is sent along dimension u in step t >= 1 of a ring phase, if anything.
-    fn ring_message(&self, u: usize, t: u32) -> Option<RingMessage> {
-        let (ring, wraps) = (self.ring(u), |&u: &usize| self.grid.wrap()[u]);
-        let one_way = RingMessage { low: t, high: ring, reversed: false };
-        let message = if self.nearer && wraps(&u) {
-            // The second half begins for all where the longest ring has it begin.
-            let longest = self.falling.iter().copied().find(wraps).map_or(1, |u| self.ring(u));
-            match t.checked_sub(longest / 2 + 1) {
-                None => RingMessage { high: ring / 2 + 1, ..one_way },
-                Some(before) => RingMessage {
-                    low: ring / 2 + 1,
-                    high: ring.saturating_sub(before),
-                    reversed: true,
-                },
-            }
-        } else {
-            one_way
-        };
-        (message.low < message.high).then_some(message)
-    }
-
-    /// Steps of each ring phase.
-    fn ring_steps(&self) -> u32 {
-        self.falling.first().map_or(0, |&x| self.ring(x) - 1)
     }
 
     /// Digits h or l of one dimension, 2 bits at stride 4.
@@ -350,25 +339,23 @@ impl Rule for GridIndex {
         let coordinates = self.radix().coordinates(rank);
         let way = self.way(&coordinates);
         let phase = self.phase(step);
-        // The phase, counted from 0, which of its steps this is, and where the message goes.
-        let mut backwards = false;
-        let (number, first, u, radix, low, high, hops) = match phase {
+        // The phase, counted from 0, whether this is its first step, and where the message goes:
+        // by its sign, or so many hops.
+        let (number, first, u, way_there) = match phase {
             Phase::Ring { p, t } => {
                 let u = way.dimension(p);
-                let none = RingMessage { low: 0, high: 0, reversed: false };
-                let RingMessage { low, high, reversed } = self.ring_message(u, t).unwrap_or(none);
+                let reversed = self.ring_message(u, t).is_some_and(|message| message.reversed);
                 let sign = if reversed { -way.sign(u) } else { way.sign(u) };
-                backwards = sign < 0;
-                (p, t == 1, u, self.ring(u), low, high, self.ring_hops(u, coordinates[u], sign))
+                (p, t == 1, u, sign)
             }
             Phase::Two { j } => {
                 let u = way.dimension(j);
-                (n, j == 0, u, 2, 1, 2, if coordinates[u] % 4 < 2 { 2 } else { -2 })
+                (n, j == 0, u, if coordinates[u] % 4 < 2 { 2 } else { -2 })
             }
             Phase::One { i } => {
                 let u = self.long[i];
                 let number = n + self.inner_bits() - 1;
-                (number, i == n - 1, u, 2, 1, 2, if coordinates[u] % 2 == 0 { 1 } else { -1 })
+                (number, i == n - 1, u, if coordinates[u] % 2 == 0 { 1 } else { -1 })
             }
         };
         let mut weight = self.weight(&way, &phase);
@@ -379,18 +366,19 @@ impl Rule for GridIndex {
                 self.rearrange(before / self.rotated(&way, number - 1), out);
             }
         }
-        if low == high {
-            return;
-        }
         // Around a ring the one before sends here; otherwise the two exchange.
-        let back = match phase {
-            Phase::Ring { .. } if backwards => i64::from(self.stride),
-            Phase::Ring { .. } => -i64::from(self.stride),
-            Phase::Two { .. } | Phase::One { .. } => hops,
+        let (slots, hops, back) = match phase {
+            Phase::Ring { t, .. } => {
+                let Some(message) = self.ring_message(u, t) else { return };
+                let hops = self.ring_hops(u, coordinates[u], way_there) * i64::from(message.hops);
+                let back = -way_there * i64::from(self.stride * message.hops);
+                (self.ring_slots(&message, weight, self.ring(u)), hops, back)
+            }
+            Phase::Two { .. } | Phase::One { .. } => {
+                (self.digit_in(weight, 2, 1, 2), way_there, way_there)
+            }
         };
-        let from = self.radix().shifted(rank, u, back);
-        let slots = self.digit_in(weight, radix, low, high);
-        out.receive(from, slots.clone());
+        out.receive(self.radix().shifted(rank, u, back), slots.clone());
         out.send(self.radix().shifted(rank, u, hops), slots, Route::straight(u as u32, hops));
     }
 
@@ -494,10 +482,11 @@ impl SuhShin {
         problem: &Problem,
         topology: &'a dyn Topology,
         given: &Parameters,
-    ) -> Result<(&'a Grid, bool, bool), NotApplicable> {
+    ) -> Result<(&'a Grid, [usize; 3]), NotApplicable> {
         check(self, problem, given)?;
-        let rearranges = word(self, given, "layout", &LAYOUTS)? == 0;
-        let nearer = word(self, given, "ways", &WAYS)? == 1;
+        let layout = word(self, given, "layout", &LAYOUTS)?;
+        let ways = word(self, given, "ways", &WAYS)?;
+        let rings = word(self, given, "rings", &RINGS)?;
         let Shape::Grid(grid) = topology.shape() else {
             return Err(NotApplicable::Shape {
                 needs: "a torus or mesh",
@@ -514,7 +503,7 @@ impl SuhShin {
         if long.len() == 1 && grid.sides()[long[0]] > 2 {
             refuse("a side that wraps where there is but one", &|u| !grid.wrap()[u])?;
         }
-        if nearer && !long.iter().any(|&u| grid.wrap()[u]) {
+        if ways == 1 && !long.iter().any(|&u| grid.wrap()[u]) {
             return Err(NotApplicable::Setting {
                 algorithm: self.name(),
                 name: "ways",
@@ -522,26 +511,20 @@ impl SuhShin {
                 rule: "one where no side wraps".to_owned(),
             });
         }
-        Ok((grid, rearranges, nearer))
-    }
-
-    /// Blocks of the largest ring messages, summed over steps.
-    fn ring_blocks(rule: &GridIndex) -> u128 {
-        let (n, ranks) = (rule.dimensions(), u128::from(rule.radix().ranks()));
-        // The first two dimensions come in every phase, one that is put first or last not in those
-        // between.
-        let comes = |place: usize, p: usize| place < 2 || p + place < n || p >= place;
-        let largest = |p: usize, t: u32| {
-            (rule.falling.iter().enumerate())
-                .filter(|&(place, _)| comes(place, p))
-                .filter_map(|(_, &u)| {
-                    let RingMessage { low, high, .. } = rule.ring_message(u, t)?;
-                    Some(u128::from(high - low) * ranks / u128::from(rule.ring(u)))
-                })
-                .max()
-        };
-        let steps = (0..n).flat_map(|p| (1..=rule.ring_steps()).map(move |t| (p, t)));
-        steps.filter_map(|(p, t)| largest(p, t)).sum()
+        if rings == 1 {
+            let powers = long.iter().all(|&u| grid.sides()[u].is_power_of_two());
+            let sixteen = long.iter().any(|&u| grid.sides()[u] >= 16);
+            if layout == 1 || stride(grid) != 4 || !powers || !sixteen {
+                return Err(NotApplicable::Setting {
+                    algorithm: self.name(),
+                    name: "rings",
+                    value: RINGS[1].to_owned(),
+                    rule: "hops but in layout=paper on a torus of powers of two from 4, one at least 16"
+                        .to_owned(),
+                });
+            }
+        }
+        Ok((grid, [layout, ways, rings]))
     }
 }
 
@@ -570,11 +553,18 @@ impl Algorithm for SuhShin {
                 values: "one (around rings, as in the paper; default) or nearer (half the volume; where a side wraps)",
                 by_cost: false,
             },
+            Parameter {
+                name: "rings",
+                values: "hops (a step each; default) or digits (a step for each binary digit of hops, links shared; layout=paper)",
+                by_cost: false,
+            },
         ]
     }
 
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        let settings = LAYOUTS.iter().flat_map(|layout| WAYS.map(|ways| setting(layout, ways)));
+        let settings = RINGS.iter().flat_map(|rings| {
+            LAYOUTS.iter().flat_map(|layout| WAYS.map(|ways| setting([layout, ways, rings])))
+        });
         settings.filter(|given| self.grid(problem, topology, given).is_ok()).collect()
     }
 
@@ -584,10 +574,10 @@ impl Algorithm for SuhShin {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Schedule, NotApplicable> {
-        let (grid, rearranges, nearer) = self.grid(problem, topology, given)?;
-        let parameters = setting(LAYOUTS[usize::from(!rearranges)], WAYS[usize::from(nearer)]);
-        let rule = GridIndex::new(grid, rearranges, nearer);
-        Ok(Schedule::new(*problem, origin(self, parameters), rule))
+        let (grid, chosen) = self.grid(problem, topology, given)?;
+        let [layout, ways, rings] = chosen;
+        let parameters = setting([LAYOUTS[layout], WAYS[ways], RINGS[rings]]);
+        Ok(Schedule::new(*problem, origin(self, parameters), GridIndex::new(grid, chosen)))
     }
 
     fn claims(
@@ -596,7 +586,8 @@ impl Algorithm for SuhShin {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
-        let (grid, rearranges, nearer) = self.grid(problem, topology, given)?;
+        let (grid, chosen) = self.grid(problem, topology, given)?;
+        let rule = GridIndex::new(grid, chosen);
         let long = long_dimensions(grid);
         let n = long.len() as u128;
         let ranks = u128::from(problem.ranks);
@@ -604,27 +595,28 @@ impl Algorithm for SuhShin {
         let wraps = |wraps: bool| long.iter().all(|&u| grid.wrap()[u] == wraps);
         let equal = long.iter().all(|&u| u128::from(grid.sides()[u]) == longest);
         let torus = stride(grid) == 4;
-        let (steps, mut blocks) = match torus {
-            true => (n * (longest / 4 + 1), n * (longest + 4) * ranks / 8),
-            false => (n * (longest / 2), n * longest * ranks / 4),
-        };
-        if nearer {
-            let inner = n * if torus { 2 } else { 1 } * ranks / 2;
-            blocks = Self::ring_blocks(&GridIndex::new(grid, rearranges, nearer)) + inner;
-        }
+        let inner = n * if torus { 2 } else { 1 } * ranks / 2;
+        let blocks = rule.sum_of_largest(|blocks, _| blocks) + inner;
+        let link_blocks =
+            rule.sum_of_largest(|blocks, message| blocks * u128::from(message.hops)) + inner;
         let hops = match () {
+            () if rule.by_digits => {
+                Some(rule.sum_of_largest(|_, message| 4 * u128::from(message.hops)) + 3 * n)
+            }
             () if wraps(true) => Some(n * (longest - 1)),
             () if wraps(false) && equal => Some(n * ((longest / 2 - 1) * (longest - 2) + 1)),
             () => None,
         };
         // Where the rings are single ranks, phases 1 .. n are empty and rearrange nothing.
         let rings = if longest > u128::from(stride(grid)) { n as u32 } else { 0 };
-        let rearrangements = if rearranges { rings + u32::from(torus) } else { 0 };
+        let rearrangements = if rule.rearranges { rings + u32::from(torus) } else { 0 };
         let bytes = blocks * u128::from(problem.block_bytes);
+        let scattered =
+            rule.sum_of_largest(|blocks, message| if message.scattered() { blocks } else { 0 });
         // In the paper's layout all but the first message of an inner phase are packed, half of the
         // blocks each.
-        let packed = n.saturating_sub(1) * if torus { 2 } else { 1 } * ranks / 2;
-        let copied = rearranges.then(|| {
+        let packed = scattered + n.saturating_sub(1) * if torus { 2 } else { 1 } * ranks / 2;
+        let copied = rule.rearranges.then(|| {
             (u128::from(rearrangements) * ranks + packed) * u128::from(problem.block_bytes)
         });
         Ok(Claims {
@@ -632,13 +624,14 @@ impl Algorithm for SuhShin {
             hops_floor: hops.unwrap_or(0),
             rearrangements: Some(rearrangements),
             copied_bytes: copied,
-            contention_free: true,
-            ..Claims::new(steps as u64, bytes)
+            contention_free: !rule.by_digits,
+            link_bytes_floor: link_blocks * u128::from(problem.block_bytes),
+            ..Claims::new(rule.steps().into(), bytes)
         })
     }
 }
 
-fn setting(layout: &str, ways: &str) -> Parameters {
+fn setting([layout, ways, rings]: [&str; 3]) -> Parameters {
     let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
-    Parameters::from([text("layout", layout), text("ways", ways)])
+    Parameters::from([text("layout", layout), text("ways", ways), text("rings", rings)])
 }
