@@ -421,6 +421,9 @@ impl Rule for Rings {
             return *out = vec![self.finish(rank, 0)];
         }
         let at = self.at(rank);
+        if !self.windows.is_empty() {
+            return self.window_finishes(rank, &at, out);
+        }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
         let source = |v: usize, e| self.lines[v].source(at[v], e);

@@ -17,6 +17,7 @@ use topocoll_schedule::{Block, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
 use super::Rings;
+use crate::digits::Ends;
 
 /// A digit of positions in a window.
 #[derive(Clone, Copy)]
@@ -82,26 +83,41 @@ impl Rings {
         SlotSet::of(Strided::runs(u64::from(value) * weight, runs, period, weight))
     }
 
+    /// The position in dimension v from which a block came that is at x, by its digit.
+    fn window_source(&self, v: usize, x: u32, compact: u64) -> u32 {
+        let line = &self.lines[v];
+        let ring = u64::from(line.side() / self.colours);
+        let (target, behind) = ((compact / ring) as u32, (compact % ring) as u32);
+        // A value l more than a rank's own was sent by the one whose value is l less.
+        let landed: u32 = (self.windows.iter())
+            .map(|&digit| {
+                let (own, value) = (moved(digit, x, 0), moved(digit, target, 0));
+                (2 * own + digit.radix - value) % digit.radix * digit.distance
+            })
+            .sum();
+        line.source_behind(x - x % self.colours + landed, behind)
+    }
+
     /// The block in a slot after the exchange.
     pub(super) fn window_finish(&self, rank: Rank, at: &[u32], slot: Slot) -> Option<Block> {
         let (mut from, mut rest) = (rank, slot);
         for (v, line) in self.lines.iter().enumerate().rev() {
             let side = u64::from(line.side());
-            let ring = side / u64::from(self.colours);
-            let compact = rest % side;
+            from = self.moved(from, v, self.window_source(v, at[v], rest % side));
             rest /= side;
-            let (target, behind) = ((compact / ring) as u32, (compact % ring) as u32);
-            // A value l more than a rank's own was sent by the one whose value is l less.
-            let landed: u32 = (self.windows.iter())
-                .map(|&digit| {
-                    let value = target / digit.distance % digit.radix;
-                    let own = moved(digit, at[v], 0);
-                    (2 * own + digit.radix - value) % digit.radix * digit.distance
-                })
-                .sum();
-            let landed = at[v] - at[v] % self.colours + landed;
-            from = self.moved(from, v, line.source_behind(landed, behind));
         }
         (rest == 0).then_some(Block { from, to: rank })
+    }
+
+    /// The blocks in all slots after the exchange.
+    pub(super) fn window_finishes(&self, rank: Rank, at: &[u32], out: &mut Vec<Option<Block>>) {
+        let mut ends = Ends::new(self.grid.radix().ranks().into());
+        for (v, line) in self.lines.iter().enumerate().rev() {
+            let stride = self.grid.radix().stride(self.long[v]);
+            ends.prepend(line.side(), |c| self.window_source(v, at[v], c.into()) * stride);
+        }
+        out.clear();
+        out.extend(ends.iter().map(|from| Some(Block { from, to: rank })));
+        out.resize(self.slots as usize, None);
     }
 }
