@@ -14,7 +14,7 @@ const PAGE: &str = include_str!("../PAPERS.md");
 
 fn paper_layout() -> Parameters {
     let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
-    Parameters::from([text("layout", "paper"), text("ways", "one")])
+    Parameters::from([text("layout", "paper"), text("rings", "hops"), text("ways", "one")])
 }
 
 /// Startups, blocks, hops, rearranged blocks, barriers.
