@@ -59,7 +59,8 @@ impl FromStr for Drawn {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refused = || ScheduleError::Demand(text.to_owned());
         let (name, seed) = text.split_once(':').ok_or_else(refused)?;
-        let (_, law) = Law::ALL.into_iter().find(|(known, _)| *known == name).ok_or_else(refused)?;
+        let (_, law) =
+            Law::ALL.into_iter().find(|(known, _)| *known == name).ok_or_else(refused)?;
         Ok(Self { law, seed: seed.parse().map_err(|_| refused())? })
     }
 }
@@ -239,7 +240,8 @@ mod tests {
                 Law::Uniform => assert!((share(500) - 0.75).abs() < 0.01),
                 Law::PowerLaw => {
                     for doublings in 1..5 {
-                        let (least, expected) = (1000 * (1 << doublings) / 9, 0.5f64.powi(doublings));
+                        let (least, expected) =
+                            (1000 * (1 << doublings) / 9, 0.5f64.powi(doublings));
                         assert!((share(least) / expected - 1.0).abs() < 0.1, "{doublings}");
                     }
                 }
