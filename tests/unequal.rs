@@ -9,13 +9,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use common::{machines_and_ports, problem, serving};
+use common::{MEMORY, machines_and_ports, problem, serving};
 use proptest::prelude::*;
 use topocoll::exec::{
     Arrival, Crew, ExecError, Memory, Plan, PlanError, RankMachine, RoundRobin, Transport,
     UnequalPlan, drive, plan_all, unequal_all,
 };
-use topocoll::{Collective, Demand, Machine, Parameters, Problem, Rank, Schedule, machine};
+use topocoll::{
+    AnalysisError, Block, Collective, Demand, Machine, Parameters, Priced, Problem, Rank, Schedule,
+    count, count_unequal, export, jsonl, machine, select_unequal, unequal_bounds,
+};
 
 /// Sizes by a closure, through the file format.
 fn listed(problem: &Problem, size: impl Fn(u32, u32) -> u64) -> Demand {
@@ -313,4 +316,89 @@ fn split_blocks_are_refused_with_the_place() {
         error == format!("rank 0: the schedule splits blocks at byte {cut}, {rule}")
     };
     assert!(cuts.iter().any(said), "{error}");
+}
+
+#[test]
+fn equal_sizes_cost_what_equal_blocks_do() {
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
+        for (algorithm, problem, setting) in serving(&machine, 9) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let demand = listed(&problem, |_, _| 9);
+            let counted = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {});
+            match schedule.rule().cuts().first() {
+                Some(&cut) => assert_eq!(counted, Err(AnalysisError::SplitUnequal { cut })),
+                None => {
+                    let (mut counted, mut equal) =
+                        (counted.unwrap(), count(&schedule, &machine, MEMORY).unwrap());
+                    // Sums over links depend on the order, and some have closed forms.
+                    (counted.link_seconds, equal.link_seconds) = (0.0, 0.0);
+                    let (a, b) = (counted.time.total(), equal.time.total());
+                    assert!((a - b).abs() <= 1e-12 * b, "{schedule:?}: {a} {b}");
+                    (counted.time, equal.time) = Default::default();
+                    assert_eq!(counted, equal, "{schedule:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Messages and the sum over steps of the largest, from the listing of the blocks in each.
+fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128, u128) {
+    let mut written = Vec::new();
+    export::jsonl::write(schedule, machine, None, MEMORY, &mut written).unwrap();
+    let mut largest = std::collections::BTreeMap::new();
+    let mut messages = 0;
+    for line in String::from_utf8(written).unwrap().lines().skip(1) {
+        let line: jsonl::Line = serde_json::from_str(line).unwrap();
+        let block = |entry: &Vec<u64>| {
+            let to = if entry.len() == 4 { entry[1] } else { entry[0] };
+            Block { from: Rank(entry[0] as u32), to: Rank(to as u32) }
+        };
+        let bytes: u64 = line.blocks.iter().map(|entry| demand.bytes(block(entry))).sum();
+        messages += u128::from(bytes > 0);
+        let most = largest.entry(line.step).or_insert(0);
+        *most = bytes.max(*most);
+    }
+    (messages, largest.values().map(|&bytes| u128::from(bytes)).sum())
+}
+
+#[test]
+fn counts_are_those_of_the_blocks_written_out() {
+    for text in ["full:13", "torus:4x4", "cluster:1,2,3", "mesh:2x4"] {
+        for ports in [1, 2] {
+            let mut machine = machine(text).unwrap();
+            machine.set_ports(ports);
+            for (i, (algorithm, problem, setting)) in serving(&machine, 20).into_iter().enumerate()
+            {
+                let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+                let demand = demand(&problem, i % KINDS, i as u64);
+                let Ok(counts) = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {})
+                else {
+                    continue;
+                };
+                let found = written_out(&schedule, &machine, &demand);
+                assert_eq!((counts.messages, counts.bytes), found, "{schedule:?} {demand:?}");
+                let bound = unequal_bounds(&problem, &machine, &demand);
+                assert!(counts.steps >= bound.steps, "{schedule:?} {demand:?}");
+                assert!(counts.in_blocks(counts.bytes) >= bound.blocks, "{schedule:?} {demand:?}");
+                assert!(counts.time.total() >= bound.seconds * (1.0 - 1e-12), "{schedule:?}");
+            }
+        }
+    }
+}
+
+/// Small blocks alike are combined; the same bytes in few blocks are not.
+#[test]
+fn combining_stops_paying_where_one_block_is_huge() {
+    let machine = machine("full:32").unwrap();
+    let problem = problem(&machine, Collective::AllToAll, 64);
+    let steps_of_best = |demand: &Demand| {
+        let selection = select_unequal(&machine, &problem, demand, MEMORY);
+        assert!(selection.choices.iter().all(|choice| choice.price.priced == Priced::Exactly));
+        assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0));
+        selection.choices[0].price.steps
+    };
+    assert_eq!(steps_of_best(&listed(&problem, |_, _| 64)), 5);
+    let one = |from, to| if (from, to) == (0, 31) { 31 << 16 } else { 64 };
+    assert_eq!(steps_of_best(&listed(&problem, one)), 31);
 }

@@ -201,7 +201,7 @@ impl Drawn {
         let (fraction, bits) = (u128::from(word >> 32), word as u32);
         let mean = u128::from(mean);
         let bytes = match self.law {
-            Law::Uniform => (2 * mean + 1) * fraction >> 32,
+            Law::Uniform => ((2 * mean + 1) * fraction) >> 32,
             Law::PowerLaw => {
                 let doublings = bits.trailing_zeros().min(DOUBLINGS);
                 (mean << doublings) * ((1 << 32) + fraction) / (9 << 32)
