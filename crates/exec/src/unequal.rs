@@ -187,18 +187,22 @@ impl UnequalPlan {
         sends.map(|send| u128::from(self.messages[send as usize].bytes)).sum()
     }
 
-    /// Bytes that the sizes and places take beside the plan.
+    /// Bytes that sizes and places take beside a plan, whatever the sizes are.
     #[must_use]
-    pub fn plan_bytes(&self) -> usize {
-        let words = [&self.input, &self.output, &self.work, &self.given];
-        words.iter().map(|words| size_of_val(&***words)).sum::<usize>()
-            + size_of_val(&*self.last_write)
-            + size_of_val(&*self.messages)
-            + size_of_val(&*self.moved)
+    pub fn bytes_beside(plan: &Plan) -> usize {
+        let registers = plan.origin.len();
+        let copied: usize = plan.moves.iter().map(|moves| moves.registers.len()).sum();
+        let receives = (0..plan.tags()).flat_map(|step| plan.receives(step));
+        let received: usize = receives.map(|receive| plan.piece_count(receive)).sum();
+        let offsets = plan.input_blocks() + plan.problem.ranks + 3;
+        let words = offsets as usize + registers + copied + received + plan.moves.len();
+        // A machine keeps the sizes that registers hold.
+        8 * (words + registers) + 4 * registers + size_of::<Weight>() * plan.messages.len()
     }
 
-    /// Bytes of the registers' room in the workspace.
-    pub(crate) fn held_bytes(&self) -> u64 {
+    /// Bytes of the registers' room in the workspace, the part of it that is not staging.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
         self.work.last().copied().unwrap_or(0)
     }
 
@@ -406,7 +410,7 @@ impl Sizing {
             for send in row.first_send..row.first_receive {
                 let first = sent.len();
                 plan.pieces(send, step, 0, |register, _, _| {
-                    sent.push(self.sizes[register as usize])
+                    sent.push(self.sizes[register as usize]);
                 });
                 self.messages[send as usize].bytes = total(&sent[first..], &mut self.too_large);
             }

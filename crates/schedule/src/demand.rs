@@ -168,6 +168,19 @@ impl Demand {
         }
     }
 
+    /// The mean of all blocks' bytes, at least 1: of a list rounded up, of a law the one it is drawn
+    /// around.
+    #[must_use]
+    pub fn mean(&self) -> u64 {
+        match &self.sizes {
+            Sizes::Drawn(_, mean) => *mean,
+            Sizes::Listed(sizes) => {
+                let sum: u128 = sizes.iter().copied().map(u128::from).sum();
+                sum.div_ceil(sizes.len().max(1) as u128).max(1) as u64
+            }
+        }
+    }
+
     /// The blocks that a rank has at the start, in order of their destinations.
     pub fn row(&self, rank: Rank) -> impl Iterator<Item = u64> + '_ {
         let blocks = match self.operation {
@@ -257,6 +270,7 @@ mod tests {
         let demand = demand.expect("a good file");
         assert_eq!(demand.row(Rank(1)).collect::<Vec<_>>(), [3, 4, 5]);
         assert_eq!(demand.column(Rank(1)).collect::<Vec<_>>(), [1, 4, 7]);
+        assert_eq!(demand.mean(), (28 + MAX_BLOCK_BYTES).div_ceil(9));
         let gathered = Demand::read(&problem(Collective::AllGather, 3, 1), "4\n0\n9\n".as_bytes());
         let gathered = gathered.expect("a good file");
         assert_eq!(gathered.row(Rank(2)).collect::<Vec<_>>(), [9]);
