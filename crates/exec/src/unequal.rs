@@ -54,7 +54,7 @@ pub struct UnequalPlan {
 struct Weight {
     bytes: u64,
     /// Of a receive, where the sizes of its pieces begin.
-    first: usize,
+    first: u32,
     staged: bool,
 }
 
@@ -221,7 +221,7 @@ impl UnequalPlan {
     /// What the messages of a step have given the registers.
     pub(crate) fn receive(&self, step: u32, sizes: &mut [u64]) {
         for receive in self.plan.receives(step) {
-            let mut next = self.messages[receive as usize].first;
+            let mut next = self.messages[receive as usize].first as usize;
             self.plan.pieces(receive, step, 0, |register, _, _| {
                 sizes[register as usize] = self.given[next];
                 next += 1;
@@ -282,7 +282,7 @@ impl UnequalPlan {
         mut each: impl FnMut(Region),
     ) {
         let sends = message < self.plan.steps[step as usize].first_receive;
-        let mut next = self.messages[message as usize].first;
+        let mut next = self.messages[message as usize].first as usize;
         let mut last: Option<Region> = None;
         self.plan.pieces(message, step, 0, |register, _, _| {
             let region = if sends {
@@ -430,7 +430,7 @@ impl Sizing {
                 next += 1;
             });
             let bytes = total(&self.given[first..next], &mut self.too_large);
-            self.messages[receive as usize] = Weight { bytes, first, staged: false };
+            self.messages[receive as usize] = Weight { bytes, first: first as u32, staged: false };
         }
     }
 
@@ -460,6 +460,10 @@ impl Sizing {
             (offsets(&self.row), offsets(&self.sizes[..ranks]), offsets(&self.room));
         if self.too_large {
             return Err(PlanError::Bytes { rank: plan.rank });
+        }
+        let (count, most) = (self.given.len() as u64, u32::MAX.into());
+        if count > most {
+            return Err(PlanError::TooMany { what: "blocks received", count, most });
         }
         let mut unequal = UnequalPlan {
             input,

@@ -1,10 +1,13 @@
-use topocoll_analysis::{count_unequal, unequal_bounds};
+use topocoll_analysis::{count_unequal, unequal_bounds, unequal_work};
 use topocoll_schedule::{Demand, Problem};
 use topocoll_topology::Machine;
 
 use crate::price::{Price, Priced};
 use crate::select::{Choice, Selection, bound_ratio, front, select};
 use crate::{Error, plan};
+
+/// Slots that pricing the settings of an algorithm may look at: a second or two.
+const WORK_PER_ALGORITHM: u128 = 1 << 24;
 
 /// Ranks algorithms and settings by predicted time for blocks of the sizes of a demand.
 ///
@@ -13,7 +16,8 @@ use crate::{Error, plan};
 /// startup. So nothing is scaled: every step of every choice is counted with the bytes that its
 /// messages have.
 ///
-/// Looked at are the choices of [`select()`] for equal blocks of the problem's size. Those whose
+/// Looked at are the choices of [`select()`] for equal blocks of the problem's size; of an
+/// algorithm with too many of them a part, evenly spread by steps, both ends included. Those whose
 /// blocks are split, or too many to follow, are rejected with the reason.
 #[must_use]
 pub fn select_unequal(
@@ -24,9 +28,9 @@ pub fn select_unequal(
 ) -> Selection {
     let equal = select(machine, problem);
     let bound = unequal_bounds(problem, machine, demand);
-    let (mut choices, mut rejected) = (Vec::new(), equal.rejected);
+    let (mut choices, mut rejected, mut subsets) = (Vec::new(), equal.rejected, equal.subsets);
     let mut refused: Vec<(&'static str, String)> = Vec::new();
-    for choice in equal.choices {
+    for choice in spread(machine, problem, equal.choices, &mut subsets) {
         match price_unequal(machine, problem, demand, &choice, memory) {
             Ok(price) => choices.push(Choice { price, ..choice }),
             Err(reason) => refused.push((choice.algorithm, reason.to_string())),
@@ -48,9 +52,38 @@ pub fn select_unequal(
         bound,
         crossovers: Vec::new(),
         extremes: Vec::new(),
-        subsets: equal.subsets,
+        subsets,
         undecided: Vec::new(),
     }
+}
+
+/// The choices that are looked at.
+fn spread(
+    machine: &Machine,
+    problem: &Problem,
+    mut choices: Vec<Choice>,
+    subsets: &mut Vec<(&'static str, usize, usize)>,
+) -> Vec<Choice> {
+    choices.sort_by_key(|choice| choice.price.steps);
+    let mut kept = Vec::new();
+    while let Some(algorithm) = choices.first().map(|choice| choice.algorithm) {
+        let (own, others): (Vec<_>, Vec<_>) =
+            choices.into_iter().partition(|choice| choice.algorithm == algorithm);
+        choices = others;
+        // The setting of the fewest steps combines most, and looks at most slots.
+        let setting = &own[0].parameters;
+        let work = plan(machine, problem, algorithm, setting).map_or(0, |s| unequal_work(&s));
+        let most = (WORK_PER_ALGORITHM / work.max(1)).max(2) as usize;
+        let (all, every) = (own.len(), own.len().div_ceil(most));
+        let before = kept.len();
+        let chosen = own.into_iter().enumerate();
+        kept.extend(chosen.filter(|(i, _)| i % every == 0 || i + 1 == all).map(|(_, own)| own));
+        if kept.len() - before < all {
+            subsets.retain(|(name, ..)| *name != algorithm);
+            subsets.push((algorithm, kept.len() - before, all));
+        }
+    }
+    kept
 }
 
 fn price_unequal(
