@@ -12,8 +12,8 @@ use std::time::Duration;
 use common::{MEMORY, machines_and_ports, problem, serving};
 use proptest::prelude::*;
 use topocoll::exec::{
-    Arrival, Crew, ExecError, Memory, Plan, PlanError, RankMachine, RoundRobin, Transport,
-    UnequalPlan, drive, plan_all, unequal_all,
+    Arrival, Crew, ExecError, Layout, Memory, Plan, PlanError, RankMachine, RoundRobin, Transport,
+    UnequalPlan, Views, drive, plan_all, unequal_all,
 };
 use topocoll::{
     AnalysisError, Block, Collective, Demand, Machine, Parameters, Priced, Problem, Rank, Schedule,
@@ -401,4 +401,25 @@ fn combining_stops_paying_where_one_block_is_huge() {
     assert_eq!(steps_of_best(&listed(&problem, |_, _| 64)), 5);
     let one = |from, to| if (from, to) == (0, 31) { 31 << 16 } else { 64 };
     assert_eq!(steps_of_best(&listed(&problem, one)), 31);
+}
+
+#[test]
+fn exchanges_in_place_and_between_views_are_of_equal_blocks() {
+    let machine = machine("full:4").unwrap();
+    let schedule = schedule(&machine, Collective::AllToAll, "direct");
+    let demand = demand(&schedule.problem, 6, 3);
+    let plan = Plan::new(&schedule, Rank(2)).unwrap().in_place();
+    let row: Vec<u64> = demand.row(Rank(2)).collect();
+    let error = UnequalPlan::given(&Arc::new(plan), &row, &row).unwrap_err();
+    assert_eq!(error.to_string(), "rank 2: an exchange in place is of blocks of one size");
+    let plan = Arc::new(Plan::new(&schedule, Rank(2)).unwrap());
+    let column: Vec<u64> = demand.column(Rank(2)).collect();
+    let unequal = UnequalPlan::given(&plan, &row, &column).unwrap();
+    let (input, mut output) = (vec![0; 4000], vec![0; 4000]);
+    let rows = || Layout::new(&[4, 1000], &[1000, 1], 1).unwrap();
+    let views = Views::new((&input, rows()), (&mut output, rows()), &mut []).unwrap();
+    let error = RankMachine::unequal(Arc::new(unequal)).check(&views).unwrap_err();
+    let said =
+        "rank 2: the input buffer is of blocks of 1000 bytes, and the exchange is of unequal ones";
+    assert_eq!(error.to_string(), said);
 }
