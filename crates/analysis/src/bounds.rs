@@ -217,7 +217,7 @@ pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
 }
 
 /// `ceil(log_(k+1) n)`.
-fn startups(n: u64, k: u64) -> u64 {
+pub(crate) fn startups(n: u64, k: u64) -> u64 {
     let (mut reached, mut steps) = (1u64, 0);
     while reached < n {
         reached = reached.saturating_mul(k + 1);

@@ -1,5 +1,5 @@
 use rayon::prelude::*;
-use topocoll_schedule::{RankClasses, Schedule, Step, Transfer};
+use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Route, Shape, Timing};
 
 use crate::loads::{Busiest, Loads};
@@ -131,7 +131,7 @@ impl Counts {
         bytes as f64 / self.block_bytes as f64
     }
 
-    fn add(&mut self, step: &StepCount) {
+    pub(crate) fn add(&mut self, step: &StepCount) {
         let moves = step.messages > 0;
         self.steps += u64::from(moves);
         self.messages += step.messages;
@@ -177,7 +177,7 @@ impl Counts {
     }
 
     /// Charges what depends on the totals alone: rearrangement and barriers.
-    fn close(mut self, schedule: &Schedule, timing: &Timing) -> Self {
+    pub(crate) fn close(mut self, schedule: &Schedule, timing: &Timing) -> Self {
         self.block_bytes = schedule.problem.block_bytes;
         // Values that are the same for all links apply to the totals, which are exact; sums of
         // seconds step by step are for values that differ.
@@ -259,7 +259,7 @@ pub fn count(
         let mut scratch = reader.scratch();
         let mut counts = Counts::default();
         for step in i * chunk_steps..steps.min((i + 1) * chunk_steps) {
-            counts.add(&reader.step(step as u32, &mut scratch));
+            counts.add(&reader.step(step as u32, &mut scratch, reader.equal()));
         }
         counts
     };
@@ -292,7 +292,10 @@ pub fn count_steps(
         let batch = batch..steps.min(batch.saturating_add(MAX_CHUNK as u32));
         let counted: Vec<StepCount> = (batch.clone().into_par_iter())
             .with_min_len(batch.len().div_ceil(rayon::current_num_threads()))
-            .map_init(|| reader.scratch(), |scratch, step| reader.step(step, scratch))
+            .map_init(
+                || reader.scratch(),
+                |scratch, step| reader.step(step, scratch, reader.equal()),
+            )
             .collect();
         for (step, one) in batch.zip(&counted) {
             each(step, one);
@@ -302,7 +305,29 @@ pub fn count_steps(
     Ok(counts.close(schedule, &machine.timing))
 }
 
-struct Reader<'a> {
+/// What the blocks in slots weigh.
+#[derive(Clone, Copy)]
+pub(crate) enum Weights<'w> {
+    /// All as many bytes.
+    Equal(u64),
+    /// The bytes in each slot, rank by rank of so many slots. A message of no bytes is not sent.
+    Each(&'w [u64], usize),
+}
+
+impl Weights<'_> {
+    /// Bytes of a rank's slots; those of unequal blocks are whole.
+    fn bytes(self, rank: Rank, slots: &SlotSet) -> u128 {
+        match self {
+            Self::Equal(block_bytes) => slots.bytes(block_bytes),
+            Self::Each(bytes, each) => {
+                let first = rank.index() * each;
+                slots.slots().map(|(slot, _)| u128::from(bytes[first + slot as usize])).sum()
+            }
+        }
+    }
+}
+
+pub(crate) struct Reader<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,
     /// The ranks that stand for all others.
@@ -311,7 +336,7 @@ struct Reader<'a> {
     shifts: bool,
 }
 
-struct Scratch {
+pub(crate) struct Scratch {
     step: Step,
     route: Route,
     loads: Option<Loads>,
@@ -331,7 +356,18 @@ impl<'a> Reader<'a> {
         Self { schedule, machine, classes, shifts }
     }
 
-    fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
+    /// A reader that looks at every rank.
+    pub(crate) fn of_all_ranks(schedule: &'a Schedule, machine: &'a Machine) -> Self {
+        let distinct = RankClasses::distinct(schedule.problem.ranks);
+        let classes = symmetry::common(&distinct, &*machine.topology);
+        Self { schedule, machine, classes, shifts: false }
+    }
+
+    fn equal(&self) -> Weights<'static> {
+        Weights::Equal(self.schedule.problem.block_bytes)
+    }
+
+    pub(crate) fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
         let counters = match self.machine.topology.shape() {
             Shape::Grid(_) if !self.shifts => Loads::memory(&self.classes),
             Shape::Clustered(clusters) => 8 * u128::from(clusters.nodes()),
@@ -351,7 +387,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn scratch(&self) -> Scratch {
+    pub(crate) fn scratch(&self) -> Scratch {
         let loads = match self.machine.topology.shape() {
             Shape::Grid(_) if !self.shifts => Some(Loads::new(&self.classes)),
             _ => None,
@@ -370,7 +406,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn step(&self, step: u32, scratch: &mut Scratch) -> StepCount {
+    /// Counts one step of blocks that weigh so much after its copies.
+    pub(crate) fn step(&self, step: u32, scratch: &mut Scratch, weights: Weights<'_>) -> StepCount {
         let mut out = StepCount::default();
         let Scratch { step: does, route, loads, busiest, shifts, by_node } = scratch;
         let topology = &*self.machine.topology;
@@ -379,7 +416,10 @@ impl<'a> Reader<'a> {
         for class in 0..self.classes.count() {
             let rank = self.classes.representative(class);
             self.schedule.rule().step(rank, step, does);
-            let copied = does.copies.iter().map(|copy| copy.to.bytes(problem.block_bytes)).sum();
+            if matches!(weights, Weights::Each(..)) {
+                does.sends.retain(|send| weights.bytes(rank, &send.slots) > 0);
+            }
+            let copied = does.copies.iter().map(|copy| weights.bytes(rank, &copy.to)).sum();
             out.copied = out.copied.max(copied);
             out.messages += u128::from(ranks_per_class) * does.sends.len() as u128;
             for transfers in [&does.sends, &does.receives] {
@@ -388,7 +428,7 @@ impl<'a> Reader<'a> {
             }
             shifts.clear();
             for send in &does.sends {
-                let bytes = send.slots.bytes(problem.block_bytes);
+                let bytes = weights.bytes(rank, &send.slots);
                 out.largest_message = out.largest_message.max(bytes);
                 if !send.slots.is_contiguous(problem.block_bytes) {
                     out.packed = out.packed.max(bytes);

@@ -40,6 +40,12 @@ pub enum AnalysisError {
         /// The first byte offset at which blocks are split.
         cut: u64,
     },
+    /// Blocks of unequal sizes that would not travel whole.
+    #[error("the schedule splits blocks at byte {cut}, and blocks of unequal sizes travel whole")]
+    SplitUnequal {
+        /// The first byte offset at which blocks are split.
+        cut: u64,
+    },
     /// A listing too large to write.
     #[error("the listing would be {bytes} bytes, more than the {limit} that are written")]
     Listing {

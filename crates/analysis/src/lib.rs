@@ -20,6 +20,7 @@ mod replay;
 mod shift;
 mod simulate;
 mod symmetry;
+mod unequal;
 mod verify;
 mod violation;
 mod written;
@@ -31,5 +32,6 @@ pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflict_work,
 pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
 pub use error::AnalysisError;
 pub use simulate::{LinkTotals, link_totals};
+pub use unequal::{count_unequal, unequal_bounds, unequal_work};
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify};
 pub use violation::Violation;

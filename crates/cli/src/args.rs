@@ -46,6 +46,10 @@ pub(crate) struct Select {
     /// Rank by this model where the machine is small enough to simulate
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
+    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED or sparse:SEED, drawn around --block,
+    /// or a file with a line for each rank, its sizes in bytes with commas between
+    #[arg(long, value_name = "LAW:SEED|FILE")]
+    pub(crate) demand: Option<String>,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -98,6 +102,10 @@ pub(crate) struct Simulate {
     /// How long uniform:RATE sends, in flit times
     #[arg(long, requires = "traffic")]
     pub(crate) cycles: Option<u64>,
+    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED or sparse:SEED, drawn around --block,
+    /// or a file with a line for each rank, its sizes in bytes with commas between
+    #[arg(long, value_name = "LAW:SEED|FILE")]
+    pub(crate) demand: Option<String>,
     /// How messages share the network
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
@@ -125,6 +133,10 @@ pub(crate) struct Run {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
+    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED or sparse:SEED, drawn around --block,
+    /// or a file with a line for each rank, its sizes in bytes with commas between
+    #[arg(long, value_name = "LAW:SEED|FILE")]
+    pub(crate) demand: Option<String>,
     /// Threads of the operating system that share the ranks [default: all cores]
     #[arg(long, value_parser = count, allow_hyphen_values = true)]
     pub(crate) threads: Option<usize>,
@@ -216,7 +228,7 @@ pub(crate) struct Common {
     pub(crate) options: Options,
 }
 
-#[derive(ClapArgs, Debug)]
+#[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Options {
     /// alltoall or allgather [default: alltoall]
     #[arg(long)]

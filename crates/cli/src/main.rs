@@ -7,6 +7,7 @@
 
 mod args;
 mod commands;
+mod demand;
 mod error;
 mod machine;
 mod render;

@@ -4,7 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::turn::Turn;
-use crate::{Action, Buffer, Copy, ExecError, Memory, Message, Plan, RankMachine, Region, Token};
+use crate::{
+    Action, Buffer, Copy, ExecError, Memory, Message, Plan, RankMachine, Region, Token, UnequalPlan,
+};
 
 /// Many ranks on few threads.
 ///
@@ -111,10 +113,21 @@ impl Crew {
     /// included.
     #[must_use]
     pub fn new(plans: Vec<Arc<Plan>>, threads: usize) -> Self {
-        let ranks = plans.len();
+        Self::of(plans.into_iter().map(|plan| RankMachine::new(plan, 0)).collect(), threads)
+    }
+
+    /// The driver of these plans for blocks of unequal sizes, that of rank i at i; see
+    /// [`exchange_again`](Self::exchange_again).
+    #[must_use]
+    pub fn unequal(plans: Vec<Arc<UnequalPlan>>, threads: usize) -> Self {
+        Self::of(plans.into_iter().map(RankMachine::unequal).collect(), threads)
+    }
+
+    fn of(machines: Vec<RankMachine>, threads: usize) -> Self {
+        let ranks = machines.len();
         let threads = threads.clamp(1, ranks.max(1));
         Self {
-            machines: plans.into_iter().map(|plan| RankMachine::new(plan, 0)).collect(),
+            machines,
             work: vec![Vec::new(); ranks],
             desks: (0..ranks).map(|_| Desk::default()).collect(),
             inboxes: (0..ranks).map(|_| Mutex::default()).collect(),
@@ -141,16 +154,37 @@ impl Crew {
         output: &mut [u8],
     ) -> Result<Timed, ExecError> {
         let start = Instant::now();
+        self.machines.iter_mut().for_each(|machine| machine.begin(block_bytes));
+        self.exchange_from(start, input, output)
+    }
+
+    /// One exchange of blocks of the sizes of the one before, at first those planned for: rank i's
+    /// blocks follow those of rank i - 1 in `input`, and become the same of `output`.
+    ///
+    /// # Errors
+    /// As [`exchange`](Self::exchange).
+    pub fn exchange_again(&mut self, input: &[u8], output: &mut [u8]) -> Result<Timed, ExecError> {
+        let start = Instant::now();
+        self.machines.iter_mut().for_each(RankMachine::begin_again);
+        self.exchange_from(start, input, output)
+    }
+
+    fn exchange_from(
+        &mut self,
+        start: Instant,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<Timed, ExecError> {
         let Some(first) = self.machines.first() else {
             return Ok(Timed { elapsed: start.elapsed(), most_under_way: 0 });
         };
-        let plan = Arc::clone(first.plan());
-        let (each_input, each_output) =
-            (plan.input_bytes(block_bytes), plan.output_bytes(block_bytes));
-        for (buffer, bytes, each) in
-            [("input", input.len(), each_input), ("output", output.len(), each_output)]
-        {
-            let (bytes, needed) = (bytes as u128, each * self.machines.len() as u128);
+        let tags = first.plan().tags();
+        let machines = || self.machines.iter();
+        for (buffer, bytes, needed) in [
+            ("input", input.len(), machines().map(RankMachine::input_bytes).sum::<u128>()),
+            ("output", output.len(), machines().map(RankMachine::output_bytes).sum()),
+        ] {
+            let bytes = bytes as u128;
             if bytes != needed {
                 return Err(ExecError::Buffer { rank: first.rank(), buffer, bytes, needed });
             }
@@ -160,20 +194,15 @@ impl Crew {
         let (mut rest, mut rest_output) = (input, output);
         let parts = self.machines.iter_mut().zip(&mut self.work).zip(&mut self.desks);
         for ((machine, work), desk) in parts {
-            machine.begin(block_bytes);
-            let plan = machine.plan();
-            work.resize(
-                (plan.register_bytes(block_bytes) + plan.scratch_bytes(block_bytes)) as usize,
-                0,
-            );
+            work.resize(machine.unstaged_bytes() as usize, 0);
             let (input, output);
-            (input, rest) = rest.split_at(each_input as usize);
-            (output, rest_output) = rest_output.split_at_mut(each_output as usize);
+            (input, rest) = rest.split_at(machine.input_bytes() as usize);
+            (output, rest_output) = rest_output.split_at_mut(machine.output_bytes() as usize);
             inputs.push(input);
             desk.clear();
             lanes.push(Mutex::new(Lane { machine, input, output, work, desk }));
         }
-        lock(&self.queue).reset(lanes.len(), plan.tags() as usize);
+        lock(&self.queue).reset(lanes.len(), tags as usize);
         for (turn, inbox) in self.turns.iter().zip(&self.inboxes) {
             turn.yielded();
             lock(inbox).clear();

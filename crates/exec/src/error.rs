@@ -78,12 +78,69 @@ pub enum PlanError {
         /// The schedule's ranks.
         ranks: u32,
     },
+    /// Sizes that are not one for each block.
+    #[error("rank {rank}: {sizes} sizes for the {blocks} blocks of its {what}")]
+    Sizes {
+        /// The rank planned for.
+        rank: Rank,
+        /// Of which buffer.
+        what: &'static str,
+        /// Sizes given.
+        sizes: usize,
+        /// Blocks that there are.
+        blocks: u32,
+    },
+    /// Blocks of unequal sizes that would not travel whole.
+    #[error(
+        "rank {rank}: the schedule splits blocks at byte {cut}, and blocks of unequal sizes travel whole"
+    )]
+    Split {
+        /// The rank planned for.
+        rank: Rank,
+        /// Where.
+        cut: u64,
+    },
+    /// Blocks of unequal sizes in place.
+    #[error("rank {rank}: an exchange in place is of blocks of one size")]
+    InPlace {
+        /// The rank planned for.
+        rank: Rank,
+    },
+    /// Blocks of sizes unknown to the rank.
+    #[error(
+        "rank {rank}, step {step}: blocks of others pass through, whose sizes must travel before them"
+    )]
+    Passes {
+        /// The rank planned for.
+        rank: Rank,
+        /// The step in which one is received.
+        step: u32,
+    },
+    /// Buffers too large to address.
+    #[error("rank {rank}: its blocks together have more bytes than are numbered, {}", u64::MAX / 4)]
+    Bytes {
+        /// The rank planned for.
+        rank: Rank,
+    },
+    /// A message that its sender does not send, or not with as many blocks.
+    #[error("rank {rank}, step {step}: rank {peer} does not send the message that is received")]
+    Unpaired {
+        /// The rank planned for.
+        rank: Rank,
+        /// The step.
+        step: u32,
+        /// The sender.
+        peer: Rank,
+    },
 }
 
 /// Why an exchange stops.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecError {
+    /// Sizes that the rank cannot be planned for.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// Memory of the wrong size.
     #[error("rank {rank}: the {buffer} buffer has {bytes} bytes, and the exchange needs {needed}")]
     Buffer {
@@ -129,6 +186,18 @@ pub enum ExecError {
         bytes: usize,
         /// What it breaks.
         rule: &'static str,
+    },
+    /// Memory of equal blocks for unequal ones.
+    #[error(
+        "rank {rank}: the {buffer} buffer is of blocks of {bytes} bytes, and the exchange is of unequal ones"
+    )]
+    Unequal {
+        /// The rank.
+        rank: Rank,
+        /// Which one.
+        buffer: &'static str,
+        /// Bytes of a block of it.
+        bytes: u64,
     },
     /// A message of another length than the schedule says.
     #[error(

@@ -23,6 +23,7 @@ mod plan;
 mod round_robin;
 mod transport;
 mod turn;
+mod unequal;
 mod views;
 
 pub use crew::{Crew, Timed};
@@ -33,4 +34,5 @@ pub use memory::{Buffer, Memory, Region, Storage};
 pub use plan::{Plan, plan_all};
 pub use round_robin::RoundRobin;
 pub use transport::{Arrival, Transport, drive};
+pub use unequal::{UnequalPlan, unequal_all};
 pub use views::{Layout, Views};

@@ -4,7 +4,7 @@ use topocoll_topology::Rank;
 
 use crate::memory::Places;
 use crate::plan::{NONE, Plan};
-use crate::{Buffer, ExecError, Region, Storage};
+use crate::{Buffer, ExecError, Region, Storage, UnequalPlan};
 
 /// Stands for a message that is outstanding: of one machine, one exchange and one message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -39,6 +39,11 @@ pub enum Copy {
     Unpack(Message),
 }
 
+/// The last of some offsets.
+fn last(offsets: &[u64]) -> u128 {
+    offsets.last().map_or(0, |&end| end.into())
+}
+
 /// What a rank does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
@@ -64,7 +69,9 @@ pub enum Action {
 #[derive(Debug)]
 pub struct RankMachine {
     plan: Arc<Plan>,
-    block_bytes: u64,
+    blocks: Blocks,
+    /// By register, the sizes of unequal blocks.
+    sizes: Vec<u64>,
     /// Exchanges begun, so that tokens of earlier ones are known as such.
     exchange: u32,
     step: u32,
@@ -76,6 +83,13 @@ pub struct RankMachine {
     outstanding: u32,
     /// Sends outstanding from registers that are no input.
     reading: u32,
+}
+
+/// How many bytes the blocks of an exchange have.
+#[derive(Clone, Debug)]
+enum Blocks {
+    Equal(u64),
+    Unequal(Arc<UnequalPlan>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,10 +115,21 @@ impl RankMachine {
     /// A machine that begins an exchange of blocks of `block_bytes`.
     #[must_use]
     pub fn new(plan: Arc<Plan>, block_bytes: u64) -> Self {
+        Self::of(plan, Blocks::Equal(block_bytes))
+    }
+
+    /// A machine that begins an exchange of the blocks of unequal sizes that were planned for.
+    #[must_use]
+    pub fn unequal(plan: Arc<UnequalPlan>) -> Self {
+        Self::of(Arc::clone(plan.plan()), Blocks::Unequal(plan))
+    }
+
+    fn of(plan: Arc<Plan>, blocks: Blocks) -> Self {
         let most = plan.most_outstanding() as usize;
         let mut machine = Self {
             plan,
-            block_bytes,
+            blocks,
+            sizes: Vec::new(),
             exchange: 0,
             step: 0,
             stage: Stage::Done,
@@ -113,13 +138,21 @@ impl RankMachine {
             outstanding: 0,
             reading: 0,
         };
-        machine.begin(block_bytes);
+        machine.begin_again();
         machine
     }
 
-    /// Begins the next exchange, whatever became of the one before.
+    /// Begins the next exchange, of equal blocks, whatever became of the one before.
     pub fn begin(&mut self, block_bytes: u64) {
-        self.block_bytes = block_bytes;
+        self.blocks = Blocks::Equal(block_bytes);
+        self.begin_again();
+    }
+
+    /// Begins the next exchange, of blocks of the same sizes as the one before.
+    pub fn begin_again(&mut self) {
+        if let Blocks::Unequal(unequal) = &self.blocks {
+            unequal.begin(&mut self.sizes);
+        }
         self.exchange = self.exchange.wrapping_add(1);
         self.step = 0;
         self.outstanding = 0;
@@ -135,10 +168,49 @@ impl RankMachine {
         &self.plan
     }
 
-    /// Bytes of a block of this exchange.
+    /// Bytes of a block of this exchange; none where they differ.
     #[must_use]
-    pub fn block_bytes(&self) -> u64 {
-        self.block_bytes
+    pub fn block_bytes(&self) -> Option<u64> {
+        match self.blocks {
+            Blocks::Equal(block_bytes) => Some(block_bytes),
+            Blocks::Unequal(_) => None,
+        }
+    }
+
+    /// Bytes of the input.
+    #[must_use]
+    pub fn input_bytes(&self) -> u128 {
+        match &self.blocks {
+            Blocks::Equal(block_bytes) => self.plan.input_bytes(*block_bytes),
+            Blocks::Unequal(unequal) => last(unequal.input_offsets()),
+        }
+    }
+
+    /// Bytes of the output.
+    #[must_use]
+    pub fn output_bytes(&self) -> u128 {
+        match &self.blocks {
+            Blocks::Equal(block_bytes) => self.plan.output_bytes(*block_bytes),
+            Blocks::Unequal(unequal) => last(unequal.output_offsets()),
+        }
+    }
+
+    /// Bytes of the workspace.
+    #[must_use]
+    pub fn workspace_bytes(&self) -> u128 {
+        match &self.blocks {
+            Blocks::Equal(block_bytes) => self.plan.workspace_bytes(*block_bytes),
+            Blocks::Unequal(unequal) => unequal.workspace_bytes().into(),
+        }
+    }
+
+    /// Bytes of the workspace for who stages messages elsewhere.
+    pub(crate) fn unstaged_bytes(&self) -> u128 {
+        let scratch = match &self.blocks {
+            Blocks::Equal(block_bytes) => self.plan.scratch_bytes(*block_bytes),
+            Blocks::Unequal(unequal) => unequal.scratch_bytes().into(),
+        };
+        u128::from(self.registers()) + scratch
     }
 
     /// The step that the rank is in.
@@ -158,14 +230,19 @@ impl RankMachine {
     /// # Errors
     /// [`ExecError::Buffer`], or [`ExecError::Block`] for blocks of another size.
     pub fn check(&self, memory: &impl Storage) -> Result<(), ExecError> {
-        let (plan, rank, b) = (&self.plan, self.rank(), self.block_bytes);
+        let rank = self.rank();
         for (buffer, name, needed) in [
-            (Buffer::Input, "input", plan.input_bytes(b)),
-            (Buffer::Output, "output", plan.output_bytes(b)),
-            (Buffer::Work, "work", plan.workspace_bytes(b)),
+            (Buffer::Input, "input", self.input_bytes()),
+            (Buffer::Output, "output", self.output_bytes()),
+            (Buffer::Work, "work", self.workspace_bytes()),
         ] {
-            if let Some(bytes) = memory.block_bytes(buffer).filter(|&bytes| bytes != b) {
-                return Err(ExecError::Block { rank, buffer: name, bytes, needed: b });
+            if let Some(bytes) = memory.block_bytes(buffer)
+                && self.block_bytes() != Some(bytes)
+            {
+                return Err(match self.block_bytes() {
+                    Some(needed) => ExecError::Block { rank, buffer: name, bytes, needed },
+                    None => ExecError::Unequal { rank, buffer: name, bytes },
+                });
             }
             let bytes = memory.bytes(buffer);
             if bytes < needed {
@@ -217,12 +294,18 @@ impl RankMachine {
                 }
                 Stage::Receive(receive) => {
                     self.stage = Stage::Receive(receive + 1);
+                    if self.is_silent(receive) {
+                        continue;
+                    }
                     self.start(receive);
                     return Ok(Action::Receive(self.message(receive)));
                 }
                 Stage::Send(send) if send == self.first_receive() => self.stage = Stage::Settle,
                 Stage::Send(send) => {
                     self.stage = Stage::Send(send + 1);
+                    if self.is_silent(send) {
+                        continue;
+                    }
                     self.start(send);
                     let message = self.message(send);
                     self.reading += u32::from(Self::reads(message));
@@ -307,45 +390,53 @@ impl RankMachine {
     /// Calls `each` with the pieces of a copy, from where to where, to be done in this order: for
     /// who copies by other means.
     pub fn pieces(&self, copy: Copy, mut each: impl FnMut(Region, Region)) {
-        let (places, step, b) = (self.places(), self.step, self.block_bytes);
-        let block = |register, time| places.region(register, 0, b, time);
+        let step = self.step;
         let staged = |offset, bytes| Region { buffer: Buffer::Work, offset, bytes };
         match copy {
             Copy::Keep => {
                 for &register in &self.plan.kept {
-                    each(block(register, 0), block(register, NONE));
+                    let (from, to) = self.copied(register, register, 0, NONE);
+                    each(from, to);
                 }
                 for (i, &aside) in (0..).zip(self.plan.aside.iter().flatten()) {
                     let (ranks, place) = (self.plan.problem.ranks, self.plan.place(aside));
-                    each(block(place, NONE), block(ranks + self.plan.extra + i, NONE));
+                    let behind = ranks + self.plan.extra + i;
+                    let (from, to) = self.copied(place, behind, NONE, NONE);
+                    each(from, to);
                 }
             }
             Copy::Local => {
                 let Some(moves) = self.moves() else { return };
+                let pieces = || {
+                    let pairs = moves.registers.iter();
+                    pairs.map(|&(from, to)| self.copied(from, to, 2 * step, 2 * step))
+                };
                 if !moves.scratch {
-                    for &(from, to) in &moves.registers {
-                        each(block(from, 2 * step), block(to, NONE));
-                    }
-                    return;
+                    return pieces().for_each(|(from, to)| each(from, to));
                 }
-                let scratch = |i: usize| staged(self.registers() + i as u64 * b, b);
-                for (i, &(from, _)) in moves.registers.iter().enumerate() {
-                    each(block(from, 2 * step), scratch(i));
+                let scratch = |at: &mut u64, bytes| {
+                    *at += bytes;
+                    staged(*at - bytes, bytes)
+                };
+                let mut at = self.registers();
+                for (from, _) in pieces() {
+                    each(from, scratch(&mut at, from.bytes));
                 }
-                for (i, &(_, to)) in moves.registers.iter().enumerate() {
-                    each(scratch(i), block(to, NONE));
+                at = self.registers();
+                for (_, to) in pieces() {
+                    each(scratch(&mut at, to.bytes), to);
                 }
             }
             Copy::Pack(message) => {
                 let mut at = message.region.offset;
-                places.regions(self.number(message.token), step, 2 * step + 1, |piece| {
+                self.regions(self.number(message.token), |piece| {
                     each(piece, staged(at, piece.bytes));
                     at += piece.bytes;
                 });
             }
             Copy::Unpack(message) => {
                 let mut at = message.region.offset;
-                places.regions(self.number(message.token), step, NONE, |piece| {
+                self.regions(self.number(message.token), |piece| {
                     each(staged(at, piece.bytes), piece);
                     at += piece.bytes;
                 });
@@ -353,17 +444,50 @@ impl RankMachine {
         }
     }
 
-    fn places(&self) -> Places<'_> {
-        Places { plan: &self.plan, block_bytes: self.block_bytes }
+    /// A block copied between registers: where it is read and where it is written.
+    fn copied(&self, from: u32, to: u32, read: u32, written: u32) -> (Region, Region) {
+        match &self.blocks {
+            Blocks::Equal(block_bytes) => {
+                let places = Places { plan: &self.plan, block_bytes: *block_bytes };
+                let block = |register, time| places.region(register, 0, *block_bytes, time);
+                (block(from, read), block(to, NONE))
+            }
+            Blocks::Unequal(unequal) => {
+                let bytes = self.sizes[to as usize];
+                (unequal.read(from, bytes, read), unequal.write(to, bytes, written))
+            }
+        }
+    }
+
+    /// The regions of a message of this step in order.
+    #[inline]
+    fn regions(&self, message: u32, each: impl FnMut(Region)) {
+        match &self.blocks {
+            Blocks::Equal(block_bytes) => {
+                let sends = message < self.first_receive();
+                let time = if sends { 2 * self.step + 1 } else { NONE };
+                let places = Places { plan: &self.plan, block_bytes: *block_bytes };
+                places.regions(message, self.step, time, each);
+            }
+            Blocks::Unequal(unequal) => unequal.regions(message, self.step, &self.sizes, each),
+        }
     }
 
     fn registers(&self) -> u64 {
-        self.plan.register_bytes(self.block_bytes) as u64
+        match &self.blocks {
+            Blocks::Equal(block_bytes) => self.plan.register_bytes(*block_bytes) as u64,
+            Blocks::Unequal(unequal) => unequal.held_bytes(),
+        }
     }
 
     fn moves(&self) -> Option<&crate::plan::Moves> {
         let at = self.plan.moves.binary_search_by_key(&self.step, |moves| moves.step);
         at.ok().map(|i| &self.plan.moves[i])
+    }
+
+    /// Whether a message is not sent, as both ends know that it has no bytes.
+    fn is_silent(&self, number: u32) -> bool {
+        matches!(self.blocks, Blocks::Unequal(_)) && self.message(number).region.bytes == 0
     }
 
     /// Whether a send reads memory that a receive may write.
@@ -373,11 +497,19 @@ impl RankMachine {
 
     /// Goes to a step and gives its staged messages their places.
     fn enter(&mut self, step: u32) {
+        if let Blocks::Unequal(unequal) = &self.blocks
+            && step > 0
+        {
+            unequal.receive(step - 1, &mut self.sizes);
+        }
         self.step = step;
         self.messages.clear();
         if step == self.plan.tags() {
             self.stage = Stage::Done;
             return;
+        }
+        if let Blocks::Unequal(unequal) = &self.blocks {
+            unequal.copied(step, &mut self.sizes);
         }
         let mut offset = self.registers();
         for number in self.plan.step_messages(step) {
@@ -405,22 +537,18 @@ impl RankMachine {
     fn locate(&self, number: u32, offset: u64) -> Message {
         let plan = &*self.plan;
         let row = plan.messages[number as usize];
-        let staged = row.slots.is_staged();
-        let region = if staged {
-            let bytes = plan.message_bytes(number, self.block_bytes);
-            Region { buffer: Buffer::Work, offset, bytes }
-        } else {
-            let sends = number < self.first_receive();
-            let time = if sends { 2 * self.step + 1 } else { NONE };
-            let mut whole: Option<Region> = None;
-            if let Ok(slot) = row.slots.number() {
-                let register = plan.names(self.step)[slot as usize];
-                whole = Some(self.places().region(register, 0, self.block_bytes, time));
-            } else {
-                self.places().regions(number, self.step, time, |region| whole = Some(region));
+        let (staged, bytes) = match &self.blocks {
+            Blocks::Equal(block_bytes) if row.slots.is_staged() => {
+                (true, plan.message_bytes(number, *block_bytes))
             }
-            whole.expect("bug: a message of no slots")
+            Blocks::Equal(_) => (false, 0),
+            Blocks::Unequal(unequal) => unequal.message(number),
         };
+        // Where a message of no bytes is does not matter.
+        let mut region = Region { buffer: Buffer::Work, offset, bytes };
+        if !staged {
+            self.regions(number, |whole| region = whole);
+        }
         Message {
             token: Token(u64::from(self.exchange) << 32 | u64::from(number)),
             peer: plan.member(row.peer),

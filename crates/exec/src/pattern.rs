@@ -1,7 +1,7 @@
 //! Blocks whose every byte is known from who has it for whom: what `run` moves and checks.
 
 use rayon::prelude::*;
-use topocoll_schedule::{Block, Problem};
+use topocoll_schedule::{Block, Demand, Problem};
 use topocoll_topology::Rank;
 
 /// Fills the inputs of all ranks, one after the other.
@@ -33,6 +33,54 @@ pub fn first_wrong(problem: &Problem, output: &[u8]) -> Option<(Rank, Block, u64
             }
             let at = block.iter().zip(&expected).position(|(found, byte)| found != byte)?;
             Some((Rank(to as u32), wanted, at as u64))
+        })
+    });
+    wrong.min_by_key(|&(rank, block, at)| (rank, block, at))
+}
+
+/// Fills the inputs of all ranks, one after the other, with blocks of the sizes of a demand.
+pub fn fill_unequal(problem: &Problem, demand: &Demand, input: &mut [u8]) {
+    let mut rest = input;
+    let mut rows = Vec::with_capacity(problem.ranks as usize);
+    for from in (0..problem.ranks).map(Rank) {
+        let (row, after) = rest.split_at_mut(demand.row(from).sum::<u64>() as usize);
+        rows.push(row);
+        rest = after;
+    }
+    rows.into_par_iter().enumerate().for_each(|(from, mut row)| {
+        let from = Rank(from as u32);
+        for (to, bytes) in demand.row(from).enumerate() {
+            let (block, after) = row.split_at_mut(bytes as usize);
+            write(problem.wanted(from, Rank(to as u32)), block);
+            row = after;
+        }
+    });
+}
+
+/// As [`first_wrong`], for blocks of the sizes of a demand.
+#[must_use]
+pub fn first_wrong_unequal(
+    problem: &Problem,
+    demand: &Demand,
+    output: &[u8],
+) -> Option<(Rank, Block, u64)> {
+    let mut rest = output;
+    let mut rows = Vec::with_capacity(problem.ranks as usize);
+    for to in (0..problem.ranks).map(Rank) {
+        let (row, after) = rest.split_at(demand.column(to).sum::<u64>() as usize);
+        rows.push(row);
+        rest = after;
+    }
+    let wrong = rows.into_par_iter().enumerate().filter_map(|(to, mut row)| {
+        let (to, mut expected) = (Rank(to as u32), Vec::new());
+        demand.column(to).enumerate().find_map(|(from, bytes)| {
+            let (block, after) = row.split_at(bytes as usize);
+            row = after;
+            let wanted = problem.wanted(Rank(from as u32), to);
+            expected.resize(block.len(), 0);
+            write(wanted, &mut expected);
+            let at = block.iter().zip(&expected).position(|(found, byte)| found != byte)?;
+            Some((to, wanted, at as u64))
         })
     });
     wrong.min_by_key(|&(rank, block, at)| (rank, block, at))

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Action, ExecError, Memory, Message, Plan, RankMachine, Storage};
+use crate::{Action, ExecError, Memory, Message, Plan, RankMachine, Storage, UnequalPlan};
 
 /// All ranks in one thread, in an order drawn from a seed: the same seed, the same order.
 ///
@@ -31,6 +31,14 @@ impl RoundRobin {
         Self { machines: plans.iter().map(machine).collect() }
     }
 
+    /// The driver of these plans for blocks of unequal sizes, that of rank i at i; see
+    /// [`exchange_again`](Self::exchange_again).
+    #[must_use]
+    pub fn unequal(plans: &[Arc<UnequalPlan>]) -> Self {
+        let machine = |plan: &Arc<UnequalPlan>| RankMachine::unequal(Arc::clone(plan));
+        Self { machines: plans.iter().map(machine).collect() }
+    }
+
     /// One exchange: rank i's blocks are the i-th part of `input`, and become that of `output`.
     ///
     /// # Errors
@@ -42,18 +50,23 @@ impl RoundRobin {
         output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        let each = |bytes: usize| (bytes / self.machines.len().max(1)).max(1);
-        let (per_input, per_output) = (each(input.len()), each(output.len()));
-        let mut works: Vec<Vec<u8>> = (self.machines.iter())
-            .map(|machine| vec![0xa5; machine.plan().workspace_bytes(block_bytes) as usize])
-            .collect();
-        let inputs = input.chunks(per_input).chain(std::iter::repeat(&[][..]));
-        let none = || -> &mut [u8] { &mut [] };
-        let outputs = output.chunks_mut(per_output).chain(std::iter::repeat_with(none));
-        let memories = inputs.zip(outputs).zip(&mut works);
-        let mut memories: Vec<_> =
-            memories.map(|((input, output), work)| Memory { input, output, work }).collect();
-        self.exchange_in(block_bytes, &mut memories, seed)
+        self.machines.iter_mut().for_each(|machine| machine.begin(block_bytes));
+        self.among_parts(input, output, seed)
+    }
+
+    /// One exchange of blocks of the sizes of the one before, at first those planned for: rank i's
+    /// blocks follow those of rank i - 1 in `input`, and become the same of `output`.
+    ///
+    /// # Errors
+    /// As [`exchange`](Self::exchange).
+    pub fn exchange_again(
+        &mut self,
+        input: &[u8],
+        output: &mut [u8],
+        seed: u64,
+    ) -> Result<(), ExecError> {
+        self.machines.iter_mut().for_each(RankMachine::begin_again);
+        self.among_parts(input, output, seed)
     }
 
     /// One exchange between memories of any kind, that of rank i at i.
@@ -70,9 +83,33 @@ impl RoundRobin {
         seed: u64,
     ) -> Result<(), ExecError> {
         assert_eq!(memories.len(), self.machines.len(), "a memory for every rank");
+        self.machines.iter_mut().for_each(|machine| machine.begin(block_bytes));
+        self.run(memories, seed)
+    }
+
+    fn among_parts(
+        &mut self,
+        mut input: &[u8],
+        mut output: &mut [u8],
+        seed: u64,
+    ) -> Result<(), ExecError> {
+        let workspace = |machine: &RankMachine| vec![0xa5; machine.workspace_bytes() as usize];
+        let mut works: Vec<Vec<u8>> = self.machines.iter().map(workspace).collect();
+        let mut memories = Vec::with_capacity(works.len());
+        for (machine, work) in self.machines.iter().zip(&mut works) {
+            // What is missing is found by the check.
+            let (own, rest) = input.split_at(input.len().min(machine.input_bytes() as usize));
+            let bytes = output.len().min(machine.output_bytes() as usize);
+            let (own_output, rest_output) = output.split_at_mut(bytes);
+            (input, output) = (rest, rest_output);
+            memories.push(Memory { input: own, output: own_output, work });
+        }
+        self.run(&mut memories, seed)
+    }
+
+    fn run<S: Storage>(&mut self, memories: &mut [S], seed: u64) -> Result<(), ExecError> {
         let mut random = fastrand::Rng::with_seed(seed);
-        for (machine, memory) in self.machines.iter_mut().zip(&*memories) {
-            machine.begin(block_bytes);
+        for (machine, memory) in self.machines.iter().zip(&*memories) {
             machine.check(memory)?;
         }
         // In the order of their starts.

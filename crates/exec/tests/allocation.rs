@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use topocoll_exec::{Action, Memory, Plan, RankMachine};
+use topocoll_exec::{Action, Memory, RankMachine, plan_all, unequal_all};
 use topocoll_schedule::{
-    Block, Collective, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
-    Step, Strided,
+    Block, Collective, Demand, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot,
+    SlotSet, Step, Strided,
 };
 use topocoll_topology::{Rank, Route};
 
@@ -54,35 +54,66 @@ impl Rule for Halves {
     }
 }
 
-#[test]
-fn exchanges_take_no_memory() {
+/// Copies and messages of an exchange in which nobody waits.
+fn exchange(machine: &mut RankMachine, memory: &mut Memory<'_>) -> (u32, u32) {
+    machine.check(memory).unwrap();
+    let (mut copies, mut messages) = (0, 0);
+    loop {
+        match machine.poll().unwrap() {
+            Action::Copy(copy) => {
+                machine.copy(copy, memory);
+                copies += 1;
+            }
+            Action::Send(message) | Action::Receive(message) => {
+                machine.complete(message.token, message.region.bytes).unwrap();
+                messages += 1;
+            }
+            Action::Wait => unreachable!("everything is complete"),
+            Action::Done => return (copies, messages),
+        }
+    }
+}
+
+fn schedule() -> Schedule {
     let problem = Problem::new(Collective::AllToAll, 4, 1, 16).unwrap();
     let origin = Origin { algorithm: "halves".to_owned(), parameters: Parameters::new() };
-    let plan = Plan::new(&Schedule::new(problem, origin, Halves), Rank(1)).unwrap();
+    Schedule::new(problem, origin, Halves)
+}
+
+#[test]
+fn exchanges_take_no_memory() {
+    let plan = plan_all(&schedule()).unwrap().remove(1);
     let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
-    let mut machine = RankMachine::new(Arc::new(plan), 16);
+    let mut machine = RankMachine::new(plan, 16);
     let (mut copies, mut messages) = (0, 0);
     let taken = allocation_counter::measure(|| {
         for block_bytes in [16, 64, 1, 0] {
             machine.begin(block_bytes);
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-            machine.check(&memory).unwrap();
-            loop {
-                match machine.poll().unwrap() {
-                    Action::Copy(copy) => {
-                        machine.copy(copy, &mut memory);
-                        copies += 1;
-                    }
-                    Action::Send(message) | Action::Receive(message) => {
-                        machine.complete(message.token, message.region.bytes).unwrap();
-                        messages += 1;
-                    }
-                    Action::Wait => unreachable!("everything is complete"),
-                    Action::Done => break,
-                }
-            }
+            let done = exchange(&mut machine, &mut memory);
+            copies += done.0;
+            messages += done.1;
         }
     });
     assert!(copies >= 4 && messages == 16, "{copies} copies, {messages} messages");
+    assert_eq!(taken.count_total, 0);
+}
+
+#[test]
+fn nor_do_exchanges_of_unequal_blocks() {
+    let schedule = schedule();
+    let demand = Demand::read(&schedule.problem, "9,0,1,2\n3,4,5,6\n7,8,9,1\n2,3,4,5\n".as_bytes());
+    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand.unwrap()).unwrap();
+    let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
+    let mut machine = RankMachine::unequal(Arc::clone(&plans[1]));
+    let mut done = (0, 0);
+    let taken = allocation_counter::measure(|| {
+        for _ in 0..3 {
+            machine.begin_again();
+            let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+            done = exchange(&mut machine, &mut memory);
+        }
+    });
+    assert!(done.0 >= 4 && done.1 == 4, "{done:?}");
     assert_eq!(taken.count_total, 0);
 }

@@ -16,7 +16,10 @@ pub enum ScheduleError {
     /// A block size out of range.
     #[error("block of {0} bytes: a block has between 1 and {MAX_BLOCK_BYTES}")]
     BlockBytes(u64),
-    /// A line of a schedule file that cannot be read or contradicts the lines before it.
+    /// No law of sizes, or no seed.
+    #[error("demand `{0}`: uniform:SEED, power-law:SEED or sparse:SEED")]
+    Demand(String),
+    /// A line of a file that cannot be read or contradicts the lines before it.
     #[error("line {line}: {message}")]
     Line {
         /// The line, from 1.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod classes;
+mod demand;
 mod error;
 pub mod jsonl;
 mod problem;
@@ -16,6 +17,7 @@ mod slots;
 mod step;
 
 pub use classes::RankClasses;
+pub use demand::{Demand, Drawn, Law};
 pub use error::ScheduleError;
 pub use problem::{Block, Collective, MAX_BLOCK_BYTES, Problem};
 pub use recorded::{Message, Recorded};

@@ -27,6 +27,7 @@ mod price;
 mod select;
 mod simulated;
 mod sweep;
+mod unequal;
 
 pub use calibrate::{Fit, Regret, Sample, fit, measure, regret};
 pub use error::Error;
@@ -36,6 +37,7 @@ pub use price::{Price, Priced, published_price};
 pub use select::{Choice, Crossover, Extremes, Selection, select};
 pub use simulated::{SIMULATE_UP_TO, simulate_choices};
 pub use sweep::{Fastest, Line, Rejected, Sweep, sweep};
+pub use unequal::select_unequal;
 
 pub use topocoll_algorithms::{
     ALGORITHMS, Algorithm, Claims, NotApplicable, PUBLISHED, Parameter, Published, PublishedCounts,

@@ -222,7 +222,7 @@ pub(crate) fn decide(
 
 /// Sorts by time and keeps the best of every algorithm and what nothing beats in both steps and
 /// link blocks.
-fn front(mut choices: Vec<Choice>) -> Vec<Choice> {
+pub(crate) fn front(mut choices: Vec<Choice>) -> Vec<Choice> {
     // Ties go to the order of the table; an exact price comes before a floor.
     choices.sort_by(|a, b| {
         let key =

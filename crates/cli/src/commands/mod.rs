@@ -36,6 +36,18 @@ fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String 
     exchange_of(machine, problem, &crate::render::bytes(problem.block_bytes))
 }
 
+/// The same for unequal sizes, if there are any.
+fn exchange_of_sizes(
+    machine: &topocoll::Machine,
+    problem: &topocoll::Problem,
+    sizes: Option<&crate::demand::Named>,
+) -> String {
+    match sizes {
+        Some(sizes) => exchange_of(machine, problem, &sizes.name),
+        None => exchange(machine, problem),
+    }
+}
+
 /// The same for blocks of several sizes.
 fn exchange_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: &str) -> String {
     let topology = machine.topology.short_form();

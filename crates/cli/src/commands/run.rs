@@ -1,12 +1,14 @@
 use serde::Serialize;
 use std::time::Duration;
-use topocoll::exec::{Crew, ExecError, Plan, pattern, plan_all};
+use topocoll::exec::{Crew, ExecError, Plan, UnequalPlan, pattern, plan_all, unequal_all};
 use topocoll::{
-    Block, Collective, Machine, Parameters, Rank, Schedule, check_counting_work, count,
+    Block, Collective, Demand, Machine, Parameters, Rank, Schedule, check_counting_work, count,
+    count_unequal,
 };
 
-use super::exchange;
-use crate::machine::{machine, memory, schedule};
+use super::exchange_of_sizes;
+use crate::demand::{Named, schedule_of_sizes};
+use crate::machine::{machine, memory};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
@@ -14,6 +16,8 @@ use crate::{Outcome, args};
 struct Report {
     #[serde(flatten)]
     head: Head,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<String>,
     algorithm: String,
     parameters: Parameters,
     driver: &'static str,
@@ -21,7 +25,7 @@ struct Report {
     repeats: usize,
     verified: bool,
     time_seconds: f64,
-    bytes_moved: u64,
+    bytes_moved: u128,
     plain_copy_seconds: f64,
     /// None for a machine too large to count on.
     predicted_seconds: Option<f64>,
@@ -39,20 +43,26 @@ struct Found {
 pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let mut machine = machine(&args.common.machine, options)?;
-    let schedule = schedule(&mut machine, options, &args.subject)?;
-    check_memory(&schedule, memory())?;
-    let plans = plan_all(&schedule).map_err(topocoll::Error::from)?;
-    let bytes_moved = plans.iter().map(|plan| plan.sent_bytes(schedule.problem.block_bytes)).sum();
+    let (schedule, sizes) =
+        schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
+    let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     let threads = args
         .threads
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
-    let mut crew = Crew::new(plans, threads);
-    let found = measure(&mut crew, &schedule, args.repeat)?;
-    let predicted = check_counting_work(&schedule, &machine)
-        .and_then(|()| count(&schedule, &machine, memory()))
-        .map(|counts| counts.time.total());
+    let (mut crew, bytes_moved) = match demand {
+        None => equal_crew(&schedule, threads)?,
+        Some(demand) => unequal_crew(&schedule, demand, threads)?,
+    };
+    let found = measure(&mut crew, &schedule, demand, args.repeat)?;
+    let counts = match demand {
+        None => check_counting_work(&schedule, &machine)
+            .and_then(|()| count(&schedule, &machine, memory())),
+        Some(demand) => count_unequal(&schedule, &machine, demand, memory(), |_, _| {}),
+    };
+    let predicted = counts.map(|counts| counts.time.total());
     let report = Report {
         head: Head::new(&machine, &schedule.problem),
+        demand: args.demand.clone(),
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         driver: "threads",
@@ -67,50 +77,112 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
             format!("rank {rank} holds a wrong byte {at} of block {block}")
         }),
     };
-    print(options.json, &report, || text(&machine, &schedule, &report))?;
+    print(options.json, &report, || text(&machine, &schedule, sizes.as_ref(), &report))?;
     Ok(if report.verified { Outcome::Fine } else { Outcome::Failed })
+}
+
+/// Refuses what would not fit.
+fn fits(needed: u128, available: u128) -> Result<(), topocoll::Error> {
+    let refused = ExecError::Memory { needed, available };
+    if needed > available { Err(refused.into()) } else { Ok(()) }
 }
 
 /// Refuses what would not fit, before any memory is taken: the buffers, and one rank's plan and
 /// workspace for all.
-fn check_memory(schedule: &Schedule, available: u128) -> anyhow::Result<()> {
+fn check_memory(schedule: &Schedule, available: u128) -> Result<(), topocoll::Error> {
     let ranks = u128::from(schedule.problem.ranks);
     let (block, blocks) = (schedule.problem.block_bytes, schedule.problem.blocks_at_start());
     let buffers = ranks * (ranks + u128::from(blocks)) * u128::from(block);
-    let check = |needed: u128| {
-        let refused = ExecError::Memory { needed, available };
-        if needed > available { Err(topocoll::Error::from(refused)) } else { Ok(()) }
-    };
-    check(buffers)?;
-    // A rank in the middle is like most.
-    let rank = Rank(schedule.problem.ranks / 2);
-    let plan = Plan::new(schedule, rank).map_err(topocoll::Error::from)?;
-    check(buffers + ranks * (plan.plan_bytes() as u128 + plan.register_bytes(block)))?;
-    Ok(())
+    fits(buffers, available)?;
+    let plan = middle(schedule)?;
+    let plans = ranks * (plan.plan_bytes() as u128 + plan.register_bytes(block));
+    fits(buffers + plans, available)
 }
 
-fn measure(crew: &mut Crew, schedule: &Schedule, repeats: usize) -> anyhow::Result<Found> {
+/// A rank in the middle is like most.
+fn middle(schedule: &Schedule) -> Result<Plan, topocoll::Error> {
+    Ok(Plan::new(schedule, Rank(schedule.problem.ranks / 2))?)
+}
+
+/// The driver, and the bytes that an exchange sends.
+fn equal_crew(schedule: &Schedule, threads: usize) -> Result<(Crew, u128), topocoll::Error> {
+    check_memory(schedule, memory())?;
+    let plans = plan_all(schedule)?;
+    let block = schedule.problem.block_bytes;
+    let sent = plans.iter().map(|plan| u128::from(plan.sent_bytes(block))).sum();
+    Ok((Crew::new(plans, threads), sent))
+}
+
+/// The same for blocks of unequal sizes; their workspace is known when they have been planned for.
+fn unequal_crew(
+    schedule: &Schedule,
+    demand: &Demand,
+    threads: usize,
+) -> Result<(Crew, u128), topocoll::Error> {
+    let (ranks, available) = (u128::from(schedule.problem.ranks), memory());
+    // Two offsets for each pair at the least, before the sizes of that many are drawn.
+    fits(16 * ranks * ranks, available)?;
+    let plan = middle(schedule)?;
+    let plans = ranks * (plan.plan_bytes() + UnequalPlan::bytes_beside(&plan)) as u128;
+    let (input, output) = buffers(schedule, demand);
+    fits(input + output + plans, available)?;
+    let plans_of_all = unequal_all(&plan_all(schedule)?, demand)?;
+    let held: u128 = plans_of_all.iter().map(|plan| u128::from(plan.held_bytes())).sum();
+    fits(input + output + plans + held, available)?;
+    let sent = plans_of_all.iter().map(|plan| plan.sent_bytes()).sum();
+    Ok((Crew::unequal(plans_of_all, threads), sent))
+}
+
+/// Bytes of all inputs and all outputs.
+fn buffers(schedule: &Schedule, demand: &Demand) -> (u128, u128) {
     let problem = &schedule.problem;
-    let block = problem.block_bytes as usize;
-    let mut input = vec![0; problem.ranks as usize * problem.blocks_at_start() as usize * block];
-    let mut output = vec![0; problem.ranks as usize * problem.ranks as usize * block];
-    pattern::fill(problem, &mut input);
+    let sum = |rank| demand.row(rank).map(u128::from).sum::<u128>();
+    let input = (0..problem.ranks).map(Rank).map(sum).sum();
+    match problem.operation {
+        Collective::AllToAll => (input, input),
+        Collective::AllGather => (input, input * u128::from(problem.ranks)),
+    }
+}
+
+fn measure(
+    crew: &mut Crew,
+    schedule: &Schedule,
+    demand: Option<&Demand>,
+    repeats: usize,
+) -> anyhow::Result<Found> {
+    let problem = &schedule.problem;
+    let (input, output) = match demand {
+        Some(demand) => buffers(schedule, demand),
+        None => {
+            let all = u128::from(problem.ranks) * u128::from(problem.block_bytes);
+            (all * u128::from(problem.blocks_at_start()), all * u128::from(problem.ranks))
+        }
+    };
+    let (mut input, mut output) = (vec![0; input as usize], vec![0; output as usize]);
+    match demand {
+        Some(demand) => pattern::fill_unequal(problem, demand, &mut input),
+        None => pattern::fill(problem, &mut input),
+    }
     let (mut times, mut copies, mut wrong) = (Vec::new(), Vec::new(), None);
     for _ in 0..repeats {
         // Both find the output as warm as a fill leaves it.
         output.fill(1);
         copies.push(match problem.operation {
             Collective::AllToAll => crew.plain_copy(&input, &mut output),
-            Collective::AllGather => (output.chunks_mut(input.len()))
+            Collective::AllGather => (output.chunks_mut(input.len().max(1)))
                 .map(|part| crew.plain_copy(&input, part))
                 .sum::<Duration>(),
         });
         output.fill(0);
-        let timed = crew
-            .exchange(problem.block_bytes, &input, &mut output)
-            .map_err(topocoll::Error::from)?;
-        times.push(timed.elapsed);
-        wrong = wrong.or_else(|| pattern::first_wrong(problem, &output));
+        let timed = match demand {
+            Some(_) => crew.exchange_again(&input, &mut output),
+            None => crew.exchange(problem.block_bytes, &input, &mut output),
+        };
+        times.push(timed.map_err(topocoll::Error::from)?.elapsed);
+        wrong = wrong.or_else(|| match demand {
+            Some(demand) => pattern::first_wrong_unequal(problem, demand, &output),
+            None => pattern::first_wrong(problem, &output),
+        });
     }
     Ok(Found { seconds: median(&mut times), plain_copy: median(&mut copies), wrong })
 }
@@ -121,12 +193,19 @@ fn median(times: &mut [Duration]) -> f64 {
     (low + high).as_secs_f64() / 2.0
 }
 
-fn text(machine: &Machine, schedule: &Schedule, report: &Report) -> String {
+fn text(machine: &Machine, schedule: &Schedule, sizes: Option<&Named>, report: &Report) -> String {
     let rate = |time: f64| format!("{:.2} GB/s", report.bytes_moved as f64 / time / 1e9);
     let verdict = report.wrong.clone().unwrap_or_else(|| "every byte of every rank".to_owned());
     let mut rows = vec![
         ("verified", verdict),
-        ("sent", format!("{} by {} ranks", bytes(report.bytes_moved), schedule.problem.ranks)),
+        (
+            "sent",
+            format!(
+                "{} by {} ranks",
+                bytes(u64::try_from(report.bytes_moved).unwrap_or(u64::MAX)),
+                schedule.problem.ranks
+            ),
+        ),
         ("median time", format!("{}, {}", seconds(report.time_seconds), rate(report.time_seconds))),
         ("plain copy of the result", seconds(report.plain_copy_seconds)),
     ];
@@ -138,7 +217,7 @@ fn text(machine: &Machine, schedule: &Schedule, report: &Report) -> String {
     }
     format!(
         "{}\n{} ({}), {} exchange{} on {} thread{} of this computer\n\n{}",
-        exchange(machine, &schedule.problem),
+        exchange_of_sizes(machine, &schedule.problem, sizes),
         report.algorithm,
         parameters(&report.parameters),
         report.repeats,

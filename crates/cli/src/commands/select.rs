@@ -2,11 +2,12 @@ use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
     Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan, select,
-    simulate_choices, verify,
+    select_unequal, simulate_choices, verify,
 };
 
-use super::{exchange, network};
-use crate::machine::{machine, memory, problem};
+use super::{exchange_of_sizes, network};
+use crate::demand::{Named, problem_of_sizes};
+use crate::machine::{machine, memory};
 use crate::render::{
     Blocks, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
 };
@@ -22,6 +23,8 @@ const VERIFY_UP_TO: u32 = 1024;
 struct Report {
     #[serde(flatten)]
     head: Head,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<String>,
     choices: Vec<Entry>,
     rejected: Vec<Rejected>,
     bound: Bound,
@@ -104,15 +107,25 @@ struct Subset {
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let machine = machine(&args.common.machine, options)?;
-    let problem = problem(&machine, options)?;
-    let selection = select(&machine, &problem);
+    anyhow::ensure!(
+        args.demand.is_none() || args.model == args::Model::Steps,
+        "--demand: unequal blocks are priced by the steps model"
+    );
+    let (problem, sizes) = problem_of_sizes(&machine, options, args.demand.as_deref())?;
+    let selection = match &sizes {
+        Some(sizes) => select_unequal(&machine, &problem, &sizes.demand, memory()),
+        None => select(&machine, &problem),
+    };
     let delivers = prove_best(&machine, &problem, &selection)?;
     let mut report = report(&machine, &problem, &selection, delivers);
+    report.demand.clone_from(&args.demand);
     if let Some(model) = network::model(args.model) {
         rank_by(model, &machine, &problem, &selection, &mut report)?;
     }
     let shown = if args.all { usize::MAX } else { SHOWN };
-    print(options.json, &report, || text(&machine, &problem, &selection, &report, shown))?;
+    print(options.json, &report, || {
+        text(&machine, &problem, sizes.as_ref(), &selection, &report, shown)
+    })?;
     Ok(if delivers == Some(false) || selection.choices.is_empty() {
         Outcome::Failed
     } else {
@@ -165,6 +178,7 @@ fn report(
     let of = |i: usize| &selection.choices[i];
     Report {
         head: Head::new(machine, problem),
+        demand: None,
         choices: selection.choices.iter().map(entry).collect(),
         rejected: (selection.rejected.iter())
             .map(|(algorithm, reason)| Rejected { algorithm, reason: reason.clone() })
@@ -296,11 +310,12 @@ fn reason(selection: &Selection) -> String {
 fn text(
     machine: &Machine,
     problem: &Problem,
+    sizes: Option<&Named>,
     selection: &Selection,
     report: &Report,
     shown: usize,
 ) -> String {
-    let mut out = format!("{}\n\n", exchange(machine, problem));
+    let mut out = format!("{}\n\n", exchange_of_sizes(machine, problem, sizes));
     let slowest = selection
         .choices
         .iter()
@@ -364,6 +379,12 @@ fn text(
         blocks(selection.bound.blocks),
     );
     out += &proof(machine, problem, selection, report);
+    if sizes.is_some() {
+        out += &format!(
+            "Every step is counted with the bytes of its messages, sizes known to both ends; a block is the mean of {}.\n",
+            bytes(problem.block_bytes)
+        );
+    }
     out += &by_block_size(selection);
     for i in &selection.undecided {
         out += &format!(

@@ -2,11 +2,12 @@ use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Counts, Machine, Parameters, Schedule, Shape, StepCount, check_counting_work, count_steps,
-    link_totals,
+    count_unequal, link_totals,
 };
 
 use super::network::Messages;
-use super::{conflicts, exchange, network};
+use super::{conflicts, exchange_of_sizes, network};
+use crate::demand::{Named, schedule_of_sizes};
 use crate::machine::{machine, memory};
 use crate::render::{Head, Seconds, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
@@ -15,6 +16,8 @@ use crate::{Outcome, args};
 struct Report {
     #[serde(flatten)]
     head: Head,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<String>,
     algorithm: String,
     parameters: Parameters,
     model: &'static str,
@@ -58,26 +61,65 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
             "--conflicts is of the steps model, in which the messages of a step are all at once"
         );
     }
+    if args.demand.is_some() {
+        return unequal(&mut machine, args, rest);
+    }
     let schedule = match network::messages(&mut machine, args, rest)? {
         Messages::Schedule(schedule) if args.model == args::Model::Steps => schedule,
         messages => return network::run(&machine, args, settings, &messages),
     };
     check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     let mut slowest = Slowest::default();
-    let counts = count_steps(&schedule, &machine, memory(), |step, count| {
-        let seconds = count.startup + count.transmission + count.propagation;
-        if seconds > slowest.seconds {
-            slowest = Slowest { step, seconds, count: *count };
-        }
-    })
-    .map_err(topocoll::Error::from)?;
+    let counts =
+        count_steps(&schedule, &machine, memory(), |step, count| slowest.look_at(step, count))
+            .map_err(topocoll::Error::from)?;
     let named = conflicts::find(&Scheduled::new(&schedule, &machine), &machine, args.conflicts)?;
     let named_links = conflicts::entries(&named, &machine, None);
-    let report = report(&machine, &schedule, &counts, named_links);
+    let mut report = report(&machine, &schedule, &counts, named_links);
+    let totals = link_totals(&schedule, &machine);
+    report.max_link_bytes = totals.map(|totals| totals.max_link_bytes);
     print(options.json, &report, || {
         let conflicts = conflicts::text(&named, report.conflicts.as_deref());
-        text(&machine, &schedule, &report, &slowest) + &conflicts
+        text(&machine, &schedule, None, &report, &slowest) + &conflicts
     })?;
+    Ok(Outcome::Fine)
+}
+
+impl Slowest {
+    fn look_at(&mut self, step: u32, count: &StepCount) {
+        let seconds = count.startup + count.transmission + count.propagation;
+        if seconds > self.seconds {
+            *self = Self { step, seconds, count: *count };
+        }
+    }
+}
+
+/// A schedule of blocks of unequal sizes.
+fn unequal(
+    machine: &mut Machine,
+    args: &args::Simulate,
+    set: Vec<(String, topocoll::Setting)>,
+) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(
+        args.model == args::Model::Steps
+            && args.traffic.is_none()
+            && args.placement.is_none()
+            && args.conflicts.is_none()
+            && args.schedule.len() < 2,
+        "--demand is of one schedule under the steps model, without --traffic, --placement or --conflicts"
+    );
+    let (algorithm, file) = (args.algorithm.clone(), args.schedule.first().cloned());
+    let subject = args::Subject { algorithm, set, schedule: file };
+    let options = &args.common.options;
+    let (schedule, sizes) = schedule_of_sizes(machine, options, &subject, args.demand.as_deref())?;
+    let sizes = sizes.expect("they are named");
+    let mut slowest = Slowest::default();
+    let each = |step, count: &StepCount| slowest.look_at(step, count);
+    let counts = count_unequal(&schedule, machine, &sizes.demand, memory(), each)
+        .map_err(topocoll::Error::from)?;
+    let mut report = report(machine, &schedule, &counts, None);
+    report.demand.clone_from(&args.demand);
+    print(options.json, &report, || text(machine, &schedule, Some(&sizes), &report, &slowest))?;
     Ok(Outcome::Fine)
 }
 
@@ -92,6 +134,7 @@ fn report(
     let links = machine.topology.links() as f64;
     Report {
         head: Head::new(machine, &schedule.problem),
+        demand: None,
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         model: "steps",
@@ -100,12 +143,18 @@ fn report(
         steps: counts.steps,
         messages: counts.messages,
         link_utilisation: on_grid.then(|| counts.link_seconds / (links * time.total())),
-        max_link_bytes: link_totals(schedule, machine).map(|totals| totals.max_link_bytes),
+        max_link_bytes: None,
         conflicts,
     }
 }
 
-fn text(machine: &Machine, schedule: &Schedule, report: &Report, slowest: &Slowest) -> String {
+fn text(
+    machine: &Machine,
+    schedule: &Schedule,
+    sizes: Option<&Named>,
+    report: &Report,
+    slowest: &Slowest,
+) -> String {
     let share = |term: f64| {
         format!(
             "{} ({:.1} %)",
@@ -143,7 +192,7 @@ fn text(machine: &Machine, schedule: &Schedule, report: &Report, slowest: &Slowe
     }
     format!(
         "{}\n{} ({}): predicted {} by the steps model, steps apart by barriers\n\n{}",
-        exchange(machine, &schedule.problem),
+        exchange_of_sizes(machine, &schedule.problem, sizes),
         report.algorithm,
         parameters(&report.parameters),
         seconds(report.seconds.time_seconds),

@@ -1,0 +1,175 @@
+//! What a schedule costs when its blocks are of unequal sizes.
+
+use rayon::prelude::*;
+use topocoll_schedule::{Collective, Demand, Problem, Schedule, Step};
+use topocoll_topology::{Machine, PerClass, Rank};
+
+use crate::bounds::startups;
+use crate::counts::{Reader, Weights};
+use crate::{AnalysisError, BestBounds, Counts, StepCount};
+
+/// Slots that are looked at unasked: some seconds.
+const WORK_LIMIT: u128 = 1 << 30;
+
+/// Slots and steps that [`count_unequal`] looks at: those of a rank in the middle, which is like
+/// most, times the ranks.
+#[must_use]
+pub fn unequal_work(schedule: &Schedule) -> u128 {
+    let ranks = schedule.problem.ranks;
+    let mut does = Step::default();
+    let slots = (0..schedule.rule().steps()).map(|step| {
+        schedule.rule().step(Rank(ranks / 2), step, &mut does);
+        let copied: u64 = does.copies.iter().map(|copy| copy.to.len()).sum();
+        let sent: u64 = does.sends.iter().map(|send| send.slots.len()).sum();
+        1 + u128::from(copied) + u128::from(sent)
+    });
+    slots.sum::<u128>() * u128::from(ranks)
+}
+
+/// Counts a schedule whose blocks have the sizes of a demand, and tells `each` of its steps in
+/// order: every rank, every message with the bytes that the blocks in it have.
+///
+/// As in an exchange, a message of no bytes is not sent. One of several slots that are not
+/// consecutive is charged as packed, even if only one of them has bytes. That the sizes must be
+/// known before is not in the cost.
+///
+/// # Errors
+/// Blocks that are split; more than `memory` bytes for the sizes in all slots of all ranks; more
+/// slots to look at than in seconds.
+pub fn count_unequal(
+    schedule: &Schedule,
+    machine: &Machine,
+    demand: &Demand,
+    memory: u128,
+    mut each: impl FnMut(u32, &StepCount),
+) -> Result<Counts, AnalysisError> {
+    let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
+    if let Some(&cut) = rule.cuts().first() {
+        return Err(AnalysisError::SplitUnequal { cut });
+    }
+    // What is under way is at most as much again.
+    let needed = 2 * 8 * u128::from(rule.slots()) * u128::from(ranks);
+    if needed > memory {
+        return Err(AnalysisError::Memory { what: "the sizes in all slots", needed, memory });
+    }
+    let needed = unequal_work(schedule);
+    if needed > WORK_LIMIT {
+        let what = "following the sizes of blocks";
+        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
+    }
+    let reader = Reader::of_all_ranks(schedule, machine);
+    reader.fits(memory)?;
+    let slots = rule.slots() as usize;
+    let mut sizes = vec![0; slots * ranks as usize];
+    sizes.par_chunks_mut(slots.max(1)).enumerate().for_each(|(rank, sizes)| {
+        for (slot, size) in sizes.iter_mut().enumerate() {
+            let block = rule.start(Rank(rank as u32), slot as u64);
+            *size = block.map_or(0, |block| demand.bytes(block));
+        }
+    });
+    let mut follower = Follower { schedule, slots, sent: vec![Vec::new(); ranks as usize] };
+    let (mut scratch, mut counts) = (reader.scratch(), Counts::default());
+    for step in 0..rule.steps() {
+        follower.copy(step, &mut sizes);
+        let one = reader.step(step, &mut scratch, Weights::Each(&sizes, slots));
+        each(step, &one);
+        counts.add(&one);
+        follower.exchange(step, &mut sizes);
+    }
+    Ok(counts.close(schedule, &machine.timing))
+}
+
+/// Moves sizes as the schedule moves blocks.
+struct Follower<'a> {
+    schedule: &'a Schedule,
+    slots: usize,
+    /// By sender, the peers of its messages, and the sizes in each.
+    sent: Vec<Vec<(Rank, Vec<u64>)>>,
+}
+
+impl Follower<'_> {
+    fn copy(&self, step: u32, sizes: &mut [u64]) {
+        sizes.par_chunks_mut(self.slots.max(1)).enumerate().for_each_init(
+            || (Step::default(), Vec::new()),
+            |(does, read), (rank, sizes)| {
+                self.schedule.rule().step(Rank(rank as u32), step, does);
+                read.clear();
+                for copy in &does.copies {
+                    read.extend(copy.from.slots().map(|(slot, _)| sizes[slot as usize]));
+                }
+                let written = does.copies.iter().flat_map(|copy| copy.to.slots());
+                for ((slot, _), &size) in written.zip(&*read) {
+                    sizes[slot as usize] = size;
+                }
+            },
+        );
+    }
+
+    fn exchange(&mut self, step: u32, sizes: &mut [u64]) {
+        let (rule, slots) = (self.schedule.rule(), self.slots);
+        let before = &*sizes;
+        self.sent.par_iter_mut().enumerate().for_each_init(Step::default, |does, (rank, sent)| {
+            rule.step(Rank(rank as u32), step, does);
+            let own = &before[rank * slots..][..slots];
+            sent.clear();
+            sent.extend(does.sends.iter().map(|send| {
+                let sizes = send.slots.slots().map(|(slot, _)| own[slot as usize]);
+                (send.peer, sizes.collect())
+            }));
+        });
+        let sent = &self.sent;
+        sizes.par_chunks_mut(slots.max(1)).enumerate().for_each_init(
+            Step::default,
+            |does, (rank, sizes)| {
+                rule.step(Rank(rank as u32), step, does);
+                for (i, receive) in does.receives.iter().enumerate() {
+                    // Messages between the same two ranks pair in order.
+                    let earlier = does.receives[..i].iter();
+                    let before = earlier.filter(|other| other.peer == receive.peer).count();
+                    let to_here = |(to, _): &&(Rank, Vec<u64>)| to.index() == rank;
+                    let message = sent[receive.peer.index()].iter().filter(to_here).nth(before);
+                    let message = message.map_or(&[][..], |(_, sizes)| sizes);
+                    for ((slot, _), &size) in receive.slots.slots().zip(message) {
+                        sizes[slot as usize] = size;
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// What no schedule of blocks of these sizes can beat, of what holds on every machine: a rank's
+/// bytes to and from others pass its ports, and in s steps of k ports what a rank has reaches at
+/// most (k + 1)^s ranks (as Bruck et al. 1997, Propositions 2.1 to 2.4, for equal blocks).
+#[must_use]
+pub fn unequal_bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> BestBounds {
+    let ports = u64::from(problem.ports);
+    // Others with bytes, and the bytes: received, and in an all-to-all sent.
+    let of_rank = |rank: u32| {
+        let others = |sizes: Vec<u64>| {
+            let others = sizes.into_iter().enumerate().filter(|&(other, _)| other != rank as usize);
+            others
+                .filter(|&(_, bytes)| bytes > 0)
+                .fold((0, 0u128), |(count, sum), (_, bytes)| (count + 1, sum + u128::from(bytes)))
+        };
+        let received = others(demand.column(Rank(rank)).collect());
+        let sent = match problem.operation {
+            Collective::AllToAll => others(demand.row(Rank(rank)).collect()),
+            Collective::AllGather => (0, 0),
+        };
+        (received.0.max(sent.0), received.1.max(sent.1))
+    };
+    let most = (0..problem.ranks).into_par_iter().map(of_rank);
+    let (others, bytes) = most.reduce(|| (0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+    let (steps, bytes) = (startups(others + 1, ports), bytes.div_ceil(ports.into()));
+    let timing = &machine.timing;
+    let least = |values: &PerClass| values.least();
+    let barriers = timing.barrier.seconds(problem.ranks) * steps.saturating_sub(1) as f64;
+    BestBounds {
+        steps,
+        blocks: bytes as f64 / problem.block_bytes as f64,
+        seconds: steps as f64 * least(&timing.startup)
+            + bytes as f64 * least(&timing.per_byte)
+            + barriers,
+    }
+}

@@ -1,0 +1,61 @@
+//! The sizes of blocks that a command line names.
+
+use anyhow::Context;
+use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule};
+
+use crate::args::{Options, Subject};
+use crate::machine::{open, problem, schedule};
+
+/// Unequal sizes and what they are called.
+pub(crate) struct Named {
+    pub(crate) demand: Demand,
+    pub(crate) name: String,
+}
+
+/// The problem, and where sizes are named these; its blocks are then their mean.
+pub(crate) fn problem_of_sizes(
+    machine: &Machine,
+    options: &Options,
+    text: Option<&str>,
+) -> anyhow::Result<(Problem, Option<Named>)> {
+    let problem = problem(machine, options)?;
+    let Some(text) = text else { return Ok((problem, None)) };
+    let named = read(&problem, text, options.block.is_some())?;
+    Ok((Problem { block_bytes: named.demand.mean(), ..problem }, Some(named)))
+}
+
+/// The schedule, and where sizes are named these; an algorithm plans for their mean.
+pub(crate) fn schedule_of_sizes(
+    machine: &mut Machine,
+    options: &Options,
+    subject: &Subject,
+    text: Option<&str>,
+) -> anyhow::Result<(Schedule, Option<Named>)> {
+    if subject.schedule.is_some() {
+        let schedule = schedule(machine, options, subject)?;
+        let named = text.map(|text| read(&schedule.problem, text, options.block.is_some()));
+        return Ok((schedule, named.transpose()?));
+    }
+    let (problem, named) = problem_of_sizes(machine, options, text)?;
+    let options = Options { block: Some(problem.block_bytes), ..options.clone() };
+    Ok((schedule(machine, &options, subject)?, named))
+}
+
+fn read(problem: &Problem, text: &str, block_given: bool) -> anyhow::Result<Named> {
+    let law = text.split(':').next();
+    if Law::ALL.iter().any(|(name, _)| Some(*name) == law) {
+        let drawn: Drawn = text.parse().map_err(Error::from)?;
+        let demand = Demand::drawn(problem, drawn).map_err(Error::from);
+        let demand = demand.with_context(|| format!("--demand {text}"))?;
+        let mean = crate::render::bytes(problem.block_bytes);
+        return Ok(Named { demand, name: format!("{mean} ({drawn})") });
+    }
+    anyhow::ensure!(
+        !block_given,
+        "--block is the mean of sizes that are drawn: `{text}` lists its own"
+    );
+    let file = open(text.as_ref())
+        .context("--demand is a file, or uniform:SEED, power-law:SEED or sparse:SEED")?;
+    let demand = Demand::read(problem, file).map_err(Error::from);
+    Ok(Named { demand: demand.with_context(|| text.to_owned())?, name: format!("`{text}`") })
+}

@@ -1,0 +1,559 @@
+//! Blocks of unequal sizes: the same plans, with places and lengths of their own.
+//!
+//! A plan's registers are places of one block each; what differs is how many bytes a block has. A
+//! rank knows the sizes of its own blocks, and must know those of the blocks that pass through it.
+//! *The sizes travel by the same schedule*: in an exchange of blocks of 8 bytes that are the sizes,
+//! the bytes of every message are the sizes of its pieces, so each rank hears of all that will ever
+//! pass through it ([`UnequalPlan::hear`]). Where every block received is the rank's own to keep,
+//! as in the direct exchanges, the sizes it gets are enough ([`UnequalPlan::given`]); where one
+//! process plans for all, nothing is sent at all ([`unequal_all`]).
+//!
+//! Both ends then know every message's length, and one of no bytes is neither sent nor received.
+//!
+//! # Places
+//! The block that a register is last given belongs to the output and goes straight there; all that
+//! it is given before passes through the workspace, where the register has room for the largest of
+//! it. So a direct exchange needs no workspace, and one huge block costs its own size at the ranks
+//! that it passes, and not at others.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rayon::prelude::*;
+use topocoll_schedule::Demand;
+use topocoll_topology::Rank;
+
+use crate::plan::{NONE, Plan};
+use crate::{Arrival, Buffer, ExecError, Memory, PlanError, RankMachine, Region, Transport, drive};
+
+/// One rank's plan for blocks of given sizes: made once for them, kept for any number of exchanges.
+///
+/// Input and output are the blocks one after the other, in order of their destinations and sources.
+#[derive(Debug)]
+pub struct UnequalPlan {
+    plan: Arc<Plan>,
+    /// Where each block of the input begins, and where the last ends.
+    input: Vec<u64>,
+    /// The same of the output.
+    output: Vec<u64>,
+    /// The same of the registers' room in the workspace.
+    work: Vec<u64>,
+    /// By register, the time of the last write, as [`Plan`] counts times.
+    last_write: Vec<u32>,
+    messages: Vec<Weight>,
+    /// Sizes of what registers are given, in the order of the plan's copies and receives.
+    given: Vec<u64>,
+    /// Where those of each of the plan's moves begin.
+    moved: Vec<usize>,
+    scratch: u64,
+    staging: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Weight {
+    bytes: u64,
+    /// Of a receive, where the sizes of its pieces begin.
+    first: u32,
+    staged: bool,
+}
+
+/// The plans of all ranks for the sizes of a demand, which whoever plans knows.
+///
+/// # Errors
+/// As [`UnequalPlan::hear`], or a schedule whose ends do not agree.
+pub fn unequal_all(
+    plans: &[Arc<Plan>],
+    demand: &Demand,
+) -> Result<Vec<Arc<UnequalPlan>>, PlanError> {
+    let start = |plan: &Arc<Plan>| Sizing::new(plan, demand.row(plan.rank()).collect());
+    let mut ranks = plans.par_iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
+    for step in 0..steps {
+        let sent: Vec<Vec<u64>> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
+        ranks.par_iter_mut().try_for_each(|rank| {
+            let plan = Arc::clone(&rank.plan);
+            let receives = plan.receives(step);
+            for receive in receives.clone() {
+                let peer = plan.messages[receive as usize].peer;
+                let same = |&other: &u32| plan.messages[other as usize].peer == peer;
+                let before = (receives.start..receive).filter(same).count();
+                let pieces = plans[peer as usize].pieces_to(step, rank.plan.rank.0, before);
+                let sizes = pieces.and_then(|range| sent[peer as usize].get(range));
+                let heard = sizes.filter(|sizes| sizes.len() == plan.piece_count(receive));
+                let (rank_number, peer) = (plan.rank, Rank(peer));
+                let refused = PlanError::Unpaired { rank: rank_number, step, peer };
+                rank.given.extend_from_slice(heard.ok_or(refused)?);
+            }
+            rank.receive(step);
+            Ok(())
+        })?;
+    }
+    ranks.into_par_iter().map(|rank| rank.finish().map(Arc::new)).collect()
+}
+
+impl UnequalPlan {
+    /// The plan of a rank that knows the sizes of the blocks it has, in `row`, and of the blocks it
+    /// gets, in `column`, and through which no others pass.
+    ///
+    /// # Errors
+    /// As [`hear`](Self::hear), or [`PlanError::Passes`]: the sizes of other blocks must travel.
+    pub fn given(plan: &Arc<Plan>, row: &[u64], column: &[u64]) -> Result<Self, PlanError> {
+        let mut rank = Sizing::new(plan, row.to_vec())?;
+        plan.check_sizes("output", column.len(), plan.problem.ranks)?;
+        for step in 0..plan.tags() {
+            rank.sent(step);
+            for receive in plan.receives(step) {
+                let mut passes = false;
+                plan.pieces(receive, step, 0, |register, _, _| {
+                    passes |= rank.last_write[register as usize] != 2 * step + 1
+                        || register >= plan.problem.ranks;
+                    rank.given.push(column.get(register as usize).copied().unwrap_or(0));
+                });
+                if passes {
+                    return Err(PlanError::Passes { rank: plan.rank, step });
+                }
+            }
+            rank.receive(step);
+        }
+        rank.finish()
+    }
+
+    /// The plan of a rank that knows the sizes of the blocks it has, in `row`, and hears of the
+    /// others: every rank sends sizes over its transport as it will send the blocks.
+    ///
+    /// # Errors
+    /// Of the sizes: not one for each block, or more bytes than a rank can address; blocks that the
+    /// schedule splits, as a size cannot be. Of the transport: as [`drive`].
+    pub fn hear(
+        plan: &Arc<Plan>,
+        row: &[u64],
+        transport: &mut impl Transport,
+        patience: Duration,
+    ) -> Result<Self, ExecError> {
+        let mut rank = Sizing::new(plan, row.to_vec())?;
+        let bytes = |blocks: u32| vec![0; 8 * blocks as usize];
+        let input: Vec<u8> = row.iter().flat_map(|size| size.to_le_bytes()).collect();
+        let (mut output, mut work) =
+            (bytes(plan.problem.ranks), vec![0; plan.workspace_bytes(8) as usize]);
+        let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+        let mut listener = Listener { transport, heard: VecDeque::new() };
+        drive(&mut RankMachine::new(Arc::clone(plan), 8), &mut memory, &mut listener, patience)?;
+        for step in 0..plan.tags() {
+            rank.sent(step);
+            for receive in plan.receives(step) {
+                let peer = plan.member(plan.messages[receive as usize].peer);
+                let fits = |arrival: &Arrival| (arrival.from, arrival.tag) == (peer, step);
+                let at = listener.heard.iter().position(fits).expect("bug: a message unheard");
+                let arrival = listener.heard.remove(at).expect("it is there");
+                let sizes = arrival.bytes.chunks_exact(8);
+                let word =
+                    |bytes: &[u8]| bytes.iter().rfold(0, |word, &b| word << 8 | u64::from(b));
+                rank.given.extend(sizes.map(word));
+            }
+            rank.receive(step);
+        }
+        Ok(rank.finish()?)
+    }
+
+    /// The plan that any sizes share.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Where each block of the input begins, and where the last ends.
+    #[must_use]
+    pub fn input_offsets(&self) -> &[u64] {
+        &self.input
+    }
+
+    /// Where each block of the output begins, and where the last ends.
+    #[must_use]
+    pub fn output_offsets(&self) -> &[u64] {
+        &self.output
+    }
+
+    /// Bytes of workspace: blocks that pass through, then staging memory.
+    #[must_use]
+    pub fn workspace_bytes(&self) -> u64 {
+        self.held_bytes() + self.scratch.max(self.staging)
+    }
+
+    /// Bytes that the rank sends.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u128 {
+        let sends = self.plan.steps.iter().flat_map(|row| row.first_send..row.first_receive);
+        sends.map(|send| u128::from(self.messages[send as usize].bytes)).sum()
+    }
+
+    /// Bytes that sizes and places take beside a plan, whatever the sizes are.
+    #[must_use]
+    pub fn bytes_beside(plan: &Plan) -> usize {
+        let registers = plan.origin.len();
+        let copied: usize = plan.moves.iter().map(|moves| moves.registers.len()).sum();
+        let receives = (0..plan.tags()).flat_map(|step| plan.receives(step));
+        let received: usize = receives.map(|receive| plan.piece_count(receive)).sum();
+        let offsets = plan.input_blocks() + plan.problem.ranks + 3;
+        let words = offsets as usize + registers + copied + received + plan.moves.len();
+        // A machine keeps the sizes that registers hold.
+        8 * (words + registers) + 4 * registers + size_of::<Weight>() * plan.messages.len()
+    }
+
+    /// Bytes of the registers' room in the workspace, the part of it that is not staging.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.work.last().copied().unwrap_or(0)
+    }
+
+    /// Bytes that local copies take behind it.
+    pub(crate) fn scratch_bytes(&self) -> u64 {
+        self.scratch
+    }
+
+    /// The sizes that the registers hold at first.
+    pub(crate) fn begin(&self, sizes: &mut Vec<u64>) {
+        let origins = self.plan.origin.iter();
+        sizes.clear();
+        sizes.extend(origins.map(|&block| self.block_bytes(block)));
+    }
+
+    /// What the messages of a step have given the registers.
+    pub(crate) fn receive(&self, step: u32, sizes: &mut [u64]) {
+        for receive in self.plan.receives(step) {
+            let mut next = self.messages[receive as usize].first as usize;
+            self.plan.pieces(receive, step, 0, |register, _, _| {
+                sizes[register as usize] = self.given[next];
+                next += 1;
+            });
+        }
+    }
+
+    /// What the copies of a step give them.
+    pub(crate) fn copied(&self, step: u32, sizes: &mut [u64]) {
+        let Ok(i) = self.plan.moves.binary_search_by_key(&step, |moves| moves.step) else { return };
+        for (&(_, to), &bytes) in
+            self.plan.moves[i].registers.iter().zip(&self.given[self.moved[i]..])
+        {
+            sizes[to as usize] = bytes;
+        }
+    }
+
+    /// Whether a message passes through staging memory, and its bytes.
+    pub(crate) fn message(&self, message: u32) -> (bool, u64) {
+        let weight = self.messages[message as usize];
+        (weight.staged, weight.bytes)
+    }
+
+    fn block_bytes(&self, block: u32) -> u64 {
+        if block == NONE { 0 } else { self.input[block as usize + 1] - self.input[block as usize] }
+    }
+
+    /// Where a register's block is read at a time.
+    pub(crate) fn read(&self, register: u32, bytes: u64, time: u32) -> Region {
+        if self.plan.untouched(register, time) {
+            let offset = self.input[self.plan.origin[register as usize] as usize];
+            return Region { buffer: Buffer::Input, offset, bytes };
+        }
+        self.place(register, bytes, self.last_write[register as usize] < time)
+    }
+
+    /// Where a register's block is written at a time; [`NONE`] for blocks that are kept.
+    pub(crate) fn write(&self, register: u32, bytes: u64, time: u32) -> Region {
+        self.place(register, bytes, self.last_write[register as usize] == time)
+    }
+
+    fn place(&self, register: u32, bytes: u64, last: bool) -> Region {
+        let at = register as usize;
+        if last && register < self.plan.problem.ranks {
+            Region { buffer: Buffer::Output, offset: self.output[at], bytes }
+        } else {
+            Region { buffer: Buffer::Work, offset: self.work[at], bytes }
+        }
+    }
+
+    /// The regions of a message of a step in order, those that touch joined, those of no bytes left
+    /// out; `sizes` are the registers' before its messages.
+    pub(crate) fn regions(
+        &self,
+        message: u32,
+        step: u32,
+        sizes: &[u64],
+        mut each: impl FnMut(Region),
+    ) {
+        let sends = message < self.plan.steps[step as usize].first_receive;
+        let mut next = self.messages[message as usize].first as usize;
+        let mut last: Option<Region> = None;
+        self.plan.pieces(message, step, 0, |register, _, _| {
+            let region = if sends {
+                self.read(register, sizes[register as usize], 2 * step + 1)
+            } else {
+                next += 1;
+                self.write(register, self.given[next - 1], 2 * step + 1)
+            };
+            if region.bytes == 0 {
+                return;
+            }
+            match &mut last {
+                Some(last)
+                    if last.buffer == region.buffer
+                        && last.offset + last.bytes == region.offset =>
+                {
+                    last.bytes += region.bytes;
+                }
+                _ => {
+                    if let Some(last) = last.replace(region) {
+                        each(last);
+                    }
+                }
+            }
+        });
+        if let Some(last) = last {
+            each(last);
+        }
+    }
+}
+
+/// A transport that remembers what has come.
+struct Listener<'t, T> {
+    transport: &'t mut T,
+    heard: VecDeque<Arrival>,
+}
+
+impl<T: Transport> Transport for Listener<'_, T> {
+    fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String> {
+        self.transport.send(to, tag, bytes)
+    }
+
+    fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {
+        let arrival = self.transport.arrival(patience)?;
+        self.heard.extend(arrival.clone());
+        Ok(arrival)
+    }
+}
+
+/// Follows the sizes through a rank's steps.
+struct Sizing {
+    plan: Arc<Plan>,
+    row: Vec<u64>,
+    last_write: Vec<u32>,
+    /// By register, the size of the block it holds.
+    sizes: Vec<u64>,
+    /// By register, the largest that passes.
+    room: Vec<u64>,
+    messages: Vec<Weight>,
+    given: Vec<u64>,
+    moved: Vec<usize>,
+    scratch: u64,
+    too_large: bool,
+}
+
+impl Sizing {
+    fn new(plan: &Arc<Plan>, row: Vec<u64>) -> Result<Self, PlanError> {
+        if let Some(&(first, end)) = plan.parts.first() {
+            let cut = if first > 0 { first } else { end };
+            return Err(PlanError::Split { rank: plan.rank, cut });
+        }
+        if plan.aside.is_some() {
+            return Err(PlanError::InPlace { rank: plan.rank });
+        }
+        plan.check_sizes("input", row.len(), plan.input_blocks())?;
+        let registers = plan.origin.len();
+        let mut last_write = vec![NONE; registers];
+        let mut moves = plan.moves.iter().peekable();
+        for step in 0..plan.tags() {
+            while let Some(moves) = moves.next_if(|moves| moves.step == step) {
+                for &(_, to) in &moves.registers {
+                    last_write[to as usize] = 2 * step;
+                }
+            }
+            for receive in plan.receives(step) {
+                plan.pieces(receive, step, 0, |register, _, _| {
+                    last_write[register as usize] = 2 * step + 1;
+                });
+            }
+        }
+        let size = |&block: &u32| if block == NONE { 0 } else { row[block as usize] };
+        let nothing = Weight { bytes: 0, first: 0, staged: false };
+        Ok(Self {
+            plan: Arc::clone(plan),
+            last_write,
+            sizes: plan.origin.iter().map(size).collect(),
+            room: vec![0; registers],
+            messages: vec![nothing; plan.messages.len()],
+            given: Vec::new(),
+            moved: Vec::new(),
+            scratch: 0,
+            too_large: false,
+            row,
+        })
+    }
+
+    /// Does a step's copies, and gives the sizes of the pieces of what is sent, message by message.
+    fn sent(&mut self, step: u32) -> Vec<u64> {
+        let plan = Arc::clone(&self.plan);
+        let moves = plan.moves.binary_search_by_key(&step, |moves| moves.step);
+        if let Ok(i) = moves {
+            let (moves, first) = (&plan.moves[i], self.given.len());
+            self.moved.push(first);
+            self.given.extend(moves.registers.iter().map(|&(from, _)| self.sizes[from as usize]));
+            let copied = total(&self.given[first..], &mut self.too_large);
+            if moves.scratch {
+                self.scratch = self.scratch.max(copied);
+            }
+            for (j, &(_, to)) in moves.registers.iter().enumerate() {
+                self.give(to, self.given[first + j], 2 * step);
+            }
+        }
+        let mut sent = Vec::new();
+        if let Some(row) = plan.steps.get(step as usize) {
+            for send in row.first_send..row.first_receive {
+                let first = sent.len();
+                plan.pieces(send, step, 0, |register, _, _| {
+                    sent.push(self.sizes[register as usize]);
+                });
+                self.messages[send as usize].bytes = total(&sent[first..], &mut self.too_large);
+            }
+        }
+        sent
+    }
+
+    /// Does a step's receives, the sizes of whose pieces have been appended to `given`.
+    fn receive(&mut self, step: u32) {
+        let plan = Arc::clone(&self.plan);
+        let pieces: usize = plan.receives(step).map(|receive| plan.piece_count(receive)).sum();
+        let mut next = self.given.len() - pieces;
+        for receive in plan.receives(step) {
+            let first = next;
+            plan.pieces(receive, step, 0, |register, _, _| {
+                self.give(register, self.given[next], 2 * step + 1);
+                next += 1;
+            });
+            let bytes = total(&self.given[first..next], &mut self.too_large);
+            self.messages[receive as usize] = Weight { bytes, first: first as u32, staged: false };
+        }
+    }
+
+    fn give(&mut self, register: u32, bytes: u64, time: u32) {
+        let at = register as usize;
+        self.sizes[at] = bytes;
+        if self.last_write[at] != time || register >= self.plan.problem.ranks {
+            self.room[at] = self.room[at].max(bytes);
+        }
+    }
+
+    fn finish(mut self) -> Result<UnequalPlan, PlanError> {
+        let plan = Arc::clone(&self.plan);
+        let ranks = plan.problem.ranks as usize;
+        let mut offsets = |sizes: &[u64]| {
+            let mut end = Some(0u64);
+            let mut offsets = vec![0];
+            for &bytes in sizes {
+                end = end.and_then(|end| end.checked_add(bytes));
+                offsets.push(end.unwrap_or(0));
+            }
+            // Offsets are added to once more: half of what can be numbered is enough.
+            self.too_large |= end.is_none_or(|end| end > u64::MAX / 4);
+            offsets
+        };
+        let (input, output, work) =
+            (offsets(&self.row), offsets(&self.sizes[..ranks]), offsets(&self.room));
+        if self.too_large {
+            return Err(PlanError::Bytes { rank: plan.rank });
+        }
+        let (count, most) = (self.given.len() as u64, u32::MAX.into());
+        if count > most {
+            return Err(PlanError::TooMany { what: "blocks received", count, most });
+        }
+        let mut unequal = UnequalPlan {
+            input,
+            output,
+            work,
+            last_write: self.last_write,
+            messages: self.messages,
+            given: self.given,
+            moved: self.moved,
+            scratch: self.scratch,
+            staging: 0,
+            plan,
+        };
+        unequal.stage()?;
+        Ok(unequal)
+    }
+}
+
+/// The sum of sizes, and whether it is too large to number.
+fn total(sizes: &[u64], too_large: &mut bool) -> u64 {
+    let sum = sizes.iter().try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
+    *too_large |= sum.is_none();
+    sum.unwrap_or(0)
+}
+
+impl UnequalPlan {
+    /// Finds which messages pass through staging memory: those that do for equal blocks, and those
+    /// whose pieces have been parted.
+    fn stage(&mut self) -> Result<(), PlanError> {
+        let plan = Arc::clone(&self.plan);
+        let mut sizes = Vec::new();
+        self.begin(&mut sizes);
+        for step in 0..plan.tags() {
+            self.copied(step, &mut sizes);
+            let mut staged = 0u64;
+            for message in plan.step_messages(step) {
+                let mut regions = 0;
+                self.regions(message, step, &sizes, |_| regions += 1);
+                let weight = &mut self.messages[message as usize];
+                let for_equal = plan.messages[message as usize].slots.is_staged();
+                weight.staged = weight.bytes > 0 && (for_equal || regions > 1);
+                if weight.staged {
+                    let sum = staged.checked_add(weight.bytes);
+                    staged = sum
+                        .filter(|&sum| sum <= u64::MAX / 4)
+                        .ok_or(PlanError::Bytes { rank: plan.rank })?;
+                }
+            }
+            self.staging = self.staging.max(staged);
+            self.receive(step, &mut sizes);
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// The receives of a step; none after the last.
+    fn receives(&self, step: u32) -> std::ops::Range<u32> {
+        let Some(row) = self.steps.get(step as usize) else { return 0..0 };
+        row.first_receive..self.step_messages(step).end
+    }
+
+    /// Blocks that a message carries.
+    fn piece_count(&self, message: u32) -> usize {
+        let slots = self.messages[message as usize].slots;
+        slots.number().map_or_else(|set| self.sets[set].whole as usize, |_| 1)
+    }
+
+    /// Among the pieces sent in a step, those of the message to `peer` that follows `before` others
+    /// to it.
+    fn pieces_to(&self, step: u32, peer: u32, before: usize) -> Option<std::ops::Range<usize>> {
+        let row = self.steps.get(step as usize)?;
+        let (mut first, mut before) = (0, before);
+        for send in row.first_send..row.first_receive {
+            let end = first + self.piece_count(send);
+            if self.messages[send as usize].peer == peer {
+                if before == 0 {
+                    return Some(first..end);
+                }
+                before -= 1;
+            }
+            first = end;
+        }
+        None
+    }
+
+    fn check_sizes(&self, what: &'static str, sizes: usize, blocks: u32) -> Result<(), PlanError> {
+        if sizes != blocks as usize {
+            return Err(PlanError::Sizes { rank: self.rank, what, sizes, blocks });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,313 @@
+use std::fmt;
+use std::io::{BufRead, Read};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use topocoll_topology::Rank;
+
+use crate::{Block, Collective, MAX_BLOCK_BYTES, Problem, ScheduleError};
+
+/// How drawn sizes spread around their mean of b bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Law {
+    /// Every whole number from 0 to 2 b is as likely.
+    Uniform,
+    /// b (1 + u) 2^k / 9 bytes, rounded down, u uniform in 0 to 1, k at least i with probability
+    /// 2^-i and at most 10: a tail of exponent 1, up to 227 b.
+    PowerLaw,
+    /// One block in eight has 8 b bytes, the others none.
+    Sparse,
+}
+
+impl Law {
+    /// Every law by its name on the command line.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("uniform", Self::Uniform), ("power-law", Self::PowerLaw), ("sparse", Self::Sparse)];
+
+    /// The most bytes of a block where the mean is `mean`.
+    fn most(self, mean: u64) -> u128 {
+        match self {
+            Self::Uniform => 2 * u128::from(mean),
+            Self::PowerLaw => u128::from(mean) * (2 << DOUBLINGS) / 9,
+            Self::Sparse => 8 * u128::from(mean),
+        }
+    }
+}
+
+/// The most doublings of a power law: with 10 of them the mean of (1 + u) 2^k is 9.
+const DOUBLINGS: u32 = 10;
+
+/// A law and the seed it is drawn with, as the command line says them: `sparse:7`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Drawn {
+    /// The law.
+    pub law: Law,
+    /// The same seed, the same sizes.
+    pub seed: u64,
+}
+
+impl fmt::Display for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Law::ALL.iter().find(|(_, law)| *law == self.law).map_or("", |(name, _)| name);
+        write!(f, "{name}:{}", self.seed)
+    }
+}
+
+impl FromStr for Drawn {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refused = || ScheduleError::Demand(text.to_owned());
+        let (name, seed) = text.split_once(':').ok_or_else(refused)?;
+        let (_, law) =
+            Law::ALL.into_iter().find(|(known, _)| *known == name).ok_or_else(refused)?;
+        Ok(Self { law, seed: seed.parse().map_err(|_| refused())? })
+    }
+}
+
+/// The bytes of every block of an exchange whose blocks are of unequal sizes, zero included.
+///
+/// A schedule's slots are places of blocks, and do not change: a demand says what each block
+/// weighs. Drawn sizes are computed for each pair; only a list that the user gives is of size
+/// ranks x ranks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Demand {
+    operation: Collective,
+    ranks: u32,
+    sizes: Sizes,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Sizes {
+    Drawn(Drawn, u64),
+    /// Row by row of the senders; of an all-gather a size for each rank.
+    Listed(Arc<[u64]>),
+}
+
+impl Demand {
+    /// Sizes drawn around a problem's block size.
+    ///
+    /// # Errors
+    /// [`ScheduleError::BlockBytes`] where a block might have more than [`MAX_BLOCK_BYTES`].
+    pub fn drawn(problem: &Problem, drawn: Drawn) -> Result<Self, ScheduleError> {
+        let most = drawn.law.most(problem.block_bytes);
+        if most > u128::from(MAX_BLOCK_BYTES) {
+            return Err(ScheduleError::BlockBytes(most as u64));
+        }
+        let sizes = Sizes::Drawn(drawn, problem.block_bytes);
+        Ok(Self { operation: problem.operation, ranks: problem.ranks, sizes })
+    }
+
+    /// Reads sizes in bytes, a line for each rank: what it has for rank 0, rank 1 and so on, with
+    /// commas between; in an all-gather the one size of its block.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Line`] with line and column for what is no size, for lines too many, too
+    /// few, too short or too long, and for a last line without an end, which may have been cut.
+    pub fn read(problem: &Problem, mut file: impl BufRead) -> Result<Self, ScheduleError> {
+        let (ranks, columns) = (problem.ranks as usize, problem.blocks_at_start() as usize);
+        let refuse = |line: usize, message: String| Err(ScheduleError::Line { line, message });
+        // The most that a line may be: a size has 13 digits at most.
+        let longest = 24 * columns as u64 + 2;
+        let (mut sizes, mut text) = (Vec::new(), Vec::new());
+        for line in 1.. {
+            text.clear();
+            let read = file.by_ref().take(longest).read_until(b'\n', &mut text);
+            if let Err(error) = read {
+                return refuse(line, error.to_string());
+            }
+            if text.is_empty() && line > ranks {
+                break;
+            }
+            if text.is_empty() {
+                return refuse(line, format!("the file ends, and there are {ranks} ranks"));
+            }
+            if line > ranks {
+                return refuse(line, format!("a line more than the {ranks} ranks"));
+            }
+            if text.len() as u64 == longest && !text.ends_with(b"\n") {
+                return refuse(line, format!("longer than {columns} sizes can be"));
+            }
+            let Some(row) = text.strip_suffix(b"\n") else {
+                return refuse(line, "no end of line: the file may have been cut here".to_owned());
+            };
+            let row = String::from_utf8_lossy(row);
+            let mut found = 0;
+            for size in row.trim_end_matches('\r').split(',') {
+                found += 1;
+                if found > columns {
+                    return refuse(line, format!("column {found}: a row has {columns} sizes"));
+                }
+                match size.trim().parse::<u64>() {
+                    Ok(bytes) if bytes <= MAX_BLOCK_BYTES => sizes.push(bytes),
+                    _ => {
+                        let rule = format!("a size is whole bytes from 0 to {MAX_BLOCK_BYTES}");
+                        return refuse(line, format!("column {found}: `{}`: {rule}", size.trim()));
+                    }
+                }
+            }
+            if found < columns {
+                return refuse(line, format!("{found} sizes of {columns}"));
+            }
+        }
+        let sizes = Sizes::Listed(sizes.into());
+        Ok(Self { operation: problem.operation, ranks: problem.ranks, sizes })
+    }
+
+    /// Bytes of a block.
+    #[must_use]
+    pub fn bytes(&self, block: Block) -> u64 {
+        match &self.sizes {
+            Sizes::Drawn(drawn, mean) => drawn.bytes(*mean, block),
+            Sizes::Listed(sizes) => match self.operation {
+                Collective::AllToAll => {
+                    sizes[block.from.index() * self.ranks as usize + block.to.index()]
+                }
+                Collective::AllGather => sizes[block.from.index()],
+            },
+        }
+    }
+
+    /// The mean of all blocks' bytes, at least 1: of a list rounded up, of a law the one it is drawn
+    /// around.
+    #[must_use]
+    pub fn mean(&self) -> u64 {
+        match &self.sizes {
+            Sizes::Drawn(_, mean) => *mean,
+            Sizes::Listed(sizes) => {
+                let sum: u128 = sizes.iter().copied().map(u128::from).sum();
+                sum.div_ceil(sizes.len().max(1) as u128).max(1) as u64
+            }
+        }
+    }
+
+    /// The blocks that a rank has at the start, in order of their destinations.
+    pub fn row(&self, rank: Rank) -> impl Iterator<Item = u64> + '_ {
+        let blocks = match self.operation {
+            Collective::AllToAll => 0..self.ranks,
+            Collective::AllGather => rank.0..rank.0 + 1,
+        };
+        blocks.map(move |to| self.bytes(Block { from: rank, to: Rank(to) }))
+    }
+
+    /// The blocks that a rank has at the end, in order of their sources.
+    pub fn column(&self, rank: Rank) -> impl Iterator<Item = u64> + '_ {
+        (0..self.ranks).map(move |from| {
+            let to = if self.operation == Collective::AllToAll { rank } else { Rank(from) };
+            self.bytes(Block { from: Rank(from), to })
+        })
+    }
+}
+
+impl Drawn {
+    fn bytes(self, mean: u64, block: Block) -> u64 {
+        // Two rounds of splitmix64.
+        let mixed = |mut word: u64| {
+            word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word ^ word >> 31
+        };
+        let pair = u64::from(block.from.0) << 32 | u64::from(block.to.0);
+        let word = mixed(mixed(self.seed) ^ pair);
+        // A fraction of 32 bits, and bits that it does not share.
+        let (fraction, bits) = (u128::from(word >> 32), word as u32);
+        let mean = u128::from(mean);
+        let bytes = match self.law {
+            Law::Uniform => ((2 * mean + 1) * fraction) >> 32,
+            Law::PowerLaw => {
+                let doublings = bits.trailing_zeros().min(DOUBLINGS);
+                (mean << doublings) * ((1 << 32) + fraction) / (9 << 32)
+            }
+            Law::Sparse if bits % 8 == 0 => 8 * mean,
+            Law::Sparse => 0,
+        };
+        bytes as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(operation: Collective, ranks: u32, block_bytes: u64) -> Problem {
+        Problem::new(operation, ranks, 1, block_bytes).expect("a good problem")
+    }
+
+    #[test]
+    fn drawn_sizes_keep_their_law() {
+        let problem = problem(Collective::AllToAll, 300, 1000);
+        for (name, law) in Law::ALL {
+            let drawn: Drawn = format!("{name}:5").parse().expect("a law");
+            assert_eq!((drawn.law, drawn.to_string()), (law, format!("{name}:5")));
+            let demand = Demand::drawn(&problem, drawn).expect("small blocks");
+            let sizes: Vec<u64> = (0..300).flat_map(|rank| demand.row(Rank(rank))).collect();
+            let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+            assert!((mean / 1000.0 - 1.0).abs() < 0.04, "{name}: mean {mean}");
+            let largest = *sizes.iter().max().expect("some");
+            assert!(u128::from(largest) <= law.most(1000), "{name}: {largest}");
+            let share = |least: u64| {
+                sizes.iter().filter(|&&bytes| bytes >= least).count() as f64 / sizes.len() as f64
+            };
+            match law {
+                Law::Uniform => assert!((share(500) - 0.75).abs() < 0.01),
+                Law::PowerLaw => {
+                    for doublings in 1..5 {
+                        let (least, expected) =
+                            (1000 * (1 << doublings) / 9, 0.5f64.powi(doublings));
+                        assert!((share(least) / expected - 1.0).abs() < 0.1, "{doublings}");
+                    }
+                }
+                Law::Sparse => assert!((share(1) * 8.0 - 1.0).abs() < 0.05),
+            }
+        }
+    }
+
+    #[test]
+    fn rows_and_columns_are_those_of_the_file() {
+        let text = "0, 1,2\n3,4,5\r\n6,7,1099511627776\n";
+        let demand = Demand::read(&problem(Collective::AllToAll, 3, 1), text.as_bytes());
+        let demand = demand.expect("a good file");
+        assert_eq!(demand.row(Rank(1)).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(demand.column(Rank(1)).collect::<Vec<_>>(), [1, 4, 7]);
+        assert_eq!(demand.mean(), (28 + MAX_BLOCK_BYTES).div_ceil(9));
+        let gathered = Demand::read(&problem(Collective::AllGather, 3, 1), "4\n0\n9\n".as_bytes());
+        let gathered = gathered.expect("a good file");
+        assert_eq!(gathered.row(Rank(2)).collect::<Vec<_>>(), [9]);
+        assert_eq!(gathered.column(Rank(2)).collect::<Vec<_>>(), [4, 0, 9]);
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_line_and_column() {
+        let cases = [
+            ("", "line 1: the file ends, and there are 2 ranks"),
+            ("1,2\n", "line 2: the file ends, and there are 2 ranks"),
+            ("1,2\n3,4", "line 2: no end of line: the file may have been cut here"),
+            ("1,2\n3,4\n5,6\n", "line 3: a line more than the 2 ranks"),
+            ("1,2\n3\n", "line 2: 1 sizes of 2"),
+            ("1,2,3\n", "line 1: column 3: a row has 2 sizes"),
+            ("1,-2\n", "line 1: column 2: `-2`: a size is whole bytes from 0 to 1099511627776"),
+            ("1,2\n,4\n", "line 2: column 1: ``: a size is whole bytes from 0 to 1099511627776"),
+            (
+                "1,1099511627777\n",
+                "line 1: column 2: `1099511627777`: a size is whole bytes from 0 to 1099511627776",
+            ),
+            (
+                "99999999999999999999999,1\n",
+                "line 1: column 1: `99999999999999999999999`: a size is whole bytes from 0 to 1099511627776",
+            ),
+        ];
+        for (text, expected) in cases {
+            let error = Demand::read(&problem(Collective::AllToAll, 2, 1), text.as_bytes());
+            assert_eq!(error.expect_err(text).to_string(), expected);
+        }
+        let endless = std::io::BufReader::new(std::io::repeat(b'1'));
+        let error = Demand::read(&problem(Collective::AllToAll, 2, 1), endless);
+        assert_eq!(error.expect_err("endless").to_string(), "line 1: longer than 2 sizes can be");
+        for text in ["uniform", "uniform:", "uniform:-1", "zipf:1"] {
+            assert!(text.parse::<Drawn>().is_err(), "{text}");
+        }
+        let most = problem(Collective::AllToAll, 2, MAX_BLOCK_BYTES);
+        assert!(Demand::drawn(&most, Drawn { law: Law::Sparse, seed: 1 }).is_err());
+    }
+}

@@ -1,0 +1,106 @@
+use topocoll_analysis::{count_unequal, unequal_bounds, unequal_work};
+use topocoll_schedule::{Demand, Problem};
+use topocoll_topology::Machine;
+
+use crate::price::{Price, Priced};
+use crate::select::{Choice, Selection, bound_ratio, front, select};
+use crate::{Error, plan};
+
+/// Slots that pricing the settings of an algorithm may look at: a second or two.
+const WORK_PER_ALGORITHM: u128 = 1 << 24;
+
+/// Ranks algorithms and settings by predicted time for blocks of the sizes of a demand.
+///
+/// Where combining stops paying depends on the sizes: a step is as long as its largest message,
+/// and a huge block makes every step long that carries it, while many small blocks still share a
+/// startup. So nothing is scaled: every step of every choice is counted with the bytes that its
+/// messages have.
+///
+/// Looked at are the choices of [`select()`] for equal blocks of the problem's size; of an
+/// algorithm with too many of them a part, evenly spread by steps, both ends included. Those whose
+/// blocks are split, or too many to follow, are rejected with the reason.
+#[must_use]
+pub fn select_unequal(
+    machine: &Machine,
+    problem: &Problem,
+    demand: &Demand,
+    memory: u128,
+) -> Selection {
+    let equal = select(machine, problem);
+    let bound = unequal_bounds(problem, machine, demand);
+    let (mut choices, mut rejected, mut subsets) = (Vec::new(), equal.rejected, equal.subsets);
+    let mut refused: Vec<(&'static str, String)> = Vec::new();
+    for choice in spread(machine, problem, equal.choices, &mut subsets) {
+        match price_unequal(machine, problem, demand, &choice, memory) {
+            Ok(price) => choices.push(Choice { price, ..choice }),
+            Err(reason) => refused.push((choice.algorithm, reason.to_string())),
+        }
+    }
+    for (algorithm, reason) in refused {
+        let known = rejected.iter().any(|(name, _)| *name == algorithm);
+        if !known && choices.iter().all(|choice| choice.algorithm != algorithm) {
+            rejected.push((algorithm, reason));
+        }
+    }
+    let mut choices = front(choices);
+    for choice in &mut choices {
+        choice.bound_ratio = bound_ratio(&choice.price, &bound);
+    }
+    Selection {
+        choices,
+        rejected,
+        bound,
+        crossovers: Vec::new(),
+        extremes: Vec::new(),
+        subsets,
+        undecided: Vec::new(),
+    }
+}
+
+/// The choices that are looked at.
+fn spread(
+    machine: &Machine,
+    problem: &Problem,
+    mut choices: Vec<Choice>,
+    subsets: &mut Vec<(&'static str, usize, usize)>,
+) -> Vec<Choice> {
+    choices.sort_by_key(|choice| choice.price.steps);
+    let mut kept = Vec::new();
+    while let Some(algorithm) = choices.first().map(|choice| choice.algorithm) {
+        let (own, others): (Vec<_>, Vec<_>) =
+            choices.into_iter().partition(|choice| choice.algorithm == algorithm);
+        choices = others;
+        // The setting of the fewest steps combines most, and looks at most slots.
+        let setting = &own[0].parameters;
+        let work = plan(machine, problem, algorithm, setting).map_or(0, |s| unequal_work(&s));
+        let most = (WORK_PER_ALGORITHM / work.max(1)).max(2) as usize;
+        let (all, every) = (own.len(), own.len().div_ceil(most));
+        let before = kept.len();
+        let chosen = own.into_iter().enumerate();
+        kept.extend(chosen.filter(|(i, _)| i % every == 0 || i + 1 == all).map(|(_, own)| own));
+        if kept.len() - before < all {
+            subsets.retain(|(name, ..)| *name != algorithm);
+            subsets.push((algorithm, kept.len() - before, all));
+        }
+    }
+    kept
+}
+
+fn price_unequal(
+    machine: &Machine,
+    problem: &Problem,
+    demand: &Demand,
+    choice: &Choice,
+    memory: u128,
+) -> Result<Price, Error> {
+    let schedule = plan(machine, problem, choice.algorithm, &choice.parameters)?;
+    let counts = count_unequal(&schedule, machine, demand, memory, |_, _| {})?;
+    Ok(Price {
+        priced: Priced::Exactly,
+        time: counts.time,
+        steps: counts.steps,
+        blocks: counts.in_blocks(counts.bytes),
+        link_blocks: counts.in_blocks(counts.link_bytes),
+        max_link_sharing: counts.max_link_sharing,
+    })
+}
