@@ -48,17 +48,23 @@ impl Rings {
     /// that ties them, through the class; so largest values by colour tell the largest message.
     pub(super) fn cost(&self) -> Cost {
         let (n, m) = (self.dimensions(), self.colours as usize);
-        let by_colour = |line: &Line, value: &dyn Fn(u32) -> u64| {
+        let largest = |line: &Line, positions: &[u32], value: &dyn Fn(u32) -> u64| {
             let mut largest = vec![0; m];
-            for x in 0..line.period() {
+            for &x in positions {
                 let of = &mut largest[line.colour(x) as usize];
                 *of = u128::from(value(x)).max(*of);
             }
             largest
         };
-        let of_lines = |value: &dyn Fn(&Line, u32) -> u64| -> Vec<Vec<u128>> {
-            self.lines.iter().map(|line| by_colour(line, &|x| value(line, x))).collect()
+        let all: Vec<Vec<u32>> =
+            self.lines.iter().map(|line| (0..line.period()).collect()).collect();
+        let of_these = |positions: &[Vec<u32>], value: &dyn Fn(&Line, u32) -> u64| {
+            let lines = self.lines.iter().zip(positions);
+            let of_each =
+                lines.map(|(line, positions)| largest(line, positions, &|x| value(line, x)));
+            of_each.collect::<Vec<Vec<u128>>>()
         };
+        let of_lines = |value: &dyn Fn(&Line, u32) -> u64| of_these(&all, value);
         let landed = of_lines(&Line::landed);
         let sides = of_lines(&|line, _| line.side().into());
         let present = of_lines(&|_, _| 1);
@@ -69,6 +75,9 @@ impl Rings {
         for (half, rounds) in self.rounds.into_iter().enumerate() {
             for round in 1..=rounds {
                 // What a line sends in this round does not depend on the phase.
+                let senders: Vec<Vec<u32>> = (self.lines.iter().zip(&all))
+                    .map(|(line, all)| line.largest_senders(round).unwrap_or_else(|| all.clone()))
+                    .collect();
                 let mut sent = Vec::with_capacity(2);
                 for own in self.own_directions() {
                     let direction = if half == 0 { own } else { own.reversed() };
@@ -77,7 +86,7 @@ impl Rings {
                         (1.., Some((_, hops))) => hops.unsigned_abs(),
                         _ => 0,
                     };
-                    sent.push([of_lines(&count), of_lines(&hops)]);
+                    sent.push([of_these(&senders, &count), of_these(&senders, &hops)]);
                 }
                 for p in 0..n {
                     let (mut blocks, mut hops) = (0, 0);
@@ -116,9 +125,10 @@ impl Rings {
             return cost;
         }
         for (u, line) in self.lines.iter().enumerate() {
+            let by_colour = |value: &dyn Fn(u32) -> u64| largest(line, &all[u], value);
             for step in 0..line.residual_steps() {
                 let send = |x| line.exchange(x, step).send;
-                let count = by_colour(line, &|x| send(x).map_or(0, |(_, digits)| digits.count));
+                let count = by_colour(&|x| send(x).map_or(0, |(_, digits)| digits.count));
                 let hops = (0..line.period()).filter_map(send).map(|(o, _)| o.unsigned_abs()).max();
                 cost.steps += 1;
                 cost.hops += hops.map_or(0, u128::from);
