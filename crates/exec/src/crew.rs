@@ -35,6 +35,9 @@ pub struct Crew {
 /// Buffers that a thread keeps for messages to come.
 const MOST_SPARE: usize = 64;
 
+/// The step of a rank that is not queued.
+const NOWHERE: usize = usize::MAX;
+
 /// How long an exchange took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timed {
@@ -82,6 +85,8 @@ enum Payload {
 #[derive(Debug, Default)]
 struct Queue {
     by_step: Vec<Vec<u32>>,
+    /// By rank, the lowest step in which it is queued; its places in later steps are void.
+    queued_in: Vec<usize>,
     /// No rank is queued below this step.
     lowest: usize,
     running: usize,
@@ -424,22 +429,32 @@ impl Queue {
         self.by_step.iter_mut().for_each(Vec::clear);
         self.by_step.resize_with(steps + 1, Vec::new);
         self.by_step[0].extend((0..ranks as u32).rev());
+        self.queued_in.clear();
+        self.queued_in.resize(ranks, 0);
         (self.lowest, self.running, self.waiting, self.done) = (0, 0, 0, 0);
         self.failed = None;
     }
 
     fn push(&mut self, step: usize, rank: usize) {
-        self.by_step[step].push(rank as u32);
-        self.lowest = self.lowest.min(step);
+        if self.queued_in[rank] > step {
+            self.queued_in[rank] = step;
+            self.by_step[step].push(rank as u32);
+            self.lowest = self.lowest.min(step);
+        }
     }
 
     /// A rank of the lowest step, the one queued last.
     fn pop(&mut self) -> Option<usize> {
         loop {
-            if let Some(rank) = self.by_step.get_mut(self.lowest)?.pop() {
+            let Some(rank) = self.by_step.get_mut(self.lowest)?.pop() else {
+                self.lowest += 1;
+                continue;
+            };
+            let queued_in = &mut self.queued_in[rank as usize];
+            if *queued_in == self.lowest {
+                *queued_in = NOWHERE;
                 return Some(rank as usize);
             }
-            self.lowest += 1;
         }
     }
 }

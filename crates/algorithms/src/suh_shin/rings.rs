@@ -137,8 +137,8 @@ impl GridIndex {
         &self,
         measure: impl Fn(u128, &RingMessage) -> u128 + Copy,
     ) -> u128 {
-        let phases = 0..self.dimensions();
-        let steps = phases.flat_map(|p| (1..=self.ring_steps()).map(move |t| (p, t)));
-        steps.map(|step| self.largest(step, measure)).sum()
+        let of_phase =
+            |p| (1..=self.ring_steps()).map(|t| self.largest((p, t), measure)).sum::<u128>();
+        (0..self.dimensions()).map(of_phase).sum()
     }
 }
