@@ -3,6 +3,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::queue::Queue;
 use crate::turn::Turn;
 use crate::{
     Action, Buffer, Copy, ExecError, Memory, Message, Plan, RankMachine, Region, Token, UnequalPlan,
@@ -27,16 +28,13 @@ pub struct Crew {
     /// What threads share, kept for its memory.
     inboxes: Vec<Mutex<Vec<Envelope>>>,
     turns: Vec<Turn>,
-    queue: Mutex<Queue>,
+    roll: Mutex<Roll>,
     /// Buffers of each thread for packed messages to come.
     spares: Vec<Mutex<Vec<Vec<u8>>>>,
 }
 
 /// Buffers that a thread keeps for messages to come.
 const MOST_SPARE: usize = 64;
-
-/// The step of a rank that is not queued.
-const NOWHERE: usize = usize::MAX;
 
 /// How long an exchange took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,14 +79,10 @@ enum Payload {
     Packed(Vec<u8>),
 }
 
-/// Ranks that may run, by step.
+/// Who may run and who does.
 #[derive(Debug, Default)]
-struct Queue {
-    by_step: Vec<Vec<u32>>,
-    /// By rank, the lowest step in which it is queued; its places in later steps are void.
-    queued_in: Vec<usize>,
-    /// No rank is queued below this step.
-    lowest: usize,
+struct Roll {
+    queue: Queue,
     running: usize,
     /// Threads that wait for a rank to run: only they need a call to wake.
     waiting: usize,
@@ -100,7 +94,7 @@ struct Shared<'m> {
     lanes: Vec<Mutex<Lane<'m>>>,
     inboxes: &'m [Mutex<Vec<Envelope>>],
     turns: &'m [Turn],
-    queue: &'m Mutex<Queue>,
+    roll: &'m Mutex<Roll>,
     changed: Condvar,
     inputs: Vec<&'m [u8]>,
     /// Bytes of packed messages that have been sent and are not yet unpacked, and the most so far.
@@ -137,7 +131,7 @@ impl Crew {
             desks: (0..ranks).map(|_| Desk::default()).collect(),
             inboxes: (0..ranks).map(|_| Mutex::default()).collect(),
             turns: (0..ranks).map(|_| Turn::queued()).collect(),
-            queue: Mutex::default(),
+            roll: Mutex::default(),
             spares: (0..threads).map(|_| Mutex::default()).collect(),
         }
     }
@@ -207,7 +201,7 @@ impl Crew {
             desk.clear();
             lanes.push(Mutex::new(Lane { machine, input, output, work, desk }));
         }
-        lock(&self.queue).reset(lanes.len(), tags as usize);
+        lock(&self.roll).open(lanes.len(), tags as usize);
         for (turn, inbox) in self.turns.iter().zip(&self.inboxes) {
             turn.yielded();
             lock(inbox).clear();
@@ -216,7 +210,7 @@ impl Crew {
             lanes,
             inboxes: &self.inboxes,
             turns: &self.turns,
-            queue: &self.queue,
+            roll: &self.roll,
             changed: Condvar::new(),
             inputs,
             under_way: AtomicU64::new(0),
@@ -228,7 +222,7 @@ impl Crew {
             }
             shared.work(&self.spares[0]);
         });
-        if let Some(failed) = &lock(shared.queue).failed {
+        if let Some(failed) = &lock(shared.roll).failed {
             return Err(failed.clone());
         }
         let most_under_way = shared.most_under_way.load(Ordering::Relaxed);
@@ -264,7 +258,7 @@ impl Drop for Alarm<'_, '_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let stopped = ExecError::Stopped { rank: topocoll_topology::Rank(0), step: 0 };
-            lock(self.0.queue).failed.get_or_insert(stopped);
+            lock(self.0.roll).failed.get_or_insert(stopped);
             self.0.changed.notify_all();
         }
     }
@@ -276,51 +270,51 @@ impl Shared<'_> {
         let mut spare = lock(spare);
         while let Some(rank) = self.next() {
             let outcome = self.run(rank, &mut spare);
-            let mut queue = lock(self.queue);
-            queue.running -= 1;
+            let mut roll = lock(self.roll);
+            roll.running -= 1;
             match outcome {
                 Ok(Outcome::Waits) => {}
                 Ok(Outcome::Yields(step)) => {
                     self.turns[rank].yielded();
-                    queue.push(step, rank);
+                    roll.queue.push(step, rank);
                 }
-                Ok(Outcome::Done) => queue.done += 1,
+                Ok(Outcome::Done) => roll.done += 1,
                 Err(error) => {
-                    queue.failed.get_or_insert(error);
+                    roll.failed.get_or_insert(error);
                 }
             }
-            if queue.waiting > 0 && self.threads_should_look(&queue) {
+            if roll.waiting > 0 && self.threads_should_look(&roll) {
                 self.changed.notify_all();
             }
         }
     }
 
-    fn threads_should_look(&self, queue: &Queue) -> bool {
-        queue.running == 0 || queue.failed.is_some() || queue.done == self.lanes.len()
+    fn threads_should_look(&self, roll: &Roll) -> bool {
+        roll.running == 0 || roll.failed.is_some() || roll.done == self.lanes.len()
     }
 
     /// The next rank to run; none when all is over.
     fn next(&self) -> Option<usize> {
-        let mut queue = lock(self.queue);
+        let mut roll = lock(self.roll);
         loop {
-            if queue.failed.is_some() || queue.done == self.lanes.len() {
+            if roll.failed.is_some() || roll.done == self.lanes.len() {
                 return None;
             }
-            while let Some(rank) = queue.pop() {
+            while let Some(rank) = roll.queue.pop() {
                 if self.turns[rank].take() {
-                    queue.running += 1;
+                    roll.running += 1;
                     return Some(rank);
                 }
             }
-            if queue.running == 0 {
+            if roll.running == 0 {
                 let stalled = self.stalled();
-                queue.failed = Some(stalled);
+                roll.failed = Some(stalled);
                 self.changed.notify_all();
                 return None;
             }
-            queue.waiting += 1;
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.waiting -= 1;
+            roll.waiting += 1;
+            roll = self.changed.wait(roll).unwrap_or_else(PoisonError::into_inner);
+            roll.waiting -= 1;
         }
     }
 
@@ -345,7 +339,7 @@ impl Shared<'_> {
         loop {
             if lane.machine.is_between_steps() {
                 let step = lane.machine.step() as usize + 1;
-                if lock(self.queue).lowest < step {
+                if lock(self.roll).queue.lowest() < step {
                     return Ok(Outcome::Yields(step));
                 }
             }
@@ -388,9 +382,9 @@ impl Shared<'_> {
         lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
         lane.machine.complete(message.token, message.region.bytes)?;
         if self.turns[peer].notify() {
-            let mut queue = lock(self.queue);
-            queue.push(message.tag as usize, peer);
-            if queue.waiting > 0 {
+            let mut roll = lock(self.roll);
+            roll.queue.push(message.tag as usize, peer);
+            if roll.waiting > 0 {
                 self.changed.notify_one();
             }
         }
@@ -416,47 +410,18 @@ impl Shared<'_> {
     }
 }
 
+impl Roll {
+    fn open(&mut self, ranks: usize, steps: usize) {
+        self.queue.reset(ranks, steps);
+        (self.running, self.waiting, self.done, self.failed) = (0, 0, 0, None);
+    }
+}
+
 enum Outcome {
     Waits,
     /// To be queued in this step.
     Yields(usize),
     Done,
-}
-
-impl Queue {
-    /// Everybody is queued in step 0, rank 0 to go first.
-    fn reset(&mut self, ranks: usize, steps: usize) {
-        self.by_step.iter_mut().for_each(Vec::clear);
-        self.by_step.resize_with(steps + 1, Vec::new);
-        self.by_step[0].extend((0..ranks as u32).rev());
-        self.queued_in.clear();
-        self.queued_in.resize(ranks, 0);
-        (self.lowest, self.running, self.waiting, self.done) = (0, 0, 0, 0);
-        self.failed = None;
-    }
-
-    fn push(&mut self, step: usize, rank: usize) {
-        if self.queued_in[rank] > step {
-            self.queued_in[rank] = step;
-            self.by_step[step].push(rank as u32);
-            self.lowest = self.lowest.min(step);
-        }
-    }
-
-    /// A rank of the lowest step, the one queued last.
-    fn pop(&mut self) -> Option<usize> {
-        loop {
-            let Some(rank) = self.by_step.get_mut(self.lowest)?.pop() else {
-                self.lowest += 1;
-                continue;
-            };
-            let queued_in = &mut self.queued_in[rank as usize];
-            if *queued_in == self.lowest {
-                *queued_in = NOWHERE;
-                return Some(rank as usize);
-            }
-        }
-    }
 }
 
 impl Desk {

@@ -20,6 +20,7 @@ mod members;
 mod memory;
 pub mod pattern;
 mod plan;
+mod queue;
 mod round_robin;
 mod transport;
 mod turn;
