@@ -268,7 +268,8 @@ impl Shared<'_> {
     fn work(&self, spare: &Mutex<Vec<Vec<u8>>>) {
         let _alarm = Alarm(self);
         let mut spare = lock(spare);
-        while let Some(rank) = self.next() {
+        let mut next = self.next(lock(self.roll));
+        while let Some(rank) = next {
             let outcome = self.run(rank, &mut spare);
             let mut roll = lock(self.roll);
             roll.running -= 1;
@@ -283,33 +284,24 @@ impl Shared<'_> {
                     roll.failed.get_or_insert(error);
                 }
             }
-            if roll.waiting > 0 && self.threads_should_look(&roll) {
-                self.changed.notify_all();
-            }
+            next = self.next(roll);
         }
-    }
-
-    fn threads_should_look(&self, roll: &Roll) -> bool {
-        roll.running == 0 || roll.failed.is_some() || roll.done == self.lanes.len()
+        self.changed.notify_all();
     }
 
     /// The next rank to run; none when all is over.
-    fn next(&self) -> Option<usize> {
-        let mut roll = lock(self.roll);
+    fn next(&self, mut roll: MutexGuard<'_, Roll>) -> Option<usize> {
         loop {
             if roll.failed.is_some() || roll.done == self.lanes.len() {
                 return None;
             }
-            while let Some(rank) = roll.queue.pop() {
-                if self.turns[rank].take() {
-                    roll.running += 1;
-                    return Some(rank);
-                }
+            if let Some(rank) = roll.queue.pop() {
+                self.turns[rank].take();
+                roll.running += 1;
+                return Some(rank);
             }
             if roll.running == 0 {
-                let stalled = self.stalled();
-                roll.failed = Some(stalled);
-                self.changed.notify_all();
+                roll.failed = Some(self.stalled());
                 return None;
             }
             roll.waiting += 1;
@@ -349,7 +341,8 @@ impl Shared<'_> {
                 Action::Receive(message) => lane.desk.posted.push(message),
                 Action::Wait => {
                     lane.desk.early.append(&mut lock(&self.inboxes[rank]));
-                    if !lane.receive(self, spare)? && self.turns[rank].rest() {
+                    let step = lane.machine.step();
+                    if !lane.receive(self, spare)? && self.turns[rank].rest(step) {
                         return Ok(Outcome::Waits);
                     }
                 }
@@ -381,7 +374,7 @@ impl Shared<'_> {
         let peer = lane.machine.plan().local(message.peer);
         lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
         lane.machine.complete(message.token, message.region.bytes)?;
-        if self.turns[peer].notify() {
+        if self.turns[peer].notify(message.tag) {
             let mut roll = lock(self.roll);
             roll.queue.push(message.tag as usize, peer);
             if roll.waiting > 0 {

@@ -9,7 +9,7 @@
 
 /// What [`turn`] races with: the tests that try every interleaving put their own in its place.
 mod atomic {
-    pub(crate) use std::sync::atomic::{AtomicU8, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 }
 mod compile;
 mod crew;

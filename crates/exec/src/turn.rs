@@ -1,59 +1,59 @@
 //! Whose turn it is: the one word that threads race for.
 
-use super::atomic::{AtomicU8, Ordering};
+use super::atomic::{AtomicU64, Ordering};
 
-const IDLE: u8 = 0;
-const QUEUED: u8 = 1;
-const RUNNING: u8 = 2;
-const NOTIFIED: u8 = 3;
+const QUEUED: u64 = 0;
+const RUNNING: u64 = 1;
+const NOTIFIED: u64 = 2;
+/// Added to the step that an idle rank waits in.
+const IDLE: u64 = 3;
 
-/// The state of one rank among threads: idle, queued for a thread, running, or running with news.
+/// The state of one rank among threads: queued for a thread, running, running with news, or idle in
+/// a step.
 ///
-/// Two promises, whatever the interleaving: a rank runs in one thread at a time, and it runs
-/// after the last news that it was given.
+/// Three promises, whatever the interleaving: a rank is queued once, it runs in one thread at a
+/// time, and it runs after the last news of its step that it was given.
 #[derive(Debug)]
-pub(crate) struct Turn(AtomicU8);
+pub(crate) struct Turn(AtomicU64);
 
 impl Turn {
     /// Of a rank that is queued.
     pub(crate) fn queued() -> Self {
-        Self(AtomicU8::new(QUEUED))
+        Self(AtomicU64::new(QUEUED))
     }
 
-    /// News, put down before, for the rank. Whether the caller is to queue it, if only to have it
-    /// run earlier.
-    pub(crate) fn notify(&self) -> bool {
+    /// News of a step, put down before, for the rank. Whether the caller is to queue it.
+    pub(crate) fn notify(&self, step: u32) -> bool {
         let next = |turn| match turn {
-            IDLE => Some(QUEUED),
-            RUNNING => Some(NOTIFIED),
             // Whoever runs it next reads the news.
-            _ => None,
+            QUEUED | NOTIFIED => None,
+            RUNNING => Some(NOTIFIED),
+            // In an earlier step it waits for others, and reads the news when it is through.
+            idle => (u64::from(step) <= idle - IDLE).then_some(QUEUED),
         };
-        match self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, next) {
-            Ok(before) => before == IDLE,
-            Err(now) => now == QUEUED,
-        }
+        let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        before.is_ok_and(|before| before >= IDLE)
     }
 
-    /// Whether the caller, who took the rank from the queue, is to run it: a rank may stand there
-    /// more than once.
-    pub(crate) fn take(&self) -> bool {
-        self.0.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    /// The caller, who took the rank from the queue, runs it.
+    pub(crate) fn take(&self) {
+        self.0.store(RUNNING, Ordering::Release);
     }
 
     /// The caller, who runs the rank, puts it back into the queue next.
     pub(crate) fn yielded(&self) {
-        self.0.swap(QUEUED, Ordering::AcqRel);
+        self.0.store(QUEUED, Ordering::Release);
     }
 
-    /// The rank has nothing more to do. Whether it is idle; otherwise there is news, and the caller
-    /// goes on running it.
-    pub(crate) fn rest(&self) -> bool {
-        let idle =
-            self.0.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        if !idle {
-            self.0.swap(RUNNING, Ordering::AcqRel);
+    /// The rank has nothing more to do in its step. Whether it is idle; otherwise there is news,
+    /// and the caller goes on running it.
+    pub(crate) fn rest(&self, step: u32) -> bool {
+        let idle = IDLE + u64::from(step);
+        let rests =
+            self.0.compare_exchange(RUNNING, idle, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if !rests {
+            self.0.store(RUNNING, Ordering::Release);
         }
-        idle
+        rests
     }
 }
