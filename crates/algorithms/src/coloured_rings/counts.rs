@@ -1,7 +1,7 @@
 //! What the exchange costs, from its lines alone.
 
 use super::Rings;
-use super::line::Line;
+use super::line::{Direction, Line};
 
 /// Counts of the whole exchange, in blocks.
 #[derive(Default)]
@@ -48,23 +48,17 @@ impl Rings {
     /// that ties them, through the class; so largest values by colour tell the largest message.
     pub(super) fn cost(&self) -> Cost {
         let (n, m) = (self.dimensions(), self.colours as usize);
-        let largest = |line: &Line, positions: &[u32], value: &dyn Fn(u32) -> u64| {
+        let of_line = |line: &Line, value: &dyn Fn(u32) -> u64| {
             let mut largest = vec![0; m];
-            for &x in positions {
+            for x in 0..line.period() {
                 let of = &mut largest[line.colour(x) as usize];
                 *of = u128::from(value(x)).max(*of);
             }
             largest
         };
-        let all: Vec<Vec<u32>> =
-            self.lines.iter().map(|line| (0..line.period()).collect()).collect();
-        let of_these = |positions: &[Vec<u32>], value: &dyn Fn(&Line, u32) -> u64| {
-            let lines = self.lines.iter().zip(positions);
-            let of_each =
-                lines.map(|(line, positions)| largest(line, positions, &|x| value(line, x)));
-            of_each.collect::<Vec<Vec<u128>>>()
+        let of_lines = |value: &dyn Fn(&Line, u32) -> u64| -> Vec<Vec<u128>> {
+            self.lines.iter().map(|line| of_line(line, &|x| value(line, x))).collect()
         };
-        let of_lines = |value: &dyn Fn(&Line, u32) -> u64| of_these(&all, value);
         let landed = of_lines(&Line::landed);
         let sides = of_lines(&|line, _| line.side().into());
         let present = of_lines(&|_, _| 1);
@@ -75,19 +69,13 @@ impl Rings {
         for (half, rounds) in self.rounds.into_iter().enumerate() {
             for round in 1..=rounds {
                 // What a line sends in this round does not depend on the phase.
-                let senders: Vec<Vec<u32>> = (self.lines.iter().zip(&all))
-                    .map(|(line, all)| line.largest_senders(round).unwrap_or_else(|| all.clone()))
+                let sent: Vec<_> = self
+                    .own_directions()
+                    .map(|own| {
+                        let direction = if half == 0 { own } else { own.reversed() };
+                        self.largest_sent(round, direction, own)
+                    })
                     .collect();
-                let mut sent = Vec::with_capacity(2);
-                for own in self.own_directions() {
-                    let direction = if half == 0 { own } else { own.reversed() };
-                    let count = |line: &Line, x| line.sent(x, round, direction, own).count;
-                    let hops = |line: &Line, x| match (count(line, x), line.next(x, direction)) {
-                        (1.., Some((_, hops))) => hops.unsigned_abs(),
-                        _ => 0,
-                    };
-                    sent.push([of_these(&senders, &count), of_these(&senders, &hops)]);
-                }
                 for p in 0..n {
                     let (mut blocks, mut hops) = (0, 0);
                     for q in 0..m {
@@ -125,10 +113,9 @@ impl Rings {
             return cost;
         }
         for (u, line) in self.lines.iter().enumerate() {
-            let by_colour = |value: &dyn Fn(u32) -> u64| largest(line, &all[u], value);
             for step in 0..line.residual_steps() {
                 let send = |x| line.exchange(x, step).send;
-                let count = by_colour(&|x| send(x).map_or(0, |(_, digits)| digits.count));
+                let count = of_line(line, &|x| send(x).map_or(0, |(_, digits)| digits.count));
                 let hops = (0..line.period()).filter_map(send).map(|(o, _)| o.unsigned_abs()).max();
                 cost.steps += 1;
                 cost.hops += hops.map_or(0, u128::from);
@@ -143,6 +130,37 @@ impl Rings {
             }
         }
         cost
+    }
+
+    /// By line and colour, the most that a position sends in a round, and the most hops.
+    fn largest_sent(
+        &self,
+        round: u32,
+        direction: Direction,
+        own: Direction,
+    ) -> [Vec<Vec<u128>>; 2] {
+        let (mut counts, mut distances) = (Vec::new(), Vec::new());
+        for (u, line) in self.lines.iter().enumerate() {
+            if let Some(alike) = self.lines[..u].iter().position(|other| line.is_like(other)) {
+                counts.push(Vec::clone(&counts[alike]));
+                distances.push(Vec::clone(&distances[alike]));
+                continue;
+            }
+            let [mut count, mut distance] = [(); 2].map(|()| vec![0; self.colours as usize]);
+            for x in line.largest_senders(round) {
+                let sent = u128::from(line.sent(x, round, direction, own).count);
+                let of = line.colour(x) as usize;
+                count[of] = sent.max(count[of]);
+                if sent > 0
+                    && let Some((_, hops)) = line.next(x, direction)
+                {
+                    distance[of] = u128::from(hops.unsigned_abs()).max(distance[of]);
+                }
+            }
+            counts.push(count);
+            distances.push(distance);
+        }
+        [counts, distances]
     }
 
     /// What the exchange inside windows costs: every message has one value of a digit.

@@ -176,6 +176,11 @@ impl Line {
         (self.regions[0] + self.regions[1]).max(self.residual_digits)
     }
 
+    /// Whether it is the same as another.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (self.side(), self.ways) == (other.side(), other.ways)
+    }
+
     fn at(&self, x: u32) -> usize {
         (x % self.period) as usize
     }
@@ -291,6 +296,27 @@ impl Line {
                 if count == 0 && half && lands { 1 } else { count }
             }
         }
+    }
+
+    /// Positions among which, for every colour and direction, is one that sends most in a round:
+    /// around evenly spaced rings all; else few, between which what is sent grows or falls steadily
+    /// or stays. They are as far apart on their ring as any.
+    pub(super) fn largest_senders(&self, round: u32) -> Vec<u32> {
+        if self.ways == Ways::Nearer {
+            return (0..self.period).collect();
+        }
+        let t = i64::from(round);
+        let mut positions = Vec::new();
+        for colour in 0..self.colours {
+            let ring = i64::from(self.word.ring(colour));
+            let turns = [0, t - 2, t - 1, t, ring - t - 2, ring - t - 1, ring - t, ring - 2];
+            for index in turns.into_iter().flat_map(|number| [number, ring - 1 - number]) {
+                if (0..ring).contains(&index) {
+                    positions.push(self.word.position(colour, index as u32));
+                }
+            }
+        }
+        positions
     }
 
     /// The most hops that a block travels in `direction`.

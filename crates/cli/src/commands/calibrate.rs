@@ -45,9 +45,9 @@ struct Regrets {
 }
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
-    let threads = args
-        .threads
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    // No rank runs on two threads at once.
+    let threads = args.threads.unwrap_or_else(cores).min(args.ranks as usize);
     anyhow::ensure!(
         u128::from(LARGEST) * 8 <= memory(),
         "measuring takes {LARGEST} bytes eight times over, and {} may be used",

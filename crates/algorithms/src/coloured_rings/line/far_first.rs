@@ -12,7 +12,7 @@
 //! sent. Once its own have gone, the last window received in each round stays, and the next message
 //! ends before it.
 
-use super::{Digits, Direction, Line, Ways};
+use super::{Digits, Direction, Line};
 
 impl Line {
     /// The number of position x of its colour in a direction, and of all of them.
@@ -65,27 +65,6 @@ impl Line {
         let (number, _) = self.numbered(x, direction);
         let count = self.passing(x, number - 1, round, direction);
         self.ending(x, round, direction, count)
-    }
-
-    /// Positions among which, for every colour and direction, is one that sends most in a round, on
-    /// a line that does not wrap: what is sent grows or falls steadily between them. They are as far
-    /// apart on their ring as any.
-    pub(in super::super) fn largest_senders(&self, round: u32) -> Option<Vec<u32>> {
-        if self.ways != Ways::Both {
-            return None;
-        }
-        let t = i64::from(round);
-        let mut positions = Vec::new();
-        for colour in 0..self.colours {
-            let ring = i64::from(self.word.ring(colour));
-            let turns = [0, t - 2, t - 1, t, ring - t - 2, ring - t - 1, ring - t, ring - 2];
-            for index in turns.into_iter().flat_map(|number| [number, ring - 1 - number]) {
-                if (0..ring).contains(&index) {
-                    positions.push(self.word.position(colour, index as u32));
-                }
-            }
-        }
-        Some(positions)
     }
 
     fn ending(&self, x: u32, round: u32, direction: Direction, count: u64) -> Digits {
