@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use crate::queue::Queue;
 use crate::turn::Turn;
 use crate::{
-    Action, Buffer, Copy, ExecError, Memory, Message, Plan, RankMachine, Region, Token, UnequalPlan,
+    Action, Buffer, Copy, ExecError, Memory, Message, Plan, RankMachine, Region, Storage as _,
+    Token, UnequalPlan,
 };
 
 /// Many ranks on few threads.
@@ -102,6 +103,14 @@ struct Shared<'m> {
     most_under_way: AtomicU64,
 }
 
+/// Keeps a buffer for messages to come.
+fn keep(mut buffer: Vec<u8>, spare: &mut Vec<Vec<u8>>) {
+    if spare.len() < MOST_SPARE {
+        buffer.clear();
+        spare.push(buffer);
+    }
+}
+
 /// A thread that panics is the caller's panic: nobody reads what it held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -193,7 +202,7 @@ impl Crew {
         let (mut rest, mut rest_output) = (input, output);
         let parts = self.machines.iter_mut().zip(&mut self.work).zip(&mut self.desks);
         for ((machine, work), desk) in parts {
-            work.resize(machine.unstaged_bytes() as usize, 0);
+            work.resize(machine.register_bytes() as usize, 0);
             let (input, output);
             (input, rest) = rest.split_at(machine.input_bytes() as usize);
             (output, rest_output) = rest_output.split_at_mut(machine.output_bytes() as usize);
@@ -393,12 +402,9 @@ impl Shared<'_> {
 
     /// A message is where it belongs: its buffer serves the next.
     fn arrived(&self, payload: Payload, spare: &mut Vec<Vec<u8>>) {
-        if let Payload::Packed(mut bytes) = payload {
+        if let Payload::Packed(bytes) = payload {
             self.under_way.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
-            if spare.len() < MOST_SPARE {
-                bytes.clear();
-                spare.push(bytes);
-            }
+            keep(bytes, spare);
         }
     }
 }
@@ -439,7 +445,24 @@ impl Lane<'_> {
         match copy {
             Copy::Keep | Copy::Local => {
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
-                self.machine.copy(copy, &mut Memory { input, output, work });
+                let held = work.len() as u64;
+                let mut memory = Memory { input, output, work };
+                // Only while it is copied is a block behind the registers.
+                let behind =
+                    |region: Region| region.buffer == Buffer::Work && region.offset >= held;
+                let mut scratch = spare.pop().unwrap_or_default();
+                self.machine.pieces(copy, |from, to| {
+                    if behind(to) {
+                        scratch.extend_from_slice(memory.bytes(from));
+                    } else if behind(from) {
+                        let first = (from.offset - held) as usize;
+                        let block = &scratch[first..first + from.bytes as usize];
+                        memory.bytes_mut(to).copy_from_slice(block);
+                    } else {
+                        memory.copy(from, to);
+                    }
+                });
+                keep(scratch, spare);
             }
             Copy::Pack(message) => {
                 let mut packed = spare.pop().unwrap_or_default();

@@ -204,13 +204,13 @@ impl RankMachine {
         }
     }
 
-    /// Bytes of the workspace for who stages messages elsewhere.
-    pub(crate) fn unstaged_bytes(&self) -> u128 {
-        let scratch = match &self.blocks {
-            Blocks::Equal(block_bytes) => self.plan.scratch_bytes(*block_bytes),
-            Blocks::Unequal(unequal) => unequal.scratch_bytes().into(),
-        };
-        u128::from(self.registers()) + scratch
+    /// Bytes of the registers in the workspace, for who stages messages elsewhere and copies what
+    /// changes places by other means.
+    pub(crate) fn register_bytes(&self) -> u64 {
+        match &self.blocks {
+            Blocks::Equal(block_bytes) => self.plan.register_bytes(*block_bytes) as u64,
+            Blocks::Unequal(unequal) => unequal.held_bytes(),
+        }
     }
 
     /// The step that the rank is in.
@@ -418,11 +418,11 @@ impl RankMachine {
                     *at += bytes;
                     staged(*at - bytes, bytes)
                 };
-                let mut at = self.registers();
+                let mut at = self.register_bytes();
                 for (from, _) in pieces() {
                     each(from, scratch(&mut at, from.bytes));
                 }
-                at = self.registers();
+                at = self.register_bytes();
                 for (_, to) in pieces() {
                     each(scratch(&mut at, to.bytes), to);
                 }
@@ -473,13 +473,6 @@ impl RankMachine {
         }
     }
 
-    fn registers(&self) -> u64 {
-        match &self.blocks {
-            Blocks::Equal(block_bytes) => self.plan.register_bytes(*block_bytes) as u64,
-            Blocks::Unequal(unequal) => unequal.held_bytes(),
-        }
-    }
-
     fn moves(&self) -> Option<&crate::plan::Moves> {
         let at = self.plan.moves.binary_search_by_key(&self.step, |moves| moves.step);
         at.ok().map(|i| &self.plan.moves[i])
@@ -511,7 +504,7 @@ impl RankMachine {
         if let Blocks::Unequal(unequal) = &self.blocks {
             unequal.copied(step, &mut self.sizes);
         }
-        let mut offset = self.registers();
+        let mut offset = self.register_bytes();
         for number in self.plan.step_messages(step) {
             let message = self.locate(number, offset);
             if message.staged {

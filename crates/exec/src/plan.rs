@@ -261,7 +261,7 @@ impl Plan {
     }
 
     /// Bytes that local copies take behind the registers.
-    pub(crate) fn scratch_bytes(&self, block_bytes: u64) -> u128 {
+    fn scratch_bytes(&self, block_bytes: u64) -> u128 {
         let copied = self.moves.iter().filter(|moves| moves.scratch);
         let most = copied.map(|moves| moves.registers.len()).max().unwrap_or(0);
         most as u128 * u128::from(block_bytes)

@@ -206,11 +206,6 @@ impl UnequalPlan {
         self.work.last().copied().unwrap_or(0)
     }
 
-    /// Bytes that local copies take behind it.
-    pub(crate) fn scratch_bytes(&self) -> u64 {
-        self.scratch
-    }
-
     /// The sizes that the registers hold at first.
     pub(crate) fn begin(&self, sizes: &mut Vec<u64>) {
         let origins = self.plan.origin.iter();

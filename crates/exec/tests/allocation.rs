@@ -1,22 +1,23 @@
-//! Once a machine is made, exchanges take no memory: not for any size, and not to begin anew.
+//! Once a machine is made, exchanges take no memory: not for any size, and not to begin anew. A
+//! crew's take that of messages under way.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::sync::Arc;
 
-use topocoll_exec::{Action, Memory, RankMachine, plan_all, unequal_all};
+use topocoll_exec::{Action, Crew, Memory, RankMachine, plan_all, unequal_all};
 use topocoll_schedule::{
     Block, Collective, Demand, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot,
     SlotSet, Step, Strided,
 };
 use topocoll_topology::{Rank, Route};
 
-/// Four ranks: halves exchanged with rank XOR 1, then with rank XOR 2, after a copy that permutes
-/// and before one that does not.
+/// Four ranks: halves exchanged with rank XOR 1, then with rank XOR 2, and two copies: one to slots
+/// of its own, and one that reads a slot that it writes.
 struct Halves;
 
 impl Rule for Halves {
     fn steps(&self) -> u32 {
-        3
+        4
     }
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
@@ -32,7 +33,17 @@ impl Rule for Halves {
                 out.send(Rank(rank.0 ^ 2), set(half, 1), Route::default());
                 out.receive(Rank(rank.0 ^ 2), set(half, 1));
             }
-            _ => out.copy(set(0, 2), SlotSet::of(Strided::contiguous(4, 2))),
+            2 => out.copy(set(0, 2), SlotSet::of(Strided::contiguous(4, 2))),
+            _ => {
+                out.copy(
+                    SlotSet::of(Strided::contiguous(1, 1)),
+                    SlotSet::of(Strided::contiguous(3, 1)),
+                );
+                out.copy(
+                    SlotSet::of(Strided::contiguous(3, 1)),
+                    SlotSet::of(Strided::contiguous(2, 1)),
+                );
+            }
         }
     }
     fn slots(&self) -> u64 {
@@ -44,7 +55,8 @@ impl Rule for Halves {
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = match slot {
             4 | 5 => Rank(2 * (slot as u32 - 4)),
-            1 | 3 => Rank(slot as u32),
+            3 => Rank(1),
+            2 => Rank(3),
             _ => return None,
         };
         Some(Block { from, to: rank })
@@ -116,4 +128,20 @@ fn nor_do_exchanges_of_unequal_blocks() {
     });
     assert!(done.0 >= 4 && done.1 == 4, "{done:?}");
     assert_eq!(taken.count_total, 0);
+}
+
+#[test]
+fn a_crew_takes_registers_and_what_is_under_way() {
+    const BLOCK: usize = 1 << 16;
+    let plans = plan_all(&schedule()).unwrap();
+    let registers: u128 = plans.iter().map(|plan| plan.register_bytes(BLOCK as u64)).sum();
+    let (input, mut output) = (vec![1; 16 * BLOCK], vec![0; 16 * BLOCK]);
+    let mut crew = Crew::new(plans, 1);
+    let mut timed = None;
+    let taken = allocation_counter::measure(|| {
+        timed = Some(crew.exchange(BLOCK as u64, &input, &mut output).unwrap());
+    });
+    // Two blocks at a time pass through a buffer that is kept.
+    let needed = registers as u64 + timed.unwrap().most_under_way + 2 * BLOCK as u64;
+    assert!(taken.bytes_max < needed + BLOCK as u64 / 2, "{} of {needed}", taken.bytes_max);
 }
