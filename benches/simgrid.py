@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The same exchanges in SimGrid and here, in one run: simulated time and CPU seconds.
 
-    cargo build --release && benches/simgrid.py [--large]
+    cargo build --release -p topocoll-cli && benches/simgrid.py [--large]
 
-Needs SimGrid (Debian: simgrid). Every rank goes on when its own send and receive are done; links of
-1 GB/s and 1 us a hop, SimGrid's fluid model without its factors (CM02). --large adds 32x32.
+Needs SimGrid (Debian: simgrid), which replays what `schedule --format simgrid` writes. Every rank
+goes on when its own send and receive are done; blocks of 1 KiB, links of 1 GB/s and 1 us a hop,
+SimGrid's fluid model without its factors (CM02). The second table has SimGrid's own all-to-alls on
+the same machine, and what `select` would run there. --large adds 32x32.
 """
 
 import json
@@ -16,67 +18,84 @@ import sys
 import tempfile
 
 OURS = pathlib.Path(__file__).resolve().parent.parent / "target/release/topocoll"
+MACHINE = ["--block", "1KiB", "--startup", "0s", "--per-hop", "1us", "--bandwidth", "1GB/s"]
 PLAIN = ["network/model:CM02", "network/latency-factor:1", "network/bandwidth-factor:1",
-         "network/weight-S:0", "network/crosstraffic:0"]
+         "network/weight-S:0", "network/crosstraffic:0", "smpi/async-small-thresh:0",
+         "smpi/send-is-detached-thresh:0"]
+THEIRS = ["basic_linear", "pair", "ring", "bruck", "2dmesh", "3dmesh", "mvapich2_scatter_dest"]
 
 
-def measured(command):
+def measured(command, **options):
     """What a command prints, and the CPU seconds that it takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         **options)
     if run.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{run.stdout}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return run.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def simgrid(folder, side, rounds):
-    """Replays rounds of (rank -> to, from) as SimGrid's time-independent traces."""
-    ranks = side * side
-    (folder / "torus.xml").write_text(f"""<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-  <cluster id="t" prefix="n" suffix="" radical="0-{ranks - 1}" speed="1Gf" bw="1GBps" lat="1us"
-           topology="TORUS" topo_parameters="{side},{side}" sharing_policy="SPLITDUPLEX"
-           loopback_bw="10GBps" loopback_lat="100ns"/>
-</platform>
-""")
-    (folder / "hosts").write_text("".join(f"n{rank}\n" for rank in range(ranks)))
-    traces = [folder / f"{rank}.txt" for rank in range(ranks)]
-    (folder / "traces").write_text("".join(f"{trace}\n" for trace in traces))
-    for rank, trace in enumerate(traces):
-        lines = [f"{rank} init"]
-        for s in range(1, ranks):
-            to, source = rounds(rank, s, ranks)
-            lines += [f"{rank} irecv {source} {s} 1024", f"{rank} isend {to} {s} 1024",
-                      f"{rank} waitall"]
-        trace.write_text("\n".join([*lines, f"{rank} finalize", ""]))
+def written(parent, machine, algorithm):
+    """A folder with the schedule as SimGrid reads it."""
+    folder = pathlib.Path(parent) / "traces"
+    measured([OURS, "schedule", machine, "--algorithm", algorithm, *MACHINE, "--format", "simgrid",
+              "--out", folder])
+    return folder
+
+
+def replayed(folder, *options):
+    """Seconds that SimGrid finds, and takes, for the traces of a folder."""
+    ranks = len((folder / "hostfile").read_text().split())
     out, seconds = measured(
-        ["smpirun", "-np", str(ranks), "-platform", folder / "torus.xml", "-hostfile",
-         folder / "hosts", *(f"--cfg={option}" for option in PLAIN), "-replay", folder / "traces"])
+        ["smpirun", "-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hostfile",
+         *(f"--cfg={option}" for option in [*PLAIN, *options]), "-replay", "traces.txt"],
+        cwd=folder)
     return float(re.search(r"Simulation time ([0-9.]+)", out)[1]), seconds
 
 
-def ours(side, algorithm, model):
+def simulated(machine, algorithm, model):
     out, seconds = measured(
-        [OURS, "simulate", f"torus:{side}x{side}", "--algorithm", algorithm, "--block", "1KiB",
-         "--startup", "0s", "--per-hop", "1us", "--bandwidth", "1GB/s", "--model", model, "--json"])
+        [OURS, "simulate", machine, "--algorithm", algorithm, *MACHINE, "--model", model, "--json"])
     return json.loads(out)["time_seconds"], seconds
 
 
-def main():
-    jobs = [(16, "direct", lambda rank, s, ranks: ((rank + s) % ranks, (rank - s) % ranks)),
-            (16, "pairwise-xor", lambda rank, s, ranks: (rank ^ s, rank ^ s))]
-    if "--large" in sys.argv[1:]:
-        jobs.append((32, "pairwise-xor", lambda rank, s, ranks: (rank ^ s, rank ^ s)))
-    print("torus   algorithm      SimGrid simulates   CPU s | model      simulates   CPU s   ratio")
-    for side, algorithm, rounds in jobs:
-        with tempfile.TemporaryDirectory() as folder:
-            theirs, their_seconds = simgrid(pathlib.Path(folder), side, rounds)
+def same_schedules(jobs):
+    print("machine       algorithm       SimGrid finds    CPU s | model         we find    CPU s   ratio")
+    for machine, algorithm in jobs:
+        with tempfile.TemporaryDirectory() as parent:
+            theirs, their_seconds = replayed(written(parent, machine, algorithm))
         for model in ["fluid", "wormhole"]:
-            found, seconds = ours(side, algorithm, model)
-            print(f"{side}x{side}   {algorithm:14} {theirs * 1e3:14.3f} ms {their_seconds:7.2f} | "
-                  f"{model:9} {found * 1e3:8.3f} ms {seconds:7.2f} {their_seconds / seconds:6.0f}x")
+            found, seconds = simulated(machine, algorithm, model)
+            print(f"{machine:13} {algorithm:14} {theirs * 1e3:11.3f} ms {their_seconds:8.2f} | "
+                  f"{model:9} {found * 1e3:8.3f} ms {seconds:8.2f} {their_seconds / seconds:6.0f}x")
+
+
+def own_exchanges(machines):
+    """SimGrid's all-to-alls, by the routes of the direct exchange, beside ours in SimGrid."""
+    print("\nmachine       all-to-all                  SimGrid finds")
+    for machine in machines:
+        with tempfile.TemporaryDirectory() as parent:
+            folder = written(parent, machine, "direct")
+            for trace in folder.glob("rank-*.txt"):
+                rank = trace.stem.split("-")[1]
+                trace.write_text(f"{rank} init\n{rank} alltoall 1024 1024\n{rank} finalize\n")
+            for name in THEIRS:
+                time, _ = replayed(folder, f"smpi/alltoall:{name}")
+                print(f"{machine:13} SimGrid {name:22} {time * 1e3:8.3f} ms")
+        for algorithm in ["direct", "pairwise-xor", "suh-shin"]:
+            with tempfile.TemporaryDirectory() as parent:
+                time, _ = replayed(written(parent, machine, algorithm))
+            print(f"{machine:13} topocoll {algorithm:21} {time * 1e3:8.3f} ms")
+
+
+def main():
+    jobs = [("torus:8x8", "direct"), ("torus:8x8", "suh-shin"), ("torus:16x16", "direct"),
+            ("torus:16x16", "pairwise-xor"), ("torus:16x16", "suh-shin")]
+    if "--large" in sys.argv[1:]:
+        jobs.append(("torus:32x32", "pairwise-xor"))
+    same_schedules(jobs)
+    own_exchanges(["torus:8x8", "torus:16x16"])
 
 
 if __name__ == "__main__":

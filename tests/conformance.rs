@@ -4,6 +4,7 @@
 mod common;
 
 use common::{MEMORY, machines_and_ports, serving};
+use topocoll::export::Source;
 use topocoll::{Measure, Method, bounds, claims, export, jsonl, plan, verify};
 
 /// Ranks up to which every setting is replayed here; the sweep of the larger ones would take long.
@@ -84,7 +85,9 @@ fn written_and_read_back_a_schedule_is_the_same() {
             let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
             let first = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
             let mut written = Vec::new();
-            export::jsonl::write(&schedule, &machine, None, MEMORY, &mut written).unwrap();
+            let source =
+                Source { schedule: &schedule, machine: &machine, only: None, memory: MEMORY };
+            export::jsonl::write(&source, &mut written).unwrap();
             let read = jsonl::read(written.as_slice(), &*machine.topology).unwrap();
             let second = verify(&read, &machine, Some(Method::Replay), MEMORY).unwrap();
             assert_eq!(second.violation, None, "{place}");
@@ -96,7 +99,8 @@ fn written_and_read_back_a_schedule_is_the_same() {
             );
             assert_eq!((a.messages, a.link_conflicts), (b.messages, b.link_conflicts), "{place}");
             let mut again = Vec::new();
-            export::jsonl::write(&read, &machine, None, MEMORY, &mut again).unwrap();
+            let source = Source { schedule: &read, machine: &machine, only: None, memory: MEMORY };
+            export::jsonl::write(&source, &mut again).unwrap();
             assert!(written == again, "{place}: write, read, write is not the identity");
         }
     }

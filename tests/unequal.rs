@@ -15,6 +15,7 @@ use topocoll::exec::{
     Arrival, Crew, ExecError, Layout, Memory, Plan, PlanError, RankMachine, RoundRobin, Transport,
     UnequalPlan, Views, drive, plan_all, unequal_all,
 };
+use topocoll::export::Source;
 use topocoll::{
     AnalysisError, Block, Collective, Demand, Machine, Parameters, Priced, Problem, Rank, Schedule,
     count, count_unequal, export, jsonl, machine, select_unequal, unequal_bounds,
@@ -345,7 +346,8 @@ fn equal_sizes_cost_what_equal_blocks_do() {
 /// Messages and the sum over steps of the largest, from the listing of the blocks in each.
 fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128, u128) {
     let mut written = Vec::new();
-    export::jsonl::write(schedule, machine, None, MEMORY, &mut written).unwrap();
+    let source = Source { schedule, machine, only: None, memory: MEMORY };
+    export::jsonl::write(&source, &mut written).unwrap();
     let mut largest = std::collections::BTreeMap::new();
     let mut messages = 0;
     for line in String::from_utf8(written).unwrap().lines().skip(1) {

@@ -54,6 +54,18 @@ pub enum AnalysisError {
         /// The limit.
         limit: u128,
     },
+    /// A format that has one route for each pair.
+    #[error(
+        "step {step}: rank {from} sends to rank {to} by another route than before, and this format has one route for each pair"
+    )]
+    TwoRoutes {
+        /// The sender.
+        from: topocoll_topology::Rank,
+        /// The receiver.
+        to: topocoll_topology::Rank,
+        /// The step of the second route.
+        step: u32,
+    },
     /// The output cannot be written.
     #[error("cannot write: {0}")]
     Write(String),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Setting};
@@ -174,14 +175,20 @@ pub(crate) struct Schedule {
     #[command(flatten)]
     pub(crate) subject: Subject,
     /// The format
-    #[arg(long, default_value = "jsonl")]
-    pub(crate) format: Format,
+    #[arg(long, default_value = "jsonl", value_parser = formats())]
+    pub(crate) format: String,
     /// Write only what this rank sends
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) rank: Option<u32>,
-    /// Write to this file, which appears only when it is complete
-    #[arg(long, value_name = "FILE")]
+    /// Write to this file, or new folder, which appears only when it is complete
+    #[arg(long, value_name = "FILE|DIR")]
     pub(crate) out: Option<PathBuf>,
+}
+
+fn formats() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(
+        topocoll::export::FORMATS.map(|format| PossibleValue::new(format.name).help(format.about)),
+    )
 }
 
 #[derive(ClapArgs, Debug)]
@@ -299,11 +306,6 @@ pub(crate) enum Model {
 pub(crate) enum Sync {
     Barrier,
     Free,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Format {
-    Jsonl,
 }
 
 fn block(text: &str) -> Result<u64, String> {

@@ -24,6 +24,7 @@ mod wormhole;
 
 pub use chain::ChainLink;
 pub use channels::link_name;
+pub(crate) use clock::Clock;
 pub use clock::{Picoseconds, in_seconds};
 pub use latencies::LatencySummary;
 pub use network::{Held, Interval, LinkUse};

@@ -7,45 +7,15 @@ use topocoll_schedule::jsonl::{Header, Line};
 use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer};
 use topocoll_topology::{Machine, Rank, Route};
 
+use super::{Listing, Source, check, failed};
 use crate::origin::Origin;
 use crate::replay::Replay;
 use crate::{AnalysisError, REPLAY_UP_TO};
 
-/// The most bytes that are written.
-const LIMIT: u128 = 4 << 30;
-
 /// Steps back that are taken to trace the blocks of one rank: a minute or two.
 const TRACE_LIMIT: u128 = 1_000_000_000;
 
-/// What a listing holds.
-struct Listing {
-    messages: u128,
-    blocks: u128,
-}
-
 impl Listing {
-    /// Of all ranks, one of each class counted, or of one.
-    fn of(schedule: &Schedule, only: Option<Rank>) -> Self {
-        let classes = schedule.rule().classes();
-        let (ranks, alike): (Vec<Rank>, u32) = match only {
-            Some(rank) => (vec![rank], 1),
-            None => {
-                let representatives = (0..classes.count()).map(|c| classes.representative(c));
-                (representatives.collect(), schedule.problem.ranks / classes.count())
-            }
-        };
-        let (mut listing, mut does) = (Self { messages: 0, blocks: 0 }, Step::default());
-        for step in 0..schedule.rule().steps() {
-            for &rank in &ranks {
-                schedule.rule().step(rank, step, &mut does);
-                listing.messages += u128::from(alike) * does.sends.len() as u128;
-                let blocks: u64 = does.sends.iter().map(|send| send.slots.len()).sum();
-                listing.blocks += u128::from(alike) * u128::from(blocks);
-            }
-        }
-        listing
-    }
-
     /// Bytes that it takes: an estimate from above, within a small factor.
     fn bytes(&self, schedule: &Schedule) -> u128 {
         let digits = |value: u64| u128::from(value.max(1).ilog10() + 1);
@@ -63,18 +33,10 @@ impl Listing {
 /// # Errors
 /// A listing of more than 4 GiB, or too little memory or too much work to find its blocks, all
 /// known before it starts; or output that cannot be written.
-pub fn write(
-    schedule: &Schedule,
-    machine: &Machine,
-    only: Option<Rank>,
-    memory: u128,
-    mut out: impl Write,
-) -> Result<(), AnalysisError> {
+pub fn write(source: &Source<'_>, mut out: &mut dyn Write) -> Result<(), AnalysisError> {
+    let &Source { schedule, machine, only, memory } = source;
     let listing = Listing::of(schedule, only);
-    let bytes = listing.bytes(schedule);
-    if bytes > LIMIT {
-        return Err(AnalysisError::Listing { bytes, limit: LIMIT });
-    }
+    check(listing.bytes(schedule))?;
     match only {
         Some(rank) if schedule.problem.ranks > REPLAY_UP_TO => {
             trace(schedule, machine, &listing, rank, &mut out)
@@ -153,10 +115,6 @@ fn trace(
         }
     }
     Ok(())
-}
-
-fn failed(error: impl std::fmt::Display) -> AnalysisError {
-    AnalysisError::Write(error.to_string())
 }
 
 fn header(

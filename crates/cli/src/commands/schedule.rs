@@ -1,42 +1,54 @@
 use std::io::{BufWriter, Write};
 
-use topocoll::{Machine, Rank, Schedule, check_counting_work, export};
+use topocoll::export::{FORMATS, Source, Writer};
+use topocoll::{Rank, check_counting_work};
 
 use crate::machine::{machine, memory, schedule};
-use crate::render::write_file;
+use crate::render::{write_file, write_folder};
 use crate::{Outcome, args};
 
 pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    let args::Format::Jsonl = args.format;
     anyhow::ensure!(!options.json, "--json is for reports: a schedule is written as --format says");
+    let format = FORMATS.iter().find(|format| format.name == args.format);
+    let format = format.expect("bug: arguments have known formats");
     let mut machine = machine(&args.common.machine, options)?;
     let schedule = schedule(&mut machine, options, &args.subject)?;
-    if let Some(rank) = args.rank
-        && rank >= machine.ranks()
-    {
-        anyhow::bail!("--rank {rank}: ranks end at {}", machine.ranks() - 1);
-    }
-    if args.rank.is_none() {
+    if let Some(rank) = args.rank {
+        anyhow::ensure!(
+            rank < machine.ranks(),
+            "--rank {rank}: ranks end at {}",
+            machine.ranks() - 1
+        );
+        anyhow::ensure!(format.by_rank, "--rank: the format {} has all ranks", format.name);
+    } else {
         check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     }
     let only = args.rank.map(Rank);
-    match &args.out {
-        None => write(&schedule, &machine, only, std::io::stdout().lock())?,
-        Some(path) => {
-            write_file(path, |file| write(&schedule, &machine, only, file))?;
+    let source = Source { schedule: &schedule, machine: &machine, only, memory: memory() };
+    match (format.writer, &args.out) {
+        (Writer::File(write), Some(path)) => {
+            write_file(path, |file| into(&source, write, file))?;
+        }
+        (Writer::File(write), None) => into(&source, write, std::io::stdout().lock())?,
+        (Writer::Folder(write), Some(path)) => {
+            write_folder(
+                path,
+                |folder| Ok(write(&source, folder).map_err(topocoll::Error::from)?),
+            )?;
+        }
+        (Writer::Folder(_), None) => {
+            anyhow::bail!("--format {}: writes several files, into the folder --out", format.name)
         }
     }
     Ok(Outcome::Fine)
 }
 
-fn write(
-    schedule: &Schedule,
-    machine: &Machine,
-    only: Option<Rank>,
+fn into(
+    source: &Source<'_>,
+    write: fn(&Source<'_>, &mut dyn Write) -> Result<(), topocoll::AnalysisError>,
     out: impl Write,
 ) -> anyhow::Result<()> {
-    let out = BufWriter::with_capacity(1 << 16, out);
-    export::jsonl::write(schedule, machine, only, memory(), out).map_err(topocoll::Error::from)?;
-    Ok(())
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    Ok(write(source, &mut out).map_err(topocoll::Error::from)?)
 }

@@ -28,3 +28,25 @@ fn replace(path: &Path, fill: impl FnOnce(&mut File) -> anyhow::Result<()>) -> a
     file.persist(&place).map_err(|e| anyhow::anyhow!("{}", e.error.kind()))?;
     Ok(())
 }
+
+/// Fills a new folder that appears complete or not at all: written beside its place, then moved
+/// there.
+pub(crate) fn write_folder(
+    path: &Path,
+    fill: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let create = || {
+        anyhow::ensure!(std::fs::symlink_metadata(path).is_err(), "it is there already");
+        let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let beside = Builder::new()
+            .permissions(Permissions::from_mode(0o777))
+            .tempdir_in(parent.unwrap_or(Path::new(".")))
+            .map_err(|e| anyhow::anyhow!("{}", e.kind()))?;
+        fill(beside.path())?;
+        std::fs::rename(beside.path(), path).map_err(|e| anyhow::anyhow!("{}", e.kind()))?;
+        // What is moved is nobody's to delete.
+        let _moved = beside.keep();
+        Ok(())
+    };
+    create().with_context(|| format!("cannot write the folder `{}`", path.display()))
+}

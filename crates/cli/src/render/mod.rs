@@ -7,7 +7,7 @@ mod output;
 mod plot;
 mod table;
 
-pub(crate) use file::write_file;
+pub(crate) use file::{write_file, write_folder};
 pub(crate) use json::{Blocks, Head, Seconds};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;

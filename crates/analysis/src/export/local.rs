@@ -1,0 +1,84 @@
+//! What one rank does, in bytes and nanoseconds.
+
+use topocoll_schedule::Step;
+use topocoll_topology::{Rank, Route};
+
+use super::Source;
+use crate::contention::{Picoseconds, Scheduled, Settings, Share, Traffic as _};
+
+use crate::contention::Clock;
+
+/// A message that a rank sends.
+pub(super) struct Sent {
+    pub(super) to: Rank,
+    pub(super) bytes: u64,
+    /// Bytes that are packed before.
+    pub(super) packed: u64,
+    /// Its way through a grid; empty elsewhere.
+    pub(super) route: Route,
+    /// The work before it, from the step's beginning: copies, packing and startup.
+    pub(super) begins: Picoseconds,
+}
+
+/// One rank's share of the steps, asked for one after the other.
+pub(super) struct Local<'a> {
+    source: &'a Source<'a>,
+    scheduled: Scheduled<'a>,
+    clock: Clock<'a>,
+    share: Share,
+    does: Step,
+    /// Those of the step asked for, by when they begin.
+    pub(super) sends: Vec<Sent>,
+    /// Senders and bytes.
+    pub(super) receives: Vec<(Rank, u64)>,
+    /// The work of a step that sends nothing.
+    pub(super) copies: Picoseconds,
+}
+
+impl<'a> Local<'a> {
+    pub(super) fn new(source: &'a Source<'a>) -> Self {
+        Self {
+            source,
+            scheduled: Scheduled::new(source.schedule, source.machine),
+            clock: Clock::new(source.machine, &Settings::default()),
+            share: Share::default(),
+            does: Step::default(),
+            sends: Vec::new(),
+            receives: Vec::new(),
+            copies: 0,
+        }
+    }
+
+    /// Goes to a rank and a step.
+    pub(super) fn look(&mut self, rank: Rank, step: u32) {
+        let block_bytes = self.source.schedule.problem.block_bytes;
+        self.scheduled.share(rank, step, &mut self.share);
+        self.source.schedule.rule().step(rank, step, &mut self.does);
+        self.copies = self.clock.rearrangement(self.share.copied);
+        self.sends.clear();
+        for send in &mut self.share.sends {
+            let route = std::mem::take(&mut send.route);
+            let before = self.clock.rearrangement(send.packed.into())
+                + self.clock.startup(rank, send.to, &route);
+            self.sends.push(Sent {
+                to: send.to,
+                bytes: send.bytes,
+                packed: send.packed,
+                route,
+                begins: self.copies.saturating_add(before),
+            });
+        }
+        self.sends.sort_by_key(|send| send.begins);
+        let receives = self.does.receives.iter();
+        self.receives.clear();
+        self.receives.extend(receives.map(|receive| {
+            let bytes = receive.slots.bytes(block_bytes);
+            (receive.peer, u64::try_from(bytes).unwrap_or(u64::MAX))
+        }));
+    }
+
+    /// Whether the rank does nothing that others would see or wait for.
+    pub(super) fn is_idle(&self) -> bool {
+        self.sends.is_empty() && self.receives.is_empty() && self.copies == 0
+    }
+}

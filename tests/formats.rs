@@ -1,0 +1,262 @@
+//! What is written for others says what the schedule does: read back here by small readers of each
+//! format, and by SimGrid itself.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::process::Command;
+
+use topocoll::contention::{
+    Control, MODELS, Request, Scheduled, Settings, Sync, in_seconds, simulate,
+};
+use topocoll::export::{FORMATS, Source, Writer};
+use topocoll::{
+    AnalysisError, Collective, Machine, Parameters, Problem, Schedule, Setting, count, machine,
+    plan,
+};
+
+const MEMORY: u128 = 1 << 30;
+
+/// A schedule and its machine, every cost in sight.
+fn written_by(name: &str, algorithm: &str, radix: Option<u64>) -> (Schedule, Machine) {
+    let mut machine = machine(name).unwrap();
+    machine.timing.rearrangement_per_byte = 1e-10;
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024).unwrap();
+    let parameters: Parameters =
+        radix.map(|radix| ("radix".to_owned(), Setting::Integer(radix))).into_iter().collect();
+    (plan(&machine, &problem, algorithm, &parameters).unwrap(), machine)
+}
+
+fn cases() -> Vec<(Schedule, Machine)> {
+    [
+        ("full:7", "bruck", Some(2)),
+        ("full:8", "direct", None),
+        ("torus:8x8", "suh-shin", None),
+        ("torus:5x3", "coloured-rings", None),
+        ("torus:4x4", "neighbour-rings", None),
+        ("mesh:4x6", "suh-shin", None),
+        ("cluster:3,1,2", "clustered-factor", None),
+    ]
+    .map(|(machine, algorithm, radix)| written_by(machine, algorithm, radix))
+    .into()
+}
+
+fn source<'a>((schedule, machine): &'a (Schedule, Machine)) -> Source<'a> {
+    Source { schedule, machine, only: None, memory: MEMORY }
+}
+
+fn text(name: &str, source: &Source<'_>) -> Result<String, AnalysisError> {
+    let format = FORMATS.iter().find(|format| format.name == name).unwrap();
+    let Writer::File(write) = format.writer else { panic!("{name} writes a folder") };
+    let mut out = Vec::new();
+    write(source, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn comma_separated_values_have_every_message_and_byte() {
+    for case in &cases() {
+        let text = text("csv", &source(case)).unwrap();
+        let counts = count(&case.0, &case.1, MEMORY).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("step,from,to,bytes,packed,route"));
+        let (mut messages, mut largest) = (0, HashMap::new());
+        for line in lines {
+            let fields: Vec<&str> = line.split(',').collect();
+            let [step, _, _, bytes, packed] =
+                [0, 1, 2, 3, 4].map(|i| fields[i].parse::<u128>().unwrap());
+            let of_step: &mut [u128; 2] = largest.entry(step).or_default();
+            *of_step = [of_step[0].max(bytes), of_step[1].max(packed)];
+            messages += 1;
+        }
+        let sum = |i: usize| largest.values().map(|of_step| of_step[i]).sum::<u128>();
+        assert_eq!(
+            (messages, sum(0), sum(1)),
+            (counts.messages, counts.bytes, counts.packed_bytes)
+        );
+    }
+}
+
+#[test]
+fn one_rank_is_written_alone() {
+    let case = &cases()[2];
+    let all = text("csv", &source(case)).unwrap();
+    let only = Source { only: Some(topocoll::Rank(9)), ..source(case) };
+    let expected: Vec<&str> = (all.lines().enumerate())
+        .filter(|(i, line)| *i == 0 || line.split(',').nth(1) == Some("9"))
+        .map(|(_, line)| line)
+        .collect();
+    assert_eq!(text("csv", &only).unwrap().lines().collect::<Vec<_>>(), expected);
+}
+
+/// Goes through GOAL text as LogGOPSim would, without time: the messages that arrive.
+fn run_goal(text: &str) -> Vec<(usize, usize, u64, u32)> {
+    #[derive(Debug)]
+    enum Does {
+        Calc,
+        Send(u64, usize, u32),
+        Receive(u64, usize, u32),
+    }
+    let mut ranks: Vec<HashMap<&str, (Does, Vec<&str>)>> = Vec::new();
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    let number: usize = lines.next().unwrap().strip_prefix("num_ranks ").unwrap().parse().unwrap();
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["rank", rank, "{"] => {
+                assert_eq!(rank.parse::<usize>().unwrap(), ranks.len());
+                ranks.push(HashMap::new());
+            }
+            ["}"] => {}
+            [label, "requires", before] => {
+                ranks.last_mut().unwrap().get_mut(label).unwrap().1.push(before);
+            }
+            [label, kind, ref rest @ ..] => {
+                let bytes = || rest[0].strip_suffix('b').unwrap().parse().unwrap();
+                let end = || (rest[2].parse().unwrap(), rest[4].parse().unwrap());
+                let does = match kind {
+                    "calc" => {
+                        let _: u64 = rest[0].parse().unwrap();
+                        Does::Calc
+                    }
+                    "send" => Does::Send(bytes(), end().0, end().1),
+                    "recv" => Does::Receive(bytes(), end().0, end().1),
+                    _ => panic!("{line}"),
+                };
+                let label = label.strip_suffix(':').unwrap();
+                assert!(ranks.last_mut().unwrap().insert(label, (does, Vec::new())).is_none());
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    assert_eq!(ranks.len(), number);
+    let (mut done, mut under_way, mut arrived) =
+        (vec![HashSet::new(); number], HashMap::<_, u32>::new(), Vec::new());
+    loop {
+        let before = done.iter().map(HashSet::len).sum::<usize>();
+        for (rank, lines) in ranks.iter().enumerate() {
+            for (label, (does, needs)) in lines {
+                if done[rank].contains(label) || !needs.iter().all(|n| done[rank].contains(n)) {
+                    continue;
+                }
+                match *does {
+                    Does::Calc => {}
+                    Does::Send(bytes, to, tag) => {
+                        *under_way.entry((rank, to, bytes, tag)).or_default() += 1;
+                    }
+                    Does::Receive(bytes, from, tag) => {
+                        let message = (from, rank, bytes, tag);
+                        let Some(left) = under_way.get_mut(&message).filter(|left| **left > 0)
+                        else {
+                            continue;
+                        };
+                        *left -= 1;
+                        arrived.push(message);
+                    }
+                }
+                done[rank].insert(*label);
+            }
+        }
+        if done.iter().map(HashSet::len).sum::<usize>() == before {
+            break;
+        }
+    }
+    for (done, lines) in done.iter().zip(&ranks) {
+        assert_eq!(done.len(), lines.len(), "what never begins");
+    }
+    assert!(under_way.values().all(|&left| left == 0), "messages that nobody receives");
+    arrived
+}
+
+#[test]
+fn goal_text_comes_to_its_end_with_every_message() {
+    for case in &cases() {
+        let mut arrived = run_goal(&text("goal", &source(case)).unwrap());
+        let listed = text("csv", &source(case)).unwrap();
+        let mut expected: Vec<(usize, usize, u64, u32)> = (listed.lines().skip(1))
+            .map(|line| {
+                let f: Vec<&str> = line.split(',').collect();
+                let [step, from, to, bytes] = [0, 1, 2, 3].map(|i| f[i].parse::<u64>().unwrap());
+                (from as usize, to as usize, bytes, step as u32)
+            })
+            .collect();
+        arrived.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(arrived, expected);
+    }
+}
+
+#[test]
+fn pictures_have_an_edge_for_each_message() {
+    for case in &cases() {
+        let text = text("dot", &source(case)).unwrap();
+        let counts = count(&case.0, &case.1, MEMORY).unwrap();
+        assert_eq!(text.lines().filter(|l| l.contains(" -> ")).count() as u128, counts.messages);
+        assert_eq!(text.matches('{').count(), text.matches('}').count());
+    }
+    let large = written_by("torus:32x32", "direct", None);
+    let refused = text("dot", &source(&large)).unwrap_err().to_string();
+    assert!(refused.contains("1047552") && refused.contains("20000"), "{refused}");
+}
+
+fn simgrid(case: &(Schedule, Machine), folder: &Path) -> Result<(), AnalysisError> {
+    let format = FORMATS.iter().find(|format| format.name == "simgrid").unwrap();
+    let Writer::Folder(write) = format.writer else { panic!("simgrid reads a folder") };
+    write(&source(case), folder)
+}
+
+#[test]
+fn simgrid_takes_as_long_as_the_fluid_model() {
+    for (name, algorithm) in [
+        ("torus:8x8", "suh-shin"),
+        ("torus:16x16", "suh-shin"),
+        ("torus:16x16", "direct"),
+        ("torus:4x4x4", "neighbour-rings"),
+        ("full:16", "direct"),
+    ] {
+        let case = written_by(name, algorithm, None);
+        let folder = tempfile::tempdir().unwrap();
+        simgrid(&case, folder.path()).unwrap();
+        let mut smpirun = Command::new("smpirun");
+        smpirun.current_dir(&folder).args(["-np", &case.1.ranks().to_string()]);
+        smpirun.args(["-platform", "platform.xml", "-hostfile", "hostfile"]);
+        for option in [
+            "network/model:CM02",
+            "network/latency-factor:1",
+            "network/bandwidth-factor:1",
+            "network/weight-S:0",
+            "network/crosstraffic:0",
+            "smpi/async-small-thresh:0",
+            "smpi/send-is-detached-thresh:0",
+        ] {
+            smpirun.arg(format!("--cfg={option}"));
+        }
+        let output = smpirun.args(["-replay", "traces.txt"]).output();
+        let output = output.expect("smpirun runs (Debian: simgrid)");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let time = said.split("Simulation time ").nth(1).unwrap_or_else(|| panic!("{said}"));
+        let theirs: f64 = time.split_whitespace().next().unwrap().parse().unwrap();
+        let traffic = Scheduled::new(&case.0, &case.1);
+        let simulation = simulate(&Request {
+            traffic: &traffic,
+            machine: &case.1,
+            model: MODELS.iter().find(|known| known.name == "fluid").unwrap(),
+            settings: Settings::default(),
+            sync: Sync::Free,
+            memory: MEMORY,
+            records: false,
+            control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
+        });
+        let ours = in_seconds(simulation.unwrap().time);
+        // SimGrid prints microseconds.
+        assert!((theirs - ours).abs() < 0.02 * ours + 1e-6, "{name} {algorithm}: {theirs}, {ours}");
+    }
+}
+
+#[test]
+fn a_pair_with_two_routes_is_named() {
+    let case = written_by("torus:8x8", "coloured-rings", None);
+    let folder = tempfile::tempdir().unwrap();
+    let refused = simgrid(&case, folder.path()).unwrap_err().to_string();
+    assert!(refused.contains("rank 0 sends to rank 32 by another route"), "{refused}");
+}
