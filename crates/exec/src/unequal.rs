@@ -120,7 +120,8 @@ impl UnequalPlan {
     }
 
     /// The plan of a rank that knows the sizes of the blocks it has, in `row`, and hears of the
-    /// others: every rank sends sizes over its transport as it will send the blocks.
+    /// others: every rank sends sizes over its transport as it will send the blocks, with the same
+    /// tags. A transport that keeps messages of the same ends and tag in order serves both.
     ///
     /// # Errors
     /// Of the sizes: not one for each block, or more bytes than a rank can address; blocks that the
