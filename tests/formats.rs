@@ -186,6 +186,109 @@ fn goal_text_comes_to_its_end_with_every_message() {
     }
 }
 
+/// The value of an attribute of a tag.
+fn value<'t>(tag: &'t str, name: &str) -> &'t str {
+    let after = tag.split(&format!(" {name}=\"")).nth(1).unwrap_or_else(|| panic!("{name}: {tag}"));
+    after.split('"').next().unwrap()
+}
+
+fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(tag: &str, name: &str) -> T {
+    value(tag, name).parse().unwrap()
+}
+
+/// A thread block of a program for GPUs: whom it sends to and receives from, and its steps.
+type ThreadBlock<'t> = (i64, i64, Vec<&'t str>);
+
+/// Runs MSCCL's thread blocks in an order drawn from a seed: the output chunks of every GPU, chunk c
+/// of GPU g being (g, c) at first.
+fn run_msccl(text: &str, seed: u64) -> Vec<Vec<Option<(usize, usize)>>> {
+    let mut gpus: Vec<Vec<ThreadBlock<'_>>> = Vec::new();
+    let mut buffers: Vec<HashMap<&str, Vec<Option<(usize, usize)>>>> = Vec::new();
+    for tag in text.lines().map(str::trim) {
+        if tag.starts_with("<gpu ") {
+            let gpu = gpus.len();
+            assert_eq!(number::<usize>(tag, "id"), gpu);
+            let input = (0..number(tag, "i_chunks")).map(|chunk| Some((gpu, chunk)));
+            let [out, scratch] = ["o_chunks", "s_chunks"].map(|name| vec![None; number(tag, name)]);
+            buffers.push(HashMap::from([("i", input.collect()), ("o", out), ("s", scratch)]));
+            gpus.push(Vec::new());
+        } else if tag.starts_with("<tb ") {
+            let blocks = gpus.last_mut().unwrap();
+            assert_eq!(number::<usize>(tag, "id"), blocks.len());
+            blocks.push((number(tag, "send"), number(tag, "recv"), Vec::new()));
+        } else if tag.starts_with("<step ") {
+            gpus.last_mut().unwrap().last_mut().unwrap().2.push(tag);
+        }
+    }
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut done: Vec<Vec<usize>> = gpus.iter().map(|blocks| vec![0; blocks.len()]).collect();
+    let mut channels: HashMap<(i64, i64), std::collections::VecDeque<_>> = HashMap::new();
+    loop {
+        let mut ready = Vec::new();
+        for (g, blocks) in gpus.iter().enumerate() {
+            for (b, (_, from, steps)) in blocks.iter().enumerate() {
+                let Some(tag) = steps.get(done[g][b]) else { continue };
+                let (id, step): (i64, i64) = (number(tag, "depid"), number(tag, "deps"));
+                if id >= 0 {
+                    assert_eq!(value(gpus[g][id as usize].2[step as usize], "hasdep"), "1");
+                }
+                let waits = id >= 0 && done[g][id as usize] as i64 <= step;
+                let empty = || channels.get(&(*from, g as i64)).is_none_or(|c| c.is_empty());
+                if !waits && (value(tag, "type") != "r" || !empty()) {
+                    ready.push((g, b, *tag));
+                }
+            }
+        }
+        if ready.is_empty() {
+            break;
+        }
+        let (g, b, tag) = ready[random.usize(..ready.len())];
+        done[g][b] += 1;
+        let (send, recv, _) = gpus[g][b];
+        let read = || buffers[g][value(tag, "srcbuf")][number::<usize>(tag, "srcoff")];
+        let chunk = match value(tag, "type") {
+            "s" => {
+                channels.entry((g as i64, send)).or_default().push_back(read().unwrap());
+                continue;
+            }
+            "r" => channels.get_mut(&(recv, g as i64)).unwrap().pop_front(),
+            "cpy" => read(),
+            "nop" => continue,
+            kind => panic!("{kind}"),
+        };
+        let buffer = buffers[g].get_mut(value(tag, "dstbuf")).unwrap();
+        buffer[number::<usize>(tag, "dstoff")] = chunk;
+    }
+    for (done, blocks) in done.iter().zip(&gpus) {
+        assert!(done.iter().zip(blocks).all(|(&done, block)| done == block.2.len()), "it stops");
+    }
+    buffers.into_iter().map(|mut buffers| buffers.remove("o").unwrap()).collect()
+}
+
+#[test]
+fn programs_for_gpus_transpose_the_chunks_in_any_order() {
+    for case in cases().iter().filter(|(_, machine)| machine.ranks() <= 24) {
+        let text = text("msccl", &source(case)).unwrap();
+        for seed in 0..4 {
+            let ranks = case.1.ranks() as usize;
+            for (to, chunks) in run_msccl(&text, seed).into_iter().enumerate() {
+                let expected: Vec<_> = (0..ranks).map(|from| Some((from, to))).collect();
+                assert_eq!(chunks, expected, "{} {to}", case.1.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn gpus_gather_nothing() {
+    let machine = machine("full:14").unwrap();
+    let machine = Machine { ports: 3, ..machine };
+    let problem = Problem::new(Collective::AllGather, 14, 3, 3).unwrap();
+    let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
+    let refused = text("msccl", &source(&(schedule, machine))).unwrap_err().to_string();
+    assert!(refused.contains("an all-gather"), "{refused}");
+}
+
 #[test]
 fn pictures_have_an_edge_for_each_message() {
     for case in &cases() {

@@ -54,6 +54,12 @@ pub enum AnalysisError {
         /// The limit.
         limit: u128,
     },
+    /// What a format has no words for.
+    #[error("this format has no words for {what}")]
+    Unwritten {
+        /// What it is.
+        what: &'static str,
+    },
     /// A format that has one route for each pair.
     #[error(
         "step {step}: rank {from} sends to rank {to} by another route than before, and this format has one route for each pair"

@@ -5,6 +5,7 @@ mod dot;
 mod goal;
 pub mod jsonl;
 mod local;
+mod msccl;
 mod simgrid;
 
 use std::io::Write;
@@ -55,10 +56,11 @@ pub enum Writer {
 
 /// Every format.
 #[rustfmt::skip]
-pub const FORMATS: [Format; 5] = [
+pub const FORMATS: [Format; 6] = [
     Format { name: "jsonl", about: "a message a line, its blocks named: what --schedule reads", by_rank: true, writer: Writer::File(jsonl::write) },
     Format { name: "csv", about: "a message a line: step, from, to, bytes, packed bytes, route", by_rank: true, writer: Writer::File(csv::write) },
     Format { name: "goal", about: "GOAL text, for LogGOPSim", by_rank: false, writer: Writer::File(goal::write) },
+    Format { name: "msccl", about: "MSCCL XML: an all-to-all among GPUs, a block a chunk", by_rank: false, writer: Writer::File(msccl::write) },
     Format { name: "dot", about: "Graphviz: ranks and messages, an edge each", by_rank: false, writer: Writer::File(dot::write) },
     Format { name: "simgrid", about: "SimGrid: platform, hosts and time-independent traces, in a folder", by_rank: false, writer: Writer::Folder(simgrid::write) },
 ];
