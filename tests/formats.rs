@@ -199,11 +199,14 @@ fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(tag: &str, name: &str) -> 
 /// A thread block of a program for GPUs: whom it sends to and receives from, and its steps.
 type ThreadBlock<'t> = (i64, i64, Vec<&'t str>);
 
+/// The chunks of a buffer, by GPU and number at first.
+type Chunks = Vec<Option<(usize, usize)>>;
+
 /// Runs MSCCL's thread blocks in an order drawn from a seed: the output chunks of every GPU, chunk c
 /// of GPU g being (g, c) at first.
-fn run_msccl(text: &str, seed: u64) -> Vec<Vec<Option<(usize, usize)>>> {
+fn run_msccl(text: &str, seed: u64) -> Vec<Chunks> {
     let mut gpus: Vec<Vec<ThreadBlock<'_>>> = Vec::new();
-    let mut buffers: Vec<HashMap<&str, Vec<Option<(usize, usize)>>>> = Vec::new();
+    let mut buffers: Vec<HashMap<&str, Chunks>> = Vec::new();
     for tag in text.lines().map(str::trim) {
         if tag.starts_with("<gpu ") {
             let gpu = gpus.len();
