@@ -2,7 +2,7 @@
 //! format, and by SimGrid itself.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::process::Command;
 
@@ -225,7 +225,7 @@ fn run_msccl(text: &str, seed: u64) -> Vec<Chunks> {
     }
     let mut random = fastrand::Rng::with_seed(seed);
     let mut done: Vec<Vec<usize>> = gpus.iter().map(|blocks| vec![0; blocks.len()]).collect();
-    let mut channels: HashMap<(i64, i64), std::collections::VecDeque<_>> = HashMap::new();
+    let mut channels: HashMap<(i64, i64), VecDeque<_>> = HashMap::new();
     loop {
         let mut ready = Vec::new();
         for (g, blocks) in gpus.iter().enumerate() {
@@ -236,7 +236,7 @@ fn run_msccl(text: &str, seed: u64) -> Vec<Chunks> {
                     assert_eq!(value(gpus[g][id as usize].2[step as usize], "hasdep"), "1");
                 }
                 let waits = id >= 0 && done[g][id as usize] as i64 <= step;
-                let empty = || channels.get(&(*from, g as i64)).is_none_or(|c| c.is_empty());
+                let empty = || channels.get(&(*from, g as i64)).is_none_or(VecDeque::is_empty);
                 if !waits && (value(tag, "type") != "r" || !empty()) {
                     ready.push((g, b, *tag));
                 }
