@@ -286,3 +286,63 @@ fn windows_cost_what_their_docs_say() {
         }
     }
 }
+
+/// Checks direct rings; steps over the blocks that a bisection asks for.
+fn direct_rings(text: &str, methods: &[Method]) -> f64 {
+    let machine: Machine = machine(text).unwrap();
+    let problem = problem(&machine, Collective::AllToAll, 64);
+    let schedule = plan(&machine, &problem, "direct-rings", &[].into()).unwrap();
+    let counts = count(&schedule, &machine, MEMORY).unwrap();
+    for &method in methods {
+        let found = verify(&schedule, &machine, Some(method), MEMORY).unwrap();
+        assert_eq!(found.violation, None, "{text}");
+        assert_eq!(found.counts.hops, counts.hops, "{text}");
+    }
+    let claims = claims(&machine, &problem, "direct-rings", &[].into()).unwrap();
+    assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{text}");
+    assert_eq!(
+        (Some(counts.hops), counts.bytes),
+        (claims.hops, counts.steps as u128 * 64),
+        "{text}"
+    );
+    let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
+    assert_eq!((broken, counts.packed_bytes), ((0, 0, 0), 0), "{text}");
+    counts.steps as f64 / best_bounds(&problem, &machine).blocks
+}
+
+#[test]
+fn direct_rings_fill_all_rings_of_every_torus() {
+    let pairs: Vec<_> = (1..=16u32).flat_map(|a| (5..=16u32).map(move |b| (a, b))).collect();
+    pairs.into_par_iter().for_each(|(a, b)| {
+        let text = format!("torus:{a}x{b}");
+        let small = a * b <= 64;
+        let methods = if small { &[Method::Replay, Method::Classes][..] } else { &[] };
+        let over = direct_rings(&text, methods);
+        let longest = a.max(b);
+        let even = a == 1 || a % 2 == 0 && b % 2 == 0;
+        assert!(longest < 8 || longest % 4 > 0 || !even || over == 1.0, "{text}: {over}");
+        let bound = f64::from(longest + 2) / f64::from(longest);
+        assert!(longest < 8 || !even || b % 2 > 0 || over <= bound, "{text}: {over}");
+    });
+    for text in [
+        "torus:16x16",
+        "torus:13x13",
+        "torus:20x12",
+        "torus:8x8x8",
+        "torus:5x6x7",
+        "torus:4x8x1x3",
+        "torus:2x6x2x2x3",
+        "torus:33",
+        "torus:64",
+    ] {
+        direct_rings(text, &[Method::Replay]);
+    }
+    assert_eq!(direct_rings("torus:24x24", &[]), 1.0);
+    assert_eq!(direct_rings("torus:8x12x10", &[]), 1.0);
+    assert_eq!(direct_rings("torus:8x4x8x4", &[]), 1.0);
+    for text in ["torus:4x4", "torus:3", "grid:8~x8", "full:9"] {
+        let machine: Machine = machine(text).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        assert!(plan(&machine, &problem, "direct-rings", &[].into()).is_err(), "{text}");
+    }
+}

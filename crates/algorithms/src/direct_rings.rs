@@ -46,6 +46,7 @@ use topocoll_schedule::{
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
 use crate::parameters::{check, origin};
+use crate::rounds;
 use crate::{Algorithm, Claims, NotApplicable};
 
 pub(crate) struct DirectRings;
@@ -54,7 +55,7 @@ pub(crate) struct DirectRings;
 const SHORTEST: u32 = 5;
 
 /// Sums of hops that claims look at.
-const WORK: u128 = 1 << 24;
+const WORK: u128 = 1 << 25;
 
 /// The way around a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -246,57 +247,56 @@ impl Rings {
         })
     }
 
-    /// The sum over steps of the most hops, if that is little work: what differs between rounds is
-    /// looked at once for all that are alike.
+    /// The sum over steps of the most hops, if that is little work: rounds that are alike are looked
+    /// at once.
     fn hops(&self) -> Option<u128> {
-        type Farthest = [Vec<Option<u64>>; 2];
         let mut kinds: Vec<Vec<(Farthest, u128)>> = Vec::new();
-        for ring in &self.rings {
+        for (u, ring) in self.rings.iter().enumerate() {
             if u128::from(ring.side) * u128::from(ring.rounds()) > WORK {
                 return None;
             }
             let mut alike: BTreeMap<Farthest, u128> = BTreeMap::new();
             for round in 0..ring.rounds() {
-                let farthest =
+                let [up, down] =
                     [Way::Up, Way::Down].map(|way| ring.farthest(round, way, self.tours));
-                *alike.entry(farthest).or_default() += 1;
+                // Who goes first along a later dimension goes either way.
+                if u > 0 {
+                    *alike.entry([down.clone(), up.clone()]).or_default() += 1;
+                }
+                *alike.entry([up, down]).or_default() += 1;
             }
             kinds.push(alike.into_iter().collect());
         }
         let tours = self.tours as usize;
-        let combinations = kinds.iter().map(|kinds| 2 * kinds.len() as u128).product::<u128>();
+        let combinations: u128 = kinds.iter().map(|kinds| kinds.len() as u128).product();
         if combinations * (tours * tours) as u128 > WORK {
             return None;
         }
-        // By the sum of tours so far, the most hops of either ways; and how often.
-        let mut sums: Vec<([Vec<Option<u64>>; 2], u128)> = Vec::new();
-        for (u, kinds) in kinds.iter().enumerate() {
-            let ways: &[bool] = if u == 0 { &[false] } else { &[false, true] };
-            let mut next = Vec::new();
-            for ((farthest, times), &turned) in
-                kinds.iter().flat_map(|kind| ways.iter().map(move |turned| (kind, turned)))
-            {
-                let [up, down] = farthest;
-                let own = if turned { [down, up] } else { [up, down] };
-                if u == 0 {
-                    next.push((own.map(Vec::clone), *times));
-                }
-                for (before, count) in &sums {
-                    let both = [0, 1].map(|i| most_by_sum(&before[i], own[i]));
-                    next.push((both, count * times));
-                }
-            }
-            sums = next;
+        let mut kinds = kinds.into_iter();
+        let mut sums = kinds.next()?;
+        for kinds in kinds {
+            let pairs = sums.iter().flat_map(|before| kinds.iter().map(move |kind| (before, kind)));
+            sums = pairs
+                .map(|(([first, second], times), ([own, reversed], more))| {
+                    let both = most_by_sum(first, own);
+                    let alike = first == second && own == reversed;
+                    let other = if alike { both.clone() } else { most_by_sum(second, reversed) };
+                    ([both, other], times * more)
+                })
+                .collect();
         }
-        let of_step = |[first, second]: &[Vec<Option<u64>>; 2], r: usize| {
+        let of_step = |[first, second]: &Farthest, r: usize| {
             first[r].max(second[(r + 1) % tours]).unwrap_or(0)
         };
-        let of_all = |(both, times): &([Vec<Option<u64>>; 2], u128)| {
+        let of_all = |(both, times): &(Farthest, u128)| {
             times * (0..tours).map(|r| u128::from(of_step(both, r))).sum::<u128>()
         };
         Some(sums.iter().map(of_all).sum())
     }
 }
+
+/// The most hops by the sum of tours, of those who go first and of those who go reversed.
+type Farthest = [Vec<Option<u64>>; 2];
 
 /// The largest sums of a value of each, by the sum of their places around.
 fn most_by_sum(a: &[Option<u64>], b: &[Option<u64>]) -> Vec<Option<u64>> {
@@ -435,7 +435,7 @@ impl Algorithm for DirectRings {
         let hops = rule.hops();
         Ok(Claims {
             hops,
-            hops_floor: hops.unwrap_or(0),
+            hops_floor: hops.unwrap_or_else(|| rounds::hops_of_a_rank(&rule.grid)),
             rearrangements: Some(0),
             copied_bytes: Some(0),
             contention_free: true,
