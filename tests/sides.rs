@@ -333,7 +333,7 @@ fn direct_rings(text: &str, methods: &[Method]) -> f64 {
     assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{text}");
     assert_eq!(
         (Some(counts.hops), counts.bytes),
-        (claims.hops, counts.steps as u128 * 64),
+        (claims.hops, u128::from(counts.steps) * 64),
         "{text}"
     );
     let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
