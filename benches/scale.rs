@@ -5,7 +5,10 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use topocoll::{Collective, Machine, Problem, Rank, Schedule, Step, machine, plan, select, verify};
+use topocoll::{
+    Collective, Machine, Parameters, Problem, Rank, Schedule, Setting, Step, machine, plan, select,
+    verify,
+};
 
 const MEMORY: u128 = 4 << 30;
 
@@ -47,7 +50,14 @@ fn classes(c: &mut Criterion) {
 fn selection(c: &mut Criterion) {
     let mut group = c.benchmark_group("select");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));
-    for text in ["sp1-64", "paragon-16x16", "torus:64x64", "torus:1024x1024", "torus:32768x32768"] {
+    for text in [
+        "sp1-64",
+        "paragon-16x16",
+        "torus:64x64",
+        "torus:64x64x64",
+        "torus:1024x1024",
+        "torus:32768x32768",
+    ] {
         let machine = machine(text).expect("a machine");
         let problem = problem(&machine);
         group.bench_function(BenchmarkId::from_parameter(text), |b| {
@@ -61,15 +71,18 @@ fn one_rank(c: &mut Criterion) {
     let mut group = c.benchmark_group("one rank of a million");
     let grid = machine("torus:1024x1024").expect("a torus");
     let full = machine("full:1048576").expect("a machine");
-    for (name, machine, algorithm, set) in [
-        ("suh-shin", &grid, "suh-shin", None),
-        ("bruck radix=2", &full, "bruck", Some(2)),
-        ("bruck radix=1024", &full, "bruck", Some(1024)),
+    let radix = |radix| Parameters::from([("radix".to_owned(), Setting::Integer(radix))]);
+    let near = Parameters::from([
+        ("classes".to_owned(), Setting::Integer(2)),
+        ("landing".to_owned(), Setting::Text("near".to_owned())),
+        ("residual".to_owned(), Setting::Text("direct".to_owned())),
+    ]);
+    for (name, machine, algorithm, parameters) in [
+        ("suh-shin", &grid, "suh-shin", Parameters::new()),
+        ("coloured-rings residual=direct", &grid, "coloured-rings", near),
+        ("bruck radix=2", &full, "bruck", radix(2)),
+        ("bruck radix=1024", &full, "bruck", radix(1024)),
     ] {
-        let parameters = set
-            .map(|radix| ("radix".to_owned(), topocoll::Setting::Integer(radix)))
-            .into_iter()
-            .collect();
         group.bench_function(name, |b| {
             let mut step = Step::default();
             b.iter(|| {

@@ -70,3 +70,30 @@ fn a_file_is_left_alone_when_the_request_is_refused() {
     assert!(!sweep(folder.path(), &["--svg", "nowhere/plot.svg"]).status.success());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_front_is_drawn_and_written_with_what_it_beats() {
+    let folder = TempDir::new().unwrap();
+    let front = |svg: &str| {
+        let arguments = ["sweep", "torus:16x16", "--front", "--svg", svg, "--csv", "front.csv"];
+        let program = env!("CARGO_BIN_EXE_topocoll");
+        let ran = Command::new(program).current_dir(folder.path()).args(arguments).output();
+        assert!(ran.unwrap().status.success());
+        std::fs::read_to_string(folder.path().join(svg)).unwrap()
+    };
+    let svg = front("one.svg");
+    assert_eq!(svg, front("two.svg"));
+    for part in ["startups [steps]", "[blocks]", "direct-torus (published formula)", "front\n"] {
+        assert!(svg.contains(part), "{part}");
+    }
+    let mut table = csv::Reader::from_path(folder.path().join("front.csv")).unwrap();
+    let header = table.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|column| column == name).unwrap();
+    let rows: Vec<_> = table.records().map(Result::unwrap).collect();
+    let on_front = |row: &csv::StringRecord| &row[column("on_front")] == "yes";
+    let number = |row: &csv::StringRecord, name| row[column(name)].parse::<f64>().unwrap();
+    let front: Vec<_> = rows.iter().filter(|row| on_front(row)).collect();
+    assert!(front.len() > 3 && rows.len() > 200);
+    assert!(front.is_sorted_by_key(|row| number(row, "steps") as u64));
+    assert!(front.is_sorted_by(|a, b| number(a, "link_blocks") >= number(b, "link_blocks")));
+}

@@ -4,8 +4,10 @@
 mod common;
 
 use common::{MEMORY, machines_and_ports};
+use rayon::prelude::*;
 use topocoll::{
-    Choice, Collective, Priced, Problem, Setting, best_bounds, count, machine, plan, select,
+    Choice, Collective, Machine, Priced, Problem, Setting, Time, best_bounds, count, machine, plan,
+    select,
 };
 
 fn of<'c>(choices: &'c [Choice], algorithm: &str, radix: u64) -> &'c Choice {
@@ -145,4 +147,76 @@ fn of_every_algorithm_the_most_promising_setting_is_counted_first() {
     let choices = select(&large, &problem).choices;
     let counted = |choice: &Choice| choice.price.priced == Priced::Exactly;
     assert!(choices.iter().any(|choice| choice.algorithm == "suh-shin" && counted(choice)));
+}
+
+/// What the steps model says of every setting of every algorithm, at blocks of 1 KiB.
+fn all_times(machine: &Machine) -> Vec<Time> {
+    let problem = common::problem(machine, Collective::AllToAll, 1024);
+    let settings = topocoll::ALGORITHMS.iter().flat_map(|algorithm| {
+        let settings = algorithm.settings(&problem, &*machine.topology);
+        settings.into_iter().map(|setting| (algorithm.name(), setting))
+    });
+    let settings: Vec<_> = settings.collect();
+    let counted = settings.into_par_iter().map(|(name, setting)| {
+        let schedule = plan(machine, &problem, name, &setting).unwrap();
+        count(&schedule, machine, MEMORY).unwrap().time
+    });
+    counted.collect()
+}
+
+#[test]
+fn the_choice_is_within_two_percent_of_everything_at_every_block_size() {
+    let mut cases = 0;
+    for text in [
+        "torus:8x8",
+        "torus:16x16",
+        "torus:13x13",
+        "torus:10x10",
+        "torus:6x6x6",
+        "mesh:8x12",
+        "mesh:12x7",
+        "grid:8~x8x4~",
+        "full:64",
+        "cluster:8*4",
+        "cluster:3*4,2,1",
+    ] {
+        for timing in ["generic", "paragon-16x16"] {
+            let mut machine = machine(text).unwrap();
+            if timing != "generic" {
+                machine.timing = topocoll::machine(timing).unwrap().timing;
+            }
+            let times = all_times(&machine);
+            for block_bytes in (0..=28).step_by(4).map(|power| 1u64 << power) {
+                let factor = block_bytes as f64 / 1024.0;
+                let at = |time: &Time| {
+                    let grows = time.transmission + time.rearrangement;
+                    time.total() + grows * (factor - 1.0)
+                };
+                let best = times.iter().map(at).fold(f64::INFINITY, f64::min);
+                let problem = common::problem(&machine, Collective::AllToAll, block_bytes);
+                let choice = &select(&machine, &problem).choices[0];
+                let schedule =
+                    plan(&machine, &problem, choice.algorithm, &choice.parameters).unwrap();
+                let chosen = count(&schedule, &machine, MEMORY).unwrap().time.total();
+                let place = format!("{text}, {timing}, {block_bytes} bytes: {}", choice.algorithm);
+                assert!(chosen <= 1.02 * best, "{place}: {chosen} s, not {best} s");
+                cases += 1;
+            }
+        }
+    }
+    assert_eq!(cases, 11 * 2 * 8);
+}
+
+#[test]
+fn very_large_blocks_go_straight_over_full_rings() {
+    for text in ["torus:10x10", "torus:16x16", "torus:8x8x8", "torus:64x64", "torus:64x64x64"] {
+        let machine = machine(text).unwrap();
+        let at = |block_bytes| {
+            let problem = common::problem(&machine, Collective::AllToAll, block_bytes);
+            select(&machine, &problem).choices.swap_remove(0)
+        };
+        let choice = at(1 << 20);
+        assert_eq!((choice.algorithm, choice.price.priced), ("direct-rings", Priced::Exactly));
+        assert_ne!(at(1).algorithm, "direct-rings", "{text}");
+    }
 }

@@ -42,9 +42,9 @@ fn check(text: &str, method: Option<Method>) -> u32 {
                 claims.rearrangements.map(u64::from),
                 "{place}"
             );
-            let windows =
-                setting.get("landing").is_some_and(|landing| landing.to_string() == "windows");
-            assert!(algorithm == "suh-shin" || windows || counts.packed_bytes == 0, "{place}");
+            let axis =
+                setting.get("residual").is_some_and(|residual| residual.to_string() == "axis");
+            assert!(!axis || counts.packed_bytes == 0, "{place}");
             let copied = counts.rearranged_bytes + counts.packed_bytes;
             assert!(claims.copied_bytes.is_none_or(|bytes| bytes == copied), "{place}: {copied}");
             assert!(claims.hops.is_none_or(|hops| hops == counts.hops), "{place}: {}", counts.hops);
@@ -182,8 +182,39 @@ const COLOURED_RINGS: [(&str, u64, &str, u64, u128); 21] = [
     ("torus:32x32", 2, "windows", 18, 6144),
 ];
 
+/// The same with what is left sent straight.
+const STRAIGHT: [(&str, u64, u64, u128); 9] = [
+    ("torus:10x10", 1, 16, 275),
+    ("torus:12x12", 2, 30, 352),
+    ("torus:13x13", 2, 56, 762),
+    ("torus:16x16", 2, 32, 688),
+    ("torus:30x30", 2, 51, 5425),
+    ("torus:64x64", 2, 56, 35_584),
+    ("torus:64x32x1", 2, 56, 17_792),
+    ("mesh:8x8", 2, 28, 224),
+    ("mesh:9x7", 1, 16, 454),
+];
+
 #[test]
 fn coloured_rings_cost_what_their_docs_say() {
+    for (text, classes, steps, blocks) in STRAIGHT {
+        let machine = machine(text).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        let mut set = coloured_rings(classes, "near");
+        set.insert("residual".to_owned(), Setting::Text("direct".to_owned()));
+        let schedule = plan(&machine, &problem, "coloured-rings", &set).unwrap();
+        let counts = count(&schedule, &machine, MEMORY).unwrap();
+        assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
+    }
+    // N/2 + 24 steps and (N/8 + 11/16) N^2 blocks.
+    for side in [16u64, 24, 32, 64, 128] {
+        let machine = machine(&format!("torus:{side}x{side}")).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        let set = [("residual".to_owned(), Setting::Text("direct".to_owned()))].into();
+        let claims = claims(&machine, &problem, "coloured-rings", &set).unwrap();
+        let expected = (side / 2 + 24, u128::from((2 * side + 11) * side * side / 16));
+        assert_eq!((claims.steps, claims.bytes), expected);
+    }
     for (text, classes, landing, steps, blocks) in COLOURED_RINGS {
         let machine = machine(text).unwrap();
         let problem = problem(&machine, Collective::AllToAll, 1);
@@ -284,5 +315,65 @@ fn windows_cost_what_their_docs_say() {
                 );
             }
         }
+    }
+}
+
+/// Checks direct rings; steps over the blocks that a bisection asks for.
+fn direct_rings(text: &str, methods: &[Method]) -> f64 {
+    let machine: Machine = machine(text).unwrap();
+    let problem = problem(&machine, Collective::AllToAll, 64);
+    let schedule = plan(&machine, &problem, "direct-rings", &[].into()).unwrap();
+    let counts = count(&schedule, &machine, MEMORY).unwrap();
+    for &method in methods {
+        let found = verify(&schedule, &machine, Some(method), MEMORY).unwrap();
+        assert_eq!(found.violation, None, "{text}");
+        assert_eq!(found.counts.hops, counts.hops, "{text}");
+    }
+    let claims = claims(&machine, &problem, "direct-rings", &[].into()).unwrap();
+    assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{text}");
+    assert_eq!(
+        (Some(counts.hops), counts.bytes),
+        (claims.hops, u128::from(counts.steps) * 64),
+        "{text}"
+    );
+    let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
+    assert_eq!((broken, counts.packed_bytes), ((0, 0, 0), 0), "{text}");
+    counts.steps as f64 / best_bounds(&problem, &machine).blocks
+}
+
+#[test]
+fn direct_rings_fill_all_rings_of_every_torus() {
+    let pairs: Vec<_> = (1..=16u32).flat_map(|a| (5..=16u32).map(move |b| (a, b))).collect();
+    pairs.into_par_iter().for_each(|(a, b)| {
+        let text = format!("torus:{a}x{b}");
+        let small = a * b <= 64;
+        let methods = if small { &[Method::Replay, Method::Classes][..] } else { &[] };
+        let over = direct_rings(&text, methods);
+        let longest = a.max(b);
+        let even = a == 1 || a % 2 == 0 && b % 2 == 0;
+        assert!(longest < 8 || longest % 4 > 0 || !even || over == 1.0, "{text}: {over}");
+        let bound = f64::from(longest + 2) / f64::from(longest);
+        assert!(longest < 8 || !even || b % 2 > 0 || over <= bound, "{text}: {over}");
+    });
+    for text in [
+        "torus:16x16",
+        "torus:13x13",
+        "torus:20x12",
+        "torus:8x8x8",
+        "torus:5x6x7",
+        "torus:4x8x1x3",
+        "torus:2x6x2x2x3",
+        "torus:33",
+        "torus:64",
+    ] {
+        direct_rings(text, &[Method::Replay]);
+    }
+    assert_eq!(direct_rings("torus:24x24", &[]), 1.0);
+    assert_eq!(direct_rings("torus:8x12x10", &[]), 1.0);
+    assert_eq!(direct_rings("torus:8x4x8x4", &[]), 1.0);
+    for text in ["torus:4x4", "torus:3", "grid:8~x8", "full:9"] {
+        let machine: Machine = machine(text).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        assert!(plan(&machine, &problem, "direct-rings", &[].into()).is_err(), "{text}");
     }
 }

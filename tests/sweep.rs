@@ -1,11 +1,12 @@
-//! Sweeps over block sizes say what selecting at each of them says, and price formulas as printed.
+//! Sweeps over block sizes say what selecting at each of them says, and price formulas as printed;
+//! the front of startups and volume leaves out what is beaten, and nothing else.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
 
 use topocoll::{
-    ALGORITHMS, Collective, Machine, NotApplicable, PUBLISHED, Parameters, Priced, Problem,
-    Setting, Sweep, count, find, machine, plan, published_price, select, sweep,
+    ALGORITHMS, Choice, Collective, Machine, NotApplicable, PUBLISHED, Parameters, Priced, Problem,
+    Setting, Sweep, count, find, front, machine, plan, published_price, select, sweep,
 };
 
 const MEMORY: u128 = 1 << 30;
@@ -145,5 +146,42 @@ fn formulas_are_swept_and_never_selected_or_planned() {
     for row in PUBLISHED {
         let scheduled = ALGORITHMS.iter().any(|algorithm| algorithm.name() == row.name);
         assert!(scheduled || matches!(find(row.name), Err(NotApplicable::Published { .. })));
+    }
+}
+
+#[test]
+fn the_front_is_what_none_beats() {
+    for text in ["torus:8x8", "mesh:4x6", "full:21", "cluster:2,3", "torus:64x64x64", "torus:1"] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 64);
+        let found = front(&machine, &problem, &[]).unwrap();
+        let beats = |one: &Choice, other: &Choice| {
+            let at = |choice: &Choice| (choice.price.steps, choice.price.link_blocks);
+            let (one_at, other_at) = (at(one), at(other));
+            one.price.priced == Priced::Exactly
+                && one_at.0 <= other_at.0
+                && one_at.1 <= other_at.1
+                && one_at != other_at
+        };
+        let all = || found.points.iter().chain(&found.undecided).chain(&found.beaten);
+        let beaten = |choice: &Choice| all().any(|other| beats(other, choice));
+        for choice in found.points.iter().chain(&found.undecided) {
+            assert!(!beaten(choice), "{text}: {choice:?}");
+        }
+        for choice in &found.beaten {
+            assert!(found.points.iter().any(|point| beats(point, choice)), "{text}: {choice:?}");
+        }
+        assert!(found.points.iter().all(|choice| choice.price.priced != Priced::AtLeast));
+        assert!(found.undecided.iter().all(|choice| choice.price.priced == Priced::AtLeast));
+        // Nothing is left out.
+        let settings = ALGORITHMS.iter().flat_map(|algorithm| {
+            let settings = algorithm.settings(&problem, &*machine.topology);
+            settings.into_iter().map(|setting| (algorithm.name(), setting))
+        });
+        for (name, setting) in settings {
+            let there = all().any(|c| c.algorithm == name && c.parameters == setting);
+            let subset = found.subsets.iter().any(|subset| subset.0 == name);
+            assert!(there || subset, "{name} {setting:?} on {text}");
+        }
     }
 }

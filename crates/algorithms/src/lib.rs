@@ -25,6 +25,7 @@ mod clustered;
 mod coloured_rings;
 mod cyclic_exchange;
 mod direct;
+mod direct_rings;
 mod gather_broadcast;
 mod minimum_startup;
 mod neighbour_rings;
@@ -44,6 +45,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &suh_shin::SuhShin,
     &coloured_rings::ColouredRings,
     &neighbour_rings::NeighbourRings,
+    &direct_rings::DirectRings,
     &binary_exchange::BinaryExchange,
     &quadrant_exchange::QuadrantExchange,
     &cyclic_exchange::CyclicExchange,

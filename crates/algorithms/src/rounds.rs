@@ -5,7 +5,7 @@
 //! partner of round i, so nothing is ever copied or packed. With k ports, k rounds make a step.
 
 use topocoll_schedule::{Block, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Rank, Route, Shape, Topology};
+use topocoll_topology::{Grid, Rank, Route, Shape, Topology};
 
 use crate::Claims;
 
@@ -82,14 +82,7 @@ pub(crate) fn claims(
 ) -> Claims {
     let steps = steps(rounds, ports);
     let hops_floor = match topology.shape() {
-        // Every rank's own hops, summed over its messages, are a floor; rank 0 stands for all.
-        Shape::Grid(grid) => (0..grid.sides().len())
-            .map(|u| {
-                let side = u128::from(grid.sides()[u]);
-                let around = if grid.wrap()[u] { side * side / 4 } else { side * (side - 1) / 2 };
-                around * (u128::from(problem.ranks) / side) / u128::from(ports)
-            })
-            .sum(),
+        Shape::Grid(grid) => hops_of_a_rank(grid) / u128::from(ports),
         _ => 0,
     };
     Claims {
@@ -97,4 +90,15 @@ pub(crate) fn claims(
         hops_floor,
         ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
     }
+}
+
+/// The hops of all messages of rank 0, one to each rank: a floor of the sum over steps of the
+/// largest hop count where each is a step of its own.
+pub(crate) fn hops_of_a_rank(grid: &Grid) -> u128 {
+    let hops = |u: usize| {
+        let side = u128::from(grid.sides()[u]);
+        let around = if grid.wrap()[u] { side * side / 4 } else { side * (side - 1) / 2 };
+        around * (u128::from(grid.ranks()) / side)
+    };
+    (0..grid.sides().len()).map(hops).sum()
 }

@@ -207,10 +207,14 @@ pub(crate) struct Sweep {
     /// A parameter of those of the algorithms that have it; several values make a line each
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = settings, requires = "algorithm")]
     pub(crate) set: Vec<(String, Settings)>,
-    /// Plot predicted time over block size into this file
+    /// Startups against volume: what no other setting beats in both, at one block size
+    #[arg(long, conflicts_with_all = ["blocks", "points"])]
+    pub(crate) front: bool,
+    /// Plot predicted time over block size, or volume over startups, into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write every point, with the terms of its time, into this file
+    /// Write every point, with the terms of its time, or every setting with its volume, into this
+    /// file
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 }

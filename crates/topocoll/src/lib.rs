@@ -21,6 +21,7 @@
 
 mod calibrate;
 mod error;
+mod front;
 mod machines;
 mod plan;
 mod price;
@@ -31,6 +32,7 @@ mod unequal;
 
 pub use calibrate::{Fit, Regret, Sample, fit, measure, regret};
 pub use error::Error;
+pub use front::{Front, front};
 pub use machines::{load_file, machine, shipped};
 pub use plan::{cheapest, claims, plan};
 pub use price::{Price, Priced, published_price};

@@ -92,7 +92,7 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
         }));
     }
     decide(&mut choices, machine, problem, &[problem.block_bytes]);
-    let mut choices = front(choices);
+    let mut choices = ranked(choices);
     for choice in &mut choices {
         choice.bound_ratio = bound_ratio(&choice.price, &bound);
     }
@@ -222,7 +222,7 @@ pub(crate) fn decide(
 
 /// Sorts by time and keeps the best of every algorithm and what nothing beats in both steps and
 /// link blocks.
-pub(crate) fn front(mut choices: Vec<Choice>) -> Vec<Choice> {
+pub(crate) fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
     // Ties go to the order of the table; an exact price comes before a floor.
     choices.sort_by(|a, b| {
         let key =

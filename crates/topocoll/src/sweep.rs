@@ -73,18 +73,18 @@ pub struct Sweep {
 
 /// What may bear a name.
 #[derive(Clone, Copy)]
-enum Entry {
+pub(crate) enum Entry {
     Schedule(&'static dyn Algorithm),
     Formula(&'static Published),
 }
 
-/// Settings that share a line, priced at the largest block size.
-struct Group {
-    entry: Entry,
+/// Settings that share a line, priced at one block size.
+pub(crate) struct Group {
+    pub(crate) entry: Entry,
     given: Parameters,
-    choices: Vec<Choice>,
+    pub(crate) choices: Vec<Choice>,
     /// Settings that there are.
-    all: usize,
+    pub(crate) all: usize,
 }
 
 /// Prices over ascending `block_sizes` what serves: every algorithm and formula, or those `asked`
@@ -165,7 +165,7 @@ pub fn sweep(
 }
 
 /// What serves, priced, and what does not.
-fn groups(
+pub(crate) fn groups(
     machine: &Machine,
     problem: &Problem,
     asked: &[(String, Parameters)],
@@ -210,7 +210,7 @@ fn groups(
 
 impl Entry {
     /// Its name, and whether it is a formula.
-    fn named(self) -> (&'static str, bool) {
+    pub(crate) fn named(self) -> (&'static str, bool) {
         match self {
             Self::Schedule(algorithm) => (algorithm.name(), false),
             Self::Formula(row) => (row.name, true),

@@ -3,7 +3,7 @@ use topocoll_schedule::{Demand, Problem};
 use topocoll_topology::Machine;
 
 use crate::price::{Price, Priced};
-use crate::select::{Choice, Selection, bound_ratio, front, select};
+use crate::select::{Choice, Selection, bound_ratio, ranked, select};
 use crate::{Error, plan};
 
 /// Slots that pricing the settings of an algorithm may look at: a second or two.
@@ -42,7 +42,7 @@ pub fn select_unequal(
             rejected.push((algorithm, reason));
         }
     }
-    let mut choices = front(choices);
+    let mut choices = ranked(choices);
     for choice in &mut choices {
         choice.bound_ratio = bound_ratio(&choice.price, &bound);
     }

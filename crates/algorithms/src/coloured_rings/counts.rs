@@ -112,6 +112,10 @@ impl Rings {
             self.add_windows(&mut cost);
             return cost;
         }
+        if self.direct {
+            self.add_direct(&mut cost);
+            return cost;
+        }
         for (u, line) in self.lines.iter().enumerate() {
             for step in 0..line.residual_steps() {
                 let send = |x| line.exchange(x, step).send;

@@ -26,12 +26,13 @@ impl Rings {
         }
         if u == v {
             let others = self.others(class, before, at);
+            let room = self.others(class, after, at);
             for end in &ends {
                 let axes = [
-                    copied(end.count, end.stride * others as i64, others as i64),
+                    copied(end.count, end.stride * others as i64, room as i64),
                     copied(others, 1, 1),
                 ];
-                copy_box(end.digit * others, end.compact * others, &axes, out);
+                copy_box(end.digit * others, end.compact * room, &axes, out);
             }
             return;
         }

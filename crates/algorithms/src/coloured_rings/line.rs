@@ -176,6 +176,11 @@ impl Line {
         (self.regions[0] + self.regions[1]).max(self.residual_digits)
     }
 
+    /// Digits needed while a residual exchange goes on.
+    pub(super) fn residual_digits(&self) -> u64 {
+        self.residual_digits
+    }
+
     /// Whether it is the same as another.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         (self.side(), self.ways) == (other.side(), other.ways)

@@ -33,6 +33,13 @@
 //! of even sides, one class a line: the paper's counts for two dimensions, and fewer for more. To
 //! our knowledge no one-port combining schedule for sides of every residue has been published.
 //!
+//! # Straight to the destination
+//! With `residual=direct`, on two sides, one residual phase is left, in which blocks go what is left
+//! along both dimensions at once (`direct.rs`): one step for each pair of the lines' steps, and of
+//! one of them and none of the other; messages are packed. A block is sent once in it and not twice.
+//! On a square torus of side N, two classes a line, that is N/2 + 24 steps and (N/8 + 11/16) N^2
+//! blocks where 8 divides N (checked for N up to 128, not proved): 1.086 of the bisection bound at 64.
+//!
 //! # Aligned windows
 //! With `landing=windows`, where 2n divides every side and n is a product of twos and threes, blocks
 //! land in the aligned window of 2n positions that holds their destination. Then one residual phase
@@ -63,6 +70,7 @@
 //! (`line.rs`); a rearrangement makes it compact and brings the next one to the front.
 
 mod counts;
+mod direct;
 mod layout;
 mod line;
 mod windows;
@@ -82,6 +90,7 @@ use crate::{Algorithm, Claims, NotApplicable, Parameter};
 pub(crate) struct ColouredRings;
 
 const LANDINGS: [&str; 2] = ["near", "windows"];
+const RESIDUALS: [&str; 2] = ["axis", "direct"];
 
 /// The longest side whose positions all differ.
 const LONGEST: u32 = 1 << 16;
@@ -100,6 +109,8 @@ struct Rings {
     rounds: [u32; 2],
     /// The digits of positions in the windows where blocks land, if they land in windows.
     windows: Vec<Digit>,
+    /// Whether what is left goes straight to its destination.
+    direct: bool,
     slots: u64,
 }
 
@@ -120,7 +131,7 @@ enum Phase {
 }
 
 impl Rings {
-    fn new(grid: &Grid, classes: u32, windows: Vec<Digit>) -> Self {
+    fn new(grid: &Grid, classes: u32, windows: Vec<Digit>, direct: bool) -> Self {
         let long: SmallVec<[usize; 6]> =
             (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
         let colours = (long.len() as u32 * classes).max(1);
@@ -136,7 +147,8 @@ impl Rings {
             })
             .collect();
         let grid = grid.clone();
-        let mut rings = Self { grid, long, lines, colours, rounds: [0; 2], windows, slots: 0 };
+        let rounds = [0; 2];
+        let mut rings = Self { grid, long, lines, colours, rounds, windows, direct, slots: 0 };
         for own in rings.own_directions() {
             for line in &rings.lines {
                 for (half, direction) in [own, own.reversed()].into_iter().enumerate() {
@@ -166,7 +178,9 @@ impl Rings {
         let others = |u: usize| -> u64 {
             (0..self.dimensions()).filter(|&v| v != u).map(|v| held(&self.lines[v])).product()
         };
-        (0..self.dimensions()).map(|u| self.lines[u].digits() * others(u)).max().unwrap_or(1)
+        let needed = (0..self.dimensions()).map(|u| self.lines[u].digits() * others(u)).max();
+        let room = self.lines.iter().map(Line::residual_digits).product();
+        needed.unwrap_or(1).max(if self.direct { room } else { 1 })
     }
 
     fn class(&self, at: &[u32]) -> Class {
@@ -203,7 +217,7 @@ impl Rings {
         }
         let mut rest = step - self.ring_steps();
         let mut u = 0;
-        while self.windows.is_empty() && rest >= self.lines[u].residual_steps() {
+        while self.windows.is_empty() && !self.direct && rest >= self.lines[u].residual_steps() {
             rest -= self.lines[u].residual_steps();
             u += 1;
         }
@@ -237,6 +251,7 @@ impl Rings {
     fn compact(&self, class: Class, phase: Phase, v: usize, x: u32) -> u64 {
         let n = self.dimensions();
         let landed = match phase {
+            Phase::Residual(_) if self.direct => return self.lines[v].residual_digits(),
             Phase::Ring(p) => (v + n - class.first_dimension) % n < p,
             Phase::Residual(u) => v > u,
         };
@@ -313,6 +328,7 @@ fn run(digits: Digits, others: u64) -> SlotSet {
 impl Rule for Rings {
     fn steps(&self) -> u32 {
         let residual = match self.windows[..] {
+            [] if self.direct => self.direct_steps(),
             [] => self.lines.iter().map(Line::residual_steps).sum(),
             _ => self.window_steps(),
         };
@@ -352,6 +368,7 @@ impl Rule for Rings {
             Phase::Residual(_) if !self.windows.is_empty() => {
                 self.window_step(rank, &at, in_phase, out);
             }
+            Phase::Residual(_) if self.direct => self.direct_step(rank, &at, in_phase, out),
             Phase::Residual(_) => {
                 let exchange = line.exchange(x, in_phase);
                 let shifted =
@@ -394,6 +411,9 @@ impl Rule for Rings {
         if !self.windows.is_empty() {
             return self.window_finish(rank, &at, slot);
         }
+        if self.direct {
+            return self.direct_finish(rank, &at, slot);
+        }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
         let source = |v: usize, e| self.lines[v].source(at[v], e);
@@ -423,6 +443,10 @@ impl Rule for Rings {
         let at = self.at(rank);
         if !self.windows.is_empty() {
             return self.window_finishes(rank, &at, out);
+        }
+        if self.direct {
+            out.clear();
+            return out.extend((0..self.slots).map(|slot| self.direct_finish(rank, &at, slot)));
         }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
@@ -485,7 +509,24 @@ impl ColouredRings {
         } else {
             Vec::new()
         };
-        Ok((Rings::new(grid, classes as u32, windows), setting(classes, LANDINGS[landing])))
+        let residual = RESIDUALS[word(self, given, "residual", &RESIDUALS)?];
+        let direct = residual == "direct";
+        let refused = |rule: &str| NotApplicable::Setting {
+            algorithm: self.name(),
+            name: "residual",
+            value: residual.to_owned(),
+            rule: rule.to_owned(),
+        };
+        if direct && (long != 2 || !windows.is_empty()) {
+            return Err(refused(
+                "axis where not two sides are longer than 1, or landing is windows",
+            ));
+        }
+        let rings = Rings::new(grid, classes as u32, windows, direct);
+        if direct && (rings.rounds_a_phase() == 0 || rings.direct_steps() == 0) {
+            return Err(refused("axis where sides are so short that no rings are, or no offsets"));
+        }
+        Ok((rings, setting(classes, LANDINGS[landing], residual)))
     }
 
     /// The digits of windows of as many positions as there are colours.
@@ -538,15 +579,25 @@ impl Algorithm for ColouredRings {
                 values: "near (at the nearest rank of a colour; default) or windows (aligned ones of 2n; fewer steps)",
                 by_cost: true,
             },
+            Parameter {
+                name: "residual",
+                values: "axis (dimension by dimension; default) or direct (on two sides; less volume in more steps; not with windows)",
+                by_cost: true,
+            },
         ]
     }
 
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        [(1, "near"), (2, "near"), (2, "windows")]
-            .map(|(classes, landing)| setting(classes, landing))
-            .into_iter()
-            .filter(|given| self.rings(problem, topology, given).is_ok())
-            .collect()
+        [
+            setting(1, "near", "axis"),
+            setting(2, "near", "axis"),
+            setting(2, "windows", "axis"),
+            setting(1, "near", "direct"),
+            setting(2, "near", "direct"),
+        ]
+        .into_iter()
+        .filter(|given| self.rings(problem, topology, given).is_ok())
+        .collect()
     }
 
     fn plan(
@@ -568,7 +619,7 @@ impl Algorithm for ColouredRings {
         let (rings, _) = self.rings(problem, topology, given)?;
         let cost = rings.cost();
         let n = rings.dimensions() as u32;
-        let residual = if rings.windows.is_empty() { n } else { 1 };
+        let residual = if rings.windows.is_empty() && !rings.direct { n } else { 1 };
         let phases = if rings.rounds_a_phase() > 0 { n + residual } else { residual };
         let block_bytes = u128::from(problem.block_bytes);
         Ok(Claims {
@@ -582,9 +633,13 @@ impl Algorithm for ColouredRings {
     }
 }
 
-fn setting(classes: u64, landing: &str) -> Parameters {
-    Parameters::from([
+fn setting(classes: u64, landing: &str, residual: &str) -> Parameters {
+    let mut setting = Parameters::from([
         ("classes".to_owned(), Setting::Integer(classes)),
         ("landing".to_owned(), Setting::Text(landing.to_owned())),
-    ])
+    ]);
+    if landing == "near" {
+        setting.insert("residual".to_owned(), Setting::Text(residual.to_owned()));
+    }
+    setting
 }

@@ -4,6 +4,7 @@ mod algorithms;
 mod bounds;
 mod calibrate;
 mod conflicts;
+mod front;
 mod network;
 mod run;
 mod schedule;

@@ -2,13 +2,15 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep, find, sweep};
+use topocoll::{
+    Choice, Fastest, Line, Machine, Parameters, Price, Priced, Problem, Sweep, find, sweep,
+};
 
-use super::exchange_of;
+use super::{exchange_of, front};
 use crate::args::BlockSizes;
 use crate::machine::{machine, problem};
 use crate::render::{
-    Blocks, Curve, Head, Plot, Seconds, bytes, parameters, print, seconds, table, write_file,
+    Axes, Blocks, Curve, Head, Plot, Seconds, bytes, parameters, print, seconds, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -59,22 +61,40 @@ struct Crossover {
     parameters: Parameters,
 }
 
+/// What does not serve.
 #[derive(Serialize)]
-struct Rejected {
+pub(super) struct Rejected {
     algorithm: &'static str,
     kind: &'static str,
     reason: String,
 }
 
+impl From<&topocoll::Rejected> for Rejected {
+    fn from(rejected: &topocoll::Rejected) -> Self {
+        let topocoll::Rejected { algorithm, published, ref reason } = *rejected;
+        Self { algorithm, kind: kind(published), reason: reason.clone() }
+    }
+}
+
+/// An algorithm of which only some settings were priced.
 #[derive(Serialize)]
-struct Subset {
+pub(super) struct Subset {
     algorithm: &'static str,
     settings_priced: usize,
     settings: usize,
 }
 
+impl From<&(&'static str, usize, usize)> for Subset {
+    fn from(&(algorithm, settings_priced, settings): &(&'static str, usize, usize)) -> Self {
+        Self { algorithm, settings_priced, settings }
+    }
+}
+
 pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
+    if args.front {
+        return front::run(args);
+    }
     anyhow::ensure!(options.block.is_none(), "--block is one size: a sweep takes --blocks");
     anyhow::ensure!(
         args.svg.is_none() || args.svg != args.csv,
@@ -127,7 +147,7 @@ fn block_sizes(asked: &BlockSizes, points: Option<u32>) -> anyhow::Result<Vec<u6
 
 /// What the command line asks for: each algorithm with each combination of the values set for
 /// parameters that it has.
-fn asked(args: &args::Sweep) -> anyhow::Result<Vec<(String, Parameters)>> {
+pub(super) fn asked(args: &args::Sweep) -> anyhow::Result<Vec<(String, Parameters)>> {
     let has = |name: &str, key: &str| {
         let known = find(name).map_or(&[][..], |algorithm| algorithm.parameters());
         known.iter().any(|parameter| parameter.name == key)
@@ -160,12 +180,12 @@ fn asked(args: &args::Sweep) -> anyhow::Result<Vec<(String, Parameters)>> {
     Ok(asked)
 }
 
-fn kind(published: bool) -> &'static str {
+pub(super) fn kind(published: bool) -> &'static str {
     if published { "published formula" } else { "schedule" }
 }
 
 /// An algorithm with a setting, and what it is if no schedule.
-fn named(algorithm: &str, setting: &Parameters, published: bool) -> String {
+pub(super) fn named(algorithm: &str, setting: &Parameters, published: bool) -> String {
     match (published, setting.is_empty()) {
         (true, _) => format!("{algorithm} (published formula)"),
         (false, true) => algorithm.to_owned(),
@@ -207,20 +227,8 @@ fn report(machine: &Machine, problem: &Problem, found: &Sweep) -> Report {
             .collect(),
         crossovers: crossovers(&found.crossovers),
         crossovers_with_published: crossovers(&found.crossovers_with_published),
-        rejected: (found.rejected.iter())
-            .map(|rejected| Rejected {
-                algorithm: rejected.algorithm,
-                kind: kind(rejected.published),
-                reason: rejected.reason.clone(),
-            })
-            .collect(),
-        subsets: (found.subsets.iter())
-            .map(|&(algorithm, settings_priced, settings)| Subset {
-                algorithm,
-                settings_priced,
-                settings,
-            })
-            .collect(),
+        rejected: found.rejected.iter().map(Rejected::from).collect(),
+        subsets: found.subsets.iter().map(Subset::from).collect(),
         undecided: found.undecided.clone(),
         split: found.split.clone(),
     }
@@ -311,19 +319,43 @@ fn notes(found: &Sweep) -> String {
     for name in &found.undecided {
         out += &format!("{name} is too large here to be priced exactly, and might be better.\n");
     }
-    for (algorithm, priced, all) in &found.subsets {
+    out + &left_out(&found.subsets, &found.rejected)
+}
+
+/// What was not priced, and what does not serve.
+pub(super) fn left_out(
+    subsets: &[(&'static str, usize, usize)],
+    rejected: &[topocoll::Rejected],
+) -> String {
+    let mut out = String::new();
+    for (algorithm, priced, all) in subsets {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
         );
     }
-    if !found.rejected.is_empty() {
+    if !rejected.is_empty() {
         out += "\ndoes not apply:\n";
-        for rejected in &found.rejected {
+        for rejected in rejected {
             let name = named(rejected.algorithm, &Parameters::new(), rejected.published);
             out += &format!("  {name}: {}\n", rejected.reason);
         }
     }
     out
+}
+
+/// How a price was found.
+pub(super) fn priced(price: &Price) -> &'static str {
+    match price.priced {
+        Priced::Exactly => "exactly",
+        Priced::AtLeast => "at_least",
+        Priced::Published => "published",
+    }
+}
+
+/// A setting as a column has it.
+pub(super) fn spaced(setting: &Parameters) -> String {
+    let setting: Vec<_> = setting.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    setting.join(" ")
 }
 
 fn write_csv(found: &Sweep, file: impl Write) -> anyhow::Result<()> {
@@ -349,19 +381,12 @@ fn write_csv(found: &Sweep, file: impl Write) -> anyhow::Result<()> {
         for line in &found.lines {
             let choice = &line.points[i];
             let (price, time) = (&choice.price, choice.price.time);
-            let setting: Vec<_> =
-                choice.parameters.iter().map(|(key, value)| format!("{key}={value}")).collect();
             let mut row = vec![
                 block_bytes.to_string(),
                 choice.algorithm.to_owned(),
-                setting.join(" "),
+                spaced(&choice.parameters),
                 kind(line.published).to_owned(),
-                match price.priced {
-                    Priced::Exactly => "exactly",
-                    Priced::AtLeast => "at_least",
-                    Priced::Published => "published",
-                }
-                .to_owned(),
+                priced(price).to_owned(),
             ];
             let terms = [
                 time.total(),
@@ -396,6 +421,7 @@ fn plot(machine: &Machine, problem: &Problem, found: &Sweep) -> Plot {
         }
     };
     Plot {
+        axes: Axes::TimeOverSize,
         caption: [
             exchange_of(machine, problem, &range(found)),
             format!("predicted by the steps model, topocoll {}{dashed}", env!("CARGO_PKG_VERSION")),

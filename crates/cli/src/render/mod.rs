@@ -11,5 +11,5 @@ pub(crate) use file::{write_file, write_folder};
 pub(crate) use json::{Blocks, Head, Seconds};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;
-pub(crate) use plot::{Curve, Plot};
+pub(crate) use plot::{Axes, Curve, Plot};
 pub(crate) use table::{facts, table};

@@ -2,7 +2,7 @@ use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::number::{bytes, time_unit};
+use super::number::{blocks, bytes, time_unit};
 
 /// Pixels of the axes with their labels, of the legend beside, and of the caption above.
 const AXES: (u32, u32) = (720, 480);
@@ -23,12 +23,23 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(148, 103, 30),
 ];
 
-/// Predicted time over block size, both logarithmic.
+/// One quantity over another, both logarithmic.
 pub(crate) struct Plot {
+    /// What the axes tell.
+    pub(crate) axes: Axes,
     /// Lines above the axes.
     pub(crate) caption: [String; 2],
     /// What is drawn.
     pub(crate) curves: Vec<Curve>,
+}
+
+/// What the axes of a plot tell.
+#[derive(Clone, Copy)]
+pub(crate) enum Axes {
+    /// Predicted seconds over the bytes of a block.
+    TimeOverSize,
+    /// Blocks over the busiest links over steps.
+    VolumeOverStartups,
 }
 
 /// A line of a plot.
@@ -37,7 +48,7 @@ pub(crate) struct Curve {
     pub(crate) label: String,
     /// Dashed, not solid.
     pub(crate) dashed: bool,
-    /// Bytes, above 0, and seconds.
+    /// Values on both axes, the first above 0.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -47,19 +58,35 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 impl Plot {
     /// The plot as an SVG file: text stays text, and the same plot is the same bytes.
     pub(crate) fn svg(&self) -> anyhow::Result<String> {
-        let seconds = || self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| p.1));
-        if let Some(flat) = self.curves.iter().find(|curve| curve.points.iter().any(|p| p.1 <= 0.0))
-        {
-            anyhow::bail!("{} takes no time, and a logarithmic axis has no 0", flat.label);
+        let all = |of: fn(&(f64, f64)) -> f64| {
+            let values = self.curves.iter().flat_map(|curve| curve.points.iter()).map(of);
+            values.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(v), b.max(v)))
+        };
+        let flat = |curve: &&Curve| curve.points.iter().any(|p| p.0 <= 0.0 || p.1 <= 0.0);
+        if let Some(flat) = self.curves.iter().find(flat) {
+            anyhow::bail!(
+                "{} takes no {}, and a logarithmic axis has no 0",
+                flat.label,
+                match self.axes {
+                    Axes::TimeOverSize => "time",
+                    Axes::VolumeOverStartups => "steps",
+                }
+            );
         }
-        let (least, most) =
-            seconds().fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), s| (a.min(s), b.max(s)));
-        let (scale, unit) = time_unit(most);
-        let decade =
-            |seconds: f64, up: i32| 10f64.powi((seconds / scale).log10().floor() as i32 + up);
-        let mut sizes = self.curves[0].points.iter().map(|p| p.0);
-        let (from, to) = (sizes.next().unwrap_or(1.0), sizes.next_back());
-        let (from, to) = to.map_or((from / 2.0, from * 2.0), |to| (from, to));
+        let ((from, to), (least, most)) = (all(|p| p.0), all(|p| p.1));
+        let (from, to) = if from < to { (from, to) } else { (from / 2.0, from * 2.0) };
+        let (scale, y_desc) = match self.axes {
+            Axes::TimeOverSize => {
+                let (scale, unit) = time_unit(most);
+                (scale, format!("predicted time [{unit}]"))
+            }
+            Axes::VolumeOverStartups => (1.0, "volume over the busiest links [blocks]".to_owned()),
+        };
+        let x_desc = match self.axes {
+            Axes::TimeOverSize => "block size [bytes]",
+            Axes::VolumeOverStartups => "startups [steps]",
+        };
+        let decade = |value: f64, up: i32| 10f64.powi((value / scale).log10().floor() as i32 + up);
 
         let height = CAPTION + AXES.1.max(ENTRY * (self.curves.len() as u32 + 1));
         let mut text = String::new();
@@ -84,19 +111,21 @@ impl Plot {
             .configure_mesh()
             .x_labels(12)
             .x_max_light_lines(0)
-            .x_desc("block size [bytes]")
-            .x_label_formatter(&|size| bytes(size.round() as u64))
-            .y_desc(format!("predicted time [{unit}]"))
+            .x_desc(x_desc)
+            .x_label_formatter(&|value| match self.axes {
+                Axes::TimeOverSize => bytes(value.round() as u64),
+                Axes::VolumeOverStartups => blocks(value.round()),
+            })
+            .y_desc(y_desc)
             .y_label_formatter(&|time| format!("{time}"))
             .label_style(("sans-serif", 14))
             .light_line_style(BLACK.mix(0.06))
             .bold_line_style(BLACK.mix(0.15))
             .draw()?;
         for (i, curve) in self.curves.iter().enumerate() {
-            let pixels: Vec<_> = (curve.points.iter())
-                .map(|&(size, seconds)| chart.backend_coord(&(size, seconds / scale)))
-                .collect();
-            draw(&root, i, curve.dashed, &pixels)?;
+            let pixels: Vec<_> =
+                (curve.points.iter()).map(|&(x, y)| chart.backend_coord(&(x, y / scale))).collect();
+            draw(&root, i, curve.dashed, &pixels, pixels.len().div_ceil(MARKERS))?;
         }
         let last = |i: &usize| self.curves[*i].points.last().map_or(0.0, |point| point.1);
         let mut order: Vec<_> = (0..self.curves.len()).collect();
@@ -104,7 +133,8 @@ impl Plot {
         for (place, i) in order.into_iter().enumerate() {
             let y = (CAPTION + ENTRY * (place as u32 + 1)) as i32;
             let x = AXES.0 as i32;
-            draw(&root, i, self.curves[i].dashed, &[(x, y), (x + 20, y), (x + 40, y)])?;
+            // One marker, in the middle.
+            draw(&root, i, self.curves[i].dashed, &[(x, y), (x + 20, y), (x + 40, y)], 2)?;
             let label = self.curves[i].label.as_str();
             root.draw(&Text::new(label, (x + 50, y - 6), style(14)))?;
         }
@@ -115,8 +145,14 @@ impl Plot {
     }
 }
 
-/// Draws curve `i` through `pixels`, with a marker here and there.
-fn draw(root: &Area, i: usize, dashed: bool, pixels: &[(i32, i32)]) -> anyhow::Result<()> {
+/// Draws curve `i` through `pixels`, with a marker on one of every `between`.
+fn draw(
+    root: &Area,
+    i: usize,
+    dashed: bool,
+    pixels: &[(i32, i32)],
+    between: usize,
+) -> anyhow::Result<()> {
     // Shapes and colours go round together, one apart after each turn.
     let colour = COLOURS[(i + i / 6) % COLOURS.len()];
     let line = colour.stroke_width(2);
@@ -124,8 +160,6 @@ fn draw(root: &Area, i: usize, dashed: bool, pixels: &[(i32, i32)]) -> anyhow::R
         true => root.draw(&DashedPathElement::new(pixels.iter().copied(), 7, 5, line))?,
         false => root.draw(&PathElement::new(pixels, line))?,
     }
-    // The legend's three points have one marker, in the middle.
-    let between = if pixels.len() == 3 { 2 } else { pixels.len().div_ceil(MARKERS) };
     for &(x, y) in pixels.iter().skip(between / 2).step_by(between) {
         let square = [(x - 4, y - 4), (x + 4, y + 4)];
         let diamond = [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)];

@@ -180,6 +180,16 @@ impl Line {
         self.exchanges[self.at(x)][step as usize]
     }
 
+    /// The same in slot 0, in which all stay, and the steps after it.
+    pub(in super::super) fn part(&self, x: u32, slot: u32) -> Exchange {
+        let Some(step) = slot.checked_sub(1) else {
+            let stays = self.groups(x).iter().find(|group| group.offset == 0);
+            let stays = stays.map(|group| (0, Digits { first: group.first, count: group.size() }));
+            return Exchange { send: stays, receive: stays };
+        };
+        self.exchange(x, step)
+    }
+
     /// The digits that arrived blocks have at the end of the residual exchange, by compact digit.
     pub(in super::super) fn arrived_pieces(&self, x: u32, out: &mut Pieces) {
         out.clear();

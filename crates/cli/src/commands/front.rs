@@ -1,0 +1,216 @@
+//! `sweep --front`: startups against volume.
+
+use std::io::Write;
+
+use anyhow::Context;
+use serde::Serialize;
+use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem, front};
+
+use super::exchange;
+use super::sweep::{Rejected, Subset, asked, kind, left_out, named, priced, spaced};
+use crate::machine::{machine, problem};
+use crate::render::{
+    Axes, Blocks, Curve, Head, Plot, blocks, parameters, print, seconds, table, write_file,
+};
+use crate::{Outcome, args};
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    front: Vec<Point>,
+    undecided: Vec<Point>,
+    beaten: usize,
+    bound: Bound,
+    rejected: Vec<Rejected>,
+    subsets: Vec<Subset>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    algorithm: &'static str,
+    kind: &'static str,
+    parameters: Parameters,
+    steps: u64,
+    blocks: Blocks,
+    link_blocks: Blocks,
+    time_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priced: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Bound {
+    steps: u64,
+    blocks: Blocks,
+}
+
+pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let machine = machine(&args.common.machine, options)?;
+    let problem = problem(&machine, options)?;
+    let found = front(&machine, &problem, &asked(args)?)?;
+    anyhow::ensure!(
+        !found.points.is_empty(),
+        "no algorithm serves this exchange: `topocoll algorithms {}` says why",
+        args.common.machine
+    );
+    if let Some(path) = &args.svg {
+        let text = plot(&machine, &problem, &found).svg()?;
+        write_file(path, |file| Ok(file.write_all(text.as_bytes())?))?;
+    }
+    if let Some(path) = &args.csv {
+        write_file(path, |file| write_csv(&found, file))?;
+    }
+    let report = report(&machine, &problem, &found);
+    print(options.json, &report, || text(&machine, &problem, &found))?;
+    Ok(Outcome::Fine)
+}
+
+fn published(choice: &Choice) -> bool {
+    choice.price.priced == Priced::Published
+}
+
+fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
+    let point = |choice: &Choice| Point {
+        algorithm: choice.algorithm,
+        kind: kind(published(choice)),
+        parameters: choice.parameters.clone(),
+        steps: choice.price.steps,
+        blocks: Blocks(choice.price.blocks),
+        link_blocks: Blocks(choice.price.link_blocks),
+        time_seconds: choice.price.time.total(),
+        priced: (choice.price.priced == Priced::AtLeast).then_some("at_least"),
+    };
+    Report {
+        head: Head::new(machine, problem),
+        front: found.points.iter().map(point).collect(),
+        undecided: found.undecided.iter().map(point).collect(),
+        beaten: found.beaten.len(),
+        bound: Bound { steps: found.bound.steps, blocks: Blocks(found.bound.blocks) },
+        rejected: found.rejected.iter().map(Rejected::from).collect(),
+        subsets: found.subsets.iter().map(Subset::from).collect(),
+    }
+}
+
+fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
+    let header = ["algorithm", "parameters", "steps", "link blocks", "x bound", "blocks", "time"];
+    let rows = found.points.iter().map(|choice| {
+        let price = &choice.price;
+        let over = match found.bound.blocks > 0.0 {
+            true => format!("{:.2}", price.link_blocks / found.bound.blocks),
+            false => "-".to_owned(),
+        };
+        vec![
+            named(choice.algorithm, &Parameters::new(), published(choice)),
+            parameters(&choice.parameters),
+            price.steps.to_string(),
+            blocks(price.link_blocks),
+            over,
+            blocks(price.blocks),
+            seconds(price.time.total()),
+        ]
+    });
+    let table = table(&header, 2, rows);
+    format!(
+        "{}\n\n{table}\n{}Nothing can take fewer than {} steps, or carry less than {} blocks.\n{}",
+        exchange(machine, problem),
+        others(found),
+        found.bound.steps,
+        blocks(found.bound.blocks),
+        left_out(&found.subsets, &found.rejected),
+    )
+}
+
+/// What is not on the front, or not known to be.
+fn others(found: &Front) -> String {
+    let mut out = match found.beaten.len() {
+        0 => String::new(),
+        1 => "1 other setting has no fewer steps and no fewer link blocks than one of these.\n"
+            .into(),
+        many => format!(
+            "{many} other settings have no fewer steps and no fewer link blocks than one of these.\n"
+        ),
+    };
+    let mut names: Vec<&str> = found.undecided.iter().map(|choice| choice.algorithm).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        out +=
+            &format!("{name} is too large here to be priced exactly, and might be among them.\n");
+    }
+    out
+}
+
+fn write_csv(found: &Front, file: impl Write) -> anyhow::Result<()> {
+    let mut csv = csv::Writer::from_writer(file);
+    csv.write_record([
+        "algorithm",
+        "parameters",
+        "kind",
+        "priced",
+        "on_front",
+        "steps",
+        "blocks",
+        "link_blocks",
+        "time_seconds",
+    ])?;
+    let points = found.points.iter().map(|choice| (choice, "yes"));
+    let undecided = found.undecided.iter().map(|choice| (choice, "perhaps"));
+    let beaten = found.beaten.iter().map(|choice| (choice, "no"));
+    for (choice, on_front) in points.chain(undecided).chain(beaten) {
+        let price = &choice.price;
+        csv.write_record([
+            choice.algorithm.to_owned(),
+            spaced(&choice.parameters),
+            kind(published(choice)).to_owned(),
+            priced(price).to_owned(),
+            on_front.to_owned(),
+            price.steps.to_string(),
+            price.blocks.to_string(),
+            price.link_blocks.to_string(),
+            format!("{:e}", price.time.total()),
+        ])?;
+    }
+    csv.flush().context("cannot write all rows")
+}
+
+/// The front, and the settings of each algorithm.
+fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
+    let at = |choice: &Choice| (choice.price.steps as f64, choice.price.link_blocks);
+    let mut curves = vec![Curve { label: "front".to_owned(), dashed: false, points: Vec::new() }];
+    curves[0].points = (found.points.iter())
+        .filter(|choice| choice.price.priced == Priced::Exactly)
+        .map(at)
+        .collect();
+    curves.retain(|front| !front.points.is_empty());
+    let mut all: Vec<&Choice> = found.points.iter().chain(&found.beaten).collect();
+    all.sort_by(|a, b| at(a).0.total_cmp(&at(b).0).then(at(a).1.total_cmp(&at(b).1)));
+    let mut seen: Vec<String> = Vec::new();
+    for choice in &all {
+        let named = |choice: &Choice| {
+            let name = named(choice.algorithm, &Parameters::new(), published(choice));
+            let floor = choice.price.priced == Priced::AtLeast;
+            if floor { format!("{name}, at least") } else { name }
+        };
+        let label = named(choice);
+        if seen.contains(&label) {
+            continue;
+        }
+        let points = all.iter().filter(|other| named(other) == label).map(|other| at(other));
+        let points = points.collect();
+        seen.push(label.clone());
+        curves.push(Curve { label, dashed: true, points });
+    }
+    Plot {
+        axes: Axes::VolumeOverStartups,
+        caption: [
+            exchange(machine, problem),
+            format!(
+                "shared links charged in full, topocoll {}; dashed: all settings of an algorithm",
+                env!("CARGO_PKG_VERSION")
+            ),
+        ],
+        curves,
+    }
+}
