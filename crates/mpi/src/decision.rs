@@ -1,0 +1,204 @@
+//! What an operation on blocks of a size is done by.
+
+use serde::{Deserialize, Serialize};
+use topocoll::exec::Plan;
+use topocoll::{
+    Collective, Error, Machine, Parameters, Problem, Rank, Schedule, Setting, count, plan, select,
+    spec,
+};
+
+use crate::library::Library;
+use crate::place::Place;
+use crate::settings::Wish;
+
+/// A schedule of ours, as the first rank tells the others.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Ours {
+    topology: String,
+    ports: u32,
+    /// By rank of the schedule, the rank of the communicator; none where they are the same.
+    pub(crate) order: Option<Vec<u32>>,
+    algorithm: String,
+    parameters: Parameters,
+}
+
+/// What is done, and why.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    /// None for the library's own call.
+    pub(crate) ours: Option<Ours>,
+    pub(crate) reason: String,
+    /// A wish that cannot be met.
+    pub(crate) warning: Option<String>,
+}
+
+/// A gain that is less than this share of the library's time is not worth a prediction's error.
+const GAIN: f64 = 0.1;
+/// Bytes of link counters that pricing may take.
+const MEMORY: u128 = 1 << 30;
+
+/// Decides for blocks of about `block_bytes`. Schedules may be written for any of the places; the
+/// first is what predictions are made on.
+pub(crate) fn decide(
+    places: &[Place],
+    wish: Wish,
+    library: Library,
+    operation: Collective,
+    block_bytes: u64,
+) -> Decision {
+    let forward =
+        |reason| Decision { ours: None, reason: format!("forwarded, {reason}"), warning: None };
+    match wish {
+        Wish::Library => forward("TOPOCOLL_ALGORITHM names another operation".to_owned()),
+        Wish::Fastest => fastest(&places[0], library, operation, block_bytes)
+            .unwrap_or_else(|error| forward(error.to_string())),
+        Wish::Algorithm(name) => {
+            let forced = places.iter().map(|place| {
+                let problem = problem(&place.machine, operation, block_bytes)?;
+                let schedule = plan(&place.machine, &problem, name, &Parameters::new())?;
+                Ok(ours(place, &schedule, "forced"))
+            });
+            let mut refused: Option<Error> = None;
+            for outcome in forced {
+                match outcome {
+                    Ok(decision) => return decision,
+                    Err(error) => refused = refused.or(Some(error)),
+                }
+            }
+            let warning = refused.map(|error| error.to_string());
+            Decision { warning, ..decide(places, Wish::Fastest, library, operation, block_bytes) }
+        }
+    }
+}
+
+fn problem(machine: &Machine, operation: Collective, block_bytes: u64) -> Result<Problem, Error> {
+    Ok(Problem::new(operation, machine.ranks(), machine.ports, block_bytes)?)
+}
+
+fn ours(place: &Place, schedule: &Schedule, why: &str) -> Decision {
+    let (algorithm, parameters) =
+        (schedule.origin.algorithm.to_string(), schedule.origin.parameters.clone());
+    let named = parameters.iter().map(|(name, value)| format!(" {name}={value}"));
+    let named: String = named.collect();
+    let (machine, source) = (&place.machine, place.source);
+    let topology = machine.topology.short_form();
+    let reason = format!("{algorithm}{named} on {topology} ({source}), {why}");
+    let (ports, order) = (machine.ports, place.order.clone());
+    let ours = Ours { topology, ports, order, algorithm, parameters };
+    Decision { ours: Some(ours), reason, warning: None }
+}
+
+/// Ours where it is predicted to be faster than what the library does.
+fn fastest(
+    place: &Place,
+    library: Library,
+    operation: Collective,
+    block_bytes: u64,
+) -> Result<Decision, Error> {
+    let machine = &place.machine;
+    let problem = problem(machine, operation, block_bytes)?;
+    // In a thread that ends with it: a program has not asked for a pool of them.
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let selection = match &alone {
+        Ok(alone) => alone.install(|| select(machine, &problem)),
+        Err(_) => select(machine, &problem),
+    };
+    let uses = library.uses(operation, problem.ranks, block_bytes).iter();
+    let theirs = uses.filter_map(|name| {
+        let mut given = Parameters::new();
+        if *name == "bruck" {
+            given.insert("radix".to_owned(), Setting::Integer(2));
+        }
+        let schedule = plan(machine, &problem, name, &given).ok()?;
+        let counts = count(&schedule, machine, MEMORY).ok()?;
+        Some((*name, counts.time.total()))
+    });
+    let theirs = theirs.min_by(|a, b| a.1.total_cmp(&b.1));
+    let topology = machine.topology.short_form();
+    let (Some(best), Some((name, their_time))) = (selection.choices.first(), theirs) else {
+        let reason = format!("forwarded, nothing to compare on {topology}");
+        return Ok(Decision { ours: None, reason, warning: None });
+    };
+    let time = best.price.time.total();
+    let [predicted, against] = [time, their_time].map(|seconds| seconds * 1e6);
+    if time < (1.0 - GAIN) * their_time {
+        let schedule = plan(machine, &problem, best.algorithm, &best.parameters)?;
+        let why = format!("predicted {predicted:.1} us, the library's {name} {against:.1} us");
+        return Ok(ours(place, &schedule, &why));
+    }
+    let (best, source) = (best.algorithm, place.source);
+    let reason = format!(
+        "forwarded, no gain predicted on {topology} ({source}): {best} {predicted:.1} us, the \
+         library's {name} {against:.1} us"
+    );
+    Ok(Decision { ours: None, reason, warning: None })
+}
+
+impl Ours {
+    /// A rank's plan.
+    ///
+    /// # Errors
+    /// A schedule too large to number: the first rank has planned before it tells.
+    pub(crate) fn plan(
+        &self,
+        operation: Collective,
+        block_bytes: u64,
+        rank: u32,
+    ) -> Result<Plan, Error> {
+        let topology = spec::parse_short_form(&self.topology).map_err(Error::ShortForm)?;
+        let mut machine = Machine::of(topology);
+        machine.set_ports(self.ports);
+        let problem = problem(&machine, operation, block_bytes)?;
+        let schedule = plan(&machine, &problem, &self.algorithm, &self.parameters)?;
+        Ok(Plan::new(&schedule, Rank(rank))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::place::{Known, places};
+
+    use super::*;
+
+    fn on(nodes: &[u32], operation: Collective, bytes: u64) -> Decision {
+        let world: Vec<u32> = (0..nodes.len() as u32).collect();
+        let places = places(&Known { nodes, grid: None, world: &world, given: None });
+        decide(&places, Wish::Fastest, Library::OpenMpi, operation, bytes)
+    }
+
+    #[test]
+    fn nothing_beats_the_library_where_it_does_not_combine_in_shared_memory() {
+        for (ranks, bytes) in [(4, 1), (8, 64), (8, 1 << 20), (16, 1 << 10), (16, 1 << 16)] {
+            let decision = on(&vec![0; ranks], Collective::AllToAll, bytes);
+            assert!(decision.ours.is_none(), "{ranks} {bytes}: {}", decision.reason);
+            let decision = on(&vec![0; ranks], Collective::AllGather, bytes);
+            assert!(decision.ours.is_none(), "{ranks} {bytes}: {}", decision.reason);
+        }
+    }
+
+    #[test]
+    fn combining_in_shared_memory_is_replaced() {
+        for bytes in [4, 64, 256] {
+            let decision = on(&[0; 16], Collective::AllToAll, bytes);
+            let ours = decision.ours.expect("a gain");
+            assert_eq!(ours.ports, 15);
+            let plan = ours.plan(Collective::AllToAll, bytes, 3).unwrap();
+            assert_eq!((plan.tags(), plan.messages()), (1, 30));
+        }
+    }
+
+    #[test]
+    fn small_blocks_between_nodes_are_combined() {
+        let nodes: Vec<u32> = (0..16).map(|rank| rank / 4).collect();
+        let decision = on(&nodes, Collective::AllToAll, 8);
+        assert!(decision.ours.is_some(), "{}", decision.reason);
+    }
+
+    #[test]
+    fn a_wish_that_cannot_be_met_is_said() {
+        let known = Known { nodes: &[0; 6], grid: None, world: &[0, 1, 2, 3, 4, 5], given: None };
+        let wish = Wish::Algorithm("pairwise-xor");
+        let decision = decide(&places(&known), wish, Library::OpenMpi, Collective::AllToAll, 64);
+        assert!(decision.warning.is_some_and(|warning| warning.starts_with("pairwise-xor: ")));
+    }
+}

@@ -1,0 +1,89 @@
+//! Fortran's calls with Open MPI, whose own go past C's: all names of `use mpi`, `mpif.h` and
+//! `use mpi_f08`.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
+
+use mpi_sys as mpi;
+
+use crate::calls::{MPI_Allgather, MPI_Alltoall, MPI_Finalize, in_place};
+
+/// A Fortran constant of the library that is known by its address.
+struct Address(OnceLock<usize>);
+
+static IN_PLACE: Address = Address(OnceLock::new());
+static BOTTOM: Address = Address(OnceLock::new());
+
+impl Address {
+    fn of(&self, name: &CStr) -> usize {
+        // SAFETY: a name that ends with a zero byte.
+        *self.0.get_or_init(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize)
+    }
+}
+
+/// A buffer as C names it.
+fn buffer(data: *mut c_void) -> *mut c_void {
+    if data.addr() == IN_PLACE.of(c"mpi_fortran_in_place_") {
+        in_place().cast_mut()
+    } else if data.addr() == BOTTOM.of(c"mpi_fortran_bottom_") {
+        std::ptr::null_mut()
+    } else {
+        data
+    }
+}
+
+/// Exports a call under the names that compilers and the library's modules give it.
+macro_rules! exchange {
+    ($call:ident: $($name:ident)*) => {$(
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(
+            sendbuf: *mut c_void,
+            sendcount: *const c_int,
+            sendtype: *const c_int,
+            recvbuf: *mut c_void,
+            recvcount: *const c_int,
+            recvtype: *const c_int,
+            comm: *const c_int,
+            error: *mut c_int,
+        ) {
+            // SAFETY: Fortran passes addresses of what C is given; an error may be left out.
+            unsafe {
+                let code = $call(
+                    buffer(sendbuf),
+                    *sendcount,
+                    mpi::RSMPI_Type_f2c(*sendtype),
+                    buffer(recvbuf),
+                    *recvcount,
+                    mpi::RSMPI_Type_f2c(*recvtype),
+                    mpi::RSMPI_Comm_f2c(*comm),
+                );
+                if let Some(error) = error.as_mut() {
+                    *error = code;
+                }
+            }
+        }
+    )*};
+}
+
+macro_rules! finalize {
+    ($($name:ident)*) => {$(
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(error: *mut c_int) {
+            // SAFETY: the same; an error may be left out.
+            unsafe {
+                let code = MPI_Finalize();
+                if let Some(error) = error.as_mut() {
+                    *error = code;
+                }
+            }
+        }
+    )*};
+}
+
+exchange!(MPI_Alltoall: mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL ompi_alltoall_f);
+exchange!(MPI_Allgather: mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER ompi_allgather_f);
+finalize!(mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE ompi_finalize_f);

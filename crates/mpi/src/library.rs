@@ -1,0 +1,85 @@
+//! What the library does by itself, as far as it is known.
+
+use std::ffi::{CStr, c_int};
+
+use mpi_sys as mpi;
+use topocoll::Collective;
+
+/// Block sizes below which Open MPI 4.1 combines blocks in an all-to-all, from so many ranks on (its
+/// fixed rules; below 16 ranks never, and single blocks of less than 4 bytes not before 32).
+const OPEN_MPI_COMBINES: [(u32, u64); 5] =
+    [(16, 512), (64, 1024), (512, 512), (2048, 1024), (4096, 2048)];
+
+/// The MPI that is loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Library {
+    /// Its version 4.1 and what decides like it.
+    OpenMpi,
+    Mpich,
+    Other,
+}
+
+impl Library {
+    pub(crate) fn loaded() -> Self {
+        let mut text = vec![0u8; mpi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
+        let mut length: c_int = 0;
+        // SAFETY: room for the longest answer, and a zero byte behind it.
+        unsafe {
+            mpi::PMPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length);
+        }
+        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
+        match text.trim() {
+            text if text.starts_with("Open MPI v4") => Self::OpenMpi,
+            text if text.starts_with("MPICH") => Self::Mpich,
+            _ => Self::Other,
+        }
+    }
+
+    /// Names of the algorithms that it may use for blocks of `bytes`, and with a radix of 2 if they
+    /// have one; the best of them where it is not known which.
+    pub(crate) fn uses(
+        self,
+        operation: Collective,
+        ranks: u32,
+        bytes: u64,
+    ) -> &'static [&'static str] {
+        match (operation, self) {
+            (Collective::AllToAll, Self::OpenMpi) => {
+                let rule = OPEN_MPI_COMBINES.iter().rev().find(|(from, _)| ranks >= *from);
+                let least = if ranks < 32 { 4 } else { 0 };
+                if rule.is_some_and(|&(_, below)| (least..below).contains(&bytes)) {
+                    &["bruck"]
+                } else {
+                    &["direct"]
+                }
+            }
+            (Collective::AllToAll, Self::Mpich) if ranks >= 8 && bytes <= 256 => &["bruck"],
+            (Collective::AllToAll, Self::Mpich) => &["direct"],
+            (Collective::AllToAll, Self::Other) => &["direct", "bruck"],
+            (Collective::AllGather, _) => &["recursive-doubling", "concat", "ring"],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_mpi_combines_small_blocks_of_many_ranks() {
+        let uses = |ranks, bytes| Library::OpenMpi.uses(Collective::AllToAll, ranks, bytes)[0];
+        for (ranks, bytes, expected) in [
+            (15, 64, "direct"),
+            (16, 1, "direct"),
+            (16, 4, "bruck"),
+            (16, 511, "bruck"),
+            (31, 512, "direct"),
+            (32, 1, "bruck"),
+            (64, 1023, "bruck"),
+            (600, 512, "direct"),
+            (5000, 2047, "bruck"),
+        ] {
+            assert_eq!(uses(ranks, bytes), expected, "{ranks} ranks, {bytes} bytes");
+        }
+    }
+}

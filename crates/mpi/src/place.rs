@@ -1,0 +1,199 @@
+//! The machine that the ranks of a communicator stand on.
+
+use std::sync::Arc;
+
+use topocoll::{
+    Clusters, FullyConnected, Grid, INSIDE, Machine, PerClass, Rank, Shape, Timing, Topology,
+};
+
+/// A machine, and which rank of the communicator stands where.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) machine: Machine,
+    /// By rank of the machine; none where rank i stands on rank i.
+    pub(crate) order: Option<Vec<u32>>,
+    /// Where it is known from.
+    pub(crate) source: &'static str,
+}
+
+/// What is known of the ranks of a communicator.
+#[derive(Debug)]
+pub(crate) struct Known<'a> {
+    /// By rank, the lowest rank that shares memory with it.
+    pub(crate) nodes: &'a [u32],
+    /// Of a Cartesian communicator.
+    pub(crate) grid: Option<Grid>,
+    /// By rank, its rank in the world.
+    pub(crate) world: &'a [u32],
+    /// The machine of the world, if one was given.
+    pub(crate) given: Option<&'a Machine>,
+}
+
+/// The machines that schedules may be written for: the one that predictions are made on first.
+pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
+    if let Some(machine) = known.given {
+        return vec![given(machine, known.world)];
+    }
+    let several = known.nodes.iter().any(|&node| node != known.nodes[0]);
+    let found = by_nodes(known.nodes);
+    let Some(grid) = known.grid.clone() else { return vec![found] };
+    let ranks = grid.ranks();
+    let timing = if several { timing("tcp", TCP) } else { shared_memory(ranks) };
+    let machine = Machine { timing, ..Machine::of(Arc::new(grid)) };
+    let grid = Place { machine, order: None, source: "MPI_Cart_get" };
+    // Ranks that share memory have no links to share.
+    if several { vec![grid, found] } else { vec![found, grid] }
+}
+
+/// Startup in seconds and seconds per byte; assumed, of the order of what such machines have.
+type Values = (f64, f64);
+const SHARED_MEMORY: Values = (1e-6, 0.2e-9);
+const TCP: Values = (30e-6, 1e-9);
+/// Seconds to copy a byte.
+const COPY: f64 = 0.1e-9;
+
+fn timing(name: &str, (startup, per_byte): Values) -> Timing {
+    Timing {
+        name: name.to_owned(),
+        startup: PerClass::uniform(startup),
+        per_byte: PerClass::uniform(per_byte),
+        per_hop: PerClass::uniform(0.0),
+        rearrangement_per_byte: COPY,
+        ..Timing::generic()
+    }
+}
+
+/// All messages of a step may be under way at once, and share the memory.
+fn shared_memory(ranks: u32) -> Timing {
+    let (startup, per_byte) = SHARED_MEMORY;
+    timing("shared memory", (startup, per_byte * f64::from(ranks.max(2) - 1)))
+}
+
+/// Nodes by what shares memory: one is a full graph, several are a cluster.
+fn by_nodes(nodes: &[u32]) -> Place {
+    let (sizes, order) = grouped(nodes);
+    let source = "MPI_Comm_split_type";
+    let ranks = nodes.len() as u32;
+    if let [_] = sizes[..] {
+        let mut machine = full(ranks, shared_memory(ranks));
+        machine.set_ports(ranks);
+        return Place { machine, order: None, source };
+    }
+    if sizes.iter().all(|&size| size == 1) {
+        return Place { machine: full(ranks, timing("tcp", TCP)), order: None, source };
+    }
+    let values = |of: fn(Values) -> f64| PerClass::each(&[of(SHARED_MEMORY), of(TCP)]);
+    let timing = Timing {
+        startup: values(|values| values.0),
+        per_byte: values(|values| values.1),
+        ..timing("shared memory and tcp", TCP)
+    };
+    let machine = Machine { timing, ..Machine::of(Arc::new(cluster(&sizes))) };
+    Place { machine, order, source }
+}
+
+/// The machine of the world, or what of it the members of a communicator are.
+fn given(machine: &Machine, world: &[u32]) -> Place {
+    let source = "TOPOCOLL_MACHINE";
+    // Members in the order of the machine, and which rank of the communicator each is.
+    let mut order: Vec<u32> = (0..world.len() as u32).collect();
+    order.sort_by_key(|&rank| world[rank as usize]);
+    if world.len() == machine.ranks() as usize {
+        return Place { machine: machine.clone(), order: unless_identity(order), source };
+    }
+    if let Shape::Clustered(whole) = machine.topology.shape() {
+        let node = |&rank: &u32| whole.node_of(Rank(rank));
+        let (sizes, order) = grouped(&world.iter().map(node).collect::<Vec<_>>());
+        let part = match sizes[..] {
+            [ranks] => {
+                let class = |value: &PerClass| PerClass::uniform(value.of(INSIDE));
+                let timing = &machine.timing;
+                let inside = Timing {
+                    startup: class(&timing.startup),
+                    per_byte: class(&timing.per_byte),
+                    per_hop: class(&timing.per_hop),
+                    ..timing.clone()
+                };
+                full(ranks, inside)
+            }
+            _ => Machine { topology: Arc::new(cluster(&sizes)), ..machine.clone() },
+        };
+        return Place { machine: part, order, source };
+    }
+    let members: Vec<Rank> = order.iter().map(|&rank| Rank(world[rank as usize])).collect();
+    let part = machine.among(&members).expect("bug: a communicator of no ranks");
+    Place { machine: part, order: unless_identity(order), source }
+}
+
+fn full(ranks: u32, timing: Timing) -> Machine {
+    let topology = FullyConnected::new(ranks).expect("bug: a communicator of no ranks");
+    Machine { timing, ..Machine::of(Arc::new(topology)) }
+}
+
+fn cluster(sizes: &[u32]) -> Clusters {
+    let nodes: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
+    Clusters::new(&nodes).expect("bug: nodes of ranks that there are")
+}
+
+/// Sizes of the groups of equal numbers in ascending order, and the ranks group by group.
+fn grouped(of: &[u32]) -> (Vec<u32>, Option<Vec<u32>>) {
+    let mut order: Vec<u32> = (0..of.len() as u32).collect();
+    order.sort_by_key(|&rank| of[rank as usize]);
+    let same = |a: &u32, b: &u32| of[*a as usize] == of[*b as usize];
+    let sizes = order.chunk_by(same).map(|group| group.len() as u32).collect();
+    (sizes, unless_identity(order))
+}
+
+fn unless_identity(order: Vec<u32>) -> Option<Vec<u32>> {
+    (0..).zip(&order).any(|(i, &rank)| i != rank).then_some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known<'a>(nodes: &'a [u32], world: &'a [u32], given: Option<&'a Machine>) -> Known<'a> {
+        Known { nodes, grid: None, world, given }
+    }
+
+    #[test]
+    fn nodes_of_any_sizes_and_orders_are_a_cluster() {
+        let found = places(&known(&[0, 1, 0, 3, 1, 0], &[0, 1, 2, 3, 4, 5], None));
+        assert_eq!(found[0].machine.name, "cluster:3,2,1");
+        assert_eq!(found[0].order.as_deref(), Some(&[0, 2, 5, 1, 4, 3][..]));
+        let found = places(&known(&[0, 0, 0, 3], &[0, 1, 2, 3], None));
+        assert_eq!((found[0].machine.name.as_str(), &found[0].order), ("cluster:3,1", &None));
+        let found = places(&known(&[0, 0, 0], &[0, 1, 2], None));
+        assert_eq!((found[0].machine.name.as_str(), found[0].machine.ports), ("full:3", 2));
+        let found = places(&known(&[0, 1, 2], &[0, 1, 2], None));
+        assert_eq!((found[0].machine.name.as_str(), found[0].machine.ports), ("full:3", 1));
+    }
+
+    #[test]
+    fn a_grid_comes_first_where_there_are_links() {
+        let grid = || Some(Grid::new(&[3, 2], &[true, false]).unwrap());
+        let world = [0, 1, 2, 3, 4, 5];
+        let apart = places(&Known { grid: grid(), ..known(&[0, 0, 0, 3, 3, 3], &world, None) });
+        let names = |found: &[Place]| -> Vec<String> {
+            found.iter().map(|place| place.machine.name.clone()).collect()
+        };
+        assert_eq!(names(&apart), ["grid:3~x2", "cluster:2*3"]);
+        let together = places(&Known { grid: grid(), ..known(&[0; 6], &world, None) });
+        assert_eq!(names(&together), ["full:6", "grid:3~x2"]);
+    }
+
+    #[test]
+    fn members_of_a_given_machine_are_a_part_of_it() {
+        let machine = topocoll::machine("cluster:4,2").unwrap();
+        let all = places(&known(&[0; 6], &[5, 4, 3, 2, 1, 0], Some(&machine)));
+        assert_eq!(all[0].order.as_deref(), Some(&[5, 4, 3, 2, 1, 0][..]));
+        let part = places(&known(&[0; 3], &[4, 0, 1], Some(&machine)));
+        assert_eq!(part[0].machine.topology.short_form(), "cluster:2,1");
+        assert_eq!(part[0].order.as_deref(), Some(&[1, 2, 0][..]));
+        let node = places(&known(&[0; 2], &[1, 3], Some(&machine)));
+        assert_eq!(node[0].machine.topology.short_form(), "full:2");
+        let torus = topocoll::machine("torus:4x2").unwrap();
+        let row = places(&known(&[0; 4], &[0, 2, 4, 6], Some(&torus)));
+        assert_eq!(row[0].machine.topology.short_form(), "grid:4~x1");
+    }
+}

@@ -1,0 +1,168 @@
+//! What the environment asks for.
+//!
+//! | variable | value |
+//! |---|---|
+//! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` applies where it serves, and other operations are forwarded |
+//! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; rank i of it is rank i of that |
+//! | `TOPOCOLL_TRACE` | `1` says what is chosen and why |
+//!
+//! What cannot be understood is said once, and taken as if it were not there.
+
+use std::collections::BTreeMap;
+
+use topocoll::{Collective, Machine};
+
+/// What an operation is to be done by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Wish {
+    /// What the model predicts to be fastest.
+    #[default]
+    Fastest,
+    Algorithm(&'static str),
+    Library,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    alltoall: Wish,
+    allgather: Wish,
+    pub(crate) machine: Option<Machine>,
+    pub(crate) trace: bool,
+}
+
+const PREFIX: &str = "TOPOCOLL_";
+const NAMES: [&str; 3] = ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_TRACE"];
+
+impl Settings {
+    /// Reads variables for a world of so many ranks, and what there is to say about them.
+    pub(crate) fn read(
+        variables: impl Iterator<Item = (String, String)>,
+        world: u32,
+    ) -> (Self, Vec<String>) {
+        let ours: BTreeMap<_, _> = variables.filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        let (mut settings, mut warnings) = (Self::default(), Vec::new());
+        for (name, value) in &ours {
+            let refused = match name.as_str() {
+                "TOPOCOLL_ALGORITHM" => settings.force(value),
+                "TOPOCOLL_MACHINE" => settings.on(value, world),
+                "TOPOCOLL_TRACE" => match value.as_str() {
+                    "" | "0" => Ok(()),
+                    "1" => {
+                        settings.trace = true;
+                        Ok(())
+                    }
+                    _ => Err("it is 1 or 0".to_owned()),
+                },
+                _ => Err(format!("no such variable; there are {}", NAMES.join(", "))),
+            };
+            if let Err(reason) = refused {
+                warnings.push(format!("{name}={value}: {reason}"));
+            }
+        }
+        (settings, warnings)
+    }
+
+    pub(crate) fn wish(&self, operation: Collective) -> Wish {
+        match operation {
+            Collective::AllToAll => self.alltoall,
+            Collective::AllGather => self.allgather,
+        }
+    }
+
+    fn wish_mut(&mut self, operation: Collective) -> &mut Wish {
+        match operation {
+            Collective::AllToAll => &mut self.alltoall,
+            Collective::AllGather => &mut self.allgather,
+        }
+    }
+
+    fn force(&mut self, value: &str) -> Result<(), String> {
+        let before = (self.alltoall, self.allgather);
+        let outcome = value.split(',').filter(|item| !item.is_empty()).try_for_each(|item| {
+            let (operation, name) = match item.split_once(':') {
+                Some((operation, name)) => {
+                    (Some(operation.parse::<Collective>().map_err(|e| e.to_string())?), name)
+                }
+                None => (None, item),
+            };
+            let algorithm = topocoll::find(name).map_err(|e| e.to_string())?;
+            let performs = algorithm.operation();
+            match operation {
+                Some(asked) if asked != performs => {
+                    return Err(format!("{name} performs {performs}, not {asked}"));
+                }
+                Some(_) => {}
+                None => {
+                    for other in [&mut self.alltoall, &mut self.allgather] {
+                        if *other == Wish::Fastest {
+                            *other = Wish::Library;
+                        }
+                    }
+                }
+            }
+            *self.wish_mut(performs) = Wish::Algorithm(algorithm.name());
+            Ok(())
+        });
+        if outcome.is_err() {
+            (self.alltoall, self.allgather) = before;
+        }
+        outcome
+    }
+
+    fn on(&mut self, value: &str, world: u32) -> Result<(), String> {
+        if value.is_empty() {
+            return Ok(());
+        }
+        let machine = topocoll::machine(value).map_err(|error| error.to_string())?;
+        if machine.ranks() != world {
+            let ranks = machine.ranks();
+            return Err(format!("it has {ranks} ranks, and MPI_COMM_WORLD has {world}"));
+        }
+        self.machine = Some(machine);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> (Settings, Vec<String>) {
+        Settings::read([(name.to_owned(), value.to_owned())].into_iter(), 8)
+    }
+
+    #[test]
+    fn algorithms_are_forced_by_operation_or_bare() {
+        let wishes = |value| {
+            let (settings, warnings) = read("TOPOCOLL_ALGORITHM", value);
+            assert!(warnings.is_empty(), "{warnings:?}");
+            (settings.alltoall, settings.allgather)
+        };
+        assert_eq!(wishes("alltoall:bruck"), (Wish::Algorithm("bruck"), Wish::Fastest));
+        let both = (Wish::Algorithm("bruck"), Wish::Algorithm("ring"));
+        assert_eq!(wishes("alltoall:bruck,allgather:ring"), both);
+        assert_eq!(wishes("ring"), (Wish::Library, Wish::Algorithm("ring")));
+        assert_eq!(wishes("bruck,ring"), both);
+        assert_eq!(wishes(""), (Wish::Fastest, Wish::Fastest));
+    }
+
+    #[test]
+    fn what_is_misspelt_is_said_and_changes_nothing() {
+        for (name, value, expected) in [
+            ("TOPOCOLL_ALGORITHM", "brukc", "unknown algorithm `brukc`"),
+            ("TOPOCOLL_ALGORITHM", "alltoall:ring", "ring performs allgather, not alltoall"),
+            ("TOPOCOLL_ALGORITHM", "bruck,alltoal:direct", "alltoal"),
+            ("TOPOCOLL_MACHINE", "full:9", "it has 9 ranks, and MPI_COMM_WORLD has 8"),
+            ("TOPOCOLL_MACHINE", "/nowhere.toml", "cannot read `/nowhere.toml`"),
+            ("TOPOCOLL_TRACE", "yes", "it is 1 or 0"),
+            ("TOPOCOLL_TRACES", "1", "no such variable"),
+        ] {
+            let (settings, warnings) = read(name, value);
+            assert_eq!(warnings.len(), 1, "{warnings:?}");
+            assert!(warnings[0].starts_with(&format!("{name}={value}: ")), "{warnings:?}");
+            assert!(warnings[0].contains(expected), "{warnings:?}");
+            assert_eq!((settings.alltoall, settings.allgather), (Wish::Fastest, Wish::Fastest));
+            assert!(settings.machine.is_none() && !settings.trace);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+/* Every block of every exchange is checked, byte for byte: operations x datatypes x counts x
+ * communicators, in place and not. Knows nothing of topocoll. Exit status 1 with the first errors. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int errors = 0;
+static int world_rank;
+
+/* Element e of the block that `from` has for `to`. */
+static int value(int from, int to, int e) { return from * 1000003 + to * 10007 + e * 13 + 1; }
+
+/* A datatype, and where the ints of its element i lie in memory, in ints. */
+struct shape {
+    const char *name;
+    MPI_Datatype type;
+    int ints;      /* of an element */
+    int place[4];  /* of each of them */
+    int extent;    /* in ints */
+};
+
+static struct shape shapes[6];
+
+static void make_shapes(void) {
+    shapes[0] = (struct shape){"int", MPI_INT, 1, {0}, 1};
+    shapes[1] = (struct shape){"holes", 0, 2, {0, 2}, 4};
+    MPI_Datatype vector;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &vector);
+    MPI_Type_create_resized(vector, 0, 4 * sizeof(int), &shapes[1].type);
+    MPI_Type_free(&vector);
+    shapes[2] = (struct shape){"backwards", 0, 2, {1, 0}, 2};
+    int one[2] = {1, 1}, back[2] = {1, 0};
+    MPI_Type_indexed(2, one, back, MPI_INT, &shapes[2].type);
+    shapes[3] = (struct shape){"contiguous", 0, 2, {0, 1}, 2};
+    MPI_Type_contiguous(2, MPI_INT, &shapes[3].type);
+    shapes[4] = (struct shape){"bytes", MPI_BYTE, 1, {0}, 1};
+    shapes[5] = (struct shape){"2int", MPI_2INT, 2, {0, 1}, 2};
+    for (int i = 1; i < 4; i++) MPI_Type_commit(&shapes[i].type);
+}
+
+/* Elements of a shape for so many ints. */
+static int elements(const struct shape *s, int ints) {
+    return s->type == MPI_BYTE ? ints * (int)sizeof(int) : ints / s->ints;
+}
+
+static int span(const struct shape *s, int ints) { return ints / s->ints * s->extent; }
+
+static int *at(const struct shape *s, int *buffer, int ints, int block, int e) {
+    return buffer + block * span(s, ints) + e / s->ints * s->extent + s->place[e % s->ints];
+}
+
+static int members(MPI_Comm comm) {
+    int size;
+    MPI_Comm_size(comm, &size);
+    return size;
+}
+
+static void try(MPI_Comm comm, const char *name, int gather, int in_place, int s, int r, int ints) {
+    const struct shape *send = &shapes[s], *receive = &shapes[r];
+    int n = members(comm), rank;
+    MPI_Comm_rank(comm, &rank);
+    int sends = gather ? 1 : n;
+    size_t send_ints = (size_t)sends * span(send, ints) + 1, got_ints = (size_t)n * span(receive, ints) + 1;
+    int *from = malloc(send_ints * sizeof(int)), *to = malloc(got_ints * sizeof(int));
+    int *expected = malloc(got_ints * sizeof(int));
+    memset(from, 0x55, send_ints * sizeof(int));
+    memset(to, 0xaa, got_ints * sizeof(int));
+    memset(expected, 0xaa, got_ints * sizeof(int));
+    for (int block = 0; block < n; block++)
+        for (int e = 0; e < ints; e++) {
+            int to_whom = gather ? 0 : block;
+            if (block < sends) *at(send, from, ints, block, e) = value(rank, to_whom, e);
+            *at(receive, expected, ints, block, e) = value(block, gather ? 0 : rank, e);
+            if (in_place && (!gather || block == rank))
+                *at(receive, to, ints, block, e) = value(rank, to_whom, e);
+        }
+    const void *given = in_place ? MPI_IN_PLACE : from;
+    int count = elements(send, ints), counted = elements(receive, ints);
+    int code = gather
+        ? MPI_Allgather(given, count, send->type, to, counted, receive->type, comm)
+        : MPI_Alltoall(given, count, send->type, to, counted, receive->type, comm);
+    if (code != MPI_SUCCESS || memcmp(to, expected, got_ints * sizeof(int)) != 0) {
+        if (errors++ < 5)
+            printf("rank %d: %s on %s, %s to %s%s, %d ints, code %d: wrong\n", world_rank,
+                   gather ? "allgather" : "alltoall", name, send->name, receive->name,
+                   in_place ? " in place" : "", ints, code);
+    }
+    free(from);
+    free(to);
+    free(expected);
+}
+
+static void all(MPI_Comm comm, const char *name) {
+    static const int sizes[] = {0, 2, 6, 130, 4098};
+    for (int gather = 0; gather < 2; gather++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            for (int s = 0; s < 6; s++) {
+                int r = (s + 1 + (int)i) % 6;
+                try(comm, name, gather, 0, s, r, sizes[i]);
+                try(comm, name, gather, 0, s, s, sizes[i]);
+                try(comm, name, gather, 1, s, s, sizes[i]);
+            }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int n;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    make_shapes();
+    all(MPI_COMM_WORLD, "world");
+
+    MPI_Comm other;
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &other);
+        all(other, "a duplicate");
+        MPI_Comm_free(&other);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &other);
+    all(other, "ranks reversed");
+    MPI_Comm_free(&other);
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, 0, &other);
+    all(other, "every second rank");
+    MPI_Comm_free(&other);
+
+    for (int wraps = 0; wraps < 2; wraps++) {
+        int dims[2] = {0, 0}, periods[2] = {wraps, wraps};
+        MPI_Dims_create(n, 2, dims);
+        MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &other);
+        all(other, wraps ? "a torus" : "a mesh");
+        MPI_Comm_free(&other);
+    }
+
+    /* Both halves exchange through an inter-communicator. */
+    if (n > 1) {
+        MPI_Comm half, inter;
+        int low = world_rank < n / 2;
+        MPI_Comm_split(MPI_COMM_WORLD, low, 0, &half);
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? n / 2 : 0, 7, &inter);
+        int remote, own = world_rank, got[64];
+        MPI_Comm_remote_size(inter, &remote);
+        MPI_Allgather(&own, 1, MPI_INT, got, 1, MPI_INT, inter);
+        for (int i = 0; i < remote; i++)
+            if (got[i] != (low ? n / 2 : 0) + i && errors++ < 5)
+                printf("rank %d: inter-communicator: wrong\n", world_rank);
+        MPI_Comm_free(&inter);
+        MPI_Comm_free(&half);
+    }
+    /* A receive of the program from anybody matches nothing of an exchange. */
+    MPI_Request any;
+    int token = -1;
+    MPI_Irecv(&token, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
+    try(MPI_COMM_WORLD, "world beside a receive from anybody", 0, 0, 0, 0, 6);
+    MPI_Send(&n, 1, MPI_INT, (world_rank + 1) % n, 3, MPI_COMM_WORLD);
+    MPI_Wait(&any, MPI_STATUS_IGNORE);
+    if (token != n) errors++;
+
+    for (int i = 1; i < 4; i++) MPI_Type_free(&shapes[i].type);
+    int sum = 0;
+    MPI_Allreduce(&errors, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return sum != 0;
+}
