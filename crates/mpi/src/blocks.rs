@@ -52,7 +52,8 @@ impl Blocks {
         };
         // A size that is no int is said as MPI_UNDEFINED, below 0.
         let bytes = u64::try_from(size).ok()?.checked_mul(u64::try_from(count).ok()?)?;
-        let named = combiner == mpi::MPI_COMBINER_NAMED as c_int;
+        // A named type, and no other, is made of nothing.
+        let named = (integers, addresses, datatypes) == (0, 0, 0);
         let plain = named && lower == 0 && extent == size as isize;
         let data = data.cast();
         known.then_some(Self { data, count, datatype, extent, bytes, plain })

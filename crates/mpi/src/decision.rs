@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use topocoll::exec::Plan;
 use topocoll::{
-    Collective, Error, Machine, Parameters, Problem, Rank, Schedule, Setting, count, plan, select,
-    spec,
+    BETWEEN, Collective, Error, INSIDE, Machine, Parameters, PerClass, Problem, Rank, Schedule,
+    Setting, Shape, count, plan, select, spec,
 };
 
 use crate::library::Library;
@@ -104,16 +104,19 @@ fn fastest(
         Err(_) => select(machine, &problem),
     };
     let uses = library.uses(operation, problem.ranks, block_bytes).iter();
+    let machine = in_turn(machine);
     let theirs = uses.filter_map(|name| {
         let mut given = Parameters::new();
         if *name == "bruck" {
             given.insert("radix".to_owned(), Setting::Integer(2));
         }
-        let schedule = plan(machine, &problem, name, &given).ok()?;
-        let counts = count(&schedule, machine, MEMORY).ok()?;
+        let problem = Problem { ports: machine.ports, ..problem };
+        let schedule = plan(&machine, &problem, name, &given).ok()?;
+        let counts = count(&schedule, &machine, MEMORY).ok()?;
         Some((*name, counts.time.total()))
     });
     let theirs = theirs.min_by(|a, b| a.1.total_cmp(&b.1));
+    let machine = &place.machine;
     let topology = machine.topology.short_form();
     let (Some(best), Some((name, their_time))) = (selection.choices.first(), theirs) else {
         let reason = format!("forwarded, nothing to compare on {topology}");
@@ -132,6 +135,22 @@ fn fastest(
          library's {name} {against:.1} us"
     );
     Ok(Decision { ours: None, reason, warning: None })
+}
+
+/// The machine as the library uses it, whose schedules do not know of nodes: all ranks of a node may
+/// send at once, and where it has fewer ports their messages take turns.
+fn in_turn(machine: &Machine) -> Machine {
+    let mut machine = machine.clone();
+    if let Shape::Clustered(nodes) = machine.topology.shape() {
+        let largest = nodes.largest();
+        let turns = f64::from(largest.div_ceil(machine.ports));
+        let slower =
+            |values: &PerClass| PerClass::each(&[values.of(INSIDE), values.of(BETWEEN) * turns]);
+        machine.timing.startup = slower(&machine.timing.startup);
+        machine.timing.per_byte = slower(&machine.timing.per_byte);
+        machine.set_ports(machine.ports.max(largest));
+    }
+    machine
 }
 
 impl Ours {
@@ -187,11 +206,27 @@ mod tests {
         }
     }
 
+    /// Where nodes have one port each, pairs of nodes gain on who does not know of nodes as far as
+    /// their sizes differ (Sanders and Traeff 2002, section 4).
+    #[test]
+    fn pairs_of_nodes_gain_where_sizes_differ() {
+        for (machine, gains) in [("cluster:8*4", false), ("cluster:3,5,2,6", true)] {
+            let machine = topocoll::machine(machine).unwrap();
+            let world: Vec<u32> = (0..machine.ranks()).collect();
+            let given = Some(&machine);
+            let places = places(&Known { nodes: &world, grid: None, world: &world, given });
+            let (wish, all) = (Wish::Fastest, Collective::AllToAll);
+            let decision = decide(&places, wish, Library::OpenMpi, all, 1 << 16);
+            assert_eq!(decision.ours.is_some(), gains, "{}", decision.reason);
+        }
+    }
+
     #[test]
     fn small_blocks_between_nodes_are_combined() {
-        let nodes: Vec<u32> = (0..16).map(|rank| rank / 4).collect();
+        let nodes: Vec<u32> = (0..12).map(|rank| rank / 4).collect();
         let decision = on(&nodes, Collective::AllToAll, 8);
-        assert!(decision.ours.is_some(), "{}", decision.reason);
+        let ours = decision.ours.expect("a gain");
+        assert_eq!(ours.algorithm, "bruck");
     }
 
     #[test]

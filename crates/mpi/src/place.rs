@@ -82,13 +82,17 @@ fn by_nodes(nodes: &[u32]) -> Place {
     if sizes.iter().all(|&size| size == 1) {
         return Place { machine: full(ranks, timing("tcp", TCP)), order: None, source };
     }
-    let values = |of: fn(Values) -> f64| PerClass::each(&[of(SHARED_MEMORY), of(TCP)]);
+    // All ranks of a node send at once, and share its memory and its adapter.
+    let nodes = cluster(&sizes);
+    let largest = nodes.largest();
+    let share = f64::from(largest);
     let timing = Timing {
-        startup: values(|values| values.0),
-        per_byte: values(|values| values.1),
+        startup: PerClass::each(&[SHARED_MEMORY.0, TCP.0]),
+        per_byte: PerClass::each(&[SHARED_MEMORY.1 * share, TCP.1 * share]),
         ..timing("shared memory and tcp", TCP)
     };
-    let machine = Machine { timing, ..Machine::of(Arc::new(cluster(&sizes))) };
+    let mut machine = Machine { timing, ..Machine::of(Arc::new(nodes)) };
+    machine.set_ports(largest);
     Place { machine, order, source }
 }
 
