@@ -1,0 +1,27 @@
+! Exchanges from Fortran 2008, in place and not, every element checked.
+program exchange
+  use mpi_f08
+  implicit none
+  integer :: code, ranks, rank, i, wrong, all_wrong
+  integer, allocatable :: from(:), to(:)
+  call MPI_Init(code)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, code)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
+  allocate (from(2 * ranks), to(2 * ranks))
+  wrong = 0
+  from = [(1000 * rank + i, i = 0, 2 * ranks - 1)]
+  call MPI_Alltoall(from, 2, MPI_INTEGER, to, 2, MPI_INTEGER, MPI_COMM_WORLD, code)
+  wrong = wrong + count(to /= [(1000 * (i / 2) + 2 * rank + mod(i, 2), i = 0, 2 * ranks - 1)])
+  to = from
+  call MPI_Alltoall(MPI_IN_PLACE, 2, MPI_INTEGER, to, 2, MPI_INTEGER, MPI_COMM_WORLD, code)
+  wrong = wrong + count(to /= [(1000 * (i / 2) + 2 * rank + mod(i, 2), i = 0, 2 * ranks - 1)])
+  call MPI_Allgather(from, 2, MPI_INTEGER, to, 2, MPI_INTEGER, MPI_COMM_WORLD, code)
+  wrong = wrong + count(to /= [(1000 * (i / 2) + mod(i, 2), i = 0, 2 * ranks - 1)])
+  to = -1
+  to(2 * rank + 1:2 * rank + 2) = from(1:2)
+  call MPI_Allgather(MPI_IN_PLACE, 0, MPI_INTEGER, to, 2, MPI_INTEGER, MPI_COMM_WORLD, code)
+  wrong = wrong + count(to /= [(1000 * (i / 2) + mod(i, 2), i = 0, 2 * ranks - 1)])
+  call MPI_Allreduce(wrong, all_wrong, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, code)
+  call MPI_Finalize(code)
+  if (all_wrong /= 0) stop 1
+end program
