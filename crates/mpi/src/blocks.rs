@@ -13,12 +13,8 @@ pub(crate) struct Blocks {
     data: *mut u8,
     count: c_int,
     datatype: mpi::MPI_Datatype,
-    /// From an element to the next.
-    extent: isize,
     /// Bytes of a block as it travels.
     pub(crate) bytes: u64,
-    /// Whether blocks lie in memory as they travel.
-    pub(crate) plain: bool,
 }
 
 impl Blocks {
@@ -28,44 +24,68 @@ impl Blocks {
         count: c_int,
         datatype: mpi::MPI_Datatype,
     ) -> Option<Self> {
-        // MPI_Aint, an integer of this size whatever its name.
-        let (mut size, mut lower, mut extent): (_, isize, isize) = (0, 0, 0);
-        let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
-        // SAFETY: a handle that is not null, as the library itself would be given it, and places for
-        // the answers.
+        let mut size = 0;
+        // SAFETY: a handle that is not null, as the library itself would be given it, and a place
+        // for the answer.
         let known = unsafe {
             count >= 0
                 && datatype != mpi::RSMPI_DATATYPE_NULL
                 && mpi::PMPI_Type_size(datatype, &raw mut size) == 0
-                && mpi::PMPI_Type_get_extent(
-                    datatype,
-                    (&raw mut lower).cast(),
-                    (&raw mut extent).cast(),
-                ) == 0
-                && mpi::PMPI_Type_get_envelope(
-                    datatype,
-                    &raw mut integers,
-                    &raw mut addresses,
-                    &raw mut datatypes,
-                    &raw mut combiner,
-                ) == 0
         };
         // A size that is no int is said as MPI_UNDEFINED, below 0.
         let bytes = u64::try_from(size).ok()?.checked_mul(u64::try_from(count).ok()?)?;
-        // A named type, and no other, is made of nothing.
-        let named = (integers, addresses, datatypes) == (0, 0, 0);
-        let plain = named && lower == 0 && extent == size as isize;
-        let data = data.cast();
-        known.then_some(Self { data, count, datatype, extent, bytes, plain })
+        known.then_some(Self { data: data.cast(), count, datatype, bytes })
     }
 
+    /// The blocks, and how they lie in memory.
+    ///
+    /// # Errors
+    /// MPI's error code.
+    pub(crate) fn placed(self) -> Result<Placed, Failed> {
+        // MPI_Aint, an integer of this size whatever its name.
+        let (mut lower, mut extent) = (0isize, 0isize);
+        let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
+        // SAFETY: a datatype whose size is known, and places for the answers.
+        unsafe {
+            check(mpi::PMPI_Type_get_extent(
+                self.datatype,
+                (&raw mut lower).cast(),
+                (&raw mut extent).cast(),
+            ))?;
+            check(mpi::PMPI_Type_get_envelope(
+                self.datatype,
+                &raw mut integers,
+                &raw mut addresses,
+                &raw mut datatypes,
+                &raw mut combiner,
+            ))?;
+        }
+        // A named type, and no other, is made of nothing.
+        let named = (integers, addresses, datatypes) == (0, 0, 0);
+        let stride = extent * self.count as isize;
+        let plain = named && lower == 0 && stride as u64 == self.bytes;
+        Ok(Placed { blocks: self, stride, plain })
+    }
+}
+
+/// Blocks as they lie in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Placed {
+    blocks: Blocks,
+    /// From a block to the next.
+    stride: isize,
+    /// Whether they lie in memory as they travel.
+    pub(crate) plain: bool,
+}
+
+impl Placed {
     /// Where the blocks begin.
     pub(crate) fn data(&self) -> *mut u8 {
-        self.data
+        self.blocks.data
     }
 
     fn block(&self, index: u32) -> *mut u8 {
-        self.data.wrapping_offset(self.extent * self.count as isize * index as isize)
+        self.blocks.data.wrapping_offset(self.stride * index as isize)
     }
 
     /// Writes a block to `to` as it travels.
@@ -81,14 +101,22 @@ impl Blocks {
         let from = self.block(index);
         if self.plain {
             // SAFETY: the caller's promise; our memory and the program's are apart.
-            unsafe { ptr::copy_nonoverlapping(from, to, self.bytes as usize) };
+            unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
             return Ok(());
         }
-        let (room, mut end) = (self.bytes as c_int, 0);
+        let (room, mut end) = (self.blocks.bytes as c_int, 0);
         // SAFETY: the caller's promise.
         let code = unsafe {
             let (from, to) = (from.cast(), to.cast());
-            mpi::PMPI_Pack(from, self.count, self.datatype, to, room, &raw mut end, comm)
+            mpi::PMPI_Pack(
+                from,
+                self.blocks.count,
+                self.blocks.datatype,
+                to,
+                room,
+                &raw mut end,
+                comm,
+            )
         };
         check(code)?;
         // The same on all ranks, or messages would have different lengths.
@@ -108,14 +136,22 @@ impl Blocks {
         let to = self.block(index);
         if self.plain {
             // SAFETY: the caller's promise; our memory and the program's are apart.
-            unsafe { ptr::copy_nonoverlapping(from, to, self.bytes as usize) };
+            unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
             return Ok(());
         }
-        let (size, mut end) = (self.bytes as c_int, 0);
+        let (size, mut end) = (self.blocks.bytes as c_int, 0);
         // SAFETY: the caller's promise.
         check(unsafe {
             let (from, to) = (from.cast(), to.cast());
-            mpi::PMPI_Unpack(from, size, &raw mut end, to, self.count, self.datatype, comm)
+            mpi::PMPI_Unpack(
+                from,
+                size,
+                &raw mut end,
+                to,
+                self.blocks.count,
+                self.blocks.datatype,
+                comm,
+            )
         })
     }
 }

@@ -1,7 +1,8 @@
 //! What is kept with a communicator.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mpi_sys as mpi;
@@ -71,6 +72,14 @@ static FINISHED: AtomicBool = AtomicBool::new(false);
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 static LIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
+/// Counts communicators that are forgotten, so that what threads remember of them is.
+static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The communicator of the thread's last call, what it is to us, and what was forgotten then.
+    static LAST: Cell<Option<(Handle, *const Mutex<Communicator>, u64)>> = const { Cell::new(None) };
+}
+
 /// A communicator of the program, to be found again when MPI is finalized.
 #[derive(Clone, Copy, PartialEq)]
 struct Handle(mpi::MPI_Comm);
@@ -86,6 +95,28 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The state of a communicator, made by all its ranks in their first call; none for one that is
 /// left to the library.
 pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
+    let forgotten = FORGOTTEN.load(Ordering::Acquire);
+    let kept = match LAST.get() {
+        Some((last, kept, then)) if last == Handle(comm) && then == forgotten => kept,
+        _ => {
+            let Some(kept) = attribute(comm)? else { return Ok(None) };
+            LAST.set(Some((Handle(comm), kept, forgotten)));
+            kept
+        }
+    };
+    if kept.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: from `into_raw` below, and kept until the communicator is freed: not while it is used.
+    unsafe {
+        Arc::increment_strong_count(kept);
+        Ok(Some(Arc::from_raw(kept)))
+    }
+}
+
+/// What is kept with a communicator, null if it is left to the library; none where there can be no
+/// attributes.
+fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, Failed> {
     // SAFETY: a constant.
     if comm == unsafe { mpi::RSMPI_COMM_NULL } || FINISHED.load(Ordering::Relaxed) {
         return Ok(None);
@@ -105,14 +136,7 @@ pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
         // SAFETY: our key; `forget` takes the pointer back.
         check(unsafe { mpi::PMPI_Comm_set_attr(comm, key, kept.cast_mut().cast()) })?;
     }
-    if kept.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: from `into_raw` above, and kept until the communicator is freed: not while it is used.
-    unsafe {
-        Arc::increment_strong_count(kept);
-        Ok(Some(Arc::from_raw(kept)))
-    }
+    Ok(Some(kept))
 }
 
 fn is_initialized() -> bool {
@@ -160,6 +184,7 @@ unsafe extern "C" fn forget(
     kept: *mut c_void,
     _extra: *mut c_void,
 ) -> c_int {
+    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
     locked(&LIVE).retain(|live| *live != Handle(comm));
     if !kept.is_null() {
         // SAFETY: the attribute that `find` set, which MPI gives back once.
@@ -332,12 +357,13 @@ impl Communicator {
         let Some(Decided::Ours(ours)) = &mut self.exchanges[operation as usize][class] else {
             return Ok(false);
         };
+        let receive = receive.placed()?;
+        let from = send.map_or(Ok(receive), Blocks::placed)?;
         let Exchange { machine, order } = &mut **ours;
         machine.begin(bytes);
         let (rank_of, private) = (rank_of(order.as_deref()), self.private);
         let [input_room, output_room, work_room] = &mut self.memory;
         let work = room(work_room, machine.workspace_bytes())?;
-        let from = send.unwrap_or(receive);
         let first = match operation {
             Collective::AllGather if send.is_none() => self.rank,
             _ => 0,

@@ -30,12 +30,11 @@ impl Memories {
     }
 }
 
-/// Messages that are under way, and what `MPI_Waitsome` says of them.
+/// Messages that are under way, and what `MPI_Waitall` says of them.
 #[derive(Default)]
 pub(crate) struct Requests {
     open: Vec<mpi::MPI_Request>,
     messages: Vec<Open>,
-    done: Vec<c_int>,
     statuses: Vec<mpi::MPI_Status>,
 }
 
@@ -138,31 +137,21 @@ impl Requests {
         check(code)
     }
 
-    /// Waits for some messages and completes them.
+    /// Waits for the messages that are under way, all of which the step needs, and completes them.
     fn wait(&mut self, machine: &mut RankMachine) -> Result<(), Failed> {
         let count = self.open.len();
         // SAFETY: a status is plain numbers.
         self.statuses.resize(count, unsafe { std::mem::zeroed() });
-        self.done.resize(count, 0);
-        let mut some = 0;
-        // SAFETY: three arrays of `count`.
-        let code = unsafe {
-            mpi::PMPI_Waitsome(
-                count as c_int,
-                self.open.as_mut_ptr(),
-                &raw mut some,
-                self.done.as_mut_ptr(),
-                self.statuses.as_mut_ptr(),
-            )
-        };
-        if code != 0 {
-            let own = self.statuses.iter().map(|status| status.MPI_ERROR);
-            let first = own.take(some.max(0) as usize).find(|&code| code != 0);
-            return Err(Failed(first.unwrap_or(code)));
+        let (open, statuses) = (self.open.as_mut_ptr(), self.statuses.as_mut_ptr());
+        // SAFETY: two arrays of `count`.
+        let code = unsafe { mpi::PMPI_Waitall(count as c_int, open, statuses) };
+        if code == mpi::MPI_ERR_IN_STATUS as c_int {
+            let pending = mpi::MPI_ERR_PENDING as c_int;
+            let mut codes = self.statuses.iter().map(|status| status.MPI_ERROR);
+            return Err(Failed(codes.find(|&code| code != 0 && code != pending).unwrap_or(code)));
         }
-        let some = usize::try_from(some).expect("bug: a wait for nobody");
-        for (&i, status) in self.done[..some].iter().zip(&self.statuses) {
-            let open = self.messages[i as usize];
+        check(code)?;
+        for (open, status) in self.messages.drain(..).zip(&self.statuses) {
             let mut bytes = open.bytes;
             if open.received {
                 let mut count = 0;
@@ -172,12 +161,7 @@ impl Requests {
             }
             machine.complete(open.token, bytes).map_err(Failed::from)?;
         }
-        let done = &mut self.done[..some];
-        done.sort_unstable();
-        for &i in done.iter().rev() {
-            self.open.swap_remove(i as usize);
-            self.messages.swap_remove(i as usize);
-        }
+        self.open.clear();
         Ok(())
     }
 
