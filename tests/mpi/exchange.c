@@ -100,6 +100,62 @@ static void try(MPI_Comm comm, const char *name, int gather, int in_place, int s
     free(expected);
 }
 
+/* Ints that `from` has for `to`, some none; the same both ways for exchanges in place. */
+static int weight(int from, int to, int ints) {
+    return (from * to + from + to) % 5 * ints / 2 * 2;
+}
+
+/* Blocks in descending order, with room between, or dense in ascending order. */
+static void try_unequal(MPI_Comm comm, const char *name, int in_place, int dense, int s, int r, int ints) {
+    const struct shape *send = &shapes[s], *receive = &shapes[r];
+    int n = members(comm), rank, room = 5 * ints, wrong = 0;
+    MPI_Comm_rank(comm, &rank);
+    int counts[2][64], displacements[2][64], whole[2][64], first[2][64], used[2] = {0, 0};
+    for (int side = 0; side < 2; side++) {
+        const struct shape *shape = side ? receive : send;
+        for (int i = 0; i < n; i++) {
+            whole[side][i] = weight(rank, i, ints);
+            first[side][i] = dense ? used[side] : (n - 1 - i) * room;
+            used[side] += whole[side][i];
+            counts[side][i] = elements(shape, whole[side][i]);
+            displacements[side][i] = elements(shape, first[side][i]);
+        }
+    }
+    size_t from_ints = (size_t)n * span(send, room) + 1, to_ints = (size_t)n * span(receive, room) + 1;
+    int *from = malloc(from_ints * sizeof(int)), *to = malloc(to_ints * sizeof(int));
+    int *expected = malloc(to_ints * sizeof(int));
+    memset(from, 0x55, from_ints * sizeof(int));
+    memset(to, 0xaa, to_ints * sizeof(int));
+    memset(expected, 0xaa, to_ints * sizeof(int));
+    for (int i = 0; i < n; i++)
+        for (int e = 0; e < whole[0][i]; e++) {
+            *at(send, from + span(send, first[0][i]), 0, 0, e) = value(rank, i, e);
+            *at(receive, expected + span(receive, first[1][i]), 0, 0, e) = value(i, rank, e);
+            if (in_place) *at(receive, to + span(receive, first[1][i]), 0, 0, e) = value(rank, i, e);
+        }
+    const void *given = in_place ? MPI_IN_PLACE : from;
+    int code;
+#if MPI_VERSION >= 4
+    if (s % 2 == 1) {
+        MPI_Count large[2][64];
+        MPI_Aint places[2][64];
+        for (int side = 0; side < 2; side++)
+            for (int i = 0; i < n; i++)
+                large[side][i] = counts[side][i], places[side][i] = displacements[side][i];
+        code = MPI_Alltoallv_c(given, large[0], places[0], send->type, to, large[1], places[1], receive->type, comm);
+    } else
+#endif
+        code = MPI_Alltoallv(given, counts[0], displacements[0], send->type, to, counts[1],
+                             displacements[1], receive->type, comm);
+    wrong = code != MPI_SUCCESS || memcmp(to, expected, to_ints * sizeof(int)) != 0;
+    if (wrong && errors++ < 5)
+        printf("rank %d: alltoallv on %s, %s to %s%s%s, %d ints, code %d: wrong\n", world_rank, name,
+               send->name, receive->name, in_place ? " in place" : "", dense ? " dense" : "", ints, code);
+    free(from);
+    free(to);
+    free(expected);
+}
+
 static int few = 0;
 
 static void all(MPI_Comm comm, const char *name) {
@@ -111,6 +167,10 @@ static void all(MPI_Comm comm, const char *name) {
                 try(comm, name, gather, 0, s, r, sizes[i]);
                 try(comm, name, gather, 0, s, s, sizes[i]);
                 try(comm, name, gather, 1, s, s, sizes[i]);
+                for (int dense = 0; gather && dense < 2; dense++) {
+                    try_unequal(comm, name, 0, dense, s, r, sizes[i]);
+                    try_unequal(comm, name, 1, dense, s, s, sizes[i]);
+                }
             }
 }
 

@@ -21,6 +21,10 @@ program exchange
   to(2 * rank + 1:2 * rank + 2) = from(1:2)
   call MPI_Allgather(MPI_IN_PLACE, 0, MPI_INTEGER, to, 2, MPI_INTEGER, MPI_COMM_WORLD, code)
   wrong = wrong + count(to /= [(1000 * (i / 2) + mod(i, 2), i = 0, 2 * ranks - 1)])
+  to = -1
+  call MPI_Alltoallv(from, [(1, i = 1, ranks)], [(2 * i, i = 0, ranks - 1)], MPI_INTEGER, &
+                     to, [(1, i = 1, ranks)], [(ranks - i, i = 1, ranks)], MPI_INTEGER, MPI_COMM_WORLD, code)
+  wrong = wrong + count(to(:ranks) /= [(1000 * (ranks - i) + 2 * rank, i = 1, ranks)])
   call MPI_Allreduce(wrong, all_wrong, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, code)
   call MPI_Finalize(code)
   if (all_wrong /= 0) stop 1

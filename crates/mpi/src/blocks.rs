@@ -84,6 +84,13 @@ impl Placed {
         self.blocks.data
     }
 
+    /// Of single elements, the block of `count` of them from the `first` on.
+    pub(crate) fn part(&self, first: isize, count: c_int) -> Self {
+        let data = self.blocks.data.wrapping_offset(first.wrapping_mul(self.stride));
+        let bytes = self.blocks.bytes * count as u64;
+        Self { blocks: Blocks { data, count, bytes, ..self.blocks }, ..*self }
+    }
+
     fn block(&self, index: u32) -> *mut u8 {
         self.blocks.data.wrapping_offset(self.stride * index as isize)
     }

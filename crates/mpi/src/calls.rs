@@ -1,12 +1,14 @@
 //! The calls that programs make.
 
 use std::ffi::{c_int, c_void};
+use std::sync::PoisonError;
 
 use mpi_sys as mpi;
 use topocoll::Collective;
 
 use crate::blocks::Blocks;
 use crate::communicator::{Failed, find, finish};
+use crate::unequal::Vector;
 
 /// `MPI_IN_PLACE`, a cast that the bindings do not have.
 pub(crate) fn in_place() -> *const c_void {
@@ -43,10 +45,15 @@ unsafe fn taken(
                 _ => return Ok(false),
             }
         };
-        let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the caller's promise.
         unsafe { kept.exchange(operation, from, to) }
     });
+    said(outcome, comm)
+}
+
+/// The code of a call, its error said by the communicator's handler; none if it is to be forwarded.
+fn said(outcome: Result<bool, Failed>, comm: mpi::MPI_Comm) -> Option<c_int> {
     match outcome {
         Ok(true) => Some(mpi::MPI_SUCCESS as c_int),
         Ok(false) => None,
@@ -56,6 +63,65 @@ unsafe fn taken(
             Some(code)
         }
     }
+}
+
+/// A buffer of blocks of unequal sizes as a call names it: counts and displacements by rank.
+struct Unequal<C, D> {
+    data: *const c_void,
+    counts: *const C,
+    displacements: *const D,
+    datatype: mpi::MPI_Datatype,
+}
+
+impl<C: Copy, D: Copy> Unequal<C, D>
+where
+    i64: From<C> + From<D>,
+{
+    /// # Safety
+    /// There are as many counts and displacements as `ranks`.
+    unsafe fn vector(&self, ranks: u32) -> Option<Vector> {
+        let block = |rank: u32| {
+            // SAFETY: the caller's promise.
+            let (count, first) = unsafe {
+                let rank = rank as usize;
+                (*self.counts.add(rank), *self.displacements.add(rank))
+            };
+            (c_int::try_from(i64::from(count)).unwrap_or(-1), i64::from(first) as isize)
+        };
+        let elements = Blocks::new(self.data.cast_mut(), 1, self.datatype)?;
+        Vector::new(elements, (0..ranks).map(block))
+    }
+}
+
+/// As [`taken`], for an all-to-all of blocks of unequal sizes.
+///
+/// # Safety
+/// The same.
+unsafe fn taken_unequal<C: Copy, D: Copy>(
+    send: &Unequal<C, D>,
+    receive: &Unequal<C, D>,
+    comm: mpi::MPI_Comm,
+) -> Option<c_int>
+where
+    i64: From<C> + From<D>,
+{
+    let outcome = find(comm).and_then(|kept| {
+        let Some(kept) = kept else { return Ok(false) };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.takes_unequal()? {
+            return Ok(false);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(to) = receive.vector(kept.ranks()) else { return Ok(false) };
+            if send.data == in_place() {
+                return kept.exchange_unequal(None, &to);
+            }
+            let Some(from) = send.vector(kept.ranks()) else { return Ok(false) };
+            kept.exchange_unequal(Some(&from), &to)
+        }
+    });
+    said(outcome, comm)
 }
 
 /// # Safety
@@ -76,6 +142,35 @@ pub(crate) unsafe extern "C" fn MPI_Alltoall(
     unsafe {
         taken(Collective::AllToAll, send, receive, comm).unwrap_or_else(|| {
             mpi::PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+        })
+    }
+}
+
+/// # Safety
+/// As MPI says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn MPI_Alltoallv(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: mpi::MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: mpi::MPI_Datatype,
+    comm: mpi::MPI_Comm,
+) -> c_int {
+    let (counts, displacements) = (sendcounts, sdispls);
+    let send = Unequal { data: sendbuf, counts, displacements, datatype: sendtype };
+    let (counts, displacements) = (recvcounts, rdispls);
+    let receive = Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
+    // SAFETY: the program's promise.
+    unsafe {
+        taken_unequal(&send, &receive, comm).unwrap_or_else(|| {
+            mpi::PMPI_Alltoallv(
+                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+                comm,
+            )
         })
     }
 }
@@ -150,6 +245,36 @@ pub(crate) unsafe extern "C" fn MPI_Allgather_c(
     unsafe {
         taken(Collective::AllGather, send, receive, comm).unwrap_or_else(|| {
             mpi::PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+        })
+    }
+}
+
+/// # Safety
+/// As MPI says.
+#[cfg(large_counts)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn MPI_Alltoallv_c(
+    sendbuf: *const c_void,
+    sendcounts: *const mpi::MPI_Count,
+    sdispls: *const mpi::MPI_Aint,
+    sendtype: mpi::MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: *const mpi::MPI_Count,
+    rdispls: *const mpi::MPI_Aint,
+    recvtype: mpi::MPI_Datatype,
+    comm: mpi::MPI_Comm,
+) -> c_int {
+    let (counts, displacements) = (sendcounts, sdispls);
+    let send = Unequal { data: sendbuf, counts, displacements, datatype: sendtype };
+    let (counts, displacements) = (recvcounts, rdispls);
+    let receive = Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
+    // SAFETY: the program's promise.
+    unsafe {
+        taken_unequal(&send, &receive, comm).unwrap_or_else(|| {
+            mpi::PMPI_Alltoallv_c(
+                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
+                comm,
+            )
         })
     }
 }

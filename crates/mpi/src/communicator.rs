@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mpi_sys as mpi;
-use topocoll::exec::{ExecError, RankMachine};
+use topocoll::exec::{ExecError, Plan, RankMachine};
 use topocoll::{Collective, Grid};
 
 use crate::blocks::Blocks;
@@ -15,6 +15,7 @@ use crate::engine::{Memories, Requests, exchange};
 use crate::library::Library;
 use crate::place::{Known, Place, places};
 use crate::settings::Settings;
+use crate::unequal::{Vector, exchange_unequal, straight};
 
 /// MPI's error code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +46,9 @@ pub(crate) struct Communicator {
     places: Vec<Place>,
     /// By operation and class of sizes.
     exchanges: [Vec<Option<Decided>>; 2],
-    memory: [Vec<u8>; 3],
+    /// What an all-to-all of blocks of unequal sizes is done by.
+    unequal: Option<Option<Straight>>,
+    memory: Memory,
     requests: Requests,
     /// Whether an exchange has failed, so that messages of it may still be under way.
     broken: bool,
@@ -59,6 +62,33 @@ enum Decided {
 struct Exchange {
     machine: RankMachine,
     order: Option<Vec<u32>>,
+}
+
+struct Straight {
+    plan: Arc<Plan>,
+    order: Option<Vec<u32>>,
+}
+
+/// Memory for exchanges, kept from one to the next.
+#[derive(Default)]
+pub(crate) struct Memory {
+    input: Vec<u8>,
+    output: Vec<u8>,
+    work: Vec<u8>,
+}
+
+impl Memory {
+    pub(crate) fn input(&mut self, bytes: u128) -> Result<*mut u8, Failed> {
+        room(&mut self.input, bytes)
+    }
+
+    pub(crate) fn output(&mut self, bytes: u128) -> Result<*mut u8, Failed> {
+        room(&mut self.output, bytes)
+    }
+
+    pub(crate) fn work(&mut self, bytes: u128) -> Result<*mut u8, Failed> {
+        room(&mut self.work, bytes)
+    }
 }
 
 // SAFETY: handles of MPI, which any thread may use, one at a time; the mutex sees to that.
@@ -276,7 +306,8 @@ impl Communicator {
             name: if name.is_empty() { "a communicator".to_owned() } else { name.into_owned() },
             places: Vec::new(),
             exchanges: Default::default(),
-            memory: Default::default(),
+            unequal: None,
+            memory: Memory::default(),
             requests: Requests::default(),
             broken: false,
         };
@@ -287,6 +318,10 @@ impl Communicator {
             made.places = places(&Known { nodes: &nodes, grid, world: &world, given });
         }
         Ok(Some(made))
+    }
+
+    pub(crate) fn ranks(&self) -> u32 {
+        self.ranks
     }
 
     /// The lowest rank of those that this one shares memory with.
@@ -362,8 +397,7 @@ impl Communicator {
         let Exchange { machine, order } = &mut **ours;
         machine.begin(bytes);
         let (rank_of, private) = (rank_of(order.as_deref()), self.private);
-        let [input_room, output_room, work_room] = &mut self.memory;
-        let work = room(work_room, machine.workspace_bytes())?;
+        let work = self.memory.work(machine.workspace_bytes())?;
         let first = match operation {
             Collective::AllGather if send.is_none() => self.rank,
             _ => 0,
@@ -372,7 +406,7 @@ impl Communicator {
         let input = if from.plain && send.is_some() && direct {
             from.data().cast_const()
         } else {
-            let staged = room(input_room, machine.input_bytes())?;
+            let staged = self.memory.input(machine.input_bytes())?;
             for i in 0..machine.plan().input_blocks() {
                 // SAFETY: the program's blocks, and room for all of them.
                 unsafe {
@@ -385,15 +419,13 @@ impl Communicator {
         let output = if receive.plain && order.is_none() {
             receive.data()
         } else {
-            room(output_room, machine.output_bytes())?
+            self.memory.output(machine.output_bytes())?
         };
         let memories = Memories { input, output, work };
         // SAFETY: memories of these sizes, which this call has to itself.
         let outcome = unsafe { exchange(machine, memories, private, rank_of, &mut self.requests) };
         if let Err(failed) = outcome {
-            self.broken = true;
-            // MPI may still read and write them.
-            std::mem::forget(std::mem::take(&mut self.memory));
+            self.break_off();
             return Err(failed);
         }
         if output != receive.data() {
@@ -408,46 +440,57 @@ impl Communicator {
         Ok(true)
     }
 
-    /// Decides at the first rank for blocks of 2^class bytes and more, tells all, and plans.
+    /// Leaves what is to come to the library, and memory to MPI, which may still read and write it.
+    fn break_off(&mut self) {
+        self.broken = true;
+        std::mem::forget(std::mem::take(&mut self.memory));
+    }
+
+    /// Whether blocks of unequal sizes are for us to exchange; all ranks get the same answer.
+    pub(crate) fn takes_unequal(&mut self) -> Result<bool, Failed> {
+        if self.broken {
+            return Ok(false);
+        }
+        if self.unequal.is_none() {
+            let straight = match self.decided(Collective::AllToAll, None)? {
+                None => None,
+                Some(ours) => {
+                    let plan = Arc::new(self.plan(&ours, Collective::AllToAll, UNEQUAL_BYTES)?);
+                    Some(Straight { plan, order: ours.order })
+                }
+            };
+            self.unequal = Some(straight);
+        }
+        Ok(self.unequal.as_ref().is_some_and(Option::is_some))
+    }
+
+    /// Exchanges blocks of unequal sizes if they are for us and not for the library to refuse.
+    ///
+    /// # Safety
+    /// The buffers have the blocks. `send` is none in place.
+    pub(crate) unsafe fn exchange_unequal(
+        &mut self,
+        send: Option<&Vector>,
+        receive: &Vector,
+    ) -> Result<bool, Failed> {
+        let Some(Some(Straight { plan, order })) = &self.unequal else { return Ok(false) };
+        let (memory, requests) = (&mut self.memory, &mut self.requests);
+        let order = order.as_deref();
+        // SAFETY: the caller's promise.
+        let outcome =
+            unsafe { exchange_unequal(plan, order, send, receive, self.private, memory, requests) };
+        if outcome.is_err() {
+            self.break_off();
+        }
+        outcome
+    }
+
+    /// Decides for blocks of 2^class bytes and more, and plans.
     fn decide(&mut self, operation: Collective, class: usize) -> Result<(), Failed> {
-        let bytes = 1 << class;
-        let mut text = String::new();
-        if self.rank == 0 {
-            let settings = settings();
-            let wish = settings.wish(operation);
-            let mut decision = decide(&self.places, wish, Library::loaded(), operation, bytes);
-            if let Some(Err(error)) =
-                decision.ours.as_ref().map(|ours| ours.plan(operation, bytes, 0))
-            {
-                decision.ours = None;
-                decision.reason = format!("forwarded, {error}");
-            }
-            if let Some(warning) = decision.warning
-                && world().0 == 0
-            {
-                once(&warning);
-            }
-            if settings.trace {
-                let (name, ranks, reason) = (&self.name, self.ranks, decision.reason);
-                let to = 2 * bytes - 1;
-                say(&format!("{name}, {ranks} ranks, {operation} of {bytes} to {to} B: {reason}"));
-            }
-            let told = (operation.name(), class, decision.ours);
-            text = serde_json::to_string(&told).expect("bug: a decision that is no text");
-        }
-        let text = self.told(text)?;
-        let (asked, of, ours): (String, usize, Option<Ours>) =
-            serde_json::from_str(&text).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))?;
-        if (asked.as_str(), of) != (operation.name(), class) {
-            return Err(Failed(mpi::MPI_ERR_COUNT as c_int));
-        }
-        let decided = match ours {
+        let decided = match self.decided(operation, Some(class))? {
             None => Decided::Library,
             Some(ours) => {
-                let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
-                let rank = place.map_or(self.rank, |place| place as u32);
-                let plan = ours.plan(operation, bytes, rank);
-                let plan = plan.map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))?;
+                let plan = self.plan(&ours, operation, 1 << class)?;
                 let machine = RankMachine::new(Arc::new(plan), 0);
                 Decided::Ours(Box::new(Exchange { machine, order: ours.order }))
             }
@@ -459,10 +502,66 @@ impl Communicator {
         classes[class] = Some(decided);
         Ok(())
     }
+
+    fn plan(&self, ours: &Ours, operation: Collective, bytes: u64) -> Result<Plan, Failed> {
+        let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
+        let rank = place.map_or(self.rank, |place| place as u32);
+        ours.plan(operation, bytes, rank).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))
+    }
+
+    /// What the first rank decides for a class of sizes, or for unequal ones, told to all.
+    fn decided(&self, operation: Collective, class: Option<usize>) -> Result<Option<Ours>, Failed> {
+        let mut text = String::new();
+        if self.rank == 0 {
+            let ours = self.decision(operation, class);
+            text = serde_json::to_string(&(operation.name(), class, ours))
+                .expect("bug: a decision that is no text");
+        }
+        let text = self.told(text)?;
+        let (asked, of, ours): (String, Option<usize>, Option<Ours>) =
+            serde_json::from_str(&text).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))?;
+        if (asked.as_str(), of) != (operation.name(), class) {
+            return Err(Failed(mpi::MPI_ERR_COUNT as c_int));
+        }
+        Ok(ours)
+    }
+
+    /// The first rank's decision.
+    fn decision(&self, operation: Collective, class: Option<usize>) -> Option<Ours> {
+        let settings = settings();
+        let bytes = class.map_or(UNEQUAL_BYTES, |class| 1 << class);
+        let wish = settings.wish(operation);
+        let mut decision = decide(&self.places, wish, Library::loaded(), operation, bytes);
+        let serves = decision.ours.as_ref().map(|ours| {
+            let plan = Arc::new(ours.plan(operation, bytes, 0)?);
+            if class.is_none() { straight(&plan) } else { Ok(()) }
+        });
+        if let Some(Err(error)) = serves {
+            decision.ours = None;
+            decision.reason = format!("forwarded, {error}");
+        }
+        if let Some(warning) = decision.warning
+            && world().0 == 0
+        {
+            once(&warning);
+        }
+        if settings.trace {
+            let (name, ranks, reason) = (&self.name, self.ranks, decision.reason);
+            let sizes = match class {
+                Some(_) => format!("of {bytes} to {} B", 2 * bytes - 1),
+                None => "of unequal blocks".to_owned(),
+            };
+            say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
+        }
+        decision.ours
+    }
 }
 
+/// What blocks of unequal sizes are predicted with.
+const UNEQUAL_BYTES: u64 = 1 << 16;
+
 /// Numbers the ranks of a schedule as the communicator does.
-fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {
+pub(crate) fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {
     move |rank| order.map_or(rank, |order| order[rank as usize])
 }
 

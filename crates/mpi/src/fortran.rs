@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use mpi_sys as mpi;
 
-use crate::calls::{MPI_Allgather, MPI_Alltoall, MPI_Finalize, in_place};
+use crate::calls::{MPI_Allgather, MPI_Alltoall, MPI_Alltoallv, MPI_Finalize, in_place};
 
 /// A Fortran constant of the library that is known by its address.
 struct Address(OnceLock<usize>);
@@ -67,6 +67,45 @@ macro_rules! exchange {
     )*};
 }
 
+macro_rules! exchange_unequal {
+    ($($name:ident)*) => {$(
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(
+            sendbuf: *mut c_void,
+            sendcounts: *const c_int,
+            sdispls: *const c_int,
+            sendtype: *const c_int,
+            recvbuf: *mut c_void,
+            recvcounts: *const c_int,
+            rdispls: *const c_int,
+            recvtype: *const c_int,
+            comm: *const c_int,
+            error: *mut c_int,
+        ) {
+            // SAFETY: Fortran passes addresses of what C is given, and Fortran's integers are C's
+            // ints; an error may be left out.
+            unsafe {
+                let code = MPI_Alltoallv(
+                    buffer(sendbuf),
+                    sendcounts,
+                    sdispls,
+                    mpi::RSMPI_Type_f2c(*sendtype),
+                    buffer(recvbuf),
+                    recvcounts,
+                    rdispls,
+                    mpi::RSMPI_Type_f2c(*recvtype),
+                    mpi::RSMPI_Comm_f2c(*comm),
+                );
+                if let Some(error) = error.as_mut() {
+                    *error = code;
+                }
+            }
+        }
+    )*};
+}
+
 macro_rules! finalize {
     ($($name:ident)*) => {$(
         /// # Safety
@@ -86,4 +125,5 @@ macro_rules! finalize {
 
 exchange!(MPI_Alltoall: mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL ompi_alltoall_f);
 exchange!(MPI_Allgather: mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER ompi_allgather_f);
+exchange_unequal!(mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV ompi_alltoallv_f);
 finalize!(mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE ompi_finalize_f);

@@ -1,7 +1,7 @@
 //! Exchanges over MPI: the drop-in `libtopocoll_mpi.so`, which stands before the calls of programs
 //! that exist.
 //!
-//! Loaded by `LD_PRELOAD`, it takes `MPI_Alltoall` and `MPI_Allgather` (`calls`; Fortran's forms
+//! Loaded by `LD_PRELOAD`, it takes `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Allgather` (`calls`; Fortran's forms
 //! with Open MPI, large counts where the library has them) and forwards every other call by not
 //! having it. A rank's share of an exchange is a [`RankMachine`](topocoll::exec::RankMachine), driven
 //! over non-blocking sends and receives (`engine`) of a communicator of our own, so that no
@@ -35,3 +35,4 @@ mod fortran;
 mod library;
 mod place;
 mod settings;
+mod unequal;
