@@ -5,7 +5,7 @@ use std::ptr;
 
 use mpi_sys as mpi;
 
-use crate::communicator::{Failed, check};
+use crate::failed::{Failed, check};
 
 /// Blocks of a buffer of the program, one after the other.
 #[derive(Clone, Copy)]

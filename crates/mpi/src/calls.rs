@@ -1,13 +1,13 @@
 //! The calls that programs make.
 
 use std::ffi::{c_int, c_void};
-use std::sync::PoisonError;
 
 use mpi_sys as mpi;
 use topocoll::Collective;
 
+use crate::attribute::{find, finish, locked};
 use crate::blocks::Blocks;
-use crate::communicator::{Failed, find, finish};
+use crate::failed::Failed;
 use crate::unequal::Vector;
 
 /// `MPI_IN_PLACE`, a cast that the bindings do not have.
@@ -45,7 +45,7 @@ unsafe fn taken(
                 _ => return Ok(false),
             }
         };
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&kept);
         // SAFETY: the caller's promise.
         unsafe { kept.exchange(operation, from, to) }
     });
@@ -93,7 +93,7 @@ where
     }
 }
 
-/// As [`taken`], for an all-to-all of blocks of unequal sizes.
+/// As `taken`, for an all-to-all of blocks of unequal sizes.
 ///
 /// # Safety
 /// The same.
@@ -107,7 +107,7 @@ where
 {
     let outcome = find(comm).and_then(|kept| {
         let Some(kept) = kept else { return Ok(false) };
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&kept);
         if !kept.takes_unequal()? {
             return Ok(false);
         }

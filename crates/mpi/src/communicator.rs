@@ -1,39 +1,23 @@
-//! What is kept with a communicator.
+//! The state of a communicator: who its ranks are, what is decided, and exchanges by it.
 
-use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::ffi::{CStr, OsString, c_int};
+use std::io::Write;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mpi_sys as mpi;
-use topocoll::exec::{ExecError, Plan, RankMachine};
+use topocoll::exec::{Plan, RankMachine};
 use topocoll::{Collective, Grid};
 
+use crate::attribute::locked;
 use crate::blocks::Blocks;
 use crate::decision::{Ours, decide};
 use crate::engine::{Memories, Requests, exchange};
+use crate::failed::{Failed, check};
 use crate::library::Library;
+use crate::memory::Memory;
 use crate::place::{Known, Place, places};
 use crate::settings::Settings;
 use crate::unequal::{Vector, exchange_unequal, straight};
-
-/// MPI's error code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Failed(pub(crate) c_int);
-
-impl From<ExecError> for Failed {
-    fn from(error: ExecError) -> Self {
-        Self(match error {
-            ExecError::Length { .. } => mpi::MPI_ERR_TRUNCATE as c_int,
-            _ => mpi::MPI_ERR_INTERN as c_int,
-        })
-    }
-}
-
-/// Codes of MPI as results.
-pub(crate) fn check(code: c_int) -> Result<(), Failed> {
-    if code == mpi::MPI_SUCCESS as c_int { Ok(()) } else { Err(Failed(code)) }
-}
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
@@ -69,173 +53,8 @@ struct Straight {
     order: Option<Vec<u32>>,
 }
 
-/// Memory for exchanges, kept from one to the next.
-#[derive(Default)]
-pub(crate) struct Memory {
-    input: Vec<u8>,
-    output: Vec<u8>,
-    work: Vec<u8>,
-}
-
-impl Memory {
-    pub(crate) fn input(&mut self, bytes: u128) -> Result<*mut u8, Failed> {
-        room(&mut self.input, bytes)
-    }
-
-    pub(crate) fn output(&mut self, bytes: u128) -> Result<*mut u8, Failed> {
-        room(&mut self.output, bytes)
-    }
-
-    pub(crate) fn work(&mut self, bytes: u128) -> Result<*mut u8, Failed> {
-        room(&mut self.work, bytes)
-    }
-}
-
 // SAFETY: handles of MPI, which any thread may use, one at a time; the mutex sees to that.
 unsafe impl Send for Communicator {}
-
-/// What a communicator is to us.
-type Kept = Option<Arc<Mutex<Communicator>>>;
-
-static KEY: OnceLock<Result<c_int, Failed>> = OnceLock::new();
-static FINISHED: AtomicBool = AtomicBool::new(false);
-static SETTINGS: OnceLock<Settings> = OnceLock::new();
-static LIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
-
-/// Counts communicators that are forgotten, so that what threads remember of them is.
-static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    /// The communicator of the thread's last call, what it is to us, and what was forgotten then.
-    static LAST: Cell<Option<(Handle, *const Mutex<Communicator>, u64)>> = const { Cell::new(None) };
-}
-
-/// A communicator of the program, to be found again when MPI is finalized.
-#[derive(Clone, Copy, PartialEq)]
-struct Handle(mpi::MPI_Comm);
-
-// SAFETY: a handle that any thread may use.
-unsafe impl Send for Handle {}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic of ours ends the program at the border to C.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The state of a communicator, made by all its ranks in their first call; none for one that is
-/// left to the library.
-pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
-    let forgotten = FORGOTTEN.load(Ordering::Acquire);
-    let kept = match LAST.get() {
-        Some((last, kept, then)) if last == Handle(comm) && then == forgotten => kept,
-        _ => {
-            let Some(kept) = attribute(comm)? else { return Ok(None) };
-            LAST.set(Some((Handle(comm), kept, forgotten)));
-            kept
-        }
-    };
-    if kept.is_null() {
-        return Ok(None);
-    }
-    // SAFETY: from `into_raw` below, and kept until the communicator is freed: not while it is used.
-    unsafe {
-        Arc::increment_strong_count(kept);
-        Ok(Some(Arc::from_raw(kept)))
-    }
-}
-
-/// What is kept with a communicator, null if it is left to the library; none where there can be no
-/// attributes.
-fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, Failed> {
-    // SAFETY: a constant.
-    if comm == unsafe { mpi::RSMPI_COMM_NULL } || FINISHED.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
-    let key = match KEY.get() {
-        Some(key) => (*key)?,
-        None if !is_initialized() => return Ok(None),
-        None => (*KEY.get_or_init(new_key))?,
-    };
-    let (mut kept, mut there): (*const Mutex<Communicator>, c_int) = (std::ptr::null(), 0);
-    // SAFETY: a handle that the program vouches for, our key, and places for the answers.
-    check(unsafe { mpi::PMPI_Comm_get_attr(comm, key, (&raw mut kept).cast(), &raw mut there) })?;
-    if there == 0 {
-        let made = Communicator::new(comm)?.map(|made| Arc::new(Mutex::new(made)));
-        kept = made.map_or(std::ptr::null(), Arc::into_raw);
-        locked(&LIVE).push(Handle(comm));
-        // SAFETY: our key; `forget` takes the pointer back.
-        check(unsafe { mpi::PMPI_Comm_set_attr(comm, key, kept.cast_mut().cast()) })?;
-    }
-    Ok(Some(kept))
-}
-
-fn is_initialized() -> bool {
-    let (mut begun, mut ended) = (0, 0);
-    // SAFETY: allowed at any time.
-    unsafe {
-        mpi::PMPI_Initialized(&raw mut begun);
-        mpi::PMPI_Finalized(&raw mut ended);
-    }
-    begun != 0 && ended == 0
-}
-
-fn new_key() -> Result<c_int, Failed> {
-    let mut key = 0;
-    // SAFETY: functions of the types that MPI asks for.
-    check(unsafe {
-        mpi::PMPI_Comm_create_keyval(
-            Some(leave_behind),
-            Some(forget),
-            &raw mut key,
-            std::ptr::null_mut(),
-        )
-    })?;
-    Ok(key)
-}
-
-/// A duplicate begins with nothing.
-unsafe extern "C" fn leave_behind(
-    _comm: mpi::MPI_Comm,
-    _key: c_int,
-    _extra: *mut c_void,
-    _kept: *mut c_void,
-    _copy: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: MPI gives a place for the answer.
-    unsafe { flag.write(0) };
-    mpi::MPI_SUCCESS as c_int
-}
-
-/// Called when a communicator is freed.
-unsafe extern "C" fn forget(
-    comm: mpi::MPI_Comm,
-    _key: c_int,
-    kept: *mut c_void,
-    _extra: *mut c_void,
-) -> c_int {
-    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
-    locked(&LIVE).retain(|live| *live != Handle(comm));
-    if !kept.is_null() {
-        // SAFETY: the attribute that `find` set, which MPI gives back once.
-        drop(unsafe { Arc::from_raw(kept.cast::<Mutex<Communicator>>()) });
-    }
-    mpi::MPI_SUCCESS as c_int
-}
-
-/// Frees all that is kept; before MPI ends.
-pub(crate) fn finish() {
-    FINISHED.store(true, Ordering::Relaxed);
-    let Some(&Ok(mut key)) = KEY.get() else { return };
-    let live = std::mem::take(&mut *locked(&LIVE));
-    // SAFETY: communicators that the program has not freed, as they would have been forgotten.
-    unsafe {
-        for Handle(comm) in live {
-            mpi::PMPI_Comm_delete_attr(comm, key);
-        }
-        mpi::PMPI_Comm_free_keyval(&raw mut key);
-    }
-}
 
 impl Drop for Communicator {
     fn drop(&mut self) {
@@ -244,9 +63,11 @@ impl Drop for Communicator {
     }
 }
 
-/// Says something on this process's standard error.
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// Says something on this process's standard error, if it has one.
 fn say(text: &str) {
-    eprintln!("topocoll: {text}");
+    let _ = writeln!(std::io::stderr(), "topocoll: {text}");
 }
 
 /// The rank in `MPI_COMM_WORLD`, and its ranks.
@@ -264,9 +85,8 @@ fn world() -> (u32, u32) {
 fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let (rank, ranks) = world();
-        let variables = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
+        let text = |text: OsString| text.to_string_lossy().into_owned();
+        let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
         let (settings, warnings) = Settings::read(variables, ranks);
         if rank == 0 {
             warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
@@ -277,7 +97,7 @@ fn settings() -> &'static Settings {
 
 impl Communicator {
     /// Called by all ranks of a communicator; none if it is left to the library.
-    fn new(comm: mpi::MPI_Comm) -> Result<Option<Self>, Failed> {
+    pub(crate) fn new(comm: mpi::MPI_Comm) -> Result<Option<Self>, Failed> {
         let (mut inter, mut rank, mut ranks) = (0, 0, 0);
         let mut name = [0u8; mpi::MPI_MAX_OBJECT_NAME as usize + 1];
         let mut length: c_int = 0;
@@ -437,6 +257,7 @@ impl Communicator {
                 }
             }
         }
+        self.memory.trim();
         Ok(true)
     }
 
@@ -479,8 +300,9 @@ impl Communicator {
         // SAFETY: the caller's promise.
         let outcome =
             unsafe { exchange_unequal(plan, order, send, receive, self.private, memory, requests) };
-        if outcome.is_err() {
-            self.break_off();
+        match outcome {
+            Ok(_) => self.memory.trim(),
+            Err(_) => self.break_off(),
         }
         outcome
     }
@@ -573,17 +395,6 @@ fn once(warning: &str) {
         say(&format!("warning: TOPOCOLL_ALGORITHM: {warning}"));
         said.push(warning.to_owned());
     }
-}
-
-/// Memory of so many bytes, kept for the next exchange.
-fn room(memory: &mut Vec<u8>, bytes: u128) -> Result<*mut u8, Failed> {
-    let refused = Failed(mpi::MPI_ERR_NO_MEM as c_int);
-    let bytes = usize::try_from(bytes).map_err(|_| refused)?;
-    if memory.len() < bytes {
-        memory.try_reserve_exact(bytes - memory.len()).map_err(|_| refused)?;
-        memory.resize(bytes, 0);
-    }
-    Ok(memory.as_mut_ptr())
 }
 
 /// The grid of a Cartesian communicator.

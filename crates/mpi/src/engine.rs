@@ -6,7 +6,7 @@ use std::ptr;
 use mpi_sys as mpi;
 use topocoll::exec::{Action, Buffer, Message, RankMachine, Region, Token};
 
-use crate::communicator::{Failed, check};
+use crate::failed::{Failed, check};
 
 /// The memories of an exchange.
 #[derive(Clone, Copy)]

@@ -1,0 +1,154 @@
+//! What is kept with a communicator, as an attribute of it.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use mpi_sys as mpi;
+
+use crate::communicator::Communicator;
+use crate::failed::{Failed, check};
+
+/// What a communicator is to us.
+type Kept = Option<Arc<Mutex<Communicator>>>;
+
+static KEY: OnceLock<Result<c_int, Failed>> = OnceLock::new();
+static FINISHED: AtomicBool = AtomicBool::new(false);
+static LIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+
+/// Counts communicators that are forgotten, so that what threads remember of them is.
+static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The communicator of the thread's last call, what it is to us, and what was forgotten then.
+    static LAST: Cell<Option<(Handle, *const Mutex<Communicator>, u64)>> = const { Cell::new(None) };
+}
+
+/// A communicator of the program, to be found again when MPI is finalized.
+#[derive(Clone, Copy, PartialEq)]
+struct Handle(mpi::MPI_Comm);
+
+// SAFETY: a handle that any thread may use.
+unsafe impl Send for Handle {}
+
+/// The state of a communicator, made by all its ranks in their first call; none for one that is
+/// left to the library.
+pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
+    let forgotten = FORGOTTEN.load(Ordering::Acquire);
+    let kept = match LAST.get() {
+        Some((last, kept, then)) if last == Handle(comm) && then == forgotten => kept,
+        _ => {
+            let Some(kept) = attribute(comm)? else { return Ok(None) };
+            LAST.set(Some((Handle(comm), kept, forgotten)));
+            kept
+        }
+    };
+    if kept.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: from `into_raw` below, and kept until the communicator is freed: not while it is used.
+    unsafe {
+        Arc::increment_strong_count(kept);
+        Ok(Some(Arc::from_raw(kept)))
+    }
+}
+
+/// What is kept with a communicator, null if it is left to the library; none where there can be no
+/// attributes.
+fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, Failed> {
+    // SAFETY: a constant.
+    if comm == unsafe { mpi::RSMPI_COMM_NULL } || FINISHED.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let key = match KEY.get() {
+        Some(key) => (*key)?,
+        None if !is_initialized() => return Ok(None),
+        None => (*KEY.get_or_init(new_key))?,
+    };
+    let (mut kept, mut there): (*const Mutex<Communicator>, c_int) = (std::ptr::null(), 0);
+    // SAFETY: a handle that the program vouches for, our key, and places for the answers.
+    check(unsafe { mpi::PMPI_Comm_get_attr(comm, key, (&raw mut kept).cast(), &raw mut there) })?;
+    if there == 0 {
+        let made = Communicator::new(comm)?.map(|made| Arc::new(Mutex::new(made)));
+        kept = made.map_or(std::ptr::null(), Arc::into_raw);
+        locked(&LIVE).push(Handle(comm));
+        // SAFETY: our key; `forget` takes the pointer back.
+        check(unsafe { mpi::PMPI_Comm_set_attr(comm, key, kept.cast_mut().cast()) })?;
+    }
+    Ok(Some(kept))
+}
+
+fn is_initialized() -> bool {
+    let (mut begun, mut ended) = (0, 0);
+    // SAFETY: allowed at any time.
+    unsafe {
+        mpi::PMPI_Initialized(&raw mut begun);
+        mpi::PMPI_Finalized(&raw mut ended);
+    }
+    begun != 0 && ended == 0
+}
+
+fn new_key() -> Result<c_int, Failed> {
+    let mut key = 0;
+    // SAFETY: functions of the types that MPI asks for.
+    check(unsafe {
+        mpi::PMPI_Comm_create_keyval(
+            Some(leave_behind),
+            Some(forget),
+            &raw mut key,
+            std::ptr::null_mut(),
+        )
+    })?;
+    Ok(key)
+}
+
+/// A duplicate begins with nothing.
+unsafe extern "C" fn leave_behind(
+    _comm: mpi::MPI_Comm,
+    _key: c_int,
+    _extra: *mut c_void,
+    _kept: *mut c_void,
+    _copy: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: MPI gives a place for the answer.
+    unsafe { flag.write(0) };
+    mpi::MPI_SUCCESS as c_int
+}
+
+/// Called when a communicator is freed.
+unsafe extern "C" fn forget(
+    comm: mpi::MPI_Comm,
+    _key: c_int,
+    kept: *mut c_void,
+    _extra: *mut c_void,
+) -> c_int {
+    FORGOTTEN.fetch_add(1, Ordering::AcqRel);
+    locked(&LIVE).retain(|live| *live != Handle(comm));
+    if !kept.is_null() {
+        // SAFETY: the attribute that `find` set, which MPI gives back once.
+        drop(unsafe { Arc::from_raw(kept.cast::<Mutex<Communicator>>()) });
+    }
+    mpi::MPI_SUCCESS as c_int
+}
+
+/// Frees all that is kept; before MPI ends.
+pub(crate) fn finish() {
+    FINISHED.store(true, Ordering::Relaxed);
+    let Some(&Ok(mut key)) = KEY.get() else { return };
+    let live = std::mem::take(&mut *locked(&LIVE));
+    // SAFETY: communicators that the program has not freed, as they would have been forgotten.
+    unsafe {
+        for Handle(comm) in live {
+            mpi::PMPI_Comm_delete_attr(comm, key);
+        }
+        mpi::PMPI_Comm_free_keyval(&raw mut key);
+    }
+}
+
+/// The lock of a mutex.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of ours ends the program at the border to C.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,24 @@
+//! MPI's error codes.
+
+use std::ffi::c_int;
+
+use mpi_sys as mpi;
+use topocoll::exec::ExecError;
+
+/// MPI's error code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Failed(pub(crate) c_int);
+
+impl From<ExecError> for Failed {
+    fn from(error: ExecError) -> Self {
+        Self(match error {
+            ExecError::Length { .. } => mpi::MPI_ERR_TRUNCATE as c_int,
+            _ => mpi::MPI_ERR_INTERN as c_int,
+        })
+    }
+}
+
+/// Codes of MPI as results.
+pub(crate) fn check(code: c_int) -> Result<(), Failed> {
+    if code == mpi::MPI_SUCCESS as c_int { Ok(()) } else { Err(Failed(code)) }
+}
