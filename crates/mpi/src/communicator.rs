@@ -172,6 +172,18 @@ impl Communicator {
         Ok(all)
     }
 
+    /// Whether all ranks say yes.
+    fn agreed(&self, own: bool) -> Result<bool, Failed> {
+        let (own, mut all) = (i32::from(own), 0i32);
+        // SAFETY: all ranks call it, each with a number and a place for the answer.
+        check(unsafe {
+            let (from, to) = ((&raw const own).cast(), (&raw mut all).cast());
+            let (int, least) = (mpi::RSMPI_INT32_T, mpi::RSMPI_MIN);
+            mpi::PMPI_Allreduce(from, to, 1, int, least, self.private)
+        })?;
+        Ok(all != 0)
+    }
+
     /// Tells all ranks what the first says.
     fn told(&self, text: String) -> Result<String, Failed> {
         let mut length = text.len() as u64;
@@ -277,7 +289,15 @@ impl Communicator {
                 None => None,
                 Some(ours) => {
                     let plan = Arc::new(self.plan(&ours, Collective::AllToAll, UNEQUAL_BYTES)?);
-                    Some(Straight { plan, order: ours.order })
+                    let all = self.agreed(straight(&plan).is_ok())?;
+                    if !all && self.rank == 0 {
+                        self.trace(
+                            Collective::AllToAll,
+                            None,
+                            "forwarded, some blocks pass by ranks",
+                        );
+                    }
+                    all.then_some(Straight { plan, order: ours.order })
                 }
             };
             self.unequal = Some(straight);
@@ -354,11 +374,8 @@ impl Communicator {
         let bytes = class.map_or(UNEQUAL_BYTES, |class| 1 << class);
         let wish = settings.wish(operation);
         let mut decision = decide(&self.places, wish, Library::loaded(), operation, bytes);
-        let serves = decision.ours.as_ref().map(|ours| {
-            let plan = Arc::new(ours.plan(operation, bytes, 0)?);
-            if class.is_none() { straight(&plan) } else { Ok(()) }
-        });
-        if let Some(Err(error)) = serves {
+        if let Some(Err(error)) = decision.ours.as_ref().map(|ours| ours.plan(operation, bytes, 0))
+        {
             decision.ours = None;
             decision.reason = format!("forwarded, {error}");
         }
@@ -367,15 +384,20 @@ impl Communicator {
         {
             once(&warning);
         }
-        if settings.trace {
-            let (name, ranks, reason) = (&self.name, self.ranks, decision.reason);
+        self.trace(operation, class, &decision.reason);
+        decision.ours
+    }
+
+    /// Says what is done and why, if that is asked for.
+    fn trace(&self, operation: Collective, class: Option<usize>, reason: &str) {
+        if settings().trace {
             let sizes = match class {
-                Some(_) => format!("of {bytes} to {} B", 2 * bytes - 1),
+                Some(class) => format!("of {} to {} B", 1u64 << class, (2u64 << class) - 1),
                 None => "of unequal blocks".to_owned(),
             };
+            let (name, ranks) = (&self.name, self.ranks);
             say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
         }
-        decision.ours
     }
 }
 
