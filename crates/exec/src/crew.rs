@@ -452,6 +452,10 @@ impl Lane<'_> {
                     |region: Region| region.buffer == Buffer::Work && region.offset >= held;
                 let mut scratch = spare.pop().unwrap_or_default();
                 self.machine.pieces(copy, |from, to| {
+                    // A block of no bytes is nowhere.
+                    if from.bytes == 0 {
+                        return;
+                    }
                     if behind(to) {
                         scratch.extend_from_slice(memory.bytes(from));
                     } else if behind(from) {
