@@ -14,7 +14,7 @@
 //! let schedule = topocoll::plan(&machine, &problem, best.algorithm, &best.parameters)?;
 //! let proof = verify(&schedule, &machine, None, 1 << 30)?;
 //! assert!(proof.violation.is_none());
-//! assert_eq!((proof.counts.steps, proof.counts.bytes), (12, 144 * 1024));
+//! assert_eq!((proof.counts.steps, proof.counts.bytes), (28, 108 * 1024));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
