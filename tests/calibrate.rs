@@ -8,6 +8,7 @@ fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Ve
     let cells = [(4, 8), (8, 4096), (16, 64)];
     let mut cells = cells.map(|(ranks, block)| measure(ranks, block, 1, 1).unwrap());
     for sample in cells.iter_mut().flatten() {
+        sample.threads = 2;
         let turns = f64::from(sample.ranks) / 2.0;
         let of_steps = startup * sample.steps as f64 + per_byte * sample.link_bytes as f64;
         let of_copies = rearrangement * sample.copied_bytes as f64;
@@ -21,7 +22,7 @@ fn the_terms_are_found_and_nothing_is_regretted() {
     let made = [1e-6, 2e-10, 3e-11, 5e-6];
     let cells = made_of(made[0], made[1], made[2], made[3]);
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
-    let found = fit(&all, 2);
+    let found = fit(&all);
     let values = [found.startup, found.per_byte, found.rearrangement, found.exchange];
     for (value, made) in values.into_iter().zip(made) {
         assert!((value / made - 1.0).abs() < 0.01, "{value} for {made}");
@@ -39,7 +40,7 @@ fn the_terms_are_found_and_nothing_is_regretted() {
 fn a_bad_choice_is_regretted_by_what_it_costs_more() {
     let mut cells = made_of(1e-6, 2e-10, 0.0, 0.0);
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
-    let found = fit(&all, 2);
+    let found = fit(&all);
     let cell = &mut cells[2];
     let chosen = regret(cell, &found).unwrap().chosen;
     cell.iter_mut().find(|sample| sample.parameters != chosen.parameters).unwrap().seconds =
@@ -54,7 +55,7 @@ fn no_value_is_negative() {
     for sample in cells.iter_mut().flatten() {
         sample.seconds /= 1.0 + sample.link_bytes as f64 * 1e-6;
     }
-    let found = fit(&cells.concat(), 2);
+    let found = fit(&cells.concat());
     let values = [found.startup, found.per_byte, found.rearrangement, found.exchange];
     assert!(values.iter().all(|&value| value >= 0.0) && found.startup > 0.0, "{values:?}");
 }

@@ -138,7 +138,8 @@ pub(crate) struct Run {
     /// or a file with a line for each rank, its sizes in bytes with commas between
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
-    /// Threads of the operating system that share the ranks [default: all cores]
+    /// Threads of the operating system that share the ranks [default: the cores that so many bytes
+    /// are worth]
     #[arg(long, value_parser = count, allow_hyphen_values = true)]
     pub(crate) threads: Option<usize>,
     /// Exchanges, of which the median time is reported
@@ -151,7 +152,8 @@ pub(crate) struct Calibrate {
     /// Ranks of the machine to write
     #[arg(long, default_value = "16", value_parser = clap::value_parser!(u32).range(2..=256), allow_hyphen_values = true)]
     pub(crate) ranks: u32,
-    /// Threads of the operating system that share the ranks [default: all cores]
+    /// Threads of the operating system that share the ranks, at most: an exchange takes as many as
+    /// its bytes are worth [default: all cores]
     #[arg(long, value_parser = count, allow_hyphen_values = true)]
     pub(crate) threads: Option<usize>,
     /// Exchanges of each kind, of which the quickest counts

@@ -146,3 +146,8 @@ pub(crate) fn memory() -> u128 {
     };
     available().map_or(UNKNOWN, |kilobytes| kilobytes * 1024 / 10 * 8)
 }
+
+/// Threads that run at once.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

@@ -1,7 +1,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::queue::Queue;
 use crate::turn::Turn;
@@ -32,10 +33,23 @@ pub struct Crew {
     roll: Mutex<Roll>,
     /// Buffers of each thread for packed messages to come.
     spares: Vec<Mutex<Vec<Vec<u8>>>>,
+    /// The threads beside the caller's, which sleep between exchanges; started by the first that
+    /// wants them.
+    others: Option<ThreadPool>,
 }
 
 /// Buffers that a thread keeps for messages to come.
 const MOST_SPARE: usize = 64;
+
+/// Bytes of blocks that keep a thread busy for longer than it takes to wake it and to pass it
+/// messages: `cargo bench --bench exec` shows where two threads overtake one.
+const THREAD_BYTES: u128 = 2 << 20;
+
+/// The threads that an exchange of so many bytes, the blocks of all ranks together, is worth.
+#[must_use]
+pub fn worthwhile_threads(bytes: u128) -> usize {
+    usize::try_from(bytes / THREAD_BYTES).unwrap_or(usize::MAX).max(1)
+}
 
 /// How long an exchange took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,6 +156,7 @@ impl Crew {
             turns: (0..ranks).map(|_| Turn::queued()).collect(),
             roll: Mutex::default(),
             spares: (0..threads).map(|_| Mutex::default()).collect(),
+            others: None,
         }
     }
 
@@ -154,13 +169,15 @@ impl Crew {
     /// One exchange: rank i's blocks are the i-th part of `input`, and become that of `output`.
     ///
     /// # Errors
-    /// Buffers of other sizes than the ranks' together, or a schedule whose ends do not agree.
+    /// Buffers of other sizes than the ranks' together, a schedule whose ends do not agree, or
+    /// threads that cannot be started.
     pub fn exchange(
         &mut self,
         block_bytes: u64,
         input: &[u8],
         output: &mut [u8],
     ) -> Result<Timed, ExecError> {
+        self.start_others()?;
         let start = Instant::now();
         self.machines.iter_mut().for_each(|machine| machine.begin(block_bytes));
         self.exchange_from(start, input, output)
@@ -172,6 +189,7 @@ impl Crew {
     /// # Errors
     /// As [`exchange`](Self::exchange).
     pub fn exchange_again(&mut self, input: &[u8], output: &mut [u8]) -> Result<Timed, ExecError> {
+        self.start_others()?;
         let start = Instant::now();
         self.machines.iter_mut().for_each(RankMachine::begin_again);
         self.exchange_from(start, input, output)
@@ -225,12 +243,15 @@ impl Crew {
             under_way: AtomicU64::new(0),
             most_under_way: AtomicU64::new(0),
         };
-        thread::scope(|scope| {
-            for spare in &self.spares[1..] {
-                scope.spawn(|| shared.work(spare));
-            }
-            shared.work(&self.spares[0]);
-        });
+        match &self.others {
+            None => shared.work(&self.spares[0]),
+            Some(others) => others.in_place_scope(|scope| {
+                for spare in &self.spares[1..] {
+                    scope.spawn(|_| shared.work(spare));
+                }
+                shared.work(&self.spares[0]);
+            }),
+        }
         if let Some(failed) = &lock(shared.roll).failed {
             return Err(failed.clone());
         }
@@ -240,23 +261,44 @@ impl Crew {
 
     /// Copies `from` to `to` with the same threads, each a consecutive part: what the memory allows.
     ///
+    /// # Errors
+    /// Threads that cannot be started.
+    ///
     /// # Panics
     /// Buffers of different lengths.
-    pub fn plain_copy(&self, from: &[u8], to: &mut [u8]) -> Duration {
+    pub fn plain_copy(&mut self, from: &[u8], to: &mut [u8]) -> Result<Duration, ExecError> {
         assert_eq!(from.len(), to.len(), "a plain copy is of equal buffers");
+        self.start_others()?;
         let start = Instant::now();
+        let Some(others) = &self.others else {
+            to.copy_from_slice(from);
+            return Ok(start.elapsed());
+        };
         let each = from.len().div_ceil(self.threads()).max(1);
-        thread::scope(|scope| {
+        others.in_place_scope(|scope| {
             let mut parts = to.chunks_mut(each).zip(from.chunks(each));
             let own = parts.next();
             for (to, from) in parts {
-                scope.spawn(|| to.copy_from_slice(from));
+                scope.spawn(|_| to.copy_from_slice(from));
             }
             if let Some((to, from)) = own {
                 to.copy_from_slice(from);
             }
         });
-        start.elapsed()
+        Ok(start.elapsed())
+    }
+
+    /// Starts the threads beside the caller's, if there are to be any and none is there.
+    fn start_others(&mut self) -> Result<(), ExecError> {
+        let others = self.threads() - 1;
+        if others > 0 && self.others.is_none() {
+            let pool = ThreadPoolBuilder::new().num_threads(others).build();
+            self.others = Some(pool.map_err(|error| ExecError::Threads {
+                threads: others,
+                reason: error.to_string(),
+            })?);
+        }
+        Ok(())
     }
 }
 
@@ -265,7 +307,7 @@ struct Alarm<'s, 'm>(&'s Shared<'m>);
 
 impl Drop for Alarm<'_, '_> {
     fn drop(&mut self) {
-        if thread::panicking() {
+        if std::thread::panicking() {
             let stopped = ExecError::Stopped { rank: topocoll_topology::Rank(0), step: 0 };
             lock(self.0.roll).failed.get_or_insert(stopped);
             self.0.changed.notify_all();

@@ -279,6 +279,14 @@ pub enum ExecError {
         /// The step.
         step: u32,
     },
+    /// Threads that the system does not give.
+    #[error("cannot start {threads} more threads: {reason}")]
+    Threads {
+        /// How many, beside the caller's.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
     /// More memory than there is.
     #[error("{needed} bytes of memory, and {available} may be used")]
     Memory {

@@ -27,7 +27,7 @@ mod turn;
 mod unequal;
 mod views;
 
-pub use crew::{Crew, Timed};
+pub use crew::{Crew, Timed, worthwhile_threads};
 pub use error::{ExecError, PlanError};
 pub use machine::{Action, Copy, Message, RankMachine, Token};
 pub use members::Members;

@@ -6,7 +6,7 @@
 
 use topocoll_algorithms::ALGORITHMS;
 use topocoll_analysis::count;
-use topocoll_exec::{Crew, pattern, plan_all};
+use topocoll_exec::{Crew, pattern, plan_all, worthwhile_threads};
 use topocoll_schedule::{Collective, Parameters, Problem};
 use topocoll_topology::{Machine, PerClass, Timing};
 
@@ -22,6 +22,8 @@ pub struct Sample {
     pub ranks: u32,
     /// Bytes of a block.
     pub block_bytes: u64,
+    /// Threads that moved them.
+    pub threads: u32,
     /// The algorithm.
     pub algorithm: &'static str,
     /// Its setting.
@@ -47,7 +49,7 @@ pub struct Fit {
     pub rearrangement: f64,
     /// What an exchange costs whatever it does.
     pub exchange: f64,
-    /// The threads that it was fitted for.
+    /// The most threads that moved bytes.
     pub threads: u32,
     /// Root of the mean square of the relative errors.
     pub error: f64,
@@ -75,7 +77,8 @@ impl Regret {
 }
 
 /// Runs every all-to-all and setting that serves `ranks` fully connected ranks, `rounds` times in
-/// turn, so that what disturbs the computer disturbs all alike; the least time of each.
+/// turn, so that what disturbs the computer disturbs all alike; the least time of each. At most
+/// `threads` move the bytes, as many as these are worth.
 ///
 /// # Errors
 /// A machine, problem or plan that is refused.
@@ -87,6 +90,8 @@ pub fn measure(
 ) -> Result<Vec<Sample>, Error> {
     let machine = machine(&format!("full:{ranks}"))?;
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
+    let bytes = u64::from(ranks) * u64::from(ranks) * block_bytes;
+    let threads = threads.min(worthwhile_threads(bytes.into()));
     let (mut samples, mut plans) = (Vec::new(), Vec::new());
     for algorithm in ALGORITHMS {
         for parameters in algorithm.settings(&problem, &*machine.topology) {
@@ -96,6 +101,7 @@ pub fn measure(
             samples.push(Sample {
                 ranks,
                 block_bytes,
+                threads: threads as u32,
                 algorithm: algorithm.name(),
                 parameters,
                 steps: counts.steps,
@@ -105,7 +111,6 @@ pub fn measure(
             });
         }
     }
-    let bytes = u64::from(ranks) * u64::from(ranks) * block_bytes;
     let mut input = vec![0; bytes as usize];
     let mut output = vec![0; bytes as usize];
     pattern::fill(&problem, &mut input);
@@ -123,11 +128,11 @@ pub fn measure(
 
 /// Fits the terms, none of them negative, for the least squares of relative errors.
 #[must_use]
-pub fn fit(samples: &[Sample], threads: u32) -> Fit {
+pub fn fit(samples: &[Sample]) -> Fit {
     let mut products = [[0.0; 4]; 4];
     let mut sums = [0.0; 4];
     for sample in samples {
-        let terms = terms(sample, threads).map(|term| term / sample.seconds);
+        let terms = terms(sample).map(|term| term / sample.seconds);
         for i in 0..4 {
             sums[i] += terms[i];
             for j in 0..4 {
@@ -145,6 +150,7 @@ pub fn fit(samples: &[Sample], threads: u32) -> Fit {
         }
     }
     let [startup, per_byte, rearrangement, exchange] = values;
+    let threads = samples.iter().map(|sample| sample.threads).max().unwrap_or(1);
     let mut fit = Fit { startup, per_byte, rearrangement, exchange, threads, error: 0.0 };
     let square = |sample: &Sample| (fit.seconds(sample) / sample.seconds - 1.0).powi(2);
     fit.error = (samples.iter().map(square).sum::<f64>() / samples.len().max(1) as f64).sqrt();
@@ -155,8 +161,8 @@ pub fn fit(samples: &[Sample], threads: u32) -> Fit {
 const SWEEPS: usize = 20_000;
 
 /// What each value of a fit is multiplied by.
-fn terms(sample: &Sample, threads: u32) -> [f64; 4] {
-    let turns = turns(sample.ranks, threads);
+fn terms(sample: &Sample) -> [f64; 4] {
+    let turns = turns(sample.ranks, sample.threads);
     let Sample { steps, link_bytes, copied_bytes, .. } = *sample;
     [turns * steps as f64, turns * link_bytes as f64, turns * copied_bytes as f64, 1.0]
 }
@@ -171,10 +177,11 @@ impl Fit {
     #[must_use]
     pub fn seconds(&self, sample: &Sample) -> f64 {
         let values = [self.startup, self.per_byte, self.rearrangement, self.exchange];
-        terms(sample, self.threads).iter().zip(values).map(|(term, value)| term * value).sum()
+        terms(sample).iter().zip(values).map(|(term, value)| term * value).sum()
     }
 
-    /// The timing values of a machine of so many ranks on this computer.
+    /// The timing values of a machine of so many ranks on this computer, for blocks large enough to
+    /// be worth all threads; fewer threads slow all algorithms alike.
     #[must_use]
     pub fn timing(&self, ranks: u32) -> Timing {
         let turns = turns(ranks, self.threads);

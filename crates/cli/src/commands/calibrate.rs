@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
-use crate::machine::memory;
+use crate::machine::{cores, memory};
 use crate::render::{bytes, facts, parameters, print, seconds, table, write_file};
 use crate::{Outcome, args};
 
@@ -45,7 +45,6 @@ struct Regrets {
 }
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     // No rank runs on two threads at once.
     let threads = args.threads.unwrap_or_else(cores).min(args.ranks as usize);
     anyhow::ensure!(
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     );
     let cells = measure_all(args, threads)?;
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
-    let fit = fit(&all, threads as u32);
+    let fit = fit(&all);
     if let Some(path) = &args.out {
         write_file(path, |file| Ok(file.write_all(machine_file(args, threads, &fit).as_bytes())?))?;
     }

@@ -1,14 +1,16 @@
 use serde::Serialize;
 use std::time::Duration;
-use topocoll::exec::{Crew, ExecError, Plan, UnequalPlan, pattern, plan_all, unequal_all};
+use topocoll::exec::{
+    Crew, ExecError, Plan, UnequalPlan, pattern, plan_all, unequal_all, worthwhile_threads,
+};
 use topocoll::{
-    Block, Collective, Demand, Machine, Parameters, Rank, Schedule, check_counting_work, count,
+    Block, Collective, Demand, Machine, Parameters, Problem, Rank, Schedule, check_counting_work, count,
     count_unequal,
 };
 
 use super::exchange_of_sizes;
 use crate::demand::{Named, schedule_of_sizes};
-use crate::machine::{machine, memory};
+use crate::machine::{cores, machine, memory};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
@@ -46,9 +48,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let (schedule, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
-    let threads = args
-        .threads
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
     let (mut crew, bytes_moved) = match demand {
         None => equal_crew(&schedule, threads)?,
         Some(demand) => unequal_crew(&schedule, demand, threads)?,
@@ -91,12 +91,12 @@ fn fits(needed: u128, available: u128) -> Result<(), topocoll::Error> {
 /// workspace for all.
 fn check_memory(schedule: &Schedule, available: u128) -> Result<(), topocoll::Error> {
     let ranks = u128::from(schedule.problem.ranks);
-    let (block, blocks) = (schedule.problem.block_bytes, schedule.problem.blocks_at_start());
-    let buffers = ranks * (ranks + u128::from(blocks)) * u128::from(block);
-    fits(buffers, available)?;
+    let (input, output) = equal_buffers(&schedule.problem);
+    fits(input + output, available)?;
     let plan = middle(schedule)?;
-    let plans = ranks * (plan.plan_bytes() as u128 + plan.register_bytes(block));
-    fits(buffers + plans, available)
+    let registers = plan.register_bytes(schedule.problem.block_bytes);
+    let plans = ranks * (plan.plan_bytes() as u128 + registers);
+    fits(input + output + plans, available)
 }
 
 /// A rank in the middle is like most.
@@ -105,37 +105,46 @@ fn middle(schedule: &Schedule) -> Result<Plan, topocoll::Error> {
 }
 
 /// The driver, and the bytes that an exchange sends.
-fn equal_crew(schedule: &Schedule, threads: usize) -> Result<(Crew, u128), topocoll::Error> {
+fn equal_crew(
+    schedule: &Schedule,
+    threads: impl Fn(u128) -> usize,
+) -> Result<(Crew, u128), topocoll::Error> {
     check_memory(schedule, memory())?;
     let plans = plan_all(schedule)?;
     let block = schedule.problem.block_bytes;
     let sent = plans.iter().map(|plan| u128::from(plan.sent_bytes(block))).sum();
-    Ok((Crew::new(plans, threads), sent))
+    let (_, output) = equal_buffers(&schedule.problem);
+    Ok((Crew::new(plans, threads(output)), sent))
 }
 
 /// The same for blocks of unequal sizes; their workspace is known when they have been planned for.
 fn unequal_crew(
     schedule: &Schedule,
     demand: &Demand,
-    threads: usize,
+    threads: impl Fn(u128) -> usize,
 ) -> Result<(Crew, u128), topocoll::Error> {
     let (ranks, available) = (u128::from(schedule.problem.ranks), memory());
     // Two offsets for each pair at the least, before the sizes of that many are drawn.
     fits(16 * ranks * ranks, available)?;
     let plan = middle(schedule)?;
     let plans = ranks * (plan.plan_bytes() + UnequalPlan::bytes_beside(&plan)) as u128;
-    let (input, output) = buffers(schedule, demand);
+    let (input, output) = unequal_buffers(&schedule.problem, demand);
     fits(input + output + plans, available)?;
     let plans_of_all = unequal_all(&plan_all(schedule)?, demand)?;
     let held: u128 = plans_of_all.iter().map(|plan| u128::from(plan.held_bytes())).sum();
     fits(input + output + plans + held, available)?;
     let sent = plans_of_all.iter().map(|plan| plan.sent_bytes()).sum();
-    Ok((Crew::unequal(plans_of_all, threads), sent))
+    Ok((Crew::unequal(plans_of_all, threads(output)), sent))
 }
 
 /// Bytes of all inputs and all outputs.
-fn buffers(schedule: &Schedule, demand: &Demand) -> (u128, u128) {
-    let problem = &schedule.problem;
+fn equal_buffers(problem: &Problem) -> (u128, u128) {
+    let all = u128::from(problem.ranks) * u128::from(problem.block_bytes);
+    (all * u128::from(problem.blocks_at_start()), all * u128::from(problem.ranks))
+}
+
+/// The same of blocks of unequal sizes.
+fn unequal_buffers(problem: &Problem, demand: &Demand) -> (u128, u128) {
     let sum = |rank| demand.row(rank).map(u128::from).sum::<u128>();
     let input = (0..problem.ranks).map(Rank).map(sum).sum();
     match problem.operation {
@@ -149,14 +158,11 @@ fn measure(
     schedule: &Schedule,
     demand: Option<&Demand>,
     repeats: usize,
-) -> anyhow::Result<Found> {
+) -> Result<Found, topocoll::Error> {
     let problem = &schedule.problem;
     let (input, output) = match demand {
-        Some(demand) => buffers(schedule, demand),
-        None => {
-            let all = u128::from(problem.ranks) * u128::from(problem.block_bytes);
-            (all * u128::from(problem.blocks_at_start()), all * u128::from(problem.ranks))
-        }
+        Some(demand) => unequal_buffers(problem, demand),
+        None => equal_buffers(problem),
     };
     let (mut input, mut output) = (vec![0; input as usize], vec![0; output as usize]);
     match demand {
@@ -168,17 +174,17 @@ fn measure(
         // Both find the output as warm as a fill leaves it.
         output.fill(1);
         copies.push(match problem.operation {
-            Collective::AllToAll => crew.plain_copy(&input, &mut output),
+            Collective::AllToAll => crew.plain_copy(&input, &mut output)?,
             Collective::AllGather => (output.chunks_mut(input.len().max(1)))
                 .map(|part| crew.plain_copy(&input, part))
-                .sum::<Duration>(),
+                .sum::<Result<Duration, ExecError>>()?,
         });
         output.fill(0);
         let timed = match demand {
-            Some(_) => crew.exchange_again(&input, &mut output),
-            None => crew.exchange(problem.block_bytes, &input, &mut output),
+            Some(_) => crew.exchange_again(&input, &mut output)?,
+            None => crew.exchange(problem.block_bytes, &input, &mut output)?,
         };
-        times.push(timed.map_err(topocoll::Error::from)?.elapsed);
+        times.push(timed.elapsed);
         wrong = wrong.or_else(|| match demand {
             Some(demand) => pattern::first_wrong_unequal(problem, demand, &output),
             None => pattern::first_wrong(problem, &output),
@@ -230,8 +236,6 @@ fn text(machine: &Machine, schedule: &Schedule, sizes: Option<&Named>, report: &
 
 #[cfg(test)]
 mod tests {
-    use topocoll::Problem;
-
     use super::*;
 
     #[test]
