@@ -19,7 +19,10 @@ struct Cyclic {
 
 impl Partners for Cyclic {
     fn to(&self, rank: Rank, round: u32) -> Rank {
-        Rank(((u64::from(rank.0) + u64::from(round)) % u64::from(self.ranks)) as u32)
+        // Both are below the number of ranks, and their sum may be too large for u32.
+        let to = u64::from(rank.0) + u64::from(round);
+        let ranks = u64::from(self.ranks);
+        Rank(if to < ranks { to } else { to - ranks } as u32)
     }
 
     fn from(&self, rank: Rank, round: u32) -> Rank {

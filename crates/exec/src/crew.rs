@@ -292,8 +292,10 @@ impl Crew {
     fn start_others(&mut self) -> Result<(), ExecError> {
         let others = self.threads() - 1;
         if others > 0 && self.others.is_none() {
-            let pool = ThreadPoolBuilder::new().num_threads(others).build();
-            self.others = Some(pool.map_err(|error| ExecError::Threads {
+            let pool = ThreadPoolBuilder::new()
+                .num_threads(others)
+                .thread_name(|number| format!("topocoll {number}"));
+            self.others = Some(pool.build().map_err(|error| ExecError::Threads {
                 threads: others,
                 reason: error.to_string(),
             })?);

@@ -2,9 +2,10 @@
 //! crew's take that of messages under way.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use topocoll_exec::{Action, Crew, Memory, RankMachine, plan_all, unequal_all};
+use topocoll_exec::{Action, Crew, Memory, RankMachine, plan_all, unequal_all, worthwhile_threads};
 use topocoll_schedule::{
     Block, Collective, Demand, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot,
     SlotSet, Step, Strided,
@@ -144,4 +145,24 @@ fn a_crew_takes_registers_and_what_is_under_way() {
     // Two blocks at a time pass through a buffer that is kept.
     let needed = registers as u64 + timed.unwrap().most_under_way + 2 * BLOCK as u64;
     assert!(taken.bytes_max < needed + BLOCK as u64 / 2, "{} of {needed}", taken.bytes_max);
+}
+
+#[test]
+fn threads_are_started_once_and_only_for_bytes_that_are_worth_them() {
+    let named = || -> Vec<_> {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+        let name = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+        tasks.filter(|task| name(task).starts_with("topocoll")).collect()
+    };
+    let mut crew = Crew::new(plan_all(&schedule()).unwrap(), 3);
+    let (input, mut output) = ([1; 16 * 8], [0; 16 * 8]);
+    crew.exchange(8, &input, &mut output).unwrap();
+    let started = named();
+    assert!(started.len() >= 2, "{started:?}");
+    for _ in 0..3 {
+        crew.exchange(8, &input, &mut output).unwrap();
+    }
+    let after = named();
+    assert!(started.iter().all(|thread| after.contains(thread)), "{started:?} {after:?}");
+    assert_eq!([0, 4_194_303, 4_194_304, 1 << 30].map(worthwhile_threads), [1, 1, 2, 512]);
 }

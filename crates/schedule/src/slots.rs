@@ -187,7 +187,7 @@ pub struct Run {
 /// would be a million numbers per message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SlotSet {
-    runs: SmallVec<[Run; 2]>,
+    runs: SmallVec<[Run; 1]>,
 }
 
 impl SlotSet {

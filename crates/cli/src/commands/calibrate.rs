@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
+use super::plural;
 use crate::machine::{cores, memory};
 use crate::render::{bytes, facts, parameters, print, seconds, table, write_file};
 use crate::{Outcome, args};
@@ -127,7 +128,7 @@ fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> String {
         format!("{{ value = \"{value}\", source = \"measured: {command}\" }}")
     };
     format!(
-        "title = \"This computer, {ranks} ranks on {threads} threads\"\n\
+        "title = \"This computer, {ranks} ranks on {threads} thread{}\"\n\
          shape = {{ value = \"full:{ranks}\", source = \"the threads driver: every rank reaches every other\" }}\n\
          ports = {{ value = 1, source = \"the threads driver: a thread moves one message at a time\" }}\n\
          \n\
@@ -137,6 +138,7 @@ fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> String {
          per_hop = {{ value = \"0\", source = \"unused: ranks in one memory have no distances\" }}\n\
          rearrangement = {}\n\
          barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n",
+        plural(threads),
         measured(timing.startup.least()),
         measured(timing.per_byte.least()),
         measured(timing.rearrangement_per_byte),
@@ -148,8 +150,9 @@ fn text(report: &Report, regrets: &[Regret]) -> String {
     let Report { ranks, threads, rounds, cells, .. } = report;
     let per_byte = |value: f64| format!("{:.4} ns a byte", value * 1e9);
     let mut out = format!(
-        "{cells} exchanges of 4 to {} ranks on {threads} threads of this computer, the quickest of {rounds}\n\n{}",
+        "{cells} exchanges of 4 to {} ranks on {threads} thread{} of this computer, the quickest of {rounds}\n\n{}",
         RANKS[RANKS.len() - 1].max(*ranks),
+        plural(*threads),
         facts([
             ("startup", format!("{} for {ranks} ranks", seconds(report.startup_seconds))),
             ("transmission", per_byte(report.per_byte_seconds)),

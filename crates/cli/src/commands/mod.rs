@@ -58,13 +58,13 @@ fn exchange_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: 
         "{} of {sizes} blocks on {named}: {} rank{}, {} port{}, timing {}",
         problem.operation,
         problem.ranks,
-        plural(problem.ranks),
+        plural(problem.ranks as usize),
         problem.ports,
-        plural(problem.ports),
+        plural(problem.ports as usize),
         machine.timing.name,
     )
 }
 
-fn plural(count: u32) -> &'static str {
+fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

@@ -4,11 +4,11 @@ use topocoll::exec::{
     Crew, ExecError, Plan, UnequalPlan, pattern, plan_all, unequal_all, worthwhile_threads,
 };
 use topocoll::{
-    Block, Collective, Demand, Machine, Parameters, Problem, Rank, Schedule, check_counting_work, count,
-    count_unequal,
+    Block, Collective, Demand, Machine, Parameters, Problem, Rank, Schedule, check_counting_work,
+    count, count_unequal,
 };
 
-use super::exchange_of_sizes;
+use super::{exchange_of_sizes, plural};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::machine::{cores, machine, memory};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
@@ -227,9 +227,9 @@ fn text(machine: &Machine, schedule: &Schedule, sizes: Option<&Named>, report: &
         report.algorithm,
         parameters(&report.parameters),
         report.repeats,
-        if report.repeats == 1 { "" } else { "s" },
+        plural(report.repeats),
         report.threads,
-        if report.threads == 1 { "" } else { "s" },
+        plural(report.threads),
         facts(rows.iter().map(|(name, value)| (*name, value.clone()))),
     )
 }
