@@ -97,3 +97,28 @@ fn a_front_is_drawn_and_written_with_what_it_beats() {
     assert!(front.is_sorted_by_key(|row| number(row, "steps") as u64));
     assert!(front.is_sorted_by(|a, b| number(a, "link_blocks") >= number(b, "link_blocks")));
 }
+
+#[test]
+fn a_certificate_is_written_of_what_delivers_and_of_nothing_else() {
+    let folder = TempDir::new().unwrap();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let topocoll = |arguments: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_topocoll");
+        Command::new(program).current_dir(folder.path()).args(arguments).output().unwrap()
+    };
+    let verify = ["verify", "torus:4x4", "--algorithm", "suh-shin", "--certificate", "proof.txt"];
+    let found = topocoll(&[&verify[..], &["--json"]].concat());
+    assert!(found.status.success());
+    let proof = std::fs::read_to_string(folder.path().join("proof.txt")).unwrap();
+    let digest = proof.lines().last().unwrap().strip_prefix("sha256 ").unwrap();
+    let report = String::from_utf8(found.stdout).unwrap();
+    assert!(report.contains(&format!("\"certificate\": \"{digest}\"")), "{report}");
+    let kept = format!("{root}/tests/certificates/torus-4x4.txt");
+    assert_eq!(proof, std::fs::read_to_string(kept).unwrap(), "the format is kept");
+    assert!(topocoll(&["check", "proof.txt"]).status.success());
+
+    let lost = format!("{root}/tests/schedules/incomplete.jsonl");
+    let failing = ["verify", "full:3", "--schedule", &lost, "--certificate", "none.txt"];
+    assert_eq!(topocoll(&failing).status.code(), Some(1));
+    assert!(!folder.path().join("none.txt").exists());
+}

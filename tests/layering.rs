@@ -4,7 +4,7 @@
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate of the workspace, and those it may depend on.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("topocoll-topology", &[]),
     ("topocoll-schedule", &["topocoll-topology"]),
     ("topocoll-algorithms", &["topocoll-schedule", "topocoll-topology"]),
@@ -20,8 +20,9 @@ const ARROWS: [(&str, &[&str]); 9] = [
             "topocoll-topology",
         ],
     ),
+    ("topocoll-certificate", &[]),
     ("topocoll-capi", &["topocoll"]),
-    ("topocoll-cli", &["topocoll"]),
+    ("topocoll-cli", &["topocoll", "topocoll-certificate"]),
     ("topocoll-mpi", &["topocoll"]),
 ];
 

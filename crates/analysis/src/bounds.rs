@@ -237,6 +237,11 @@ fn exact_log(n: u64, base: u64) -> Option<u64> {
 /// way in an all-to-all, P/a floor(a/2) at the least in an all-gather, over 2 P/a links where the
 /// side wraps and P/a where it does not.
 fn bisection(problem: &Problem, machine: &Machine, u: usize) -> Option<f64> {
+    narrowest(problem, machine, u).map(|(crossing, links)| crossing as f64 / links as f64)
+}
+
+/// The blocks that cross it, and the links that they cross by.
+fn narrowest(problem: &Problem, machine: &Machine, u: usize) -> Option<(u128, u128)> {
     let Shape::Grid(grid) = machine.topology.shape() else { return None };
     let a = u128::from(grid.sides()[u]);
     if a == 1 {
@@ -248,12 +253,16 @@ fn bisection(problem: &Problem, machine: &Machine, u: usize) -> Option<f64> {
         // The larger part sends all it has to the smaller one.
         Collective::AllGather => a.div_ceil(2) * lines,
     };
-    let links = lines * if grid.wrap()[u] { 2 } else { 1 };
-    Some(crossing as f64 / links as f64)
+    Some((crossing, lines * if grid.wrap()[u] { 2 } else { 1 }))
 }
 
 /// Blocks that a node port must carry: a node of s ranks sends s (p - s) blocks to the others.
 fn node_injection(problem: &Problem, machine: &Machine) -> Option<f64> {
+    leaving(problem, machine).map(|blocks| blocks as f64 / f64::from(problem.ports))
+}
+
+/// The most blocks that leave, or must enter, a node.
+fn leaving(problem: &Problem, machine: &Machine) -> Option<u128> {
     let Shape::Clustered(clusters) = machine.topology.shape() else { return None };
     if clusters.nodes() < 2 {
         return None;
@@ -264,7 +273,19 @@ fn node_injection(problem: &Problem, machine: &Machine) -> Option<f64> {
         // It must receive what it lacks.
         Collective::AllGather => p - u128::from(size),
     };
-    let most =
-        clusters.groups().map(|(_, _, size)| crossing(size)).max().expect("a cluster has a node");
-    Some(most as f64 / f64::from(problem.ports))
+    clusters.groups().map(|(_, _, size)| crossing(size)).max()
+}
+
+/// The strongest bound on the sum over steps of the largest message or link load, in whole bytes.
+pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
+    let (b, k) = (u128::from(problem.block_bytes), u128::from(problem.ports));
+    let injected = (b * u128::from(problem.ranks - 1)).div_ceil(k);
+    let left = leaving(problem, machine).map(|blocks| (blocks * b).div_ceil(k));
+    let dimensions = match machine.topology.shape() {
+        Shape::Grid(grid) => grid.sides().len(),
+        Shape::Complete | Shape::Clustered(_) => 0,
+    };
+    let across = (0..dimensions).filter_map(|u| narrowest(problem, machine, u));
+    let across = across.map(|(crossing, links)| (crossing * b).div_ceil(links));
+    across.chain(left).fold(injected, u128::max)
 }

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod boxes;
+mod certificate;
 mod checks;
 mod conflicts;
 pub mod contention;
@@ -28,6 +29,7 @@ mod written;
 pub use bounds::{
     AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
 };
+pub use certificate::write_certificate;
 pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflict_work, conflicts};
 pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
 pub use error::AnalysisError;

@@ -17,7 +17,7 @@ use crate::written::written_twice;
 use crate::{AnalysisError, Violation, checks};
 
 /// Members of each class, beside its representative, whose steps are compared with its own.
-const MEMBERS_COMPARED: u32 = 4;
+pub(crate) const MEMBERS_COMPARED: u32 = 4;
 
 /// Slot steps that following may visit, an upper bound.
 pub(crate) fn work(schedule: &Schedule) -> u128 {
@@ -250,7 +250,7 @@ fn compare_members(
 }
 
 /// A member of a class, spread over the machine by the golden ratio; the last one first.
-fn member_of(classes: &RankClasses, class: u32, member: u32) -> Rank {
+pub(crate) fn member_of(classes: &RankClasses, class: u32, member: u32) -> Rank {
     let radix = classes.radix();
     let representative = classes.representative(class);
     (0..radix.dimensions()).fold(representative, |rank, u| {

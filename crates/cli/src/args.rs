@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Bounds(Bounds),
     /// Prove one schedule: delivery, ports, link conflicts, counts.
     Verify(Verify),
+    /// Check a proof that `verify --certificate` wrote, trusting nobody.
+    Check(Check),
     /// Predict the completion time of one schedule and where it goes.
     Simulate(Simulate),
     /// Move the bytes of one schedule in memory, check every one, and report the time.
@@ -80,6 +82,18 @@ pub(crate) struct Verify {
     /// Name so many conflicting links, the worst first, however long it takes [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) conflicts: Option<usize>,
+    /// Write a proof of what was verified, for `check`; none if it fails
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Check {
+    /// A certificate
+    pub(crate) file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(ClapArgs, Debug)]

@@ -43,7 +43,9 @@ fn hint(error: &Error, command: &Command) -> Option<&'static str> {
         {
             Some("`verify --method` asks for it explicitly")
         }
-        Error::Analysis(topocoll::AnalysisError::Listing { .. }) => {
+        Error::Analysis(topocoll::AnalysisError::Listing { .. })
+            if matches!(command, Command::Schedule(_)) =>
+        {
             Some("--rank writes what one rank sends")
         }
         _ => None,

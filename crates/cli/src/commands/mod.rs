@@ -3,6 +3,7 @@
 mod algorithms;
 mod bounds;
 mod calibrate;
+mod check;
 mod conflicts;
 mod front;
 mod network;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Algorithms(args) => algorithms::run(args),
         Command::Bounds(args) => bounds::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Check(args) => check::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Run(args) => run::run(args),
         Command::Schedule(args) => schedule::run(args),

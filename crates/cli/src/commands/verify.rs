@@ -1,14 +1,17 @@
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Claims, ConflictReport, Counts, Machine, Method, Parameters, Schedule, Shape, Verification,
-    best_bounds, verify,
+    best_bounds, verify, write_certificate,
 };
 
 use super::{conflicts, exchange};
 use crate::error::say;
 use crate::machine::{machine, memory, schedule};
-use crate::render::{Blocks, Head, blocks, parameters, print, table};
+use crate::render::{Blocks, Head, blocks, parameters, print, table, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -43,6 +46,9 @@ struct Report {
     bounds: Bounds,
     #[serde(skip_serializing_if = "Option::is_none")]
     conflicts: Option<Vec<conflicts::Entry>>,
+    /// The digest of the certificate written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -74,14 +80,37 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     };
     let mut report = report(&machine, &schedule, &found, claims.map(|_| broken.is_empty()));
     report.conflicts = conflicts::entries(&named, &machine, None);
+    if let Some(path) = args.certificate.as_deref().filter(|_| !fails) {
+        report.certificate = Some(certify(path, &schedule, &machine, &found.counts)?);
+    }
     print(options.json, &report, || {
         let conflicts = conflicts::text(&named, report.conflicts.as_deref());
-        text(&machine, &schedule, &found, claims.as_ref(), &report) + &conflicts
+        let certificate = report.certificate.as_ref();
+        let digest =
+            certificate.map_or(String::new(), |digest| format!("\ncertificate {digest}\n"));
+        text(&machine, &schedule, &found, claims.as_ref(), &report) + &conflicts + &digest
     })?;
     for broken in broken {
         say(&format!("error: claim broken: {broken}"));
     }
     Ok(if fails { Outcome::Failed } else { Outcome::Fine })
+}
+
+/// Writes the certificate; its digest.
+fn certify(
+    path: &Path,
+    schedule: &Schedule,
+    machine: &Machine,
+    counts: &Counts,
+) -> anyhow::Result<String> {
+    let mut digest = String::new();
+    write_file(path, |file| {
+        let mut out = BufWriter::new(file);
+        digest = write_certificate(schedule, machine, counts, &mut out)
+            .map_err(topocoll::Error::from)?;
+        Ok(out.flush()?)
+    })?;
+    Ok(digest)
 }
 
 /// The claims that the counts contradict.
@@ -139,6 +168,7 @@ fn report(
         inter_node_steps: clustered.then_some(counts.inter_node_steps),
         bounds: Bounds { steps: bound.steps, blocks: Blocks(bound.blocks) },
         conflicts: None,
+        certificate: None,
     }
 }
 

@@ -1,0 +1,405 @@
+//! A schedule written down as a proof: what one rank of each class does, in the format that the
+//! crate `topocoll-certificate` documents and checks.
+
+use std::fmt::{self, Write as _};
+use std::io;
+
+use sha2::{Digest as _, Sha256};
+use smallvec::SmallVec;
+use topocoll_schedule::{
+    Block, Collective, Part, RankClasses, Schedule, SlotSet, Step, Strided, Transfer,
+};
+use topocoll_topology::{Machine, Rank, Shape};
+
+use crate::bounds::{least_link_bytes, startups};
+use crate::paths::{MEMBERS_COMPARED, member_of};
+use crate::{AnalysisError, Counts};
+
+/// The most bytes of a certificate, at so many a message or copy.
+const LIMIT: u128 = 256 << 20;
+const LINE: u128 = 40;
+
+/// Writes the certificate of a schedule that delivers and has these counts; its digest, in
+/// hexadecimal.
+///
+/// Ranks are taken to act alike as the schedule says, if the members compared do; where their
+/// layouts or copies differ, every rank is written down by itself. What ranks copy before the first
+/// message and after the last is written as the layout that it makes.
+///
+/// # Errors
+/// A certificate of more than 256 MiB, one of a schedule that copies parts of blocks, or a failure
+/// to write.
+pub fn write_certificate(
+    schedule: &Schedule,
+    machine: &Machine,
+    counts: &Counts,
+    out: &mut dyn io::Write,
+) -> Result<String, AnalysisError> {
+    let claimed = schedule.rule().classes();
+    let alike = Writer::new(schedule, machine, claimed.clone())?;
+    let writer = if alike.members_are_alike()? {
+        alike
+    } else {
+        Writer::new(schedule, machine, RankClasses::distinct(schedule.problem.ranks))?
+    };
+    let mut digest = Sha256::new();
+    let mut write = |text: &str| {
+        digest.update(text);
+        out.write_all(text.as_bytes()).map_err(|error| AnalysisError::Write(error.to_string()))
+    };
+    write(&writer.head(counts))?;
+    for class in 0..writer.classes.count() {
+        let text = writer.of(writer.classes.representative(class))?;
+        write(&format!("class {class}\n{text}"))?;
+    }
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    out.write_all(format!("sha256 {digest}\n").as_bytes())
+        .map_err(|error| AnalysisError::Write(error.to_string()))?;
+    Ok(digest)
+}
+
+struct Writer<'a> {
+    schedule: &'a Schedule,
+    machine: &'a Machine,
+    classes: RankClasses,
+    /// The byte offsets between the pieces of a block, 0 and its end included.
+    cuts: Vec<u64>,
+    /// The first step with a message and the last.
+    moving: (u32, u32),
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        schedule: &'a Schedule,
+        machine: &'a Machine,
+        classes: RankClasses,
+    ) -> Result<Self, AnalysisError> {
+        let (rule, problem) = (schedule.rule(), schedule.problem);
+        let (mut does, mut lines) = (Step::default(), 0u128);
+        let mut moving = None;
+        for class in 0..classes.count() {
+            for step in 0..rule.steps() {
+                rule.step(classes.representative(class), step, &mut does);
+                let messages = does.sends.len() + does.receives.len();
+                lines += (messages + does.copies.len()) as u128;
+                if messages > 0 {
+                    let (first, last) = moving.unwrap_or((step, step));
+                    moving = Some((first.min(step), last.max(step)));
+                }
+            }
+            if lines * LINE > LIMIT {
+                // As if the other classes were like those so far.
+                let bytes = lines * LINE * u128::from(classes.count()) / u128::from(class + 1);
+                return Err(AnalysisError::Listing { bytes, limit: LIMIT });
+            }
+        }
+        let mut cuts = vec![0];
+        cuts.extend(rule.cuts().iter().filter(|cut| (1..problem.block_bytes).contains(cut)));
+        cuts.push(problem.block_bytes);
+        Ok(Self {
+            schedule,
+            machine,
+            classes,
+            cuts,
+            moving: moving.unwrap_or((rule.steps(), rule.steps())),
+        })
+    }
+
+    /// Whether a few members of each class are as its representative.
+    fn members_are_alike(&self) -> Result<bool, AnalysisError> {
+        if self.classes.count() == self.schedule.problem.ranks {
+            return Ok(true);
+        }
+        for class in 0..self.classes.count() {
+            let text = self.of(self.classes.representative(class))?;
+            for member in 0..MEMBERS_COMPARED {
+                if self.of(member_of(&self.classes, class, member))? != text {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn head(&self, counts: &Counts) -> String {
+        let Self { schedule, machine, classes, .. } = self;
+        let problem = &schedule.problem;
+        let joined = |numbers: &[u32]| {
+            let words: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+            words.join("x")
+        };
+        let settings: String = schedule
+            .origin
+            .parameters
+            .iter()
+            .map(|(key, value)| format!(" {key}={value}"))
+            .collect();
+        let pieces: Vec<_> =
+            self.cuts.windows(2).map(|cut| (cut[1] - cut[0]).to_string()).collect();
+        format!(
+            "topocoll certificate 1\n\
+             machine {}\n\
+             operation {}\n\
+             ports {}\n\
+             block {}\n\
+             algorithm {}{settings}\n\
+             ranks {} by {}\n\
+             slots {}\n\
+             pieces {}\n\
+             counts steps={} messages={} bytes={} link_bytes={} hops={} link_conflicts={} \
+             max_link_sharing={} contended_steps={} contention_free_steps={} port_violations={} \
+             inter_node_steps={}\n\
+             bounds steps={} link_bytes={}\n",
+            named(machine),
+            problem.operation,
+            problem.ports,
+            problem.block_bytes,
+            schedule.origin.algorithm,
+            joined(classes.radix().sides()),
+            joined(classes.periods()),
+            schedule.rule().slots(),
+            pieces.join(";"),
+            counts.steps,
+            counts.messages,
+            counts.bytes,
+            counts.link_bytes,
+            counts.hops,
+            counts.link_conflicts,
+            counts.max_link_sharing,
+            counts.contended_steps,
+            counts.contention_free_steps,
+            counts.port_violations,
+            counts.inter_node_steps,
+            startups(problem.ranks.into(), problem.ports.into()),
+            least_link_bytes(problem, machine),
+        )
+    }
+
+    /// What a rank does, with displacements for peers: the same text for ranks that act alike.
+    fn of(&self, rank: Rank) -> Result<String, AnalysisError> {
+        let rule = self.schedule.rule();
+        let mut text =
+            format!("start{}\n", self.layout(&self.start(rank)?, rank, |block| block.to));
+        let _ =
+            writeln!(text, "finish{}", self.layout(&self.finish(rank)?, rank, |block| block.from));
+        let mut does = Step::default();
+        let (first, last) = self.moving;
+        for step in first..rule.steps().min(last + 1) {
+            rule.step(rank, step, &mut does);
+            if step == first {
+                // They have been written as the layout.
+                does.copies.clear();
+            }
+            if does.copies.is_empty() && does.sends.is_empty() && does.receives.is_empty() {
+                continue;
+            }
+            let _ = writeln!(text, "step {step}");
+            for copy in &does.copies {
+                let _ = writeln!(text, "copy {} {}", self.slots(&copy.from), self.slots(&copy.to));
+            }
+            for send in &does.sends {
+                let to = self.displacement(rank, send.peer);
+                let _ = writeln!(text, "send {to} {} {}", self.way(send), self.slots(&send.slots));
+            }
+            for receive in &does.receives {
+                let from = self.displacement(rank, receive.peer);
+                let _ = writeln!(text, "receive {from} {}", self.slots(&receive.slots));
+            }
+        }
+        Ok(text)
+    }
+
+    /// The layout that a rank has when the first messages leave.
+    fn start(&self, rank: Rank) -> Result<Vec<Option<Block>>, AnalysisError> {
+        let rule = self.schedule.rule();
+        let (mut layout, mut does) = (Vec::new(), Step::default());
+        rule.starts(rank, &mut layout);
+        for step in 0..rule.steps().min(self.moving.0 + 1) {
+            rule.step(rank, step, &mut does);
+            let pairs = pairs(&does)?;
+            let taken: Vec<_> = pairs.iter().map(|&(from, _)| layout[from].take()).collect();
+            for (block, &(_, to)) in taken.into_iter().zip(&pairs) {
+                layout[to] = block;
+            }
+        }
+        Ok(layout)
+    }
+
+    /// The layout that it must have when the last messages have come.
+    fn finish(&self, rank: Rank) -> Result<Vec<Option<Block>>, AnalysisError> {
+        let rule = self.schedule.rule();
+        let (mut layout, mut does) = (Vec::new(), Step::default());
+        rule.finishes(rank, &mut layout);
+        for step in (self.moving.1 + 1..rule.steps()).rev() {
+            rule.step(rank, step, &mut does);
+            let pairs = pairs(&does)?;
+            let wanted: Vec<_> = pairs.iter().map(|&(_, to)| layout[to].take()).collect();
+            for (block, &(from, _)) in wanted.into_iter().zip(&pairs) {
+                layout[from] = block.or(layout[from]);
+            }
+        }
+        Ok(layout)
+    }
+
+    /// The rows of a layout: displacements of the ranks that its blocks go to, or come from.
+    fn layout(&self, layout: &[Option<Block>], rank: Rank, other: fn(&Block) -> Rank) -> String {
+        let other = |block: &Block| match self.schedule.problem.operation {
+            Collective::AllToAll => other(block),
+            Collective::AllGather => block.from,
+        };
+        let blocks = (0..).zip(layout).filter_map(|(slot, block)| Some((slot, block.as_ref()?)));
+        let mut rows: Vec<Row> = blocks
+            .map(|(slot, block)| Row {
+                slot,
+                displacement: self.displacement(rank, other(block)),
+                axes: SmallVec::new(),
+            })
+            .collect();
+        loop {
+            let before = rows.len();
+            // Several sequences may take turns.
+            let turns = [1, 2, 4, 8].map(|turns| {
+                let each = (0..turns).map(|first| rows.iter().skip(first).step_by(turns));
+                each.flat_map(|rows| self.joined(rows)).collect::<Vec<_>>()
+            });
+            rows = turns.into_iter().min_by_key(Vec::len).expect("there are some");
+            rows.sort_unstable_by_key(|row| row.slot);
+            if rows.len() == before {
+                return rows.iter().map(|row| format!(" {row}")).collect();
+            }
+        }
+    }
+
+    /// Rows that follow each other, alike and equally far apart, as one with an axis more.
+    fn joined<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> Vec<Row> {
+        let mut joined: Vec<Row> = Vec::new();
+        // The last of the rows that the last row stands for, and how many.
+        let mut last: Option<(&Row, u64)> = None;
+        for row in rows {
+            if let Some((before, times)) = last
+                && let Some(group) = joined.last_mut()
+                && before.axes == row.axes
+            {
+                let by = Axis {
+                    count: times + 1,
+                    slots: row.slot - before.slot,
+                    displacement: self
+                        .displacement(Rank(before.displacement), Rank(row.displacement)),
+                };
+                let goes_on = times == 1 || Axis { count: times, ..by } == group.axes[0];
+                if goes_on {
+                    if times == 1 {
+                        group.axes.insert(0, by);
+                    } else {
+                        group.axes[0] = by;
+                    }
+                    last = Some((row, times + 1));
+                    continue;
+                }
+            }
+            joined.push(row.clone());
+            last = Some((row, 1));
+        }
+        joined
+    }
+
+    fn displacement(&self, from: Rank, to: Rank) -> u32 {
+        self.classes.translated(Rank(0), from, to).0
+    }
+
+    fn way(&self, send: &Transfer) -> String {
+        let segments = send.route.segments();
+        if segments.is_empty() || !matches!(self.machine.topology.shape(), Shape::Grid(_)) {
+            return "own".to_owned();
+        }
+        let words: Vec<_> =
+            segments.iter().map(|part| format!("{}:{}", part.dimension, part.hops)).collect();
+        words.join(";")
+    }
+
+    /// The runs of a set, piece by piece.
+    fn slots(&self, set: &SlotSet) -> String {
+        let slots = self.schedule.rule().slots();
+        let mut words = Vec::new();
+        for (piece, ends) in (0..).zip(self.cuts.windows(2)) {
+            for run in set.runs() {
+                let moves = match run.part {
+                    Part::Whole => true,
+                    Part::Bytes { first, end } => first <= ends[0] && ends[1] <= end,
+                };
+                if moves {
+                    words.push(strided(run.slots, piece * slots));
+                }
+            }
+        }
+        words.join(";")
+    }
+}
+
+/// Slots with blocks: the first, the displacement of its block's other end, and the axes along
+/// which both grow, the slowest first.
+#[derive(Clone)]
+struct Row {
+    slot: u64,
+    displacement: u32,
+    axes: SmallVec<[Axis; 4]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Axis {
+    count: u64,
+    slots: u64,
+    displacement: u32,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.slot, self.displacement)?;
+        let mut axes = self.axes.iter();
+        axes.try_for_each(|axis| write!(f, ",{},{},{}", axis.count, axis.slots, axis.displacement))
+    }
+}
+
+/// A run of slots, so many places further.
+fn strided(run: Strided, by: u64) -> String {
+    let Strided { base, outer, inner } = run;
+    let base = base + by;
+    match (outer.count, inner.count) {
+        (1, 1) => base.to_string(),
+        (1, _) => format!("{base},{},{}", inner.count, inner.stride),
+        (_, 1) => format!("{base},{},{}", outer.count, outer.stride),
+        _ => format!("{base},{},{},{},{}", outer.count, outer.stride, inner.count, inner.stride),
+    }
+}
+
+/// The slots that copies read and write, one by one.
+fn pairs(does: &Step) -> Result<Vec<(usize, usize)>, AnalysisError> {
+    let mut pairs = Vec::new();
+    for copy in &does.copies {
+        for ((from, part), (to, _)) in copy.from.slots().zip(copy.to.slots()) {
+            if part != Part::Whole {
+                let what = "copies of parts of blocks before the first message or after the last";
+                return Err(AnalysisError::Unwritten { what });
+            }
+            pairs.push((from as usize, to as usize));
+        }
+    }
+    Ok(pairs)
+}
+
+fn named(machine: &Machine) -> String {
+    match machine.topology.shape() {
+        Shape::Complete => format!("complete {}", machine.ranks()),
+        Shape::Grid(grid) => {
+            let side =
+                |(side, wraps): (&u32, &bool)| format!("{side}{}", if *wraps { "~" } else { "" });
+            let sides: Vec<_> = grid.sides().iter().zip(grid.wrap()).map(side).collect();
+            format!("grid {}", sides.join("x"))
+        }
+        Shape::Clustered(clusters) => {
+            let group = |(_, nodes, size)| format!("{nodes}*{size}");
+            let groups: Vec<_> = clusters.groups().map(group).collect();
+            format!("cluster {}", groups.join(","))
+        }
+    }
+}

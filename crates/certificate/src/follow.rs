@@ -1,0 +1,224 @@
+//! What the representatives hold, step by step.
+
+use crate::Fault;
+use crate::fault::Found;
+use crate::parse::{Certificate, Class, Row, Slots, Step};
+
+/// A block: the class and slot where it started as one number, and how far it has travelled.
+#[derive(Clone, Copy)]
+struct Held {
+    block: u32,
+    travelled: u32,
+}
+
+const NOTHING: Held = Held { block: u32::MAX, travelled: 0 };
+
+struct Follower<'c> {
+    certificate: &'c Certificate,
+    /// Places of one rank.
+    places: usize,
+    /// By class and place.
+    held: Vec<Held>,
+    /// When a place was last written, to find two at once.
+    written: Vec<u32>,
+    /// What is on its way: a place by class, and what it will hold.
+    moving: Vec<(usize, Held)>,
+}
+
+/// Moves the blocks of every representative, and looks where they end.
+pub(crate) fn follow(certificate: &Certificate) -> Result<(), Fault> {
+    let places = certificate.slots as usize * certificate.pieces.len();
+    let all = places * certificate.radix.classes() as usize;
+    let mut follower = Follower {
+        certificate,
+        places,
+        held: vec![NOTHING; all],
+        written: vec![0; all],
+        moving: Vec::new(),
+    };
+    let goals = follower.start()?;
+    for (number, step) in certificate.in_order() {
+        follower.step(number, &step)?;
+    }
+    follower.finish(&goals)
+}
+
+impl Certificate {
+    /// The steps in order, each as what every class does in it, if anything.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (u32, Vec<Option<&Step>>)> {
+        let mut next = vec![0; self.classes.len()];
+        std::iter::from_fn(move || {
+            let step = |class: &Class, at: usize| class.steps.get(at).map(|step| step.number);
+            let steps = self.classes.iter().zip(&next);
+            let number = steps.filter_map(|(class, &at)| step(class, at)).min()?;
+            let does = self.classes.iter().zip(&mut next).map(|(class, at)| {
+                let does = class.steps.get(*at).filter(|step| step.number == number)?;
+                *at += 1;
+                Some(does)
+            });
+            Some((number, does.collect()))
+        })
+    }
+}
+
+/// Calls `each` with the slots of a layout and their displacements, and checks that it has each of
+/// `wanted` displacements from 0 once, and no slot twice: as many as are wanted, and none twice.
+fn laid_out(
+    certificate: &Certificate,
+    class: u32,
+    rows: &[Row],
+    wanted: u32,
+    mut each: impl FnMut(u64, u32) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let is = |rule| Fault::Layout { class, rule };
+    if rows.iter().map(|row| u128::from(row.count())).sum::<u128>() != wanted.into() {
+        return Err(is("a layout has more or fewer blocks than a rank"));
+    }
+    let mut listed = vec![false; wanted as usize];
+    let mut taken = vec![false; certificate.slots as usize];
+    for row in rows {
+        row.each(&certificate.radix, &mut |slot, displacement| {
+            if displacement >= wanted {
+                return Err(is("a layout has a block that a rank does not"));
+            }
+            if std::mem::replace(&mut listed[displacement as usize], true) {
+                return Err(is("a layout has a block twice"));
+            }
+            if std::mem::replace(&mut taken[slot as usize], true) {
+                return Err(is("a layout has a slot twice"));
+            }
+            each(slot, displacement)
+        })?;
+    }
+    Ok(())
+}
+
+impl Follower<'_> {
+    /// Lays out what is there at first: by block, how far it has to travel.
+    fn start(&mut self) -> Result<Vec<u32>, Fault> {
+        let certificate = self.certificate;
+        let slots = certificate.slots;
+        let blocks = if certificate.gathers { 1 } else { certificate.radix.ranks() };
+        let mut goals = vec![0; slots as usize * certificate.classes.len()];
+        for (class, rows) in (0..).zip(certificate.classes.iter().map(|class| &class.start)) {
+            laid_out(certificate, class, rows, blocks, |slot, displacement| {
+                let block = u64::from(class) * slots + slot;
+                goals[block as usize] = displacement;
+                for piece in 0..certificate.pieces.len() {
+                    let place = piece * slots as usize + slot as usize;
+                    let held = Held { block: block as u32, travelled: 0 };
+                    self.held[class as usize * self.places + place] = held;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(goals)
+    }
+
+    fn step(&mut self, number: u32, step: &[Option<&Step>]) -> Result<(), Fault> {
+        for (class, does) in (0..).zip(step) {
+            for (from, to) in does.iter().flat_map(|does| &does.copies) {
+                self.take(number, class, from, class, to, 0)?;
+            }
+        }
+        self.put(number, 2 * number + 1)?;
+        let radix = &self.certificate.radix;
+        for (class, does) in (0..).zip(step) {
+            let Some(does) = does else { continue };
+            let rank = radix.representative(class);
+            let is = |rule| Fault::Step { step: number, class, rule };
+            for (i, (from, slots)) in does.receives.iter().enumerate() {
+                let sender = radix.class_of(radix.sum(rank, *from));
+                let back = radix.back(*from);
+                let nth = does.receives[..i].iter().filter(|(other, _)| other == from).count();
+                let sends = step[sender as usize].iter().flat_map(|step| &step.sends);
+                let send = sends.filter(|send| send.to == back).nth(nth);
+                let send = send.ok_or_else(|| is("a message is received that nobody sends"))?;
+                self.take(number, sender, &send.slots, class, slots, back)?;
+            }
+            for send in &does.sends {
+                let receiver = radix.class_of(radix.sum(rank, send.to));
+                let back = radix.back(send.to);
+                let receives = step[receiver as usize].iter().flat_map(|step| &step.receives);
+                let received = receives.filter(|(from, _)| *from == back).count();
+                let sent = does.sends.iter().filter(|other| other.to == send.to).count();
+                if received != sent {
+                    return Err(is("a message is sent that nobody receives"));
+                }
+            }
+        }
+        self.put(number, 2 * number + 2)
+    }
+
+    /// Takes the blocks of one rank's slots on their way to those of another, `by` further.
+    fn take(
+        &mut self,
+        step: u32,
+        from: u32,
+        taken: &Slots,
+        to: u32,
+        put: &Slots,
+        by: u32,
+    ) -> Result<(), Fault> {
+        let is = |class, rule| Fault::Step { step, class, rule };
+        if taken.count() != put.count() {
+            return Err(is(to, "a message has as many slots at both ends"));
+        }
+        let radix = &self.certificate.radix;
+        let (by, slots) = (radix.shift(by), self.certificate.slots as usize);
+        let whole = self.certificate.pieces.len() == 1;
+        let (from_base, to_base) = (from as usize * self.places, to as usize * self.places);
+        for (at, to_at) in taken.each().zip(put.each()) {
+            let Held { block, travelled } = self.held[from_base + at];
+            if block == NOTHING.block {
+                return Err(is(from, "a slot is sent or copied that holds nothing"));
+            }
+            if !whole && at / slots != to_at / slots {
+                return Err(is(to, "a piece of a block lands as another"));
+            }
+            let held = Held { block, travelled: by.apply(radix, travelled) };
+            self.moving.push((to_base + to_at, held));
+        }
+        Ok(())
+    }
+
+    /// Puts down what is on its way, all at once.
+    fn put(&mut self, step: u32, time: u32) -> Result<(), Fault> {
+        for (place, held) in self.moving.drain(..) {
+            if std::mem::replace(&mut self.written[place], time) == time {
+                let class = (place / self.places) as u32;
+                return Err(Fault::Step { step, class, rule: "a slot is written twice at once" });
+            }
+            self.held[place] = held;
+        }
+        Ok(())
+    }
+
+    /// Every block is where it should be.
+    fn finish(&self, goals: &[u32]) -> Result<(), Fault> {
+        let certificate = self.certificate;
+        let radix = &certificate.radix;
+        for (class, rows) in (0..).zip(certificate.classes.iter().map(|class| &class.finish)) {
+            laid_out(certificate, class, rows, radix.ranks(), |slot, displacement| {
+                let travelled = radix.back(displacement);
+                for piece in 0..certificate.pieces.len() as u64 {
+                    let place = (piece * certificate.slots + slot) as usize;
+                    let held = self.held[class as usize * self.places + place];
+                    let found = match held {
+                        Held { block: u32::MAX, .. } => Found::Nothing,
+                        Held { travelled: by, .. } if by != travelled => Found::Travelled(by),
+                        Held { block, .. }
+                            if !certificate.gathers && goals[block as usize] != travelled =>
+                        {
+                            Found::Another
+                        }
+                        _ => continue,
+                    };
+                    return Err(Fault::Undelivered { class, slot, displacement, found });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+use crate::radix::Radix;
+
+/// The machine that a schedule is for.
+pub(crate) enum Machine {
+    /// Every rank has a link of its own to every other.
+    Complete(u32),
+    /// A grid: its sides as a radix, and which of them wrap.
+    Grid(Radix, Vec<bool>),
+    /// Nodes, as (how many, ranks on each), numbered node by node.
+    Cluster(Vec<(u32, u32)>),
+}
+
+/// Hops along a dimension.
+pub(crate) type Segment = (usize, i64);
+
+impl Machine {
+    pub(crate) fn ranks(&self) -> Option<u32> {
+        match self {
+            Self::Complete(ranks) => Some(*ranks),
+            Self::Grid(radix, _) => Some(radix.ranks()),
+            Self::Cluster(nodes) => nodes.iter().try_fold(0u32, |ranks, &(nodes, size)| {
+                ranks.checked_add(nodes.checked_mul(size)?)
+            }),
+        }
+    }
+
+    /// As the certificate writes it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Complete(ranks) => format!("complete {ranks}"),
+            Self::Grid(radix, wraps) => {
+                let side = |(side, wraps): (&u32, &bool)| {
+                    format!("{side}{}", if *wraps { "~" } else { "" })
+                };
+                let sides: Vec<_> = radix.sides.iter().zip(wraps).map(side).collect();
+                format!("grid {}", sides.join("x"))
+            }
+            Self::Cluster(nodes) => {
+                let nodes: Vec<_> =
+                    nodes.iter().map(|(nodes, size)| format!("{nodes}*{size}")).collect();
+                format!("cluster {}", nodes.join(","))
+            }
+        }
+    }
+
+    /// Whether the translations of a schedule's classes keep the links, so that those of one period
+    /// stand for all: always where there are none to share, and on a grid along sides that wrap.
+    pub(crate) fn keeps(&self, classes: &Radix) -> bool {
+        match self {
+            Self::Complete(_) => true,
+            Self::Cluster(_) => classes.members() == 1,
+            Self::Grid(radix, wraps) => {
+                let fixed = |u: usize| wraps[u] || classes.periods[u] == classes.sides[u];
+                radix.sides == classes.sides && (0..wraps.len()).all(fixed)
+            }
+        }
+    }
+}
+
+/// The node of a rank, and the ranks on it.
+pub(crate) fn node_of(nodes: &[(u32, u32)], rank: u32) -> u32 {
+    let (mut node, mut rest) = (0, rank);
+    for &(count, size) in nodes {
+        if rest < count * size {
+            return node + rest / size;
+        }
+        node += count;
+        rest -= count * size;
+    }
+    node
+}
+
+/// The machine's own way on a grid: dimension 0 first, the nearer way, upwards at half a ring.
+pub(crate) fn own_way(grid: &Radix, wraps: &[bool], from: u32, to: u32) -> Vec<Segment> {
+    let (from, to) = (grid.coordinates(from), grid.coordinates(to));
+    let hops = |u: usize| {
+        let straight = i64::from(to[u]) - i64::from(from[u]);
+        let side = i64::from(grid.sides[u]);
+        match straight.rem_euclid(side) {
+            _ if !wraps[u] => straight,
+            up if 2 * up <= side => up,
+            up => up - side,
+        }
+    };
+    (0..wraps.len()).map(|u| (u, hops(u))).filter(|(_, hops)| *hops != 0).collect()
+}
+
+/// Calls `each` with every link of a way, as the coordinates that it leaves, its dimension and
+/// whether it goes up; where the way ends, or none if it leaves the grid.
+pub(crate) fn walk(
+    grid: &Radix,
+    wraps: &[bool],
+    from: u32,
+    way: &[Segment],
+    mut each: impl FnMut(&[u32], usize, bool),
+) -> Option<u32> {
+    let mut at = grid.coordinates(from);
+    for &(u, hops) in way {
+        let side = *grid.sides.get(u)?;
+        if hops.unsigned_abs() >= side.into() {
+            return None;
+        }
+        for _ in 0..hops.unsigned_abs() {
+            each(&at, u, hops > 0);
+            at[u] = match (hops > 0, at[u]) {
+                (true, last) if last == side - 1 => wraps[u].then_some(0)?,
+                (true, at) => at + 1,
+                (false, 0) => wraps[u].then_some(side - 1)?,
+                (false, at) => at - 1,
+            };
+        }
+    }
+    Some(grid.rank(&at))
+}

@@ -1,0 +1,393 @@
+use crate::Fault;
+use crate::count::Counts;
+use crate::machine::{Machine, Segment};
+use crate::radix::{Radix, limited};
+
+/// Slots of all classes together, at most: 16 bytes each.
+const MOST_SLOTS: u128 = 1 << 27;
+
+/// Axes of a row, at most: each of them at least doubles it.
+const MOST_AXES: usize = 32;
+
+/// The last step there may be, so that twice as many moments can be told apart.
+const MOST_STEPS: u32 = 1 << 30;
+
+pub(crate) struct Certificate {
+    pub(crate) machine: Machine,
+    pub(crate) gathers: bool,
+    pub(crate) ports: u64,
+    pub(crate) block: u64,
+    pub(crate) algorithm: String,
+    pub(crate) radix: Radix,
+    pub(crate) slots: u64,
+    /// Bytes of the pieces of a block.
+    pub(crate) pieces: Vec<u64>,
+    pub(crate) counts: Counts,
+    /// Steps and link bytes.
+    pub(crate) bounds: (u64, u128),
+    pub(crate) classes: Vec<Class>,
+}
+
+/// What the representative of a class does.
+pub(crate) struct Class {
+    pub(crate) start: Vec<Row>,
+    pub(crate) finish: Vec<Row>,
+    /// In order; those in which it does nothing are left out.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Slots and the displacements of the blocks in them: the first, and along each axis, the slowest
+/// first, how many there are and how far apart.
+pub(crate) struct Row {
+    slot: u64,
+    displacement: u32,
+    axes: Vec<Axis>,
+}
+
+struct Axis {
+    count: u64,
+    /// Between one slot and the next.
+    slots: u64,
+    /// Between their blocks' displacements.
+    displacement: u32,
+}
+
+impl Row {
+    pub(crate) fn count(&self) -> u64 {
+        self.axes.iter().map(|axis| axis.count).product()
+    }
+
+    /// Calls `each` with the slots in order and their displacements.
+    pub(crate) fn each(
+        &self,
+        radix: &Radix,
+        each: &mut impl FnMut(u64, u32) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        along(&self.axes, radix, (self.slot, self.displacement), each)
+    }
+}
+
+fn along(
+    axes: &[Axis],
+    radix: &Radix,
+    (mut slot, mut displacement): (u64, u32),
+    each: &mut impl FnMut(u64, u32) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let [axis, faster @ ..] = axes else { return each(slot, displacement) };
+    let apart = radix.shift(axis.displacement);
+    for _ in 0..axis.count {
+        along(faster, radix, (slot, displacement), each)?;
+        slot += axis.slots;
+        displacement = apart.apply(radix, displacement);
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+pub(crate) struct Step {
+    pub(crate) number: u32,
+    pub(crate) copies: Vec<(Slots, Slots)>,
+    pub(crate) sends: Vec<Send>,
+    pub(crate) receives: Vec<(u32, Slots)>,
+}
+
+pub(crate) struct Send {
+    /// The displacement of the receiver.
+    pub(crate) to: u32,
+    /// None for the machine's own.
+    pub(crate) way: Option<Vec<Segment>>,
+    pub(crate) slots: Slots,
+}
+
+/// Places in order, as strided runs.
+pub(crate) struct Slots(pub(crate) Vec<Run>);
+
+pub(crate) struct Run {
+    base: i64,
+    outer: (i64, i64),
+    inner: (i64, i64),
+}
+
+impl Run {
+    /// The lowest and the highest place.
+    pub(crate) fn span(&self) -> (u64, u64) {
+        let reach = [self.outer, self.inner].map(|(count, stride)| (count - 1) * stride);
+        let low = self.base + reach.iter().filter(|reach| **reach < 0).sum::<i64>();
+        let high = self.base + reach.iter().filter(|reach| **reach > 0).sum::<i64>();
+        (low as u64, high as u64)
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        (self.outer.0 * self.inner.0) as u64
+    }
+}
+
+impl Slots {
+    /// The places in order.
+    pub(crate) fn each(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().flat_map(|run| {
+            (0..run.outer.0).flat_map(move |i| {
+                let row = run.base + i * run.outer.1;
+                (0..run.inner.0).map(move |j| (row + j * run.inner.1) as usize)
+            })
+        })
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().map(Run::count).sum()
+    }
+}
+
+/// A line, for what is wrong with it.
+#[derive(Clone, Copy)]
+struct Line<'t> {
+    number: usize,
+    text: &'t str,
+}
+
+impl Line<'_> {
+    fn is(self, rule: &'static str) -> Fault {
+        const SHOWN: usize = 60;
+        let text = self.text.chars().take(SHOWN).collect();
+        Fault::Line { line: self.number, rule, text }
+    }
+
+    fn number<N: std::str::FromStr>(self, word: &str) -> Result<N, Fault> {
+        word.parse().map_err(|_| self.is("not a whole number, or too large"))
+    }
+
+    fn numbers<N: std::str::FromStr>(self, words: &str, between: char) -> Result<Vec<N>, Fault> {
+        words.split(between).map(|word| self.number(word)).collect()
+    }
+}
+
+struct Lines<'t> {
+    rest: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'t>>>,
+}
+
+impl<'t> Lines<'t> {
+    /// The next line if it begins with this word: what follows the word.
+    fn next_if(&mut self, word: &str) -> Option<(Line<'t>, &'t str)> {
+        let begins = |text: &'t str| text.strip_prefix(word)?.strip_prefix(' ');
+        let (number, text) = self.rest.next_if(|(_, text)| begins(text).is_some())?;
+        // The first line is not among them.
+        Some((Line { number: number + 2, text }, begins(text)?))
+    }
+
+    fn next(&mut self, word: &str, rule: &'static str) -> Result<(Line<'t>, &'t str), Fault> {
+        self.next_if(word).ok_or_else(|| self.here(rule))
+    }
+
+    fn here(&mut self, rule: &'static str) -> Fault {
+        let (number, text) = self.rest.peek().copied().unwrap_or((usize::MAX - 2, "the end"));
+        Line { number: number + 2, text }.is(rule)
+    }
+}
+
+/// Reads all lines but the first and the last.
+pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
+    let mut lines = Lines { rest: body.lines().enumerate().peekable() };
+    let (line, text) = lines.next("machine", "the machine is to be named here")?;
+    let machine = machine(line, text)?;
+    let ranks = machine.ranks().filter(|&ranks| ranks > 0);
+    let ranks = ranks.ok_or_else(|| line.is("a machine has 1 to 2^32 - 1 ranks"))?;
+    let (line, text) = lines.next("operation", "the operation is to be named here")?;
+    let gathers = match text {
+        "alltoall" => false,
+        "allgather" => true,
+        _ => return Err(line.is("the operation is alltoall or allgather")),
+    };
+    let (line, text) = lines.next("ports", "ports are to be listed here")?;
+    let ports = line.number(text)?;
+    if ports == 0 {
+        return Err(line.is("there is at least one port"));
+    }
+    let (line, text) = lines.next("block", "the bytes of a block are to be listed here")?;
+    let block: u64 = line.number(text)?;
+    let (_, text) = lines.next("algorithm", "the algorithm is to be named here")?;
+    let algorithm = text.to_owned();
+    let (line, text) =
+        lines.next("ranks", "the sides and periods of ranks are to be listed here")?;
+    let (sides, periods) =
+        text.split_once(" by ").ok_or_else(|| line.is("sides `by` periods are to be listed"))?;
+    let radix = Radix::new(line.numbers(sides, 'x')?, line.numbers(periods, 'x')?);
+    let radix = radix.filter(|radix| radix.ranks() == ranks).ok_or_else(|| {
+        line.is("periods divide their sides, and the sides multiply to the machine's ranks")
+    })?;
+    let (line, text) = lines.next("slots", "slots are to be listed here")?;
+    let slots: u64 = line.number(text)?;
+    let (line, text) = lines.next("pieces", "the pieces of a block are to be listed here")?;
+    let pieces: Vec<u64> = line.numbers(text, ';')?;
+    let sum = pieces.iter().try_fold(0u64, |sum, &piece| sum.checked_add(piece));
+    if block == 0 || sum != Some(block) {
+        return Err(line.is("the pieces are to make up a block of at least 1 byte"));
+    }
+    let places = u128::from(slots) * pieces.len() as u128;
+    limited("slots of all classes", places * u128::from(radix.classes()), MOST_SLOTS)?;
+    let (line, text) = lines.next("counts", "the counts are to be listed here")?;
+    let counts = Counts::parse(text).ok_or_else(|| line.is(Counts::RULE))?;
+    let (line, text) = lines.next("bounds", "the bounds are to be listed here")?;
+    let bounds = text
+        .strip_prefix("steps=")
+        .and_then(|text| text.split_once(" link_bytes="))
+        .ok_or_else(|| line.is("the bounds are steps= and link_bytes="))?;
+    let bounds = (line.number(bounds.0)?, line.number(bounds.1)?);
+    let mut classes = Vec::new();
+    for class in 0..radix.classes() {
+        let (line, text) = lines.next("class", "the next class is to begin here")?;
+        if line.number::<u32>(text)? != class {
+            return Err(line.is("classes are numbered from 0"));
+        }
+        classes.push(read_class(&mut lines, places as u64, slots, ranks)?);
+    }
+    if lines.rest.peek().is_some() {
+        return Err(lines.here("this line says nothing known here"));
+    }
+    Ok(Certificate {
+        machine,
+        gathers,
+        ports,
+        block,
+        algorithm,
+        radix,
+        slots,
+        pieces,
+        counts,
+        bounds,
+        classes,
+    })
+}
+
+fn machine(line: Line<'_>, text: &str) -> Result<Machine, Fault> {
+    let (kind, shape) =
+        text.split_once(' ').ok_or_else(|| line.is("a machine has a kind and a shape"))?;
+    match kind {
+        "complete" => Ok(Machine::Complete(line.number(shape)?)),
+        "grid" => {
+            let wraps: Vec<bool> = shape.split('x').map(|side| side.ends_with('~')).collect();
+            let side = |side: &str| line.number::<u32>(side.strip_suffix('~').unwrap_or(side));
+            let sides = shape.split('x').map(side).collect::<Result<Vec<_>, _>>()?;
+            let radix = Radix::new(sides.clone(), sides)
+                .ok_or_else(|| line.is("a grid has 1 to 2^32 - 1 ranks"))?;
+            Ok(Machine::Grid(radix, wraps))
+        }
+        "cluster" => {
+            let group = |group: &str| {
+                let (nodes, size) = group
+                    .split_once('*')
+                    .ok_or_else(|| line.is("nodes are listed as count*ranks"))?;
+                match (line.number(nodes)?, line.number(size)?) {
+                    (0, _) | (_, 0) => Err(line.is("nodes have ranks")),
+                    group => Ok(group),
+                }
+            };
+            Ok(Machine::Cluster(shape.split(',').map(group).collect::<Result<_, _>>()?))
+        }
+        _ => Err(line.is("a machine is complete, grid or cluster")),
+    }
+}
+
+fn read_class(lines: &mut Lines<'_>, places: u64, slots: u64, ranks: u32) -> Result<Class, Fault> {
+    let (line, text) = lines.next("start", "the layout at the start is to be listed here")?;
+    let start = rows(line, text, slots, ranks)?;
+    let (line, text) = lines.next("finish", "the layout at the end is to be listed here")?;
+    let finish = rows(line, text, slots, ranks)?;
+    let mut steps: Vec<Step> = Vec::new();
+    while let Some((line, text)) = lines.next_if("step") {
+        let number: u32 = line.number(text)?;
+        if number > MOST_STEPS {
+            return Err(line.is("steps are numbered from 0 to 2^30"));
+        }
+        if steps.last().is_some_and(|last| last.number >= number) {
+            return Err(line.is("steps are listed in order"));
+        }
+        steps.push(read_step(lines, number, places, ranks)?);
+    }
+    Ok(Class { start, finish, steps })
+}
+
+fn read_step(lines: &mut Lines<'_>, number: u32, places: u64, ranks: u32) -> Result<Step, Fault> {
+    let mut step = Step { number, ..Step::default() };
+    let peer = |line: Line<'_>, word: &str| {
+        let displacement = line.number::<u32>(word)?;
+        let moves = displacement > 0 && displacement < ranks;
+        if moves { Ok(displacement) } else { Err(line.is("a message goes to another rank")) }
+    };
+    while let Some((line, text)) = lines.next_if("copy") {
+        let (from, to) =
+            text.split_once(' ').ok_or_else(|| line.is("a copy has slots from and to"))?;
+        step.copies.push((sets(line, from, places)?, sets(line, to, places)?));
+    }
+    while let Some((line, text)) = lines.next_if("send") {
+        let words: Vec<_> = text.split(' ').collect();
+        let [to, way, slots] = words[..] else {
+            return Err(line.is("a message sent has a receiver, a way and slots"));
+        };
+        let segment = |segment: &str| {
+            let (u, hops) =
+                segment.split_once(':').ok_or_else(|| line.is("a way is dimension:hops"))?;
+            Ok((line.number(u)?, line.number(hops)?))
+        };
+        let way = match way {
+            "own" => None,
+            way => Some(way.split(';').map(segment).collect::<Result<_, _>>()?),
+        };
+        step.sends.push(Send { to: peer(line, to)?, way, slots: sets(line, slots, places)? });
+    }
+    while let Some((line, text)) = lines.next_if("receive") {
+        let (from, slots) = text
+            .split_once(' ')
+            .ok_or_else(|| line.is("a message received has a sender and slots"))?;
+        step.receives.push((peer(line, from)?, sets(line, slots, places)?));
+    }
+    Ok(step)
+}
+
+fn rows(line: Line<'_>, text: &str, slots: u64, ranks: u32) -> Result<Vec<Row>, Fault> {
+    let row = |word: &str| {
+        let numbers: Vec<u64> = line.numbers(word, ',')?;
+        let [slot, displacement, axes @ ..] = &numbers[..] else {
+            return Err(line.is("a row has a slot and a displacement"));
+        };
+        let few = axes.len() % 3 == 0 && axes.len() / 3 <= MOST_AXES;
+        let axes = axes.chunks_exact(3);
+        let reach = axes.clone().try_fold(*slot, |reach, axis| {
+            reach.checked_add(axis[0].checked_sub(1)?.checked_mul(axis[1])?)
+        });
+        let count = axes.clone().try_fold(1u64, |count, axis| count.checked_mul(axis[0]));
+        let inside = [reach.map(|last| last.saturating_add(1)), count];
+        let inside = inside.iter().all(|end| end.is_some_and(|end| end <= slots));
+        let mut displacements = axes.clone().map(|axis| axis[2]).chain([*displacement]);
+        if !few || !inside || displacements.any(|displacement| displacement >= ranks.into()) {
+            return Err(line.is("a row lies within the slots, and its displacements are ranks"));
+        }
+        let axes =
+            axes.map(|axis| Axis { count: axis[0], slots: axis[1], displacement: axis[2] as u32 });
+        Ok(Row { slot: *slot, displacement: *displacement as u32, axes: axes.collect() })
+    };
+    text.split(' ').map(row).collect()
+}
+
+fn sets(line: Line<'_>, text: &str, places: u64) -> Result<Slots, Fault> {
+    let run = |word: &str| {
+        let numbers: Vec<i64> = line.numbers(word, ',')?;
+        let (base, outer, inner) = match numbers[..] {
+            [base] => (base, (1, 0), (1, 0)),
+            [base, count, stride] => (base, (1, 0), (count, stride)),
+            [base, count, stride, inner, by] => (base, (count, stride), (inner, by)),
+            _ => return Err(line.is("a run has one, three or five numbers")),
+        };
+        let counts = outer.0 > 0 && inner.0 > 0;
+        let reach =
+            [outer, inner].map(|(count, stride)| i128::from(count - 1) * i128::from(stride));
+        let low = i128::from(base) + reach.iter().filter(|reach| **reach < 0).sum::<i128>();
+        let high = i128::from(base) + reach.iter().filter(|reach| **reach > 0).sum::<i128>();
+        let few = i128::from(outer.0) * i128::from(inner.0) <= i128::from(places);
+        if counts && few && low >= 0 && high < i128::from(places) {
+            Ok(Run { base, outer, inner })
+        } else {
+            Err(line.is("a run has slots, and lies within them"))
+        }
+    };
+    Ok(Slots(text.split(';').map(run).collect::<Result<_, _>>()?))
+}

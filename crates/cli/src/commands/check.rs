@@ -1,0 +1,121 @@
+use std::fs::File;
+use std::io::Read as _;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use topocoll_certificate::{Fault, Proved, check};
+
+use super::plural;
+use crate::render::{Blocks, blocks, bytes, facts, print};
+use crate::{Outcome, args};
+
+/// The most bytes of a certificate that are read.
+const LARGEST: u64 = 1 << 30;
+
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    holds: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+    #[serde(flatten)]
+    proved: Option<Holds>,
+}
+
+#[derive(Serialize)]
+struct Holds {
+    machine: String,
+    ranks: u32,
+    operation: String,
+    algorithm: String,
+    block_bytes: u64,
+    ports: u64,
+    classes: u32,
+    #[serde(flatten)]
+    counts: serde_json::Map<String, serde_json::Value>,
+    bounds: Bounds,
+    digest: String,
+}
+
+#[derive(Serialize)]
+struct Bounds {
+    steps: u64,
+    blocks: Blocks,
+}
+
+pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
+    let name = args.file.display();
+    let mut text = Vec::new();
+    let file = File::open(&args.file).map_err(|error| anyhow::anyhow!("{}", error.kind()));
+    let file = file.with_context(|| format!("cannot read `{name}`"))?;
+    let read = file.take(LARGEST + 1).read_to_end(&mut text);
+    read.map_err(|error| anyhow::anyhow!("{}", error.kind()))
+        .with_context(|| format!("cannot read `{name}`"))?;
+    anyhow::ensure!(text.len() as u64 <= LARGEST, "`{name}` has more than {LARGEST} bytes");
+    let found = check(&text);
+    if let Err(fault @ Fault::NoCertificate) = &found {
+        anyhow::bail!("`{name}`: {fault}");
+    }
+    let report = Report {
+        version: 1,
+        holds: found.is_ok(),
+        fault: found.as_ref().err().map(ToString::to_string),
+        proved: found.as_ref().ok().map(holds),
+    };
+    print(args.json, &report, || match &found {
+        Ok(proved) => text_of(proved),
+        Err(fault) => format!("`{name}` proves nothing: {fault}\n"),
+    })?;
+    Ok(if report.holds { Outcome::Fine } else { Outcome::Failed })
+}
+
+fn in_blocks(proved: &Proved, bytes: u128) -> f64 {
+    bytes as f64 / proved.block_bytes as f64
+}
+
+fn holds(proved: &Proved) -> Holds {
+    let counts = proved.counts.named().into_iter();
+    let number = |count| u64::try_from(count).map_or(serde_json::Value::Null, Into::into);
+    Holds {
+        machine: proved.machine.clone(),
+        ranks: proved.ranks,
+        operation: proved.operation.clone(),
+        algorithm: proved.algorithm.clone(),
+        block_bytes: proved.block_bytes,
+        ports: proved.ports,
+        classes: proved.classes,
+        counts: counts.map(|(name, count)| (name.to_owned(), number(count))).collect(),
+        bounds: Bounds {
+            steps: proved.least_steps,
+            blocks: Blocks(in_blocks(proved, proved.least_link_bytes)),
+        },
+        digest: proved.digest.clone(),
+    }
+}
+
+fn text_of(proved: &Proved) -> String {
+    let Proved { counts, .. } = proved;
+    let beside = |found: String, least: String| format!("{found}, of {least} that any needs");
+    let held = |bytes| blocks(in_blocks(proved, bytes));
+    format!(
+        "{} of {} blocks on {}: {} ranks, {} port{}\n{}: every block delivered, by one rank of each of {} class{}\n\n{}",
+        proved.operation,
+        bytes(proved.block_bytes),
+        proved.machine,
+        proved.ranks,
+        proved.ports,
+        plural(proved.ports as usize),
+        proved.algorithm,
+        proved.classes,
+        if proved.classes == 1 { "" } else { "es" },
+        facts([
+            ("steps", beside(counts.steps.to_string(), proved.least_steps.to_string())),
+            ("blocks", held(counts.bytes)),
+            ("link blocks", beside(held(counts.link_bytes), held(proved.least_link_bytes))),
+            ("hops", counts.hops.to_string()),
+            ("link conflicts", counts.link_conflicts.to_string()),
+            ("port violations", counts.port_violations.to_string()),
+            ("digest", proved.digest.clone()),
+        ])
+    )
+}

@@ -1,0 +1,240 @@
+//! Certificates: every schedule has one that holds, and no altered one does.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{MEMORY, Plain, machines_and_ports, serving};
+use sha2::{Digest as _, Sha256};
+use topocoll::{
+    Collective, Parameters, Problem, Schedule, count, machine, plan, write_certificate,
+};
+use topocoll_certificate::{Fault, Proved, check};
+
+/// The certificate of an algorithm's schedule.
+fn certificate(machine_name: &str, algorithm: &str) -> String {
+    let machine = machine(machine_name).unwrap();
+    let operation = topocoll::find(algorithm).unwrap().operation();
+    let problem = Problem::new(operation, machine.ranks(), machine.ports, 100).unwrap();
+    let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+    written(&schedule, &machine)
+}
+
+fn written(schedule: &Schedule, machine: &topocoll::Machine) -> String {
+    let counts = count(schedule, machine, MEMORY).unwrap();
+    let mut out = Vec::new();
+    write_certificate(schedule, machine, &counts, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The text with the digest that it has.
+fn sealed(body: &str) -> String {
+    let digest = Sha256::digest(body);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{body}sha256 {digest}\n")
+}
+
+/// What a certificate says above its digest.
+fn body(certificate: &str) -> &str {
+    &certificate[..certificate.rfind("sha256 ").unwrap()]
+}
+
+#[test]
+fn every_schedule_has_a_certificate_that_holds() {
+    let mut held = 0;
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
+        for (algorithm, problem, setting) in serving(&machine, 3) {
+            let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
+            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            let counts = count(&schedule, &machine, MEMORY).unwrap();
+            // The classes of the schedule, and every rank by itself.
+            for schedule in [Plain::of(&schedule), schedule] {
+                let text = written(&schedule, &machine);
+                let found: Proved =
+                    check(text.as_bytes()).unwrap_or_else(|fault| panic!("{place}: {fault}"));
+                let expected = [
+                    counts.steps.into(),
+                    counts.messages,
+                    counts.bytes,
+                    counts.link_bytes,
+                    counts.hops,
+                    counts.link_conflicts,
+                    counts.max_link_sharing.into(),
+                    counts.contended_steps.into(),
+                    counts.contention_free_steps,
+                    counts.port_violations.into(),
+                    counts.inter_node_steps.into(),
+                ];
+                assert_eq!(found.counts.named().map(|(_, count)| count), expected, "{place}");
+                let best = topocoll::best_bounds(&problem, &machine);
+                assert_eq!(found.least_steps, best.steps, "{place}");
+                let blocks = found.least_link_bytes as f64 / 3.0;
+                assert!((blocks - best.blocks).abs() < 1.0, "{place}: {blocks}");
+                held += 1;
+            }
+        }
+    }
+    assert!(held > 500, "{held} certificates");
+}
+
+#[test]
+fn classes_of_a_large_torus_make_a_small_certificate() {
+    let text = certificate("torus:256x256", "suh-shin");
+    assert!(text.len() < 1 << 18, "{} bytes", text.len());
+    let proved = check(text.as_bytes()).unwrap();
+    assert_eq!((proved.classes, proved.counts.steps, proved.ranks), (16, 130, 65_536));
+}
+
+#[test]
+fn no_byte_can_be_altered() {
+    let text = certificate("torus:4x4", "suh-shin").into_bytes();
+    for at in 0..text.len() {
+        let mut altered = text.clone();
+        altered[at] ^= 1;
+        assert!(check(&altered).is_err(), "byte {at}");
+        assert!(check(&text[..at]).is_err(), "cut at {at}");
+    }
+}
+
+/// What a mutation does to a line of what a class does: none where it does not apply.
+type Mutation = fn(&str) -> Option<String>;
+
+/// A number of a line, made one more.
+fn more(line: &str, word: usize, number: usize) -> Option<String> {
+    let mut words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+    let mut numbers: Vec<_> = words.get(word)?.split(',').map(str::to_owned).collect();
+    let value: i64 = numbers.get(number)?.parse().ok()?;
+    numbers[number] = (value + 1).to_string();
+    words[word] = numbers.join(",");
+    Some(words.join(" "))
+}
+
+/// A line that lists nothing here reads as none at all.
+#[rustfmt::skip]
+const MUTATIONS: [(&str, Mutation); 10] = [
+    ("a message lost", |line| line.starts_with("send").then(String::new)),
+    ("a message not awaited", |line| line.starts_with("receive").then(String::new)),
+    ("a message twice", |line| line.starts_with("send").then(|| format!("{line}\n{line}"))),
+    ("a message to another rank", |line| line.starts_with("send").then(|| more(line, 1, 0)).flatten()),
+    ("a message from another rank", |line| line.starts_with("receive").then(|| more(line, 1, 0)).flatten()),
+    ("the wrong way", |line| line.starts_with("send").then(|| line.replacen(":4", ":-3", 1).replacen(":-4", ":3", 1)).filter(|other| other != line)),
+    ("other slots sent", |line| line.starts_with("send").then(|| more(line, 3, 0)).flatten()),
+    ("landing elsewhere", |line| line.starts_with("receive").then(|| more(line, 2, 0)).flatten()),
+    ("a block elsewhere at first", |line| line.starts_with("start").then(|| more(line, 1, 1)).flatten()),
+    ("a block elsewhere at the end", |line| line.starts_with("finish").then(|| more(line, 1, 1)).flatten()),
+];
+
+#[test]
+fn no_broken_schedule_is_proved() {
+    for (machine_name, algorithm) in [
+        ("torus:8x8", "suh-shin"),
+        ("mesh:4x4", "coloured-rings"),
+        ("full:12", "bruck"),
+        ("cluster:2,3,1", "clustered-factor"),
+        ("full:9", "concat"),
+    ] {
+        let text = certificate(machine_name, algorithm);
+        let lines: Vec<&str> = body(&text).lines().collect();
+        for (name, mutate) in MUTATIONS {
+            let mut broken = 0;
+            for (at, line) in lines.iter().enumerate() {
+                let Some(other) = mutate(line) else { continue };
+                let mut lines = lines.clone();
+                lines[at] = &other;
+                lines.retain(|line| !line.is_empty());
+                let found = check(sealed(&(lines.join("\n") + "\n")).as_bytes());
+                let place = format!("{algorithm} on {machine_name}, {name}, line {}", at + 1);
+                assert!(found.is_err(), "{place}: {line}");
+                broken += 1;
+            }
+            assert!(broken > 0 || name == "the wrong way", "{algorithm} has no line for: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_step_too_early_or_too_late_is_found() {
+    let text = certificate("torus:8x8", "suh-shin");
+    for (from, to) in [("\nstep 1\n", "\nstep 9\n"), ("\nstep 1\n", "\nstep 0\n")] {
+        let swapped = body(&text).replacen(from, to, 1);
+        assert!(check(sealed(&swapped).as_bytes()).is_err());
+    }
+    // Two steps of every class change places.
+    let swapped = body(&text)
+        .replace("\nstep 1\n", "\nstep x\n")
+        .replace("\nstep 2\n", "\nstep 1\n")
+        .replace("\nstep x\n", "\nstep 2\n");
+    assert!(matches!(check(sealed(&swapped).as_bytes()), Err(Fault::Line { .. })));
+}
+
+#[test]
+fn every_count_and_bound_is_found_again() {
+    let text = certificate("torus:8x8", "suh-shin");
+    let mut seen = 0;
+    for line in
+        body(&text).lines().filter(|line| line.starts_with("counts") || line.starts_with("bounds"))
+    {
+        for word in line.split(' ').skip(1) {
+            let (name, value) = word.split_once('=').unwrap();
+            let other = format!("{name}={}", value.parse::<u64>().unwrap() + 1);
+            let altered = body(&text).replace(line, &line.replace(word, &other));
+            let found = check(sealed(&altered).as_bytes());
+            assert!(matches!(found, Err(Fault::Count { .. } | Fault::Bound { .. })), "{found:?}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 13);
+}
+
+#[test]
+fn absurd_certificates_are_refused_at_once() {
+    let text = certificate("torus:4x4", "suh-shin");
+    for (from, to) in [
+        ("slots 16", "slots 99999999999999"),
+        ("slots 16", "slots 0"),
+        ("ranks 4x4 by 4x4", "ranks 4x4 by 0x4"),
+        ("ranks 4x4 by 4x4", "ranks 4x4 by 3x4"),
+        ("ranks 4x4 by 4x4", "ranks 65536x65536 by 1x1"),
+        ("grid 4~x4~", "grid 4000000000~x4000000000~"),
+        ("grid 4~x4~", "grid 0x4"),
+        ("grid 4~x4~", "cluster 4*0"),
+        ("ports 1", "ports 0"),
+        ("block 100", "block 18446744073709551616"),
+        ("pieces 100", "pieces 99"),
+        ("operation alltoall", "operation scatter"),
+        ("step 0", "step 4000000000"),
+        ("class 0", "class 1"),
+        ("class 0", "noise"),
+    ] {
+        let altered = body(&text).replacen(from, to, 1);
+        assert_ne!(altered, body(&text), "{from}");
+        let found = check(sealed(&altered).as_bytes());
+        assert!(
+            matches!(found, Err(Fault::Line { .. } | Fault::TooMuch { .. })),
+            "{to}: {found:?}"
+        );
+    }
+    for nothing in ["", "topocoll certificate 1\n", "topocoll certificate 2\n", "\u{e9}"] {
+        assert!(check(nothing.as_bytes()).is_err());
+    }
+}
+
+#[test]
+fn sizes_of_pieces_are_kept_apart() {
+    let split = (5..40).find_map(|ranks| {
+        let mut machine = machine(&format!("full:{ranks}")).unwrap();
+        machine.set_ports(3);
+        let problem = Problem::new(Collective::AllGather, ranks, 3, 100).unwrap();
+        let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
+        (schedule.rule().cuts().len() > 1).then(|| written(&schedule, &machine))
+    });
+    let text = split.expect("some concatenation splits blocks");
+    check(text.as_bytes()).unwrap();
+    let line = text.lines().find(|line| line.starts_with("pieces")).unwrap();
+    let mut bytes: Vec<u64> =
+        line["pieces ".len()..].split(';').map(|word| word.parse().unwrap()).collect();
+    bytes[0] += 10;
+    *bytes.last_mut().unwrap() -= 10;
+    let words: Vec<_> = bytes.iter().map(ToString::to_string).collect();
+    let other = body(&text).replace(line, &format!("pieces {}", words.join(";")));
+    assert!(matches!(check(sealed(&other).as_bytes()), Err(Fault::Count { .. })));
+}
