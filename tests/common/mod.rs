@@ -4,8 +4,8 @@
 
 use topocoll::Rank;
 use topocoll::{
-    ALGORITHMS, Algorithm, Block, Collective, Machine, Parameters, Problem, RankClasses, Rule,
-    Schedule, Slot, Step, machine, shipped,
+    ALGORITHMS, Algorithm, Block, Collective, Machine, Measure, Method, Parameters, Problem,
+    RankClasses, Rule, Schedule, Slot, Step, bounds, claims, machine, plan, shipped, verify,
 };
 
 /// Bytes that readers may use in tests.
@@ -82,6 +82,68 @@ pub(crate) fn serving(
         );
     }
     out
+}
+
+/// Checks that a schedule delivers, costs what its algorithm claims, and beats no bound.
+pub(crate) fn check_promises(
+    machine: &Machine,
+    algorithm: &dyn Algorithm,
+    problem: &Problem,
+    setting: &Parameters,
+    method: Method,
+) {
+    let place = format!(
+        "{} {setting:?} on {} with {} ports",
+        algorithm.name(),
+        machine.name,
+        machine.ports
+    );
+    let schedule = plan(machine, problem, algorithm.name(), setting).unwrap();
+    assert_eq!(&schedule.origin.parameters, setting, "{place}: settings are complete");
+    let splits = !schedule.rule().cuts().is_empty();
+    let method = if splits { Method::Replay } else { method };
+    let found = verify(&schedule, machine, Some(method), MEMORY).unwrap();
+    assert_eq!(found.violation, None, "{place}");
+    let counts = found.counts;
+    assert_eq!(counts.port_violations, 0, "{place}");
+
+    let claims = claims(machine, problem, algorithm.name(), setting).unwrap();
+    assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
+    assert!(claims.hops.is_none_or(|hops| hops == counts.hops), "{place}: {} hops", counts.hops);
+    assert!(
+        claims.rearrangements.is_none_or(|times| u64::from(times) == counts.rearrangements),
+        "{place}"
+    );
+    let copied = counts.rearranged_bytes + counts.packed_bytes;
+    assert!(claims.copied_bytes.is_none_or(|bytes| bytes == copied), "{place}: {copied}");
+    assert!(!claims.contention_free || counts.link_conflicts == 0, "{place}");
+    assert!(
+        counts.link_bytes >= claims.link_bytes_floor,
+        "{place}: {} link bytes",
+        counts.link_bytes
+    );
+    assert!(counts.hops >= claims.hops_floor, "{place}: {} hops", counts.hops);
+
+    let blocks = counts.in_blocks(counts.bytes);
+    for bound in bounds(problem, machine) {
+        let holds = match (bound.measure, bound.condition.as_str()) {
+            (Measure::Steps, "") => counts.steps as f64 >= bound.value,
+            // Theorem 2.6: schedules of exactly the least volume.
+            (Measure::Steps, _) => {
+                blocks * f64::from(machine.ports) > f64::from(machine.ranks() - 1)
+                    || counts.steps as f64 >= bound.value
+            }
+            (Measure::Blocks, "") => blocks >= bound.value,
+            // Theorem 2.5: schedules of exactly the fewest steps.
+            (Measure::Blocks, condition) => {
+                !condition.contains(&format!("exactly {} steps", counts.steps))
+                    || blocks >= bound.value
+            }
+            (Measure::LinkBlocks, _) => counts.in_blocks(counts.link_bytes) >= bound.value,
+            (Measure::Hops, _) => counts.hops as f64 >= bound.value,
+        };
+        assert!(holds, "{place}: {bound:?}");
+    }
 }
 
 /// A rule without its classes: every rank for itself.

@@ -49,8 +49,9 @@ pub fn write_certificate(
     };
     write(&writer.head(counts))?;
     for class in 0..writer.classes.count() {
-        let text = writer.of(writer.classes.representative(class))?;
-        write(&format!("class {class}\n{text}"))?;
+        let Share { start, finish, steps } = writer.share(writer.classes.representative(class))?;
+        let (start, finish) = (writer.rows(&start), writer.rows(&finish));
+        write(&format!("class {class}\nstart{start}\nfinish{finish}\n{steps}"))?;
     }
     let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     out.write_all(format!("sha256 {digest}\n").as_bytes())
@@ -111,9 +112,9 @@ impl<'a> Writer<'a> {
             return Ok(true);
         }
         for class in 0..self.classes.count() {
-            let text = self.of(self.classes.representative(class))?;
+            let share = self.share(self.classes.representative(class))?;
             for member in 0..MEMBERS_COMPARED {
-                if self.of(member_of(&self.classes, class, member))? != text {
+                if self.share(member_of(&self.classes, class, member))? != share {
                     return Ok(false);
                 }
             }
@@ -175,13 +176,11 @@ impl<'a> Writer<'a> {
         )
     }
 
-    /// What a rank does, with displacements for peers: the same text for ranks that act alike.
-    fn of(&self, rank: Rank) -> Result<String, AnalysisError> {
+    fn share(&self, rank: Rank) -> Result<Share, AnalysisError> {
         let rule = self.schedule.rule();
-        let mut text =
-            format!("start{}\n", self.layout(&self.start(rank)?, rank, |block| block.to));
-        let _ =
-            writeln!(text, "finish{}", self.layout(&self.finish(rank)?, rank, |block| block.from));
+        let start = self.displaced(&self.start(rank)?, rank, |block| block.to);
+        let finish = self.displaced(&self.finish(rank)?, rank, |block| block.from);
+        let mut text = String::new();
         let mut does = Step::default();
         let (first, last) = self.moving;
         for step in first..rule.steps().min(last + 1) {
@@ -206,7 +205,7 @@ impl<'a> Writer<'a> {
                 let _ = writeln!(text, "receive {from} {}", self.slots(&receive.slots));
             }
         }
-        Ok(text)
+        Ok(Share { start, finish, steps: text })
     }
 
     /// The layout that a rank has when the first messages leave.
@@ -241,20 +240,25 @@ impl<'a> Writer<'a> {
         Ok(layout)
     }
 
-    /// The rows of a layout: displacements of the ranks that its blocks go to, or come from.
-    fn layout(&self, layout: &[Option<Block>], rank: Rank, other: fn(&Block) -> Rank) -> String {
+    /// The slots of a layout with the displacements of the ranks at the blocks' other end.
+    fn displaced(
+        &self,
+        layout: &[Option<Block>],
+        rank: Rank,
+        other: fn(&Block) -> Rank,
+    ) -> Vec<(u64, u32)> {
         let other = |block: &Block| match self.schedule.problem.operation {
             Collective::AllToAll => other(block),
             Collective::AllGather => block.from,
         };
         let blocks = (0..).zip(layout).filter_map(|(slot, block)| Some((slot, block.as_ref()?)));
-        let mut rows: Vec<Row> = blocks
-            .map(|(slot, block)| Row {
-                slot,
-                displacement: self.displacement(rank, other(block)),
-                axes: SmallVec::new(),
-            })
-            .collect();
+        blocks.map(|(slot, block)| (slot, self.displacement(rank, other(block)))).collect()
+    }
+
+    /// A layout as few rows.
+    fn rows(&self, layout: &[(u64, u32)]) -> String {
+        let row = |&(slot, displacement)| Row { slot, displacement, axes: SmallVec::new() };
+        let mut rows: Vec<Row> = layout.iter().map(row).collect();
         loop {
             let before = rows.len();
             // Several sequences may take turns.
@@ -334,6 +338,14 @@ impl<'a> Writer<'a> {
         }
         words.join(";")
     }
+}
+
+/// What a rank does, with displacements for peers: equal for ranks that act alike.
+#[derive(PartialEq, Eq)]
+struct Share {
+    start: Vec<(u64, u32)>,
+    finish: Vec<(u64, u32)>,
+    steps: String,
 }
 
 /// Slots with blocks: the first, the displacement of its block's other end, and the axes along
