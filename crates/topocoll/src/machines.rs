@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
-use topocoll_topology::{Machine, spec};
+use topocoll_topology::spec::{self, SpecError};
+use topocoll_topology::{Machine, files};
 
 use crate::Error;
 
@@ -23,7 +24,7 @@ pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
     files.into_iter()
 }
 
-/// The machine that `text` names: a path to a TOML file, a shipped machine, or a short form such
+/// The machine that `text` names: a path to a machine file, a shipped machine, or a short form such
 /// as `torus:16x16`.
 ///
 /// # Errors
@@ -36,7 +37,9 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
         return spec::parse_short_form(text).map(Machine::of).map_err(Error::ShortForm);
     }
     match shipped().find(|(name, _)| *name == text) {
-        Some((name, contents)) => parse(name, &format!("topologies/{name}.toml"), contents),
+        Some((name, contents)) => {
+            parse(spec::parse_file, name, &format!("topologies/{name}.toml"), contents)
+        }
         None => {
             let nearest = shipped()
                 .map(|(name, _)| (strsim::jaro_winkler(text, name), name))
@@ -50,7 +53,8 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
     }
 }
 
-/// The machine that a TOML file describes; it is called by the file's stem.
+/// The machine that a file describes, of any kind of [`files::FILES`], found by what is in it; one
+/// of the name `.toml` is in TOML. The machine is called by the file's stem.
 ///
 /// # Errors
 /// A file that cannot be read, is no text, or says something wrong.
@@ -70,11 +74,17 @@ pub fn load_file(path: &Path) -> Result<Machine, Error> {
     let text = String::from_utf8(bytes).map_err(|e| refuse(format!("not text: {e}")))?;
     let name =
         path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
-    parse(&name, &shown, &text)
+    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+    parse(if is_toml { spec::parse_file } else { files::read }, &name, &shown, &text)
 }
 
-fn parse(name: &str, path: &str, text: &str) -> Result<Machine, Error> {
-    spec::parse_file(name, text).map_err(|error| Error::File {
+fn parse(
+    read: fn(&str, &str) -> Result<Machine, SpecError>,
+    name: &str,
+    path: &str,
+    text: &str,
+) -> Result<Machine, Error> {
+    read(name, text).map_err(|error| Error::File {
         path: path.to_owned(),
         text: text.to_owned(),
         error,

@@ -1,10 +1,12 @@
 //! The machine: ranks, ports, links and routes.
 //!
 //! Start with [`Topology`], what every shape answers, and [`Shape`], the facts that algorithms may
-//! rely on. A [`Machine`] adds ports and [`Timing`] values; [`spec`] reads both from text.
+//! rely on. A [`Machine`] adds ports and [`Timing`] values; [`spec`] reads both from text,
+//! [`files`] from the files of other programs too.
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod files;
 mod ids;
 mod machine;
 mod radix;

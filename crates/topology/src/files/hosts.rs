@@ -1,0 +1,72 @@
+//! The host files of Open MPI (`node1 slots=4`) and MPICH (`node1:4`): hosts are nodes, slots ranks.
+//!
+//! A host without a number is one rank, and on as many lines in a row as many ranks. Ranks are
+//! numbered node by node, so a host that comes again later is refused.
+
+use std::collections::HashSet;
+
+use super::{MAX_NODES, cluster, lines, shown, wrong};
+use crate::Machine;
+use crate::spec::SpecError;
+
+/// What may stand after a host and has no say in how many ranks it has.
+const OTHERS: [&str; 6] = ["max_slots", "max-slots", "ifname", "binding", "user", "port"];
+
+pub(super) fn knows(_: &str, first: &str) -> bool {
+    let mut words = first.split_whitespace();
+    let host = words.next().and_then(|word| word.split(':').next()).unwrap_or_default();
+    let named = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    !host.is_empty()
+        && host.chars().all(named)
+        && words.all(|word| word.split_once('=').is_some_and(|(key, _)| !key.is_empty()))
+}
+
+pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+    let mut sizes: Vec<u32> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut last = "";
+    for (line, at) in lines(text) {
+        let (host, ranks) = host(line).map_err(|message| wrong(at, line, message))?;
+        if host == last {
+            let size = sizes.last_mut().expect("a host came before");
+            *size = size
+                .checked_add(ranks)
+                .ok_or_else(|| wrong(at, line, format!("too many ranks on {}", shown(host))))?;
+            continue;
+        }
+        if !seen.insert(host) {
+            let rule = "ranks are numbered node by node: say slots=, or `host:ranks`, once";
+            return Err(wrong(at, line, format!("host {} comes again: {rule}", shown(host))));
+        }
+        if sizes.len() == MAX_NODES {
+            return Err(wrong(at, line, format!("more than {MAX_NODES} hosts")));
+        }
+        last = host;
+        sizes.push(ranks);
+    }
+    cluster(name, &sizes).map_err(|e| SpecError { message: e.to_string(), span: None })
+}
+
+/// A host and its ranks.
+fn host(line: &str) -> Result<(&str, u32), String> {
+    let mut words = line.split_whitespace();
+    let host = words.next().unwrap_or_default();
+    let ranks = |text: &str| match text.parse() {
+        Ok(ranks) if ranks > 0 => Ok(ranks),
+        _ => Err(format!("`{}` is no number of ranks, 1 or more", shown(text))),
+    };
+    let (host, mut said) = match host.split_once(':') {
+        Some((host, text)) => (host, Some(ranks(text)?)),
+        None => (host, None),
+    };
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "slots" if said.is_none() => said = Some(ranks(value)?),
+            "slots" => return Err("a second number of ranks".to_owned()),
+            key if OTHERS.contains(&key) => {}
+            key => return Err(format!("`{}` is none of slots, {}", shown(key), OTHERS.join(", "))),
+        }
+    }
+    Ok((host, said.unwrap_or(1)))
+}

@@ -1,0 +1,155 @@
+//! Slurm's `topology.conf`: leaf switches, or blocks, are node groups, and a rank is a host.
+//!
+//! Switches above the leaves are read over: what is under different leaves is between nodes.
+
+use std::collections::HashSet;
+
+use super::{MAX_NODES, cluster, lines, shown, wrong};
+use crate::Machine;
+use crate::spec::SpecError;
+
+pub(super) fn knows(_: &str, first: &str) -> bool {
+    let first = first.to_ascii_lowercase();
+    ["switchname=", "blockname="].iter().any(|begins| first.starts_with(begins))
+}
+
+pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+    let (mut sizes, mut hosts, mut switches) = (Vec::new(), HashSet::new(), HashSet::new());
+    for (line, at) in lines(text) {
+        let refuse = |message: String| wrong(at, line, message);
+        let (mut named, mut nodes, mut above) = (None, None, false);
+        for word in line.split_whitespace() {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            match key.to_ascii_lowercase().as_str() {
+                "switchname" | "blockname" => named = Some(value),
+                "nodes" => nodes = Some(value),
+                "switches" => above = true,
+                "linkspeed" | "blocksizes" => {}
+                _ => {
+                    let known = "SwitchName, BlockName, Nodes, Switches, LinkSpeed, BlockSizes";
+                    return Err(refuse(format!("`{}` is none of {known}", shown(key))));
+                }
+            }
+        }
+        if let Some(switch) = named
+            && !switches.insert(switch)
+        {
+            return Err(refuse(format!("{} twice", shown(switch))));
+        }
+        let Some(nodes) = nodes else {
+            if named.is_some() && !above {
+                return Err(refuse("neither Nodes nor Switches".to_owned()));
+            }
+            continue;
+        };
+        let before = hosts.len();
+        expand(nodes, MAX_NODES - before, &mut |host| match hosts.insert(host) {
+            true => Ok(()),
+            false => Err("a node under two switches, or twice under one".to_owned()),
+        })
+        .map_err(refuse)?;
+        sizes.push((hosts.len() - before) as u32);
+    }
+    cluster(name, &sizes).map_err(|e| SpecError { message: e.to_string(), span: None })
+}
+
+/// The hosts of a list such as `login,dev[0-5,08-11]x[0-1]`, at most so many.
+fn expand(
+    list: &str,
+    most: usize,
+    each: &mut impl FnMut(String) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut left = most;
+    let mut rest = list;
+    loop {
+        let mut depth = 0;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '[') - i32::from(c == ']');
+            c == ',' && depth == 0
+        });
+        let (item, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let hosts = hosts(item, left)?;
+        left -= hosts.len();
+        hosts.into_iter().try_for_each(&mut *each)?;
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The hosts of one item.
+fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
+    let bad = || format!("`{}` is no host list such as dev[0-5],login", shown(item));
+    let too_many = || format!("more than {MAX_NODES} nodes");
+    let mut hosts = vec![String::new()];
+    let mut rest = item;
+    if item.is_empty() {
+        return Err(bad());
+    }
+    while let Some((before, after)) = rest.split_once('[') {
+        let (ranges, after) = after.split_once(']').ok_or_else(bad)?;
+        let mut numbers: Vec<String> = Vec::new();
+        for range in ranges.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let value = |text: &str| text.parse::<u32>().ok().filter(|_| !text.starts_with('+'));
+            let (from, to) = value(first).zip(value(last)).ok_or_else(bad)?;
+            if from > to {
+                return Err(bad());
+            }
+            let count = (to - from) as usize + 1;
+            if numbers.len().saturating_add(count).saturating_mul(hosts.len()) > most {
+                return Err(too_many());
+            }
+            // Numbers keep the zeros before them.
+            let width = first.len();
+            numbers.extend((from..=to).map(|number| format!("{number:0width$}")));
+        }
+        hosts = (hosts.iter())
+            .flat_map(|host| numbers.iter().map(move |number| format!("{host}{before}{number}")))
+            .collect();
+        rest = after;
+    }
+    if rest.contains(']') {
+        return Err(bad());
+    }
+    if hosts.len() > most {
+        return Err(too_many());
+    }
+    hosts.iter_mut().for_each(|host| host.push_str(rest));
+    Ok(hosts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(list: &str) -> Result<Vec<String>, String> {
+        let mut out = Vec::new();
+        expand(list, 100, &mut |host| {
+            out.push(host);
+            Ok(())
+        })
+        .map(|()| out)
+    }
+
+    #[test]
+    fn host_lists_are_those_of_slurm() {
+        assert_eq!(all("login,dev[8-10]").unwrap(), ["login", "dev8", "dev9", "dev10"]);
+        assert_eq!(all("n[08-10,3]").unwrap(), ["n08", "n09", "n10", "n3"]);
+        assert_eq!(all("r[0-1]n[0-1]x").unwrap(), ["r0n0x", "r0n1x", "r1n0x", "r1n1x"]);
+        for bad in [
+            "",
+            "a,",
+            "a[",
+            "a]",
+            "a[]",
+            "a[1-]",
+            "a[2-1]",
+            "a[0-4294967295]",
+            "a[0-9]b[0-9]c[0-9]",
+        ] {
+            assert!(all(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+use std::ops::Range;
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+use crate::spec::SpecError;
+
+/// Elements within elements; no machine file has a tenth of it.
+const MAX_DEPTH: usize = 256;
+
+/// Attributes of an element; reading takes time in proportion to their square.
+const MAX_ATTRIBUTES: usize = 64;
+
+/// An element's name and attributes.
+pub(super) struct Element {
+    pub(super) name: String,
+    attributes: Vec<(String, String)>,
+    pub(super) span: Range<usize>,
+}
+
+impl Element {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn wrong(&self, message: String) -> SpecError {
+        SpecError { message, span: Some(self.span.clone()) }
+    }
+}
+
+/// The elements of a text in the order in which they begin, each with its depth, the root's 0.
+///
+/// Nothing is kept but the names of those that are open, and entities are never replaced: a file
+/// that declares any is refused.
+pub(super) fn elements(
+    text: &str,
+    mut each: impl FnMut(&Element, usize) -> Result<(), SpecError>,
+) -> Result<(), SpecError> {
+    let mut reader = Reader::from_str(text);
+    let mut depth = 0;
+    loop {
+        let begins = reader.buffer_position() as usize;
+        let event = reader.read_event();
+        let span = begins..reader.buffer_position() as usize;
+        let wrong = |message| SpecError { message, span: Some(span.clone()) };
+        let event = event.map_err(|e| {
+            let at = (reader.error_position() as usize).min(text.len());
+            SpecError { message: e.to_string(), span: Some(at..at) }
+        })?;
+        match event {
+            Event::Start(start) => {
+                each(&element(&start, span.clone())?, depth)?;
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Err(wrong(format!("more than {MAX_DEPTH} elements within each other")));
+                }
+            }
+            Event::Empty(start) => each(&element(&start, span.clone())?, depth)?,
+            Event::End(_) => depth -= 1,
+            Event::DocType(declared) if declared.contains('[') => {
+                return Err(wrong("the document declares entities of its own".to_owned()));
+            }
+            Event::Eof if depth > 0 => {
+                return Err(wrong(format!("the file ends in {depth} open elements")));
+            }
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+fn element(start: &BytesStart<'_>, span: Range<usize>) -> Result<Element, SpecError> {
+    let wrong = |message| SpecError { message, span: Some(span.clone()) };
+    let mut attributes = Vec::new();
+    for attribute in start.attributes() {
+        let attribute = attribute.map_err(|e| wrong(e.to_string()))?;
+        if attributes.len() == MAX_ATTRIBUTES {
+            return Err(wrong(format!("more than {MAX_ATTRIBUTES} attributes")));
+        }
+        let value = attribute.normalized_value(XmlVersion::Implicit1_0);
+        let value = value.map_err(|e| wrong(e.to_string()))?.into_owned();
+        attributes.push((attribute.key.as_ref().to_owned(), value));
+    }
+    Ok(Element { name: start.name().as_ref().to_owned(), attributes, span })
+}
