@@ -7,7 +7,7 @@ use common::MEMORY;
 use proptest::prelude::*;
 use topocoll::{
     Block, Collective, LocalCopy, Machine, Message, Method, Origin, Part, Problem, Rank,
-    RankClasses, Recorded, Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine,
+    RankClasses, Recorder, Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine,
     plan, verify,
 };
 
@@ -216,9 +216,11 @@ fn messages(schedule: &Schedule) -> Vec<Message> {
     out
 }
 
-fn recorded(problem: Problem, messages: Vec<Message>) -> Schedule {
+fn recorded(problem: Problem, messages: &[Message]) -> Schedule {
     let origin = Origin { algorithm: "by hand".to_owned(), parameters: Default::default() };
-    Schedule::new(problem, origin, Recorded::new(problem, messages))
+    let mut recorder = Recorder::new(problem);
+    messages.iter().for_each(|message| recorder.push(message));
+    Schedule::new(problem, origin, recorder.finish())
 }
 
 fn direct() -> (Machine, Problem, Vec<Message>) {
@@ -233,7 +235,7 @@ proptest! {
     fn a_message_left_out_is_a_block_not_delivered(pick in any::<prop::sample::Index>()) {
         let (machine, problem, mut messages) = direct();
         messages.remove(pick.index(messages.len()));
-        let found = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+        let found = verify(&recorded(problem, &messages), &machine, None, MEMORY).unwrap();
         let undelivered = matches!(found.violation, Some(Violation::NoPlace { .. }));
         prop_assert!(undelivered);
     }
@@ -243,14 +245,14 @@ proptest! {
         let (machine, problem, mut messages) = direct();
         let i = pick.index(messages.len());
         messages[i].blocks[0].1 = if head { Part::Bytes { first: 0, end: cut } } else { Part::Bytes { first: cut, end: 8 } };
-        let broken = verify(&recorded(problem, messages.clone()), &machine, None, MEMORY).unwrap();
+        let broken = verify(&recorded(problem, &messages), &machine, None, MEMORY).unwrap();
         prop_assert!(broken.violation.is_some());
         // The rest in another message makes it whole.
         let mut rest = messages[i].clone();
         rest.blocks[0].1 = if head { Part::Bytes { first: cut, end: 8 } } else { Part::Bytes { first: 0, end: cut } };
         rest.step = messages.last().unwrap().step + 1;
         messages.push(rest);
-        let mended = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+        let mended = verify(&recorded(problem, &messages), &machine, None, MEMORY).unwrap();
         prop_assert_eq!(mended.violation, None);
         prop_assert_eq!(mended.counts.bytes, 5 * 8 + if head { 8 - u128::from(cut) } else { u128::from(cut) });
     }
@@ -262,7 +264,7 @@ proptest! {
         let i = pick.index(messages.len());
         let block = messages[i].blocks[0].0;
         messages[i].blocks[0].0 = Block { from: block.to, to: block.from };
-        let found = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+        let found = verify(&recorded(problem, &messages), &machine, None, MEMORY).unwrap();
         prop_assert!(found.violation.is_some());
     }
 }
@@ -274,7 +276,7 @@ fn two_messages_through_one_port_are_counted() {
         message.step /= 2;
     }
     messages.sort_by_key(|message| message.step);
-    let found = verify(&recorded(problem, messages), &machine, None, MEMORY).unwrap();
+    let found = verify(&recorded(problem, &messages), &machine, None, MEMORY).unwrap();
     assert_eq!(found.violation, None);
     // Rounds 0 and 1 share a step, so do 2 and 3: each of 6 ranks sends and receives twice.
     assert_eq!(found.counts.port_violations, 2 * 6 * 2);

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{MEMORY, check_promises, machines_and_ports, serving};
-use topocoll::export::Source;
-use topocoll::{Method, export, jsonl, plan, verify};
+use common::{MEMORY, check_promises, machines_and_ports, serving, target};
+use topocoll::formats::{Source, jsonl};
+use topocoll::{Method, formats, plan, verify};
 
 /// Ranks up to which every setting is replayed here; the sweep of the larger ones would take long.
 const REPLAY_UP_TO: u32 = 512;
@@ -34,8 +34,8 @@ fn written_and_read_back_a_schedule_is_the_same() {
             let mut written = Vec::new();
             let source =
                 Source { schedule: &schedule, machine: &machine, only: None, memory: MEMORY };
-            export::jsonl::write(&source, &mut written).unwrap();
-            let read = jsonl::read(written.as_slice(), &*machine.topology).unwrap();
+            formats::jsonl::write(&source, &mut written).unwrap();
+            let read = jsonl::read(&mut written.as_slice(), &target(&machine)).unwrap();
             let second = verify(&read, &machine, Some(Method::Replay), MEMORY).unwrap();
             assert_eq!(second.violation, None, "{place}");
             let (a, b) = (first.counts, second.counts);
@@ -47,7 +47,7 @@ fn written_and_read_back_a_schedule_is_the_same() {
             assert_eq!((a.messages, a.link_conflicts), (b.messages, b.link_conflicts), "{place}");
             let mut again = Vec::new();
             let source = Source { schedule: &read, machine: &machine, only: None, memory: MEMORY };
-            export::jsonl::write(&source, &mut again).unwrap();
+            formats::jsonl::write(&source, &mut again).unwrap();
             assert!(written == again, "{place}: write, read, write is not the identity");
         }
     }

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Plain, machines_and_ports, problem, serving};
+use common::{Plain, machines_and_ports, problem, serving, target};
 use proptest::prelude::*;
 use topocoll::exec::{Crew, ExecError, Plan, PlanError, RoundRobin};
 use topocoll::{ALGORITHMS, Collective, Machine, Parameters, Rank, Schedule, machine};
@@ -126,7 +126,7 @@ fn a_schedule_that_lacks_a_message_is_refused_or_stalls_and_never_hangs() {
     let header = r#"{"kind":"header","version":1,"operation":"alltoall","algorithm":"x","ranks":4,"block_bytes":4,"ports":1,"topology":{"kind":"full"}}"#;
     // Rank 1 gets one block, and nobody gets another.
     let text = format!("{header}\n{}\n", r#"{"step":0,"from":0,"to":1,"blocks":[[0,1,0,4]]}"#);
-    let schedule = topocoll::jsonl::read(text.as_bytes(), &*machine.topology).unwrap();
+    let schedule = topocoll::formats::jsonl::read(&mut text.as_bytes(), &target(&machine)).unwrap();
     let error = Plan::new(&schedule, Rank(1)).unwrap_err();
     assert_eq!(error, PlanError::NotDelivered { rank: Rank(1), from: Rank(2) });
     // Plans of two schedules do not meet.

@@ -9,7 +9,7 @@ use std::process::Command;
 use topocoll::contention::{
     Control, MODELS, Request, Scheduled, Settings, Sync, in_seconds, simulate,
 };
-use topocoll::export::{FORMATS, Source, Writer};
+use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{
     AnalysisError, Collective, Machine, Parameters, Problem, Schedule, Setting, count, machine,
     plan,
@@ -98,7 +98,7 @@ fn run_goal(text: &str) -> Vec<(usize, usize, u64, u32)> {
         Receive(u64, usize, u32),
     }
     let mut ranks: Vec<HashMap<&str, (Does, Vec<&str>)>> = Vec::new();
-    let mut lines = text.lines().filter(|line| !line.is_empty());
+    let mut lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("// "));
     let number: usize = lines.next().unwrap().strip_prefix("num_ranks ").unwrap().parse().unwrap();
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();
@@ -308,7 +308,7 @@ fn pictures_have_an_edge_for_each_message() {
 fn simgrid(case: &(Schedule, Machine), folder: &Path) -> Result<(), AnalysisError> {
     let format = FORMATS.iter().find(|format| format.name == "simgrid").unwrap();
     let Writer::Folder(write) = format.writer else { panic!("simgrid reads a folder") };
-    write(&source(case), folder)
+    write(&source(case), folder, &|_| ())
 }
 
 #[test]

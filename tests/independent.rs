@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 
 use common::{MEMORY, machines_and_ports, serving};
 use rayon::prelude::*;
-use topocoll::export::Source;
-use topocoll::{Algorithm, Parameters, Problem, Schedule, count, export, machine, plan};
+use topocoll::formats::Source;
+use topocoll::{Algorithm, Parameters, Problem, Schedule, count, formats, machine, plan};
 
 fn replayed(schedule: &Schedule, machine: &topocoll::Machine) -> serde_json::Value {
     let mut written = Vec::new();
     let source = Source { schedule, machine, only: None, memory: MEMORY };
-    export::jsonl::write(&source, &mut written).unwrap();
+    formats::jsonl::write(&source, &mut written).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay.py");
     let mut python =
         (Command::new("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn())

@@ -15,10 +15,10 @@ use topocoll::exec::{
     Arrival, Crew, ExecError, Layout, Memory, Plan, PlanError, RankMachine, RoundRobin, Transport,
     UnequalPlan, Views, drive, plan_all, unequal_all,
 };
-use topocoll::export::Source;
+use topocoll::formats::{Source, jsonl};
 use topocoll::{
     AnalysisError, Block, Collective, Demand, Machine, Parameters, Priced, Problem, Rank, Schedule,
-    count, count_unequal, export, jsonl, machine, select_unequal, unequal_bounds,
+    count, count_unequal, formats, machine, select_unequal, unequal_bounds,
 };
 
 /// Sizes by a closure, through the file format.
@@ -347,7 +347,7 @@ fn equal_sizes_cost_what_equal_blocks_do() {
 fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128, u128) {
     let mut written = Vec::new();
     let source = Source { schedule, machine, only: None, memory: MEMORY };
-    export::jsonl::write(&source, &mut written).unwrap();
+    formats::jsonl::write(&source, &mut written).unwrap();
     let mut largest = std::collections::BTreeMap::new();
     let mut messages = 0;
     for line in String::from_utf8(written).unwrap().lines().skip(1) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use topocoll::Rank;
+use topocoll::formats::Target;
 use topocoll::{
     ALGORITHMS, Algorithm, Block, Collective, Machine, Measure, Method, Parameters, Problem,
     RankClasses, Rule, Schedule, Slot, Step, bounds, claims, machine, plan, shipped, verify,
@@ -10,6 +11,12 @@ use topocoll::{
 
 /// Bytes that readers may use in tests.
 pub(crate) const MEMORY: u128 = 4 << 30;
+
+/// What a file is read for: that machine.
+pub(crate) fn target(machine: &Machine) -> Target<'_> {
+    let (topology, ports) = (&*machine.topology, machine.ports);
+    Target { topology, ports, memory: MEMORY, seen: &|_| () }
+}
 
 /// Every shipped machine, then shapes chosen for their corners.
 pub(crate) fn machines() -> Vec<Machine> {

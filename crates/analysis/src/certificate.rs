@@ -13,7 +13,7 @@ use topocoll_topology::{Machine, Rank, Shape};
 
 use crate::bounds::{least_link_bytes, startups};
 use crate::paths::{MEMBERS_COMPARED, member_of};
-use crate::{AnalysisError, Counts};
+use crate::{AnalysisError, Counts, check_named};
 
 /// The most bytes of a certificate, at so many a message or copy.
 const LIMIT: u128 = 256 << 20;
@@ -27,7 +27,7 @@ const LINE: u128 = 40;
 /// message and after the last is written as the layout that it makes.
 ///
 /// # Errors
-/// A certificate of more than 256 MiB, one of a schedule that copies parts of blocks, or a failure
+/// A schedule that names no blocks, a certificate of more than 256 MiB, one of a schedule that copies parts of blocks, or a failure
 /// to write.
 pub fn write_certificate(
     schedule: &Schedule,
@@ -35,6 +35,7 @@ pub fn write_certificate(
     counts: &Counts,
     out: &mut dyn io::Write,
 ) -> Result<String, AnalysisError> {
+    check_named(schedule)?;
     let claimed = schedule.rule().classes();
     let alike = Writer::new(schedule, machine, claimed.clone())?;
     let writer = if alike.members_are_alike()? {

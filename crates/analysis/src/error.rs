@@ -46,6 +46,9 @@ pub enum AnalysisError {
         /// The first byte offset at which blocks are split.
         cut: u64,
     },
+    /// A schedule that was read from a file of sizes.
+    #[error("the schedule has the sizes of messages, and not the blocks in them")]
+    NoBlocks,
     /// A listing too large to write.
     #[error("the listing would be {bytes} bytes, more than the {limit} that are written")]
     Listing {

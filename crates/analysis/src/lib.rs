@@ -1,4 +1,4 @@
-//! Readers that compute: verify, count, bound, simulate, export.
+//! Readers that compute: verify, count, bound, simulate, write and read formats.
 //!
 //! Nothing here knows an algorithm; everything reads a
 //! [`Schedule`](topocoll_schedule::Schedule) through its rule. [`verify()`] proves delivery,
@@ -13,7 +13,7 @@ mod conflicts;
 pub mod contention;
 mod counts;
 mod error;
-pub mod export;
+pub mod formats;
 mod loads;
 mod origin;
 mod paths;
@@ -35,5 +35,6 @@ pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_step
 pub use error::AnalysisError;
 pub use simulate::{LinkTotals, link_totals};
 pub use unequal::{count_unequal, unequal_bounds, unequal_work};
+pub(crate) use verify::check_named;
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify};
 pub use violation::Violation;

@@ -6,7 +6,7 @@ use topocoll_topology::{Machine, PerClass, Rank};
 
 use crate::bounds::startups;
 use crate::counts::{Reader, Weights};
-use crate::{AnalysisError, BestBounds, Counts, StepCount};
+use crate::{AnalysisError, BestBounds, Counts, StepCount, check_named};
 
 /// Slots that are looked at unasked: some seconds.
 const WORK_LIMIT: u128 = 1 << 30;
@@ -34,7 +34,7 @@ pub fn unequal_work(schedule: &Schedule) -> u128 {
 /// known before is not in the cost.
 ///
 /// # Errors
-/// Blocks that are split; more than `memory` bytes for the sizes in all slots of all ranks; more
+/// A schedule that names no blocks; blocks that are split; more than `memory` bytes for the sizes in all slots of all ranks; more
 /// slots to look at than in seconds.
 pub fn count_unequal(
     schedule: &Schedule,
@@ -44,6 +44,7 @@ pub fn count_unequal(
     mut each: impl FnMut(u32, &StepCount),
 ) -> Result<Counts, AnalysisError> {
     let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
+    check_named(schedule)?;
     if let Some(&cut) = rule.cuts().first() {
         return Err(AnalysisError::SplitUnequal { cut });
     }

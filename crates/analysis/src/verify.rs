@@ -52,13 +52,15 @@ pub struct Verification {
 /// proportion to the boxes of slots that travel together, times steps.
 ///
 /// # Errors
-/// Not enough memory, of which `memory` bytes may be used; without a method also too much work.
+/// A schedule that names no blocks; not enough memory, of which `memory` bytes may be used; without
+/// a method also too much work.
 pub fn verify(
     schedule: &Schedule,
     machine: &Machine,
     method: Option<Method>,
     memory: u128,
 ) -> Result<Verification, AnalysisError> {
+    check_named(schedule)?;
     // Split blocks are followed by replay alone.
     let replays = schedule.problem.ranks <= REPLAY_UP_TO || !schedule.rule().cuts().is_empty();
     let chosen = method.unwrap_or(if replays { Method::Replay } else { Method::Classes });
@@ -84,4 +86,9 @@ pub fn verify(
         violation: outcome.err(),
         counts: count(schedule, machine, memory)?,
     })
+}
+
+/// Refuses a schedule of sizes: nobody can say what it delivers.
+pub(crate) fn check_named(schedule: &Schedule) -> Result<(), AnalysisError> {
+    if schedule.rule().names_blocks() { Ok(()) } else { Err(AnalysisError::NoBlocks) }
 }

@@ -57,7 +57,7 @@ pub(crate) struct Select {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Algorithms {
-    /// Machine file, shipped machine, or short form such as torus:16x16, full:64, cluster:4,4,2
+    /// Machine file, also of SimGrid, lstopo, Slurm or an MPI; shipped machine; or short form such as torus:16x16, full:64, cluster:4,4,2
     pub(crate) machine: Option<String>,
     #[command(flatten)]
     pub(crate) options: Options,
@@ -107,8 +107,9 @@ pub(crate) struct Simulate {
     /// dateline
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, Setting)>,
-    /// A schedule in JSON lines; several run at once, where --placement puts them
-    #[arg(long, value_name = "FILE", conflicts_with = "traffic")]
+    /// A schedule from a file or folder, its format found by what is in it: jsonl, csv, goal,
+    /// simgrid; several in jsonl run at once, where --placement puts them
+    #[arg(long, value_name = "FILE|DIR", conflicts_with = "traffic")]
     pub(crate) schedule: Vec<PathBuf>,
     /// Messages that are no schedule: neighbor, tornado, transpose, bitcomp, random:SEED,
     /// uniform:RATE
@@ -203,7 +204,7 @@ pub(crate) struct Schedule {
 
 fn formats() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(
-        topocoll::export::FORMATS.map(|format| PossibleValue::new(format.name).help(format.about)),
+        topocoll::formats::FORMATS.map(|format| PossibleValue::new(format.name).help(format.about)),
     )
 }
 
@@ -249,7 +250,7 @@ pub(crate) struct Settings(pub(crate) Vec<Setting>);
 /// What every command takes.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Common {
-    /// Machine file, shipped machine, or short form such as torus:16x16, full:64, cluster:4,4,2
+    /// Machine file, also of SimGrid, lstopo, Slurm or an MPI; shipped machine; or short form such as torus:16x16, full:64, cluster:4,4,2
     pub(crate) machine: String,
     #[command(flatten)]
     pub(crate) options: Options,
@@ -299,8 +300,9 @@ pub(crate) struct Subject {
     /// A parameter of the algorithm
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, conflicts_with = "schedule")]
     pub(crate) set: Vec<(String, Setting)>,
-    /// A schedule in JSON lines
-    #[arg(long, value_name = "FILE")]
+    /// A schedule from a file or folder, its format found by what is in it: jsonl, csv, goal,
+    /// simgrid
+    #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Option<PathBuf>,
 }
 

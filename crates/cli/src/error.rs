@@ -35,7 +35,7 @@ pub(crate) fn show(problem: &anyhow::Error, command: &Command) {
 fn hint(error: &Error, command: &Command) -> Option<&'static str> {
     match error {
         Error::UnknownMachine { .. } => Some(
-            "a machine is a TOML file, the name of a shipped one (see topologies/), or a short form such as torus:16x16",
+            "a machine is a file, the name of a shipped one (see topologies/), or a short form such as torus:16x16",
         ),
         Error::NotApplicable { .. } => Some("`topocoll algorithms MACHINE` lists what applies"),
         Error::Analysis(topocoll::AnalysisError::Work { .. })

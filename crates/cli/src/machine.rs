@@ -1,17 +1,19 @@
 //! The machine, the problem and the schedule that a command line names.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use topocoll::formats::{self, ReadError, Target};
 use topocoll::{
     Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing, Topology,
 };
 
 use crate::args::{Options, Subject};
 use crate::error::say;
+use crate::render::Bar;
 
 /// Bytes of a block unless the command line says otherwise.
 const DEFAULT_BLOCK: u64 = 1024;
@@ -92,7 +94,7 @@ pub(crate) fn schedule(
     Ok(topocoll::plan(machine, &problem(machine, options)?, name, &parameters)?)
 }
 
-/// The schedule of a file that was written for `topology`.
+/// The schedule of a file that was written for `topology`, in whatever format.
 pub(crate) fn read_schedule(
     machine: &Machine,
     options: &Options,
@@ -100,10 +102,18 @@ pub(crate) fn read_schedule(
     topology: &dyn Topology,
 ) -> anyhow::Result<Schedule> {
     let shown = path.display();
-    let schedule =
-        topocoll::jsonl::read(open(path)?, topology).with_context(|| format!("{shown}"))?;
-    check_header(machine, options, &schedule.problem)
-        .with_context(|| format!("{shown}: line 1"))?;
+    let bar = Bar::new("{wide_bar} {bytes} of {total_bytes} read, {eta} left");
+    // Of a folder nobody knows the bytes before.
+    if let Some(file) = std::fs::metadata(path).ok().filter(Metadata::is_file) {
+        bar.set_length(file.len());
+    }
+    let seen = |bytes| bar.inc(bytes);
+    let target = Target { topology, ports: machine.ports, memory: memory(), seen: &seen };
+    let schedule = match formats::read(path, &target) {
+        Err(error @ ReadError::File { .. }) => return Err(Error::from(error).into()),
+        read => read.map_err(Error::from).with_context(|| format!("{shown}"))?,
+    };
+    check_header(machine, options, &schedule).with_context(|| format!("{shown}"))?;
     Ok(schedule)
 }
 
@@ -115,8 +125,15 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
 
 /// The header of a schedule file contradicts nothing that was asked for. The one port of a short
 /// form is a default that a header may raise; those of a machine file are a fact.
-fn check_header(machine: &Machine, options: &Options, problem: &Problem) -> anyhow::Result<()> {
-    let Problem { operation, ports, block_bytes, .. } = *problem;
+fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> anyhow::Result<()> {
+    let Problem { operation, ports, block_bytes, .. } = schedule.problem;
+    if !schedule.rule().names_blocks() {
+        anyhow::ensure!(
+            options.op.is_none() && options.block.is_none(),
+            "the file has the sizes of messages, and neither an --op nor a --block"
+        );
+        return Ok(());
+    }
     anyhow::ensure!(
         options.op.is_none_or(|op| op == operation),
         "the schedule performs {operation}, not --op as given"

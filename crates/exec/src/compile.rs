@@ -11,6 +11,9 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
     if rank.0 >= problem.ranks {
         return Err(PlanError::Rank { rank, ranks: problem.ranks });
     }
+    if !schedule.rule().names_blocks() {
+        return Err(PlanError::NoBlocks);
+    }
     let slots = schedule.rule().slots();
     let most = Slots::MOST - u64::from(problem.ranks).min(Slots::MOST);
     if slots > most {

@@ -14,6 +14,11 @@ pub enum PlanError {
         /// How many there are.
         ranks: u32,
     },
+    /// A schedule that was read from a file of sizes.
+    #[error(
+        "the schedule has the sizes of messages, and not the blocks in them: nothing can be moved by it"
+    )]
+    NoBlocks,
     /// More slots, messages or steps than a plan numbers.
     #[error("{count} {what}: a plan numbers at most {most}")]
     TooMany {

@@ -165,7 +165,7 @@ impl Plan {
     /// The plan of `rank`. It takes the time and memory of the rank's own slots and steps.
     ///
     /// # Errors
-    /// No such rank, a schedule too large to number, or one by which the rank reads what it does
+    /// No such rank, a schedule that names no blocks or is too large to number, or one by which the rank reads what it does
     /// not have or lacks a block at the end. A schedule that delivers otherwise wrong blocks is
     /// the verifier's to find.
     pub fn new(schedule: &Schedule, rank: Rank) -> Result<Self, PlanError> {

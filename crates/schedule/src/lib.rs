@@ -9,7 +9,6 @@
 mod classes;
 mod demand;
 mod error;
-pub mod jsonl;
 mod problem;
 mod recorded;
 mod schedule;
@@ -20,7 +19,7 @@ pub use classes::RankClasses;
 pub use demand::{Demand, Drawn, Law};
 pub use error::ScheduleError;
 pub use problem::{Block, Collective, MAX_BLOCK_BYTES, Problem};
-pub use recorded::{Message, Recorded};
+pub use recorded::{Message, Recorded, Recorder, SizedMessage};
 pub use schedule::{Origin, Parameters, Rule, Schedule, Setting};
 pub use slots::{Axis, Part, Run, Slot, SlotSet, Strided};
 pub use step::{LocalCopy, Step, Transfer};

@@ -1,7 +1,9 @@
+use std::hash::Hash;
+
 use hashbrown::HashMap;
 use topocoll_topology::{Rank, Route};
 
-use crate::{Block, Collective, Part, Problem, RankClasses, Rule, Slot, SlotSet, Step};
+use crate::{Block, Collective, Part, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 
 /// A message named by the blocks it carries.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,13 +20,32 @@ pub struct Message {
     pub blocks: Vec<(Block, Part)>,
 }
 
+/// A message of so many bytes, nobody knows of what.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SizedMessage {
+    /// The step it travels in.
+    pub step: u32,
+    /// Its sender.
+    pub from: Rank,
+    /// Its receiver.
+    pub to: Rank,
+    /// Its way through a grid; empty for the machine's own route.
+    pub route: Route,
+    /// Its bytes, at least 1.
+    pub bytes: u64,
+    /// Whether they lie in two places at the sender, and are packed; then there are at least 2.
+    pub packed: bool,
+}
+
 /// The rule that is a list: schedules from files, hand edits, counterexamples.
 ///
 /// Blocks become slots: at every rank the blocks it starts with come first, and each block that
-/// passes through gets the next free slot.
+/// passes through gets the next free slot. Where messages have sizes and no blocks, a slot is a
+/// byte, and no layout says what is in any.
 #[derive(Debug)]
 pub struct Recorded {
     problem: Problem,
+    named: bool,
     steps: u32,
     slots: u64,
     cuts: Vec<u64>,
@@ -33,57 +54,141 @@ pub struct Recorded {
     /// Sorted by step and rank.
     sends: Vec<End>,
     receives: Vec<End>,
+    pieces: Vec<Piece>,
+    parts: Vec<Part>,
+    routes: Vec<Route>,
 }
 
-/// One end of a message.
+/// One end of a message; slots, parts and routes are numbered, as millions of messages share few.
 #[derive(Debug)]
 struct End {
     at: (u32, Rank),
     peer: Rank,
-    slots: SlotSet,
-    route: Route,
+    route: u32,
+    /// The pieces of its slots.
+    first: usize,
+    count: u32,
 }
 
-impl Recorded {
-    /// The rule of these messages, whose ranks, blocks and byte ranges lie within `problem`.
+/// Consecutive slots of which the same part moves.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    first: Slot,
+    count: u64,
+    part: u32,
+}
+
+/// Takes messages in the order of their steps, and makes the rule of them.
+///
+/// All of them have blocks, or none.
+#[derive(Debug)]
+pub struct Recorder {
+    recorded: Recorded,
+    numbers: Vec<HashMap<Block, Slot>>,
+    parts: HashMap<Part, u32>,
+    routes: HashMap<Route, u32>,
+    /// By rank, the last step in which it receives bytes, and the first slot free then.
+    free: Vec<(u32, Slot)>,
+}
+
+impl Recorder {
+    /// A rule of no messages for `problem`.
     #[must_use]
-    pub fn new(problem: Problem, messages: Vec<Message>) -> Self {
-        let mut recorded = Self {
+    pub fn new(problem: Problem) -> Self {
+        let ranks = problem.ranks as usize;
+        let recorded = Recorded {
             problem,
-            steps: messages.iter().map(|message| message.step + 1).max().unwrap_or(0),
-            slots: 0,
+            named: true,
+            steps: 0,
+            slots: problem.blocks_at_start().into(),
             cuts: Vec::new(),
-            passing: vec![Vec::new(); problem.ranks as usize],
-            sends: Vec::with_capacity(messages.len()),
-            receives: Vec::with_capacity(messages.len()),
+            passing: vec![Vec::new(); ranks],
+            sends: Vec::new(),
+            receives: Vec::new(),
+            pieces: Vec::new(),
+            parts: Vec::new(),
+            routes: Vec::new(),
         };
-        let mut numbers: Vec<HashMap<Block, Slot>> = vec![HashMap::new(); problem.ranks as usize];
-        for message in messages {
-            let (mut sent, mut received) = (SlotSet::default(), SlotSet::default());
-            for (block, part) in message.blocks {
-                sent.push_slot(recorded.slot_of(&mut numbers, message.from, block), part);
-                received.push_slot(recorded.slot_of(&mut numbers, message.to, block), part);
-                if let Part::Bytes { first, end } = part {
-                    recorded.cuts.extend([first, end]);
+        Self {
+            recorded,
+            numbers: vec![HashMap::new(); ranks],
+            parts: HashMap::new(),
+            routes: HashMap::new(),
+            free: vec![(0, 0); ranks],
+        }
+    }
+
+    /// Bytes that a message of so many blocks takes at most, while the rule is made.
+    #[must_use]
+    pub fn memory(blocks: usize) -> u128 {
+        // Vectors have room for as much again, tables for a little more.
+        let block = 4 * size_of::<Piece>() + 4 * size_of::<(Block, Slot)>();
+        (4 * size_of::<End>() + blocks * block) as u128
+    }
+
+    /// Adds a message whose ranks, blocks and byte ranges lie within the problem.
+    pub fn push(&mut self, message: &Message) {
+        let &Message { step, from, to, .. } = message;
+        let route = number(&message.route, &mut self.routes, &mut self.recorded.routes);
+        for (at, peer, sends) in [(from, to, true), (to, from, false)] {
+            let first = self.recorded.pieces.len();
+            for &(block, part) in &message.blocks {
+                let slot = self.slot_of(at, block);
+                let part = number(&part, &mut self.parts, &mut self.recorded.parts);
+                let pieces = &mut self.recorded.pieces;
+                match pieces[first..].last_mut() {
+                    Some(last) if last.part == part && last.first + last.count == slot => {
+                        last.count += 1;
+                    }
+                    _ => pieces.push(Piece { first: slot, count: 1, part }),
                 }
             }
-            let (from, to, step) = (message.from, message.to, message.step);
-            recorded.sends.push(End {
-                at: (step, from),
-                peer: to,
-                slots: sent,
-                route: message.route,
-            });
-            recorded.receives.push(End {
-                at: (step, to),
-                peer: from,
-                slots: received,
-                route: Route::default(),
-            });
+            self.end(sends, (step, at), peer, route, first);
         }
-        let passing = recorded.passing.iter().map(Vec::len).max().unwrap_or(0);
-        recorded.slots = u64::from(problem.blocks_at_start()) + passing as u64;
-        recorded.cuts.retain(|&cut| cut > 0 && cut < problem.block_bytes);
+    }
+
+    /// Adds a message of which only the size is known.
+    pub fn push_sized(&mut self, message: &SizedMessage) {
+        let &SizedMessage { step, from, to, bytes, packed, .. } = message;
+        self.recorded.named = false;
+        let route = number(&message.route, &mut self.routes, &mut self.recorded.routes);
+        let part = number(&Part::Whole, &mut self.parts, &mut self.recorded.parts);
+        let first = self.recorded.pieces.len();
+        let apart = if packed { bytes / 2 } else { 0 };
+        let pieces = &mut self.recorded.pieces;
+        if packed {
+            pieces.push(Piece { first: 0, count: apart, part });
+        }
+        pieces.push(Piece { first: apart + u64::from(packed), count: bytes - apart, part });
+        self.end(true, (step, from), to, route, first);
+        // What arrives in one step lies side by side.
+        let (last, free) = &mut self.free[to.index()];
+        if *last != step {
+            (*last, *free) = (step, 0);
+        }
+        let place = *free;
+        *free += bytes;
+        self.recorded.slots = self.recorded.slots.max(*free).max(bytes + u64::from(packed));
+        let first = self.recorded.pieces.len();
+        self.recorded.pieces.push(Piece { first: place, count: bytes, part });
+        self.end(false, (step, to), from, route, first);
+    }
+
+    /// The rule of all that was added.
+    #[must_use]
+    pub fn finish(self) -> Recorded {
+        let mut recorded = self.recorded;
+        if recorded.named {
+            let passing = recorded.passing.iter().map(Vec::len).max().unwrap_or(0);
+            recorded.slots += passing as u64;
+        }
+        for part in &recorded.parts {
+            if let &Part::Bytes { first, end } = part {
+                recorded.cuts.extend([first, end]);
+            }
+        }
+        let block_bytes = recorded.problem.block_bytes;
+        recorded.cuts.retain(|&cut| cut > 0 && cut < block_bytes);
         recorded.cuts.sort_unstable();
         recorded.cuts.dedup();
         // Stable, so that the messages between two ranks keep their order.
@@ -92,18 +197,46 @@ impl Recorded {
         recorded
     }
 
-    fn slot_of(&mut self, numbers: &mut [HashMap<Block, Slot>], rank: Rank, block: Block) -> Slot {
+    fn end(&mut self, sends: bool, at: (u32, Rank), peer: Rank, route: u32, first: usize) {
+        let recorded = &mut self.recorded;
+        recorded.steps = recorded.steps.max(at.0 + 1);
+        let count = (recorded.pieces.len() - first) as u32;
+        let ends = if sends { &mut recorded.sends } else { &mut recorded.receives };
+        ends.push(End { at, peer, route, first, count });
+    }
+
+    fn slot_of(&mut self, rank: Rank, block: Block) -> Slot {
+        let problem = self.recorded.problem;
         if block.from == rank {
-            return match self.problem.operation {
+            return match problem.operation {
                 Collective::AllToAll => Slot::from(block.to.0),
                 Collective::AllGather => 0,
             };
         }
-        let passing = &mut self.passing[rank.index()];
-        *numbers[rank.index()].entry(block).or_insert_with(|| {
+        let passing = &mut self.recorded.passing[rank.index()];
+        *self.numbers[rank.index()].entry(block).or_insert_with(|| {
             passing.push(block);
-            Slot::from(self.problem.blocks_at_start()) + passing.len() as Slot - 1
+            Slot::from(problem.blocks_at_start()) + passing.len() as Slot - 1
         })
+    }
+}
+
+/// The number of a value, a new one where it has none.
+fn number<T: Clone + Eq + Hash>(value: &T, numbers: &mut HashMap<T, u32>, all: &mut Vec<T>) -> u32 {
+    *numbers.entry_ref(value).or_insert_with(|| {
+        all.push(value.clone());
+        all.len() as u32 - 1
+    })
+}
+
+impl Recorded {
+    fn slots_of(&self, end: &End) -> SlotSet {
+        let mut set = SlotSet::default();
+        for piece in &self.pieces[end.first..][..end.count as usize] {
+            let slots = Strided::contiguous(piece.first, piece.count);
+            set.push_part(slots, self.parts[piece.part as usize]);
+        }
+        set
     }
 }
 
@@ -115,10 +248,11 @@ impl Rule for Recorded {
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         for send in at(&self.sends, (step, rank)) {
-            out.send(send.peer, send.slots.clone(), send.route.clone());
+            let route = self.routes[send.route as usize].clone();
+            out.send(send.peer, self.slots_of(send), route);
         }
         for receive in at(&self.receives, (step, rank)) {
-            out.receive(receive.peer, receive.slots.clone());
+            out.receive(receive.peer, self.slots_of(receive));
         }
     }
 
@@ -127,7 +261,7 @@ impl Rule for Recorded {
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        if slot >= Slot::from(self.problem.blocks_at_start()) {
+        if !self.named || slot >= Slot::from(self.problem.blocks_at_start()) {
             return None;
         }
         Some(match self.problem.operation {
@@ -150,6 +284,10 @@ impl Rule for Recorded {
 
     fn cuts(&self) -> &[u64] {
         &self.cuts
+    }
+
+    fn names_blocks(&self) -> bool {
+        self.named
     }
 }
 

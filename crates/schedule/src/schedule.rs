@@ -48,6 +48,12 @@ pub trait Rule: Send + Sync {
     fn cuts(&self) -> &[u64] {
         &[]
     }
+
+    /// Whether the layouts name blocks. Where they do not, as in a list of messages by their sizes,
+    /// nobody can say what is delivered.
+    fn names_blocks(&self) -> bool {
+        true
+    }
 }
 
 /// A value of an algorithm's parameter.

@@ -1,5 +1,6 @@
 use topocoll_algorithms::NotApplicable;
 use topocoll_analysis::AnalysisError;
+use topocoll_analysis::formats::ReadError;
 use topocoll_exec::{ExecError, PlanError};
 use topocoll_schedule::ScheduleError;
 use topocoll_topology::spec::SpecError;
@@ -48,9 +49,12 @@ pub enum Error {
     /// An algorithm or parameter of a name that nobody has.
     #[error(transparent)]
     Algorithm(#[from] NotApplicable),
-    /// A problem or a schedule file that is refused.
+    /// A problem or a demand that is refused.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
+    /// A file that should hold a schedule.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A machine on which simulating all choices would take too long.
     #[error("{ranks} ranks: choices are ranked by simulation on machines of up to {most}")]
     TooLargeToSimulate {

@@ -6,7 +6,9 @@
 //! than it having less. Alone it takes startup + bytes / bandwidth + hops, exactly.
 //!
 //! # What it leaves out
-//! Buffers, blocking, and ports: only links limit a flow.
+//! Buffers, blocking, and ports: only links limit a flow. Off grids no link is shared, so that on
+//! clusters messages of one node do not slow each other, as they do in the platform that is written
+//! for `SimGrid`, where a node has one link out and one in.
 
 use topocoll_topology::{Machine, Route};
 

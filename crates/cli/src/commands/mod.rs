@@ -39,6 +39,16 @@ fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String 
     exchange_of(machine, problem, &crate::render::bytes(problem.block_bytes))
 }
 
+/// The same for a schedule, which may be one of sizes.
+fn exchange_of_schedule(machine: &topocoll::Machine, schedule: &topocoll::Schedule) -> String {
+    match schedule.rule().names_blocks() {
+        true => exchange(machine, &schedule.problem),
+        false => {
+            format!("messages of which the sizes are known, {}", on(machine, &schedule.problem))
+        }
+    }
+}
+
 /// The same for unequal sizes, if there are any.
 fn exchange_of_sizes(
     machine: &topocoll::Machine,
@@ -53,12 +63,16 @@ fn exchange_of_sizes(
 
 /// The same for blocks of several sizes.
 fn exchange_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: &str) -> String {
+    format!("{} of {sizes} blocks {}", problem.operation, on(machine, problem))
+}
+
+/// Where: `on torus:8x8: 64 ranks, 1 port, ..`.
+fn on(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
     let topology = machine.topology.short_form();
     let named =
         if topology == machine.name { topology } else { format!("{} ({topology})", machine.name) };
     format!(
-        "{} of {sizes} blocks on {named}: {} rank{}, {} port{}, timing {}",
-        problem.operation,
+        "on {named}: {} rank{}, {} port{}, timing {}",
         problem.ranks,
         plural(problem.ranks as usize),
         problem.ports,

@@ -10,12 +10,12 @@ use topocoll::contention::{
     Simulation, Sync, Traffic, in_seconds, read_nodes, simulate, steps_model, write_links,
     write_trace,
 };
+use topocoll::formats::jsonl;
 use topocoll::{
-    AnalysisError, Machine, NotApplicable, Parameters, Rank, Schedule, Shape, Time, jsonl,
-    link_totals,
+    AnalysisError, Machine, NotApplicable, Parameters, Rank, Schedule, Shape, Time, link_totals,
 };
 
-use super::{conflicts, exchange, watch};
+use super::{conflicts, exchange_of_schedule, watch};
 use crate::Outcome;
 use crate::args::{self, Model};
 use crate::machine::{memory, open, problem, read_schedule, schedule};
@@ -208,7 +208,10 @@ pub(super) fn messages(
     let mut schedules = Vec::new();
     for path in &args.schedule {
         let shown = path.display();
-        let topology = jsonl::read_topology(open(path)?).with_context(|| format!("{shown}"))?;
+        let topology = jsonl::read_topology(&mut open(path)?).map_err(topocoll::Error::from);
+        let topology = topology.with_context(|| {
+            format!("{shown}: with --placement a file says what it is for, as JSON lines do")
+        })?;
         schedules.push(read_schedule(machine, options, path, &*topology)?);
     }
     if schedules.is_empty() {
@@ -265,8 +268,8 @@ pub(super) fn run(
     let traffic: Box<dyn Traffic + '_> = match messages {
         Messages::Schedule(schedule) => {
             subject = Subject::of(schedule);
-            head = Head::new(machine, &schedule.problem);
-            title = exchange(machine, &schedule.problem);
+            head = Head::of_schedule(machine, schedule);
+            title = exchange_of_schedule(machine, schedule);
             Box::new(Scheduled::new(schedule, machine))
         }
         Messages::Jobs(jobs) => {

@@ -1,10 +1,10 @@
 use std::io::{BufWriter, Write};
 
-use topocoll::export::{FORMATS, Source, Writer};
+use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{Rank, check_counting_work};
 
 use crate::machine::{machine, memory, schedule};
-use crate::render::{write_file, write_folder};
+use crate::render::{Bar, write_file, write_folder};
 use crate::{Outcome, args};
 
 pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
@@ -26,16 +26,16 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     }
     let only = args.rank.map(Rank);
     let source = Source { schedule: &schedule, machine: &machine, only, memory: memory() };
+    let bar = Bar::new("{spinner} {bytes} written, {bytes_per_sec}");
     match (format.writer, &args.out) {
         (Writer::File(write), Some(path)) => {
-            write_file(path, |file| into(&source, write, file))?;
+            write_file(path, |file| into(&source, write, bar.watch(file)))?;
         }
-        (Writer::File(write), None) => into(&source, write, std::io::stdout().lock())?,
+        (Writer::File(write), None) => into(&source, write, bar.watch(std::io::stdout().lock()))?,
         (Writer::Folder(write), Some(path)) => {
-            write_folder(
-                path,
-                |folder| Ok(write(&source, folder).map_err(topocoll::Error::from)?),
-            )?;
+            let written = |bytes| bar.inc(bytes);
+            let fill = |folder: &_| write(&source, folder, &written).map_err(topocoll::Error::from);
+            write_folder(path, |folder| Ok(fill(folder)?))?;
         }
         (Writer::Folder(_), None) => {
             anyhow::bail!("--format {}: writes several files, into the folder --out", format.name)

@@ -6,7 +6,7 @@ use topocoll::{
 };
 
 use super::network::Messages;
-use super::{conflicts, exchange_of_sizes, network};
+use super::{conflicts, exchange_of_schedule, exchange_of_sizes, network};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::machine::{machine, memory};
 use crate::render::{Head, Seconds, bytes, facts, parameters, print, seconds};
@@ -133,7 +133,7 @@ fn report(
     let on_grid = matches!(machine.topology.shape(), Shape::Grid(_)) && time.total() > 0.0;
     let links = machine.topology.links() as f64;
     Report {
-        head: Head::new(machine, &schedule.problem),
+        head: Head::of_schedule(machine, schedule),
         demand: None,
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
@@ -190,9 +190,13 @@ fn text(
             ),
         ));
     }
+    let title = match sizes {
+        Some(_) => exchange_of_sizes(machine, &schedule.problem, sizes),
+        None => exchange_of_schedule(machine, schedule),
+    };
     format!(
         "{}\n{} ({}): predicted {} by the steps model, steps apart by barriers\n\n{}",
-        exchange_of_sizes(machine, &schedule.problem, sizes),
+        title,
         report.algorithm,
         parameters(&report.parameters),
         seconds(report.seconds.time_seconds),

@@ -5,10 +5,10 @@ use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Claims, ConflictReport, Counts, Machine, Method, Parameters, Schedule, Shape, Verification,
-    best_bounds, verify, write_certificate,
+    Violation, best_bounds, check_counting_work, count, verify, write_certificate,
 };
 
-use super::{conflicts, exchange};
+use super::{conflicts, exchange_of_schedule};
 use crate::error::say;
 use crate::machine::{machine, memory, schedule};
 use crate::render::{Blocks, Head, blocks, parameters, print, table, write_file};
@@ -23,7 +23,8 @@ struct Report {
     method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     classes: Option<u32>,
-    delivered: bool,
+    /// None where no blocks are named: nobody can say.
+    delivered: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     violation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +44,8 @@ struct Report {
     port_violations: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     inter_node_steps: Option<u64>,
-    bounds: Bounds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounds: Option<Bounds>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conflicts: Option<Vec<conflicts::Entry>>,
     /// The digest of the certificate written.
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         args::Method::Replay => Method::Replay,
         args::Method::Classes => Method::Classes,
     });
-    let found = verify(&schedule, &machine, method, memory()).map_err(topocoll::Error::from)?;
+    let found = find(&schedule, &machine, method)?;
     let claims = match args.subject.algorithm {
         Some(ref name) => {
             Some(topocoll::claims(&machine, &schedule.problem, name, &schedule.origin.parameters)?)
@@ -73,7 +75,8 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         None => None,
     };
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
-    let fails = found.violation.is_some() || found.counts.port_violations > 0 || !broken.is_empty();
+    let fails =
+        found.delivered() != Some(true) || found.counts.port_violations > 0 || !broken.is_empty();
     let named = match found.counts.link_conflicts {
         0 => Ok(ConflictReport::default()),
         _ => conflicts::find(&Scheduled::new(&schedule, &machine), &machine, args.conflicts)?,
@@ -90,6 +93,11 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
             certificate.map_or(String::new(), |digest| format!("\ncertificate {digest}\n"));
         text(&machine, &schedule, &found, claims.as_ref(), &report) + &conflicts + &digest
     })?;
+    if found.proof.is_none() {
+        say(
+            "error: nothing is proved: the file has the sizes of messages, and not the blocks in them",
+        );
+    }
     for broken in broken {
         say(&format!("error: claim broken: {broken}"));
     }
@@ -111,6 +119,37 @@ fn certify(
         Ok(out.flush()?)
     })?;
     Ok(digest)
+}
+
+/// What was found about a schedule.
+struct Found {
+    /// None where no blocks are named.
+    proof: Option<Proof>,
+    counts: Counts,
+}
+
+struct Proof {
+    method: Method,
+    classes: u32,
+    violation: Option<Violation>,
+}
+
+impl Found {
+    fn delivered(&self) -> Option<bool> {
+        self.proof.as_ref().map(|proof| proof.violation.is_none())
+    }
+}
+
+fn find(schedule: &Schedule, machine: &Machine, method: Option<Method>) -> anyhow::Result<Found> {
+    if schedule.rule().names_blocks() {
+        let found = verify(schedule, machine, method, memory()).map_err(topocoll::Error::from)?;
+        let Verification { method, classes, violation, counts } = found;
+        return Ok(Found { proof: Some(Proof { method, classes, violation }), counts });
+    }
+    let counts = check_counting_work(schedule, machine)
+        .and_then(|()| count(schedule, machine, memory()))
+        .map_err(topocoll::Error::from)?;
+    Ok(Found { proof: None, counts })
 }
 
 /// The claims that the counts contradict.
@@ -136,21 +175,23 @@ fn broken(claims: &Claims, counts: &Counts) -> Vec<String> {
 fn report(
     machine: &Machine,
     schedule: &Schedule,
-    found: &Verification,
+    found: &Found,
     claims_hold: Option<bool>,
 ) -> Report {
     let counts = &found.counts;
-    let bound = best_bounds(&schedule.problem, machine);
+    let proof = found.proof.as_ref();
+    // Messages of sizes are no exchange that bounds are of.
+    let bounds = proof.map(|_| best_bounds(&schedule.problem, machine));
     let in_blocks = |bytes| Blocks(counts.in_blocks(bytes));
     let clustered = matches!(machine.topology.shape(), Shape::Clustered(_));
     Report {
-        head: Head::new(machine, &schedule.problem),
+        head: Head::of_schedule(machine, schedule),
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
-        method: found.method.name(),
-        classes: (found.method == Method::Classes).then_some(found.classes),
-        delivered: found.violation.is_none(),
-        violation: found.violation.as_ref().map(ToString::to_string),
+        method: proof.map_or("counts", |proof| proof.method.name()),
+        classes: proof.filter(|p| p.method == Method::Classes).map(|proof| proof.classes),
+        delivered: found.delivered(),
+        violation: proof.and_then(|proof| proof.violation.as_ref()).map(ToString::to_string),
         claims_hold,
         steps: counts.steps,
         blocks: in_blocks(counts.bytes),
@@ -166,7 +207,7 @@ fn report(
         contention_free_steps: counts.contention_free_steps,
         port_violations: counts.port_violations,
         inter_node_steps: clustered.then_some(counts.inter_node_steps),
-        bounds: Bounds { steps: bound.steps, blocks: Blocks(bound.blocks) },
+        bounds: bounds.map(|best| Bounds { steps: best.steps, blocks: Blocks(best.blocks) }),
         conflicts: None,
         certificate: None,
     }
@@ -175,23 +216,27 @@ fn report(
 fn text(
     machine: &Machine,
     schedule: &Schedule,
-    found: &Verification,
+    found: &Found,
     claims: Option<&Claims>,
     report: &Report,
 ) -> String {
-    let verdict = match (&found.violation, found.counts.port_violations) {
-        (None, 0) => "delivered".to_owned(),
-        (None, cases) => {
-            format!("delivered, but ports are exceeded in {} cases", cases)
-        }
-        (Some(violation), _) => format!("NOT delivered\n{violation}"),
+    let exceeded = match found.counts.port_violations {
+        0 => String::new(),
+        cases => format!(", but ports are exceeded in {cases} cases"),
     };
-    let method = match found.method {
-        Method::Replay => "replay: every block of every rank followed".to_owned(),
-        Method::Classes => format!(
-            "classes: every block of one rank followed for each of {} classes of ranks that behave alike",
-            found.classes
+    let verdict = match found.proof.as_ref().map(|proof| &proof.violation) {
+        Some(None) => format!("delivered{exceeded}"),
+        Some(Some(violation)) => format!("NOT delivered\n{violation}"),
+        None => format!("counted{exceeded}"),
+    };
+    let method = match &found.proof {
+        Some(Proof { method: Method::Replay, .. }) => {
+            "replay: every block of every rank followed".to_owned()
+        }
+        Some(Proof { classes, .. }) => format!(
+            "classes: every block of one rank followed for each of {classes} classes of ranks that behave alike"
         ),
+        None => "sizes alone: what is delivered cannot be told, and a block is a byte".to_owned(),
     };
     let claimed = |value: Option<u128>| value.map_or(String::new(), |value| value.to_string());
     let row = |name: &str, value: String, claim: String, bound: String| {
@@ -205,7 +250,7 @@ fn text(
             "steps",
             counts.steps.to_string(),
             claimed(claims.map(|c| c.steps.into())),
-            report.bounds.steps.to_string(),
+            report.bounds.as_ref().map_or(String::new(), |best| best.steps.to_string()),
         ),
         row(
             "blocks",
@@ -217,7 +262,7 @@ fn text(
             "link blocks",
             in_blocks(counts.link_bytes),
             String::new(),
-            blocks(report.bounds.blocks.0),
+            report.bounds.as_ref().map_or(String::new(), |best| blocks(best.blocks.0)),
         ),
         row("hops", counts.hops.to_string(), claimed(claims.and_then(|c| c.hops)), String::new()),
         row(
@@ -244,7 +289,7 @@ fn text(
     }
     format!(
         "{}\n{} ({}): {verdict}\n  {method}\n\n{}",
-        exchange(machine, &schedule.problem),
+        exchange_of_schedule(machine, schedule),
         schedule.origin.algorithm,
         parameters(&schedule.origin.parameters),
         table(&["count", "found", "claimed", "lower bound"], 1, rows),

@@ -1,5 +1,5 @@
 use serde::{Serialize, Serializer};
-use topocoll::{Machine, Problem, Time};
+use topocoll::{Machine, Problem, Schedule, Time};
 
 /// A number of blocks: whole where it is whole.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,14 @@ impl Head {
         let Problem { operation, ranks, ports, block_bytes } = *problem;
         let names = (operation.name(), block_bytes);
         Self { ranks, ports, ..Self::of(machine, names) }
+    }
+
+    /// The head of a schedule, which may be one of sizes: a block is a byte then, of no operation.
+    pub(crate) fn of_schedule(machine: &Machine, schedule: &Schedule) -> Self {
+        match schedule.rule().names_blocks() {
+            true => Self::new(machine, &schedule.problem),
+            false => Self::of(machine, ("messages", schedule.problem.block_bytes)),
+        }
     }
 
     /// The head of what is no exchange but messages of so many bytes.

@@ -1,5 +1,6 @@
 //! How reports look.
 
+mod bar;
 mod file;
 mod json;
 mod number;
@@ -7,6 +8,7 @@ mod output;
 mod plot;
 mod table;
 
+pub(crate) use bar::Bar;
 pub(crate) use file::{write_file, write_folder};
 pub(crate) use json::{Blocks, Head, Seconds};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};

@@ -1,16 +1,14 @@
-//! JSON lines: a header, then one message a line (see [`topocoll_schedule::jsonl`]).
-
 use std::io::Write;
 
 use rayon::prelude::*;
-use topocoll_schedule::jsonl::{Header, Line};
 use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer};
 use topocoll_topology::{Machine, Rank, Route};
 
-use super::{Listing, Source, check, failed};
+use super::{Header, Line};
+use crate::formats::{Listing, Source, check, failed};
 use crate::origin::Origin;
 use crate::replay::Replay;
-use crate::{AnalysisError, REPLAY_UP_TO};
+use crate::{AnalysisError, REPLAY_UP_TO, check_named};
 
 /// Steps back that are taken to trace the blocks of one rank: a minute or two.
 const TRACE_LIMIT: u128 = 1_000_000_000;
@@ -35,6 +33,7 @@ impl Listing {
 /// known before it starts; or output that cannot be written.
 pub fn write(source: &Source<'_>, mut out: &mut dyn Write) -> Result<(), AnalysisError> {
     let &Source { schedule, machine, only, memory } = source;
+    check_named(schedule)?;
     let listing = Listing::of(schedule, only);
     check(listing.bytes(schedule))?;
     match only {

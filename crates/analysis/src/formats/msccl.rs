@@ -11,7 +11,12 @@ use topocoll_schedule::{Collective, SlotSet, Step};
 use topocoll_topology::Rank;
 
 use super::{Listing, Source, check, failed};
-use crate::AnalysisError;
+use crate::{AnalysisError, check_named};
+
+/// Why no program is read. It moves single chunks in an order that its thread blocks leave open: the
+/// steps and the messages of a schedule, what is sent at once and together, are not in it.
+pub(super) const WHY: &str =
+    "a program for GPUs says which chunks move, and not which move together in one step";
 
 /// Bytes of a step's line, and lines that a block takes when it is sent, about.
 const LINE: u128 = 130;
@@ -19,6 +24,7 @@ const LINES: u128 = 3;
 
 pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), AnalysisError> {
     let schedule = source.schedule;
+    check_named(schedule)?;
     if schedule.problem.operation != Collective::AllToAll {
         let what = "an all-gather in MSCCL's chunks";
         return Err(AnalysisError::Unwritten { what });

@@ -1,0 +1,174 @@
+//! Messages from their two ends, as programs of sends and receives have them.
+
+use topocoll_schedule::{Recorder, Schedule, SizedMessage};
+use topocoll_topology::{Rank, Route};
+
+use super::Target;
+use super::jsonl::Listed;
+use super::messages::{Sized, size};
+use super::order::{self, Order, Point};
+
+/// A send or a receive.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) from: Rank,
+    pub(super) to: Rank,
+    pub(super) tag: u32,
+    pub(super) bytes: u64,
+    /// Where it stands in its rank's program.
+    pub(super) line: usize,
+    /// What it waits for, and what waits for it.
+    pub(super) between: (Point, Point),
+}
+
+/// The ends of all ranks' messages.
+pub(super) struct Ends<'a> {
+    target: &'a Target<'a>,
+    sends: Vec<End>,
+    receives: Vec<End>,
+    taken: u128,
+}
+
+/// A schedule from the JSON lines beside.
+pub(super) struct Named {
+    pub(super) schedule: Schedule,
+    pub(super) messages: Vec<Listed>,
+}
+
+/// What is wrong: the rank in whose program, the line, and the rule.
+pub(super) type Wrong = (Rank, usize, String);
+
+impl<'a> Ends<'a> {
+    pub(super) fn new(target: &'a Target<'a>) -> Self {
+        Self { target, sends: Vec::new(), receives: Vec::new(), taken: 0 }
+    }
+
+    pub(super) fn push(&mut self, sends: bool, end: End) -> Result<(), String> {
+        size(end.bytes)?;
+        // Vectors have room for as much again.
+        self.take(2 * size_of::<End>() as u128 + Recorder::memory(1) / 2 + order::MEMORY)?;
+        if sends { &mut self.sends } else { &mut self.receives }.push(end);
+        Ok(())
+    }
+
+    /// Counts what else is kept.
+    pub(super) fn take(&mut self, bytes: u128) -> Result<(), String> {
+        self.taken += bytes;
+        self.target.check_memory(self.taken)
+    }
+
+    /// The schedule of these messages, in steps by their order; or the one named, if its messages
+    /// are these.
+    ///
+    /// As in MPI, the sends of one rank to another with one tag meet its receives in turn.
+    pub(super) fn schedule(
+        mut self,
+        format: &str,
+        order: Order,
+        named: Option<Named>,
+    ) -> Result<Schedule, Wrong> {
+        for ends in [&mut self.sends, &mut self.receives] {
+            ends.sort_by_key(|end| (end.from, end.to, end.tag));
+        }
+        self.check_pairs()?;
+        match named {
+            Some(named) => self.check_same(named.messages).map(|()| named.schedule),
+            None => self.by_order(format, order),
+        }
+    }
+
+    fn check_pairs(&self) -> Result<(), Wrong> {
+        let mut receives = self.receives.iter().peekable();
+        let key = |end: &End| (end.from, end.to, end.tag);
+        let never_sent = |receive: &End| {
+            let End { from, to, tag, .. } = receive;
+            (
+                *to,
+                receive.line,
+                format!("nobody sends what rank {to} receives from {from} with tag {tag}"),
+            )
+        };
+        for send in &self.sends {
+            let End { from, to, tag, bytes, line, .. } = send;
+            match receives.next_if(|receive| key(receive) <= key(send)) {
+                Some(receive) if key(receive) < key(send) => return Err(never_sent(receive)),
+                Some(receive) if receive.bytes < *bytes => {
+                    let (line, room) = (receive.line, receive.bytes);
+                    return Err((
+                        *to,
+                        line,
+                        format!("{room} bytes are received, and rank {from} sends {bytes}"),
+                    ));
+                }
+                Some(_) => {}
+                None => {
+                    return Err((
+                        *from,
+                        *line,
+                        format!("rank {to} does not receive what {from} sends it with tag {tag}"),
+                    ));
+                }
+            }
+        }
+        receives.next().map_or(Ok(()), |receive| Err(never_sent(receive)))
+    }
+
+    /// The messages listed are these, step by step, a tag for each step.
+    fn check_same(mut self, mut listed: Vec<Listed>) -> Result<(), Wrong> {
+        self.sends.sort_by_key(|end| (end.tag, end.from, end.to));
+        listed.sort_by_key(|message| (message.step, message.from, message.to));
+        let mut sends = self.sends.iter();
+        let mut last: Option<(u32, u32)> = None;
+        for Listed { step, from, to, bytes } in listed {
+            let says = || format!("{bytes} bytes from rank {from} to {to} in step {step}");
+            let Some(send) = sends.next() else {
+                return Err((
+                    from,
+                    0,
+                    format!("a JSON line has {}, and the program has not", says()),
+                ));
+            };
+            let same = (send.from, send.to, send.bytes) == (from, to, bytes);
+            // Tags and steps go on together.
+            let together = last.is_none_or(|(tag, of)| (tag == send.tag) == (of == step));
+            if !same || !together {
+                let End { from, to, tag, bytes, line, .. } = send;
+                return Err((
+                    *from,
+                    *line,
+                    format!(
+                        "{bytes} bytes from rank {from} to {to} with tag {tag}, where a JSON line has {}",
+                        says()
+                    ),
+                ));
+            }
+            last = Some((send.tag, step));
+        }
+        sends.next().map_or(Ok(()), |send| {
+            Err((send.from, send.line, "a message that no JSON line has".to_owned()))
+        })
+    }
+
+    fn by_order(mut self, format: &str, mut order: Order) -> Result<Schedule, Wrong> {
+        for (send, receive) in self.sends.iter().zip(&self.receives) {
+            order.message(send.between, receive.between);
+        }
+        self.receives = Vec::new();
+        let steps = order.steps().map_err(|stuck| {
+            let send = &self.sends[stuck];
+            (send.from, send.line, "this message waits, in a circle, for itself".to_owned())
+        })?;
+        let mut by_step: Vec<usize> = (0..steps.len()).collect();
+        by_step.sort_by_key(|&i| (steps[i], self.sends[i].from, self.sends[i].line));
+        let wrong = |end: &End, message| (end.from, end.line, message);
+        let mut sized = Sized::new(self.target).map_err(|message| (Rank(0), 0, message))?;
+        for i in by_step {
+            let send = &self.sends[i];
+            let (step, route) = (steps[i], Route::default());
+            let &End { from, to, bytes, .. } = send;
+            let message = SizedMessage { step, from, to, route, bytes, packed: false };
+            sized.push(&message).map_err(|message| wrong(send, message))?;
+        }
+        Ok(sized.schedule(format))
+    }
+}

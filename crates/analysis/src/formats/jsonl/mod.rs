@@ -1,0 +1,168 @@
+//! JSON lines: a header, then one message a line with its blocks, ordered by step, then sender.
+
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use topocoll_schedule::{Parameters, Problem, Schedule, ScheduleError};
+use topocoll_topology::{Clusters, FullyConnected, Grid, Shape, Topology, TopologyError};
+
+use super::messages::check_ranks;
+
+pub(super) use read::{List, Listed, read_each};
+pub use read::{read, read_topology};
+pub use write::write;
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// Line 1.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Always `header`.
+    pub kind: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// `alltoall` or `allgather`.
+    pub operation: String,
+    /// Who wrote it.
+    pub algorithm: String,
+    /// The parameters it was written with.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Messages a rank may send, and receive, in a step.
+    pub ports: u32,
+    /// The shape it was written for.
+    pub topology: Layout,
+}
+
+/// A topology in a header.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Layout {
+    /// Fully connected.
+    Full,
+    /// A grid.
+    Grid {
+        /// Sides, dimension 0 first.
+        dims: Vec<u32>,
+        /// Which of them wrap.
+        wrap: Vec<bool>,
+    },
+    /// SMP nodes.
+    Cluster {
+        /// Ranks on each node.
+        sizes: Vec<u32>,
+    },
+}
+
+/// A message.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// The step it travels in.
+    pub step: u32,
+    /// Its sender.
+    pub from: u32,
+    /// Its receiver.
+    pub to: u32,
+    /// Grids: dimension and signed hops, in the order travelled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<(u32, i64)>,
+    /// All-to-all: source, destination, first byte, end byte; all-gather without the destination.
+    pub blocks: Vec<Vec<u64>>,
+}
+
+impl Layout {
+    /// The layout that describes `topology`.
+    #[must_use]
+    pub fn of(topology: &dyn Topology) -> Self {
+        match topology.shape() {
+            Shape::Complete => Self::Full,
+            Shape::Grid(grid) => {
+                Self::Grid { dims: grid.sides().to_vec(), wrap: grid.wrap().to_vec() }
+            }
+            Shape::Clustered(clusters) => {
+                Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
+            }
+        }
+    }
+
+    /// The topology that is described.
+    ///
+    /// # Errors
+    /// Sides or sizes that no machine of `ranks` ranks has.
+    pub fn topology(&self, ranks: u32) -> Result<Arc<dyn Topology>, String> {
+        let made: Result<Arc<dyn Topology>, TopologyError> = match self {
+            Self::Full => FullyConnected::new(ranks).map(|full| Arc::new(full) as _),
+            Self::Grid { dims, wrap } if dims.len() == wrap.len() => {
+                Grid::new(dims, wrap).map(|grid| Arc::new(grid) as _)
+            }
+            Self::Grid { .. } => return Err(self.short_form()),
+            Self::Cluster { sizes } => {
+                let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
+                Clusters::new(&groups).map(|clusters| Arc::new(clusters) as _)
+            }
+        };
+        made.map_err(|e| e.to_string())
+    }
+
+    /// The short form of what is described, for messages.
+    fn short_form(&self) -> String {
+        match self {
+            Self::Full => "full".to_owned(),
+            Self::Grid { dims, wrap } if dims.len() == wrap.len() => Grid::new(dims, wrap)
+                .map_or_else(|e| format!("a grid of {e}"), |grid| grid.short_form()),
+            Self::Grid { dims, wrap } => {
+                format!("a grid of {} dims and {} wraps", dims.len(), wrap.len())
+            }
+            Self::Cluster { sizes } => format!("a cluster of {} nodes", sizes.len()),
+        }
+    }
+}
+
+impl Header {
+    /// The header of `schedule` on `topology`.
+    #[must_use]
+    pub fn of(schedule: &Schedule, topology: &dyn Topology) -> Self {
+        let Schedule { problem, origin, .. } = schedule;
+        Self {
+            kind: "header".to_owned(),
+            version: VERSION,
+            operation: problem.operation.to_string(),
+            algorithm: origin.algorithm.clone(),
+            parameters: origin.parameters.clone(),
+            ranks: problem.ranks,
+            block_bytes: problem.block_bytes,
+            ports: problem.ports,
+            topology: Layout::of(topology),
+        }
+    }
+
+    /// The problem, if the header fits `topology`; ports beyond `ranks - 1` are `ranks - 1`.
+    fn problem(&self, topology: &dyn Topology) -> Result<Problem, String> {
+        if self.kind != "header" {
+            return Err(format!("kind is `{}`, and line 1 is the `header`", self.kind));
+        }
+        if self.version != VERSION {
+            return Err(format!("version {} is not {VERSION}, the one read here", self.version));
+        }
+        check_ranks(self.ranks, topology)?;
+        if self.topology != Layout::of(topology) {
+            return Err(format!(
+                "written for {}, not for {}",
+                self.topology.short_form(),
+                topology.short_form()
+            ));
+        }
+        let operation = self.operation.parse().map_err(|e: ScheduleError| e.to_string())?;
+        Problem::new(operation, self.ranks, self.ports, self.block_bytes).map_err(|e| e.to_string())
+    }
+}

@@ -1,0 +1,157 @@
+use std::io::BufRead;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use topocoll_schedule::{Block, Collective, Message, Origin, Part, Problem, Recorder, Schedule};
+use topocoll_topology::{Rank, Topology};
+
+use super::{Header, Line};
+use crate::formats::lines::Lines;
+use crate::formats::messages::{check_step, ends, rank, route};
+use crate::formats::{ReadError, Target};
+
+/// Reads from line 1 the topology that a schedule was written for.
+///
+/// # Errors
+/// A line that is no header, or describes no topology.
+pub fn read_topology(input: &mut dyn BufRead) -> Result<Arc<dyn Topology>, ReadError> {
+    let mut lines = Lines::new(input, &|_| ());
+    let read = |text: &str| {
+        let header: Header = parsed(text, "header")?;
+        header.topology.topology(header.ranks)
+    };
+    let topology = read(lines.next()?.unwrap_or_default());
+    topology.map_err(|message| lines.error(message))
+}
+
+/// Reads a schedule written for the topology of `target`; its ports are those of the header.
+///
+/// # Errors
+/// A line that cannot be read, contradicts the topology or the header, or goes back a step; more
+/// messages than fit in memory.
+pub fn read(input: &mut dyn BufRead, target: &Target<'_>) -> Result<Schedule, ReadError> {
+    read_each(input, target, &mut |_| ())
+}
+
+/// The same, and tells of each message.
+pub(in crate::formats) fn read_each(
+    input: &mut dyn BufRead,
+    target: &Target<'_>,
+    each: &mut dyn FnMut(Listed),
+) -> Result<Schedule, ReadError> {
+    let mut lines = Lines::new(input, target.seen);
+    let list = match lines.next()? {
+        Some(text) => List::new(text, target),
+        None => Err("empty file: line 1 is the header".to_owned()),
+    };
+    let mut list = list.map_err(|message| lines.error(message))?;
+    while let Some(text) = lines.next()? {
+        let pushed = list.push(text);
+        each(pushed.map_err(|message| lines.error(message))?);
+    }
+    Ok(list.schedule())
+}
+
+/// A message that was read, its blocks apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::formats) struct Listed {
+    pub(in crate::formats) step: u32,
+    pub(in crate::formats) from: Rank,
+    pub(in crate::formats) to: Rank,
+    pub(in crate::formats) bytes: u64,
+}
+
+/// The lines so far, of a file of their own or among those of another.
+pub(in crate::formats) struct List<'a> {
+    target: &'a Target<'a>,
+    problem: Problem,
+    origin: Origin,
+    recorder: Recorder,
+    /// The last step, and the messages so far.
+    last: (u32, usize),
+    taken: u128,
+}
+
+impl<'a> List<'a> {
+    /// Begins with the header.
+    pub(in crate::formats) fn new(text: &str, target: &'a Target<'a>) -> Result<Self, String> {
+        let header: Header = parsed(text, "header")?;
+        let problem = header.problem(target.topology)?;
+        let origin = Origin { algorithm: header.algorithm, parameters: header.parameters };
+        Ok(Self {
+            target,
+            problem,
+            origin,
+            recorder: Recorder::new(problem),
+            last: (0, 0),
+            taken: 0,
+        })
+    }
+
+    /// Adds a message.
+    pub(in crate::formats) fn push(&mut self, text: &str) -> Result<Listed, String> {
+        let line: Line = parsed(text, "message")?;
+        let (after, messages) = self.last;
+        check_step(line.step, after, messages)?;
+        let message = line.message(self.problem, self.target.topology)?;
+        self.taken += Recorder::memory(message.blocks.len());
+        self.target.check_memory(self.taken)?;
+        self.recorder.push(&message);
+        self.last = (line.step, messages + 1);
+        let Message { step, from, to, .. } = message;
+        let block_bytes = self.problem.block_bytes;
+        let parts = message.blocks.iter().map(|(_, part)| part.bytes(block_bytes));
+        // A message of so many blocks does not fit in memory.
+        let bytes = parts.fold(0, u64::saturating_add);
+        Ok(Listed { step, from, to, bytes })
+    }
+
+    pub(in crate::formats) fn schedule(self) -> Schedule {
+        Schedule::new(self.problem, self.origin, self.recorder.finish())
+    }
+}
+
+fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, String> {
+    // What JSON has to say about a line, without its own count of lines.
+    serde_json::from_str(text).map_err(|e| {
+        format!("no {what}: {}", e.to_string().replace(" at line 1 column", ", column"))
+    })
+}
+
+impl Line {
+    fn message(&self, problem: Problem, topology: &dyn Topology) -> Result<Message, String> {
+        let ranks = problem.ranks;
+        let (from, to) = ends(self.from.into(), self.to.into(), ranks)?;
+        let route = route(&self.route, (from, to), topology)?;
+        if self.blocks.is_empty() {
+            return Err("a message of no blocks".to_owned());
+        }
+        let mut blocks = Vec::with_capacity(self.blocks.len());
+        for listed in &self.blocks {
+            let (block, first, end) = match (problem.operation, listed.as_slice()) {
+                (Collective::AllToAll, &[source, destination, first, end]) => {
+                    let block = Block {
+                        from: rank("a source", source, ranks)?,
+                        to: rank("a destination", destination, ranks)?,
+                    };
+                    (block, first, end)
+                }
+                (Collective::AllGather, &[source, first, end]) => {
+                    (Block::of(rank("a source", source, ranks)?), first, end)
+                }
+                (operation, listed) => {
+                    return Err(format!("a block of {operation} has no {} numbers", listed.len()));
+                }
+            };
+            if first >= end || end > problem.block_bytes {
+                return Err(format!(
+                    "bytes {first}..{end} of a block of {} bytes",
+                    problem.block_bytes
+                ));
+            }
+            let whole = first == 0 && end == problem.block_bytes;
+            blocks.push((block, if whole { Part::Whole } else { Part::Bytes { first, end } }));
+        }
+        Ok(Message { step: self.step, from, to, route, blocks })
+    }
+}

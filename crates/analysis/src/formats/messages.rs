@@ -1,0 +1,134 @@
+//! What messages must be, in every format.
+
+use topocoll_schedule::{
+    Collective, MAX_BLOCK_BYTES, Origin, Problem, Recorder, Schedule, SizedMessage,
+};
+use topocoll_topology::{Rank, Route, Shape, Topology};
+
+use super::Target;
+
+/// Schedules of more ranks are not read: listings are for thousands of them.
+const MAX_RANKS: u32 = 65_535;
+
+/// All bytes of a file's messages together: sums stay within 64 bits.
+const MAX_BYTES: u64 = 1 << 62;
+
+/// A file has as many ranks as the machine.
+pub(super) fn check_ranks(ranks: u32, topology: &dyn Topology) -> Result<(), String> {
+    if ranks != topology.ranks() {
+        let (name, there) = (topology.short_form(), topology.ranks());
+        return Err(format!("{ranks} ranks, but {name} has {there}"));
+    }
+    if ranks > MAX_RANKS {
+        return Err(format!("{ranks} ranks: schedules of at most {MAX_RANKS} are read"));
+    }
+    Ok(())
+}
+
+/// Steps never go back, and may be skipped, but a few messages cannot claim billions of them.
+pub(super) fn check_step(step: u32, after: u32, messages: usize) -> Result<(), String> {
+    if step < after || step as usize > 64 * (messages + 64) {
+        return Err(format!(
+            "step {step} after step {after} and {messages} messages: steps are numbered from 0 and never go back"
+        ));
+    }
+    Ok(())
+}
+
+/// A rank of so many.
+pub(super) fn rank(name: &str, rank: u64, ranks: u32) -> Result<Rank, String> {
+    match u32::try_from(rank) {
+        Ok(rank) if rank < ranks => Ok(Rank(rank)),
+        _ => Err(format!("{name} is rank {rank}, and ranks end at {}", ranks - 1)),
+    }
+}
+
+/// The ends of a message.
+pub(super) fn ends(from: u64, to: u64, ranks: u32) -> Result<(Rank, Rank), String> {
+    let (from, to) = (rank("from", from, ranks)?, rank("to", to, ranks)?);
+    if from == to {
+        return Err(format!("rank {from} sends to itself: local copies are not listed"));
+    }
+    Ok((from, to))
+}
+
+/// A way between two ranks, given as dimensions and signed hops.
+pub(super) fn route(
+    segments: &[(u32, i64)],
+    (from, to): (Rank, Rank),
+    topology: &dyn Topology,
+) -> Result<Route, String> {
+    let mut route = Route::default();
+    for &(dimension, hops) in segments {
+        route.push(dimension, hops);
+    }
+    if route.is_empty() {
+        return Ok(route);
+    }
+    let Shape::Grid(grid) = topology.shape() else {
+        return Err(format!("a route on {}, which is no grid", topology.short_form()));
+    };
+    match grid.follow(from, &route) {
+        Ok(end) if end == to => Ok(route),
+        Ok(end) => Err(format!("the route leads from rank {from} to rank {end}, not to {to}")),
+        Err(segment) => Err(format!(
+            "the route leaves the grid: {} hops along dimension {}",
+            segment.hops, segment.dimension
+        )),
+    }
+}
+
+/// Messages by their sizes, taken in the order of their steps.
+pub(super) struct Sized<'a> {
+    target: &'a Target<'a>,
+    recorder: Recorder,
+    problem: Problem,
+    bytes: u64,
+    taken: u128,
+}
+
+impl<'a> Sized<'a> {
+    /// No messages between the ranks of the machine.
+    pub(super) fn new(target: &'a Target<'a>) -> Result<Self, String> {
+        let (ranks, ports) = (target.topology.ranks(), target.ports);
+        check_ranks(ranks, target.topology)?;
+        // A slot is a byte, and what they are of is nowhere said.
+        let problem = Problem::new(Collective::AllToAll, ranks, ports, 1);
+        let problem = problem.map_err(|e| e.to_string())?;
+        Ok(Self { target, recorder: Recorder::new(problem), problem, bytes: 0, taken: 0 })
+    }
+
+    pub(super) fn push(&mut self, message: &SizedMessage) -> Result<(), String> {
+        let bytes = size(message.bytes)?;
+        self.bytes = (self.bytes.checked_add(bytes).filter(|&sum| sum <= MAX_BYTES))
+            .ok_or_else(|| format!("more than {MAX_BYTES} bytes in all messages"))?;
+        self.taken += Recorder::memory(1);
+        self.target.check_memory(self.taken)?;
+        self.recorder.push_sized(message);
+        Ok(())
+    }
+
+    /// The schedule, called by its format's name.
+    pub(super) fn schedule(self, format: &str) -> Schedule {
+        let origin = Origin { algorithm: format.to_owned(), parameters: Default::default() };
+        Schedule::new(self.problem, origin, self.recorder.finish())
+    }
+}
+
+/// The bytes of a message.
+pub(super) fn size(bytes: u64) -> Result<u64, String> {
+    match bytes {
+        0 => Err("a message of 0 bytes: a message has at least one".to_owned()),
+        1..=MAX_BLOCK_BYTES => Ok(bytes),
+        _ => Err(format!("a message of {bytes} bytes: at most {MAX_BLOCK_BYTES} are read")),
+    }
+}
+
+/// A number of a field.
+pub(super) fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    // Neither a sign nor blanks.
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let shown = || text.chars().take(40).collect::<String>();
+    (text.parse().ok().filter(|_| digits))
+        .ok_or_else(|| format!("{name} is `{}`, no number that is read", shown()))
+}

@@ -1,0 +1,64 @@
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar appears on what lasts longer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A progress bar, shown on a terminal to those who wait.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    begin: Instant,
+}
+
+impl Bar {
+    pub(crate) fn new(template: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        bar.set_style(ProgressStyle::with_template(template).expect("bug: the template is one"));
+        Self { bar, begin: Instant::now() }
+    }
+
+    /// Says how much there is.
+    pub(crate) fn set_length(&self, length: u64) {
+        self.bar.set_length(length);
+    }
+
+    /// Says that so much more is done.
+    pub(crate) fn inc(&self, more: u64) {
+        if self.bar.is_hidden() && self.begin.elapsed() > PATIENCE {
+            // Nothing is drawn where standard error is no terminal.
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.inc(more);
+    }
+
+    /// Counts the bytes that are written to `out`.
+    pub(crate) fn watch<W: Write>(&self, out: W) -> Watched<'_, W> {
+        Watched { bar: self, out }
+    }
+}
+
+/// Where bytes are written, which a bar counts.
+pub(crate) struct Watched<'a, W> {
+    bar: &'a Bar,
+    out: W,
+}
+
+impl<W: Write> Write for Watched<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bar.inc(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
