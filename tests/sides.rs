@@ -42,8 +42,9 @@ fn check(text: &str, method: Option<Method>) -> u32 {
                 claims.rearrangements.map(u64::from),
                 "{place}"
             );
-            let axis =
-                setting.get("residual").is_some_and(|residual| residual.to_string() == "axis");
+            let is =
+                |name, value| setting.get(name).is_some_and(|is: &Setting| is.to_string() == value);
+            let axis = is("residual", "axis") && !is("landing", "centred");
             assert!(!axis || counts.packed_bytes == 0, "{place}");
             let copied = counts.rearranged_bytes + counts.packed_bytes;
             assert!(claims.copied_bytes.is_none_or(|bytes| bytes == copied), "{place}: {copied}");
@@ -181,6 +182,68 @@ const COLOURED_RINGS: [(&str, u64, &str, u64, u128); 21] = [
     ("grid:32x32~", 2, "windows", 32, 11_776),
     ("torus:32x32", 2, "windows", 18, 6144),
 ];
+
+/// Windows around a rank: machine, residual, steps, blocks.
+const CENTRED: [(&str, &str, u64, u128); 10] = [
+    ("torus:4x4", "axis", 6, 24),
+    ("torus:12x12", "axis", 10, 408),
+    ("torus:16x16", "axis", 12, 896),
+    ("torus:64x64", "axis", 36, 38_912),
+    ("torus:64x64", "direct", 40, 37_888),
+    ("torus:12x1x8", "axis", 10, 304),
+    ("torus:6x12x6", "direct", 130, 1280),
+    ("torus:12x12x12", "direct", 130, 5120),
+    ("torus:24x24x24", "axis", 24, 76_032),
+    ("torus:24x24x24", "direct", 136, 61_696),
+];
+
+#[test]
+fn windows_around_a_rank_cost_what_their_docs_say() {
+    let set = |residual: &str| {
+        let mut set = coloured_rings(2, "centred");
+        set.insert("residual".to_owned(), Setting::Text(residual.to_owned()));
+        set
+    };
+    for (text, residual, steps, blocks) in CENTRED {
+        let machine = machine(text).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        let schedule = plan(&machine, &problem, "coloured-rings", &set(residual)).unwrap();
+        let counts = if machine.ranks() <= 2048 {
+            let found = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
+            assert_eq!(found.violation, None, "{text} {residual}");
+            found.counts
+        } else {
+            count(&schedule, &machine, MEMORY).unwrap()
+        };
+        assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text} {residual}");
+        assert_eq!((counts.link_conflicts, counts.port_violations), (0, 0), "{text} {residual}");
+    }
+    for (sides, n) in [(vec![8u64; 2], 2u32), (vec![12, 24], 2), (vec![48; 3], 3), (vec![6; 3], 3)]
+    {
+        let text: Vec<String> = sides.iter().map(ToString::to_string).collect();
+        let machine = machine(&format!("torus:{}", text.join("x"))).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        let claims = |residual| {
+            let claims = claims(&machine, &problem, "coloured-rings", &set(residual)).unwrap();
+            (claims.steps, claims.bytes)
+        };
+        let (axis, direct) = (claims("axis"), claims("direct"));
+        let (ranks, n64) = (sides.iter().product::<u64>(), u64::from(n));
+        let ring = sides.iter().max().unwrap() / (2 * n64);
+        let rings: u64 = n64 * 2 * n64 * (ring * ring / 4) * (ranks / sides.iter().max().unwrap());
+        let vectors = (2 * n64 - 1).pow(n) - 1;
+        let straight = ranks / 2 + ranks - 2u64.pow(n) * ranks / (2 * n64).pow(n);
+        let rounds = n64 * (ring - 1);
+        let all = rings + (2 * n64 - 1) * ranks / 2;
+        assert_eq!(axis, (rounds + n64 * (2 * n64 - 1), all.into()), "{sides:?}");
+        assert_eq!(direct, (rounds + n64 + vectors, (rings + straight).into()), "{sides:?}");
+    }
+    for text in ["torus:10x10", "mesh:8x8", "torus:8x8x8x8", "torus:16"] {
+        let machine = machine(text).unwrap();
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        assert!(plan(&machine, &problem, "coloured-rings", &set("axis")).is_err(), "{text}");
+    }
+}
 
 /// The same with what is left sent straight.
 const STRAIGHT: [(&str, u64, u64, u128); 9] = [

@@ -1,7 +1,8 @@
 //! What the exchange costs, from its lines alone.
 
-use super::Rings;
 use super::line::{Direction, Line};
+use super::windows::Digit;
+use super::{Residual, Rings};
 
 /// Counts of the whole exchange, in blocks.
 #[derive(Default)]
@@ -108,13 +109,20 @@ impl Rings {
                 cost.rearranged += held.max().unwrap_or(0);
             }
         }
-        if !self.windows.is_empty() {
-            self.add_windows(&mut cost);
-            return cost;
-        }
-        if self.direct {
-            self.add_direct(&mut cost);
-            return cost;
+        match &self.residual {
+            Residual::Axis => {}
+            Residual::Direct => {
+                self.add_direct(&mut cost);
+                return cost;
+            }
+            Residual::Windows(digits) => {
+                self.add_windows(digits, &mut cost);
+                return cost;
+            }
+            Residual::Centred(centred) => {
+                self.add_centred(*centred, &mut cost);
+                return cost;
+            }
         }
         for (u, line) in self.lines.iter().enumerate() {
             for step in 0..line.residual_steps() {
@@ -168,10 +176,10 @@ impl Rings {
     }
 
     /// What the exchange inside windows costs: every message has one value of a digit.
-    fn add_windows(&self, cost: &mut Cost) {
+    fn add_windows(&self, digits: &[Digit], cost: &mut Cost) {
         let n = self.dimensions() as u128;
         let ranks: u128 = self.lines.iter().map(|line| u128::from(line.side())).product();
-        for digit in &self.windows {
+        for digit in digits {
             let steps = n * u128::from(digit.radix - 1);
             let blocks = steps * ranks / u128::from(digit.radix);
             cost.steps += steps as u64;

@@ -2,6 +2,7 @@
 //! is left to do after landing. Everything is relative to a position; the lines of a dimension are
 //! all alike.
 
+mod distance;
 mod far_first;
 mod packing;
 mod residual;
@@ -9,7 +10,7 @@ mod word;
 
 use smallvec::SmallVec;
 
-use self::residual::{Arrival, Exchange, Group};
+use self::residual::{Arrival, Exchange, Group, Sources};
 use self::word::Word;
 
 /// How blocks travel along a line.
@@ -30,6 +31,11 @@ pub(super) enum Landing {
     Near,
     /// In the aligned window that holds their destination; the colours divide the side.
     Windows,
+    /// So that their destination is in the window of as many positions as colours around them, the
+    /// middle or the one after it their own; the colours divide the side.
+    Centred,
+    /// As many hops further as the distance of their destination says, the same from every rank.
+    Distance,
 }
 
 /// The direction of travel.
@@ -109,6 +115,8 @@ pub(super) struct Line {
     ways: Ways,
     /// Where blocks land.
     landing: Landing,
+    /// Up and down, the farthest destination by hops, where that is the same from every rank.
+    ends: [Vec<u32>; 2],
     /// Positions that differ by a multiple of it are alike.
     period: u32,
     places: Vec<Place>,
@@ -136,6 +144,7 @@ impl Line {
             colours,
             ways,
             landing,
+            ends: Default::default(),
             period: if alike { colours } else { side },
             places: Vec::new(),
             groups: Vec::new(),
@@ -144,12 +153,15 @@ impl Line {
             regions: [0; 2],
             residual_digits: 0,
         };
+        if landing == Landing::Distance {
+            line.ends = distance::ends(side, colours);
+        }
         line.places = (0..line.period).map(|x| line.place(x, colours)).collect();
         line.groups = (0..line.period).map(|x| line.groups_at(x)).collect();
         line.regions = line.regions_needed();
         match landing {
-            Landing::Near => line.plan_residual(),
-            Landing::Windows => line.residual_digits = side.into(),
+            Landing::Near | Landing::Distance => line.plan_residual(),
+            Landing::Windows | Landing::Centred => line.residual_digits = side.into(),
         }
         line
     }
@@ -223,6 +235,14 @@ impl Line {
 
     fn place(&self, x: u32, colours: u32) -> Place {
         let side = self.side();
+        let around = match self.landing {
+            Landing::Near | Landing::Windows => None,
+            Landing::Centred => Some(Catch { below: colours / 2 - 1, above: colours / 2 }),
+            Landing::Distance => Some(Catch { below: self.ends[1][0], above: self.ends[0][0] }),
+        };
+        if let Some(window) = around {
+            return Place { up: window, down: window, own: window };
+        }
         if self.ways != Ways::Nearer || self.landing == Landing::Windows {
             // The last window takes in what is left of the line.
             let last = side - x <= colours;
@@ -249,7 +269,7 @@ impl Line {
         let (x_at, side) = (i64::from(x), i64::from(self.side()));
         let own = self.places[self.at(x)].own;
         match (self.ways, direction) {
-            (Ways::Nearer, _) if self.landing == Landing::Windows => {
+            (Ways::Nearer, _) if self.landing != Landing::Near => {
                 let hops = self.half(direction == first) * i64::from(self.colours);
                 match direction {
                     Direction::Up => x_at + i64::from(own.above) + hops,
@@ -283,6 +303,9 @@ impl Line {
     ) -> u64 {
         if self.ways == Ways::Once && direction == Direction::Down {
             return 0;
+        }
+        if self.landing == Landing::Distance {
+            return self.travelling_far(x, hops, direction, first);
         }
         let Some(stop) = self.along(x, direction.sign() * i64::from(hops)) else { return 0 };
         let place = &self.places[self.at(self.wrapped(stop))];
@@ -361,6 +384,9 @@ impl Line {
         if self.ways == Ways::Both {
             return self.sent_far_first(x, round, direction);
         }
+        if self.landing == Landing::Distance {
+            return self.exchanged_far(x, round, direction, first);
+        }
         let none = Digits { first: 0, count: 0 };
         let behind = -direction.sign() * i64::from(round - 1);
         let Some(source) = self.along(x, behind).map(|source| self.wrapped(source)) else {
@@ -388,6 +414,9 @@ impl Line {
         if self.ways == Ways::Both {
             return self.received_far_first(x, round, direction);
         }
+        if self.landing == Landing::Distance {
+            return self.exchanged_far(x, round, direction, first);
+        }
         let behind = -direction.sign() * i64::from(round);
         let count = self
             .along(x, behind)
@@ -402,6 +431,9 @@ impl Line {
             let own = largest(&|x| self.places[self.at(x)].own.width());
             let up = largest(&|x| self.room_far_first(x, Direction::Up));
             return [own + up, largest(&|x| self.room_far_first(x, Direction::Down))];
+        }
+        if self.landing == Landing::Distance {
+            return self.regions_far();
         }
         let mut needed = [0; 2];
         for first in [Direction::Up, Direction::Down] {
@@ -440,29 +472,33 @@ impl Line {
         let place = &self.places[self.at(x)];
         let ring = self.word.ring(self.colour(x));
         out.clear();
+        if self.landing == Landing::Distance {
+            return self.landed_far(x, first, out);
+        }
         for group in self.groups(x) {
+            let Sources::Behind { from, to } = group.sources else { continue };
             let offset = i64::from(group.offset);
             let own = (offset + i64::from(place.own.below)) as u64;
             push(out, Piece { compact: group.first, count: 1, digit: own, stride: 1 });
             // Numbers j of the sources from which this class travels up, then down.
-            let border = (1 + self.sources_below(x, offset, first)).clamp(group.from, group.to);
-            let compact = |j: u32| group.first + 1 + u64::from(j - group.from);
-            if border > group.from {
-                let (first, step) = self.kept(x, group.from, Direction::Up);
+            let border = (1 + self.sources_below(x, offset, first)).clamp(from, to);
+            let compact = |j: u32| group.first + 1 + u64::from(j - from);
+            if border > from {
+                let (kept, step) = self.kept(x, from, Direction::Up);
                 let digit = match self.ways {
-                    Ways::Both => first as i64 + i64::from(place.up.above) - offset,
-                    _ => first as i64 + i64::from(place.up.below) + offset,
+                    Ways::Both => kept as i64 + i64::from(place.up.above) - offset,
+                    _ => kept as i64 + i64::from(place.up.below) + offset,
                 } as u64;
-                let count = u64::from(border - group.from);
-                push(out, Piece { compact: compact(group.from), count, digit, stride: step });
+                let count = u64::from(border - from);
+                push(out, Piece { compact: compact(from), count, digit, stride: step });
             }
-            if group.to > border {
+            if to > border {
                 let (first, step) = self.kept(x, ring - border, Direction::Down);
                 let digit = match self.ways {
                     Ways::Both => first + (i64::from(place.down.below) + offset) as u64,
                     _ => first + (i64::from(place.down.above) - offset).max(0) as u64,
                 };
-                let count = u64::from(group.to - border);
+                let count = u64::from(to - border);
                 push(out, Piece { compact: compact(border), count, digit, stride: -step });
             }
         }
@@ -530,11 +566,20 @@ fn push(out: &mut Pieces, piece: Piece) {
     }
     if let Some(last) = out.last_mut()
         && last.compact + last.count == piece.compact
-        && last.digit as i64 + last.count as i64 * last.stride == piece.digit as i64
-        && (piece.count == 1 || piece.stride == last.stride)
     {
-        last.count += piece.count;
-        return;
+        // One digit has any stride.
+        let stride = match (last.count, piece.count) {
+            (1, 1) => piece.digit as i64 - last.digit as i64,
+            (1, _) => piece.stride,
+            _ => last.stride,
+        };
+        if last.digit as i64 + last.count as i64 * stride == piece.digit as i64
+            && (piece.count == 1 || piece.stride == stride)
+        {
+            last.count += piece.count;
+            last.stride = stride;
+            return;
+        }
     }
     out.push(piece);
 }

@@ -55,6 +55,15 @@
 //! groups and the counts of `suh-shin` the nearer way. To our knowledge schedules of these counts
 //! have not been published for meshes, nor for tori of more than two dimensions.
 //!
+//! # Windows around a rank
+//! With `landing=centred`, on tori of n = 2 or 3 sides that 2n divides, blocks land where 1 - n to n
+//! positions are left along each dimension, and the ring phases cost what they cost with aligned
+//! windows. Then one residual phase is left, in place, in which messages are packed (`centred.rs`):
+//! distance by distance in n (2n - 1) steps and (n - 1/2) P blocks, or with `residual=direct` those n
+//! away in n steps of P/2n, and the rest straight to the destination in (2n - 1)^n - 1 steps of
+//! P (1 - (2/2n)^n) blocks: 6 and 3/2 P, or 10 and 5/4 P, for n = 2; 15 and 5/2 P, or 127 and 1.463 P,
+//! for n = 3. To our knowledge schedules of these counts have not been published.
+//!
 //! # The layout
 //! A slot is a number in the mixed radix of one digit per dimension, that of the phase first; so
 //! every message is one range of that digit, and contiguous. The others are compact: their digits
@@ -63,12 +72,13 @@
 //!   down, by distance;
 //! - after it: pairs of landed source and destination, by offset that is left, then by source;
 //! - after its residual phase: sources, by the way they came, then as before; in windows, pairs
-//!   still, by position in the window, then by source.
+//!   still, by position in the window, or offset, then by source.
 //!
 //! These depend on the position in that dimension alone, not on the class, except the first, which
 //! ranks that exchange in a ring phase share. Within a phase the leading digit has room to grow
 //! (`line.rs`); a rearrangement makes it compact and brings the next one to the front.
 
+mod centred;
 mod counts;
 mod direct;
 mod layout;
@@ -81,6 +91,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
+use self::centred::Centred;
 use self::line::{Digits, Direction, Landing, Line, Ways};
 use self::windows::Digit;
 use crate::digits::Ends;
@@ -89,11 +100,13 @@ use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct ColouredRings;
 
-const LANDINGS: [&str; 2] = ["near", "windows"];
+const LANDINGS: [&str; 4] = ["near", "distance", "windows", "centred"];
 const RESIDUALS: [&str; 2] = ["axis", "direct"];
 
 /// The longest side whose positions all differ.
 const LONGEST: u32 = 1 << 16;
+/// The longest side of which every source is listed for every place where its blocks land.
+const LONGEST_LISTED: u32 = 1 << 8;
 /// The longest side at all.
 const LONGEST_REPEATED: u32 = 1 << 20;
 
@@ -107,11 +120,20 @@ struct Rings {
     colours: u32,
     /// Rounds of a ring phase in which classes go their own way, and the other.
     rounds: [u32; 2],
-    /// The digits of positions in the windows where blocks land, if they land in windows.
-    windows: Vec<Digit>,
-    /// Whether what is left goes straight to its destination.
-    direct: bool,
+    residual: Residual,
     slots: u64,
+}
+
+/// How blocks go what is left after landing.
+enum Residual {
+    /// Dimension by dimension.
+    Axis,
+    /// Straight to the destination, by pairs of the steps of two lines.
+    Direct,
+    /// By the digits of positions in aligned windows.
+    Windows(Vec<Digit>),
+    /// In windows around a rank.
+    Centred(Centred),
 }
 
 /// The class of a rank.
@@ -131,11 +153,10 @@ enum Phase {
 }
 
 impl Rings {
-    fn new(grid: &Grid, classes: u32, windows: Vec<Digit>, direct: bool) -> Self {
+    fn new(grid: &Grid, classes: u32, landing: Landing, residual: Residual) -> Self {
         let long: SmallVec<[usize; 6]> =
             (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
         let colours = (long.len() as u32 * classes).max(1);
-        let landing = if windows.is_empty() { Landing::Near } else { Landing::Windows };
         let lines: Vec<Line> = (long.iter())
             .map(|&u| {
                 let ways = match (grid.wrap()[u], classes) {
@@ -143,12 +164,17 @@ impl Rings {
                     (false, 1) => Ways::Once,
                     (false, _) => Ways::Both,
                 };
-                Line::new(grid.sides()[u], colours, ways, landing)
+                let side = grid.sides()[u];
+                let landing = match landing {
+                    Landing::Distance if !by_distance(side, ways, colours) => Landing::Near,
+                    landing => landing,
+                };
+                Line::new(side, colours, ways, landing)
             })
             .collect();
         let grid = grid.clone();
         let rounds = [0; 2];
-        let mut rings = Self { grid, long, lines, colours, rounds, windows, direct, slots: 0 };
+        let mut rings = Self { grid, long, lines, colours, rounds, residual, slots: 0 };
         for own in rings.own_directions() {
             for line in &rings.lines {
                 for (half, direction) in [own, own.reversed()].into_iter().enumerate() {
@@ -162,6 +188,10 @@ impl Rings {
 
     fn dimensions(&self) -> usize {
         self.lines.len()
+    }
+
+    fn is_direct(&self) -> bool {
+        matches!(self.residual, Residual::Direct)
     }
 
     /// The directions that classes may have for their own.
@@ -180,7 +210,7 @@ impl Rings {
         };
         let needed = (0..self.dimensions()).map(|u| self.lines[u].digits() * others(u)).max();
         let room = self.lines.iter().map(Line::residual_digits).product();
-        needed.unwrap_or(1).max(if self.direct { room } else { 1 })
+        needed.unwrap_or(1).max(if self.is_direct() { room } else { 1 })
     }
 
     fn class(&self, at: &[u32]) -> Class {
@@ -217,7 +247,7 @@ impl Rings {
         }
         let mut rest = step - self.ring_steps();
         let mut u = 0;
-        while self.windows.is_empty() && !self.direct && rest >= self.lines[u].residual_steps() {
+        while matches!(self.residual, Residual::Axis) && rest >= self.lines[u].residual_steps() {
             rest -= self.lines[u].residual_steps();
             u += 1;
         }
@@ -251,7 +281,7 @@ impl Rings {
     fn compact(&self, class: Class, phase: Phase, v: usize, x: u32) -> u64 {
         let n = self.dimensions();
         let landed = match phase {
-            Phase::Residual(_) if self.direct => return self.lines[v].residual_digits(),
+            Phase::Residual(_) if self.is_direct() => return self.lines[v].residual_digits(),
             Phase::Ring(p) => (v + n - class.first_dimension) % n < p,
             Phase::Residual(u) => v > u,
         };
@@ -321,16 +351,79 @@ impl Rings {
     }
 }
 
+impl Rings {
+    /// A step of the residual exchange along one dimension.
+    fn axis_step(
+        &self,
+        rank: Rank,
+        (u, x): (usize, u32),
+        (step, others): (u32, u64),
+        out: &mut Step,
+    ) {
+        let exchange = self.lines[u].exchange(x, step);
+        let shifted = |hops: i32| self.grid.radix().shifted(rank, self.long[u], hops.into());
+        if let Some((offset, digits)) = exchange.receive {
+            out.receive(shifted(-offset), run(digits, others));
+        }
+        if let Some((offset, digits)) = exchange.send {
+            let route = Route::straight(self.long[u] as u32, offset.into());
+            out.send(shifted(offset), run(digits, others), route);
+        }
+    }
+
+    /// The block in a slot at the end, where each dimension's digit numbers pairs by the window and
+    /// then by the source on the ring.
+    fn window_finish(&self, rank: Rank, at: &[u32], slot: Slot) -> Option<Block> {
+        let (mut from, mut rest) = (rank, slot);
+        for (v, line) in self.lines.iter().enumerate().rev() {
+            let side = u64::from(line.side());
+            from = self.moved(from, v, self.window_source(v, at[v], rest % side));
+            rest /= side;
+        }
+        (rest == 0).then_some(Block { from, to: rank })
+    }
+
+    /// The blocks in all slots at the end, likewise.
+    fn window_finishes(&self, rank: Rank, at: &[u32], out: &mut Vec<Option<Block>>) {
+        let mut ends = Ends::new(self.grid.radix().ranks().into());
+        for (v, line) in self.lines.iter().enumerate().rev() {
+            let stride = self.grid.radix().stride(self.long[v]);
+            ends.prepend(line.side(), |c| self.window_source(v, at[v], c.into()) * stride);
+        }
+        out.clear();
+        out.extend(ends.iter().map(|from| Some(Block { from, to: rank })));
+        out.resize(self.slots as usize, None);
+    }
+
+    /// The position in dimension v from which a block came that is at x, by its digit.
+    fn window_source(&self, v: usize, x: u32, compact: u64) -> u32 {
+        let line = &self.lines[v];
+        let ring = u64::from(line.side() / self.colours);
+        let (place, behind) = ((compact / ring) as u32, (compact % ring) as u32);
+        let landed = match &self.residual {
+            Residual::Windows(digits) => windows::landed(digits, x, place, self.colours),
+            _ => line.landed_around(x, place),
+        };
+        line.source_behind(landed, behind)
+    }
+}
+
+/// Whether hops on a line can be told by the distance alone, to any avail.
+fn by_distance(side: u32, ways: Ways, colours: u32) -> bool {
+    ways == Ways::Nearer && side % colours != 0
+}
+
 fn run(digits: Digits, others: u64) -> SlotSet {
     SlotSet::of(Strided::contiguous(digits.first * others, digits.count * others))
 }
 
 impl Rule for Rings {
     fn steps(&self) -> u32 {
-        let residual = match self.windows[..] {
-            [] if self.direct => self.direct_steps(),
-            [] => self.lines.iter().map(Line::residual_steps).sum(),
-            _ => self.window_steps(),
+        let residual = match &self.residual {
+            Residual::Axis => self.lines.iter().map(Line::residual_steps).sum(),
+            Residual::Direct => self.direct_steps(),
+            Residual::Windows(digits) => self.window_steps(digits),
+            Residual::Centred(centred) => centred.steps(),
         };
         self.ring_steps() + residual
     }
@@ -365,22 +458,14 @@ impl Rule for Rings {
                     out.send(self.moved(rank, u, to), run(digits, others), route);
                 }
             }
-            Phase::Residual(_) if !self.windows.is_empty() => {
-                self.window_step(rank, &at, in_phase, out);
-            }
-            Phase::Residual(_) if self.direct => self.direct_step(rank, &at, in_phase, out),
-            Phase::Residual(_) => {
-                let exchange = line.exchange(x, in_phase);
-                let shifted =
-                    |hops: i32| self.grid.radix().shifted(rank, self.long[u], hops.into());
-                if let Some((offset, digits)) = exchange.receive {
-                    out.receive(shifted(-offset), run(digits, others));
+            Phase::Residual(_) => match &self.residual {
+                Residual::Axis => self.axis_step(rank, (u, x), (in_phase, others), out),
+                Residual::Direct => self.direct_step(rank, &at, in_phase, out),
+                Residual::Windows(digits) => self.window_step(rank, &at, (digits, in_phase), out),
+                Residual::Centred(centred) => {
+                    self.centred_step(rank, &at, (*centred, in_phase), out);
                 }
-                if let Some((offset, digits)) = exchange.send {
-                    let route = Route::straight(dimension, offset.into());
-                    out.send(shifted(offset), run(digits, others), route);
-                }
-            }
+            },
         }
     }
 
@@ -408,11 +493,10 @@ impl Rule for Rings {
             return Some(Block { from: rank, to: rank });
         }
         let at = self.at(rank);
-        if !self.windows.is_empty() {
-            return self.window_finish(rank, &at, slot);
-        }
-        if self.direct {
-            return self.direct_finish(rank, &at, slot);
+        match self.residual {
+            Residual::Axis => {}
+            Residual::Direct => return self.direct_finish(rank, &at, slot),
+            _ => return self.window_finish(rank, &at, slot),
         }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
@@ -441,12 +525,13 @@ impl Rule for Rings {
             return *out = vec![self.finish(rank, 0)];
         }
         let at = self.at(rank);
-        if !self.windows.is_empty() {
-            return self.window_finishes(rank, &at, out);
-        }
-        if self.direct {
-            out.clear();
-            return out.extend((0..self.slots).map(|slot| self.direct_finish(rank, &at, slot)));
+        match self.residual {
+            Residual::Axis => {}
+            Residual::Direct => {
+                out.clear();
+                return out.extend((0..self.slots).map(|slot| self.direct_finish(rank, &at, slot)));
+            }
+            _ => return self.window_finishes(rank, &at, out),
         }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);
@@ -504,29 +589,90 @@ impl ColouredRings {
                 "sides of at most 65536, or 1048576 where they wrap and the colours divide them";
             return Err(NotApplicable::Sides { rule, sides });
         }
-        let windows = if LANDINGS[landing] == "windows" {
-            self.windows(grid, long, classes)?
-        } else {
-            Vec::new()
-        };
-        let residual = RESIDUALS[word(self, given, "residual", &RESIDUALS)?];
-        let direct = residual == "direct";
+        let (landing, left) =
+            (LANDINGS[landing], RESIDUALS[word(self, given, "residual", &RESIDUALS)?]);
         let refused = |rule: &str| NotApplicable::Setting {
             algorithm: self.name(),
             name: "residual",
-            value: residual.to_owned(),
+            value: left.to_owned(),
             rule: rule.to_owned(),
         };
-        if direct && (long != 2 || !windows.is_empty()) {
-            return Err(refused(
-                "axis where not two sides are longer than 1, or landing is windows",
-            ));
-        }
-        let rings = Rings::new(grid, classes as u32, windows, direct);
-        if direct && (rings.rounds_a_phase() == 0 || rings.direct_steps() == 0) {
+        let (place, residual) = match (landing, left) {
+            ("windows", "axis") => {
+                (Landing::Windows, Residual::Windows(self.windows(grid, long, classes)?))
+            }
+            ("windows", _) => return Err(refused("axis where landing is windows")),
+            ("centred", _) => {
+                (Landing::Centred, Residual::Centred(self.centred(grid, long, classes, left)?))
+            }
+            (_, "direct") if long != 2 => {
+                return Err(refused("axis where not two sides are longer than 1"));
+            }
+            _ => {
+                let residual = if left == "axis" { Residual::Axis } else { Residual::Direct };
+                (self.one_by_one(grid, landing, colours)?, residual)
+            }
+        };
+        let rings = Rings::new(grid, classes as u32, place, residual);
+        if rings.is_direct() && (rings.rounds_a_phase() == 0 || rings.direct_steps() == 0) {
             return Err(refused("axis where sides are so short that no rings are, or no offsets"));
         }
-        Ok((rings, setting(classes, LANDINGS[landing], residual)))
+        Ok((rings, setting(classes, landing, left)))
+    }
+
+    /// Where blocks land one by one.
+    fn one_by_one(
+        &self,
+        grid: &Grid,
+        landing: &str,
+        colours: u32,
+    ) -> Result<Landing, NotApplicable> {
+        if landing == "near" {
+            return Ok(Landing::Near);
+        }
+        let sides = grid.sides();
+        let uneven = |&u: &usize| sides[u] > 1 && grid.wrap()[u] && sides[u] % colours != 0;
+        let named = |u: usize| format!("side {u} ({})", sides[u]);
+        let uneven: Vec<usize> = (0..sides.len()).filter(uneven).collect();
+        if uneven.is_empty() {
+            let rule = "a side that wraps and that the colours do not divide, for landing=distance";
+            let sides = (0..sides.len()).map(named).collect();
+            return Err(NotApplicable::Sides { rule, sides });
+        }
+        let long: Vec<_> = uneven.into_iter().filter(|&u| sides[u] > LONGEST_LISTED).collect();
+        if !long.is_empty() {
+            let rule = "sides of at most 256 where they wrap and the colours do not divide them, for \
+                        landing=distance";
+            let sides = long.into_iter().map(named).collect();
+            return Err(NotApplicable::Sides { rule, sides });
+        }
+        Ok(Landing::Distance)
+    }
+
+    /// How blocks go on in windows around a rank.
+    fn centred(
+        &self,
+        grid: &Grid,
+        long: u32,
+        classes: u64,
+        left: &str,
+    ) -> Result<Centred, NotApplicable> {
+        if classes != 2 || !(2..=3).contains(&long) {
+            return Err(NotApplicable::Setting {
+                algorithm: self.name(),
+                name: "landing",
+                value: "centred".to_owned(),
+                rule: "near where classes is 1, or not two or three sides are longer than 1"
+                    .to_owned(),
+            });
+        }
+        let sides = odd_sides(grid, 2 * long, |u| grid.wrap()[u]);
+        if !sides.is_empty() {
+            let rule = "sides that wrap and are multiples of 2n, n of them longer than 1, for \
+                        landing=centred";
+            return Err(NotApplicable::Sides { rule, sides });
+        }
+        Ok(Centred { dimensions: long, straight: left == "direct" })
     }
 
     /// The digits of windows of as many positions as there are colours.
@@ -540,11 +686,7 @@ impl ColouredRings {
                    longer than 1"
                 .to_owned(),
         })?;
-        let odd = |&u: &usize| grid.sides()[u] > 1 && grid.sides()[u] % (2 * long) != 0;
-        let sides: Vec<String> = (0..grid.sides().len())
-            .filter(odd)
-            .map(|u| format!("side {u} ({})", grid.sides()[u]))
-            .collect();
+        let sides = odd_sides(grid, 2 * long, |_| true);
         if !sides.is_empty() {
             let rule =
                 "sides that are multiples of 2n, n of them longer than 1, for landing=windows";
@@ -552,6 +694,14 @@ impl ColouredRings {
         }
         Ok(digits)
     }
+}
+
+/// The sides longer than 1 that are no multiples of a number, or are not as asked.
+fn odd_sides(grid: &Grid, multiple: u32, asked: impl Fn(usize) -> bool) -> Vec<String> {
+    (0..grid.sides().len())
+        .filter(|&u| grid.sides()[u] > 1 && (grid.sides()[u] % multiple != 0 || !asked(u)))
+        .map(|u| format!("side {u} ({})", grid.sides()[u]))
+        .collect()
 }
 
 impl Algorithm for ColouredRings {
@@ -576,12 +726,12 @@ impl Algorithm for ColouredRings {
             },
             Parameter {
                 name: "landing",
-                values: "near (at the nearest rank of a colour; default) or windows (aligned ones of 2n; fewer steps)",
+                values: "near (at the nearest rank of a colour; default), distance (as many hops as the distance says; less volume on uneven sides that wrap), windows (aligned ones of 2n; fewer steps) or centred (windows of 2n around a rank; between the two)",
                 by_cost: true,
             },
             Parameter {
                 name: "residual",
-                values: "axis (dimension by dimension; default) or direct (on two sides; less volume in more steps; not with windows)",
+                values: "axis (dimension by dimension; default) or direct (less volume in more steps; on two sides, or centred; not with windows)",
                 by_cost: true,
             },
         ]
@@ -591,9 +741,15 @@ impl Algorithm for ColouredRings {
         [
             setting(1, "near", "axis"),
             setting(2, "near", "axis"),
+            setting(1, "distance", "axis"),
+            setting(2, "distance", "axis"),
             setting(2, "windows", "axis"),
+            setting(2, "centred", "axis"),
+            setting(2, "centred", "direct"),
             setting(1, "near", "direct"),
             setting(2, "near", "direct"),
+            setting(1, "distance", "direct"),
+            setting(2, "distance", "direct"),
         ]
         .into_iter()
         .filter(|given| self.rings(problem, topology, given).is_ok())
@@ -619,7 +775,7 @@ impl Algorithm for ColouredRings {
         let (rings, _) = self.rings(problem, topology, given)?;
         let cost = rings.cost();
         let n = rings.dimensions() as u32;
-        let residual = if rings.windows.is_empty() && !rings.direct { n } else { 1 };
+        let residual = if matches!(rings.residual, Residual::Axis) { n } else { 1 };
         let phases = if rings.rounds_a_phase() > 0 { n + residual } else { residual };
         let block_bytes = u128::from(problem.block_bytes);
         Ok(Claims {
@@ -638,7 +794,7 @@ fn setting(classes: u64, landing: &str, residual: &str) -> Parameters {
         ("classes".to_owned(), Setting::Integer(classes)),
         ("landing".to_owned(), Setting::Text(landing.to_owned())),
     ]);
-    if landing == "near" {
+    if landing != "windows" {
         setting.insert("residual".to_owned(), Setting::Text(residual.to_owned()));
     }
     setting

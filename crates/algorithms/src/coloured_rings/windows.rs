@@ -13,11 +13,10 @@
 //! A slot numbers, dimension by dimension, the position in the window and then the source on the
 //! ring, and what a step sends it receives into the same slots: a value of one digit.
 
-use topocoll_schedule::{Block, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
 use super::Rings;
-use crate::digits::Ends;
 
 /// A digit of positions in a window.
 #[derive(Clone, Copy)]
@@ -42,18 +41,34 @@ fn moved(digit: Digit, x: u32, by: u32) -> u32 {
     (x / digit.distance + by) % digit.radix
 }
 
+/// Where a block landed that is at x and is numbered by the position `target` in the window.
+pub(super) fn landed(digits: &[Digit], x: u32, target: u32, window: u32) -> u32 {
+    // A value l more than a rank's own was sent by the one whose value is l less.
+    let landed = digits.iter().map(|&digit| {
+        let (own, value) = (moved(digit, x, 0), moved(digit, target, 0));
+        (2 * own + digit.radix - value) % digit.radix * digit.distance
+    });
+    x - x % window + landed.sum::<u32>()
+}
+
 impl Rings {
     /// Steps of the exchange inside windows.
-    pub(super) fn window_steps(&self) -> u32 {
-        let steps = self.windows.iter().map(|digit| digit.radix - 1).sum::<u32>();
+    pub(super) fn window_steps(&self, digits: &[Digit]) -> u32 {
+        let steps = digits.iter().map(|digit| digit.radix - 1).sum::<u32>();
         steps * self.dimensions() as u32
     }
 
     /// A step of the exchange inside windows.
-    pub(super) fn window_step(&self, rank: Rank, at: &[u32], step: u32, out: &mut Step) {
+    pub(super) fn window_step(
+        &self,
+        rank: Rank,
+        at: &[u32],
+        (digits, step): (&[Digit], u32),
+        out: &mut Step,
+    ) {
         let n = self.dimensions() as u32;
         let mut rest = step;
-        let digit = *(self.windows.iter())
+        let digit = *(digits.iter())
             .find(|digit| {
                 let steps = n * (digit.radix - 1);
                 let found = rest < steps;
@@ -81,43 +96,5 @@ impl Rings {
         let period = weight * u64::from(digit.radix);
         let runs = above * side * below / period;
         SlotSet::of(Strided::runs(u64::from(value) * weight, runs, period, weight))
-    }
-
-    /// The position in dimension v from which a block came that is at x, by its digit.
-    fn window_source(&self, v: usize, x: u32, compact: u64) -> u32 {
-        let line = &self.lines[v];
-        let ring = u64::from(line.side() / self.colours);
-        let (target, behind) = ((compact / ring) as u32, (compact % ring) as u32);
-        // A value l more than a rank's own was sent by the one whose value is l less.
-        let landed: u32 = (self.windows.iter())
-            .map(|&digit| {
-                let (own, value) = (moved(digit, x, 0), moved(digit, target, 0));
-                (2 * own + digit.radix - value) % digit.radix * digit.distance
-            })
-            .sum();
-        line.source_behind(x - x % self.colours + landed, behind)
-    }
-
-    /// The block in a slot after the exchange.
-    pub(super) fn window_finish(&self, rank: Rank, at: &[u32], slot: Slot) -> Option<Block> {
-        let (mut from, mut rest) = (rank, slot);
-        for (v, line) in self.lines.iter().enumerate().rev() {
-            let side = u64::from(line.side());
-            from = self.moved(from, v, self.window_source(v, at[v], rest % side));
-            rest /= side;
-        }
-        (rest == 0).then_some(Block { from, to: rank })
-    }
-
-    /// The blocks in all slots after the exchange.
-    pub(super) fn window_finishes(&self, rank: Rank, at: &[u32], out: &mut Vec<Option<Block>>) {
-        let mut ends = Ends::new(self.grid.radix().ranks().into());
-        for (v, line) in self.lines.iter().enumerate().rev() {
-            let stride = self.grid.radix().stride(self.long[v]);
-            ends.prepend(line.side(), |c| self.window_source(v, at[v], c.into()) * stride);
-        }
-        out.clear();
-        out.extend(ends.iter().map(|from| Some(Block { from, to: rank })));
-        out.resize(self.slots as usize, None);
     }
 }

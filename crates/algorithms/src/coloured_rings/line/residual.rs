@@ -6,26 +6,38 @@ use super::packing::{self, Message};
 use super::{Digits, Direction, Landing, Line, Piece, Pieces, Ways, push};
 
 /// Blocks of one position that still go `offset` along the line, in the order of their sources.
-///
-/// Sources are numbered j = 0, 1, .. hops behind the position on its ring; those of a group are
-/// j = 0 and `from <= j < to`.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Group {
     pub(in super::super) offset: i32,
-    pub(super) from: u32,
-    pub(super) to: u32,
+    pub(super) sources: Sources,
     /// The first compact digit.
     pub(in super::super) first: u64,
 }
 
+/// The sources of a group, numbered j = 0, 1, .. hops behind the position on its ring.
+#[derive(Clone, Debug)]
+pub(super) enum Sources {
+    /// j = 0 and `from <= j < to`.
+    Behind { from: u32, to: u32 },
+    /// These j.
+    Listed(Vec<u32>),
+}
+
 impl Group {
     pub(in super::super) fn size(&self) -> u64 {
-        1 + u64::from(self.to - self.from)
+        match &self.sources {
+            Sources::Behind { from, to } => 1 + u64::from(to - from),
+            Sources::Listed(sources) => sources.len() as u64,
+        }
     }
 
     /// The number j of the source at a place in the group.
     fn source(&self, place: u64) -> u32 {
-        if place == 0 { 0 } else { self.from + (place - 1) as u32 }
+        match &self.sources {
+            Sources::Behind { .. } if place == 0 => 0,
+            Sources::Behind { from, .. } => from + (place - 1) as u32,
+            Sources::Listed(sources) => sources[place as usize],
+        }
     }
 }
 
@@ -50,6 +62,9 @@ pub(in super::super) struct Exchange {
 
 impl Line {
     pub(super) fn groups_at(&self, x: u32) -> SmallVec<[Group; 6]> {
+        if self.landing == Landing::Distance {
+            return self.groups_far(x);
+        }
         let place = &self.places[self.at(x)];
         let ring = self.word.ring(self.colour(x));
         let mut first = 0;
@@ -66,7 +81,8 @@ impl Line {
                     (true, false) => (1, below),
                     _ => (below, ring),
                 };
-                let group = Group { offset: offset as i32, from, to, first };
+                let sources = Sources::Behind { from, to };
+                let group = Group { offset: offset as i32, sources, first };
                 first += group.size();
                 group
             })
@@ -79,7 +95,7 @@ impl Line {
         let travels_up = |j: u32| match self.ways {
             Ways::Once => true,
             Ways::Both => j <= self.word.index(x),
-            Ways::Nearer if self.landing == Landing::Windows => {
+            Ways::Nearer if self.landing != Landing::Near => {
                 i64::from(j) <= self.half(first == Direction::Up)
             }
             Ways::Nearer => {
@@ -220,6 +236,12 @@ impl Line {
             .find(|group| group.offset == arrival.offset)
             .expect("what arrives was a group");
         self.source_behind(landing, group.source(place))
+    }
+
+    /// Where a block landed that is at x by the offset with this number.
+    pub(in super::super) fn landed_around(&self, x: u32, number: u32) -> u32 {
+        let below = i64::from(self.places[self.at(x)].own.below);
+        self.wrapped(i64::from(x) + below - i64::from(number))
     }
 
     /// The position `hops` behind x on its ring.
