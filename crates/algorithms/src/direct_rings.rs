@@ -31,13 +31,24 @@
 //! longest is N, a multiple of 4, that is P N/8, the bisection bound; on others (N + 2)/N of it.
 //!
 //! # Odd sides
-//! A side of N = 2h - 1 is one of 2h without its last rank: links beside it are one, and tours over
-//! it lose a message or two.
+//! A side of N = 2h - 1 is one of 2h without its last rank, q + h say. A tour over that goes on from
+//! p + h to p, which is (N - 1)/2 hops; so the two ranks of an edge that lay half a ring apart have
+//! their message by the way that is nearer now, and the rounds of matchings do: h - 1 each way of
+//! h/2 tours for even h, and one in which every rank keeps its own; h of (h - 1)/2 for odd h, in
+//! which the vertex left out keeps its own by + and has none by -.
+//!
+//! Claim: with E the product over sides of their rounds, both ways and that of own blocks,
+//! `M floor(E / 2)` steps, less those in which nobody sends. On a torus of an odd side N, at least 7, that is (N + 1)/N of the bisection
+//! bound, for N + 1 = 2h rounds of M = (N - 1)/4 tours or N of (N + 1)/4; less than 2 % over it from
+//! 51 on. What is lost are the links along a dimension while blocks keep their place in it, a rank in
+//! N of every line.
 //!
 //! # The layout
 //! A rank has a slot for each way and round along each dimension, and what arrives lands in the
-//! slot just sent. Where sides are odd some are empty.
+//! slot just sent. Rounds by - count from the end, so that a slot and the one with all ways reversed
+//! add up to the last. Where sides are odd some are empty.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use topocoll_schedule::{
@@ -64,12 +75,6 @@ enum Way {
     Down,
 }
 
-impl Way {
-    fn reversed(self) -> Self {
-        if self == Self::Up { Self::Down } else { Self::Up }
-    }
-}
-
 /// A side, made even.
 #[derive(Clone, Copy)]
 struct Ring {
@@ -84,14 +89,33 @@ impl Ring {
         Self { dimension, side, half: side.div_ceil(2) }
     }
 
+    fn is_odd(self) -> bool {
+        self.side % 2 == 1
+    }
+
     /// Rounds each way.
     fn rounds(self) -> u32 {
-        self.half
+        if self.is_odd() { self.cycle() } else { self.half }
+    }
+
+    /// Rounds of both ways, and that in which all keep their own.
+    fn turns(self) -> u32 {
+        2 * self.rounds() + u32::from(self.is_odd() && self.half % 2 == 0)
+    }
+
+    /// A turn's round and way; none if all keep their own.
+    fn turn(self, number: u32) -> Option<(u32, Way)> {
+        let back = self.turns() - 1 - number;
+        match number.cmp(&back) {
+            Ordering::Less => Some((number, Way::Up)),
+            Ordering::Equal => None,
+            Ordering::Greater => Some((back, Way::Down)),
+        }
     }
 
     /// Tours of a round.
     fn tours(self) -> u32 {
-        self.half.div_ceil(2)
+        if self.is_odd() { self.half / 2 } else { self.half.div_ceil(2) }
     }
 
     /// The vertices that sums run over, which one more joins if h is even.
@@ -104,13 +128,16 @@ impl Ring {
         round % self.cycle()
     }
 
-    /// The tour of a position in a round.
-    fn tour(self, at: u32, round: u32) -> u32 {
+    /// The tour of a position in a turn.
+    fn tour(self, at: u32, turn: u32) -> u32 {
+        let Some((round, _)) = self.turn(turn) else { return 0 };
         let (vertex, cycle, c) = (at % self.half, self.cycle(), self.matching(round));
         if vertex == cycle {
             return 0;
         }
-        ((vertex + cycle - c) % cycle).min((c + cycle - vertex) % cycle)
+        let tour = ((vertex + cycle - c) % cycle).min((c + cycle - vertex) % cycle);
+        // A vertex left out of a matching makes no tour on odd sides.
+        if self.is_odd() && self.half % 2 == 1 { tour.saturating_sub(1) } else { tour }
     }
 
     /// The vertex at the other end of a position's edge; none if it is left out, or in the last of
@@ -135,53 +162,48 @@ impl Ring {
         up == (way == Way::Up)
     }
 
-    /// Where the message of a position goes in a round; none if one of them is missing.
-    fn to(self, at: u32, round: u32, way: Way) -> Option<u32> {
+    /// Where the message of a position goes in a turn; none if it has none.
+    fn to(self, at: u32, turn: u32) -> Option<u32> {
+        let Some((round, way)) = self.turn(turn) else { return Some(at) };
         let vertex = at % self.half;
         let hops = match self.other(at, round) {
             Some(other) if way == Way::Up => (other + self.half - vertex) % self.half,
             Some(other) => 2 * self.half - (vertex + self.half - other) % self.half,
+            None if self.is_odd() => return Some(at).filter(|_| way == Way::Up),
             None if self.goes(at, round, way) => self.half,
             None => 0,
         };
-        Some((at + hops) % (2 * self.half)).filter(|&to| to < self.side)
+        let to = (at + hops) % (2 * self.half);
+        // Over the rank that is not there.
+        if to < self.side { Some(to) } else { self.to(to, turn) }
     }
 
     /// Where the message to a position comes from.
-    fn from(self, at: u32, round: u32, way: Way) -> Option<u32> {
-        let edge = self.other(at, round).is_some();
-        self.to(at, round, if edge { way.reversed() } else { way })
+    fn from(self, at: u32, turn: u32) -> Option<u32> {
+        let edge = self.turn(turn).is_some_and(|(round, _)| self.other(at, round).is_some());
+        self.to(at, if edge { self.turns() - 1 - turn } else { turn })
     }
 
-    /// Hops between two positions, the sign giving the way.
-    fn hops(self, from: u32, to: u32, way: Way) -> i64 {
-        match way {
-            Way::Up => i64::from((to + self.side - from) % self.side),
-            Way::Down => -i64::from((from + self.side - to) % self.side),
+    /// Hops between two positions in a turn, the sign giving the way.
+    fn hops(self, from: u32, to: u32, turn: u32) -> i64 {
+        match self.turn(turn) {
+            Some((_, Way::Down)) => -i64::from((from + self.side - to) % self.side),
+            _ => i64::from((to + self.side - from) % self.side),
         }
     }
 
     /// The most hops of a tour's messages, by tour; none where it has no message.
-    fn farthest(self, round: u32, way: Way, tours: u32) -> Vec<Option<u64>> {
+    fn farthest(self, turn: u32, tours: u32) -> Vec<Option<u64>> {
         let mut farthest = vec![None; tours as usize];
         for at in 0..self.side {
-            if let Some(to) = self.to(at, round, way) {
-                let hops = self.hops(at, to, way).unsigned_abs();
-                let most: &mut Option<u64> = &mut farthest[self.tour(at, round) as usize];
+            if let Some(to) = self.to(at, turn) {
+                let hops = self.hops(at, to, turn).unsigned_abs();
+                let most: &mut Option<u64> = &mut farthest[self.tour(at, turn) as usize];
                 *most = Some(most.map_or(hops, |most| most.max(hops)));
             }
         }
         farthest
     }
-}
-
-/// What a step does: a round along each dimension, the ways of those who go first, and the sum of
-/// their tours.
-struct Turn {
-    rounds: Coordinates,
-    /// Bit u for - along the u-th dimension.
-    down: u32,
-    sum: u32,
 }
 
 struct Rings {
@@ -194,79 +216,90 @@ struct Rings {
 }
 
 impl Rings {
-    fn turn(&self, step: u32) -> Turn {
-        let mut rest = step;
-        let mut digit = |radix: u32| {
-            let digit = rest % radix;
-            rest /= radix;
-            digit
-        };
-        let sum = digit(self.tours);
-        let rounds = self.rings.iter().map(|ring| digit(ring.rounds())).collect();
-        // The first dimension's way is + for one of the two that share the step.
-        Turn { rounds, down: rest << 1, sum }
-    }
-
     fn at(&self, rank: Rank, u: usize) -> u32 {
         self.grid.radix().coordinate(rank, self.rings[u].dimension)
     }
 
-    /// The rank at one end of each dimension's message, if none is missing.
-    fn other_end(&self, rank: Rank, end: impl Fn(usize) -> Option<u32>) -> Option<Rank> {
-        (0..self.rings.len()).try_fold(rank, |rank, u| {
-            let hops = i64::from(end(u)?) - i64::from(self.at(rank, u));
-            Some(self.grid.radix().shifted(rank, self.rings[u].dimension, hops))
-        })
+    /// The turn along each dimension of a slot.
+    fn turns(&self, slot: Slot) -> Coordinates {
+        let mut turns = Coordinates::from_elem(0, self.rings.len());
+        let mut rest = slot;
+        for (turn, ring) in turns.iter_mut().zip(&self.rings).rev() {
+            *turn = (rest % u64::from(ring.turns())) as u32;
+            rest /= u64::from(ring.turns());
+        }
+        turns
     }
 
-    /// The slot of a way and a round along each dimension.
-    fn slot(&self, rounds: &[u32], down: u32) -> Slot {
-        (self.rings.iter().zip(rounds).enumerate()).fold(0, |slot, (u, (ring, round))| {
-            let digit = (down >> u & 1) * ring.rounds() + round;
-            slot * u64::from(2 * ring.half) + u64::from(digit)
-        })
-    }
-
-    /// The other end of a slot's block.
+    /// The other end of a slot's block, if there is one.
     fn end_of(
         &self,
         rank: Rank,
-        slot: Slot,
-        end: impl Fn(Ring, u32, u32, Way) -> Option<u32>,
+        turns: &[u32],
+        end: impl Fn(Ring, u32, u32) -> Option<u32>,
     ) -> Option<Rank> {
-        let mut digits = Coordinates::from_elem(0, self.rings.len());
-        let mut rest = slot;
-        for (digit, ring) in digits.iter_mut().zip(&self.rings).rev() {
-            *digit = (rest % u64::from(2 * ring.half)) as u32;
-            rest /= u64::from(2 * ring.half);
-        }
-        self.other_end(rank, |u| {
-            let ring = self.rings[u];
-            let way = if digits[u] < ring.rounds() { Way::Up } else { Way::Down };
-            end(ring, self.at(rank, u), digits[u] % ring.rounds(), way)
+        (self.rings.iter().zip(turns).enumerate()).try_fold(rank, |rank, (u, (&ring, &turn))| {
+            let at = self.at(rank, u);
+            let hops = i64::from(end(ring, at, turn)?) - i64::from(at);
+            Some(self.grid.radix().shifted(rank, ring.dimension, hops))
         })
     }
 
-    /// The sum over steps of the most hops, if that is little work: rounds that are alike are looked
+    /// Steps in which nobody sends: along the longest sides all stay where they are, and others have
+    /// fewer tours.
+    fn empty_steps(&self) -> u64 {
+        let stays = |ring: &Ring| ring.turns() % 2 == 1;
+        let subsets = 0..1u32 << self.rings.len();
+        let empty = subsets.map(|moving| {
+            let moves = |u: &usize| moving >> u & 1 == 1;
+            if moving == 0 || (0..self.rings.len()).any(|u| !moves(&u) && !stays(&self.rings[u])) {
+                return 0;
+            }
+            let rings = || (0..self.rings.len()).filter(moves).map(|u| self.rings[u]);
+            let up: u64 = rings().map(|ring| u64::from(ring.rounds())).product();
+            let turns = up << moving.count_ones() >> 1;
+            // Sums of tours, and one less for those who go reversed; unless these go - alone, and
+            // those whose tours are all 0 keep their own.
+            let sums = rings().map(|ring| ring.tours() - 1).sum::<u32>() + 1;
+            let own = rings().all(|ring| !ring.is_odd() && ring.half % 2 == 1);
+            let alike = if own { up } else { 0 };
+            let empty = |sums| u64::from(self.tours.saturating_sub(sums));
+            alike * empty(sums) + (turns - alike) * empty(sums + 1)
+        });
+        empty.sum()
+    }
+
+    /// The sum over steps of the most hops, if that is little work: turns that are alike are looked
     /// at once.
     fn hops(&self) -> Option<u128> {
-        let mut kinds: Vec<Vec<(Farthest, u128)>> = Vec::new();
-        for (u, ring) in self.rings.iter().enumerate() {
-            if u128::from(ring.side) * u128::from(ring.rounds()) > WORK {
-                return None;
-            }
-            let mut alike: BTreeMap<Farthest, u128> = BTreeMap::new();
-            for round in 0..ring.rounds() {
-                let [up, down] =
-                    [Way::Up, Way::Down].map(|way| ring.farthest(round, way, self.tours));
-                // Who goes first along a later dimension goes either way.
-                if u > 0 {
-                    *alike.entry([down.clone(), up.clone()]).or_default() += 1;
+        let mut all = 0;
+        // Slots of the first half go + along the first dimension in which they do not stay.
+        for first in 0..self.rings.len() {
+            let mut kinds: Vec<Vec<(Farthest, u128)>> = Vec::new();
+            for (u, ring) in self.rings.iter().enumerate() {
+                let turns = match u.cmp(&first) {
+                    Ordering::Less => ring.rounds()..ring.turns() - ring.rounds(),
+                    Ordering::Equal => 0..ring.rounds(),
+                    Ordering::Greater => 0..ring.turns(),
+                };
+                if u128::from(ring.side) * u128::from(ring.rounds()) > WORK {
+                    return None;
                 }
-                *alike.entry([up, down]).or_default() += 1;
+                let mut alike: BTreeMap<Farthest, u128> = BTreeMap::new();
+                for turn in turns {
+                    let both = [turn, ring.turns() - 1 - turn];
+                    let both = both.map(|turn| ring.farthest(turn, self.tours));
+                    *alike.entry(both).or_default() += 1;
+                }
+                kinds.push(alike.into_iter().collect());
             }
-            kinds.push(alike.into_iter().collect());
+            all += self.hops_of(kinds)?;
         }
+        Some(all)
+    }
+
+    /// The same for all combinations of turns, one along each dimension.
+    fn hops_of(&self, kinds: Vec<Vec<(Farthest, u128)>>) -> Option<u128> {
         let tours = self.tours as usize;
         let combinations: u128 = kinds.iter().map(|kinds| kinds.len() as u128).product();
         if combinations * (tours * tours) as u128 > WORK {
@@ -318,43 +351,41 @@ impl Rule for Rings {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let Turn { rounds, down, sum } = self.turn(step);
-        let tours: u32 =
-            (0..self.rings.len()).map(|u| self.rings[u].tour(self.at(rank, u), rounds[u])).sum();
-        let down = match (tours + self.tours - sum) % self.tours {
-            0 => down,
-            1 => !down,
+        let (slot, sum) = (u64::from(step / self.tours), step % self.tours);
+        let turns = self.turns(slot);
+        let tours = self.rings.iter().zip(&turns).enumerate();
+        let tours: u32 = tours.map(|(u, (ring, &turn))| ring.tour(self.at(rank, u), turn)).sum();
+        let slot = match (tours + self.tours - sum) % self.tours {
+            0 => slot,
+            1 => self.slots() - 1 - slot,
             _ => return,
         };
-        let way = |u: usize| if down >> u & 1 == 0 { Way::Up } else { Way::Down };
-        let slot = || SlotSet::of(Strided::contiguous(self.slot(&rounds, down), 1));
-        let from =
-            self.other_end(rank, |u| self.rings[u].from(self.at(rank, u), rounds[u], way(u)));
-        let to = self.other_end(rank, |u| self.rings[u].to(self.at(rank, u), rounds[u], way(u)));
-        if let Some(from) = from.filter(|&from| from != rank) {
-            out.receive(from, slot());
+        let turns = self.turns(slot);
+        let slots = || SlotSet::of(Strided::contiguous(slot, 1));
+        if let Some(from) = self.end_of(rank, &turns, Ring::from).filter(|&from| from != rank) {
+            out.receive(from, slots());
         }
-        if let Some(to) = to.filter(|&to| to != rank) {
+        if let Some(to) = self.end_of(rank, &turns, Ring::to).filter(|&to| to != rank) {
             let mut route = Route::default();
-            for (u, ring) in self.rings.iter().enumerate() {
-                let hops = ring.hops(self.at(rank, u), self.at(to, u), way(u));
+            for (u, (ring, &turn)) in self.rings.iter().zip(&turns).enumerate() {
+                let hops = ring.hops(self.at(rank, u), self.at(to, u), turn);
                 route.push(ring.dimension as u32, hops);
             }
-            out.send(to, slot(), route);
+            out.send(to, slots(), route);
         }
     }
 
     fn slots(&self) -> u64 {
-        self.rings.iter().map(|ring| u64::from(2 * ring.half)).product()
+        self.rings.iter().map(|ring| u64::from(ring.turns())).product()
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let to = self.end_of(rank, slot, Ring::to)?;
+        let to = self.end_of(rank, &self.turns(slot), Ring::to)?;
         Some(Block { from: rank, to })
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let from = self.end_of(rank, slot, Ring::from)?;
+        let from = self.end_of(rank, &self.turns(slot), Ring::from)?;
         Some(Block { from, to: rank })
     }
 
@@ -389,9 +420,9 @@ impl DirectRings {
         }
         let rings: Vec<Ring> =
             (0..sides.len()).filter(|&u| sides[u] > 1).map(|u| Ring::new(u, sides[u])).collect();
-        let tours = rings.iter().map(|ring| ring.tours()).max().expect("a side of at least 5");
-        // Half the ranks of even sides, times the tours.
-        let slots: u128 = rings.iter().map(|ring| u128::from(ring.half) * 2).product();
+        // One tour in a round and its reverse would meet.
+        let tours = rings.iter().map(|ring| ring.tours()).max().unwrap_or(0).max(2);
+        let slots: u128 = rings.iter().map(|ring| u128::from(ring.turns())).product();
         let steps = u32::try_from(slots / 2 * u128::from(tours));
         let steps = steps.map_err(|_| NotApplicable::Sides {
             rule: "sides on which all blocks, one at a time, take at most 2^32 - 1 steps",
@@ -431,7 +462,7 @@ impl Algorithm for DirectRings {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let rule = self.rule(problem, topology, given)?;
-        let steps = u64::from(rule.steps);
+        let steps = u64::from(rule.steps) - rule.empty_steps();
         let hops = rule.hops();
         Ok(Claims {
             hops,

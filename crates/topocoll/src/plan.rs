@@ -61,13 +61,13 @@ fn complete(
     algorithm: &'static dyn Algorithm,
     given: &Parameters,
 ) -> Result<Parameters, Error> {
-    algorithm
-        .claims(problem, &*machine.topology, given)
-        .map_err(|reason| refused(algorithm.name(), reason))?;
     let open = algorithm.parameters().iter().any(|p| p.by_cost && !given.contains_key(p.name));
     if !open {
         return Ok(given.clone());
     }
+    algorithm
+        .claims(problem, &*machine.topology, given)
+        .map_err(|reason| refused(algorithm.name(), reason))?;
     let (prices, _) = prices(algorithm, machine, problem, given);
     Ok(least(prices, |(_, price)| price).map_or_else(|| given.clone(), |(setting, _)| setting))
 }

@@ -119,6 +119,8 @@ pub(super) struct Line {
     ends: [Vec<u32>; 2],
     /// Positions that differ by a multiple of it are alike.
     period: u32,
+    /// By colour, where gaps change.
+    turns: Vec<Vec<u32>>,
     places: Vec<Place>,
     /// By position: what is left after landing, by offset.
     groups: Vec<SmallVec<[Group; 6]>>,
@@ -140,6 +142,7 @@ impl Line {
         };
         let alike = ways == Ways::Nearer && side % colours == 0;
         let mut line = Self {
+            turns: (0..colours).map(|colour| word.turns(colour)).collect(),
             word,
             colours,
             ways,
@@ -326,21 +329,35 @@ impl Line {
         }
     }
 
-    /// Positions among which, for every colour and direction, is one that sends most in a round:
-    /// around evenly spaced rings all; else few, between which what is sent grows or falls steadily
-    /// or stays. They are as far apart on their ring as any.
+    /// Positions among which, for every colour and direction, is one that sends most in a round, and
+    /// one that sends farthest: few, between which what is sent grows or falls steadily or stays. On
+    /// a line they are as far apart on their ring as any; around a ring one of them, or where it
+    /// comes from or goes to so many hops away, is where gaps change.
     pub(super) fn largest_senders(&self, round: u32) -> Vec<u32> {
-        if self.ways == Ways::Nearer {
+        if self.period < self.side() {
             return (0..self.period).collect();
         }
         let t = i64::from(round);
         let mut positions = Vec::new();
         for colour in 0..self.colours {
             let ring = i64::from(self.word.ring(colour));
+            let mut push = |index: i64| positions.push(self.word.position(colour, index as u32));
+            if self.ways == Ways::Nearer {
+                let turns = &self.turns[colour as usize];
+                let near = [-t, 1 - t, 2 - t, -1, 0, 1, t - 2, t - 1, t];
+                if (turns.len() * near.len()) as i64 >= ring {
+                    (0..ring).for_each(push);
+                    continue;
+                }
+                push(0);
+                let near = turns.iter().flat_map(|&turn| near.map(|away| i64::from(turn) + away));
+                near.for_each(|index| push(index.rem_euclid(ring)));
+                continue;
+            }
             let turns = [0, t - 2, t - 1, t, ring - t - 2, ring - t - 1, ring - t, ring - 2];
             for index in turns.into_iter().flat_map(|number| [number, ring - 1 - number]) {
                 if (0..ring).contains(&index) {
-                    positions.push(self.word.position(colour, index as u32));
+                    push(index);
                 }
             }
         }
@@ -349,19 +366,22 @@ impl Line {
 
     /// The most hops that a block travels in `direction`.
     pub(super) fn rounds(&self, direction: Direction, first: Direction) -> u32 {
-        let of = |x| {
-            let (mut low, mut high) = (0, self.word.ring(self.colour(x)));
+        (0..self.period).fold(0, |most, x| {
+            let travels = |hops| self.travelling(x, hops, direction, first) > 0;
+            let (mut low, mut high) = (most, self.word.ring(self.colour(x)));
+            if high <= low || !travels(low + 1) {
+                return most;
+            }
             while low < high {
                 let middle = (low + high).div_ceil(2);
-                if self.travelling(x, middle, direction, first) > 0 {
+                if travels(middle) {
                     low = middle;
                 } else {
                     high = middle - 1;
                 }
             }
             low
-        };
-        (0..self.period).map(of).max().expect("a side has a position")
+        })
     }
 
     /// Where the digits begin into which x receives in a round.
@@ -435,13 +455,16 @@ impl Line {
         if self.landing == Landing::Distance {
             return self.regions_far();
         }
+        // A rank keeps as much of every source, and a round moves on by a gap. Where no two gaps of
+        // a ring differ by more than 1, one of the two is never less than the other, and what is
+        // needed grows from round to round or falls: the ends tell all.
+        let ends_tell =
+            matches!(self.word, Word::Repeated { .. }) || self.word.is_even(self.colours);
         let mut needed = [0; 2];
         for first in [Direction::Up, Direction::Down] {
             for (region, direction) in [(0, Direction::Up), (1, Direction::Down)] {
                 let rounds = self.rounds(direction, first);
-                // Where the word repeats, what is kept in a round has left: the ends tell all.
-                let repeated = matches!(self.word, Word::Repeated { .. });
-                let step = if repeated { rounds.max(2) - 1 } else { 1 };
+                let step = if ends_tell { rounds.max(2) - 1 } else { 1 };
                 for x in 0..self.period {
                     let own = if region == 0 { self.places[self.at(x)].own.width() } else { 0 };
                     needed[region] =

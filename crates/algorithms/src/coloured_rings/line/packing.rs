@@ -32,11 +32,11 @@ const ORDERS: &[fn(&Message) -> [i64; 4]] = &[
     },
 ];
 
-/// Messages offered in orders by chance, all in all.
+/// Messages offered in orders by chance, all in all; a fourth of it makes a line long.
 const TRIED: usize = 4096;
 
-/// First fit in each of the orders, and on short lines in some by chance; of these the steps whose
-/// largest messages sum to least, and of such the fewest.
+/// First fit in each of the orders, on short lines also in some by chance, on long ones in the first
+/// alone; of these the steps whose largest messages sum to least, and of such the fewest.
 pub(super) fn pack(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
     let tries = (TRIED / messages.len().max(1)).min(64) as u64;
     let by_chance = (0..tries).map(|number| {
@@ -44,7 +44,8 @@ pub(super) fn pack(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
         sorted.sort_by_cached_key(|m| (by_chance(m, number), m.from, m.offset));
         sorted
     });
-    let by_order = ORDERS.iter().map(|order| {
+    let orders = if messages.len() < TRIED / 4 { ORDERS.len() } else { 1 };
+    let by_order = ORDERS[..orders].iter().map(|order| {
         let mut sorted = messages.to_vec();
         sorted.sort_by_key(order);
         sorted

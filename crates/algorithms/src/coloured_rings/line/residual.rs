@@ -75,11 +75,11 @@ impl Line {
                 let from_above =
                     (-i64::from(place.down.below)..=i64::from(place.down.above)).contains(&offset);
                 // Half a ring away lands as those do that come from below.
-                let below = 1 + self.sources_below(x, offset, Direction::Up);
+                let below = || 1 + self.sources_below(x, offset, Direction::Up);
                 let (from, to) = match (from_below, from_above) {
                     (true, true) => (1, ring),
-                    (true, false) => (1, below),
-                    _ => (below, ring),
+                    (true, false) => (1, below()),
+                    _ => (below(), ring),
                 };
                 let sources = Sources::Behind { from, to };
                 let group = Group { offset: offset as i32, sources, first };

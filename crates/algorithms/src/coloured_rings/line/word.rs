@@ -24,7 +24,7 @@ impl Word {
                 })
             })
             .collect();
-        places.sort_by_key(|&(numerator, length, c)| {
+        places.sort_by_cached_key(|&(numerator, length, c)| {
             // Lengths differ by one at most, so this many parts tell all fractions apart.
             let parts = u128::from(side) * u128::from(side) + 1;
             (u128::from(numerator) * parts / u128::from(length), c)
@@ -69,6 +69,28 @@ impl Word {
             Self::Repeated { side, colours } => side.saturating_sub(colour).div_ceil(*colours),
             Self::Even { rings, .. } => rings[colour as usize].len() as u32,
         }
+    }
+
+    /// The gap from the i-th position of a colour to the next around the ring.
+    pub(super) fn gap(&self, colour: u32, i: u32) -> u32 {
+        let next = self.position(colour, (i + 1) % self.ring(colour));
+        let gap = (next + self.side() - self.position(colour, i)) % self.side();
+        if gap == 0 { self.side() } else { gap }
+    }
+
+    /// Where the gap of a colour is not the one before it.
+    pub(super) fn turns(&self, colour: u32) -> Vec<u32> {
+        let ring = self.ring(colour);
+        let differs = |&i: &u32| self.gap(colour, i) != self.gap(colour, (i + ring - 1) % ring);
+        (0..ring).filter(differs).collect()
+    }
+
+    /// Whether no two gaps of a colour differ by more than 1.
+    pub(super) fn is_even(&self, colours: u32) -> bool {
+        (0..colours).all(|colour| {
+            let gaps = || (0..self.ring(colour)).map(|i| self.gap(colour, i));
+            gaps().max().zip(gaps().min()).is_none_or(|(most, least)| most - least <= 1)
+        })
     }
 
     /// The i-th position of a colour.
