@@ -98,7 +98,7 @@ fn suh_shin_the_nearer_way_takes_the_papers_steps_and_half_the_volume() {
 }
 
 /// Machine, ways, steps, blocks over the busiest links.
-const SUH_SHIN_BY_DIGITS: [(&str, &str, u64, u128); 8] = [
+const SUH_SHIN_BY_DIGITS: [(&str, &str, u64, u128); 14] = [
     ("torus:16x16", "one", 8, 1280),
     ("torus:16x16", "nearer", 10, 1024),
     ("torus:32x32", "one", 10, 9216),
@@ -107,6 +107,12 @@ const SUH_SHIN_BY_DIGITS: [(&str, &str, u64, u128); 8] = [
     ("torus:16x8", "nearer", 10, 512),
     ("torus:4x16", "nearer", 10, 256),
     ("torus:16x4x8", "one", 12, 3840),
+    ("torus:10x10", "one", 8, 500),
+    ("torus:10x10", "nearer", 10, 340),
+    ("torus:28x28", "nearer", 12, 4256),
+    ("torus:28x28", "one", 10, 6272),
+    ("torus:20x12", "nearer", 12, 1184),
+    ("torus:14x6", "nearer", 10, 388),
 ];
 
 #[test]

@@ -22,13 +22,14 @@
 //! schedule of these counts has been published.
 //!
 //! # By digits
-//! With `rings=digits`, on tori whose sides are powers of two, a ring phase has a step for every
-//! binary digit of the hops k that are left: in that of 2^i, blocks move 2^i hops at once. Ranks of
-//! one class on a line move alike, so a link carries 2^i messages, and over the links a step costs
-//! 2^i times its largest message. One way that is the paper's volume, in log2(N/4) steps a phase;
-//! the nearer way, k up to N/8 and then N/4 - k against the sign, that of the nearer way, in
-//! 2 log2(N/4) - 1 steps. At 16 x 16 these are 8 steps, the fewest there can be, and 1280 blocks over
-//! the busiest links, or 10 and 1024; at 32 x 32 10 and 9216, the fewest again, or 14 and 6144. A ring
+//! With `rings=digits`, on tori of two and more sides, a ring phase has a step for every binary digit
+//! of the hops k that are left: in that of 2^i, blocks move 2^i hops at once. Ranks of one class on a
+//! line move alike, so a link carries 2^i messages, and over the links a step costs 2^i times its
+//! largest message. One way that is the paper's volume, in a step for each digit of N/4 - 1; the
+//! nearer way, k below N/8 and then N/4 - k against the sign, and before them half a ring, that of
+//! the nearer way, in two for each digit and one where a ring is even. At 16 x 16 these are 8 steps,
+//! the fewest there can be, and 1280 blocks over the busiest links, or 10 and 1024; at 32 x 32 10 and
+//! 9216, the fewest again, or 14 and 6144; at 10 x 10, at stride 2, 8 and 500, or 10 and 340. A ring
 //! message but of the highest digit is scattered and packed.
 //!
 //! # The classes
@@ -512,14 +513,16 @@ impl SuhShin {
             });
         }
         if rings == 1 {
-            let powers = long.iter().all(|&u| grid.sides()[u].is_power_of_two());
-            let sixteen = long.iter().any(|&u| grid.sides()[u] >= 16);
-            if layout == 1 || stride(grid) != 4 || !powers || !sixteen {
+            let ring = |&u: &usize| grid.sides()[u] / stride(grid);
+            let long_rings = long.iter().map(ring).max() >= Some(4);
+            let wraps = long.iter().all(|&u| grid.wrap()[u]);
+            if layout == 1 || long.len() < 2 || !wraps || !long_rings {
                 return Err(NotApplicable::Setting {
                     algorithm: self.name(),
                     name: "rings",
                     value: RINGS[1].to_owned(),
-                    rule: "hops but in layout=paper on a torus of powers of two from 4, one at least 16"
+                    rule: "hops but in layout=paper on a torus of two and more sides, one at least four \
+                           rings long"
                         .to_owned(),
                 });
             }
@@ -601,7 +604,9 @@ impl Algorithm for SuhShin {
             rule.sum_of_largest(|blocks, message| blocks * u128::from(message.hops)) + inner;
         let hops = match () {
             () if rule.by_digits => {
-                Some(rule.sum_of_largest(|_, message| 4 * u128::from(message.hops)) + 3 * n)
+                let stride = u128::from(rule.stride);
+                let along = rule.sum_of_largest(|_, message| stride * u128::from(message.hops));
+                Some(along + (stride - 1) * n)
             }
             () if wraps(true) => Some(n * (longest - 1)),
             () if wraps(false) && equal => Some(n * ((longest / 2 - 1) * (longest - 2) + 1)),

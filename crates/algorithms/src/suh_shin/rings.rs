@@ -12,6 +12,9 @@ pub(super) struct RingMessage {
     run: u32,
     runs: u32,
     period: u32,
+    /// So many values more, before the runs or after them.
+    more: u32,
+    first_more: u32,
     /// Hops that it makes along the ring.
     pub(super) hops: u32,
     /// Against the class's own sign.
@@ -21,23 +24,42 @@ pub(super) struct RingMessage {
 impl RingMessage {
     /// Values `low..high`, by one hop; none if that is empty.
     fn range(low: u32, high: u32, reversed: bool) -> Option<Self> {
-        let run = high.checked_sub(low).filter(|&run| run > 0)?;
-        Some(Self { low, run, runs: 1, period: 0, hops: 1, reversed })
+        Self::run(low, high, 1, reversed)
     }
 
-    /// From `low` on every other run of `bit` values, of `length` values in all.
-    fn bit(low: u32, length: u32, bit: u32, reversed: bool) -> Self {
-        Self { low, run: bit, runs: length / (2 * bit), period: 2 * bit, hops: bit, reversed }
+    fn run(low: u32, high: u32, hops: u32, reversed: bool) -> Option<Self> {
+        let run = high.checked_sub(low).filter(|&run| run > 0)?;
+        Some(Self { low, run, runs: 1, period: 0, more: 0, first_more: 0, hops, reversed })
+    }
+
+    /// Of the values below `length` those that have a bit, at once; none if none has.
+    fn bit(length: u32, bit: u32) -> Option<Self> {
+        let (period, runs) = (2 * bit, length / (2 * bit));
+        let more = (length % period).saturating_sub(bit);
+        let first_more = runs * period + bit;
+        let all =
+            Self { low: bit, run: bit, runs, period, more, first_more, hops: bit, reversed: false };
+        (all.values() > 0).then_some(all)
+    }
+
+    /// The same values less than `ring`, counted down from it, against the sign.
+    fn from_the_end(self, ring: u32) -> Self {
+        Self {
+            low: ring + 1 - self.runs * self.period,
+            first_more: (ring + 1).saturating_sub(self.first_more + self.more),
+            reversed: true,
+            ..self
+        }
     }
 
     /// The number of values.
     pub(super) fn values(&self) -> u32 {
-        self.run * self.runs
+        self.run * self.runs + self.more
     }
 
     /// Whether its slots are scattered where k is the topmost digit.
     pub(super) fn scattered(&self) -> bool {
-        self.runs > 1
+        self.runs + u32::from(self.more > 0) > 1
     }
 }
 
@@ -63,26 +85,32 @@ impl GridIndex {
     /// The same by digits, the highest first: of k, or the nearer way of k below half the ring and
     /// then of ring - k. Half rings go first, all at once: they load links alike on rings of any size.
     fn digit_message(&self, ring: u32, t: u32) -> Option<RingMessage> {
-        let (digits, half) = (self.longest_ring().ilog2(), ring / 2);
+        let digits = self.ring_digits();
         if !self.nearer {
-            let bit = 1 << (digits - t);
-            return (bit < ring).then(|| RingMessage::bit(bit, ring, bit, false));
+            return RingMessage::bit(ring, 1 << (digits - t));
         }
-        if t == 1 {
-            return (half > 0).then_some(RingMessage {
-                low: half,
-                run: 1,
-                runs: 1,
-                period: 0,
-                hops: half,
-                reversed: false,
-            });
-        }
-        // In ring - k = 1 .. half - 1 a digit has the same runs, but counted from the end.
-        let reversed = t > digits;
-        let bit = 1 << (if reversed { 2 * digits - 1 - t } else { digits - t });
-        let low = if reversed { half + 1 } else { bit };
-        (bit < half).then(|| RingMessage::bit(low, half, bit, reversed))
+        let Some(t) = t.checked_sub(u32::from(self.has_half_rings())).filter(|&t| t > 0) else {
+            let half = ring / 2;
+            return if ring % 2 == 0 {
+                RingMessage::run(half, half + 1, half, false)
+            } else {
+                None
+            };
+        };
+        let (below, reversed) = (ring.div_ceil(2), t > digits);
+        let message = RingMessage::bit(below, 1 << ((2 * digits - t) % digits))?;
+        Some(if reversed { message.from_the_end(ring) } else { message })
+    }
+
+    /// Binary digits of the hops around the longest ring, or half of it.
+    fn ring_digits(&self) -> u32 {
+        let longest = self.longest_ring();
+        let most = if self.nearer { (longest - 1) / 2 } else { longest - 1 };
+        most.checked_ilog2().map_or(0, |digit| digit + 1)
+    }
+
+    fn has_half_rings(&self) -> bool {
+        self.falling.iter().any(|&u| self.ring(u) % 2 == 0)
     }
 
     /// Steps of each ring phase.
@@ -90,8 +118,8 @@ impl GridIndex {
         match (self.longest_ring(), self.by_digits) {
             (1, _) => 0,
             (longest, false) => longest - 1,
-            (longest, true) if self.nearer => 2 * longest.ilog2() - 1,
-            (longest, true) => longest.ilog2(),
+            (_, true) if self.nearer => 2 * self.ring_digits() + u32::from(self.has_half_rings()),
+            (_, true) => self.ring_digits(),
         }
     }
 
@@ -101,13 +129,21 @@ impl GridIndex {
 
     /// The slots of a ring message, k having this weight.
     pub(super) fn ring_slots(&self, message: &RingMessage, weight: u64, ring: u32) -> SlotSet {
-        let RingMessage { low, run, runs, period, .. } = *message;
-        if runs == 1 {
+        let RingMessage { low, run, runs, period, more, first_more, .. } = *message;
+        if runs == 1 && more == 0 {
             return self.digit_in(weight, ring, low, low + run);
         }
         // By digits, k is the topmost.
-        let [low, run, period] = [low, run, period].map(|values| u64::from(values) * weight);
-        SlotSet::of(Strided::runs(low, runs.into(), period, run))
+        let [low, run, period, more, first_more] =
+            [low, run, period, more, first_more].map(|values| u64::from(values) * weight);
+        let mut slots = SlotSet::default();
+        if runs > 0 {
+            slots.push(Strided::runs(low, runs.into(), period, run));
+        }
+        if more > 0 {
+            slots.push(Strided::contiguous(first_more, more));
+        }
+        slots
     }
 
     /// The largest of a measure of the messages of step t of ring phase p. It is given blocks and
