@@ -312,6 +312,27 @@ fn coloured_rings_cost_what_their_docs_say() {
     }
 }
 
+#[test]
+fn tori_of_two_long_sides_come_near_the_bisection_whatever_their_residues() {
+    for (sides, least, most) in
+        [(64..=96u32, 1.4, 60), (64..=96, 1.3, 68), (128..=160, 1.25, 100), (128..=160, 1.17, 104)]
+    {
+        let pairs = sides.clone().flat_map(|a| (a..=*sides.end()).map(move |b| (a, b)));
+        pairs.collect::<Vec<_>>().into_par_iter().for_each(|(a, b)| {
+            let machine: Machine = machine(&format!("torus:{a}x{b}")).unwrap();
+            let problem = problem(&machine, Collective::AllToAll, 1);
+            let bound = best_bounds(&problem, &machine).blocks;
+            let near = ["near", "distance"].into_iter().any(|landing| {
+                let set = coloured_rings(2, landing);
+                claims(&machine, &problem, "coloured-rings", &set).is_ok_and(|claims| {
+                    claims.steps <= most && claims.bytes as f64 <= least * bound
+                })
+            });
+            assert!(near, "{a}x{b}");
+        });
+    }
+}
+
 /// Checks neighbour rings on so many ports; blocks over the bound.
 fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
     let machine: Machine = machine(text).unwrap();
