@@ -43,7 +43,7 @@ impl RingMessage {
     }
 
     /// The same values less than `ring`, counted down from it, against the sign.
-    fn from_the_end(self, ring: u32) -> Self {
+    fn counted_down(self, ring: u32) -> Self {
         Self {
             low: ring + 1 - self.runs * self.period,
             first_more: (ring + 1).saturating_sub(self.first_more + self.more),
@@ -99,7 +99,7 @@ impl GridIndex {
         };
         let (below, reversed) = (ring.div_ceil(2), t > digits);
         let message = RingMessage::bit(below, 1 << ((2 * digits - t) % digits))?;
-        Some(if reversed { message.from_the_end(ring) } else { message })
+        Some(if reversed { message.counted_down(ring) } else { message })
     }
 
     /// Binary digits of the hops around the longest ring, or half of it.
