@@ -3,8 +3,7 @@
 //! There the gaps of a ring differ, and ranks that land their blocks at the nearest rank of their
 //! colour do not all send as much, nor are landed as much at. But if the distance of its destination
 //! tells how many hops a block makes, all ranks send as much in every round, and as many pairs land
-//! at every rank as the ring has positions. What is left depends on the gaps passed; positions a hop
-//! apart differ from m by few.
+//! at every rank as the line has positions. What is left depends on the gaps passed, which are nearly m.
 //!
 //! Of m colours, blocks for up to m/2 positions away stay, those for m more make one hop, and so on.
 //! Rings are so short on sides below 2m that all stay. A block's digit is its distance, and what a
