@@ -100,5 +100,25 @@ fn one_rank(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, replay, classes, selection, one_rank);
+/// The plan of 64 nodes of 8: what one rank does in all its steps, and what all do.
+fn cluster(c: &mut Criterion) {
+    let mut group = c.benchmark_group("clustered-matchings on 64 nodes of 8");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    let machine = machine("cluster:64*8").expect("a cluster");
+    for ranks in [1, 512] {
+        group.bench_function(BenchmarkId::from_parameter(ranks), |b| {
+            let mut step = Step::default();
+            b.iter(|| {
+                let schedule = schedule(&machine, "clustered-matchings");
+                for (rank, number) in
+                    (0..ranks).flat_map(|r| (0..schedule.rule().steps()).map(move |s| (r, s)))
+                {
+                    schedule.rule().step(Rank(rank), number, black_box(&mut step));
+                }
+            });
+        });
+    }
+}
+
+criterion_group!(benches, replay, classes, selection, one_rank, cluster);
 criterion_main!(benches);

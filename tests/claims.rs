@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 use topocoll::{
-    Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Step, Violation,
-    machine, plan, verify,
+    Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Shape, Step,
+    Violation, machine, plan, verify,
 };
 
 fn problem(machine: &Machine) -> Problem {
@@ -344,6 +344,83 @@ fn clustered_factor_takes_as_many_steps_as_the_paper_says() {
     assert_eq!(steps("cluster:1,2,3", Parameters::new()), 15);
     assert_eq!(steps("cluster:1,2,3", clustered("early", "factors")), 11);
     assert_eq!(steps("cluster:1,2,3", clustered("early", "permutations")), 11);
+}
+
+/// Clusters of up to `ranks` ranks on nodes of up to `largest`, by a seed.
+fn random_cluster(seed: u64, ranks: u32, largest: u32) -> Machine {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (ranks, largest) = (random.u32(1..=ranks), random.u32(1..=largest));
+    let mut sizes = Vec::new();
+    while sizes.iter().sum::<u32>() < ranks {
+        sizes.push(random.u32(1..=largest));
+    }
+    let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    let mut machine = machine(&format!("cluster:{}", list.join(","))).unwrap();
+    machine.set_ports(random.u32(1..=4));
+    machine
+}
+
+/// Replays `clustered-matchings`: it takes the steps that the largest node's port needs, and of one
+/// port all of them between nodes.
+fn matchings_meet_their_bound(machine: &Machine) {
+    let Shape::Clustered(clusters) = machine.topology.shape() else { panic!("a cluster") };
+    let p = u64::from(machine.ranks());
+    let leaving = |size: u32| u64::from(size) * (p - u64::from(size));
+    let leaving = clusters.sizes().map(leaving).max().unwrap();
+    let place = format!("{} {} ports", machine.name, machine.ports);
+    let problem = problem(machine);
+    let schedule = plan(machine, &problem, "clustered-matchings", &Parameters::new()).unwrap();
+    let found = verify(&schedule, machine, Some(Method::Replay), 1 << 33).unwrap();
+    assert_eq!(found.violation, None, "{place}");
+    let counts = found.counts;
+    let claims =
+        topocoll::claims(machine, &problem, "clustered-matchings", &Parameters::new()).unwrap();
+    assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
+    let bound = leaving.max(p - 1).div_ceil(machine.ports.into());
+    assert_eq!((counts.steps, counts.port_violations), (bound, 0), "{place}");
+    assert_eq!(counts.inter_node_steps, leaving.div_ceil(machine.ports.into()), "{place}");
+}
+
+#[test]
+fn clustered_matchings_take_what_the_largest_node_sends() {
+    let all = (1..=16).flat_map(|ranks| node_sizes(ranks, ranks));
+    let all: Vec<_> = all.enumerate().collect();
+    all.into_par_iter().for_each(|(i, mut sizes)| {
+        match i % 3 {
+            0 => {}
+            1 => sizes.reverse(),
+            _ => {
+                let half = sizes.len() / 2;
+                sizes.rotate_left(half);
+            }
+        }
+        let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+        for ports in 1..=3 {
+            let mut machine = machine(&format!("cluster:{}", list.join(","))).unwrap();
+            machine.set_ports(ports);
+            matchings_meet_their_bound(&machine);
+        }
+    });
+    for (text, steps) in [("cluster:1,2,3", 9), ("cluster:4*2", 12), ("cluster:2*2", 4)] {
+        let counts = check(text, "clustered-matchings", &Parameters::new(), Method::Replay);
+        assert_eq!(counts.unwrap().steps, steps);
+    }
+}
+
+#[test]
+fn clustered_matchings_meet_their_bound_on_random_clusters() {
+    (0..400).into_par_iter().for_each(|seed| {
+        matchings_meet_their_bound(&random_cluster(seed, 60, 12));
+    });
+}
+
+/// `cargo test --test claims -- --ignored`: some minutes.
+#[test]
+#[ignore = "a sample of it always runs"]
+fn clustered_matchings_meet_their_bound_on_ten_thousand_random_clusters() {
+    (0..10_000).into_par_iter().for_each(|seed| {
+        matchings_meet_their_bound(&random_cluster(seed, 100, 16));
+    });
 }
 
 #[test]

@@ -27,6 +27,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Clusters, Rank, Route, Shape, Topology};
 
+use crate::nodes::Nodes;
 use crate::one_factor::Factors;
 use crate::parameters::{check, origin, word};
 use crate::rounds::Partners;
@@ -38,27 +39,14 @@ const INSIDE: [&str; 2] = ["paired", "early"];
 const ROUNDS: [&str; 2] = ["factors", "permutations"];
 
 struct Clustered {
-    clusters: Clusters,
+    nodes: Nodes,
     ports: u32,
     /// Whether nodes exchange everything inside when they are first paired with themselves.
     early: bool,
     /// Whether rounds are permutations of the nodes, not factors.
     permutations: bool,
-    /// Nodes of equal size in a row, by falling size: the active nodes always come first.
-    falling: Vec<Group>,
-    /// The same by first node.
-    numbered: Vec<Group>,
     phases: Vec<Phase>,
     steps: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Group {
-    first_node: u32,
-    nodes: u32,
-    size: u32,
-    /// The position of its first node among the nodes by falling size.
-    first_position: u32,
 }
 
 struct Phase {
@@ -97,39 +85,17 @@ enum Part {
 impl Clustered {
     /// The phases, or `None` if there are more steps than are numbered.
     fn new(clusters: &Clusters, ports: u32, early: bool, permutations: bool) -> Option<Self> {
-        let mut falling: Vec<Group> = (clusters.groups())
-            .map(|(first_node, nodes, size)| Group { first_node, nodes, size, first_position: 0 })
-            .collect();
-        falling.sort_by_key(|group| std::cmp::Reverse(group.size));
-        let mut active = 0;
-        for group in &mut falling {
-            group.first_position = active;
-            active += group.nodes;
-        }
-        let mut numbered = falling.clone();
-        numbered.sort_by_key(|group| group.first_node);
-        let (phases, steps) = (Vec::new(), 0);
-        let clusters = clusters.clone();
-        let mut clustered =
-            Self { clusters, ports, early, permutations, falling, numbered, phases, steps };
-
-        let (mut done, groups) = (0, clustered.falling.clone());
-        for group in groups.iter().rev() {
-            if group.size > done {
-                clustered.add_phase(done, group.size, active)?;
-                done = group.size;
-            }
-            active -= group.nodes;
+        let (nodes, phases, steps) = (Nodes::new(clusters), Vec::new(), 0);
+        let mut clustered = Self { nodes, ports, early, permutations, phases, steps };
+        for (done, current, active) in clustered.nodes.sizes() {
+            clustered.add_phase(done, current, active)?;
         }
         Some(clustered)
     }
 
     fn add_phase(&mut self, done: u32, current: u32, active: u32) -> Option<()> {
-        let (largest, treated) = (self.clusters.largest(), current - done);
-        let largest_nodes: u32 = (self.falling.iter())
-            .filter(|group| group.size == largest)
-            .map(|group| group.nodes)
-            .sum();
+        let (largest, treated) = (self.clusters().largest(), current - done);
+        let largest_nodes = self.nodes.largest_nodes();
         // Factors without a message between nodes are left out once the inside is done.
         let factors = match (self.early, self.permutations) {
             (false, _) => 0..active,
@@ -149,7 +115,7 @@ impl Clustered {
             }
             (true, false) if alone && largest_nodes == 1 && active % 2 == 1 && active > 1 => {
                 let inside = if done == 0 { largest - 1 } else { 0 };
-                (treated * self.clusters.size(self.node_at(1))).max(inside)
+                (treated * self.clusters().size(self.nodes.node_at(1))).max(inside)
             }
             _ => round,
         };
@@ -170,18 +136,8 @@ impl Clustered {
         self.early && phase.done == 0 && !paired
     }
 
-    /// The position of `node` among the nodes by falling size.
-    fn position(&self, node: u32) -> u32 {
-        let group =
-            self.numbered[self.numbered.partition_point(|group| group.first_node <= node) - 1];
-        group.first_position + (node - group.first_node)
-    }
-
-    /// The node at a position.
-    fn node_at(&self, position: u32) -> u32 {
-        let group = self.falling
-            [self.falling.partition_point(|group| group.first_position <= position) - 1];
-        group.first_node + (position - group.first_position)
+    fn clusters(&self) -> &Clusters {
+        self.nodes.clusters()
     }
 
     /// What the node at position a does in a factor.
@@ -203,36 +159,32 @@ impl Clustered {
         if to == a {
             return Part::Inside;
         }
-        Part::Between { to: self.node_at(to), from: self.node_at(from) }
-    }
-
-    fn local(&self, node: u32, index: u32) -> Rank {
-        Rank(self.clusters.first_rank(node).0 + index)
+        Part::Between { to: self.nodes.node_at(to), from: self.nodes.node_at(from) }
     }
 
     /// The j-th message of a phase from node U to node V: for each treated rank of the smaller, in
     /// the paper's node order, every rank of the larger.
     fn message(&self, phase: &Phase, from: u32, to: u32, j: u32) -> Option<(Rank, Rank)> {
-        let key = |node| (self.clusters.size(node), node);
+        let key = |node| (self.clusters().size(node), node);
         let (small, large) = if key(from) < key(to) { (from, to) } else { (to, from) };
-        let size = self.clusters.size(large);
+        let size = self.clusters().size(large);
         if j >= (phase.current - phase.done) * size {
             return None;
         }
-        let u = self.local(small, phase.done + j / size);
-        let v = self.local(large, j % size);
+        let u = self.nodes.local(small, phase.done + j / size);
+        let v = self.nodes.local(large, j % size);
         Some(if small == from { (u, v) } else { (v, u) })
     }
 
     /// The slot at `rank` of the block received from another: where its own block for that rank
     /// was, if the two exchange; behind all blocks, if not.
     fn slot_from(&self, rank: Rank, from: Rank) -> Slot {
-        let ranks = self.clusters.ranks();
-        let node = self.clusters.node_of(rank);
+        let ranks = self.clusters().ranks();
+        let node = self.clusters().node_of(rank);
         if self.permutations {
             u64::from(ranks) + u64::from(from.0)
-        } else if self.clusters.node_of(from) == node {
-            u64::from(ranks) + u64::from(from.0 - self.clusters.first_rank(node).0)
+        } else if self.clusters().node_of(from) == node {
+            u64::from(ranks) + u64::from(from.0 - self.clusters().first_rank(node).0)
         } else {
             from.0.into()
         }
@@ -248,24 +200,24 @@ impl Clustered {
 
     /// The j-th step of an exchange inside a node, all its ranks at once, each over `ports`.
     fn inside(&self, rank: Rank, j: u32, ports: u32, out: &mut Step) {
-        let node = self.clusters.node_of(rank);
-        let (first, size) = (self.clusters.first_rank(node).0, self.clusters.size(node));
+        let node = self.clusters().node_of(rank);
+        let (first, size) = (self.clusters().first_rank(node).0, self.clusters().size(node));
         let l = rank.0 - first;
         for distance in (1 + j * ports..size).take(ports as usize) {
-            self.send(self.local(node, (l + distance) % size), out);
-            self.receive(rank, self.local(node, (l + size - distance) % size), out);
+            self.send(self.nodes.local(node, (l + distance) % size), out);
+            self.receive(rank, self.nodes.local(node, (l + size - distance) % size), out);
         }
     }
 
     /// The j-th message of a node paired with itself, one at a time.
     fn inside_in_turn(&self, phase: &Phase, rank: Rank, j: u32, out: &mut Step) {
-        let node = self.clusters.node_of(rank);
-        let peers = self.clusters.size(node) - 1;
+        let node = self.clusters().node_of(rank);
+        let peers = self.clusters().size(node) - 1;
         if peers == 0 || j >= (phase.current - phase.done) * peers {
             return;
         }
         let (u, v) = (phase.done + j / peers, j % peers);
-        let (u, v) = (self.local(node, u), self.local(node, v + u32::from(v >= u)));
+        let (u, v) = (self.nodes.local(node, u), self.nodes.local(node, v + u32::from(v >= u)));
         if rank == u {
             self.send(v, out);
         } else if rank == v {
@@ -283,8 +235,8 @@ impl Rule for Clustered {
         out.clear();
         let i = self.phases.partition_point(|phase| phase.first_step <= step) - 1;
         let phase = &self.phases[i];
-        let own = self.clusters.node_of(rank);
-        let a = self.position(own);
+        let own = self.clusters().node_of(rank);
+        let a = self.nodes.position(own);
         if a >= phase.active {
             return;
         }
@@ -320,27 +272,27 @@ impl Rule for Clustered {
     }
 
     fn slots(&self) -> u64 {
-        let ranks = u64::from(self.clusters.ranks());
-        ranks + if self.permutations { ranks } else { u64::from(self.clusters.largest()) }
+        let ranks = u64::from(self.clusters().ranks());
+        ranks + if self.permutations { ranks } else { u64::from(self.clusters().largest()) }
     }
 
     /// A slot for every destination; the last ones await what cannot take the place of a block
     /// that leaves at the same time.
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        (slot < u64::from(self.clusters.ranks()))
+        (slot < u64::from(self.clusters().ranks()))
             .then_some(Block { from: rank, to: Rank(slot as u32) })
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let from = match slot.checked_sub(self.clusters.ranks().into()) {
+        let from = match slot.checked_sub(self.clusters().ranks().into()) {
             None => Rank(slot as u32),
             Some(from) if self.permutations => Rank(from as u32),
             Some(l) => {
-                let node = self.clusters.node_of(rank);
-                if l >= u64::from(self.clusters.size(node)) {
+                let node = self.clusters().node_of(rank);
+                if l >= u64::from(self.clusters().size(node)) {
                     return None;
                 }
-                self.local(node, l as u32)
+                self.nodes.local(node, l as u32)
             }
         };
         let at = if from == rank { u64::from(rank.0) } else { self.slot_from(rank, from) };
@@ -348,7 +300,7 @@ impl Rule for Clustered {
     }
 
     fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.clusters.ranks())
+        RankClasses::distinct(self.clusters().ranks())
     }
 }
 

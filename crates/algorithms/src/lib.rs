@@ -7,6 +7,7 @@
 mod algorithm;
 mod digits;
 mod error;
+mod nodes;
 mod parameters;
 mod published;
 mod rounds;
@@ -22,6 +23,7 @@ mod binary_exchange;
 mod bruck_concat;
 mod bruck_index;
 mod clustered;
+mod clustered_matchings;
 mod coloured_rings;
 mod cyclic_exchange;
 mod direct;
@@ -52,6 +54,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &tseng_gupta_panda::TsengGuptaPanda,
     &minimum_startup::MinimumStartup,
     &clustered::ClusteredFactor,
+    &clustered_matchings::ClusteredMatchings,
     &bruck_concat::BruckConcat,
     &gather_broadcast::GatherBroadcast,
     &recursive_doubling::RecursiveDoubling,

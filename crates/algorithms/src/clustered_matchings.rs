@@ -1,0 +1,237 @@
+//! The complete exchange of a cluster in as many steps as its largest node has messages for others.
+//!
+//! Between nodes the messages are the edges of a bipartite multigraph, nodes that send on one side
+//! and nodes that receive on the other: s(U) s(V) of them from U to V. In a step each node sends
+//! one and receives one, a matching, and the two partners may differ. Koenig's theorem (1916) says
+//! that as many matchings suffice as the largest node has edges, and here they have a closed form.
+//! It is the generalisation that ends section 3 of Sanders and Traeff 2002 (a node sends to the
+//! i-th after it, and receives from the i-th before it) with another order of a pair's messages,
+//! so that what nodes exchange inside takes no step of its own.
+//!
+//! Claim: max(size) (p - max(size)) steps on two or more nodes of p ranks, which the port of the
+//! largest node must carry, and no more for what is inside; for N nodes of s ranks each, s^2 (N - 1).
+//! A node by itself takes p - 1. With k ports the k-th part, rounded up. No node of s' <= s ranks
+//! has more to send: s (p - s) - s' (p - s') = (s - s') (p - s - s').
+//!
+//! # The order of a pair's messages
+//! Nodes leave in order of size. A phase treats what one more range of sizes, `done..current`, adds:
+//! of the messages from U to V, m the smaller and l the larger size of the two, those number
+//! e = q l + r with q in `done..current`. Round i of a phase has (current - done) max(size) steps,
+//! in which U sends to the i-th node after it. Message e goes from local index r, turned by q on
+//! the smaller node, to local index -1 - r, turned alike: a node's ranks take turns.
+//!
+//! # Inside
+//! So in step t < s of the first round rank t of a node of s is the one that sends to another node,
+//! and rank s - 1 - t the one that receives from one. In a cyclic exchange of s + 1 ranks, the last
+//! of them all that is outside, i sends to i + s - t in step t: rank t to the last one, and the
+//! last one to rank s - 1 - t. So all that is inside moves in these s steps, through ports that
+//! are free.
+
+use topocoll_schedule::{
+    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
+};
+use topocoll_topology::{Rank, Route, Shape, Topology};
+
+use crate::nodes::Nodes;
+use crate::parameters::{check, origin};
+use crate::{Algorithm, Claims, NotApplicable};
+
+pub(crate) struct ClusteredMatchings;
+
+struct Matchings {
+    nodes: Nodes,
+    ports: u32,
+    phases: Vec<Phase>,
+    /// Steps of one port, of which `ports` make a step.
+    matchings: u32,
+}
+
+struct Phase {
+    done: u32,
+    current: u32,
+    /// Nodes active: the first so many by falling size.
+    active: u32,
+    first: u32,
+    /// Matchings of a round.
+    round: u32,
+}
+
+impl Matchings {
+    /// `None` if there are more matchings than are numbered.
+    fn new(nodes: Nodes, ports: u32) -> Option<Self> {
+        let (clusters, mut phases, mut matchings) = (nodes.clusters(), Vec::new(), 0u32);
+        for (done, current, active) in nodes.sizes() {
+            let round = (current - done).checked_mul(clusters.largest())?;
+            phases.push(Phase { done, current, active, first: matchings, round });
+            matchings = matchings.checked_add(round.checked_mul(active - 1)?)?;
+        }
+        // All that is inside, where that is all there is.
+        let matchings = if clusters.nodes() == 1 { clusters.ranks() - 1 } else { matchings };
+        Some(Self { nodes, ports, phases, matchings })
+    }
+
+    fn steps(&self) -> u32 {
+        self.matchings.div_ceil(self.ports)
+    }
+
+    /// The message from node U to node V that is the j-th of a round, if there are so many.
+    fn message(&self, phase: &Phase, from: u32, to: u32, j: u32) -> Option<(Rank, Rank)> {
+        let clusters = self.nodes.clusters();
+        let (s, t) = (clusters.size(from), clusters.size(to));
+        let larger = s.max(t);
+        let (q, r) = (phase.done + j / larger, j % larger);
+        if q >= phase.current {
+            return None;
+        }
+        let sender = (r + if s < t { q } else { 0 }) % s;
+        let receiver = t - 1 - (r + if t <= s { q } else { 0 }) % t;
+        Some((self.nodes.local(from, sender), self.nodes.local(to, receiver)))
+    }
+
+    fn matching(&self, rank: Rank, number: u32, out: &mut Step) {
+        let clusters = self.nodes.clusters();
+        let own = clusters.node_of(rank);
+        let (first, size) = (clusters.first_rank(own).0, clusters.size(own));
+        // The ranks of the node, and one more for all others.
+        let cycle = size + u32::from(clusters.nodes() > 1);
+        if number + 1 < cycle {
+            let (l, distance) = (rank.0 - first, cycle - 1 - number);
+            let to = if l < cycle - distance { l + distance } else { l - (cycle - distance) };
+            let from = if l >= distance { l - distance } else { l + (cycle - distance) };
+            if to < size {
+                self.send(Rank(first + to), out);
+            }
+            if from < size {
+                self.receive(Rank(first + from), out);
+            }
+        }
+        if clusters.nodes() == 1 {
+            return;
+        }
+        let phase = &self.phases[self.phases.partition_point(|phase| phase.first <= number) - 1];
+        let position = self.nodes.position(own);
+        if position >= phase.active {
+            return;
+        }
+        let (i, j) =
+            (1 + (number - phase.first) / phase.round, (number - phase.first) % phase.round);
+        let before = if i <= position { position - i } else { phase.active - (i - position) };
+        let after =
+            if i < phase.active - position { position + i } else { i - (phase.active - position) };
+        if let Some((sender, to)) = self.message(phase, own, self.nodes.node_at(after), j)
+            && sender == rank
+        {
+            self.send(to, out);
+        }
+        if let Some((from, receiver)) = self.message(phase, self.nodes.node_at(before), own, j)
+            && receiver == rank
+        {
+            self.receive(from, out);
+        }
+    }
+
+    fn send(&self, to: Rank, out: &mut Step) {
+        out.send(to, SlotSet::of(Strided::contiguous(to.0.into(), 1)), Route::default());
+    }
+
+    fn receive(&self, from: Rank, out: &mut Step) {
+        let slot = u64::from(self.nodes.clusters().ranks()) + u64::from(from.0);
+        out.receive(from, SlotSet::of(Strided::contiguous(slot, 1)));
+    }
+}
+
+impl Rule for Matchings {
+    fn steps(&self) -> u32 {
+        self.steps()
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let first = step * self.ports;
+        for number in first..first.saturating_add(self.ports).min(self.matchings) {
+            self.matching(rank, number, out);
+        }
+    }
+
+    /// A slot for every destination, and behind them one for every source.
+    fn slots(&self) -> u64 {
+        2 * u64::from(self.nodes.clusters().ranks())
+    }
+
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (slot < u64::from(self.nodes.clusters().ranks()))
+            .then_some(Block { from: rank, to: Rank(slot as u32) })
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        match slot.checked_sub(self.nodes.clusters().ranks().into()) {
+            None if slot == u64::from(rank.0) => Some(Block { from: rank, to: rank }),
+            Some(from) if from != u64::from(rank.0) => {
+                Some(Block { from: Rank(from as u32), to: rank })
+            }
+            _ => None,
+        }
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.nodes.clusters().ranks())
+    }
+}
+
+impl ClusteredMatchings {
+    fn matchings(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Matchings, NotApplicable> {
+        check(self, problem, given)?;
+        let Shape::Clustered(clusters) = topology.shape() else {
+            return Err(NotApplicable::Shape {
+                needs: "a cluster",
+                topology: topology.short_form(),
+            });
+        };
+        Matchings::new(Nodes::new(clusters), problem.ports).ok_or(NotApplicable::Ranks {
+            rule: "max(size) * (p - max(size)) messages of a node to be numbered in 32 bits",
+            ranks: problem.ranks,
+        })
+    }
+}
+
+impl Algorithm for ClusteredMatchings {
+    fn name(&self) -> &'static str {
+        "clustered-matchings"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every node sends to one and receives from another, and exchanges inside at the same time"
+    }
+
+    fn source(&self) -> &'static str {
+        "after Sanders and Traeff 2002, end of section 3, with no step for what is inside"
+    }
+
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        let matchings = self.matchings(problem, topology, given)?;
+        Ok(Schedule::new(*problem, origin(self, Parameters::new()), matchings))
+    }
+
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
+        let steps = self.matchings(problem, topology, given)?.steps();
+        Ok(Claims {
+            rearrangements: Some(0),
+            ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
+        })
+    }
+}
