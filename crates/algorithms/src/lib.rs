@@ -22,6 +22,7 @@ pub use published::{Published, PublishedCounts};
 mod binary_exchange;
 mod bruck_concat;
 mod bruck_index;
+mod bucket;
 mod clustered;
 mod clustered_matchings;
 mod coloured_rings;
@@ -30,6 +31,7 @@ mod direct;
 mod direct_rings;
 mod gather_broadcast;
 mod minimum_startup;
+mod neighbour_gather;
 mod neighbour_rings;
 mod one_factor;
 mod pairwise_xor;
@@ -59,6 +61,8 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &gather_broadcast::GatherBroadcast,
     &recursive_doubling::RecursiveDoubling,
     &ring::Ring,
+    &bucket::Bucket,
+    &neighbour_gather::NeighbourGather,
 ];
 
 /// Every formula without a schedule, in the order in which lists show them.

@@ -116,6 +116,10 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
         Shape::Complete => {}
         Shape::Grid(grid) => {
             let mut diameter = 0;
+            if let Some(value) = least_links(problem, machine) {
+                let theorem = "links of a rank that has the fewest".to_owned();
+                add(Measure::LinkBlocks, value, theorem, String::new());
+            }
             for u in 0..grid.sides().len() {
                 diameter += u64::from(grid.diameter_along(u));
                 if let Some(value) = bisection(problem, machine, u) {
@@ -187,6 +191,8 @@ pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
     match machine.topology.shape() {
         Shape::Complete => {}
         Shape::Grid(grid) => {
+            let blocks = least_links(problem, machine).unwrap_or(0.0);
+            volume = volume.max(blocks * block_bytes * timing.per_byte.least());
             for u in 0..grid.sides().len() {
                 let blocks = bisection(problem, machine, u).unwrap_or(0.0);
                 volume = volume.max(blocks * block_bytes * timing.per_byte.of(u));
@@ -254,6 +260,15 @@ fn narrowest(problem: &Problem, machine: &Machine, u: usize) -> Option<(u128, u1
         Collective::AllGather => a.div_ceil(2) * lines,
     };
     Some((crossing, lines * if grid.wrap()[u] { 2 } else { 1 }))
+}
+
+/// Blocks that each link of a rank must carry where a rank has fewer links than ports: a corner's,
+/// one for each side and two for each that wraps.
+fn least_links(problem: &Problem, machine: &Machine) -> Option<f64> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return None };
+    let sides = grid.sides().iter().zip(grid.wrap()).filter(|(side, _)| **side > 1);
+    let links: u32 = sides.map(|(_, &wraps)| if wraps { 2 } else { 1 }).sum();
+    (0 < links && links < problem.ports).then(|| f64::from(problem.ranks - 1) / f64::from(links))
 }
 
 /// Blocks that a node port must carry: a node of s ranks sends s (p - s) blocks to the others.
