@@ -383,17 +383,8 @@ fn matchings_meet_their_bound(machine: &Machine) {
 
 #[test]
 fn clustered_matchings_take_what_the_largest_node_sends() {
-    let all = (1..=16).flat_map(|ranks| node_sizes(ranks, ranks));
-    let all: Vec<_> = all.enumerate().collect();
-    all.into_par_iter().for_each(|(i, mut sizes)| {
-        match i % 3 {
-            0 => {}
-            1 => sizes.reverse(),
-            _ => {
-                let half = sizes.len() / 2;
-                sizes.rotate_left(half);
-            }
-        }
+    let all: Vec<_> = (1..=16).flat_map(orders).collect();
+    all.into_par_iter().for_each(|sizes| {
         let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
         for ports in 1..=3 {
             let mut machine = machine(&format!("cluster:{}", list.join(","))).unwrap();
@@ -421,6 +412,88 @@ fn clustered_matchings_meet_their_bound_on_ten_thousand_random_clusters() {
     (0..10_000).into_par_iter().for_each(|seed| {
         matchings_meet_their_bound(&random_cluster(seed, 100, 16));
     });
+}
+
+/// Node sizes that sum to `ranks`, each multiset once, in falling, rising or mixed order.
+fn orders(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
+    node_sizes(ranks, ranks).into_iter().enumerate().map(|(i, mut sizes)| {
+        match i % 3 {
+            0 => {}
+            1 => sizes.reverse(),
+            _ => {
+                let half = sizes.len() / 2;
+                sizes.rotate_left(half);
+            }
+        }
+        sizes
+    })
+}
+
+#[test]
+fn node_aware_exchanges_deliver_as_claimed() {
+    let all: Vec<_> = (1..=13).flat_map(orders).collect();
+    all.into_par_iter().for_each(|sizes| {
+        let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+        let mut machine = machine(&format!("cluster:{}", list.join(","))).unwrap();
+        let largest = u64::from(*sizes.iter().max().unwrap());
+        for (ports, lanes) in
+            (1..=3).flat_map(|ports| [1, 2, largest].map(|lanes| (ports, lanes.min(largest))))
+        {
+            machine.set_ports(ports);
+            let problem = problem(&machine);
+            for rounds in ["whole", "cut"] {
+                let text = |value: &str| Setting::Text(value.to_owned());
+                let mut setting = set("lanes", lanes);
+                setting.insert("rounds".to_owned(), text(rounds));
+                let place = format!("{} {setting:?} {ports} ports", machine.name);
+                let schedule = plan(&machine, &problem, "node-aware", &setting).unwrap();
+                let found = verify(&schedule, &machine, Some(Method::Replay), 1 << 33).unwrap();
+                assert_eq!(found.violation, None, "{place}");
+                let counts = found.counts;
+                let claims = topocoll::claims(&machine, &problem, "node-aware", &setting).unwrap();
+                assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
+                assert_eq!((counts.port_violations, counts.rearrangements), (0, 0), "{place}");
+            }
+        }
+    });
+}
+
+#[test]
+fn node_aware_exchanges_of_equal_nodes_take_as_many_steps_as_there_are_nodes_and_ranks_on_one() {
+    for (text, lanes, steps, blocks) in [
+        ("cluster:8*4", 4, 7 + 6, 7 * 16 + 3 * (1 + 4 * 2) + 3 * 4 * 2),
+        ("cluster:8*4", 1, 7 + 6, 7 * 16 + 3 * (1 + 4 * 7) + 3 * 4 * 7),
+        ("cluster:5*3", 2, 4 + 4, 4 * 9 + 2 * (1 + 3 * 2) + 2 * 3 * 2),
+        ("cluster:6", 6, 5, 5),
+        ("cluster:6*1", 1, 5, 5),
+    ] {
+        let counts = check(text, "node-aware", &set("lanes", lanes), Method::Replay).unwrap();
+        assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
+    }
+}
+
+/// What is inside left out, messages cut by node sizes carry what the largest node must send.
+#[test]
+fn cut_rounds_carry_no_more_than_the_bound_of_the_largest_node() {
+    let cut = Parameters::from([("rounds".to_owned(), Setting::Text("cut".to_owned()))]);
+    for text in ["cluster:3*4,2,1", "cluster:1,2,3,4,5", "cluster:7,1,1,1"] {
+        let machine = machine(text).unwrap();
+        let schedule = plan(&machine, &problem(&machine), "node-aware", &cut).unwrap();
+        let Shape::Clustered(clusters) = machine.topology.shape() else { panic!("a cluster") };
+        let (mut step, mut blocks) = (Step::default(), 0);
+        for number in 0..schedule.rule().steps() {
+            let mut most = 0;
+            for rank in (0..machine.ranks()).map(Rank) {
+                schedule.rule().step(rank, number, &mut step);
+                let between = |peer: Rank| clusters.node_of(peer) != clusters.node_of(rank);
+                let sends = step.sends.iter().filter(|send| between(send.peer));
+                most = sends.map(|send| send.slots.len()).fold(most, u64::max);
+            }
+            blocks += most;
+        }
+        let (s, p) = (u64::from(clusters.largest()), u64::from(machine.ranks()));
+        assert_eq!(blocks, s * (p - s), "{text}");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod gather_broadcast;
 mod minimum_startup;
 mod neighbour_gather;
 mod neighbour_rings;
+mod node_aware;
 mod one_factor;
 mod pairwise_xor;
 mod quadrant_exchange;
@@ -57,6 +58,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &minimum_startup::MinimumStartup,
     &clustered::ClusteredFactor,
     &clustered_matchings::ClusteredMatchings,
+    &node_aware::NodeAware,
     &bruck_concat::BruckConcat,
     &gather_broadcast::GatherBroadcast,
     &recursive_doubling::RecursiveDoubling,
