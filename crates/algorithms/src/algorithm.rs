@@ -1,4 +1,4 @@
-use topocoll_schedule::{Collective, Parameters, Problem, Schedule};
+use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
 use topocoll_topology::Topology;
 
 use crate::{NotApplicable, Parameter};
@@ -43,6 +43,31 @@ pub trait Algorithm: Sync {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Schedule, NotApplicable>;
+
+    /// The settings worth pricing on blocks of these sizes, each complete, where the schedule depends
+    /// on them; empty for all others.
+    fn settings_for(
+        &self,
+        _problem: &Problem,
+        _topology: &dyn Topology,
+        _demand: &Demand,
+    ) -> Vec<Parameters> {
+        Vec::new()
+    }
+
+    /// The schedule for blocks of these sizes, which for most is the one for equal blocks.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    fn plan_for(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        _demand: &Demand,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        self.plan(problem, topology, given)
+    }
 
     /// The counts of the paper's closed form, and what else the schedule promises.
     ///

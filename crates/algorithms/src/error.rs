@@ -30,6 +30,9 @@ pub enum NotApplicable {
         /// What was asked for.
         asked: Collective,
     },
+    /// Its schedules depend on the sizes of blocks.
+    #[error("plans for blocks of unequal sizes, and none are given (--demand)")]
+    NoDemand,
     /// It needs another shape.
     #[error("needs {needs}, and {topology} is none")]
     Shape {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod colouring;
 mod digits;
 mod error;
 mod nodes;
@@ -27,6 +28,7 @@ mod clustered;
 mod clustered_matchings;
 mod coloured_rings;
 mod cyclic_exchange;
+mod demand_matchings;
 mod direct;
 mod direct_rings;
 mod gather_broadcast;
@@ -59,6 +61,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &clustered::ClusteredFactor,
     &clustered_matchings::ClusteredMatchings,
     &node_aware::NodeAware,
+    &demand_matchings::DemandMatchings,
     &bruck_concat::BruckConcat,
     &gather_broadcast::GatherBroadcast,
     &recursive_doubling::RecursiveDoubling,

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::{Collective, Demand, Problem, Schedule, Step};
-use topocoll_topology::{Machine, PerClass, Rank};
+use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Shape};
 
 use crate::bounds::startups;
 use crate::counts::{Reader, Weights};
@@ -139,9 +139,10 @@ impl Follower<'_> {
     }
 }
 
-/// What no schedule of blocks of these sizes can beat, of what holds on every machine: a rank's
-/// bytes to and from others pass its ports, and in s steps of k ports what a rank has reaches at
-/// most (k + 1)^s ranks (as Bruck et al. 1997, Propositions 2.1 to 2.4, for equal blocks).
+/// What no schedule of blocks of these sizes can beat: a rank's bytes to and from others pass its
+/// ports, a node's to and from other nodes those of the node, and in s steps of k ports what a rank
+/// has reaches at most (k + 1)^s ranks (as Bruck et al. 1997, Propositions 2.1 to 2.4, for equal
+/// blocks).
 #[must_use]
 pub fn unequal_bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> BestBounds {
     let ports = u64::from(problem.ports);
@@ -165,12 +166,37 @@ pub fn unequal_bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> 
     let (steps, bytes) = (startups(others + 1, ports), bytes.div_ceil(ports.into()));
     let timing = &machine.timing;
     let least = |values: &PerClass| values.least();
+    let crossing = node_bytes(problem, machine, demand).div_ceil(ports.into());
     let barriers = timing.barrier.seconds(problem.ranks) * steps.saturating_sub(1) as f64;
     BestBounds {
         steps,
-        blocks: bytes as f64 / problem.block_bytes as f64,
+        blocks: bytes.max(crossing) as f64 / problem.block_bytes as f64,
         seconds: steps as f64 * least(&timing.startup)
-            + bytes as f64 * least(&timing.per_byte)
+            + (bytes as f64 * least(&timing.per_byte))
+                .max(crossing as f64 * timing.per_byte.of(BETWEEN))
             + barriers,
     }
+}
+
+/// The most bytes that a node sends to, or receives from, other nodes.
+fn node_bytes(problem: &Problem, machine: &Machine, demand: &Demand) -> u128 {
+    let Shape::Clustered(clusters) = machine.topology.shape() else { return 0 };
+    let of_node = |node: u32| {
+        let first = clusters.first_rank(node).0;
+        let own = first..first + clusters.size(node);
+        let outside = |sizes: &mut dyn Iterator<Item = u64>| -> u128 {
+            let others = (0..).zip(sizes).filter(|(rank, _)| !own.contains(rank));
+            others.map(|(_, bytes)| u128::from(bytes)).sum()
+        };
+        match problem.operation {
+            Collective::AllGather => outside(&mut demand.column(Rank(first))),
+            Collective::AllToAll => {
+                let ranks = || own.clone().map(Rank);
+                let sent = ranks().map(|rank| outside(&mut demand.row(rank))).sum::<u128>();
+                let received = ranks().map(|rank| outside(&mut demand.column(rank))).sum();
+                sent.max(received)
+            }
+        }
+    };
+    (0..clusters.nodes()).into_par_iter().map(of_node).max().unwrap_or(0)
 }

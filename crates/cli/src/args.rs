@@ -49,7 +49,8 @@ pub(crate) struct Select {
     /// Rank by this model where the machine is small enough to simulate
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
-    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED or sparse:SEED, drawn around --block,
+    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
+    /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
@@ -118,7 +119,8 @@ pub(crate) struct Simulate {
     /// How long uniform:RATE sends, in flit times
     #[arg(long, requires = "traffic")]
     pub(crate) cycles: Option<u64>,
-    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED or sparse:SEED, drawn around --block,
+    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
+    /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
@@ -149,7 +151,8 @@ pub(crate) struct Run {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
-    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED or sparse:SEED, drawn around --block,
+    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
+    /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,

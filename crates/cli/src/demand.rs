@@ -1,10 +1,10 @@
 //! The sizes of blocks that a command line names.
 
 use anyhow::Context;
-use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule};
+use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule, plan_unequal};
 
 use crate::args::{Options, Subject};
-use crate::machine::{open, problem, schedule};
+use crate::machine::{algorithm, memory, open, parameters, problem, schedule};
 
 /// Unequal sizes and what they are called.
 pub(crate) struct Named {
@@ -24,7 +24,7 @@ pub(crate) fn problem_of_sizes(
     Ok((Problem { block_bytes: named.demand.mean(), ..problem }, Some(named)))
 }
 
-/// The schedule, and where sizes are named these; an algorithm plans for their mean.
+/// The schedule, and where sizes are named these, for which an algorithm plans.
 pub(crate) fn schedule_of_sizes(
     machine: &mut Machine,
     options: &Options,
@@ -37,8 +37,10 @@ pub(crate) fn schedule_of_sizes(
         return Ok((schedule, named.transpose()?));
     }
     let (problem, named) = problem_of_sizes(machine, options, text)?;
-    let options = Options { block: Some(problem.block_bytes), ..options.clone() };
-    Ok((schedule(machine, &options, subject)?, named))
+    let Some(named) = named else { return Ok((schedule(machine, options, subject)?, None)) };
+    let (name, given) = (algorithm(subject), parameters(subject)?);
+    let schedule = plan_unequal(machine, &problem, &named.demand, name, &given, memory())?;
+    Ok((schedule, Some(named)))
 }
 
 fn read(problem: &Problem, text: &str, block_given: bool) -> anyhow::Result<Named> {
@@ -55,7 +57,7 @@ fn read(problem: &Problem, text: &str, block_given: bool) -> anyhow::Result<Name
         "--block is the mean of sizes that are drawn: `{text}` lists its own"
     );
     let file = open(text.as_ref())
-        .context("--demand is a file, or uniform:SEED, power-law:SEED or sparse:SEED")?;
+        .context("--demand is a file, or uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or neighbours:SEED")?;
     let demand = Demand::read(problem, file).map_err(Error::from);
     Ok(Named { demand: demand.with_context(|| text.to_owned())?, name: format!("`{text}`") })
 }

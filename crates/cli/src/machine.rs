@@ -84,14 +84,24 @@ pub(crate) fn schedule(
         machine.ports = schedule.problem.ports;
         return Ok(schedule);
     }
+    let (name, parameters) = (algorithm(subject), parameters(subject)?);
+    Ok(topocoll::plan(machine, &problem(machine, options)?, name, &parameters)?)
+}
+
+/// The algorithm that is named where no file is.
+pub(crate) fn algorithm(subject: &Subject) -> &str {
+    subject.algorithm.as_deref().expect("clap asks for an algorithm or a schedule")
+}
+
+/// Its parameters.
+pub(crate) fn parameters(subject: &Subject) -> anyhow::Result<Parameters> {
     let mut parameters = Parameters::new();
     for (key, value) in &subject.set {
         if parameters.insert(key.clone(), value.clone()).is_some() {
             anyhow::bail!("parameter `{key}` is set twice");
         }
     }
-    let name = subject.algorithm.as_deref().expect("clap asks for an algorithm or a schedule");
-    Ok(topocoll::plan(machine, &problem(machine, options)?, name, &parameters)?)
+    Ok(parameters)
 }
 
 /// The schedule of a file that was written for `topology`, in whatever format.

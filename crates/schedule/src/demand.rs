@@ -17,21 +17,42 @@ pub enum Law {
     PowerLaw,
     /// One block in eight has 8 b bytes, the others none.
     Sparse,
+    /// Mixture-of-experts routing: one rank in eight is a hot expert. Every whole number from 0 to
+    /// 9 b is as likely for what goes to it, to b for what goes to another.
+    Experts,
+    /// Only ranks at most 4 apart, on a ring of all n, have bytes for each other: every whole number
+    /// from 0 to 2 b n / 9 is as likely, 2 b on 9 ranks or fewer.
+    Neighbours,
 }
 
 impl Law {
     /// Every law by its name on the command line.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("uniform", Self::Uniform), ("power-law", Self::PowerLaw), ("sparse", Self::Sparse)];
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("uniform", Self::Uniform),
+        ("power-law", Self::PowerLaw),
+        ("sparse", Self::Sparse),
+        ("experts", Self::Experts),
+        ("neighbours", Self::Neighbours),
+    ];
 
-    /// The most bytes of a block where the mean is `mean`.
-    fn most(self, mean: u64) -> u128 {
+    /// The most bytes of a block where the mean is `mean`, among so many ranks.
+    fn most(self, mean: u64, ranks: u32) -> u128 {
         match self {
             Self::Uniform => 2 * u128::from(mean),
             Self::PowerLaw => u128::from(mean) * (2 << DOUBLINGS) / 9,
             Self::Sparse => 8 * u128::from(mean),
+            Self::Experts => 9 * u128::from(mean),
+            Self::Neighbours => 2 * near_mean(mean, ranks),
         }
     }
+}
+
+/// The ranks that one has bytes for under [`Law::Neighbours`], itself included.
+const NEAR: u32 = 9;
+
+/// The mean of their blocks.
+fn near_mean(mean: u64, ranks: u32) -> u128 {
+    u128::from(mean) * u128::from(ranks) / u128::from(ranks.min(NEAR))
 }
 
 /// The most doublings of a power law: with 10 of them the mean of (1 + u) 2^k is 9.
@@ -90,7 +111,7 @@ impl Demand {
     /// # Errors
     /// [`ScheduleError::BlockBytes`] where a block might have more than [`MAX_BLOCK_BYTES`].
     pub fn drawn(problem: &Problem, drawn: Drawn) -> Result<Self, ScheduleError> {
-        let most = drawn.law.most(problem.block_bytes);
+        let most = drawn.law.most(problem.block_bytes, problem.blocks_at_start());
         if most > u128::from(MAX_BLOCK_BYTES) {
             return Err(ScheduleError::BlockBytes(most as u64));
         }
@@ -158,7 +179,10 @@ impl Demand {
     #[must_use]
     pub fn bytes(&self, block: Block) -> u64 {
         match &self.sizes {
-            Sizes::Drawn(drawn, mean) => drawn.bytes(*mean, block),
+            Sizes::Drawn(drawn, mean) => match self.operation {
+                Collective::AllToAll => drawn.bytes(*mean, self.ranks, block),
+                Collective::AllGather => drawn.bytes(*mean, 1, block),
+            },
             Sizes::Listed(sizes) => match self.operation {
                 Collective::AllToAll => {
                     sizes[block.from.index() * self.ranks as usize + block.to.index()]
@@ -200,7 +224,8 @@ impl Demand {
 }
 
 impl Drawn {
-    fn bytes(self, mean: u64, block: Block) -> u64 {
+    /// Bytes of a block among so many ranks; of an all-gather's among one, its own.
+    fn bytes(self, mean: u64, ranks: u32, block: Block) -> u64 {
         // Two rounds of splitmix64.
         let mixed = |mut word: u64| {
             word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -213,17 +238,31 @@ impl Drawn {
         // A fraction of 32 bits, and bits that it does not share.
         let (fraction, bits) = (u128::from(word >> 32), word as u32);
         let mean = u128::from(mean);
+        let up_to = |most: u128| ((most + 1) * fraction) >> 32;
         let bytes = match self.law {
-            Law::Uniform => ((2 * mean + 1) * fraction) >> 32,
+            Law::Uniform => up_to(2 * mean),
             Law::PowerLaw => {
                 let doublings = bits.trailing_zeros().min(DOUBLINGS);
                 (mean << doublings) * ((1 << 32) + fraction) / (9 << 32)
             }
             Law::Sparse if bits % 8 == 0 => 8 * mean,
-            Law::Sparse => 0,
+            Law::Experts if mixed(mixed(!self.seed) ^ u64::from(block.to.0)) % 8 == 0 => {
+                up_to(9 * mean)
+            }
+            Law::Experts => up_to(mean),
+            Law::Neighbours if apart(block, ranks) <= NEAR / 2 => {
+                up_to(2 * near_mean(mean as u64, ranks))
+            }
+            Law::Sparse | Law::Neighbours => 0,
         };
         bytes as u64
     }
+}
+
+/// How far apart a block's ends are on a ring of all ranks.
+fn apart(block: Block, ranks: u32) -> u32 {
+    let distance = block.from.0.abs_diff(block.to.0) % ranks;
+    distance.min(ranks - distance)
 }
 
 #[cfg(test)]
@@ -243,9 +282,11 @@ mod tests {
             let demand = Demand::drawn(&problem, drawn).expect("small blocks");
             let sizes: Vec<u64> = (0..300).flat_map(|rank| demand.row(Rank(rank))).collect();
             let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
-            assert!((mean / 1000.0 - 1.0).abs() < 0.04, "{name}: mean {mean}");
+            // Which experts are hot is drawn once for all blocks to them.
+            let off = if law == Law::Experts { 0.2 } else { 0.04 };
+            assert!((mean / 1000.0 - 1.0).abs() < off, "{name}: mean {mean}");
             let largest = *sizes.iter().max().expect("some");
-            assert!(u128::from(largest) <= law.most(1000), "{name}: {largest}");
+            assert!(u128::from(largest) <= law.most(1000, 300), "{name}: {largest}");
             let share = |least: u64| {
                 sizes.iter().filter(|&&bytes| bytes >= least).count() as f64 / sizes.len() as f64
             };
@@ -259,6 +300,18 @@ mod tests {
                     }
                 }
                 Law::Sparse => assert!((share(1) * 8.0 - 1.0).abs() < 0.05),
+                Law::Experts => {
+                    let received = |rank| demand.column(Rank(rank)).sum::<u64>();
+                    let hot = (0..300).filter(|&rank| received(rank) > 300 * 2000).count();
+                    let cold = (0..300).filter(|&rank| received(rank) < 300 * 600).count();
+                    assert_eq!(hot + cold, 300);
+                    assert!((25..50).contains(&hot), "{hot}");
+                }
+                Law::Neighbours => {
+                    let far = demand.row(Rank(2)).enumerate().filter(|&(_, bytes)| bytes > 0);
+                    let far: Vec<usize> = far.map(|(rank, _)| rank).collect();
+                    assert_eq!(far, [0, 1, 2, 3, 4, 5, 6, 298, 299]);
+                }
             }
         }
     }

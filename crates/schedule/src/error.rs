@@ -17,7 +17,9 @@ pub enum ScheduleError {
     #[error("block of {0} bytes: a block has between 1 and {MAX_BLOCK_BYTES}")]
     BlockBytes(u64),
     /// No law of sizes, or no seed.
-    #[error("demand `{0}`: uniform:SEED, power-law:SEED or sparse:SEED")]
+    #[error(
+        "demand `{0}`: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or neighbours:SEED"
+    )]
     Demand(String),
     /// A line of a file that cannot be read or contradicts the lines before it.
     #[error("line {line}: {message}")]

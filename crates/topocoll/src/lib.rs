@@ -34,7 +34,7 @@ pub use calibrate::{Fit, Regret, Sample, fit, measure, regret};
 pub use error::Error;
 pub use front::{Front, front};
 pub use machines::{load_file, machine, shipped};
-pub use plan::{cheapest, claims, plan};
+pub use plan::{cheapest, claims, plan, plan_unequal};
 pub use price::{Price, Priced, published_price};
 pub use select::{Choice, Crossover, Extremes, Selection, select};
 pub use simulated::{SIMULATE_UP_TO, simulate_choices};

@@ -1,9 +1,10 @@
 use topocoll_algorithms::{Algorithm, Claims, NotApplicable, find};
-use topocoll_schedule::{Parameters, Problem, Schedule};
+use topocoll_schedule::{Demand, Parameters, Problem, Schedule};
 use topocoll_topology::Machine;
 
 use crate::price::least;
 use crate::select::prices;
+use crate::unequal::price_unequal;
 use crate::{Error, Price};
 
 /// The schedule of an algorithm on a machine; parameters that are to be chosen by cost and are not
@@ -21,6 +22,39 @@ pub fn plan(
     let parameters = complete(machine, problem, algorithm, given)?;
     algorithm
         .plan(problem, &*machine.topology, &parameters)
+        .map_err(|reason| refused(algorithm.name(), reason))
+}
+
+/// The schedule of an algorithm for blocks of the sizes of a demand; parameters that are to be
+/// chosen by cost are chosen by those very sizes where the schedule depends on them, else as
+/// [`plan`] does.
+///
+/// # Errors
+/// As [`plan`], and of pricing settings by more than `memory` bytes or too much work.
+pub fn plan_unequal(
+    machine: &Machine,
+    problem: &Problem,
+    demand: &Demand,
+    name: &str,
+    given: &Parameters,
+    memory: u128,
+) -> Result<Schedule, Error> {
+    let algorithm = find(name)?;
+    let topology = &*machine.topology;
+    let mut settings = algorithm.settings_for(problem, topology, demand);
+    if settings.is_empty() {
+        return plan(machine, problem, name, given);
+    }
+    settings.retain(|setting| given.iter().all(|(name, value)| setting.get(name) == Some(value)));
+    let prices: Result<Vec<_>, Error> = (settings.into_iter())
+        .map(|setting| {
+            let price = price_unequal(machine, problem, demand, algorithm, &setting, memory)?;
+            Ok((setting, price))
+        })
+        .collect();
+    let best = least(prices?, |(_, price)| price);
+    let parameters = best.map_or_else(|| given.clone(), |(setting, _)| setting);
+    (algorithm.plan_for(problem, topology, demand, &parameters))
         .map_err(|reason| refused(algorithm.name(), reason))
 }
 

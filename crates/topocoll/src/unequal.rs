@@ -1,7 +1,9 @@
+use topocoll_algorithms::{ALGORITHMS, Algorithm, find};
 use topocoll_analysis::{count_unequal, unequal_bounds, unequal_work};
-use topocoll_schedule::{Demand, Problem};
+use topocoll_schedule::{Demand, Parameters, Problem};
 use topocoll_topology::Machine;
 
+use crate::plan::refused;
 use crate::price::{Price, Priced};
 use crate::select::{Choice, Selection, bound_ratio, ranked, select};
 use crate::{Error, plan};
@@ -17,8 +19,9 @@ const WORK_PER_ALGORITHM: u128 = 1 << 24;
 /// messages have.
 ///
 /// Looked at are the choices of [`select()`] for equal blocks of the problem's size; of an
-/// algorithm with too many of them a part, evenly spread by steps, both ends included. Those whose
-/// blocks are split, or too many to follow, are rejected with the reason.
+/// algorithm with too many of them a part, evenly spread by steps, both ends included; and those of
+/// algorithms whose schedules depend on the sizes. Those whose blocks are split, or too many to
+/// follow, are rejected with the reason.
 #[must_use]
 pub fn select_unequal(
     machine: &Machine,
@@ -31,9 +34,25 @@ pub fn select_unequal(
     let (mut choices, mut rejected, mut subsets) = (Vec::new(), equal.rejected, equal.subsets);
     let mut refused: Vec<(&'static str, String)> = Vec::new();
     for choice in spread(machine, problem, equal.choices, &mut subsets) {
-        match price_unequal(machine, problem, demand, &choice, memory) {
+        let algorithm = find(choice.algorithm).expect("bug: a choice of no algorithm");
+        match price_unequal(machine, problem, demand, algorithm, &choice.parameters, memory) {
             Ok(price) => choices.push(Choice { price, ..choice }),
             Err(reason) => refused.push((choice.algorithm, reason.to_string())),
+        }
+    }
+    for &algorithm in ALGORITHMS {
+        let settings = algorithm.settings_for(problem, &*machine.topology, demand);
+        let name = algorithm.name();
+        if !settings.is_empty() {
+            rejected.retain(|(rejected, _)| *rejected != name);
+        }
+        for parameters in settings {
+            match price_unequal(machine, problem, demand, algorithm, &parameters, memory) {
+                Ok(price) => {
+                    choices.push(Choice { algorithm: name, parameters, price, bound_ratio: 0.0 });
+                }
+                Err(reason) => refused.push((name, reason.to_string())),
+            }
         }
     }
     for (algorithm, reason) in refused {
@@ -86,14 +105,18 @@ fn spread(
     kept
 }
 
-fn price_unequal(
+/// The price of a setting for blocks of these sizes, every step counted.
+pub(crate) fn price_unequal(
     machine: &Machine,
     problem: &Problem,
     demand: &Demand,
-    choice: &Choice,
+    algorithm: &dyn Algorithm,
+    setting: &Parameters,
     memory: u128,
 ) -> Result<Price, Error> {
-    let schedule = plan(machine, problem, choice.algorithm, &choice.parameters)?;
+    let schedule = algorithm
+        .plan_for(problem, &*machine.topology, demand, setting)
+        .map_err(|reason| refused(algorithm.name(), reason))?;
     let counts = count_unequal(&schedule, machine, demand, memory, |_, _| {})?;
     Ok(Price {
         priced: Priced::Exactly,

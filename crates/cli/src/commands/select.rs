@@ -1,8 +1,8 @@
 use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
-    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan, select,
-    select_unequal, simulate_choices, verify,
+    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan,
+    plan_unequal, select, select_unequal, simulate_choices, verify,
 };
 
 use super::{exchange_of_sizes, network};
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         Some(sizes) => select_unequal(&machine, &problem, &sizes.demand, memory()),
         None => select(&machine, &problem),
     };
-    let delivers = prove_best(&machine, &problem, &selection)?;
+    let delivers = prove_best(&machine, &problem, sizes.as_ref(), &selection)?;
     let mut report = report(&machine, &problem, &selection, delivers);
     report.demand.clone_from(&args.demand);
     if let Some(model) = network::model(args.model) {
@@ -159,12 +159,17 @@ fn rank_by(
 fn prove_best(
     machine: &Machine,
     problem: &Problem,
+    sizes: Option<&Named>,
     selection: &Selection,
 ) -> anyhow::Result<Option<bool>> {
     let Some(best) = selection.choices.first().filter(|_| problem.ranks <= VERIFY_UP_TO) else {
         return Ok(None);
     };
-    let schedule = plan(machine, problem, best.algorithm, &best.parameters)?;
+    let (name, setting) = (best.algorithm, &best.parameters);
+    let schedule = match sizes {
+        Some(sizes) => plan_unequal(machine, problem, &sizes.demand, name, setting, memory())?,
+        None => plan(machine, problem, name, setting)?,
+    };
     let found = verify(&schedule, machine, None, memory()).map_err(topocoll::Error::from)?;
     Ok(Some(found.violation.is_none() && found.counts.port_violations == 0))
 }

@@ -1,0 +1,320 @@
+//! All-to-all of blocks of unequal sizes, straight, in matchings coloured for those very sizes.
+//!
+//! A step is as long as its largest message, so matchings of blocks of like size cost least volume;
+//! but each costs a startup, so few of them may be better than the lightest. What is minimised is
+//! matchings x startup + sum of largest messages x per byte, over the number of matchings allowed:
+//! `matchings` from the fewest there can be, the most messages of a rank (on a cluster of a node, to
+//! other nodes), up to as many as the colouring would open by itself. Who knows the costs chooses.
+//!
+//! Blocks that have bytes come by falling size, and each goes into the first matching in which both
+//! ends are free; see `colouring.rs` for what happens where there is none. On clusters that is
+//! done between nodes, each of which sends one message and receives one; what is inside nodes goes
+//! where its ranks are free, then into further matchings. Blocks of no bytes come last: they are no
+//! messages, and the schedule is one of equal blocks too. With k ports, k matchings of like weight
+//! make a step.
+//!
+//! Claim: with `matchings` at its least as many steps between nodes as the busiest one has messages
+//! (Koenig 1916), on ranks without nodes as many steps in all. For no number of matchings can the
+//! sum of largest messages be below the sum over i of the largest i-th largest block of a rank, as
+//! a rank's blocks are in as many matchings; `tests/matchings.rs` counts how far it is above.
+
+use topocoll_schedule::{
+    Block, Demand, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
+    Strided,
+};
+use topocoll_topology::{Clusters, Rank, Route, Shape, Topology};
+
+use crate::colouring::{Colours, Edge, coloured, degree, first_free};
+use crate::parameters::{check, integer, origin};
+use crate::{Algorithm, Claims, NotApplicable, Parameter};
+
+pub(crate) struct DemandMatchings;
+
+/// Every message is coloured and kept.
+const MOST_RANKS: u32 = 2048;
+
+/// Numbers of matchings to price, the ends included.
+const NUMBERS: u32 = 6;
+
+/// A message's step and other end.
+type End = (u32, Rank);
+
+struct Matchings {
+    steps: u32,
+    /// By rank, in order of steps.
+    sends: Vec<Vec<End>>,
+    receives: Vec<Vec<End>>,
+}
+
+/// A block that one rank has for another.
+#[derive(Clone, Copy)]
+struct Message {
+    from: Rank,
+    to: Rank,
+    bytes: u64,
+}
+
+/// The messages of a demand by falling size, those between nodes first, those of no bytes last.
+struct Messages<'a> {
+    /// Where there is more than one node.
+    clusters: Option<&'a Clusters>,
+    vertices: u32,
+    between: Vec<Message>,
+    inside: Vec<Message>,
+    empty: Vec<Message>,
+}
+
+impl<'a> Messages<'a> {
+    fn new(ranks: u32, topology: &'a dyn Topology, demand: &Demand) -> Self {
+        let clusters = match topology.shape() {
+            Shape::Clustered(clusters) if clusters.nodes() > 1 => Some(clusters),
+            _ => None,
+        };
+        let vertices = clusters.map_or(ranks, Clusters::nodes);
+        let (between, inside, empty) = (Vec::new(), Vec::new(), Vec::new());
+        let mut messages = Self { clusters, vertices, between, inside, empty };
+        // Blocks of one size around the ranks, which colours equal blocks by distance.
+        for distance in 1..ranks {
+            for from in (0..ranks).map(Rank) {
+                let to = Rank((from.0 + distance) % ranks);
+                let message = Message { from, to, bytes: demand.bytes(Block { from, to }) };
+                let list = match (message.bytes, messages.crosses(message)) {
+                    (0, _) => &mut messages.empty,
+                    (_, true) => &mut messages.between,
+                    (_, false) => &mut messages.inside,
+                };
+                list.push(message);
+            }
+        }
+        for list in [&mut messages.between, &mut messages.inside] {
+            list.sort_by_key(|message| std::cmp::Reverse(message.bytes));
+        }
+        messages
+    }
+
+    fn vertex(&self, rank: Rank) -> u32 {
+        self.clusters.map_or(rank.0, |clusters| clusters.node_of(rank))
+    }
+
+    fn crosses(&self, message: Message) -> bool {
+        self.vertex(message.from) != self.vertex(message.to)
+    }
+
+    fn edges(&self) -> Vec<Edge> {
+        let edge = |message: &Message| Edge {
+            ends: [self.vertex(message.from), self.vertex(message.to)],
+            weight: message.bytes,
+        };
+        self.between.iter().map(edge).collect()
+    }
+
+    fn fewest(&self) -> u32 {
+        degree(self.vertices, &self.edges())
+    }
+
+    /// How many matchings the colouring opens by itself.
+    fn unlimited(&self) -> u32 {
+        let colours = coloured(self.vertices, &self.edges(), u32::MAX);
+        colours.into_iter().max().map_or(0, |last| last + 1)
+    }
+
+    fn matchings(&self, ranks: u32, ports: u32, most: u32) -> Matchings {
+        let colours = coloured(self.vertices, &self.edges(), most);
+        let mut all: Vec<(Message, u32)> = self.between.iter().copied().zip(colours).collect();
+        // By side, the colours of ranks and of vertices.
+        let none = |count: u32| vec![Colours::default(); count as usize];
+        let mut ranks_use = [none(ranks), none(ranks)];
+        let mut vertices_use = [none(self.vertices), none(self.vertices)];
+        let ends = |message: Message| [message.from, message.to];
+        for &(message, colour) in &all {
+            for (side, rank) in ends(message).into_iter().enumerate() {
+                ranks_use[side][rank.index()].insert(colour);
+                vertices_use[side][self.vertex(rank) as usize].insert(colour);
+            }
+        }
+        for &message in self.inside.iter().chain(&self.empty) {
+            let crosses = self.crosses(message);
+            let (from, to) = (message.from, message.to);
+            let by_rank = [&ranks_use[0][from.index()], &ranks_use[1][to.index()]];
+            let (u, v) = (self.vertex(from) as usize, self.vertex(to) as usize);
+            let colour = if crosses {
+                first_free(&[by_rank[0], by_rank[1], &vertices_use[0][u], &vertices_use[1][v]])
+            } else {
+                first_free(&by_rank)
+            };
+            ranks_use[0][from.index()].insert(colour);
+            ranks_use[1][to.index()].insert(colour);
+            if crosses {
+                vertices_use[0][u].insert(colour);
+                vertices_use[1][v].insert(colour);
+            }
+            all.push((message, colour));
+        }
+        in_steps(&all, ranks, ports)
+    }
+}
+
+/// Matchings by falling weight, `ports` of them a step.
+fn in_steps(all: &[(Message, u32)], ranks: u32, ports: u32) -> Matchings {
+    let matchings = all.iter().map(|&(_, colour)| colour + 1).max().unwrap_or(0);
+    let mut weights = vec![0; matchings as usize];
+    for &(message, colour) in all {
+        let weight = &mut weights[colour as usize];
+        *weight = message.bytes.max(*weight);
+    }
+    let mut falling: Vec<u32> = (0..matchings).collect();
+    falling.sort_by_key(|&colour| std::cmp::Reverse(weights[colour as usize]));
+    let mut step_of = vec![0; matchings as usize];
+    for (place, &colour) in (0..).zip(&falling) {
+        step_of[colour as usize] = place / ports;
+    }
+    let none = || vec![Vec::new(); ranks as usize];
+    let (mut sends, mut receives) = (none(), none());
+    for &(message, colour) in all {
+        let step = step_of[colour as usize];
+        sends[message.from.index()].push((step, message.to));
+        receives[message.to.index()].push((step, message.from));
+    }
+    sends.iter_mut().chain(&mut receives).for_each(|ends: &mut Vec<End>| ends.sort_unstable());
+    Matchings { steps: matchings.div_ceil(ports), sends, receives }
+}
+
+fn at(ends: &[End], step: u32) -> impl Iterator<Item = Rank> + '_ {
+    let first = ends.partition_point(|end| end.0 < step);
+    ends[first..].iter().take_while(move |end| end.0 == step).map(|end| end.1)
+}
+
+impl Rule for Matchings {
+    fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let ranks = self.sends.len() as u64;
+        let slot = |slot: u64| SlotSet::of(Strided::contiguous(slot, 1));
+        for to in at(&self.sends[rank.index()], step) {
+            out.send(to, slot(to.0.into()), Route::default());
+        }
+        for from in at(&self.receives[rank.index()], step) {
+            out.receive(from, slot(ranks + u64::from(from.0)));
+        }
+    }
+
+    /// A slot for every destination, and behind them one for every source.
+    fn slots(&self) -> u64 {
+        2 * self.sends.len() as u64
+    }
+
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (slot < self.sends.len() as u64).then_some(Block { from: rank, to: Rank(slot as u32) })
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        match slot.checked_sub(self.sends.len() as u64) {
+            None if slot == u64::from(rank.0) => Some(Block { from: rank, to: rank }),
+            Some(from) if from != u64::from(rank.0) => {
+                Some(Block { from: Rank(from as u32), to: rank })
+            }
+            _ => None,
+        }
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.sends.len() as u32)
+    }
+}
+
+impl DemandMatchings {
+    fn check(&self, problem: &Problem, given: &Parameters) -> Result<(), NotApplicable> {
+        check(self, problem, given)?;
+        if problem.ranks > MOST_RANKS {
+            return Err(NotApplicable::Ranks {
+                rule: "at most 2048 ranks, whose messages it keeps",
+                ranks: problem.ranks,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn setting(matchings: u32) -> Parameters {
+    Parameters::from([("matchings".to_owned(), Setting::Integer(matchings.into()))])
+}
+
+impl Algorithm for DemandMatchings {
+    fn name(&self) -> &'static str {
+        "demand-matchings"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every block of unequal ones straight, blocks of like size at the same time"
+    }
+
+    fn source(&self) -> &'static str {
+        "edge colouring (Koenig 1916), largest first"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter {
+            name: "matchings",
+            values: "the most there may be, from as many as the busiest rank or node has messages",
+            by_cost: true,
+        }]
+    }
+
+    fn plan(
+        &self,
+        problem: &Problem,
+        _: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        self.check(problem, given)?;
+        Err(NotApplicable::NoDemand)
+    }
+
+    fn claims(
+        &self,
+        problem: &Problem,
+        _: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
+        self.check(problem, given)?;
+        Err(NotApplicable::NoDemand)
+    }
+
+    fn settings_for(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        demand: &Demand,
+    ) -> Vec<Parameters> {
+        if self.check(problem, &Parameters::new()).is_err() {
+            return Vec::new();
+        }
+        let messages = Messages::new(problem.ranks, topology, demand);
+        let fewest = messages.fewest();
+        let more = messages.unlimited().max(fewest) - fewest;
+        let mut numbers: Vec<u32> = (0..NUMBERS)
+            .map(|i| fewest + (u64::from(more) * u64::from(i) / u64::from(NUMBERS - 1)) as u32)
+            .collect();
+        numbers.dedup();
+        numbers.into_iter().map(setting).collect()
+    }
+
+    fn plan_for(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        demand: &Demand,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        self.check(problem, given)?;
+        let messages = Messages::new(problem.ranks, topology, demand);
+        let fewest = messages.fewest();
+        let most = integer(self, given, "matchings", fewest.into(), u32::MAX.into())?;
+        let most = most.map_or(fewest, |most| most as u32);
+        let rule = messages.matchings(problem.ranks, problem.ports, most);
+        Ok(Schedule::new(*problem, origin(self, setting(most)), rule))
+    }
+}
