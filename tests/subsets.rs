@@ -5,10 +5,13 @@ mod common;
 
 use std::sync::Arc;
 
-use common::serving;
+use common::{MEMORY, serving};
 use proptest::prelude::*;
 use topocoll::exec::{Members, Plan, PlanError, RoundRobin};
-use topocoll::{Collective, Rank, Shape, Step, machine};
+use topocoll::{
+    Collective, Counts, Parameters, Priced, Problem, Rank, Shape, Step, count, count_among,
+    machine, part, plan, select_among, verify,
+};
 
 fn check(text: &str, members: &[Rank], seed: u64) {
     let parent = machine(text).unwrap();
@@ -90,7 +93,9 @@ fn a_box_in_order_is_a_grid_and_nothing_else_is() {
     assert_eq!(form("torus:4x4", &[1, 0, 4, 5]), "full:4");
     assert_eq!(form("torus:4x4", &[0, 1, 2, 4]), "full:4");
     assert_eq!(form("torus:4x4", &[5, 4]), "full:2");
-    assert_eq!(form("cluster:2*4", &[0, 1]), "full:2");
+    assert_eq!(form("cluster:2*4", &[0, 1]), "cluster:2");
+    assert_eq!(form("cluster:2*4", &[6, 5, 0, 1, 2]), "cluster:2,3");
+    assert_eq!(form("cluster:2*4", &[0, 4, 1]), "full:3");
 }
 
 #[test]
@@ -107,4 +112,87 @@ fn rejects_members_that_are_none() {
     assert_eq!(error.to_string(), "rank 4 is none of the 3 members");
     let error = Plan::among(&schedule, Rank(7), &members(&[7, 2]).unwrap()).unwrap_err();
     assert_eq!(error, PlanError::Members { members: 2, ranks: 3 });
+}
+
+/// Ranks with the links of a whole machine: what all its ranks do is counted alike, with one name or
+/// the other.
+#[test]
+fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
+    for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
+        let machine = machine(text).unwrap();
+        let all: Vec<_> = (0..machine.ranks()).map(Rank).collect();
+        for (algorithm, problem, setting) in serving(&machine, 5) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let whole = count(&schedule, &machine, MEMORY).unwrap();
+            let placed = count_among(&machine, &all, &schedule, MEMORY).unwrap();
+            assert_eq!(placed.time.total().to_bits() >> 8, whole.time.total().to_bits() >> 8);
+            assert_eq!(
+                Counts { time: whole.time, link_seconds: whole.link_seconds, ..placed },
+                whole
+            );
+        }
+    }
+}
+
+/// Worked out by hand: on a ring of 8, every second rank shifts by one among themselves over two
+/// links, by two over four.
+#[test]
+fn messages_of_a_part_take_the_links_of_the_whole_machine() {
+    let ring = machine("torus:8").unwrap();
+    let members = [0, 2, 4, 6].map(Rank);
+    let own = part(&ring, &members).unwrap();
+    assert_eq!(own.topology.short_form(), "full:4");
+    let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
+    let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
+    let counts = count_among(&ring, &members, &schedule, MEMORY).unwrap();
+    assert_eq!((counts.steps, counts.hops, counts.bytes), (3, 2 + 4 + 2, 300));
+    // Half around, all upwards: two messages on every link.
+    assert_eq!((counts.link_bytes, counts.max_link_sharing), (400, 2));
+    let selection = select_among(&ring, &members, &problem, MEMORY).unwrap();
+    assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0));
+    assert!(selection.choices.iter().all(|choice| choice.price.priced == Priced::Exactly));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// What is chosen for a part has messages enough for no port of the machine to be passed twice.
+    #[test]
+    fn selections_for_a_part_keep_ports_and_beat_no_bound(
+        text in prop_oneof![
+            Just("full:30"), Just("torus:6x5"), Just("mesh:6x6"), Just("cluster:5*4,2*6"),
+        ],
+        members in Just((0..30).map(Rank).collect::<Vec<_>>()).prop_shuffle(),
+        count in 2usize..12,
+        ports in 1u32..4,
+    ) {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let mut members = members[..count].to_vec();
+        members.sort_unstable();
+        let own = part(&machine, &members).unwrap();
+        let problem = Problem::new(Collective::AllToAll, count as u32, own.ports, 64).unwrap();
+        let selection = select_among(&machine, &members, &problem, MEMORY).unwrap();
+        assert!(!selection.choices.is_empty(), "{text} {members:?}");
+        for choice in &selection.choices {
+            assert!(choice.bound_ratio >= 1.0 - 1e-12, "{text} {members:?} {choice:?}");
+            let schedule = plan(&own, &problem, choice.algorithm, &choice.parameters).unwrap();
+            let found = verify(&schedule, &own, None, MEMORY).unwrap();
+            assert_eq!(found.violation, None);
+            let counts = count_among(&machine, &members, &schedule, MEMORY).unwrap();
+            assert_eq!((counts.steps, counts.port_violations), (choice.price.steps, 0));
+        }
+    }
+}
+
+#[test]
+fn a_part_of_no_such_ranks_is_refused() {
+    let machine = machine("torus:4x4").unwrap();
+    let said = |ranks: &[u32]| {
+        let ranks: Vec<_> = ranks.iter().copied().map(Rank).collect();
+        part(&machine, &ranks).unwrap_err().to_string()
+    };
+    assert_eq!(said(&[]), "a part of a machine: 0 ranks: a machine has at least one");
+    assert_eq!(said(&[3, 16]), "rank 16: there are ranks 0 to 15");
+    assert_eq!(said(&[3, 4, 3]), "rank 3 is member 0 and member 2");
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
-use topocoll::{Collective, Setting};
+use topocoll::{Collective, Rank, Setting};
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
 #[derive(Parser, Debug)]
@@ -49,6 +49,9 @@ pub(crate) struct Select {
     /// Rank by this model where the machine is small enough to simulate
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
+    /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
+    #[arg(long, value_name = "RANKS", value_parser = rank_list, conflicts_with = "demand")]
+    pub(crate) ranks: Option<RankList>,
     /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
     /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
@@ -151,6 +154,9 @@ pub(crate) struct Run {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
+    /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
+    #[arg(long, value_name = "RANKS", value_parser = rank_list, conflicts_with = "demand")]
+    pub(crate) ranks: Option<RankList>,
     /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
     /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
@@ -238,6 +244,10 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 }
+
+/// Ranks of a machine in their order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RankList(pub(crate) Vec<Rank>);
 
 /// Block sizes as the command line says them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -331,6 +341,26 @@ pub(crate) enum Model {
 pub(crate) enum Sync {
     Barrier,
     Free,
+}
+
+fn rank_list(text: &str) -> Result<RankList, String> {
+    const MOST: usize = 1 << 20;
+    let mut ranks = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let rule = || format!("`{range}` is no rank such as 12, nor a range such as 0-7");
+        let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(rule());
+        }
+        if (last - first) as usize >= MOST - ranks.len() {
+            return Err(format!("more than {MOST} ranks"));
+        }
+        ranks.extend((first..=last).map(Rank));
+    }
+    ranks.sort_unstable();
+    Ok(RankList(ranks))
 }
 
 fn block(text: &str) -> Result<u64, String> {

@@ -9,6 +9,7 @@
 mod classes;
 mod demand;
 mod error;
+mod placed;
 mod problem;
 mod recorded;
 mod schedule;

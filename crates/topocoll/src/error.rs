@@ -3,6 +3,7 @@ use topocoll_analysis::AnalysisError;
 use topocoll_analysis::formats::ReadError;
 use topocoll_exec::{ExecError, PlanError};
 use topocoll_schedule::ScheduleError;
+use topocoll_topology::TopologyError;
 use topocoll_topology::spec::SpecError;
 
 /// Why a request cannot be met: every bad input ends here.
@@ -69,6 +70,9 @@ pub enum Error {
     /// A schedule that cannot be run.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// Ranks of a machine that are none by themselves.
+    #[error("a part of a machine: {0}")]
+    Part(#[from] TopologyError),
     /// An exchange that cannot begin, or that stopped.
     #[error(transparent)]
     Exec(#[from] ExecError),

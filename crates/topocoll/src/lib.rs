@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod among;
 mod calibrate;
 mod error;
 mod front;
@@ -30,6 +31,7 @@ mod simulated;
 mod sweep;
 mod unequal;
 
+pub use among::{count_among, part, select_among};
 pub use calibrate::{Fit, Regret, Sample, fit, measure, regret};
 pub use error::Error;
 pub use front::{Front, front};

@@ -1,7 +1,7 @@
 //! What a setting of an algorithm costs on a machine: counted, bounded from below, or as printed.
 
 use topocoll_algorithms::{Algorithm, Claims, PublishedCounts};
-use topocoll_analysis::{Time, best_bounds, count, counting_work};
+use topocoll_analysis::{Counts, Time, best_bounds, count, counting_work};
 use topocoll_schedule::{Parameters, Problem};
 use topocoll_topology::{Machine, PerClass};
 
@@ -37,6 +37,18 @@ pub struct Price {
 }
 
 impl Price {
+    /// The price that a schedule was counted to have.
+    pub(crate) fn counted(counts: &Counts) -> Self {
+        Self {
+            priced: Priced::Exactly,
+            time: counts.time,
+            steps: counts.steps,
+            blocks: counts.in_blocks(counts.bytes),
+            link_blocks: counts.in_blocks(counts.link_bytes),
+            max_link_sharing: counts.max_link_sharing,
+        }
+    }
+
     /// Seconds that do not depend on the block size, and seconds per byte of block.
     #[must_use]
     pub fn line(&self, block_bytes: u64) -> (f64, f64) {
@@ -82,14 +94,7 @@ pub(crate) fn price(
     if counting_work(&schedule, machine) <= work
         && let Ok(counts) = count(&schedule, machine, MEMORY)
     {
-        return Price {
-            priced: Priced::Exactly,
-            time: counts.time,
-            steps: counts.steps,
-            blocks: counts.in_blocks(counts.bytes),
-            link_blocks: counts.in_blocks(counts.link_bytes),
-            max_link_sharing: counts.max_link_sharing,
-        };
+        return Price::counted(&counts);
     }
     claimed(machine, problem, claims).unwrap_or_else(|| at_least(machine, problem, claims))
 }

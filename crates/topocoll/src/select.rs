@@ -112,6 +112,20 @@ pub(crate) fn bound_ratio(price: &Price, bound: &BestBounds) -> f64 {
     if bound.seconds > 0.0 { price.time.total() / bound.seconds } else { 1.0 }
 }
 
+/// Adds the algorithms of which no setting was priced, with the first reason.
+pub(crate) fn reject(
+    rejected: &mut Vec<(&'static str, String)>,
+    refused: Vec<(&'static str, String)>,
+    choices: &[Choice],
+) {
+    for (algorithm, reason) in refused {
+        let known = rejected.iter().any(|(name, _)| *name == algorithm);
+        if !known && choices.iter().all(|choice| choice.algorithm != algorithm) {
+            rejected.push((algorithm, reason));
+        }
+    }
+}
+
 /// Prices the settings of an algorithm that serves, of those that agree with `given`, or `given`
 /// alone if none worth pricing does; also how many such settings there are.
 ///

@@ -4,8 +4,8 @@ use topocoll_schedule::{Demand, Parameters, Problem};
 use topocoll_topology::Machine;
 
 use crate::plan::refused;
-use crate::price::{Price, Priced};
-use crate::select::{Choice, Selection, bound_ratio, ranked, select};
+use crate::price::Price;
+use crate::select::{Choice, Selection, bound_ratio, ranked, reject, select};
 use crate::{Error, plan};
 
 /// Slots that pricing the settings of an algorithm may look at: a second or two.
@@ -55,12 +55,7 @@ pub fn select_unequal(
             }
         }
     }
-    for (algorithm, reason) in refused {
-        let known = rejected.iter().any(|(name, _)| *name == algorithm);
-        if !known && choices.iter().all(|choice| choice.algorithm != algorithm) {
-            rejected.push((algorithm, reason));
-        }
-    }
+    reject(&mut rejected, refused, &choices);
     let mut choices = ranked(choices);
     for choice in &mut choices {
         choice.bound_ratio = bound_ratio(&choice.price, &bound);
@@ -118,12 +113,5 @@ pub(crate) fn price_unequal(
         .plan_for(problem, &*machine.topology, demand, setting)
         .map_err(|reason| refused(algorithm.name(), reason))?;
     let counts = count_unequal(&schedule, machine, demand, memory, |_, _| {})?;
-    Ok(Price {
-        priced: Priced::Exactly,
-        time: counts.time,
-        steps: counts.steps,
-        blocks: counts.in_blocks(counts.bytes),
-        link_blocks: counts.in_blocks(counts.link_bytes),
-        max_link_sharing: counts.max_link_sharing,
-    })
+    Ok(Price::counted(&counts))
 }

@@ -94,6 +94,20 @@ impl Clusters {
         self.runs.iter().flat_map(|run| (0..run.nodes).map(|_| run.size))
     }
 
+    /// The cluster that ranks are by themselves, if those of each node follow each other.
+    pub(crate) fn part(&self, ranks: &[Rank]) -> Option<Self> {
+        if ranks.iter().any(|rank| rank.0 >= self.ranks) {
+            return None;
+        }
+        let nodes: Vec<u32> = ranks.iter().map(|&rank| self.node_of(rank)).collect();
+        let groups: Vec<&[u32]> = nodes.chunk_by(|a, b| a == b).collect();
+        let mut seen: Vec<u32> = groups.iter().map(|group| group[0]).collect();
+        seen.sort_unstable();
+        let once = seen.windows(2).all(|two| two[0] < two[1]);
+        let sizes: Vec<_> = groups.iter().map(|group| (1, group.len() as u32)).collect();
+        Self::new(&sizes).ok().filter(|_| once)
+    }
+
     fn run_before(&self, starts_by: impl FnMut(&Run) -> bool) -> Run {
         self.runs[self.runs.partition_point(starts_by) - 1]
     }

@@ -41,18 +41,20 @@ impl Machine {
     ///
     /// Ranks in ascending order that are a box of a grid are a grid of as many dimensions: what its
     /// schedules say of routes holds on the whole grid too. A side wraps where the box spans one
-    /// that does. All others are taken for a complete graph, whose schedules run on any machine; its
-    /// links have the timing values of the first class.
+    /// that does. Ranks of a cluster that are listed node by node are a cluster. All others are taken
+    /// for a complete graph, whose schedules run on any machine; its links have the timing values of
+    /// the first class.
     ///
     /// # Errors
     /// No ranks at all.
     pub fn among(&self, members: &[Rank]) -> Result<Self, TopologyError> {
-        let boxed = match self.topology.shape() {
-            Shape::Grid(grid) => grid.boxed(members),
-            _ => None,
+        let part: Option<Arc<dyn Topology>> = match self.topology.shape() {
+            Shape::Grid(grid) => grid.boxed(members).map(|grid| Arc::new(grid) as _),
+            Shape::Clustered(clusters) => clusters.part(members).map(|part| Arc::new(part) as _),
+            Shape::Complete => None,
         };
-        let topology: Arc<dyn Topology> = match boxed {
-            Some(grid) => Arc::new(grid),
+        let topology = match part {
+            Some(part) => part,
             None => Arc::new(FullyConnected::new(members.len() as u32)?),
         };
         let name = format!("{} of {}", topology.short_form(), self.name);

@@ -69,8 +69,9 @@ fn exchange_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: 
 /// Where: `on torus:8x8: 64 ranks, 1 port, ..`.
 fn on(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
     let topology = machine.topology.short_form();
-    let named =
-        if topology == machine.name { topology } else { format!("{} ({topology})", machine.name) };
+    // The part of a machine is named by what it is.
+    let said = topology == machine.name || machine.name.starts_with(&format!("{topology} of "));
+    let named = if said { machine.name.clone() } else { format!("{} ({topology})", machine.name) };
     format!(
         "on {named}: {} rank{}, {} port{}, timing {}",
         problem.ranks,

@@ -5,7 +5,7 @@ use topocoll::exec::{
 };
 use topocoll::{
     Block, Collective, Demand, Machine, Parameters, Problem, Rank, Schedule, check_counting_work,
-    count, count_unequal,
+    count, count_among, count_unequal, part,
 };
 
 use super::{exchange_of_sizes, plural};
@@ -44,7 +44,9 @@ struct Found {
 
 pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    let mut machine = machine(&args.common.machine, options)?;
+    let whole = machine(&args.common.machine, options)?;
+    let members = args.ranks.as_ref().map(|ranks| &*ranks.0);
+    let mut machine = members.map_or_else(|| Ok(whole.clone()), |members| part(&whole, members))?;
     let (schedule, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
@@ -54,10 +56,11 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         Some(demand) => unequal_crew(&schedule, demand, threads)?,
     };
     let found = measure(&mut crew, &schedule, demand, args.repeat)?;
-    let counts = match demand {
-        None => check_counting_work(&schedule, &machine)
+    let counts = match (demand, members) {
+        (None, Some(members)) => count_among(&whole, members, &schedule, memory()),
+        (None, None) => check_counting_work(&schedule, &machine)
             .and_then(|()| count(&schedule, &machine, memory())),
-        Some(demand) => count_unequal(&schedule, &machine, demand, memory(), |_, _| {}),
+        (Some(demand), _) => count_unequal(&schedule, &machine, demand, memory(), |_, _| {}),
     };
     let predicted = counts.map(|counts| counts.time.total());
     let report = Report {

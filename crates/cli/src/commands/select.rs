@@ -1,8 +1,8 @@
 use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
-    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, plan,
-    plan_unequal, select, select_unequal, simulate_choices, verify,
+    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, part, plan,
+    plan_unequal, select, select_among, select_unequal, simulate_choices, verify,
 };
 
 use super::{exchange_of_sizes, network};
@@ -106,15 +106,22 @@ struct Subset {
 
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    let machine = machine(&args.common.machine, options)?;
+    let whole = machine(&args.common.machine, options)?;
+    let members = args.ranks.as_ref().map(|ranks| &*ranks.0);
+    let machine = members.map_or_else(|| Ok(whole.clone()), |members| part(&whole, members))?;
+    anyhow::ensure!(
+        members.is_none() || args.model == args::Model::Steps,
+        "--ranks: a part of a machine is priced by the steps model"
+    );
     anyhow::ensure!(
         args.demand.is_none() || args.model == args::Model::Steps,
         "--demand: unequal blocks are priced by the steps model"
     );
     let (problem, sizes) = problem_of_sizes(&machine, options, args.demand.as_deref())?;
-    let selection = match &sizes {
-        Some(sizes) => select_unequal(&machine, &problem, &sizes.demand, memory()),
-        None => select(&machine, &problem),
+    let selection = match (&sizes, members) {
+        (Some(sizes), _) => select_unequal(&machine, &problem, &sizes.demand, memory()),
+        (None, Some(members)) => select_among(&whole, members, &problem, memory())?,
+        (None, None) => select(&machine, &problem),
     };
     let delivers = prove_best(&machine, &problem, sizes.as_ref(), &selection)?;
     let mut report = report(&machine, &problem, &selection, delivers);
