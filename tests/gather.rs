@@ -1,4 +1,5 @@
-//! All-gathers on grids: the fewest steps between neighbours, and the volume of the bounds.
+//! All-gathers on grids: the fewest steps between neighbours, and the volume of the bounds; and between
+//! nodes.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use rayon::prelude::*;
@@ -145,12 +146,54 @@ fn on_equal_meshes_all_ports_meet_the_bound_of_a_corner() {
     }
 }
 
+fn rounds(word: &str) -> Parameters {
+    Parameters::from([("rounds".to_owned(), Setting::Text(word.to_owned()))])
+}
+
+#[test]
+fn nodes_of_any_sizes_gather_as_claimed() {
+    (0..300u64).into_par_iter().for_each(|seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let sizes: Vec<String> =
+            (0..random.u32(1..9)).map(|_| random.u32(1..8).to_string()).collect();
+        let mut machine = machine(&format!("cluster:{}", sizes.join(","))).unwrap();
+        machine.set_ports(random.u32(1..4));
+        for word in ["direct", "doubling"] {
+            replayed(&machine, "node-gather", &rounds(word), 2);
+        }
+    });
+}
+
+#[test]
+fn equal_nodes_receive_no_more_than_they_must_between_them() {
+    for (nodes, size, steps, blocks) in [
+        // 2 ceil(log2 s) + N - 1 steps; s - 1, p - s and (p - s) (s - 1) / s blocks.
+        (9, 4, [2 * 2 + 8, 2 * 2 + 4], [3 + 32 + 24, 3 + 32 + 2 * 32]),
+        (4, 3, [2 * 2 + 3, 2 * 2 + 2], [2 + 9 + 6, 2 + 9 + 2 * 9]),
+        (7, 1, [6, 3], [6, 6]),
+        (1, 6, [3, 3], [5, 5]),
+    ] {
+        let machine = machine(&format!("cluster:{nodes}*{size}")).unwrap();
+        for (i, word) in ["direct", "doubling"].into_iter().enumerate() {
+            let counts = replayed(&machine, "node-gather", &rounds(word), 1);
+            assert_eq!(
+                (counts.steps, counts.bytes),
+                (steps[i], blocks[i]),
+                "{nodes}*{size} {word}"
+            );
+        }
+    }
+}
+
 /// Whole blocks may be of any sizes, none at all included.
 #[test]
 fn blocks_of_unequal_sizes_are_gathered_on_grids() {
-    for (text, algorithm) in
-        [("torus:4x6", "neighbour-gather"), ("mesh:5x3", "bucket"), ("torus:3x3x2", "bucket")]
-    {
+    for (text, algorithm) in [
+        ("torus:4x6", "neighbour-gather"),
+        ("mesh:5x3", "bucket"),
+        ("torus:3x3x2", "bucket"),
+        ("cluster:3,1,4", "node-gather"),
+    ] {
         let mut machine = machine(text).unwrap();
         machine.set_ports(4);
         let problem = Problem::new(Collective::AllGather, machine.ranks(), 4, 9).unwrap();

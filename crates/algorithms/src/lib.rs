@@ -36,6 +36,7 @@ mod minimum_startup;
 mod neighbour_gather;
 mod neighbour_rings;
 mod node_aware;
+mod node_gather;
 mod one_factor;
 mod pairwise_xor;
 mod quadrant_exchange;
@@ -66,6 +67,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &gather_broadcast::GatherBroadcast,
     &recursive_doubling::RecursiveDoubling,
     &ring::Ring,
+    &node_gather::NodeGather,
     &bucket::Bucket,
     &neighbour_gather::NeighbourGather,
 ];

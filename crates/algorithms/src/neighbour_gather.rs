@@ -171,8 +171,8 @@ impl<'a> Deal<'a> {
             taken: vec![0; takers],
             movable: vec![Vec::new(); takers * takers],
         };
-        for thing in 0..lists.len() {
-            while !deal.place(thing, share) && everything && !lists[thing].is_empty() {
+        for (thing, takers) in lists.iter().enumerate() {
+            while !deal.place(thing, share) && everything && !takers.is_empty() {
                 share += 1;
             }
         }

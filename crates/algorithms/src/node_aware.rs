@@ -30,7 +30,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Rank, Route, Shape, Topology};
 
-use crate::nodes::Nodes;
+use crate::nodes::{Nodes, Row};
 use crate::parameters::{check, integer, origin, word};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
@@ -38,16 +38,11 @@ pub(crate) struct NodeAware;
 
 const ROUNDS: [&str; 2] = ["whole", "cut"];
 
-/// Its claims look at all pairs of nodes.
-const MOST_NODES: u32 = 4096;
-
 struct Lanes {
-    nodes: Nodes,
+    row: Row,
     ports: u32,
     lanes: u32,
     cut: bool,
-    /// By position of a node, the ranks on those before it; and all ranks.
-    before: Vec<u32>,
     /// Ranges of node sizes, the nodes active in each, and its first step between nodes.
     phases: Vec<Phase>,
     /// Steps of an exchange inside, and between nodes.
@@ -75,78 +70,39 @@ struct Chunk {
 
 impl Lanes {
     fn new(nodes: Nodes, ports: u32, lanes: u32, cut: bool) -> Self {
-        let clusters = nodes.clusters();
-        let mut before = vec![0];
-        for position in 0..clusters.nodes() {
-            let ranks = before[position as usize] + clusters.size(nodes.node_at(position));
-            before.push(ranks);
-        }
-        let largest = clusters.largest();
-        let sizes = if cut { nodes.sizes() } else { vec![(0, largest, clusters.nodes())] };
+        let largest = nodes.clusters().largest();
+        let count = nodes.clusters().nodes();
+        let sizes = if cut { nodes.sizes() } else { vec![(0, largest, count)] };
         let (mut phases, mut between) = (Vec::new(), 0);
         for (done, current, active) in sizes {
             phases.push(Phase { done, current, active, first: between });
             between += (active - 1).div_ceil(ports);
         }
         let inside = (largest - 1).div_ceil(ports);
-        let mut all =
-            Self { nodes, ports, lanes, cut, before, phases, inside, between, rooms: [0; 2] };
-        for position in 0..all.count() {
-            let size = u64::from(all.size(position));
+        let row = Row::new(nodes);
+        let mut all = Self { row, ports, lanes, cut, phases, inside, between, rooms: [0; 2] };
+        for position in 0..all.row.count() {
+            let size = u64::from(all.row.size(position));
             let (out, back) = all.most_carried(position);
             all.rooms = [all.rooms[0].max(size * out), all.rooms[1].max(size * back)];
         }
         all
     }
 
-    fn count(&self) -> u32 {
-        self.before.len() as u32 - 1
-    }
-
-    fn ranks(&self) -> u32 {
-        self.before[self.count() as usize]
-    }
-
-    fn size(&self, position: u32) -> u32 {
-        self.before[position as usize + 1] - self.before[position as usize]
-    }
-
     fn carriers(&self, position: u32) -> u32 {
-        self.lanes.min(self.size(position))
-    }
-
-    /// The carrier of a node, of all so many, for the node at a distance.
-    fn carrier(&self, carriers: u32, distance: u32) -> u32 {
-        (u64::from(distance - 1) * u64::from(carriers) / u64::from(self.count() - 1)) as u32
-    }
-
-    fn distances(&self, carriers: u32, carrier: u32) -> std::ops::Range<u32> {
-        let others = u64::from(self.count() - 1);
-        let first = |c: u32| 1 + (u64::from(c) * others).div_ceil(carriers.into()) as u32;
-        if carrier < carriers { first(carrier)..first(carrier + 1) } else { 1..1 }
-    }
-
-    /// Ranks on so many nodes from a position on, around.
-    fn ranks_on(&self, first: u32, nodes: u32) -> u32 {
-        let (all, end) = (self.count(), first + nodes);
-        let upto = |position: u32| self.before[position as usize];
-        if end <= all {
-            upto(end) - upto(first)
-        } else {
-            self.ranks() - upto(first) + upto(end - all)
-        }
+        self.lanes.min(self.row.size(position))
     }
 
     /// What a rank of a node carries away, and what it carries in.
     fn chunks(&self, position: u32, carrier: u32) -> [Chunk; 2] {
-        let all = self.count();
-        let distances = self.distances(self.carriers(position), carrier);
+        let all = self.row.count();
+        let distances = self.row.distances(self.carriers(position), carrier);
         let nodes = distances.len() as u32;
         [(position + distances.start) % all, (position + all + 1 - distances.end) % all].map(
             |first| Chunk {
                 distances: distances.clone(),
                 first,
-                ranks: self.ranks_on(first, nodes),
+                ranks: self.row.ranks_on(first, nodes),
             },
         )
     }
@@ -160,60 +116,42 @@ impl Lanes {
             })
     }
 
-    /// Where a rank stands in the order of nodes by falling size: the position of its node, and its
-    /// local index.
-    fn place(&self, rank: Rank) -> (u32, u32) {
-        let clusters = self.nodes.clusters();
-        let node = clusters.node_of(rank);
-        (self.nodes.position(node), rank.0 - clusters.first_rank(node).0)
-    }
-
-    fn rank(&self, position: u32, local: u32) -> Rank {
-        self.nodes.local(self.nodes.node_at(position), local)
-    }
-
-    /// The rank that stands at a place in that order.
-    fn standing(&self, place: u32) -> (u32, u32) {
-        let position = self.before.partition_point(|&before| before <= place) as u32 - 1;
-        (position, place - self.before[position as usize])
-    }
-
     /// The first slots of the rooms of what is carried away, carried in, and has arrived.
     fn room(&self, number: usize) -> Slot {
         let carried: u64 = self.rooms[..number].iter().sum();
-        u64::from(self.ranks()) + carried
+        u64::from(self.row.ranks()) + carried
     }
 
     /// Appends the slots of a chunk's ranks in a room that is by rank.
     fn push_ranks(&self, slots: &mut SlotSet, room: Slot, chunk: &Chunk) {
-        let first = self.before[chunk.first as usize];
-        let ahead = chunk.ranks.min(self.ranks() - first);
+        let first = self.row.before(chunk.first);
+        let ahead = chunk.ranks.min(self.row.ranks() - first);
         slots.push(Strided::contiguous(room + u64::from(first), ahead.into()));
         slots.push(Strided::contiguous(room, (chunk.ranks - ahead).into()));
     }
 
     /// A round of the exchange inside that comes first.
     fn collect(&self, rank: Rank, round: u32, out: &mut Step) {
-        let (position, l) = self.place(rank);
-        let size = self.size(position);
+        let (position, l) = self.row.place(rank);
+        let size = self.row.size(position);
         if round >= size {
             return;
         }
         let (to, from) = ((l + round) % size, (l + size - round) % size);
-        let first = u64::from(self.before[position as usize]);
+        let first = u64::from(self.row.before(position));
         let mut sent = SlotSet::of(Strided::contiguous(first + u64::from(to), 1));
         self.push_ranks(&mut sent, 0, &self.chunks(position, to)[0]);
-        out.send(self.rank(position, to), sent, Route::default());
+        out.send(self.row.rank(position, to), sent, Route::default());
         let mut received =
             SlotSet::of(Strided::contiguous(self.room(2) + first + u64::from(from), 1));
         let carried = u64::from(self.chunks(position, l)[0].ranks);
         received.push(Strided::contiguous(self.room(0) + u64::from(from) * carried, carried));
-        out.receive(self.rank(position, from), received);
+        out.receive(self.row.rank(position, from), received);
     }
 
     /// The ranks at either end, sources and destinations, of a message between nodes.
     fn ends(&self, phase: &Phase, from: u32, to: u32) -> [std::ops::Range<u32>; 2] {
-        let (s, t) = (self.size(from), self.size(to));
+        let (s, t) = (self.row.size(from), self.row.size(to));
         let part = phase.done..phase.current;
         match (self.cut, s <= t) {
             (false, _) => [0..s, 0..t],
@@ -224,18 +162,18 @@ impl Lanes {
 
     /// A round between nodes.
     fn cross(&self, rank: Rank, phase: &Phase, round: u32, out: &mut Step) {
-        let (position, l) = self.place(rank);
+        let (position, l) = self.row.place(rank);
         if position >= phase.active {
             return;
         }
-        let all = self.count();
+        let all = self.row.count();
         let to = (position + round) % phase.active;
         let distance = (to + all - position) % all;
-        if self.carrier(self.carriers(position), distance) == l {
+        if self.row.carrier(self.carriers(position), distance) == l {
             let [sources, destinations] = self.ends(phase, position, to);
             let [chunk, _] = self.chunks(position, l);
             let stride = u64::from(chunk.ranks);
-            let before = self.ranks_on(chunk.first, distance - chunk.distances.start);
+            let before = self.row.ranks_on(chunk.first, distance - chunk.distances.start);
             let first = self.room(0) + u64::from(before + destinations.start);
             let length = destinations.len() as u64;
             let rows = |rows: std::ops::Range<u32>| {
@@ -245,33 +183,33 @@ impl Lanes {
             let mut slots = SlotSet::default();
             slots.push(rows(sources.start..sources.end.min(l).max(sources.start)));
             if sources.contains(&l) {
-                let own = u64::from(self.before[to as usize] + destinations.start);
+                let own = u64::from(self.row.before(to) + destinations.start);
                 slots.push(Strided::contiguous(own, length));
             }
             slots.push(rows((l + 1).max(sources.start).min(sources.end)..sources.end));
-            let peer = self.rank(to, self.carrier(self.carriers(to), distance));
+            let peer = self.row.rank(to, self.row.carrier(self.carriers(to), distance));
             out.send(peer, slots, Route::default());
         }
         let from = (position + phase.active - round) % phase.active;
         let distance = (position + all - from) % all;
-        if self.carrier(self.carriers(position), distance) == l {
+        if self.row.carrier(self.carriers(position), distance) == l {
             let [sources, destinations] = self.ends(phase, from, position);
             let [_, chunk] = self.chunks(position, l);
-            let before = self.ranks_on(chunk.first, chunk.distances.end - 1 - distance);
-            let size = u64::from(self.size(position));
+            let before = self.row.ranks_on(chunk.first, chunk.distances.end - 1 - distance);
+            let size = u64::from(self.row.size(position));
             let first = self.room(1)
                 + u64::from(before + sources.start) * size
                 + u64::from(destinations.start);
             let (count, length) = (sources.len() as u64, destinations.len() as u64);
-            let peer = self.rank(from, self.carrier(self.carriers(from), distance));
+            let peer = self.row.rank(from, self.row.carrier(self.carriers(from), distance));
             out.receive(peer, SlotSet::of(Strided::runs(first, count, size, length)));
         }
     }
 
     /// A round of the exchange inside that comes last.
     fn deal(&self, rank: Rank, round: u32, out: &mut Step) {
-        let (position, l) = self.place(rank);
-        let size = self.size(position);
+        let (position, l) = self.row.place(rank);
+        let size = self.row.size(position);
         if round >= size {
             return;
         }
@@ -280,21 +218,21 @@ impl Lanes {
         if chunk.ranks > 0 {
             let first = self.room(1) + u64::from(to);
             let slots = Strided::runs(first, chunk.ranks.into(), size.into(), 1);
-            out.send(self.rank(position, to), SlotSet::of(slots), Route::default());
+            out.send(self.row.rank(position, to), SlotSet::of(slots), Route::default());
         }
         let mut received = SlotSet::default();
         self.push_ranks(&mut received, self.room(2), &self.chunks(position, from)[1]);
-        out.receive(self.rank(position, from), received);
+        out.receive(self.row.rank(position, from), received);
     }
 
     /// The largest message of a round between nodes, in blocks.
     fn largest(&self, phase: &Phase, round: u32) -> u64 {
         if self.cut {
             // The largest node takes part in every round.
-            return u64::from(phase.current - phase.done) * u64::from(self.size(0));
+            return u64::from(phase.current - phase.done) * u64::from(self.row.size(0));
         }
         let product = |from: u32| {
-            u64::from(self.size(from)) * u64::from(self.size((from + round) % phase.active))
+            u64::from(self.row.size(from)) * u64::from(self.row.size((from + round) % phase.active))
         };
         (0..phase.active).map(product).max().unwrap_or(0)
     }
@@ -303,8 +241,8 @@ impl Lanes {
     fn counts(&self) -> (u64, u128) {
         let mut blocks = 0u128;
         // Every carrier takes part in all rounds inside its node.
-        let carried: Vec<(u32, (u64, u64))> = (0..self.count())
-            .map(|position| (self.size(position), self.most_carried(position)))
+        let carried: Vec<(u32, (u64, u64))> = (0..self.row.count())
+            .map(|position| (self.row.size(position), self.most_carried(position)))
             .collect();
         for step in 0..self.inside {
             let round = 1 + step * self.ports;
@@ -325,13 +263,13 @@ impl Lanes {
 
 impl Rule for Lanes {
     fn steps(&self) -> u32 {
-        self.between + self.inside * if self.count() > 1 { 2 } else { 1 }
+        self.between + self.inside * if self.row.count() > 1 { 2 } else { 1 }
     }
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         let together = |first: u32, end: u32| first..end.min(first.saturating_add(self.ports));
-        let largest = self.size(0);
+        let largest = self.row.size(0);
         if step < self.inside {
             for round in together(1 + step * self.ports, largest) {
                 self.collect(rank, round, out);
@@ -352,40 +290,42 @@ impl Rule for Lanes {
     }
 
     fn slots(&self) -> u64 {
-        self.room(2) + u64::from(self.ranks())
+        self.room(2) + u64::from(self.row.ranks())
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (position, local) =
-            self.standing(u32::try_from(slot).ok().filter(|&s| s < self.ranks())?);
-        Some(Block { from: rank, to: self.rank(position, local) })
+            self.row.standing(u32::try_from(slot).ok().filter(|&s| s < self.row.ranks())?);
+        Some(Block { from: rank, to: self.row.rank(position, local) })
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let (position, l) = self.place(rank);
-        let block = |(position, local)| Block { from: self.rank(position, local), to: rank };
+        let (position, l) = self.row.place(rank);
+        let block = |(position, local)| Block { from: self.row.rank(position, local), to: rank };
         if slot < self.room(0) {
             return self.start(rank, slot).filter(|block| block.to == rank);
         }
         let Some(arrived) = slot.checked_sub(self.room(2)) else {
             // What a carrier has for itself stays where it came.
-            let (size, slot) = (u64::from(self.size(position)), slot.checked_sub(self.room(1))?);
+            let (size, slot) =
+                (u64::from(self.row.size(position)), slot.checked_sub(self.room(1))?);
             let [_, chunk] = self.chunks(position, l);
             let here = slot / size < u64::from(chunk.ranks) && slot % size == u64::from(l);
-            let place = u64::from(self.before[chunk.first as usize]) + slot / size;
-            return here.then(|| block(self.standing((place % u64::from(self.ranks())) as u32)));
+            let place = u64::from(self.row.before(chunk.first)) + slot / size;
+            return here
+                .then(|| block(self.row.standing((place % u64::from(self.row.ranks())) as u32)));
         };
-        let (from, local) = self.standing(arrived as u32);
+        let (from, local) = self.row.standing(arrived as u32);
         if from == position {
             return (local != l).then(|| block((from, local)));
         }
-        let distance = (position + self.count() - from) % self.count();
-        let carrier = self.carrier(self.carriers(position), distance);
+        let distance = (position + self.row.count() - from) % self.row.count();
+        let carrier = self.row.carrier(self.carriers(position), distance);
         (carrier != l).then(|| block((from, local)))
     }
 
     fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.ranks())
+        RankClasses::distinct(self.row.ranks())
     }
 }
 
@@ -406,12 +346,7 @@ impl NodeAware {
         };
         let largest = clusters.largest();
         let lanes = integer(self, given, "lanes", 1, largest.into())?;
-        if clusters.nodes() > MOST_NODES || problem.ranks > 1 << 20 {
-            return Err(NotApplicable::Ranks {
-                rule: "at most 2^20 ranks on at most 4096 nodes",
-                ranks: problem.ranks,
-            });
-        }
+        Row::check(clusters)?;
         let lanes = lanes.map_or(largest, |lanes| lanes as u32);
         Ok(Lanes::new(Nodes::new(clusters), problem.ports, lanes, cut))
     }
@@ -454,9 +389,9 @@ impl Algorithm for NodeAware {
 
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
         let Ok(rule) = self.lanes(problem, topology, &Parameters::new()) else { return Vec::new() };
-        let largest = rule.size(0);
+        let largest = rule.row.size(0);
         let powers = (0..32).map(|i| 1 << i).take_while(|&lanes| lanes < largest);
-        let differ = rule.nodes.sizes().len() > 1;
+        let differ = rule.row.nodes().sizes().len() > 1;
         let rounds = if differ { &ROUNDS[..] } else { &ROUNDS[..1] };
         (powers.chain([largest]))
             .flat_map(|lanes| rounds.iter().map(move |rounds| setting(lanes, rounds)))

@@ -1,6 +1,11 @@
-//! The nodes of a cluster by falling size, among which the nodes of a size or more come first.
+//! The nodes of a cluster by falling size, among which the nodes of a size or more come first, and
+//! their ranks in that order.
 
-use topocoll_topology::{Clusters, Rank};
+use std::ops::Range;
+
+use topocoll_topology::{Clusters, Rank, Topology};
+
+use crate::NotApplicable;
 
 /// Nodes of equal size in a row.
 #[derive(Clone, Copy)]
@@ -77,5 +82,94 @@ impl Nodes {
     /// The rank of a node with a local index.
     pub(crate) fn local(&self, node: u32, index: u32) -> Rank {
         Rank(self.clusters.first_rank(node).0 + index)
+    }
+}
+
+/// All ranks in a row, node by node by falling size.
+pub(crate) struct Row {
+    nodes: Nodes,
+    /// By position of a node, the ranks on those before it; and all ranks.
+    before: Vec<u32>,
+}
+
+impl Row {
+    /// Whether a cluster is small enough for a row: claims look at all pairs of its nodes.
+    pub(crate) fn check(clusters: &Clusters) -> Result<(), NotApplicable> {
+        let ranks = clusters.ranks();
+        if clusters.nodes() > 4096 || ranks > 1 << 20 {
+            let rule = "at most 2^20 ranks on at most 4096 nodes";
+            return Err(NotApplicable::Ranks { rule, ranks });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn new(nodes: Nodes) -> Self {
+        let mut before = vec![0];
+        for position in 0..nodes.clusters().nodes() {
+            let ranks = before[position as usize] + nodes.clusters().size(nodes.node_at(position));
+            before.push(ranks);
+        }
+        Self { nodes, before }
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// Number of nodes.
+    pub(crate) fn count(&self) -> u32 {
+        self.before.len() as u32 - 1
+    }
+
+    pub(crate) fn ranks(&self) -> u32 {
+        self.before(self.count())
+    }
+
+    /// Ranks on the nodes before a position.
+    pub(crate) fn before(&self, position: u32) -> u32 {
+        self.before[position as usize]
+    }
+
+    pub(crate) fn size(&self, position: u32) -> u32 {
+        self.before(position + 1) - self.before(position)
+    }
+
+    /// Ranks on so many nodes from a position on, around.
+    pub(crate) fn ranks_on(&self, first: u32, nodes: u32) -> u32 {
+        let (all, end) = (self.count(), first + nodes);
+        if end <= all {
+            self.before(end) - self.before(first)
+        } else {
+            self.ranks() - self.before(first) + self.before(end - all)
+        }
+    }
+
+    /// The position of a rank's node, and its local index.
+    pub(crate) fn place(&self, rank: Rank) -> (u32, u32) {
+        let clusters = self.nodes.clusters();
+        let node = clusters.node_of(rank);
+        (self.nodes.position(node), rank.0 - clusters.first_rank(node).0)
+    }
+
+    pub(crate) fn rank(&self, position: u32, local: u32) -> Rank {
+        self.nodes.local(self.nodes.node_at(position), local)
+    }
+
+    /// The position and local index of the rank that is so far along the row.
+    pub(crate) fn standing(&self, place: u32) -> (u32, u32) {
+        let position = self.before.partition_point(|&before| before <= place) as u32 - 1;
+        (position, place - self.before(position))
+    }
+
+    /// Which of so many carriers has the node at a distance, from 1.
+    pub(crate) fn carrier(&self, carriers: u32, distance: u32) -> u32 {
+        (u64::from(distance - 1) * u64::from(carriers) / u64::from(self.count() - 1)) as u32
+    }
+
+    /// The distances of the nodes that a carrier has; none for a rank that is no carrier.
+    pub(crate) fn distances(&self, carriers: u32, carrier: u32) -> Range<u32> {
+        let others = u64::from(self.count() - 1);
+        let first = |c: u32| 1 + (u64::from(c) * others).div_ceil(carriers.into()) as u32;
+        if carrier < carriers { first(carrier)..first(carrier + 1) } else { 1..1 }
     }
 }
