@@ -178,11 +178,12 @@ impl Gather {
             return blocks;
         }
         for round in 0..self.between {
-            let most = match added(all, round).filter(|_| self.doubling) {
-                None => self.row.size(0),
-                Some((_, nodes)) => {
-                    (0..all).map(|first| self.row.ranks_on(first, nodes)).max().unwrap_or(0)
-                }
+            let of_nodes =
+                |nodes| (0..all).map(|first| self.row.ranks_on(first, nodes)).max().unwrap_or(0);
+            let most = if self.doubling {
+                added(all, round).map_or(0, |(_, nodes)| of_nodes(nodes))
+            } else {
+                self.row.size(0)
             };
             blocks += u128::from(most);
         }
