@@ -262,13 +262,18 @@ fn narrowest(problem: &Problem, machine: &Machine, u: usize) -> Option<(u128, u1
     Some((crossing, lines * if grid.wrap()[u] { 2 } else { 1 }))
 }
 
-/// Blocks that each link of a rank must carry where a rank has fewer links than ports: a corner's,
-/// one for each side and two for each that wraps.
+/// Blocks that each link of a rank must carry where a rank has fewer links than ports.
 fn least_links(problem: &Problem, machine: &Machine) -> Option<f64> {
+    fewest_links(problem, machine).map(|links| f64::from(problem.ranks - 1) / f64::from(links))
+}
+
+/// The links of a rank that has fewer than ports: a corner's, one for each side and two for each
+/// that wraps.
+fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
     let Shape::Grid(grid) = machine.topology.shape() else { return None };
     let sides = grid.sides().iter().zip(grid.wrap()).filter(|(side, _)| **side > 1);
     let links: u32 = sides.map(|(_, &wraps)| if wraps { 2 } else { 1 }).sum();
-    (0 < links && links < problem.ports).then(|| f64::from(problem.ranks - 1) / f64::from(links))
+    (0 < links && links < problem.ports).then_some(links)
 }
 
 /// Blocks that a node port must carry: a node of s ranks sends s (p - s) blocks to the others.
@@ -294,7 +299,8 @@ fn leaving(problem: &Problem, machine: &Machine) -> Option<u128> {
 /// The strongest bound on the sum over steps of the largest message or link load, in whole bytes.
 pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
     let (b, k) = (u128::from(problem.block_bytes), u128::from(problem.ports));
-    let injected = (b * u128::from(problem.ranks - 1)).div_ceil(k);
+    let doors = fewest_links(problem, machine).map_or(k, u128::from);
+    let injected = (b * u128::from(problem.ranks - 1)).div_ceil(doors);
     let left = leaving(problem, machine).map(|blocks| (blocks * b).div_ceil(k));
     let dimensions = match machine.topology.shape() {
         Shape::Grid(grid) => grid.sides().len(),

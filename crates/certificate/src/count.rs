@@ -310,8 +310,8 @@ impl<'c> Ports<'c> {
 }
 
 /// The least steps and link bytes of any schedule: n blocks are known to n ranks, each reached by
-/// multiplying by k + 1 in a step; and what a rank, the middle of a grid's side, or a node must let
-/// through.
+/// multiplying by k + 1 in a step; and what a rank, a grid's corner, the middle of its side, or a node
+/// must let through.
 pub(crate) fn bounds(certificate: &Certificate) -> (u64, u128) {
     let n = u128::from(certificate.radix.ranks());
     let (k, b) = (u128::from(certificate.ports), u128::from(certificate.block));
@@ -331,7 +331,12 @@ pub(crate) fn bounds(certificate: &Certificate) -> (u64, u128) {
                 let crossing = if gathers { side.div_ceil(2) } else { side * side / 4 * lines };
                 if side == 1 { 0 } else { (crossing * b).div_ceil(links) }
             };
-            grid.sides.iter().zip(wraps).map(across).max().unwrap_or(0)
+            let sides = || grid.sides.iter().zip(wraps);
+            // A corner has a link along each side, and a second one where it wraps.
+            let links =
+                |(&side, &wraps): (&u32, &bool)| u128::from(side > 1) * if wraps { 2 } else { 1 };
+            let corner = ((n - 1) * b).div_ceil(sides().map(links).sum::<u128>().clamp(1, k));
+            sides().map(across).fold(corner, u128::max)
         }
         Machine::Cluster(nodes) => {
             let through = |&(_, size): &(u32, u32)| {
