@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Schedule(Schedule),
     /// Predict the time of every algorithm over block sizes: table, crossovers, plot.
     Sweep(Sweep),
+    /// Write one page to look at: the machine, its schedules to play, the ranking, the sweep.
+    Report(Report),
     /// Measure exchanges on this computer and write a machine file.
     Calibrate(Calibrate),
 }
@@ -248,6 +250,21 @@ pub(crate) struct Sweep {
 /// Ranks of a machine in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RankList(pub(crate) Vec<Rank>);
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Show this algorithm first, in place of the best
+    #[arg(long, value_name = "NAME")]
+    pub(crate) algorithm: Option<String>,
+    /// A parameter of the algorithm
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm")]
+    pub(crate) set: Vec<(String, Setting)>,
+    /// Write the page to this file, which appears only when it is complete
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) out: PathBuf,
+}
 
 /// Block sizes as the command line says them.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,6 +11,7 @@ mod demand;
 mod error;
 mod machine;
 mod render;
+mod report;
 
 use std::process::ExitCode;
 

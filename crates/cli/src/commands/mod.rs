@@ -7,6 +7,7 @@ mod check;
 mod conflicts;
 mod front;
 mod network;
+mod report;
 mod run;
 mod schedule;
 mod select;
@@ -14,6 +15,8 @@ mod simulate;
 mod sweep;
 mod verify;
 mod watch;
+
+pub(crate) use select::reason;
 
 use crate::Outcome;
 use crate::args::Command;
@@ -30,12 +33,13 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Run(args) => run::run(args),
         Command::Schedule(args) => schedule::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Report(args) => report::run(args),
         Command::Calibrate(args) => calibrate::run(args),
     }
 }
 
 /// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8: 64 ranks, 1 port, ..`.
-fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
+pub(crate) fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
     exchange_of(machine, problem, &crate::render::bytes(problem.block_bytes))
 }
 

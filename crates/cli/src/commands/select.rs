@@ -253,7 +253,7 @@ fn named(choice: &Choice) -> String {
 }
 
 /// One sentence: why the winner wins over the best of the other algorithms.
-fn reason(selection: &Selection) -> String {
+pub(crate) fn reason(selection: &Selection) -> String {
     let Some(best) = selection.choices.first() else {
         return "no algorithm serves this exchange".to_owned();
     };

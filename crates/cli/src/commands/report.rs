@@ -1,0 +1,72 @@
+//! `report`: one page to look at.
+
+use std::io::Write;
+
+use serde::Serialize;
+use topocoll::{Parameters, plan};
+
+use crate::machine::{machine, problem};
+use crate::render::{Head, bytes, print, write_file};
+use crate::report::{command, gather, page};
+use crate::{Outcome, args};
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    head: Head,
+    file: String,
+    bytes: usize,
+    ranked: usize,
+    played: usize,
+}
+
+pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    let machine = machine(&args.common.machine, options)?;
+    let problem = problem(&machine, options)?;
+    let mut setting = Parameters::new();
+    for (key, value) in &args.set {
+        let twice = setting.insert(key.clone(), value.clone()).is_some();
+        anyhow::ensure!(!twice, "parameter `{key}` is set twice");
+    }
+    let schedule = match &args.algorithm {
+        Some(name) => Some(plan(&machine, &problem, name, &setting)?),
+        None => None,
+    };
+    let origin = schedule.as_ref().map(|schedule| &schedule.origin);
+    let asked = origin.map(|origin| (origin.algorithm.as_str(), &origin.parameters));
+    let given = [
+        ("op", options.op.map(|op| op.to_string())),
+        ("block", options.block.map(|block| block.to_string())),
+        ("ports", options.ports.map(|ports| ports.to_string())),
+        ("timing", options.timing.clone()),
+        ("algorithm", args.algorithm.clone()),
+    ];
+    let command = command(&args.common.machine, &given, &setting);
+    let data = gather(&machine, &problem, asked, command)?;
+    anyhow::ensure!(
+        !data.ranking.is_empty(),
+        "no algorithm serves this exchange: `topocoll algorithms {}` says why",
+        args.common.machine
+    );
+    let text = page(&data.title, &data)?;
+    write_file(&args.out, |file| Ok(file.write_all(text.as_bytes())?))?;
+    let report = Report {
+        head: Head::new(&machine, &problem),
+        file: args.out.display().to_string(),
+        bytes: text.len(),
+        ranked: data.ranking.len(),
+        played: data.plays.len(),
+    };
+    print(options.json, &report, || {
+        format!(
+            "{}\n{} choices ranked, {} schedules to watch: {} ({})\n",
+            data.title,
+            report.ranked,
+            report.played,
+            report.file,
+            bytes((report.bytes as u64).next_multiple_of(1024)),
+        )
+    })?;
+    Ok(Outcome::Fine)
+}

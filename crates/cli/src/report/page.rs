@@ -1,0 +1,68 @@
+//! The page around the data.
+
+use serde::Serialize;
+
+const HTML: &str = include_str!("page/page.html");
+const STYLES: &str = include_str!("page/style.css");
+
+/// The scripts, in the order in which each needs those before it.
+const SCRIPTS: [&str; 11] = [
+    include_str!("page/format.js"),
+    include_str!("page/elements.js"),
+    include_str!("page/schedule.js"),
+    include_str!("page/layout.js"),
+    include_str!("page/drawing.js"),
+    include_str!("page/journey.js"),
+    include_str!("page/player.js"),
+    include_str!("page/heat.js"),
+    include_str!("page/chart.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/main.js"),
+];
+
+/// One file that needs no other and asks for none.
+pub(crate) fn page(title: &str, data: &impl Serialize) -> anyhow::Result<String> {
+    // In JSON, `<` stands in strings alone; escaped, nothing in it ends the element around it.
+    let data = serde_json::to_string(data)?.replace('<', "\\u003c");
+    let parts = [
+        ("{{title}}", escaped(title)),
+        ("{{styles}}", STYLES.to_owned()),
+        ("{{data}}", data),
+        ("{{scripts}}", SCRIPTS.concat()),
+    ];
+    // Each place stands once, and what is put in is never looked through.
+    let mut out = String::new();
+    let mut rest = HTML;
+    for (place, text) in parts {
+        let (before, after) = rest.split_once(place).expect("bug: the page lacks a place");
+        out += before;
+        out += &text;
+        rest = after;
+    }
+    Ok(out + rest)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_shown_can_leave_its_place() {
+        let evil = "</title></script><script>alert(1)</script>{{data}}{{scripts}}";
+        let page = page(evil, &[evil]).unwrap();
+        assert!(!page.contains("alert(1)</script>") && !page.contains("<script>alert"));
+        assert_eq!(page.matches("</script>").count(), HTML.matches("</script>").count());
+    }
+
+    #[test]
+    fn the_page_names_nothing_outside() {
+        let page = page("a machine", &[0]).unwrap();
+        for outside in ["http://", "https://", "//cdn", "@import", "fetch(", "XMLHttp", "src=", "innerHTML"] {
+            assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(outside), "{outside}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+// A machine on a canvas: ranks, links by load, messages on their way.
+
+/** Conflicts that are labelled at once. */
+const LABELS = 24;
+
+class Drawing {
+  constructor(canvas, schedule) {
+    this.canvas = canvas;
+    this.paper = canvas.getContext('2d');
+    this.schedule = schedule;
+    this.layout = layoutFor(schedule);
+    this.resize();
+  }
+
+  /** Fits the canvas to the page's width, and the machine to the canvas. */
+  resize() {
+    const width = this.canvas.parentElement.clientWidth || 640;
+    const [left, top, right, bottom] = this.layout.bounds();
+    const tallest = Math.min(640, Math.max(320, window.innerHeight * 0.78));
+    const height = Math.max(180, Math.min(tallest, (width * (bottom - top)) / (right - left)));
+    const sharp = Math.min(2, window.devicePixelRatio || 1);
+    this.canvas.style.height = `${height}px`;
+    this.canvas.width = Math.round(width * sharp);
+    this.canvas.height = Math.round(height * sharp);
+    [this.width, this.height, this.sharp] = [width, height, sharp];
+    this.unit = Math.min(width / (right - left), height / (bottom - top), 90);
+    this.shift = [
+      width / 2 - (this.unit * (left + right)) / 2,
+      height / 2 - (this.unit * (top + bottom)) / 2,
+    ];
+    this.radius = Math.max(1.6, Math.min(13, this.unit * 0.2));
+  }
+
+  pixel([x, y, depth]) {
+    return [x * this.unit + this.shift[0], y * this.unit + this.shift[1], depth];
+  }
+
+  /** A point of a link, beside its middle line: the two ways of a line stay apart. */
+  on(link, t) {
+    const [x, y, depth] = this.pixel(this.layout.along(link, t));
+    if (!this.schedule.grid) return [x, y, depth];
+    const [near, far] = this.layout.broken(link) ? (t < 0.5 ? [0, 0.49] : [0.51, 1]) : [Math.max(0, t - 0.1), Math.min(1, t + 0.1)];
+    const [a, b] = [this.pixel(this.layout.along(link, near)), this.pixel(this.layout.along(link, far))];
+    const length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
+    const gap = Math.max(1.2, Math.min(3.4, this.unit * 0.07));
+    return [x - ((b[1] - a[1]) / length) * gap, y + ((b[0] - a[0]) / length) * gap, depth];
+  }
+
+  /** Further away is fainter. */
+  haze(depth) {
+    if (!this.layout.turns) return 1;
+    return Math.max(0.35, Math.min(1, 0.72 - depth / (2 * Math.max(...this.layout.sides))));
+  }
+
+  clear() {
+    this.paper.setTransform(this.sharp, 0, 0, this.sharp, 0, 0);
+    this.paper.clearRect(0, 0, this.width, this.height);
+    this.ink = Object.fromEntries(
+      ['ink', 'idle', 'node', 'node-edge', 'conflict', 'on-conflict', 'follow', 'message', 'box',
+        'load-0', 'load-1', 'load-2', 'load-3', 'load-4'].map((name) => [name, colour(name)]));
+  }
+
+  /** The colour of a load between 0 and 1. */
+  shade(load) {
+    return this.ink[`load-${Math.min(4, Math.floor(load * 5))}`];
+  }
+
+  stroke(link, style, width, dash = []) {
+    const { paper } = this;
+    paper.strokeStyle = style;
+    paper.lineWidth = width;
+    paper.setLineDash(dash);
+    for (const points of this.layout.lines(link)) {
+      paper.beginPath();
+      points.forEach((t, i) => {
+        const [x, y, depth] = this.on(link, t);
+        if (i === 0) {
+          paper.globalAlpha *= this.haze(depth);
+          paper.moveTo(x, y);
+        } else paper.lineTo(x, y);
+      });
+      paper.stroke();
+      paper.globalAlpha = this.alpha ?? 1;
+    }
+    paper.setLineDash([]);
+  }
+
+  /** The machine with its links by load; `most` is a load of 1. */
+  machine(loads, most, { faint = false, flash = true } = {}) {
+    const { paper } = this;
+    paper.lineCap = 'round';
+    for (const [x, y, width, height, name] of this.layout.boxes ?? []) {
+      const [left, top] = this.pixel([x, y, 0]);
+      paper.strokeStyle = this.ink['node-edge'];
+      paper.fillStyle = this.ink.box;
+      paper.lineWidth = 1;
+      paper.beginPath();
+      paper.roundRect(left, top, width * this.unit, height * this.unit, 8);
+      paper.fill();
+      paper.stroke();
+      paper.fillStyle = this.ink.ink;
+      paper.font = '12px system-ui, sans-serif';
+      paper.textAlign = 'left';
+      paper.textBaseline = 'bottom';
+      paper.fillText(name, left + 2, top - 2);
+    }
+    this.alpha = 1;
+    for (const link of this.layout.links) {
+      if (!loads.has(link)) this.stroke(link, this.ink.idle, 1);
+    }
+    this.alpha = faint ? 0.3 : 1;
+    paper.globalAlpha = this.alpha;
+    const order = [...loads].sort((a, b) => a[1].bytes - b[1].bytes);
+    const thick = Math.max(1.5, Math.min(5, this.unit * 0.1));
+    for (const [link, load] of order) {
+      const share = most > 0 ? load.bytes / most : 0;
+      const conflict = this.schedule.grid && load.conflict;
+      if (conflict && flash) this.stroke(link, this.ink.conflict, thick + 2, [5, 4]);
+      else this.stroke(link, this.shade(share), 1 + thick * share);
+    }
+    this.alpha = 1;
+    paper.globalAlpha = 1;
+  }
+
+  /** The ranks, the followed ones marked. */
+  ranks(marked = new Map()) {
+    const { paper, radius } = this;
+    const places = this.layout.nodes.map((at, rank) => [...this.pixel(this.layout.place(at)), rank]);
+    places.sort((a, b) => b[2] - a[2]);
+    const names = radius >= 8;
+    for (const [x, y, depth, rank] of places) {
+      const mark = marked.get(rank);
+      paper.globalAlpha = mark ? 1 : this.haze(depth);
+      paper.fillStyle = mark ? this.ink.follow : this.ink.node;
+      paper.strokeStyle = mark ? this.ink.ink : this.ink['node-edge'];
+      paper.lineWidth = mark ? 2 : 1;
+      paper.beginPath();
+      if (mark) paper.rect(x - radius - 1.5, y - radius - 1.5, 2 * radius + 3, 2 * radius + 3);
+      else paper.arc(x, y, radius, 0, 2 * Math.PI);
+      paper.fill();
+      paper.stroke();
+      if (names || mark) {
+        paper.fillStyle = mark ? this.ink['on-conflict'] : this.ink.ink;
+        paper.font = `${Math.max(8, Math.min(11, radius))}px system-ui, sans-serif`;
+        paper.textAlign = 'center';
+        paper.textBaseline = 'middle';
+        if (names) paper.fillText(String(this.schedule.rankName(rank)), x, y + 0.5);
+        if (mark && mark !== true) this.label(mark, x, y - radius - 10, this.ink.follow);
+      }
+    }
+    paper.globalAlpha = 1;
+    this.places = places;
+  }
+
+  label(text, x, y, back) {
+    const { paper } = this;
+    paper.font = 'bold 11px system-ui, sans-serif';
+    const width = paper.measureText(text).width + 8;
+    const left = Math.max(0, Math.min(this.width - width, x - width / 2));
+    paper.fillStyle = back;
+    paper.beginPath();
+    paper.roundRect(left, y - 8, width, 16, 4);
+    paper.fill();
+    paper.fillStyle = this.ink['on-conflict'];
+    paper.textAlign = 'center';
+    paper.textBaseline = 'middle';
+    paper.fillText(text, left + width / 2, y + 0.5);
+  }
+
+  /** Labels the worst shared links of a step with how many messages each carries. */
+  conflicts(shared) {
+    for (const [link, load] of shared.slice(0, LABELS).reverse()) {
+      const [x, y] = this.on(link, this.layout.broken(link) ? 0.3 : 0.5);
+      this.label(`×${load.messages}`, x, y, this.ink.conflict);
+    }
+  }
+
+  /** Draws a message's whole way. */
+  way(message) {
+    for (const link of this.linksOf(message)) this.stroke(link, this.ink.follow, 3);
+  }
+
+  linksOf(message) {
+    return message.links ?? [message.from * this.schedule.ranks + message.to];
+  }
+
+  /** A message after the part `t` of its way: an arrow head, its area by its bytes. */
+  message(message, t, most, followed) {
+    const { paper } = this;
+    const links = this.linksOf(message);
+    const passed = Math.min(t * links.length, links.length - 1e-6);
+    const link = links[Math.floor(passed)];
+    const part = passed - Math.floor(passed);
+    const [x, y, depth] = this.on(link, part);
+    const back = part > 0.5 ? part - 0.02 : part;
+    const [a, b] = [this.on(link, back), this.on(link, back + 0.02)];
+    const size = (followed ? 1.5 : 1) * (2.5 + Math.min(5, this.unit * 0.12) * Math.sqrt(message.bytes / most));
+    paper.save();
+    paper.globalAlpha *= this.haze(depth);
+    paper.translate(x, y);
+    paper.rotate(Math.atan2(b[1] - a[1], b[0] - a[0]));
+    paper.beginPath();
+    paper.moveTo(size, 0);
+    paper.lineTo(-size * 0.8, size * 0.75);
+    paper.lineTo(-size * 0.8, -size * 0.75);
+    paper.closePath();
+    paper.fillStyle = followed ? this.ink.follow : this.ink.message;
+    paper.fill();
+    paper.strokeStyle = this.ink.node;
+    paper.lineWidth = 0.8;
+    paper.stroke();
+    paper.restore();
+  }
+
+  /** The rank under a point of the canvas, if one is near. */
+  rankAt(x, y) {
+    let [found, nearest] = [undefined, Math.max(10, this.radius + 4)];
+    for (const [a, b, , rank] of this.places ?? []) {
+      const distance = Math.hypot(a - x, b - y);
+      if (distance < nearest) [found, nearest] = [rank, distance];
+    }
+    return found;
+  }
+}

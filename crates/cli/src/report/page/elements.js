@@ -1,0 +1,53 @@
+// Elements. Text is always a text node, so nothing shown is ever read as markup.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, '');
+    else if (value !== false && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== undefined));
+  return node;
+}
+
+/** An HTML element. */
+function html(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** An SVG element. */
+function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** A colour of the style sheet, as it is now: light, dark or printed. */
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** The terms of a step's time, each a colour and a pattern. */
+const TERMS = ['startup', 'transmission', 'propagation', 'rearrangement', 'barrier'];
+
+/** Fills `term-0` to `term-4`: told apart by pattern where colours are not seen. */
+function addPatterns(place) {
+  const marks = [
+    [],
+    [svg('path', { d: 'M-2,2 L2,-2 M0,8 L8,0 M6,10 L10,6', class: 'mark' })],
+    [svg('circle', { cx: 2, cy: 2, r: 1.2, class: 'dot' }), svg('circle', { cx: 6, cy: 6, r: 1.2, class: 'dot' })],
+    [svg('path', { d: 'M0,0 L8,8 M8,0 L0,8', class: 'mark' })],
+    [svg('path', { d: 'M0,2 H8 M0,6 H8', class: 'mark' })],
+  ];
+  place.append(svg('defs', {}, ...marks.map((lines, i) =>
+    svg('pattern', { id: `term-${i}`, width: 8, height: 8, patternUnits: 'userSpaceOnUse' },
+      svg('rect', { width: 8, height: 8, class: `term-${i}` }), ...lines))));
+}
+
+/** The legend of the terms that take any time. */
+function termLegend(shares) {
+  const items = TERMS.map((term, i) => shares[i] > 0 && html('li', {},
+    svg('svg', { width: 16, height: 12, 'aria-hidden': true },
+      svg('rect', { width: 16, height: 12, fill: `url(#term-${i})`, class: 'bar' })), ` ${term}`));
+  return html('ul', { class: 'legend' }, ...items.filter(Boolean));
+}

@@ -1,0 +1,410 @@
+// The schedule player: what moves, step by step.
+
+/** Seconds of a step at speed 1, and the rest after it. */
+const STEP_SECONDS = 1.6;
+const REST_SECONDS = 0.25;
+
+/** Bars of the time line; of more steps several share one. */
+const BARS = 240;
+
+const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
+
+class Player {
+  constructor(section, data, schedules) {
+    this.section = section;
+    this.data = data;
+    this.schedules = schedules;
+    this.still = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+    this.speed = 1;
+    this.follow = undefined;
+    this.build();
+    this.choose(data.first);
+    new ResizeObserver(() => { this.drawing.resize(); this.paint(); }).observe(this.canvas.parentElement);
+  }
+
+  build() {
+    const { data } = this;
+    const options = this.schedules.map((schedule, i) => html('option', { value: i }, schedule.name));
+    this.select = html('select', { id: 'algorithm', onchange: () => this.choose(Number(this.select.value)) }, ...options);
+    this.canvas = html('canvas', { tabindex: 0, role: 'img', 'aria-describedby': 'step' });
+    this.note = html('p', { class: 'note', hidden: true });
+    this.fact = html('p', { id: 'step', class: 'fact', 'aria-live': 'polite' });
+    const button = (id, label, text, act) =>
+      html('button', { type: 'button', id, 'aria-label': label, title: label, onclick: act }, text);
+    this.toggle = button('play', 'Play (space)', '▶', () => this.playing ? this.pause() : this.play());
+    this.phase = html('select', { id: 'phase', 'aria-label': 'Phase', onchange: () => this.show(Number(this.phase.value)) });
+    const speeds = SPEEDS.map((speed) => html('option', { value: speed, selected: speed === 1 }, `${speed}×`));
+    this.quickness = html('select', { id: 'speed', 'aria-label': 'Speed', onchange: () => { this.speed = Number(this.quickness.value); } }, ...speeds);
+    this.line = html('div', { class: 'timeline' });
+    this.terms = html('div');
+    this.conflictList = html('div', { id: 'conflicts' });
+    this.followed = html('div', { id: 'followed' });
+    const rank = (id) => html('input', { id, type: 'number', min: 0, value: '', inputmode: 'numeric' });
+    [this.source, this.target] = [rank('source'), rank('target')];
+    const gathers = data.operation === 'allgather';
+    const form = html('form', { class: 'follow', onsubmit: (event) => { event.preventDefault(); this.followAsked(); } },
+      html('label', {}, gathers ? 'Block of rank ' : 'From rank ', this.source),
+      gathers ? undefined : html('label', {}, ' to rank ', this.target),
+      html('button', { type: 'submit', id: 'follow' }, 'Follow'),
+      html('button', { type: 'button', id: 'unfollow', onclick: () => this.unfollow() }, 'Clear'));
+    this.section.append(
+      html('h2', {}, 'Watch it'),
+      html('label', { class: 'choose' }, 'Schedule ', this.select),
+      this.note,
+      html('div', { class: 'stage' },
+        html('div', { class: 'screen' },
+          html('figure', { class: 'canvas' }, this.canvas),
+          html('div', { class: 'controls', role: 'group', 'aria-label': 'Player' },
+            button('first', 'First step (Home)', '⏮', () => this.show(0)),
+            button('back', 'Step back (left arrow)', '◀', () => this.show(this.step - 1)),
+            this.toggle,
+            button('next', 'Step on (right arrow)', '▶|', () => this.show(this.step + 1)),
+            button('last', 'Last step (End)', '⏭', () => this.show(Infinity)),
+            html('label', {}, 'Speed ', this.quickness),
+            html('label', {}, 'Phase ', this.phase)),
+          this.fact,
+          this.line,
+          this.terms),
+        html('div', { class: 'side' },
+          this.legend(),
+          html('h3', {}, 'Shared links'), this.conflictList,
+          html('h3', {}, gathers ? 'Follow a rank or its block' : 'Follow a rank or a block'),
+          html('p', { class: 'hint' }, gathers
+            ? 'Select a rank in the drawing to see all that it sends and receives, or name one to follow its block.'
+            : 'Select a rank in the drawing to see all that it sends and receives, or name the two ranks of a block.'),
+          form, this.followed,
+          html('p', { class: 'hint keys' }, 'Keys: space plays, ← → step, [ ] phases, + − speed, Home, End, Esc stops following.'))));
+    this.canvas.addEventListener('pointerdown', (event) => this.press(event));
+    document.addEventListener('keydown', (event) => this.key(event));
+  }
+
+  legend() {
+    const swatch = (draw) => svg('svg', { width: 34, height: 14, 'aria-hidden': true }, ...draw);
+    const line = (name, width, dash) => svg('line', { x1: 2, y1: 7, x2: 32, y2: 7, 'stroke-width': width, class: `line-${name}`, 'stroke-dasharray': dash });
+    const ramp = [0, 1, 2, 3, 4].map((i) =>
+      svg('line', { x1: 2 + 6 * i, y1: 7, x2: 8 + 6 * i, y2: 7, 'stroke-width': 1 + i, class: `line-load-${i}` }));
+    const items = [
+      [[svg('path', { d: 'M22,7 L12,2 L12,12 Z', class: 'fill-message' })], 'a message, its area by its bytes'],
+      [ramp, 'a link, thicker and darker by its bytes'],
+      [[line('idle', 1)], 'a link not used in this step'],
+      [[line('conflict', 4, '5 4')], 'a link that several messages share'],
+      [[svg('rect', { x: 11, y: 1, width: 12, height: 12, class: 'fill-follow' })], 'what is followed'],
+    ];
+    const grid = this.data.plays[0].shape.kind === 'grid';
+    const shown = items.filter((_, i) => grid || i === 0 || i === 1 || i === 4);
+    if (!grid) shown[1][1] = 'a message\u2019s way, thicker and darker by its bytes';
+    return html('ul', { class: 'legend key' }, ...shown.map(([draw, text]) => html('li', {}, swatch(draw), ` ${text}`)));
+  }
+
+  /** Shows another schedule, from its first step. */
+  choose(which) {
+    this.pause();
+    this.which = which;
+    this.select.value = String(which);
+    this.schedule = this.schedules[which];
+    this.schedule.totals();
+    const { layout } = this.drawing ?? {};
+    this.drawing = new Drawing(this.canvas, this.schedule);
+    if (layout?.turns) Object.assign(this.drawing.layout, { yaw: layout.yaw, pitch: layout.pitch });
+    this.canvas.classList.toggle('turns', Boolean(this.drawing.layout.turns));
+    this.canvas.setAttribute('aria-label', `${this.schedule.play.machine} under ${this.schedule.name}`);
+    this.note.textContent = partNote(this.schedule, this.data);
+    this.note.hidden = this.note.textContent === '';
+    const phases = this.schedule.phases();
+    this.phases = phases;
+    const label = ({ first, last, hops }) =>
+      `${first === last ? `step ${first}` : `steps ${first} to ${last}`}${this.schedule.grid && hops ? `, up to ${many(hops, 'hop')}` : ''}`;
+    this.phase.replaceChildren(...phases.map((phase) => html('option', { value: phase.first }, label(phase))));
+    this.unfollow();
+    this.drawTimeline();
+    this.show(0);
+    this.onchoose?.(which);
+  }
+
+  drawTimeline() {
+    const { seconds: times } = this.schedule.play;
+    const each = Math.max(1, Math.ceil(times.length / BARS));
+    const bars = [];
+    for (let i = 0; i < times.length; i += each) {
+      const group = times.slice(i, i + each);
+      bars.push({ first: i, terms: TERMS.map((_, term) => sum(group.map((step) => step[term]))) });
+    }
+    const most = largest(bars.map((bar) => sum(bar.terms)));
+    const [width, height] = [720, 96];
+    const wide = width / bars.length;
+    const picture = svg('svg', { viewBox: `0 0 ${width} ${height + 14}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': 'Time of every step' });
+    bars.forEach(({ first, terms }, i) => {
+      let y = height;
+      const steps = Math.min(first + each, times.length);
+      const shared = sum(this.schedule.contended.slice(first, steps));
+      const bar = svg('g', { class: 'step-bar', onclick: () => this.show(first) },
+        svg('title', {}, `${each === 1 ? `step ${first}` : `steps ${first} to ${steps - 1}`}: ${seconds(sum(terms))}${shared ? `, ${many(shared, 'shared link')}` : ''}`),
+        svg('rect', { x: i * wide, y: 0, width: wide, height: height + 14, class: 'hit' }));
+      terms.forEach((term, t) => {
+        const tall = most > 0 ? (height * term) / most : 0;
+        y -= tall;
+        if (tall > 0) bar.append(svg('rect', { x: i * wide + wide * 0.06, y, width: wide * 0.88, height: tall, fill: `url(#term-${t})`, class: wide > 6 ? 'bar' : '' }));
+      });
+      if (shared) bar.append(svg('path', { d: `M${(i + 0.5) * wide},${height + 3} l4,8 h-8 Z`, class: 'fill-conflict' }));
+      picture.append(bar);
+    });
+    this.cursor = svg('rect', { y: 0, width: wide, height: height + 13, class: 'cursor' });
+    picture.append(this.cursor);
+    this.barOf = (step) => Math.floor(step / each) * wide;
+    this.line.replaceChildren(picture);
+    const totals = TERMS.map((_, t) => sum(times.map((step) => step[t])));
+    const total = sum(totals);
+    const shares = TERMS.flatMap((term, t) => (totals[t] > 0 ? [`${term} ${seconds(totals[t])} (${((100 * totals[t]) / total).toFixed(1)} %)`] : []));
+    const text = `Time of each step, ${seconds(total)} in all: ${shares.join(', ')}.${each > 1 ? ` A bar is ${each} steps.` : ''}${this.schedule.contended.some(Boolean) ? ' A triangle marks steps with shared links.' : ''}`;
+    this.terms.replaceChildren(termLegend(totals), html('p', { class: 'hint' }, text));
+  }
+
+  show(step) {
+    this.step = Math.max(0, Math.min(this.schedule.steps - 1, step));
+    this.time = this.playing ? 0 : 0.5;
+    this.describe();
+    this.paint();
+  }
+
+  /** Says what happens in the step. */
+  describe() {
+    const { schedule, step } = this;
+    if (schedule.steps === 0) {
+      this.fact.textContent = 'Nothing moves.';
+      return;
+    }
+    const messages = schedule.messages(step);
+    const shared = schedule.conflicts(step);
+    const parts = [many(messages.length, 'message')];
+    if (messages.length > 0) parts.push(`the largest ${bytes(largest(messages.map((m) => m.bytes)))}`);
+    if (schedule.grid && messages.length > 0) {
+      parts.push(`the longest way ${many(largest(messages.map((m) => m.links.length)), 'hop')}`);
+      parts.push(shared.length > 0 ? `${many(shared.length, 'link')} shared` : 'no link shared');
+    }
+    if (schedule.play.steps[step].copies) parts.push('blocks rearranged before');
+    const time = sum(schedule.play.seconds[step]);
+    this.fact.textContent = `Step ${step} (${step + 1} of ${schedule.steps}), ${seconds(time)}: ${parts.join(', ')}.`;
+    this.cursor?.setAttribute('x', this.barOf(step));
+    const phase = this.phases.findLast((one) => one.first <= step);
+    this.phase.value = String(phase?.first ?? 0);
+    this.describeConflicts(shared);
+    this.describeFollowed();
+  }
+
+  describeConflicts(shared) {
+    const { schedule, step } = this;
+    if (shared.length === 0) {
+      const others = schedule.contended.filter(Boolean).length;
+      const text = !schedule.grid ? 'Any two ranks have a link of their own.'
+        : others ? `None in this step; ${many(others, 'step')} of ${schedule.steps} have some.` : 'None in any step.';
+      this.conflictList.replaceChildren(html('p', {}, text));
+      return;
+    }
+    const items = shared.slice(0, 5).map(([link, load]) => {
+      const on = schedule.messages(step).filter((message) => message.links.includes(link));
+      const listed = on.slice(0, 4).map((m) => `${schedule.rankName(m.from)}→${m.toName}`).join(', ');
+      const more = on.length > 4 ? ` and ${on.length - 4} more` : '';
+      return html('li', {}, html('strong', {}, `${schedule.linkName(link)} ×${load.messages}`), ` ${bytes(load.bytes)}: ${listed}${more}`);
+    });
+    const more = shared.length > 5 ? html('p', { class: 'hint' }, `and ${many(shared.length - 5, 'more link')}`) : undefined;
+    this.conflictList.replaceChildren(html('ul', {}, ...items), ...(more ? [more] : []));
+  }
+
+  followAsked() {
+    const gathers = this.data.operation === 'allgather';
+    const read = (input) => (input.value === '' ? NaN : Number(input.value));
+    const [from, to] = [read(this.source), gathers ? read(this.source) : read(this.target)];
+    const fits = (rank) => Number.isInteger(rank) && rank >= 0 && rank < this.schedule.ranks;
+    if (this.schedule.play.slots === 0) {
+      this.followed.replaceChildren(html('p', {}, 'Blocks are followed where the whole machine is drawn; of this part select a rank.'));
+    } else if (!fits(from) || !fits(to)) {
+      this.followed.replaceChildren(html('p', {}, `A rank is a number from 0 to ${this.schedule.ranks - 1}.`));
+    } else {
+      this.follow = { from, to, ...journey(this.schedule, this.data.operation, from, to) };
+      this.describeFollowed();
+      if (this.follow.legs.length > 0) this.show(this.follow.legs[0].step);
+      else this.paint();
+    }
+  }
+
+  followRank(rank) {
+    this.follow = { rank };
+    this.source.value = String(this.schedule.rankName(rank));
+    this.describeFollowed();
+    this.paint();
+  }
+
+  unfollow() {
+    this.follow = undefined;
+    this.followed.replaceChildren();
+    if (this.step !== undefined) this.paint();
+  }
+
+  describeFollowed() {
+    const { schedule, follow, step } = this;
+    if (!follow) return;
+    if (follow.rank !== undefined) {
+      const messages = schedule.messages(step);
+      const sent = messages.filter((m) => m.from === follow.rank);
+      const got = messages.filter((m) => m.to === follow.rank);
+      const list = (items, name) => (items.length === 0 ? 'nothing' : items.slice(0, 4).map((m) => `${bytes(m.bytes)} ${name(m)}`).join(', '));
+      this.followed.replaceChildren(
+        html('p', {}, html('strong', {}, schedule.place(follow.rank)), ` sends ${list(sent, (m) => `to ${m.toName}`)} and receives ${list(got, (m) => `from ${schedule.rankName(m.from)}`)} in this step.`));
+      return;
+    }
+    const legs = follow.legs.map((leg) => html('li', { class: leg.step === step ? 'now' : '' },
+      html('button', { type: 'button', onclick: () => this.show(leg.step) }, `step ${leg.step}`),
+      ` ${schedule.rankName(leg.message.from)}→${leg.message.toName}${leg.message.links ? `, ${many(leg.message.links.length, 'hop')}` : ''}, among ${bytes(leg.message.bytes)}`));
+    const gathers = this.data.operation === 'allgather';
+    const whole = gathers ? `The block of rank ${follow.from}` : `The block of rank ${follow.from} for rank ${follow.to}`;
+    const end = follow.arrives ? (gathers ? 'reaches all ranks' : 'arrives') : 'does not arrive';
+    this.followed.replaceChildren(
+      html('p', { class: follow.arrives ? 'arrives' : 'lost' }, `${whole} ${follow.legs.length === 0 ? 'stays where it is' : `travels in ${many(legs.length, 'message')} and ${end}`}.`),
+      html('ol', { class: 'journey' }, ...legs.slice(0, 40)));
+  }
+
+  /** The messages of the step that are followed, or none if all are. */
+  followedNow() {
+    const { follow } = this;
+    if (!follow) return undefined;
+    if (follow.rank !== undefined) {
+      return new Set(this.schedule.messages(this.step).filter((m) => m.from === follow.rank || m.to === follow.rank));
+    }
+    return new Set(follow.legs.filter((leg) => leg.step === this.step).map((leg) => leg.message)
+      .map((leg) => this.schedule.messages(this.step).find((m) => m.from === leg.from && m.to === leg.to && m.sent === leg.sent)));
+  }
+
+  paint() {
+    const { drawing, schedule, follow } = this;
+    if (this.step === undefined) return;
+    drawing.clear();
+    if (schedule.steps === 0) {
+      drawing.ranks();
+      return;
+    }
+    const loads = schedule.loads(this.step);
+    for (const load of loads.values()) load.conflict = load.messages > 1;
+    const followed = this.followedNow();
+    // Shared links flash slowly, and stay dashed where motion is unwelcome.
+    const flash = this.still || !this.playing || this.time % 0.5 < 0.36;
+    drawing.machine(loads, schedule.most, { faint: Boolean(follow), flash });
+    const marked = new Map();
+    if (follow?.rank !== undefined) marked.set(follow.rank, true);
+    else if (follow) {
+      marked.set(follow.from, 'from');
+      if (follow.to !== follow.from) marked.set(follow.to, 'to');
+    }
+    if (followed) followed.forEach((message) => drawing.way(message));
+    drawing.ranks(marked);
+    const messages = schedule.messages(this.step);
+    const most = largest(messages.map((m) => m.bytes));
+    const time = this.still ? 0.5 : this.time;
+    drawing.paper.globalAlpha = followed ? 0.18 : 1;
+    for (const message of messages) if (!followed?.has(message)) drawing.message(message, time, most, false);
+    drawing.paper.globalAlpha = 1;
+    followed?.forEach((message) => drawing.message(message, time, most, true));
+    if (flash) drawing.conflicts(schedule.conflicts(this.step));
+  }
+
+  play() {
+    if (this.step >= this.schedule.steps - 1) this.step = 0;
+    this.playing = true;
+    this.time = 0;
+    this.toggle.textContent = '⏸';
+    this.toggle.setAttribute('aria-label', 'Pause (space)');
+    this.describe();
+    let before = performance.now();
+    const frame = (now) => {
+      if (!this.playing) return;
+      this.time += ((now - before) / 1000 / STEP_SECONDS) * this.speed;
+      before = now;
+      if (this.time >= 1 + REST_SECONDS / STEP_SECONDS) {
+        if (this.step + 1 >= this.schedule.steps) {
+          this.pause();
+          return;
+        }
+        this.step += 1;
+        this.time = 0;
+        this.describe();
+      }
+      this.paint();
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }
+
+  pause() {
+    this.playing = false;
+    this.toggle.textContent = '▶';
+    this.toggle.setAttribute('aria-label', 'Play (space)');
+  }
+
+  /** A press selects a rank; a drag turns what is drawn in space. */
+  press(event) {
+    const { layout } = this.drawing;
+    const begin = [event.offsetX, event.offsetY];
+    let dragged = false;
+    let [x, y] = [event.clientX, event.clientY];
+    const move = (next) => {
+      if (Math.hypot(next.clientX - event.clientX, next.clientY - event.clientY) > 4) dragged = true;
+      if (layout.turns && dragged) {
+        layout.yaw += (next.clientX - x) * 0.008;
+        layout.pitch = Math.max(-1.5, Math.min(1.5, layout.pitch + (next.clientY - y) * 0.008));
+        this.paint();
+      }
+      [x, y] = [next.clientX, next.clientY];
+    };
+    const end = () => {
+      this.canvas.removeEventListener('pointermove', move);
+      if (dragged) return;
+      const rank = this.drawing.rankAt(...begin);
+      if (rank === undefined) this.unfollow();
+      else this.followRank(rank);
+    };
+    this.canvas.setPointerCapture(event.pointerId);
+    this.canvas.addEventListener('pointermove', move);
+    this.canvas.addEventListener('pointerup', end, { once: true });
+    this.canvas.addEventListener('pointercancel', () => this.canvas.removeEventListener('pointermove', move), { once: true });
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, button, a, .chart')) return;
+    const phase = (by) => {
+      const at = this.phases.findLastIndex((one) => one.first <= this.step);
+      this.show(this.phases[Math.max(0, Math.min(this.phases.length - 1, at + by))]?.first ?? 0);
+    };
+    const faster = (by) => {
+      const at = Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(this.speed) + by));
+      this.speed = SPEEDS[at];
+      this.quickness.value = String(this.speed);
+    };
+    const acts = {
+      ' ': () => (this.playing ? this.pause() : this.play()),
+      ArrowRight: () => this.show(this.step + 1),
+      ArrowLeft: () => this.show(this.step - 1),
+      Home: () => this.show(0),
+      End: () => this.show(Infinity),
+      '[': () => phase(-1),
+      ']': () => phase(1),
+      '+': () => faster(1),
+      '=': () => faster(1),
+      '-': () => faster(-1),
+      Escape: () => this.unfollow(),
+    };
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  }
+}
+
+/** What is said of a drawing that is not the whole machine. */
+function partNote(schedule, data) {
+  const { part, machine, shape } = schedule.play;
+  if (part === 'smaller') {
+    return `${data.topology} is too large to draw. Drawn and timed here is ${machine}, a smaller machine of its kind under the same algorithm; the ranking, the block sizes and the front are those of ${data.topology}.`;
+  }
+  if (part === 'period') {
+    return `${data.topology} is too large to draw. Drawn is a part of ${shape.window.join('x')} that repeats itself all over it: what leaves on one side enters at the other, as its like does elsewhere. Loads, shared links and times are those of the whole.`;
+  }
+  return '';
+}

@@ -1,0 +1,185 @@
+// A schedule as the page holds it: messages of one rank of each class, moved to all others.
+
+/** Ranks as coordinates, the last dimension fastest. */
+class Radix {
+  constructor(sides) {
+    this.sides = sides;
+    this.ranks = sides.reduce((product, side) => product * side, 1);
+  }
+
+  coordinates(rank) {
+    const out = [];
+    for (let u = this.sides.length - 1; u >= 0; u -= 1) {
+      out[u] = rank % this.sides[u];
+      rank = Math.floor(rank / this.sides[u]);
+    }
+    return out;
+  }
+
+  rank(coordinates) {
+    return coordinates.reduce((rank, x, u) => rank * this.sides[u] + modulo(x, this.sides[u]), 0);
+  }
+}
+
+function modulo(x, n) {
+  return ((x % n) + n) % n;
+}
+
+class Schedule {
+  constructor(play) {
+    this.play = play;
+    this.shape = play.shape;
+    this.radix = new Radix(play.radix);
+    this.periods = new Radix(play.periods);
+    if (this.shape.kind === 'grid') {
+      this.grid = new Radix(this.shape.sides);
+      this.window = new Radix(this.shape.window);
+      this.ranks = this.window.ranks;
+    } else {
+      this.ranks = this.radix.ranks;
+    }
+    this.steps = play.steps.length;
+    this.seen = new Map();
+  }
+
+  get name() {
+    return named(this.play.algorithm, this.play.setting);
+  }
+
+  /** The name of a rank that is drawn: on a part of a machine, its number on the machine. */
+  rankName(rank) {
+    return this.grid ? this.grid.rank(this.window.coordinates(rank)) : rank;
+  }
+
+  /** A rank with its coordinates, on grids of several sides. */
+  place(rank) {
+    const name = `rank ${this.rankName(rank)}`;
+    const long = this.grid && this.grid.sides.length > 1;
+    return long ? `${name} (${this.window.coordinates(rank).join(',')})` : name;
+  }
+
+  /** A link: the coordinates that it leaves, direction and dimension, as the program names it. */
+  linkName(link) {
+    const dimensions = this.grid.sides.length;
+    const from = Math.floor(link / (2 * dimensions));
+    const direction = link % 2 === 0 ? '+' : '-';
+    return `(${this.window.coordinates(from).join(',')})${direction}${Math.floor((link % (2 * dimensions)) / 2)}`;
+  }
+
+  /** The class of a rank, and the coordinates by which it is moved from the class's first rank. */
+  classOf(rank) {
+    const own = this.play.part === 'period' ? this.window.coordinates(rank) : this.radix.coordinates(rank);
+    const first = own.map((x, u) => x % this.periods.sides[u]);
+    return [this.periods.rank(first), own.map((x, u) => x - first[u])];
+  }
+
+  /** The messages of a step: from, to, bytes, slots sent and received, and on grids the way. */
+  messages(step) {
+    if (this.seen.has(step)) return this.seen.get(step);
+    const out = [];
+    const { sends } = this.play.steps[step];
+    for (let rank = 0; rank < this.ranks; rank += 1) {
+      const [which, moved] = this.classOf(rank);
+      const list = sends[which];
+      for (let i = 0; i < list.length; i += 4) {
+        const peer = this.radix.coordinates(list[i]).map((x, u) => x + moved[u]);
+        out.push(this.message(rank, peer, list[i + 1], list[i + 2], list[i + 3]));
+      }
+    }
+    if (this.seen.size > 64) this.seen.clear();
+    this.seen.set(step, out);
+    return out;
+  }
+
+  message(from, peer, sent, landed, route) {
+    const message = { from, sent, landed, bytes: this.play.bytes[sent] };
+    const to = this.radix.rank(peer);
+    if (!this.grid) return { ...message, to, toName: to };
+    const way = route > 0 ? this.play.routes[route] : this.nearest(from, to);
+    const coordinates = this.window.coordinates(from);
+    const links = [];
+    for (let i = 0; i < way.length; i += 2) {
+      const [u, hops] = [way[i], way[i + 1]];
+      for (let hop = 0; hop < Math.abs(hops); hop += 1) {
+        links.push(2 * (this.window.rank(coordinates) * coordinates.length + u) + (hops < 0 ? 1 : 0));
+        coordinates[u] = modulo(coordinates[u] + Math.sign(hops), this.window.sides[u]);
+      }
+    }
+    return { ...message, to: this.window.rank(coordinates), toName: to, links };
+  }
+
+  /** The machine's own way: dimension by dimension, the nearer way, upwards at half a ring. */
+  nearest(from, to) {
+    const [a, b] = [this.window.coordinates(from), this.grid.coordinates(to)];
+    return a.flatMap((x, u) => {
+      const side = this.grid.sides[u];
+      const forward = modulo(b[u] - x, side);
+      const hops = !this.shape.wrap[u] ? b[u] - x : 2 * forward <= side ? forward : forward - side;
+      return hops === 0 ? [] : [u, hops];
+    });
+  }
+
+  /** By link, on grids, or by pair of ranks: messages and bytes of a step. */
+  loads(step) {
+    const loads = new Map();
+    for (const message of this.messages(step)) {
+      for (const link of message.links ?? [message.from * this.ranks + message.to]) {
+        const load = loads.get(link) ?? { messages: 0, bytes: 0 };
+        load.messages += 1;
+        load.bytes += message.bytes;
+        loads.set(link, load);
+      }
+    }
+    return loads;
+  }
+
+  /** By link or pair: messages, bytes and the steps in which it is used, over all steps. */
+  totals() {
+    if (!this.all) {
+      this.all = new Map();
+      this.most = 0;
+      this.contended = [];
+      for (let step = 0; step < this.steps; step += 1) {
+        let shared = 0;
+        for (const [link, load] of this.loads(step)) {
+          const total = this.all.get(link) ?? { messages: 0, bytes: 0, steps: 0 };
+          total.messages += load.messages;
+          total.bytes += load.bytes;
+          total.steps += 1;
+          this.all.set(link, total);
+          this.most = Math.max(this.most, load.bytes);
+          shared += this.grid && load.messages > 1 ? 1 : 0;
+        }
+        this.contended.push(shared);
+      }
+    }
+    return this.all;
+  }
+
+  /** The links of a step that several messages share, the worst first. */
+  conflicts(step) {
+    if (!this.grid) return [];
+    const shared = [...this.loads(step)].filter(([, load]) => load.messages > 1);
+    return shared.sort((a, b) => b[1].messages - a[1].messages || b[1].bytes - a[1].bytes || a[0] - b[0]);
+  }
+
+  /** Runs of steps that look alike: parted where blocks are rearranged or the longest way changes. */
+  phases() {
+    const longest = (step) => largest(this.messages(step).map((message) => message.links?.length ?? 1));
+    const starts = [];
+    let before;
+    for (let step = 0; step < this.steps; step += 1) {
+      const hops = longest(step);
+      if (hops !== before || this.play.steps[step].copies) starts.push([step, hops]);
+      before = hops;
+    }
+    const phases = starts.map(([first, hops], i) => ({ first, last: (starts[i + 1]?.[0] ?? this.steps) - 1, hops }));
+    if (phases.length <= 24) return phases;
+    const size = Math.ceil(this.steps / 16);
+    const parts = [];
+    for (let first = 0; first < this.steps; first += size) {
+      parts.push({ first, last: Math.min(first + size, this.steps) - 1 });
+    }
+    return parts;
+  }
+}

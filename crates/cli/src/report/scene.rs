@@ -1,0 +1,165 @@
+//! What of a machine is drawn: all of it, one period of it, or a smaller one like it.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use topocoll::{
+    Clusters, FullyConnected, Grid, Machine, Parameters, Problem, RankClasses, Schedule, Shape,
+    Topology, plan,
+};
+
+/// The most ranks that are drawn by grids of one, two, three and more sides longer than 1, and by
+/// all other machines.
+const GRIDS: [u32; 4] = [128, 1024, 512, 256];
+const OTHERS: u32 = 128;
+
+/// The longest side of a period, or of a smaller machine, by the same dimensions.
+const SIDES: [u32; 4] = [64, 16, 8, 4];
+
+/// Nodes of a smaller cluster, and ranks on each at most.
+const NODES: u32 = 8;
+
+/// What is drawn of a schedule.
+pub(super) struct Scene {
+    /// The machine that it runs on.
+    pub(super) machine: Machine,
+    /// Its schedule.
+    pub(super) schedule: Schedule,
+    /// On a grid the sides that are drawn; where they are shorter than the machine's, what leaves on
+    /// one side enters at the other, as its like does.
+    pub(super) window: Vec<u32>,
+    /// What is left out.
+    pub(super) part: Part,
+}
+
+/// How much of a machine is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Part {
+    /// All of it.
+    Whole,
+    /// A part that repeats itself: links carry there what their likes carry anywhere.
+    Period,
+    /// A smaller machine of the same kind.
+    Smaller,
+}
+
+/// The scene of an algorithm with a setting; none where it is too large, ranks differ without a
+/// period, and the setting means nothing on a smaller machine.
+pub(super) fn scene(
+    machine: &Machine,
+    problem: &Problem,
+    algorithm: &str,
+    setting: &Parameters,
+) -> Option<Scene> {
+    let schedule = plan(machine, problem, algorithm, setting).ok()?;
+    let sides = match machine.topology.shape() {
+        Shape::Grid(grid) => grid.sides().to_vec(),
+        Shape::Complete | Shape::Clustered(_) => Vec::new(),
+    };
+    if machine.ranks() <= limit(&*machine.topology) {
+        return Some(Scene { machine: machine.clone(), schedule, window: sides, part: Part::Whole });
+    }
+    if let Shape::Grid(grid) = machine.topology.shape()
+        && let Some(window) = period(grid, &schedule.rule().classes())
+    {
+        return Some(Scene { machine: machine.clone(), schedule, window, part: Part::Period });
+    }
+    let smaller = smaller(machine);
+    let problem = Problem::new(
+        problem.operation,
+        smaller.ranks(),
+        smaller.ports,
+        problem.block_bytes,
+    );
+    let schedule = plan(&smaller, &problem.ok()?, algorithm, setting).ok()?;
+    let window = match smaller.topology.shape() {
+        Shape::Grid(grid) => grid.sides().to_vec(),
+        Shape::Complete | Shape::Clustered(_) => Vec::new(),
+    };
+    Some(Scene { machine: smaller, schedule, window, part: Part::Smaller })
+}
+
+/// Which entry of a list by dimensions is a grid's.
+fn by_dimensions(grid: &Grid) -> usize {
+    let long = grid.sides().iter().filter(|&&side| side > 1).count();
+    long.clamp(1, GRIDS.len()) - 1
+}
+
+fn limit(topology: &dyn Topology) -> u32 {
+    match topology.shape() {
+        Shape::Grid(grid) => GRIDS[by_dimensions(grid)],
+        Shape::Complete | Shape::Clustered(_) => OTHERS,
+    }
+}
+
+/// Sides of a part that repeats itself, each a multiple of a period.
+fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
+    if classes.radix() != grid.radix() {
+        return None;
+    }
+    let longest = SIDES[by_dimensions(grid)];
+    let side = |u: usize| match (grid.sides()[u], classes.periods()[u]) {
+        (side, _) if side <= longest => Some(side),
+        (_, period) if grid.wrap()[u] && period <= longest => Some(longest - longest % period),
+        _ => None,
+    };
+    (0..grid.sides().len()).map(side).collect()
+}
+
+/// A machine of the same kind that is small enough to draw; sides and nodes keep their remainders
+/// by 4, on which algorithms depend.
+fn smaller(machine: &Machine) -> Machine {
+    let reduced = |size: u32, most: u32| match size <= most {
+        true => size,
+        false => most - (most - size % 4) % 4,
+    };
+    let small = "bug: a small machine that cannot be";
+    let topology: Arc<dyn Topology> = match machine.topology.shape() {
+        Shape::Complete => {
+            Arc::new(FullyConnected::new(reduced(machine.ranks(), 32)).expect(small))
+        }
+        Shape::Grid(grid) => {
+            let longest = SIDES[by_dimensions(grid)];
+            let sides: Vec<u32> =
+                grid.sides().iter().map(|&side| reduced(side, longest)).collect();
+            Arc::new(Grid::new(&sides, grid.wrap()).expect(small))
+        }
+        Shape::Clustered(clusters) => {
+            let sizes = (0..reduced(clusters.nodes(), NODES)).map(|node| clusters.size(node));
+            let groups: Vec<_> = sizes.map(|size| (1, reduced(size, NODES))).collect();
+            Arc::new(Clusters::new(&groups).expect(small))
+        }
+    };
+    let mut smaller = Machine { name: topology.short_form(), topology, ..machine.clone() };
+    smaller.set_ports(machine.ports);
+    smaller
+}
+
+#[cfg(test)]
+mod tests {
+    use topocoll::{Collective, machine, select};
+
+    use super::*;
+
+    fn best(name: &str) -> Option<(Part, Vec<u32>, String)> {
+        let machine = machine(name).unwrap();
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024);
+        let problem = problem.unwrap();
+        let best = &select(&machine, &problem).choices[0];
+        let scene = scene(&machine, &problem, best.algorithm, &best.parameters)?;
+        Some((scene.part, scene.window, scene.machine.name))
+    }
+
+    #[test]
+    fn large_machines_show_a_period_or_a_smaller_one() {
+        let shown = |name| best(name).unwrap();
+        assert_eq!(shown("torus:16x16"), (Part::Whole, vec![16, 16], "torus:16x16".into()));
+        let (part, window, name) = shown("torus:1024x1024");
+        assert_eq!((part, name.as_str()), (Part::Period, "torus:1024x1024"));
+        assert!(window.iter().all(|&side| side <= 16));
+        assert_eq!(shown("mesh:1022x1024").2, "mesh:14x16");
+        assert_eq!(shown("full:1001").2, "full:29");
+        assert_eq!(shown("cluster:1000*32").2, "cluster:8*8");
+    }
+}
