@@ -1,6 +1,6 @@
 // Charts with logarithmic axes: time over block size, volume over startups.
 
-const CHART = { width: 860, height: 430, left: 70, right: 16, top: 34, bottom: 52 };
+const CHART = { width: 860, height: 430, left: 84, right: 16, top: 34, bottom: 52 };
 
 /** Marks of a series, told apart by shape: paths around the origin, open ones after full ones. */
 const MARKS = [
@@ -94,7 +94,7 @@ function sweepChart(section, data) {
     const number = shown.findIndex((line) => line.algorithm === entry.algorithm && !line.published);
     const room = Math.floor((to - from - 8) / 6.4);
     return svg('g', {},
-      svg('title', {}, `${named(entry.algorithm, entry.setting)} from ${bytes(entry.bytes)}`),
+      svg('title', {}, `${named(entry.algorithm, entry.setting)} from ${exactly(entry.bytes)}`),
       svg('rect', { x: from, y: 8, width: Math.max(0, to - from), height: 20, class: `strip series-${(number + Math.floor(number / SERIES)) % SERIES}` }),
       room > 6 ? svg('text', { x: from + 5, y: 22, class: 'strip-name' }, entry.algorithm.length > room ? `${entry.algorithm.slice(0, room - 1)}…` : entry.algorithm) : '',
       i > 0 ? svg('line', { x1: from, x2: from, y1: 28, y2: height - bottom, class: 'crossing' }) : '');
@@ -117,7 +117,7 @@ function sweepChart(section, data) {
       html('thead', {}, html('tr', {}, ...['algorithm', 'best setting', 'time', '× bound'].map((name, i) => html('th', { scope: 'col', class: i > 1 ? 'number' : '' }, name)))),
       html('tbody', {}, ...order.map(row)))));
   };
-  const picture = chart('Predicted time over block size', frame(x, y, ['block size', 'predicted time'], [bytes, seconds]), ...area, ...strip, ...curves, cursor);
+  const picture = chart('Predicted time over block size', frame(x, y, ['block size', 'predicted time'], [bytes, round]), ...area, ...strip, ...curves, cursor);
   const nearest = (event) => {
     const box = picture.getBoundingClientRect();
     const at = ((event.clientX - box.left) / box.width) * width;
@@ -134,7 +134,7 @@ function sweepChart(section, data) {
   });
   const distances = sizes.map((size) => Math.abs(Math.log(size / data.block_bytes)));
   look(distances.indexOf(Math.min(...distances)));
-  const crossings = fastest.map((entry) => `${named(entry.algorithm, entry.setting)} from ${bytes(entry.bytes)}`);
+  const crossings = fastest.map((entry) => `${named(entry.algorithm, entry.setting)} from ${exactly(entry.bytes)}`);
   section.append(html('h2', {}, 'Block size'),
     html('p', { class: 'hint' }, 'The best setting of every algorithm at every size. Point at the chart, or use the arrow keys in it. Above it: which is fastest where. Grey: faster than anything can be.'),
     html('figure', {}, picture), readout,

@@ -42,7 +42,7 @@ class Drawing {
     const [near, far] = this.layout.broken(link) ? (t < 0.5 ? [0, 0.49] : [0.51, 1]) : [Math.max(0, t - 0.1), Math.min(1, t + 0.1)];
     const [a, b] = [this.pixel(this.layout.along(link, near)), this.pixel(this.layout.along(link, far))];
     const length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
-    const gap = Math.max(1.2, Math.min(3.4, this.unit * 0.07));
+    const gap = Math.max(1.2, Math.min(4, this.unit * 0.075));
     return [x - ((b[1] - a[1]) / length) * gap, y + ((b[0] - a[0]) / length) * gap, depth];
   }
 
@@ -70,6 +70,7 @@ class Drawing {
     paper.strokeStyle = style;
     paper.lineWidth = width;
     paper.setLineDash(dash);
+    paper.lineCap = dash.length > 0 ? 'butt' : 'round';
     for (const points of this.layout.lines(link)) {
       paper.beginPath();
       points.forEach((t, i) => {
@@ -85,10 +86,25 @@ class Drawing {
     paper.setLineDash([]);
   }
 
-  /** The machine with its links by load; `most` is a load of 1. */
-  machine(loads, most, { faint = false, flash = true } = {}) {
+  /** Draws what stands still once, and shows it until `key` is another. */
+  still(key, draw) {
+    const all = [key, this.canvas.width, this.canvas.height, this.layout.yaw, this.layout.pitch, ...Object.values(this.ink)].join();
+    if (this.kept?.key !== all) {
+      const canvas = document.createElement('canvas');
+      [canvas.width, canvas.height] = [this.canvas.width, this.canvas.height];
+      const shown = this.paper;
+      this.paper = canvas.getContext('2d');
+      this.paper.setTransform(this.sharp, 0, 0, this.sharp, 0, 0);
+      draw();
+      this.paper = shown;
+      this.kept = { key: all, canvas };
+    }
+    this.paper.drawImage(this.kept.canvas, 0, 0, this.width, this.height);
+  }
+
+  /** The machine with its links by load; `most` is a load of 1, links of several messages dashed. */
+  machine(loads, most, { faint = false, shared = false } = {}) {
     const { paper } = this;
-    paper.lineCap = 'round';
     for (const [x, y, width, height, name] of this.layout.boxes ?? []) {
       const [left, top] = this.pixel([x, y, 0]);
       paper.strokeStyle = this.ink['node-edge'];
@@ -111,12 +127,12 @@ class Drawing {
     this.alpha = faint ? 0.3 : 1;
     paper.globalAlpha = this.alpha;
     const order = [...loads].sort((a, b) => a[1].bytes - b[1].bytes);
-    const thick = Math.max(1.5, Math.min(5, this.unit * 0.1));
+    const thick = Math.max(1.2, Math.min(4.5, this.unit * 0.07));
     for (const [link, load] of order) {
       const share = most > 0 ? load.bytes / most : 0;
-      const conflict = this.schedule.grid && load.conflict;
-      if (conflict && flash) this.stroke(link, this.ink.conflict, thick + 2, [5, 4]);
-      else this.stroke(link, this.shade(share), 1 + thick * share);
+      const conflict = shared && load.messages > 1;
+      if (conflict) this.stroke(link, this.ink.conflict, thick + 2, [5, 4]);
+      else this.stroke(link, this.shade(share), 0.8 + thick * share);
     }
     this.alpha = 1;
     paper.globalAlpha = 1;
@@ -167,17 +183,18 @@ class Drawing {
     paper.fillText(text, left + width / 2, y + 0.5);
   }
 
-  /** Labels the worst shared links of a step with how many messages each carries. */
+  /** Labels shared links of a step with how many messages each carries: all, or some of all over. */
   conflicts(shared) {
-    for (const [link, load] of shared.slice(0, LABELS).reverse()) {
+    const every = Math.ceil(shared.length / LABELS);
+    for (const [link, load] of shared.filter((_, i) => i % every === 0).reverse()) {
       const [x, y] = this.on(link, this.layout.broken(link) ? 0.3 : 0.5);
       this.label(`×${load.messages}`, x, y, this.ink.conflict);
     }
   }
 
-  /** Draws a message's whole way. */
-  way(message) {
-    for (const link of this.linksOf(message)) this.stroke(link, this.ink.follow, 3);
+  /** Draws a message's whole way, now or at another step. */
+  way(message, now) {
+    for (const link of this.linksOf(message)) this.stroke(link, this.ink.follow, now ? 4 : 2, now ? [] : [2, 4]);
   }
 
   linksOf(message) {
@@ -209,6 +226,43 @@ class Drawing {
     paper.strokeStyle = this.ink.node;
     paper.lineWidth = 0.8;
     paper.stroke();
+    paper.restore();
+  }
+
+  /** Who has how much for whom, as a square: senders down, receivers across. */
+  square(totals, most) {
+    const { paper, schedule: { ranks } } = this;
+    const margin = 34;
+    const side = Math.min(this.width, this.height) - margin - 8;
+    const cell = side / ranks;
+    const [left, top] = [(this.width - side + margin) / 2, margin];
+    for (const [pair, total] of totals) {
+      const [from, to] = [Math.floor(pair / ranks), pair % ranks];
+      const share = total.bytes / most;
+      // The area of a mark tells the load without its colour.
+      const size = Math.max(1, cell * (0.35 + 0.6 * Math.sqrt(share)));
+      paper.fillStyle = this.shade(share);
+      paper.fillRect(left + (to + 0.5) * cell - size / 2, top + (from + 0.5) * cell - size / 2, size, size);
+    }
+    paper.strokeStyle = this.ink['node-edge'];
+    paper.lineWidth = 1;
+    paper.strokeRect(left, top, side, side);
+    paper.fillStyle = this.ink.ink;
+    paper.font = '11px system-ui, sans-serif';
+    paper.textBaseline = 'middle';
+    const every = Math.ceil(18 / cell);
+    for (let rank = 0; rank < ranks; rank += every) {
+      paper.textAlign = 'center';
+      paper.fillText(String(rank), left + (rank + 0.5) * cell, top - 8);
+      paper.textAlign = 'right';
+      paper.fillText(String(rank), left - 5, top + (rank + 0.5) * cell);
+    }
+    paper.textAlign = 'center';
+    paper.fillText('to rank', left + side / 2, top - 23);
+    paper.save();
+    paper.translate(left - 28, top + side / 2);
+    paper.rotate(-Math.PI / 2);
+    paper.fillText('from rank', 0, 0);
     paper.restore();
   }
 

@@ -22,6 +22,20 @@ function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
+/** Signs of the player's buttons. */
+const ICONS = {
+  first: 'M2,2 h2 v12 h-2 Z M14,2 v12 L5,8 Z',
+  back: 'M12,2 v12 L3,8 Z',
+  play: 'M4,2 v12 L14,8 Z',
+  pause: 'M3,2 h4 v12 h-4 Z M9,2 h4 v12 h-4 Z',
+  next: 'M4,2 v12 L13,8 Z',
+  last: 'M12,2 h2 v12 h-2 Z M2,2 v12 L11,8 Z',
+};
+
+function icon(name) {
+  return svg('svg', { viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': true }, svg('path', { d: ICONS[name] }));
+}
+
 /** A colour of the style sheet, as it is now: light, dark or printed. */
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

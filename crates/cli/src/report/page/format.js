@@ -13,6 +13,17 @@ function seconds(value) {
   return `${significant(value * 1e6)} us`;
 }
 
+/** A size of blocks, to the byte. */
+function exactly(value) {
+  const text = bytes(value);
+  return text.includes('.') ? `${value} B` : text;
+}
+
+/** A time of an axis: a round number. */
+function round(value) {
+  return seconds(value).replace(/\.0+ /, ' ');
+}
+
 function bytes(value) {
   for (const [unit, name] of [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']]) {
     if (value >= unit) {

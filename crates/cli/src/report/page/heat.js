@@ -13,7 +13,7 @@ class Heat {
         html('div', { class: 'screen' }, html('figure', { class: 'canvas' }, this.canvas)),
         html('div', { class: 'side' }, this.text, this.scale, this.list)));
     this.show(schedule);
-    new ResizeObserver(() => { this.drawing.resize(); this.paint(); }).observe(this.canvas.parentElement);
+    new ResizeObserver(() => { this.fit(); this.paint(); }).observe(this.canvas.parentElement);
   }
 
   show(schedule) {
@@ -21,8 +21,15 @@ class Heat {
     this.drawing = new Drawing(this.canvas, schedule);
     this.totals = schedule.totals();
     this.most = largest([...this.totals.values()].map((total) => total.bytes));
+    this.fit();
     this.describe();
     this.paint();
+  }
+
+  /** Pairs of ranks are a square. */
+  fit() {
+    if (!this.schedule.grid) this.drawing.layout.box = [0, 0, 1, 1];
+    this.drawing.resize();
   }
 
   describe() {
@@ -61,6 +68,10 @@ class Heat {
 
   paint() {
     this.drawing.clear();
+    if (!this.schedule.grid) {
+      this.drawing.square(this.totals, this.most);
+      return;
+    }
     this.drawing.machine(this.totals, this.most);
     this.drawing.ranks();
   }

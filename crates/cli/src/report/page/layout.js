@@ -103,7 +103,7 @@ class GridLayout {
     const margin = this.long.some((u) => this.wraps(u)) ? STUB + 0.15 : 0.45;
     if (this.turns) {
       const radius = Math.hypot(...this.long.map((u) => this.sides[u] - 1 + 2 * margin)) / 2;
-      return [-radius, -radius * 0.9, radius, radius * 0.9];
+      return [-radius * 0.92, -radius * 0.82, radius * 0.92, radius * 0.82];
     }
     const places = this.nodes.map((at) => this.place(at));
     const [xs, ys] = [places.map((p) => p[0]), places.map((p) => p[1])];
@@ -164,7 +164,8 @@ class PairLayout {
   along(pair, t) {
     const [a, b] = [this.nodes[Math.floor(pair / this.ranks)], this.nodes[pair % this.ranks]];
     const middle = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
-    const toward = this.middle ? 0.25 : 0;
+    // Short ways bend little towards the middle.
+    const toward = this.middle ? 0.2 * Math.min(1, Math.hypot(b[0] - a[0], b[1] - a[1]) / this.box[2]) : 0;
     const bend = 0.1;
     const control = [
       middle[0] * (1 - toward) - (b[1] - a[1]) * bend,

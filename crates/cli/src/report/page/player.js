@@ -4,6 +4,9 @@
 const STEP_SECONDS = 1.6;
 const REST_SECONDS = 0.25;
 
+/** How far messages are on their way while nothing plays: on a link, whatever the hops. */
+const STILL = 0.4;
+
 /** Bars of the time line; of more steps several share one. */
 const BARS = 240;
 
@@ -31,7 +34,7 @@ class Player {
     this.fact = html('p', { id: 'step', class: 'fact', 'aria-live': 'polite' });
     const button = (id, label, text, act) =>
       html('button', { type: 'button', id, 'aria-label': label, title: label, onclick: act }, text);
-    this.toggle = button('play', 'Play (space)', '▶', () => this.playing ? this.pause() : this.play());
+    this.toggle = button('play', 'Play (space)', icon('play'), () => this.playing ? this.pause() : this.play());
     this.phase = html('select', { id: 'phase', 'aria-label': 'Phase', onchange: () => this.show(Number(this.phase.value)) });
     const speeds = SPEEDS.map((speed) => html('option', { value: speed, selected: speed === 1 }, `${speed}×`));
     this.quickness = html('select', { id: 'speed', 'aria-label': 'Speed', onchange: () => { this.speed = Number(this.quickness.value); } }, ...speeds);
@@ -55,11 +58,11 @@ class Player {
         html('div', { class: 'screen' },
           html('figure', { class: 'canvas' }, this.canvas),
           html('div', { class: 'controls', role: 'group', 'aria-label': 'Player' },
-            button('first', 'First step (Home)', '⏮', () => this.show(0)),
-            button('back', 'Step back (left arrow)', '◀', () => this.show(this.step - 1)),
+            button('first', 'First step (Home)', icon('first'), () => this.show(0)),
+            button('back', 'Step back (left arrow)', icon('back'), () => this.show(this.step - 1)),
             this.toggle,
-            button('next', 'Step on (right arrow)', '▶|', () => this.show(this.step + 1)),
-            button('last', 'Last step (End)', '⏭', () => this.show(Infinity)),
+            button('next', 'Step on (right arrow)', icon('next'), () => this.show(this.step + 1)),
+            button('last', 'Last step (End)', icon('last'), () => this.show(Infinity)),
             html('label', {}, 'Speed ', this.quickness),
             html('label', {}, 'Phase ', this.phase)),
           this.fact,
@@ -85,15 +88,15 @@ class Player {
       svg('line', { x1: 2 + 6 * i, y1: 7, x2: 8 + 6 * i, y2: 7, 'stroke-width': 1 + i, class: `line-load-${i}` }));
     const items = [
       [[svg('path', { d: 'M22,7 L12,2 L12,12 Z', class: 'fill-message' })], 'a message, its area by its bytes'],
-      [ramp, 'a link, thicker and darker by its bytes'],
+      [ramp, 'a link, thicker and stronger by its bytes'],
       [[line('idle', 1)], 'a link not used in this step'],
       [[line('conflict', 4, '5 4')], 'a link that several messages share'],
       [[svg('rect', { x: 11, y: 1, width: 12, height: 12, class: 'fill-follow' })], 'what is followed'],
     ];
     const grid = this.data.plays[0].shape.kind === 'grid';
     const shown = items.filter((_, i) => grid || i === 0 || i === 1 || i === 4);
-    if (!grid) shown[1][1] = 'a message\u2019s way, thicker and darker by its bytes';
-    return html('ul', { class: 'legend key' }, ...shown.map(([draw, text]) => html('li', {}, swatch(draw), ` ${text}`)));
+    if (!grid) shown[1][1] = 'a message\u2019s way, thicker by its bytes';
+    return html('ul', { class: 'legend key' }, ...shown.map(([draw, text]) => html('li', {}, swatch(draw), html('span', {}, text))));
   }
 
   /** Shows another schedule, from its first step. */
@@ -161,7 +164,7 @@ class Player {
 
   show(step) {
     this.step = Math.max(0, Math.min(this.schedule.steps - 1, step));
-    this.time = this.playing ? 0 : 0.5;
+    this.time = this.playing ? 0 : STILL;
     this.describe();
     this.paint();
   }
@@ -282,41 +285,43 @@ class Player {
       drawing.ranks();
       return;
     }
-    const loads = schedule.loads(this.step);
-    for (const load of loads.values()) load.conflict = load.messages > 1;
     const followed = this.followedNow();
+    const shared = schedule.conflicts(this.step);
     // Shared links flash slowly, and stay dashed where motion is unwelcome.
-    const flash = this.still || !this.playing || this.time % 0.5 < 0.36;
-    drawing.machine(loads, schedule.most, { faint: Boolean(follow), flash });
+    const flash = shared.length > 0 && (this.still || !this.playing || this.time % 0.5 < 0.36);
     const marked = new Map();
     if (follow?.rank !== undefined) marked.set(follow.rank, true);
     else if (follow) {
       marked.set(follow.from, 'from');
       if (follow.to !== follow.from) marked.set(follow.to, 'to');
     }
-    if (followed) followed.forEach((message) => drawing.way(message));
-    drawing.ranks(marked);
+    drawing.still([this.step, flash, ...marked.keys()], () => {
+      drawing.machine(schedule.loads(this.step), schedule.most, { faint: Boolean(follow), shared: flash });
+      follow?.legs?.forEach((leg) => drawing.way(leg.message, false));
+      followed?.forEach((message) => drawing.way(message, true));
+      drawing.ranks(marked);
+    });
     const messages = schedule.messages(this.step);
     const most = largest(messages.map((m) => m.bytes));
-    const time = this.still ? 0.5 : this.time;
+    const time = this.still ? STILL : this.time;
     drawing.paper.globalAlpha = followed ? 0.18 : 1;
     for (const message of messages) if (!followed?.has(message)) drawing.message(message, time, most, false);
     drawing.paper.globalAlpha = 1;
     followed?.forEach((message) => drawing.message(message, time, most, true));
-    if (flash) drawing.conflicts(schedule.conflicts(this.step));
+    if (flash) drawing.conflicts(shared);
   }
 
   play() {
     if (this.step >= this.schedule.steps - 1) this.step = 0;
     this.playing = true;
     this.time = 0;
-    this.toggle.textContent = '⏸';
+    this.toggle.replaceChildren(icon('pause'));
     this.toggle.setAttribute('aria-label', 'Pause (space)');
     this.describe();
-    let before = performance.now();
+    let before;
     const frame = (now) => {
       if (!this.playing) return;
-      this.time += ((now - before) / 1000 / STEP_SECONDS) * this.speed;
+      this.time += ((now - (before ?? now)) / 1000 / STEP_SECONDS) * this.speed;
       before = now;
       if (this.time >= 1 + REST_SECONDS / STEP_SECONDS) {
         if (this.step + 1 >= this.schedule.steps) {
@@ -335,7 +340,7 @@ class Player {
 
   pause() {
     this.playing = false;
-    this.toggle.textContent = '▶';
+    this.toggle.replaceChildren(icon('play'));
     this.toggle.setAttribute('aria-label', 'Play (space)');
   }
 
