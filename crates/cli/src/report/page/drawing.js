@@ -9,6 +9,7 @@ class Drawing {
     this.paper = canvas.getContext('2d');
     this.schedule = schedule;
     this.layout = layoutFor(schedule);
+    this.recolour();
     this.resize();
   }
 
@@ -28,6 +29,7 @@ class Drawing {
       width / 2 - (this.unit * (left + right)) / 2,
       height / 2 - (this.unit * (top + bottom)) / 2,
     ];
+    this.kept.clear();
     this.radius = Math.max(1.6, Math.min(13, this.unit * 0.2));
   }
 
@@ -55,6 +57,11 @@ class Drawing {
   clear() {
     this.paper.setTransform(this.sharp, 0, 0, this.sharp, 0, 0);
     this.paper.clearRect(0, 0, this.width, this.height);
+  }
+
+  /** Takes the colours of the moment: by day, by night, on paper. */
+  recolour() {
+    this.kept = new Map();
     this.ink = Object.fromEntries(
       ['ink', 'idle', 'node', 'node-edge', 'conflict', 'on-conflict', 'follow', 'message', 'box',
         'load-0', 'load-1', 'load-2', 'load-3', 'load-4'].map((name) => [name, colour(name)]));
@@ -86,10 +93,10 @@ class Drawing {
     paper.setLineDash([]);
   }
 
-  /** Draws what stands still once, and shows it until `key` is another. */
+  /** Draws what stands still once for each key, and shows it again; the last few are kept. */
   still(key, draw) {
-    const all = [key, this.canvas.width, this.canvas.height, this.layout.yaw, this.layout.pitch, ...Object.values(this.ink)].join();
-    if (this.kept?.key !== all) {
+    const all = [key, this.layout.yaw, this.layout.pitch].join();
+    if (!this.kept.has(all)) {
       const canvas = document.createElement('canvas');
       [canvas.width, canvas.height] = [this.canvas.width, this.canvas.height];
       const shown = this.paper;
@@ -97,9 +104,10 @@ class Drawing {
       this.paper.setTransform(this.sharp, 0, 0, this.sharp, 0, 0);
       draw();
       this.paper = shown;
-      this.kept = { key: all, canvas };
+      if (this.kept.size > 2) this.kept.clear();
+      this.kept.set(all, canvas);
     }
-    this.paper.drawImage(this.kept.canvas, 0, 0, this.width, this.height);
+    this.paper.drawImage(this.kept.get(all), 0, 0, this.width, this.height);
   }
 
   /** The machine with its links by load; `most` is a load of 1, links of several messages dashed. */

@@ -12,7 +12,7 @@ if (schedules.length > 0) {
   const heat = new Heat(part('heat'), schedules[data.first]);
   player.onchoose = (which) => heat.show(schedules[which]);
   // Canvases have the colours of the moment: those of the page by day, by night and on paper.
-  const repaint = () => { player.paint(); heat.paint(); };
+  const repaint = () => [player, heat].forEach((shown) => { shown.drawing.recolour(); shown.paint(); });
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
   window.matchMedia('print').addEventListener('change', repaint);
 } else {

@@ -103,6 +103,7 @@ class Player {
   choose(which) {
     this.pause();
     this.which = which;
+    this.step = undefined;
     this.select.value = String(which);
     this.schedule = this.schedules[which];
     this.schedule.totals();

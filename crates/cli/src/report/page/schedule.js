@@ -161,8 +161,12 @@ class Schedule {
   /** The links of a step that several messages share, the worst first. */
   conflicts(step) {
     if (!this.grid) return [];
-    const shared = [...this.loads(step)].filter(([, load]) => load.messages > 1);
-    return shared.sort((a, b) => b[1].messages - a[1].messages || b[1].bytes - a[1].bytes || a[0] - b[0]);
+    if (this.worst?.step !== step) {
+      const shared = [...this.loads(step)].filter(([, load]) => load.messages > 1);
+      shared.sort((a, b) => b[1].messages - a[1].messages || b[1].bytes - a[1].bytes || a[0] - b[0]);
+      this.worst = { step, shared };
+    }
+    return this.worst.shared;
   }
 
   /** Runs of steps that look alike: parted where blocks are rearranged or the longest way changes. */

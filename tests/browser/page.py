@@ -1,0 +1,300 @@
+#!/usr/bin/python3
+"""The page of `topocoll report` in headless Chromium: used as a person would, and looked at.
+
+    tests/browser/page.py target/debug/topocoll     (UPDATE=1 keeps new screenshots)
+
+Needs Debian's chromium, chromium-driver, python3-selenium and python3-pil, which tests/run installs.
+"""
+import base64
+import io
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from PIL import Image, ImageChops, ImageStat
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+HERE = Path(__file__).resolve().parent
+SHOTS = HERE / "shots"
+PROGRAM = Path(sys.argv.pop(1) if len(sys.argv) > 1 else "target/debug/topocoll").resolve()
+
+# Screenshots are kept so wide, and may differ by so much of 255 on average: fonts differ by system.
+WIDTH = 320
+TOLERANCE = 7.0
+
+DESKTOP, PHONE = (1280, 900), (390, 800)
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        options = Options()
+        options.binary_location = "/usr/bin/chromium"
+        for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                         "--disable-background-networking", "--disable-component-update"]:
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        cls.browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        cls.browser.set_script_timeout(20)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.quit()
+        cls.folder.cleanup()
+
+    def tearDown(self):
+        """Whatever was done, nothing went wrong and nothing was asked of any network."""
+        said = [entry["message"] for entry in self.browser.get_log("browser")]
+        self.assertEqual(said, [])
+        for entry in self.browser.get_log("performance"):
+            event = json.loads(entry["message"])["message"]
+            if event["method"] == "Network.requestWillBeSent":
+                url = event["params"]["request"]["url"]
+                self.assertTrue(url.startswith(("file:///", "data:", "about:")), url)
+                self.assertFalse(url.startswith("file:///") and not url.endswith(".html")
+                                 and ".html#" not in url, url)
+
+    def open(self, machine, *options, size=DESKTOP, scheme="light"):
+        path = Path(self.folder.name) / f"{re.sub('[^a-z0-9]', '_', machine + ''.join(options))}.html"
+        if not path.exists():
+            command = [PROGRAM, "report", machine, *options, "--out", path]
+            subprocess.run(command, check=True, capture_output=True)
+        self.emulate(size, scheme)
+        self.browser.get(path.as_uri())
+        WebDriverWait(self.browser, 10).until(
+            lambda browser: browser.execute_script("return document.documentElement.dataset.ready"))
+        return path
+
+    def emulate(self, size, scheme, media=""):
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE})
+
+    def find(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, selector):
+        return self.find(selector).text
+
+    def choose(self, algorithm):
+        names = [option.text for option in Select(self.find("#algorithm")).options]
+        at = next(i for i, name in enumerate(names) if name.startswith(algorithm))
+        Select(self.find("#algorithm")).select_by_index(at)
+
+    def looks(self, name, selector):
+        """Compares a part of the page with its kept screenshot, both made small."""
+        box = self.browser.execute_script(
+            "const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+            "return [b.x + scrollX, b.y + scrollY, b.width, b.height];", selector)
+        x, y, width, height = box
+        shot = self.browser.execute_cdp_cmd("Page.captureScreenshot", {
+            "captureBeyondViewport": True,
+            "clip": {"x": x, "y": y, "width": width, "height": height, "scale": 1}})
+        image = Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
+        image = image.resize((WIDTH, round(WIDTH * height / width)), Image.LANCZOS)
+        kept = SHOTS / f"{name}.png"
+        if os.environ.get("UPDATE"):
+            image.quantize(64).save(kept, optimize=True)
+        before = Image.open(kept).convert("RGB")
+        # A line of text more or less is a matter of fonts.
+        self.assertLess(abs(before.height - image.height), 0.12 * before.height, name)
+        image = image.resize(before.size)
+        difference = ImageStat.Stat(ImageChops.difference(before, image)).mean
+        self.assertLess(sum(difference) / 3, TOLERANCE, f"{name}: {difference}")
+
+    def painted(self, selector="#watch canvas"):
+        return self.browser.execute_script(
+            "return document.querySelector(arguments[0]).toDataURL()", selector)
+
+    def test_plays_and_steps(self):
+        path = self.open("torus:16x16")
+        self.assertLess(path.stat().st_size, 2_000_000)
+        self.assertIn("Step 0 (1 of 32)", self.text("#step"))
+        self.find("#next").click()
+        self.assertIn("Step 1 (2 of 32)", self.text("#step"))
+        body = self.find("body")
+        body.send_keys(Keys.ARROW_RIGHT)
+        self.assertIn("Step 2 ", self.text("#step"))
+        body.send_keys("]")
+        self.assertIn("Step 4 ", self.text("#step"))
+        body.send_keys(Keys.END)
+        self.assertIn("Step 31 ", self.text("#step"))
+        body.send_keys(Keys.HOME)
+        Select(self.find("#speed")).select_by_value("8")
+        self.find("#play").click()
+        WebDriverWait(self.browser, 10).until(lambda _: int(self.text("#step").split()[1]) >= 3)
+        frames = self.browser.execute_async_script(
+            "const done = arguments[0], start = performance.now(); let frames = 0;"
+            "const frame = (now) => { frames += 1;"
+            "  if (now - start > 1000) done(frames); else requestAnimationFrame(frame); };"
+            "requestAnimationFrame(frame);")
+        # No graphics card, and other work on the machine; by itself it is 60.
+        self.assertGreater(frames, 10)
+        body.send_keys(" ")
+        at = self.text("#step")
+        self.assertEqual(self.find("#play").get_attribute("aria-label"), "Play (space)")
+        before = self.painted()
+        self.assertEqual((at, before), (self.text("#step"), self.painted()))
+
+    def test_every_block_is_followed_to_its_destination(self):
+        chance = random.Random(1)
+        for machine, ranks, options in [("torus:16x16", 256, []), ("mesh:8x8", 64, []), ("full:16", 16, []),
+                                        ("cluster:4,4,2", 10, []), ("torus:6x4x2", 48, []),
+                                        ("full:14", 14, ["--op", "allgather", "--ports", "3"])]:
+            self.open(machine, *options)
+            gathers = "allgather" in options
+            for i in range(len(Select(self.find("#algorithm")).options)):
+                Select(self.find("#algorithm")).select_by_index(i)
+                for _ in range(3):
+                    a, b = chance.sample(range(ranks), 2)
+                    self.follow(a, None if gathers else b)
+                    said = self.text("#followed")
+                    self.assertIn("reaches all ranks" if gathers else "arrives.", said)
+                    if not gathers:
+                        legs = re.findall(r"(\d+)→(\d+)", said)
+                        self.assertEqual((legs[0][0], legs[-1][1]), (str(a), str(b)), said)
+                        self.assertTrue(all(x[1] == y[0] for x, y in zip(legs, legs[1:])), said)
+
+    def follow(self, a, b):
+        self.browser.execute_script(
+            "for (const [id, value] of [['source', arguments[0]], ['target', arguments[1]]])"
+            "  if (value !== null) document.getElementById(id).value = value;"
+            "document.getElementById('follow').click();", a, b)
+
+    def test_shared_links_are_those_that_verify_counts(self):
+        for machine, algorithm in [("torus:16x16", "pairwise-xor"), ("mesh:8x8", "direct"),
+                                   ("torus:4x4x4", "one-factor"), ("torus:16x16", "suh-shin")]:
+            self.open(machine)
+            self.choose(algorithm)
+            shared = self.browser.execute_script(
+                "return [...document.querySelectorAll('.step-bar title')].map((title) =>"
+                "  Number(/, ([0-9,]+) shared/.exec(title.textContent)?.[1].replaceAll(',', '') ?? 0))")
+            setting = re.search(r"\((.*)\)", Select(self.find("#algorithm")).first_selected_option.text)
+            given = [part for pair in (setting[1].split() if setting else []) for part in ("--set", pair)]
+            command = [PROGRAM, "verify", machine, "--algorithm", algorithm, "--json", *given]
+            found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+            self.assertEqual(sum(shared), found["link_conflicts"], (machine, algorithm))
+
+    def test_shared_links_are_named(self):
+        self.open("mesh:8x8", "--algorithm", "direct")
+        self.find("body").send_keys(Keys.ARROW_RIGHT)
+        self.assertRegex(self.text("#conflicts"), r"\(\d,\d\)[+-][01] ×\d+ .*\d+→\d+")
+        self.looks("mesh-shared", "#watch .canvas")
+
+    def test_a_rank_is_followed_by_a_press(self):
+        self.open("torus:16x16")
+        canvas = self.find("#watch canvas")
+        ActionChains(self.browser).move_to_element(canvas).perform()
+        before = self.painted()
+        # Somewhere near the middle of what is seen is a rank.
+        for place in range(36):
+            x, y = 8 * (place % 6), 8 * (place // 6)
+            ActionChains(self.browser).move_to_element_with_offset(canvas, x, y).click().perform()
+            if "sends" in self.text("#followed"):
+                break
+        self.assertRegex(self.text("#followed"), r"rank \d+ \(\d+,\d+\) sends .* receives")
+        self.assertNotEqual(before, self.painted())
+        self.find("body").send_keys(Keys.ESCAPE)
+        self.assertEqual(self.text("#followed"), "")
+
+    def test_space_turns_with_the_mouse(self):
+        self.open("torus:4x4x4", scheme="dark")
+        self.looks("torus-3d-dark", "#watch .canvas")
+        before = self.painted()
+        canvas = self.find("#watch canvas")
+        ActionChains(self.browser).move_to_element(canvas).click_and_hold().move_by_offset(90, 20).release().perform()
+        self.assertNotEqual(before, self.painted())
+        self.assertEqual(self.text("#followed"), "")
+
+    def test_the_sweep_tells_values(self):
+        self.open("paragon-16x16")
+        self.find("nav a[href='#sweep']").click()
+        self.assertIn("Blocks of 1 KiB", self.text("#sweep .readout caption"))
+        chart = self.find("#sweep .chart")
+        ActionChains(self.browser).move_to_element_with_offset(chart, 300, 0).perform()
+        self.assertNotIn("Blocks of 1 KiB", self.text("#sweep .readout caption"))
+        self.browser.execute_script("document.querySelector('#sweep .chart').focus()")
+        self.browser.switch_to.active_element.send_keys(Keys.HOME)
+        self.assertIn("Blocks of 1 B", self.text("#sweep .readout caption"))
+        self.browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+        self.assertIn("Blocks of 2 B", self.text("#sweep .readout caption"))
+        swept = subprocess.run([PROGRAM, "sweep", "paragon-16x16", "--json"], check=True, capture_output=True)
+        for crossover in json.loads(swept.stdout)["crossovers"]:
+            self.assertIn(crossover["algorithm"], self.text("#sweep"))
+        self.looks("sweep", "#sweep figure")
+        self.looks("ranking", "#ranking .scroll")
+
+    def test_the_front_tells_values(self):
+        self.open("torus:16x16")
+        before = self.text("#front .readout")
+        self.browser.execute_script("document.querySelector('#front .chart').focus()")
+        self.browser.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+        self.assertNotEqual(before, self.text("#front .readout"))
+        self.looks("front", "#front figure")
+
+    def test_the_ranking_leads_to_the_player(self):
+        self.open("torus:16x16")
+        buttons = self.browser.find_elements(By.CSS_SELECTOR, "#ranking .watch")
+        self.browser.execute_script("arguments[0].click()", buttons[1])
+        self.assertEqual(self.find("#algorithm").get_attribute("value"), "1")
+        self.assertIn("suh-shin", self.text("#heat .fact"))
+
+    def test_on_a_phone_nothing_is_cut_off(self):
+        for machine in ["torus:16x16", "cluster:4,4,2", "full:16", "torus:256x64"]:
+            self.open(machine, size=PHONE)
+            wide = self.browser.execute_script("return document.documentElement.scrollWidth")
+            self.assertLessEqual(wide, PHONE[0], machine)
+        self.assertIn("too large to draw", self.text("#watch .note"))
+        self.looks("period-phone", "#watch .canvas")
+
+    def test_a_machine_without_a_period_is_shown_by_a_smaller_one(self):
+        self.open("cluster:200*2")
+        self.assertIn("cluster:8*2", self.text("#watch .note"))
+
+    def test_other_machines_look_right(self):
+        self.open("torus:16", scheme="dark")
+        self.looks("ring-dark", "#watch .canvas")
+        self.open("cluster:4,4,2")
+        self.looks("cluster", "#watch .canvas")
+        self.open("full:16")
+        self.looks("full-heat", "#heat .canvas")
+        self.open("torus:16x16")
+        self.looks("torus", "#watch .canvas")
+        self.open("mesh:8x8")
+        self.looks("mesh-heat", "#heat .canvas")
+        self.open("torus:2x2x2x2x2")
+
+    def test_paper_has_no_buttons(self):
+        self.open("mesh:8x8")
+        self.emulate(DESKTOP, "light", "print")
+        for hidden in ["nav", ".controls", ".watch"]:
+            self.assertFalse(self.find(hidden).is_displayed(), hidden)
+        self.assertTrue(self.find("#watch canvas").is_displayed())
+        self.assertGreater(len(self.browser.execute_cdp_cmd("Page.printToPDF", {})["data"]), 10_000)
+
+    def test_names_are_text_and_never_markup(self):
+        name = "\"><img src=x onerror=\"document.title='caught'\"><!--"
+        machine = Path(self.folder.name) / f"{name}.toml"
+        machine.write_text((HERE.parent.parent / "topologies" / "paragon-16x16.toml").read_text())
+        self.open(str(machine))
+        self.assertIn(name, self.text("h1"))
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "img"), [])
+        self.assertIn(name, self.browser.title)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
