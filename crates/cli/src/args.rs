@@ -142,6 +142,9 @@ pub(crate) struct Simulate {
     /// Name so many conflicting links, the worst first, however long it takes [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) conflicts: Option<usize>,
+    /// Draw what every link carries into this file, an SVG or a PNG
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) heatmap: Option<PathBuf>,
     /// Write what every link carried, comma-separated
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
@@ -241,6 +244,9 @@ pub(crate) struct Sweep {
     /// Plot predicted time over block size, or volume over startups, into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// The same plot as pixels, into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) png: Option<PathBuf>,
     /// Write every point, with the terms of its time, or every setting with its volume, into this
     /// file
     #[arg(long, value_name = "FILE")]

@@ -7,7 +7,9 @@ use serde::Serialize;
 use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem, front};
 
 use super::exchange;
-use super::sweep::{Rejected, Subset, asked, kind, left_out, named, priced, spaced};
+use super::sweep::{
+    Rejected, Subset, asked, check_files, kind, left_out, named, priced, spaced, write_plots,
+};
 use crate::machine::{machine, problem};
 use crate::render::{
     Axes, Blocks, Curve, Head, Plot, blocks, parameters, print, seconds, table, write_file,
@@ -47,6 +49,7 @@ struct Bound {
 
 pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
+    check_files(args)?;
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let found = front(&machine, &problem, &asked(args)?)?;
@@ -55,10 +58,7 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         "no algorithm serves this exchange: `topocoll algorithms {}` says why",
         args.common.machine
     );
-    if let Some(path) = &args.svg {
-        let text = plot(&machine, &problem, &found).svg()?;
-        write_file(path, |file| Ok(file.write_all(text.as_bytes())?))?;
-    }
+    write_plots(args, || plot(&machine, &problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;
     }

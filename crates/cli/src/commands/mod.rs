@@ -6,6 +6,7 @@ mod calibrate;
 mod check;
 mod conflicts;
 mod front;
+mod heat;
 mod network;
 mod report;
 mod run;

@@ -15,7 +15,7 @@ use topocoll::{
     AnalysisError, Machine, NotApplicable, Parameters, Rank, Schedule, Shape, Time, link_totals,
 };
 
-use super::{conflicts, exchange_of_schedule, watch};
+use super::{conflicts, exchange_of_schedule, heat, watch};
 use crate::Outcome;
 use crate::args::{self, Model};
 use crate::machine::{memory, open, problem, read_schedule, schedule};
@@ -295,6 +295,7 @@ pub(super) fn run(
             Box::new(pattern.map_err(topocoll::Error::from)?)
         }
     };
+    heat::draw(args, machine, &*traffic, &title, &subject.name())?;
     match model(args.model) {
         None => by_steps(machine, args, &*traffic, placed.get(), (subject, head, title)),
         Some(model) => by_model(machine, args, model, settings, &*traffic, (subject, head, title)),

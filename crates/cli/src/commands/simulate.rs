@@ -6,7 +6,7 @@ use topocoll::{
 };
 
 use super::network::Messages;
-use super::{conflicts, exchange_of_schedule, exchange_of_sizes, network};
+use super::{conflicts, exchange_of_schedule, exchange_of_sizes, heat, network};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::machine::{machine, memory};
 use crate::render::{Head, Seconds, bytes, facts, parameters, print, seconds};
@@ -45,6 +45,7 @@ struct Slowest {
 pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let mut machine = machine(&args.common.machine, options)?;
+    heat::check(args, &machine)?;
     let (settings, rest) = network::settings(args)?;
     if args.model == args::Model::Steps {
         anyhow::ensure!(
@@ -73,7 +74,10 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let counts =
         count_steps(&schedule, &machine, memory(), |step, count| slowest.look_at(step, count))
             .map_err(topocoll::Error::from)?;
-    let named = conflicts::find(&Scheduled::new(&schedule, &machine), &machine, args.conflicts)?;
+    let traffic = Scheduled::new(&schedule, &machine);
+    let named = conflicts::find(&traffic, &machine, args.conflicts)?;
+    let who = format!("{} ({})", schedule.origin.algorithm, parameters(&schedule.origin.parameters));
+    heat::draw(args, &machine, &traffic, &exchange(&machine, &schedule.problem), &who)?;
     let named_links = conflicts::entries(&named, &machine, None);
     let mut report = report(&machine, &schedule, &counts, named_links);
     let totals = link_totals(&schedule, &machine);

@@ -10,7 +10,8 @@ use super::{exchange_of, front};
 use crate::args::BlockSizes;
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Head, Plot, Seconds, bytes, parameters, print, seconds, table, write_file,
+    Axes, Blocks, Curve, Format, Head, Plot, Seconds, bytes, parameters, print, seconds, table,
+    write_file, write_picture,
 };
 use crate::{Outcome, args};
 
@@ -96,10 +97,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         return front::run(args);
     }
     anyhow::ensure!(options.block.is_none(), "--block is one size: a sweep takes --blocks");
-    anyhow::ensure!(
-        args.svg.is_none() || args.svg != args.csv,
-        "--svg and --csv name the same file"
-    );
+    check_files(args)?;
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let sizes = block_sizes(&args.blocks, args.points)?;
@@ -109,16 +107,40 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         "no algorithm serves this exchange: `topocoll algorithms {}` says why",
         args.common.machine
     );
-    if let Some(path) = &args.svg {
-        let text = plot(&machine, &problem, &found).svg()?;
-        write_file(path, |file| Ok(file.write_all(text.as_bytes())?))?;
-    }
+    write_plots(args, || plot(&machine, &problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;
     }
     let report = report(&machine, &problem, &found);
     print(options.json, &report, || text(&machine, &problem, &found))?;
     Ok(Outcome::Fine)
+}
+
+/// No two of the files are the same.
+pub(super) fn check_files(args: &args::Sweep) -> anyhow::Result<()> {
+    let files = [("--svg", &args.svg), ("--png", &args.png), ("--csv", &args.csv)];
+    for (i, (name, file)) in files.iter().enumerate() {
+        let same = files[..i].iter().find(|(_, other)| file.is_some() && other == file);
+        if let Some((other, _)) = same {
+            anyhow::bail!("{other} and {name} name the same file");
+        }
+    }
+    Ok(())
+}
+
+/// Writes a plot into the files that are asked for.
+pub(super) fn write_plots(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> anyhow::Result<()> {
+    let files = [(&args.svg, Format::Svg), (&args.png, Format::Png)];
+    if files.iter().all(|(path, _)| path.is_none()) {
+        return Ok(());
+    }
+    let svg = plot().svg()?;
+    for (path, format) in files {
+        if let Some(path) = path {
+            write_picture(path, format, &svg)?;
+        }
+    }
+    Ok(())
 }
 
 /// The block sizes: listed, in powers of two, or so many in equal ratios.

@@ -2,16 +2,20 @@
 
 mod bar;
 mod file;
+mod heat;
 mod json;
 mod number;
 mod output;
+mod picture;
 mod plot;
 mod table;
 
 pub(crate) use bar::Bar;
 pub(crate) use file::{write_file, write_folder};
+pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{Blocks, Head, Seconds};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;
+pub(crate) use picture::{Format, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot};
 pub(crate) use table::{facts, table};

@@ -1,0 +1,140 @@
+//! `simulate --heatmap`: what every link carries.
+
+use std::path::Path;
+
+use topocoll::contention::{Share, Traffic};
+use topocoll::{Grid, Machine, Rank, Shape};
+
+use crate::args::Simulate;
+use crate::render::{Format, Heat, Links, bytes, write_picture};
+
+/// The most ranks of a grid, and of other machines, whose pairs are drawn.
+const GRID: u32 = 4096;
+const PAIRS: u32 = 256;
+
+/// Shares of steps that are looked at: seconds.
+const WORK: u64 = 1 << 25;
+
+/// Whether a picture was asked for that cannot be, before anything else is done.
+pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
+    let Some(path) = &args.heatmap else { return Ok(()) };
+    Format::of(path)?;
+    anyhow::ensure!(args.demand.is_none(), "--heatmap is of blocks of one size");
+    let most = match machine.topology.shape() {
+        Shape::Grid(_) => GRID,
+        Shape::Complete | Shape::Clustered(_) => PAIRS,
+    };
+    anyhow::ensure!(
+        machine.ranks() <= most,
+        "--heatmap draws at most {most} ranks of such a machine, and {} has {}",
+        machine.topology.short_form(),
+        machine.ranks()
+    );
+    Ok(())
+}
+
+/// Draws what links carry into the file asked for, if any; `who` sends, `title` says where.
+pub(super) fn draw(
+    args: &Simulate,
+    machine: &Machine,
+    traffic: &dyn Traffic,
+    title: &str,
+    who: &str,
+) -> anyhow::Result<()> {
+    let Some(path) = &args.heatmap else { return Ok(()) };
+    let shares = u64::from(traffic.nodes()) * u64::from(traffic.steps());
+    anyhow::ensure!(
+        shares <= WORK,
+        "--heatmap looks at every rank in every step, {shares} times here: more than {WORK}"
+    );
+    write(path, machine, traffic, title, who)
+}
+
+fn write(
+    path: &Path,
+    machine: &Machine,
+    traffic: &dyn Traffic,
+    title: &str,
+    who: &str,
+) -> anyhow::Result<()> {
+    let grid = match machine.topology.shape() {
+        Shape::Grid(grid) => Some(grid),
+        Shape::Complete | Shape::Clustered(_) => None,
+    };
+    let ranks = machine.ranks() as usize;
+    let width = grid.map_or(ranks, |grid| 2 * grid.sides().len());
+    let mut carried = vec![0u128; ranks * width];
+    let mut share = Share::default();
+    for step in 0..traffic.steps() {
+        for node in (0..machine.ranks()).map(Rank) {
+            traffic.share(node, step, &mut share);
+            for send in &share.sends {
+                let bytes = u128::from(send.bytes);
+                match grid {
+                    Some(grid) => grid.for_each_link(node, &send.route, |link| {
+                        carried[link.0 as usize] += bytes;
+                    }),
+                    None => carried[node.index() * width + send.to.index()] += bytes,
+                }
+            }
+        }
+    }
+    let links = match grid {
+        Some(_) => machine.topology.links(),
+        None => (ranks * (ranks - 1)) as u64,
+    };
+    let heat = Heat {
+        caption: [
+            title.to_owned(),
+            format!("{who}: what every link carries, topocoll {}", env!("CARGO_PKG_VERSION")),
+            facts(&carried, links),
+        ],
+        links: match grid {
+            Some(grid) => on_grid(grid, &carried),
+            None => Links::Panels {
+                panels: vec![(
+                    String::new(),
+                    carried.chunks(width.max(1)).map(<[u128]>::to_vec).collect(),
+                )],
+                rows: "from rank".to_owned(),
+                columns: "to rank".to_owned(),
+            },
+        },
+    };
+    write_picture(path, Format::of(path)?, &heat.svg()?)
+}
+
+/// The busiest, the mean, and who is idle.
+fn facts(carried: &[u128], links: u64) -> String {
+    let most = carried.iter().max().copied().unwrap_or(0);
+    let used = carried.iter().filter(|&&bytes| bytes > 0).count() as u64;
+    let mean = carried.iter().sum::<u128>() as f64 / links.max(1) as f64;
+    let ratio = if mean > 0.0 { most as f64 / mean } else { 0.0 };
+    let most = bytes(u64::try_from(most).unwrap_or(u64::MAX));
+    format!("busiest {most}, {ratio:.2} times the mean; {} of {links} links idle", links - used)
+}
+
+fn on_grid(grid: &Grid, carried: &[u128]) -> Links {
+    let dimensions = grid.sides().len();
+    if let (&[rows, columns], &[down, right]) = (grid.sides(), grid.wrap()) {
+        let bytes = carried.chunks(4).map(|ways| [ways[0], ways[1], ways[2], ways[3]]).collect();
+        return Links::Plane { sides: [rows, columns], wrap: [down, right], bytes };
+    }
+    let across = *grid.sides().last().expect("a grid has a side") as usize;
+    let panel = |way: usize| {
+        let name = format!("{}{}", if way % 2 == 0 { '+' } else { '-' }, way / 2);
+        let column = carried.iter().skip(way).step_by(2 * dimensions).copied().collect::<Vec<_>>();
+        (name, column.chunks(across).map(<[u128]>::to_vec).collect())
+    };
+    let long = (0..2 * dimensions).filter(|way| grid.sides()[way / 2] > 1);
+    let slower: Vec<_> = (0..dimensions - 1).map(|u| u.to_string()).collect();
+    Links::Panels {
+        panels: long.map(panel).collect(),
+        rows: match slower.len() {
+            0 => String::new(),
+            1 => "leaving, along dimension 0".to_owned(),
+            _ => format!("leaving, lines of dimensions {}", slower.join(", ")),
+        },
+        columns: format!("links by direction, leaving along dimension {}", dimensions - 1),
+    }
+}

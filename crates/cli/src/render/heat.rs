@@ -1,0 +1,288 @@
+//! What links carry, as a picture: more bytes are a larger and darker mark.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::number::bytes;
+
+/// From few bytes to many: each darker than the last, in grey too.
+const SHADES: [RGBColor; 5] = [
+    RGBColor(169, 207, 232),
+    RGBColor(111, 176, 220),
+    RGBColor(53, 135, 196),
+    RGBColor(18, 96, 156),
+    RGBColor(10, 60, 110),
+];
+const IDLE: RGBColor = RGBColor(213, 217, 221);
+const EDGE: RGBColor = RGBColor(117, 128, 139);
+
+/// Pixels above, beside and below what is drawn.
+const TOP: i32 = 84;
+const LEFT: i32 = 64;
+const BOTTOM: i32 = 20;
+const LEGEND: i32 = 250;
+
+/// What links carry.
+pub(crate) struct Heat {
+    /// Lines above the picture.
+    pub(crate) caption: [String; 3],
+    /// What is drawn.
+    pub(crate) links: Links,
+}
+
+/// Bytes of links, as they lie.
+pub(crate) enum Links {
+    /// Two sides: rows, columns, whether each wraps, and by rank the bytes down, up, right and left.
+    Plane { sides: [u32; 2], wrap: [bool; 2], bytes: Vec<[u128; 4]> },
+    /// Squares of marks, each with its name.
+    Panels { panels: Vec<(String, Vec<Vec<u128>>)>, rows: String, columns: String },
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+impl Heat {
+    /// The picture as an SVG file; the same picture is the same bytes.
+    pub(crate) fn svg(&self) -> anyhow::Result<String> {
+        let (width, height) = self.size();
+        let all = (LEFT + width + LEGEND, (TOP + height + BOTTOM).max(TOP + 190));
+        let mut text = String::new();
+        let area =
+            SVGBackend::with_string(&mut text, (all.0 as u32, all.1 as u32)).into_drawing_area();
+        area.fill(&WHITE)?;
+        for (line, (y, size)) in self.caption.iter().zip([(8, 18), (30, 14), (48, 14)]) {
+            area.draw(&Text::new(line.as_str(), (12, y), ("sans-serif", size)))?;
+        }
+        let most = self.most();
+        match &self.links {
+            Links::Plane { sides, wrap, bytes } => plane(&area, *sides, *wrap, bytes, most)?,
+            Links::Panels { panels, rows, columns } => {
+                squares(&area, panels, [rows, columns], most)?;
+            }
+        }
+        self.legend(&area, LEFT + width + 28, most)?;
+        area.present()?;
+        drop(area);
+        Ok(text)
+    }
+
+    fn most(&self) -> u128 {
+        let most = match &self.links {
+            Links::Plane { bytes, .. } => bytes.iter().flatten().max(),
+            Links::Panels { panels, .. } => {
+                panels.iter().flat_map(|(_, rows)| rows.iter().flatten()).max()
+            }
+        };
+        most.copied().unwrap_or(0).max(1)
+    }
+
+    /// Pixels of what is drawn.
+    fn size(&self) -> (i32, i32) {
+        match &self.links {
+            Links::Plane { sides, .. } => {
+                let unit = unit(*sides);
+                let [rows, columns] = sides.map(|side| side as i32);
+                ((columns + 1) * unit, (rows + 1) * unit)
+            }
+            Links::Panels { panels, .. } => {
+                let (cell, rows, columns) = cells(panels);
+                let wide = panels.len() as i32 * (columns * cell + 24);
+                (wide.max(420), rows * cell + 40)
+            }
+        }
+    }
+
+    fn legend(&self, area: &Area<'_>, x: i32, most: u128) -> anyhow::Result<()> {
+        let style = ("sans-serif", 14);
+        area.draw(&Text::new("bytes over the whole schedule", (x, TOP), style))?;
+        for (i, shade) in SHADES.iter().enumerate() {
+            let y = TOP + 28 + 24 * i as i32;
+            let share = (i + 1) as f64 / 5.0;
+            let label = format!("to {}", size(most * (i as u128 + 1) / 5));
+            match self.links {
+                Links::Plane { .. } => {
+                    let line = vec![(x, y + 6), (x + 40, y + 6)];
+                    area.draw(&PathElement::new(line, shade.stroke_width(stroke(share, 24))))?;
+                }
+                Links::Panels { .. } => mark(area, (x + 20, y + 6), 16, share, *shade)?,
+            }
+            area.draw(&Text::new(label, (x + 52, y), style))?;
+        }
+        let y = TOP + 28 + 24 * 5;
+        if let Links::Plane { .. } = self.links {
+            area.draw(&PathElement::new(vec![(x, y + 6), (x + 40, y + 6)], IDLE))?;
+            area.draw(&Text::new("nothing", (x + 52, y), style))?;
+            area.draw(&Text::new("of two links, each is the one", (x, y + 28), style))?;
+            area.draw(&Text::new("on the right of who takes it", (x, y + 46), style))?;
+        } else {
+            area.draw(&Text::new("no mark: nothing, or no link", (x, y), style))?;
+        }
+        Ok(())
+    }
+}
+
+/// A size in the unit that suits it.
+fn size(value: u128) -> String {
+    let units = [(1u128 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) if value % unit != 0 => {
+            format!("{:.2} {name}", value as f64 / *unit as f64)
+        }
+        _ => bytes(u64::try_from(value).unwrap_or(u64::MAX)),
+    }
+}
+
+fn shade(share: f64) -> RGBColor {
+    SHADES[((share * 5.0).ceil() as usize).clamp(1, 5) - 1]
+}
+
+/// Pixels between neighbours.
+fn unit(sides: [u32; 2]) -> i32 {
+    (560 / sides[0].max(sides[1]).max(1) as i32).clamp(12, 56)
+}
+
+fn stroke(share: f64, unit: i32) -> u32 {
+    1 + (share * f64::from(unit) * 0.16).round() as u32
+}
+
+fn plane(
+    area: &Area<'_>,
+    sides: [u32; 2],
+    wrap: [bool; 2],
+    bytes: &[[u128; 4]],
+    most: u128,
+) -> anyhow::Result<()> {
+    let unit = unit(sides);
+    let at = |x: u32, y: u32| (LEFT + (x as i32 + 1) * unit, TOP + (y as i32 + 1) * unit);
+    let gap = (unit / 11).max(2);
+    // The idle first, so that none lies over what carries.
+    for idle in [true, false] {
+        for (rank, bytes) in (0u32..).zip(bytes) {
+            let (row, column) = (rank / sides[1], rank % sides[1]);
+            let (x, y) = at(column, row);
+            let ways = [(0, 1), (0, -1), (1, 0), (-1, 0)];
+            for (way, ((dx, dy), &carried)) in ways.into_iter().zip(bytes).enumerate() {
+                let (u, up) = (way / 2, way % 2 == 0);
+                let from = [row, column][u];
+                let last = if up { from + 1 == sides[u] } else { from == 0 };
+                if sides[u] == 1 || last && !wrap[u] || (carried == 0) != idle {
+                    continue;
+                }
+                let share = carried as f64 / most as f64;
+                let style = if idle { IDLE.stroke_width(1) } else {
+                    shade(share).stroke_width(stroke(share, unit))
+                };
+                // Beside the middle, on the right of who goes that way.
+                let side = (-dy * gap, dx * gap);
+                let line = |a: (i32, i32), b: (i32, i32)| {
+                    let moved = |(x, y): (i32, i32)| (x + side.0, y + side.1);
+                    area.draw(&PathElement::new(vec![moved(a), moved(b)], style))
+                };
+                if last {
+                    let far = match u {
+                        0 => at(column, if up { 0 } else { sides[0] - 1 }),
+                        _ => at(if up { 0 } else { sides[1] - 1 }, row),
+                    };
+                    let half = unit / 2;
+                    line((x, y), (x + dx * half, y + dy * half))?;
+                    line((far.0 - dx * half, far.1 - dy * half), far)?;
+                } else {
+                    line((x, y), (x + dx * unit, y + dy * unit))?;
+                }
+            }
+        }
+    }
+    let radius = (unit / 5).clamp(3, 9);
+    for row in 0..sides[0] {
+        for column in 0..sides[1] {
+            area.draw(&Circle::new(at(column, row), radius, WHITE.filled()))?;
+            area.draw(&Circle::new(at(column, row), radius, EDGE))?;
+        }
+    }
+    let every = (20 / unit + 1) as usize;
+    for column in (0..sides[1]).step_by(every) {
+        number(area, column.to_string(), (at(column, 0).0, TOP + unit / 2 - 16), false)?;
+    }
+    for row in (0..sides[0]).step_by(every) {
+        number(area, row.to_string(), (LEFT + unit / 2 - 8, at(0, row).1 - 6), true)?;
+    }
+    let middle = (at(sides[1] / 2, 0).0, TOP - 14);
+    number(area, "dimension 1".to_owned(), middle, false)?;
+    sideways(area, "dimension 0", at(0, sides[0] / 2).1)
+}
+
+/// Pixels of a mark, rows and columns.
+fn cells(panels: &[(String, Vec<Vec<u128>>)]) -> (i32, i32, i32) {
+    let rows = panels.iter().map(|(_, rows)| rows.len()).max().unwrap_or(1).max(1) as i32;
+    let columns = panels.iter().flat_map(|(_, rows)| rows).map(Vec::len).max().unwrap_or(1).max(1);
+    let columns = columns as i32;
+    let across = 960 / (panels.len() as i32 * (columns + 1));
+    ((560 / rows).min(across).clamp(4, 22), rows, columns)
+}
+
+fn squares(
+    area: &Area<'_>,
+    panels: &[(String, Vec<Vec<u128>>)],
+    [down, across]: [&str; 2],
+    most: u128,
+) -> anyhow::Result<()> {
+    let (cell, rows, columns) = cells(panels);
+    let top = TOP + 36;
+    let every = (16 / cell + 1) as usize;
+    for (i, (name, marks)) in (0..).zip(panels) {
+        let left = LEFT + i * (columns * cell + 24);
+        number(area, name.clone(), (left + columns * cell / 2, TOP), false)?;
+        let corners = [(left, top), (left + columns * cell, top + rows * cell)];
+        area.draw(&Rectangle::new(corners, EDGE))?;
+        for (row, marks) in (0..).zip(marks) {
+            for (column, &carried) in (0..).zip(marks) {
+                let share = carried as f64 / most as f64;
+                if carried > 0 {
+                    let middle = (left + column * cell + cell / 2, top + row * cell + cell / 2);
+                    mark(area, middle, cell, share, shade(share))?;
+                }
+            }
+        }
+        for column in (0..columns).step_by(every) {
+            number(area, column.to_string(), (left + column * cell + cell / 2, top - 16), false)?;
+        }
+        if i == 0 {
+            for row in (0..rows).step_by(every) {
+                let y = top + row * cell + cell / 2 - 6;
+                number(area, row.to_string(), (left - 6, y), true)?;
+            }
+        }
+    }
+    let width = panels.len() as i32 * (columns * cell + 24) - 24;
+    number(area, across.to_owned(), (LEFT + width / 2, TOP - 16), false)?;
+    sideways(area, down, top + rows * cell / 2)
+}
+
+/// A square whose area tells its share.
+fn mark(
+    area: &Area<'_>,
+    (x, y): (i32, i32),
+    cell: i32,
+    share: f64,
+    shade: RGBColor,
+) -> anyhow::Result<()> {
+    let half = (f64::from(cell) * (0.18 + 0.27 * share.sqrt())).round().max(1.0) as i32;
+    area.draw(&Rectangle::new([(x - half, y - half), (x + half, y + half)], shade.filled()))?;
+    Ok(())
+}
+
+fn number(area: &Area<'_>, text: String, place: (i32, i32), right: bool) -> anyhow::Result<()> {
+    use plotters::style::text_anchor::{HPos, Pos, VPos};
+    let across = if right { HPos::Right } else { HPos::Center };
+    let style = TextStyle::from(("sans-serif", 13)).pos(Pos::new(across, VPos::Top));
+    area.draw(&Text::new(text, place, style))?;
+    Ok(())
+}
+
+fn sideways(area: &Area<'_>, text: &str, y: i32) -> anyhow::Result<()> {
+    use plotters::style::text_anchor::{HPos, Pos, VPos};
+    let font = FontTransform::Rotate270;
+    let style = TextStyle::from(("sans-serif", 13).into_font().transform(font))
+        .pos(Pos::new(HPos::Center, VPos::Top));
+    area.draw(&Text::new(text.to_owned(), (14, y), style))?;
+    Ok(())
+}
