@@ -12,7 +12,7 @@ use super::sweep::{
 };
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Head, Plot, blocks, parameters, print, seconds, table, write_file,
+    Axes, Blocks, Curve, Head, Plot, Stroke, blocks, parameters, print, seconds, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -178,7 +178,8 @@ fn write_csv(found: &Front, file: impl Write) -> anyhow::Result<()> {
 /// The front, and the settings of each algorithm.
 fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
     let at = |choice: &Choice| (choice.price.steps as f64, choice.price.link_blocks);
-    let mut curves = vec![Curve { label: "front".to_owned(), dashed: false, points: Vec::new() }];
+    let mut curves =
+        vec![Curve { label: "front".to_owned(), stroke: Stroke::Solid, points: Vec::new() }];
     curves[0].points = (found.points.iter())
         .filter(|choice| choice.price.priced == Priced::Exactly)
         .map(at)
@@ -200,7 +201,13 @@ fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
         let points = all.iter().filter(|other| named(other) == label).map(|other| at(other));
         let points = points.collect();
         seen.push(label.clone());
-        curves.push(Curve { label, dashed: true, points });
+        curves.push(Curve { label, stroke: Stroke::Dashed, points });
+    }
+    let (steps, volume) = (found.bound.steps as f64, found.bound.blocks);
+    if steps > 0.0 && volume > 0.0 {
+        let most = |of: fn((f64, f64)) -> f64| all.iter().map(|c| of(at(c))).fold(0.0, f64::max);
+        let points = vec![(steps, most(|p| p.1)), (steps, volume), (most(|p| p.0), volume)];
+        curves.push(Curve { label: "lower bounds".to_owned(), stroke: Stroke::Limit, points });
     }
     Plot {
         axes: Axes::VolumeOverStartups,

@@ -10,7 +10,7 @@ use super::{exchange_of, front};
 use crate::args::BlockSizes;
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Format, Head, Plot, Seconds, bytes, parameters, print, seconds, table,
+    Axes, Blocks, Curve, Format, Head, Plot, Seconds, Stroke, bytes, parameters, print, seconds, table,
     write_file, write_picture,
 };
 use crate::{Outcome, args};
@@ -436,18 +436,26 @@ fn plot(machine: &Machine, problem: &Problem, found: &Sweep) -> Plot {
         let name = named(line.algorithm, &line.given, line.published);
         Curve {
             label: if floor { format!("{name}, at least") } else { name },
-            dashed: line.published,
+            stroke: if line.published { Stroke::Dashed } else { Stroke::Solid },
             points: (found.block_sizes.iter().zip(&line.points))
                 .map(|(&bytes, choice)| (bytes as f64, choice.price.time.total()))
                 .collect(),
         }
     };
+    let bounds = found.block_sizes.iter().zip(&found.bounds);
+    let points: Vec<_> = bounds.map(|(&bytes, bound)| (bytes as f64, bound.seconds)).collect();
+    // On a logarithmic axis there is no bound of no time.
+    let limit = points.iter().all(|point| point.1 > 0.0).then(|| Curve {
+        label: "lower bound".to_owned(),
+        stroke: Stroke::Limit,
+        points,
+    });
     Plot {
         axes: Axes::TimeOverSize,
         caption: [
             exchange_of(machine, problem, &range(found)),
             format!("predicted by the steps model, topocoll {}{dashed}", env!("CARGO_PKG_VERSION")),
         ],
-        curves: found.lines.iter().map(curve).collect(),
+        curves: found.lines.iter().map(curve).chain(limit).collect(),
     }
 }

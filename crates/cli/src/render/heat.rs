@@ -93,6 +93,10 @@ impl Heat {
 
     fn legend(&self, area: &Area<'_>, x: i32, most: u128) -> anyhow::Result<()> {
         let style = ("sans-serif", 14);
+        let unit = match self.links {
+            Links::Plane { sides, .. } => unit(sides),
+            Links::Panels { .. } => 0,
+        };
         area.draw(&Text::new("bytes over the whole schedule", (x, TOP), style))?;
         for (i, shade) in SHADES.iter().enumerate() {
             let y = TOP + 28 + 24 * i as i32;
@@ -101,7 +105,7 @@ impl Heat {
             match self.links {
                 Links::Plane { .. } => {
                     let line = vec![(x, y + 6), (x + 40, y + 6)];
-                    area.draw(&PathElement::new(line, shade.stroke_width(stroke(share, 24))))?;
+                    area.draw(&PathElement::new(line, shade.stroke_width(stroke(share, unit))))?;
                 }
                 Links::Panels { .. } => mark(area, (x + 20, y + 6), 16, share, *shade)?,
             }
@@ -141,7 +145,7 @@ fn unit(sides: [u32; 2]) -> i32 {
 }
 
 fn stroke(share: f64, unit: i32) -> u32 {
-    1 + (share * f64::from(unit) * 0.16).round() as u32
+    1 + (share * f64::from(unit) * 0.14).round() as u32
 }
 
 fn plane(
@@ -153,7 +157,7 @@ fn plane(
 ) -> anyhow::Result<()> {
     let unit = unit(sides);
     let at = |x: u32, y: u32| (LEFT + (x as i32 + 1) * unit, TOP + (y as i32 + 1) * unit);
-    let gap = (unit / 11).max(2);
+    let gap = (unit / 8).max(2);
     // The idle first, so that none lies over what carries.
     for idle in [true, false] {
         for (rank, bytes) in (0u32..).zip(bytes) {

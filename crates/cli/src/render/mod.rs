@@ -17,5 +17,5 @@ pub(crate) use json::{Blocks, Head, Seconds};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;
 pub(crate) use picture::{Format, write_picture};
-pub(crate) use plot::{Axes, Curve, Plot};
+pub(crate) use plot::{Axes, Curve, Plot, Stroke};
 pub(crate) use table::{facts, table};

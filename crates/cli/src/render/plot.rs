@@ -11,7 +11,7 @@ const CAPTION: u32 = 50;
 /// Pixels of an entry of the legend.
 const ENTRY: u32 = 20;
 /// Markers on a curve, about.
-const MARKERS: usize = 12;
+const MARKERS: usize = 6;
 
 /// Colours that the colour-blind tell apart (Okabe and Ito), dark enough for grey print.
 const COLOURS: [RGBColor; 6] = [
@@ -42,12 +42,21 @@ pub(crate) enum Axes {
     VolumeOverStartups,
 }
 
+/// How a line is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stroke {
+    Solid,
+    Dashed,
+    /// What nothing can be below: dotted and grey, without markers.
+    Limit,
+}
+
 /// A line of a plot.
 pub(crate) struct Curve {
     /// Its name in the legend.
     pub(crate) label: String,
-    /// Dashed, not solid.
-    pub(crate) dashed: bool,
+    /// How it is drawn.
+    pub(crate) stroke: Stroke,
     /// Values on both axes, the first above 0.
     pub(crate) points: Vec<(f64, f64)>,
 }
@@ -125,7 +134,7 @@ impl Plot {
         for (i, curve) in self.curves.iter().enumerate() {
             let pixels: Vec<_> =
                 (curve.points.iter()).map(|&(x, y)| chart.backend_coord(&(x, y / scale))).collect();
-            draw(&root, i, curve.dashed, &pixels, pixels.len().div_ceil(MARKERS))?;
+            draw(&root, i, curve.stroke, &pixels, (pixels.len().div_ceil(MARKERS), i))?;
         }
         let last = |i: &usize| self.curves[*i].points.last().map_or(0.0, |point| point.1);
         let mut order: Vec<_> = (0..self.curves.len()).collect();
@@ -134,7 +143,7 @@ impl Plot {
             let y = (CAPTION + ENTRY * (place as u32 + 1)) as i32;
             let x = AXES.0 as i32;
             // One marker, in the middle.
-            draw(&root, i, self.curves[i].dashed, &[(x, y), (x + 20, y), (x + 40, y)], 2)?;
+            draw(&root, i, self.curves[i].stroke, &[(x, y), (x + 20, y), (x + 40, y)], (3, 1))?;
             let label = self.curves[i].label.as_str();
             root.draw(&Text::new(label, (x + 50, y - 6), style(14)))?;
         }
@@ -145,22 +154,30 @@ impl Plot {
     }
 }
 
-/// Draws curve `i` through `pixels`, with a marker on one of every `between`.
+/// Draws curve `i` through `pixels`, with a marker on one of every `between`: of neighbouring curves
+/// on others, so that they stay apart where curves meet.
 fn draw(
     root: &Area,
     i: usize,
-    dashed: bool,
+    stroke: Stroke,
     pixels: &[(i32, i32)],
-    between: usize,
+    (between, from): (usize, usize),
 ) -> anyhow::Result<()> {
     // Shapes and colours go round together, one apart after each turn.
     let colour = COLOURS[(i + i / 6) % COLOURS.len()];
     let line = colour.stroke_width(2);
-    match dashed {
-        true => root.draw(&DashedPathElement::new(pixels.iter().copied(), 7, 5, line))?,
-        false => root.draw(&PathElement::new(pixels, line))?,
+    match stroke {
+        Stroke::Solid => root.draw(&PathElement::new(pixels, line))?,
+        Stroke::Dashed => {
+            root.draw(&DashedPathElement::new(pixels.iter().copied(), 7, 5, line))?;
+        }
+        Stroke::Limit => {
+            let line = BLACK.mix(0.5).stroke_width(2);
+            root.draw(&DashedPathElement::new(pixels.iter().copied(), 2, 3, line))?;
+            return Ok(());
+        }
     }
-    for &(x, y) in pixels.iter().skip(between / 2).step_by(between) {
+    for &(x, y) in pixels.iter().skip(from % between).step_by(between) {
         let square = [(x - 4, y - 4), (x + 4, y + 4)];
         let diamond = [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)];
         match i % 6 {
