@@ -122,3 +122,110 @@ fn a_certificate_is_written_of_what_delivers_and_of_nothing_else() {
     assert_eq!(topocoll(&failing).status.code(), Some(1));
     assert!(!folder.path().join("none.txt").exists());
 }
+
+fn topocoll(folder: &Path, arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_topocoll");
+    Command::new(program).current_dir(folder).args(arguments).output().unwrap()
+}
+
+#[test]
+fn pictures_are_the_same_bytes_each_time_in_both_formats() {
+    let folder = TempDir::new().unwrap();
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let pictures: [(&str, &[&str]); 3] = [
+        ("mesh", &["simulate", "mesh:4x8", "--algorithm", "direct", "--heatmap"]),
+        ("space", &["simulate", "torus:4x4x4", "--traffic", "tornado", "--heatmap"]),
+        ("pairs", &["simulate", "cluster:4,4,2", "--algorithm", "clustered-factor", "--heatmap"]),
+    ];
+    for (name, arguments) in pictures {
+        for end in ["svg", "png"] {
+            let names = ["one", "two"].map(|i| format!("{name}-{i}.{end}"));
+            for file in &names {
+                let ran = topocoll(folder.path(), &[arguments, &[file.as_str()]].concat());
+                assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            }
+            assert!(read(&names[0]) == read(&names[1]), "{name}.{end}");
+        }
+        assert!(read(&format!("{name}-one.png")).starts_with(b"\x89PNG\r\n\x1a\n"));
+    }
+    let svg = String::from_utf8(read("mesh-one.svg")).unwrap();
+    for part in
+        ["mesh:4x8", "direct (-)", "topocoll 0", "dimension 0", "bytes over", "104 links idle"]
+    {
+        assert!(svg.contains(part), "{part}");
+    }
+    assert!(sweep(folder.path(), &["--svg", "s.svg", "--png", "s.png"]).status.success());
+    assert!(read("s.png").len() > 10_000);
+}
+
+#[test]
+fn a_picture_that_cannot_be_is_refused_and_nothing_is_written() {
+    let folder = TempDir::new().unwrap();
+    let direct = ["--algorithm", "direct", "--heatmap"];
+    for (machine, file) in [
+        ("torus:4x4", "links.pdf"),
+        ("torus:128x64", "links.svg"),
+        ("full:512", "links.svg"),
+        ("torus:4x4", "nowhere/links.svg"),
+    ] {
+        let arguments = [&["simulate", machine][..], &direct, &[file]].concat();
+        assert_eq!(topocoll(folder.path(), &arguments).status.code(), Some(2), "{machine} {file}");
+    }
+    let same = sweep(folder.path(), &["--svg", "a", "--png", "a"]);
+    assert_eq!(same.status.code(), Some(2));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_page_is_the_same_bytes_each_time_and_holds_what_select_ranks() {
+    let folder = TempDir::new().unwrap();
+    let page = |name: &str| {
+        let ran = topocoll(folder.path(), &["report", "torus:16x16", "--out", name]);
+        assert!(ran.status.success());
+        std::fs::read_to_string(folder.path().join(name)).unwrap()
+    };
+    let text = page("one.html");
+    assert!(text == page("two.html"));
+    assert!(text.len() < 2_000_000, "{} bytes", text.len());
+    let after = text.split("id=\"data\">").nth(1).unwrap();
+    let data: serde_json::Value =
+        serde_json::from_str(after.split("</script>").next().unwrap()).unwrap();
+    let select = topocoll(folder.path(), &["select", "torus:16x16", "--json"]);
+    let select: serde_json::Value = serde_json::from_slice(&select.stdout).unwrap();
+    let choices = select["choices"].as_array().unwrap();
+    for (entry, choice) in data["ranking"].as_array().unwrap().iter().zip(choices) {
+        assert_eq!(entry["algorithm"], choice["algorithm"]);
+        let sum: f64 = entry["seconds"].as_array().unwrap().iter().filter_map(|s| s.as_f64()).sum();
+        assert!((sum - choice["time_seconds"].as_f64().unwrap()).abs() <= 1e-9 * sum);
+    }
+    // The steps of a play take as long as the schedule does.
+    for play in data["plays"].as_array().unwrap() {
+        let steps = play["seconds"].as_array().unwrap().iter();
+        let sum: f64 = steps.flat_map(|s| s.as_array().unwrap()).filter_map(|s| s.as_f64()).sum();
+        let entry = data["ranking"].as_array().unwrap().iter();
+        let named = |e: &&serde_json::Value| {
+            e["algorithm"] == play["algorithm"] && e["setting"] == play["setting"]
+        };
+        for entry in entry.filter(named) {
+            let terms = entry["seconds"].as_array().unwrap().iter().filter_map(|s| s.as_f64());
+            let time: f64 = terms.sum();
+            assert!((sum - time).abs() <= 1e-9 * time, "{}: {sum} {time}", play["algorithm"]);
+        }
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_is_refused_and_nothing_is_written() {
+    let folder = TempDir::new().unwrap();
+    for arguments in [
+        &["report", "torus:4x4"][..],
+        &["report", "nothing", "--out", "a.html"],
+        &["report", "torus:4x4", "--algorithm", "suhshin", "--out", "a.html"],
+        &["report", "full:4", "--algorithm", "suh-shin", "--out", "a.html"],
+        &["report", "torus:4x4", "--out", "nowhere/a.html"],
+        &["report", "torus:4x4", "--set", "radix=2", "--out", "a.html"],
+    ] {
+        assert_eq!(topocoll(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

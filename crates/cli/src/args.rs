@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Rank, Setting};
 
+use crate::examples;
+
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
 #[derive(Parser, Debug)]
 #[command(name = "topocoll", version, max_term_width = 100)]
@@ -39,9 +41,14 @@ pub(crate) enum Command {
     Report(Report),
     /// Measure exchanges on this computer and write a machine file.
     Calibrate(Calibrate),
+    /// Print what completes commands and options in a shell.
+    Completions(Completions),
+    /// Write the manual pages, one for each command.
+    Man(Man),
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::SELECT)]
 pub(crate) struct Select {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -62,6 +69,7 @@ pub(crate) struct Select {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::ALGORITHMS)]
 pub(crate) struct Algorithms {
     /// Machine file, also of SimGrid, lstopo, Slurm or an MPI; shipped machine; or short form such as torus:16x16, full:64, cluster:4,4,2
     pub(crate) machine: Option<String>,
@@ -70,12 +78,14 @@ pub(crate) struct Algorithms {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::BOUNDS)]
 pub(crate) struct Bounds {
     #[command(flatten)]
     pub(crate) common: Common,
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::VERIFY)]
 pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -103,6 +113,7 @@ pub(crate) struct Check {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::SIMULATE)]
 pub(crate) struct Simulate {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -154,6 +165,7 @@ pub(crate) struct Simulate {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::RUN)]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -177,6 +189,7 @@ pub(crate) struct Run {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::CALIBRATE)]
 pub(crate) struct Calibrate {
     /// Ranks of the machine to write
     #[arg(long, default_value = "16", value_parser = clap::value_parser!(u32).range(2..=256), allow_hyphen_values = true)]
@@ -200,6 +213,7 @@ pub(crate) struct Calibrate {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::SCHEDULE)]
 pub(crate) struct Schedule {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -223,6 +237,7 @@ fn formats() -> impl TypedValueParser<Value = String> {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::SWEEP)]
 pub(crate) struct Sweep {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -258,6 +273,7 @@ pub(crate) struct Sweep {
 pub(crate) struct RankList(pub(crate) Vec<Rank>);
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::REPORT)]
 pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -269,6 +285,21 @@ pub(crate) struct Report {
     pub(crate) set: Vec<(String, Setting)>,
     /// Write the page to this file, which appears only when it is complete
     #[arg(long, value_name = "FILE.html")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = examples::COMPLETIONS)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = examples::MAN)]
+pub(crate) struct Man {
+    /// Write into this new folder, which appears only when it is complete
+    #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
 

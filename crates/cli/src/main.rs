@@ -9,6 +9,7 @@ mod args;
 mod commands;
 mod demand;
 mod error;
+mod examples;
 mod machine;
 mod render;
 mod report;

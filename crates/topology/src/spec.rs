@@ -44,9 +44,14 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
         return Err(error(format!("`{text}` is not a short form such as {}", forms())));
     };
     let Some(form) = TOPOLOGIES.iter().find(|form| form.kind == kind) else {
+        let likeness = |form: &&ShortForm| strsim::jaro_winkler(kind, form.kind);
+        let nearest = TOPOLOGIES.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let nearest = nearest.filter(|form| likeness(form) > 0.7);
+        let meant = nearest.map(|form| format!(": did you mean `{}:{rest}`?", form.kind));
         return Err(error(format!(
-            "`{text}` is not a short form: `{kind}` is none of {}",
-            forms()
+            "`{text}` is not a short form: `{kind}` is none of {}{}",
+            forms(),
+            meant.unwrap_or_default()
         )));
     };
     (form.parse)(rest).map_err(|reason| error(format!("`{text}`: {reason}")))

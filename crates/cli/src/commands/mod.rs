@@ -7,6 +7,7 @@ mod check;
 mod conflicts;
 mod front;
 mod heat;
+mod help;
 mod network;
 mod report;
 mod run;
@@ -36,6 +37,8 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Sweep(args) => sweep::run(args),
         Command::Report(args) => report::run(args),
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Completions(args) => help::completions(args.shell),
+        Command::Man(args) => help::pages(&args.out),
     }
 }
 

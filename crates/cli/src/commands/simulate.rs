@@ -76,7 +76,8 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
             .map_err(topocoll::Error::from)?;
     let traffic = Scheduled::new(&schedule, &machine);
     let named = conflicts::find(&traffic, &machine, args.conflicts)?;
-    let who = format!("{} ({})", schedule.origin.algorithm, parameters(&schedule.origin.parameters));
+    let who =
+        format!("{} ({})", schedule.origin.algorithm, parameters(&schedule.origin.parameters));
     heat::draw(args, &machine, &traffic, &exchange(&machine, &schedule.problem), &who)?;
     let named_links = conflicts::entries(&named, &machine, None);
     let mut report = report(&machine, &schedule, &counts, named_links);

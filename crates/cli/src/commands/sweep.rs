@@ -10,8 +10,8 @@ use super::{exchange_of, front};
 use crate::args::BlockSizes;
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Format, Head, Plot, Seconds, Stroke, bytes, parameters, print, seconds, table,
-    write_file, write_picture,
+    Axes, Blocks, Curve, Format, Head, Plot, Seconds, Stroke, bytes, parameters, print, seconds,
+    table, write_file, write_picture,
 };
 use crate::{Outcome, args};
 

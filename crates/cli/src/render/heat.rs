@@ -172,7 +172,9 @@ fn plane(
                     continue;
                 }
                 let share = carried as f64 / most as f64;
-                let style = if idle { IDLE.stroke_width(1) } else {
+                let style = if idle {
+                    IDLE.stroke_width(1)
+                } else {
                     shade(share).stroke_width(stroke(share, unit))
                 };
                 // Beside the middle, on the right of who goes that way.

@@ -61,7 +61,9 @@ mod tests {
     #[test]
     fn the_page_names_nothing_outside() {
         let page = page("a machine", &[0]).unwrap();
-        for outside in ["http://", "https://", "//cdn", "@import", "fetch(", "XMLHttp", "src=", "innerHTML"] {
+        for outside in
+            ["http://", "https://", "//cdn", "@import", "fetch(", "XMLHttp", "src=", "innerHTML"]
+        {
             assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(outside), "{outside}");
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use topocoll::{
-    Block, Clusters, Machine, Parameters, Part as Piece, RankClasses, Rank, Route, Run, Schedule, Shape,
-    SlotSet, Step, StepCount, check_counting_work, count_steps,
+    Block, Clusters, Machine, Parameters, Part as Piece, Rank, RankClasses, Route, Run, Schedule,
+    Shape, SlotSet, Step, StepCount, check_counting_work, count_steps,
 };
 
 use super::scene::{Part, Scene};
@@ -85,7 +85,9 @@ impl Kind {
                 window: scene.window.clone(),
                 wrap: grid.wrap().to_vec(),
             },
-            Shape::Clustered(clusters) => Self::Cluster { sizes: Clusters::sizes(clusters).collect() },
+            Shape::Clustered(clusters) => {
+                Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
+            }
         }
     }
 }
@@ -99,7 +101,8 @@ pub(super) fn play(scene: &Scene) -> Option<Play> {
         return None;
     }
     let followed = scene.part != Part::Period;
-    let mut names = Names { followed, block_bytes: schedule.problem.block_bytes, ..Names::default() };
+    let mut names =
+        Names { followed, block_bytes: schedule.problem.block_bytes, ..Names::default() };
     names.route(&Route::default());
     let mut steps = Vec::new();
     let mut messages = 0;
@@ -291,13 +294,7 @@ fn seconds(schedule: &Schedule, machine: &Machine) -> Option<Vec<[f64; 5]>> {
         let rearrangement = (count.copied + packed) as f64 * timing.rearrangement_per_byte;
         let barrier = if moved && count.messages > 0 { barrier } else { 0.0 };
         moved |= count.messages > 0;
-        out.push([
-            count.startup,
-            count.transmission,
-            count.propagation,
-            rearrangement,
-            barrier,
-        ]);
+        out.push([count.startup, count.transmission, count.propagation, rearrangement, barrier]);
     };
     count_steps(schedule, machine, memory(), each).ok()?;
     Some(out)

@@ -58,7 +58,12 @@ pub(super) fn scene(
         Shape::Complete | Shape::Clustered(_) => Vec::new(),
     };
     if machine.ranks() <= limit(&*machine.topology) {
-        return Some(Scene { machine: machine.clone(), schedule, window: sides, part: Part::Whole });
+        return Some(Scene {
+            machine: machine.clone(),
+            schedule,
+            window: sides,
+            part: Part::Whole,
+        });
     }
     if let Shape::Grid(grid) = machine.topology.shape()
         && let Some(window) = period(grid, &schedule.rule().classes())
@@ -66,12 +71,8 @@ pub(super) fn scene(
         return Some(Scene { machine: machine.clone(), schedule, window, part: Part::Period });
     }
     let smaller = smaller(machine);
-    let problem = Problem::new(
-        problem.operation,
-        smaller.ranks(),
-        smaller.ports,
-        problem.block_bytes,
-    );
+    let problem =
+        Problem::new(problem.operation, smaller.ranks(), smaller.ports, problem.block_bytes);
     let schedule = plan(&smaller, &problem.ok()?, algorithm, setting).ok()?;
     let window = match smaller.topology.shape() {
         Shape::Grid(grid) => grid.sides().to_vec(),
@@ -121,8 +122,7 @@ fn smaller(machine: &Machine) -> Machine {
         }
         Shape::Grid(grid) => {
             let longest = SIDES[by_dimensions(grid)];
-            let sides: Vec<u32> =
-                grid.sides().iter().map(|&side| reduced(side, longest)).collect();
+            let sides: Vec<u32> = grid.sides().iter().map(|&side| reduced(side, longest)).collect();
             Arc::new(Grid::new(&sides, grid.wrap()).expect(small))
         }
         Shape::Clustered(clusters) => {

@@ -1,0 +1,27 @@
+//! What helps at the prompt: completions and manual pages, made from the arguments themselves.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Outcome;
+use crate::args::Args;
+use crate::render::write_folder;
+
+/// Prints the completions of a shell.
+pub(super) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "topocoll", &mut text);
+    let mut out = std::io::stdout().lock();
+    out.write_all(&text).and_then(|()| out.flush()).context("cannot write to standard output")?;
+    Ok(Outcome::Fine)
+}
+
+/// Writes `topocoll.1` and a page for each command.
+pub(super) fn pages(folder: &Path) -> anyhow::Result<Outcome> {
+    write_folder(folder, |folder| Ok(clap_mangen::generate_to(Args::command(), folder)?))?;
+    Ok(Outcome::Fine)
+}

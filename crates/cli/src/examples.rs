@@ -1,0 +1,55 @@
+//! Examples that `--help` ends with; the tests run every one of them.
+
+pub(crate) const SELECT: &str = "Examples:
+  topocoll select torus:16x16
+  topocoll select paragon-16x16 --block 4KiB --all
+  topocoll select full:64 --ports 2 --op allgather --json
+  topocoll select torus:8x8 --model wormhole
+  topocoll select full:16 --demand sparse:7";
+
+pub(crate) const ALGORITHMS: &str = "Examples:
+  topocoll algorithms
+  topocoll algorithms cluster:4,4,2";
+
+pub(crate) const BOUNDS: &str = "Examples:
+  topocoll bounds torus:16x16
+  topocoll bounds full:64 --ports 3 --op allgather";
+
+pub(crate) const VERIFY: &str = "Examples:
+  topocoll verify torus:12x12 --algorithm suh-shin
+  topocoll verify full:64 --algorithm bruck --set radix=8
+  topocoll verify torus:16x16 --algorithm pairwise-xor --conflicts 3";
+
+pub(crate) const SIMULATE: &str = "Examples:
+  topocoll simulate torus:16x16 --algorithm suh-shin
+  topocoll simulate torus:8x8 --algorithm direct --model wormhole --set vcs=4
+  topocoll simulate mesh:8x8 --algorithm direct --heatmap links.svg
+  topocoll simulate torus:8x8 --traffic tornado --model flit --block 64 --set flit_bytes=1";
+
+pub(crate) const RUN: &str = "Examples:
+  topocoll run full:16 --algorithm bruck --block 4KiB
+  topocoll run torus:4x4 --algorithm suh-shin --threads 2 --repeat 3";
+
+pub(crate) const SCHEDULE: &str = "Examples:
+  topocoll schedule torus:8x8 --algorithm suh-shin --out schedule.jsonl
+  topocoll schedule torus:4x4 --algorithm suh-shin --format dot
+  topocoll schedule torus:1024x1024 --algorithm suh-shin --rank 5 --format csv --out rank5.csv";
+
+pub(crate) const SWEEP: &str = "Examples:
+  topocoll sweep torus:16x16 --svg times.svg --csv times.csv
+  topocoll sweep sp1-64 --algorithm bruck --set radix=2,8,64 --blocks 16,64,256,1KiB
+  topocoll sweep torus:16x16 --front --png front.png";
+
+pub(crate) const REPORT: &str = "Examples:
+  topocoll report torus:16x16 --out torus.html
+  topocoll report mesh:8x8 --block 64 --algorithm direct --out mesh.html";
+
+pub(crate) const CALIBRATE: &str = "Examples:
+  topocoll calibrate --ranks 4 --rounds 1 --out here.toml";
+
+pub(crate) const COMPLETIONS: &str = "Examples:
+  topocoll completions bash
+  topocoll completions zsh";
+
+pub(crate) const MAN: &str = "Examples:
+  topocoll man --out man1";
