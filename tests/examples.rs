@@ -4,6 +4,8 @@
 mod channels;
 #[path = "../examples/fft2d.rs"]
 mod fft2d;
+#[path = "../examples/tour.rs"]
+mod tour;
 #[path = "../examples/transpose.rs"]
 mod transpose;
 
@@ -11,5 +13,6 @@ mod transpose;
 fn the_examples_run() -> Result<(), Box<dyn std::error::Error>> {
     channels::main()?;
     fft2d::main()?;
+    tour::main()?;
     transpose::main()
 }

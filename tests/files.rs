@@ -195,19 +195,22 @@ fn a_page_is_the_same_bytes_each_time_and_holds_what_select_ranks() {
     let choices = select["choices"].as_array().unwrap();
     for (entry, choice) in data["ranking"].as_array().unwrap().iter().zip(choices) {
         assert_eq!(entry["algorithm"], choice["algorithm"]);
-        let sum: f64 = entry["seconds"].as_array().unwrap().iter().filter_map(|s| s.as_f64()).sum();
+        let sum: f64 =
+            entry["seconds"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).sum();
         assert!((sum - choice["time_seconds"].as_f64().unwrap()).abs() <= 1e-9 * sum);
     }
     // The steps of a play take as long as the schedule does.
     for play in data["plays"].as_array().unwrap() {
         let steps = play["seconds"].as_array().unwrap().iter();
-        let sum: f64 = steps.flat_map(|s| s.as_array().unwrap()).filter_map(|s| s.as_f64()).sum();
+        let sum: f64 =
+            steps.flat_map(|s| s.as_array().unwrap()).filter_map(serde_json::Value::as_f64).sum();
         let entry = data["ranking"].as_array().unwrap().iter();
         let named = |e: &&serde_json::Value| {
             e["algorithm"] == play["algorithm"] && e["setting"] == play["setting"]
         };
         for entry in entry.filter(named) {
-            let terms = entry["seconds"].as_array().unwrap().iter().filter_map(|s| s.as_f64());
+            let terms =
+                entry["seconds"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64);
             let time: f64 = terms.sum();
             assert!((sum - time).abs() <= 1e-9 * time, "{}: {sum} {time}", play["algorithm"]);
         }
@@ -228,4 +231,25 @@ fn a_page_that_cannot_be_is_refused_and_nothing_is_written() {
         assert_eq!(topocoll(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_pictures_of_the_readme_are_those_that_its_commands_make() {
+    let folder = TempDir::new().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let commands = readme.lines().filter_map(|line| line.strip_prefix("topocoll "));
+    let mut pictures = 0;
+    std::fs::create_dir(folder.path().join("examples")).unwrap();
+    for line in commands.filter(|line| line.contains("examples/")) {
+        let line = line.split("  #").next().unwrap();
+        let arguments: Vec<_> = line.split_whitespace().collect();
+        assert!(topocoll(folder.path(), &arguments).status.success(), "{line}");
+        let path = arguments.last().unwrap();
+        let read = |folder: &Path| std::fs::read(folder.join(path)).unwrap();
+        assert!(read(folder.path()) == read(&root), "topocoll {line}: the picture is another one");
+        assert!(readme.contains(&format!("({path})")), "{path} is not shown");
+        pictures += 1;
+    }
+    assert_eq!(pictures, 2);
 }

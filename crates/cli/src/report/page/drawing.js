@@ -161,7 +161,10 @@ class Drawing {
       paper.beginPath();
       if (mark) paper.rect(x - radius - 1.5, y - radius - 1.5, 2 * radius + 3, 2 * radius + 3);
       else paper.arc(x, y, radius, 0, 2 * Math.PI);
+      // What is behind a rank does not shine through it.
+      paper.globalAlpha = 1;
       paper.fill();
+      paper.globalAlpha = mark ? 1 : this.haze(depth);
       paper.stroke();
       if (names || mark) {
         paper.fillStyle = mark ? this.ink['on-conflict'] : this.ink.ink;

@@ -103,7 +103,7 @@ class GridLayout {
     const margin = this.long.some((u) => this.wraps(u)) ? STUB + 0.15 : 0.45;
     if (this.turns) {
       const radius = Math.hypot(...this.long.map((u) => this.sides[u] - 1 + 2 * margin)) / 2;
-      return [-radius * 0.92, -radius * 0.82, radius * 0.92, radius * 0.82];
+      return [-radius * 0.88, -radius * 0.74, radius * 0.88, radius * 0.74];
     }
     const places = this.nodes.map((at) => this.place(at));
     const [xs, ys] = [places.map((p) => p[0]), places.map((p) => p[1])];

@@ -53,7 +53,7 @@ function ranking(section, data, player) {
   const hidden = data.ranking.length - SHOWN;
   const more = hidden > 0 ? html('button', { type: 'button', class: 'more', onclick: () => { table.classList.add('all'); more.remove(); } }, `Show ${many(hidden, 'more setting')}`) : undefined;
   section.append(html('h2', {}, 'Ranking'),
-    html('p', { class: 'hint' }, 'Every algorithm that serves, by predicted time. The black line is the bound: nothing can end before it.'),
+    html('p', { class: 'hint' }, 'Every algorithm that serves, by predicted time. The upright line is the bound: nothing can end before it.'),
     termLegend(shares),
     html('div', { class: 'scroll' }, table), more ?? '',
     data.more > 0 ? html('p', { class: 'hint' }, `and ${many(data.more, 'more setting')} that trade steps for volume: topocoll select --all shows them`) : '',
