@@ -2,6 +2,8 @@
 //!
 //! # From a machine to its best all-to-all
 //!
+//! `examples/tour.rs` goes further: from a machine to a runtime that uses its schedule.
+//!
 //! ```
 //! use topocoll::{Collective, Problem, machine, select, verify};
 //!

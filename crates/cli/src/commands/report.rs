@@ -5,9 +5,10 @@ use std::io::Write;
 use serde::Serialize;
 use topocoll::{Parameters, plan};
 
+use super::watch;
 use crate::machine::{machine, problem};
 use crate::render::{Head, bytes, print, write_file};
-use crate::report::{command, gather, page};
+use crate::report::{PARTS, command, gather, page};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
         ("algorithm", args.algorithm.clone()),
     ];
     let command = command(&args.common.machine, &given, &setting);
-    let data = gather(&machine, &problem, asked, command)?;
+    let data = watch::in_parts(PARTS, |part| gather(&machine, &problem, asked, command, part))?;
     anyhow::ensure!(
         !data.ranking.is_empty(),
         "no algorithm serves this exchange: `topocoll algorithms {}` says why",

@@ -17,6 +17,9 @@ const BYTES: usize = 1_200_000;
 /// Block sizes of the sweep, powers of two from 1 B to 1 MiB.
 const DOUBLINGS: u32 = 20;
 
+/// Parts of the work that [`gather`] tells of.
+pub(crate) const PARTS: u64 = 4;
+
 /// Rows of the ranking.
 const RANKED: usize = 40;
 
@@ -127,17 +130,22 @@ struct Point {
     published: bool,
 }
 
-/// The page's content; an algorithm asked for is played first.
+/// The page's content; an algorithm asked for is played first. `begin` hears of each part.
 pub(crate) fn gather(
     machine: &Machine,
     problem: &Problem,
     asked: Option<(&str, &Parameters)>,
     command: String,
+    begin: &dyn Fn(&'static str),
 ) -> anyhow::Result<Data> {
+    begin("the ranking");
     let selection = select(machine, problem);
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
+    begin("block sizes");
     let swept = sweep(machine, problem, &sizes, &[])?;
+    begin("startups and volume");
     let found = front(machine, problem, &[])?;
+    begin("schedules to play");
     let (plays, unplayed) = plays(machine, problem, &selection, asked);
     let ranked = |choice: &Choice| Ranked {
         play: plays.iter().position(|play| play.is(choice.algorithm, &choice.parameters)),
