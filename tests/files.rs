@@ -102,10 +102,7 @@ fn a_front_is_drawn_and_written_with_what_it_beats() {
 fn a_certificate_is_written_of_what_delivers_and_of_nothing_else() {
     let folder = TempDir::new().unwrap();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let topocoll = |arguments: &[&str]| {
-        let program = env!("CARGO_BIN_EXE_topocoll");
-        Command::new(program).current_dir(folder.path()).args(arguments).output().unwrap()
-    };
+    let topocoll = |arguments: &[&str]| topocoll(folder.path(), arguments);
     let verify = ["verify", "torus:4x4", "--algorithm", "suh-shin", "--certificate", "proof.txt"];
     let found = topocoll(&[&verify[..], &["--json"]].concat());
     assert!(found.status.success());

@@ -104,6 +104,7 @@ pub(crate) struct Verify {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::CHECK)]
 pub(crate) struct Check {
     /// A certificate
     pub(crate) file: PathBuf,

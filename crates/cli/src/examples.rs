@@ -18,7 +18,11 @@ pub(crate) const BOUNDS: &str = "Examples:
 pub(crate) const VERIFY: &str = "Examples:
   topocoll verify torus:12x12 --algorithm suh-shin
   topocoll verify full:64 --algorithm bruck --set radix=8
-  topocoll verify torus:16x16 --algorithm pairwise-xor --conflicts 3";
+  topocoll verify torus:16x16 --algorithm pairwise-xor --conflicts 3
+  topocoll verify torus:4x4 --algorithm suh-shin --certificate proof.txt";
+
+pub(crate) const CHECK: &str = "Examples:
+  topocoll check proof.txt";
 
 pub(crate) const SIMULATE: &str = "Examples:
   topocoll simulate torus:16x16 --algorithm suh-shin

@@ -92,7 +92,7 @@ struct Drawn {
     sizes: Vec<u64>,
     bound: Vec<f64>,
     lines: Vec<Curve>,
-    fastest: Vec<From>,
+    fastest: Vec<Leader>,
 }
 
 #[derive(Serialize)]
@@ -104,8 +104,9 @@ struct Curve {
     settings: Vec<String>,
 }
 
+/// What is fastest from a block size on.
 #[derive(Serialize)]
-struct From {
+struct Leader {
     bytes: u64,
     algorithm: &'static str,
     setting: String,
@@ -259,7 +260,7 @@ fn terms(choice: &Choice) -> [f64; 5] {
     [time.startup, time.transmission, time.propagation, time.rearrangement, time.barrier]
 }
 
-impl std::convert::From<&Choice> for Ranked {
+impl From<&Choice> for Ranked {
     fn from(choice: &Choice) -> Self {
         Self {
             algorithm: choice.algorithm,
@@ -276,7 +277,7 @@ impl std::convert::From<&Choice> for Ranked {
     }
 }
 
-impl std::convert::From<&Sweep> for Drawn {
+impl From<&Sweep> for Drawn {
     fn from(swept: &Sweep) -> Self {
         let curve = |line: &Line| Curve {
             algorithm: line.algorithm,
@@ -285,7 +286,7 @@ impl std::convert::From<&Sweep> for Drawn {
             seconds: line.points.iter().map(|choice| choice.price.time.total()).collect(),
             settings: line.points.iter().map(|choice| parameters(&choice.parameters)).collect(),
         };
-        let from = |fastest: &Fastest| From {
+        let leader = |fastest: &Fastest| Leader {
             bytes: fastest.block_bytes,
             algorithm: fastest.algorithm,
             setting: parameters(&fastest.parameters),
@@ -294,12 +295,12 @@ impl std::convert::From<&Sweep> for Drawn {
             sizes: swept.block_sizes.clone(),
             bound: swept.bounds.iter().map(|bound| bound.seconds).collect(),
             lines: swept.lines.iter().map(curve).collect(),
-            fastest: swept.crossovers.iter().map(from).collect(),
+            fastest: swept.crossovers.iter().map(leader).collect(),
         }
     }
 }
 
-impl std::convert::From<&Front> for Points {
+impl From<&Front> for Points {
     fn from(found: &Front) -> Self {
         let point = |choice: &Choice| Point {
             algorithm: choice.algorithm,

@@ -300,8 +300,8 @@ fn seconds(schedule: &Schedule, machine: &Machine) -> Option<Vec<[f64; 5]>> {
     Some(out)
 }
 
-/// Whether a play is of this algorithm and setting.
 impl Play {
+    /// Whether it is of this algorithm and setting.
     pub(super) fn is(&self, algorithm: &str, setting: &Parameters) -> bool {
         self.algorithm == algorithm && self.setting == parameters(setting)
     }
