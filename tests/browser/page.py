@@ -188,6 +188,15 @@ class Page(unittest.TestCase):
             command = [PROGRAM, "verify", machine, "--algorithm", algorithm, "--json", *given]
             found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
             self.assertEqual(sum(shared), found["link_conflicts"], (machine, algorithm))
+            command[1] = "simulate"
+            ran = subprocess.run([*command, "--conflicts", "1"], check=True, capture_output=True)
+            for worst in json.loads(ran.stdout)["conflicts"]:
+                self.browser.execute_script(
+                    "for (let i = 0; i < arguments[0]; i += 1) document.getElementById('next').click()",
+                    worst["step"])
+                listed = self.text("#conflicts li")
+                self.assertTrue(listed.startswith(f"{worst['link']} ×{worst['messages']} "), (listed, worst))
+                self.assertIn(f"{worst['listed'][0]['from']}→{worst['listed'][0]['to']}", listed)
 
     def test_shared_links_are_named(self):
         self.open("mesh:8x8", "--algorithm", "direct")
