@@ -5,9 +5,8 @@ use std::io::Write;
 use serde::Serialize;
 use topocoll::{Parameters, plan};
 
-use super::watch;
 use crate::machine::{machine, problem};
-use crate::render::{Head, bytes, print, write_file};
+use crate::render::{Bar, Head, bytes, print, write_file};
 use crate::report::{PARTS, command, gather, page};
 use crate::{Outcome, args};
 
@@ -44,7 +43,10 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
         ("algorithm", args.algorithm.clone()),
     ];
     let command = command(&args.common.machine, &given, &setting);
-    let data = watch::in_parts(PARTS, |part| gather(&machine, &problem, asked, command, part))?;
+    let bar = Bar::new("{wide_bar} {pos} of {len} parts, {eta} left");
+    bar.set_length(PARTS);
+    let data = gather(&machine, &problem, asked, command, &|| bar.inc(1))?;
+    drop(bar);
     anyhow::ensure!(
         !data.ranking.is_empty(),
         "no algorithm serves this exchange: `topocoll algorithms {}` says why",

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let named = conflicts::find(&traffic, &machine, args.conflicts)?;
     let who =
         format!("{} ({})", schedule.origin.algorithm, parameters(&schedule.origin.parameters));
-    heat::draw(args, &machine, &traffic, &exchange(&machine, &schedule.problem), &who)?;
+    heat::draw(args, &machine, &traffic, &exchange_of_schedule(&machine, &schedule), &who)?;
     let named_links = conflicts::entries(&named, &machine, None);
     let mut report = report(&machine, &schedule, &counts, named_links);
     let totals = link_totals(&schedule, &machine);

@@ -27,21 +27,3 @@ pub(super) fn watched<T>(run: impl FnOnce(Control<'_>) -> T) -> T {
         delivered: &|messages| bar.inc(messages),
     })
 }
-
-/// Runs something of so many parts, which tells of each as it begins; a bar says what is left.
-pub(super) fn in_parts<T>(parts: u64, run: impl FnOnce(&dyn Fn(&'static str)) -> T) -> T {
-    let bar = ProgressBar::with_draw_target(Some(parts), ProgressDrawTarget::hidden());
-    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len}: {msg}, {eta} left");
-    bar.set_style(style.expect("bug: the template is one"));
-    let begin = Instant::now();
-    let begun = std::cell::Cell::new(false);
-    let out = run(&|what| {
-        bar.set_message(what);
-        if bar.is_hidden() && begin.elapsed() > PATIENCE {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-        bar.inc(u64::from(begun.replace(true)));
-    });
-    bar.finish_and_clear();
-    out
-}

@@ -131,23 +131,24 @@ struct Point {
     published: bool,
 }
 
-/// The page's content; an algorithm asked for is played first. `begin` hears of each part.
+/// The page's content; an algorithm asked for is played first. `done` hears of
+/// each part.
 pub(crate) fn gather(
     machine: &Machine,
     problem: &Problem,
     asked: Option<(&str, &Parameters)>,
     command: String,
-    begin: &dyn Fn(&'static str),
+    done: &dyn Fn(),
 ) -> anyhow::Result<Data> {
-    begin("the ranking");
     let selection = select(machine, problem);
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
-    begin("block sizes");
+    done();
     let swept = sweep(machine, problem, &sizes, &[])?;
-    begin("startups and volume");
+    done();
     let found = front(machine, problem, &[])?;
-    begin("schedules to play");
+    done();
     let (plays, unplayed) = plays(machine, problem, &selection, asked);
+    done();
     let ranked = |choice: &Choice| Ranked {
         play: plays.iter().position(|play| play.is(choice.algorithm, &choice.parameters)),
         ..Ranked::from(choice)
