@@ -245,7 +245,6 @@ class Page(unittest.TestCase):
         for crossover in json.loads(swept.stdout)["crossovers"]:
             self.assertIn(crossover["algorithm"], self.text("#sweep"))
         self.looks("sweep", "#sweep figure")
-        self.looks("ranking", "#ranking .scroll")
 
     def test_the_front_tells_values(self):
         self.open("torus:16x16")
