@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Measure exchanges on this computer and write a machine file.
     Calibrate(Calibrate),
+    /// Write a tuning file for an MPI library: which of its own algorithms it is to use.
+    Tune(Tune),
 }
 
 #[derive(ClapArgs, Debug)]
@@ -205,6 +207,31 @@ pub(crate) struct Schedule {
 fn formats() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(
         topocoll::formats::FORMATS.map(|format| PossibleValue::new(format.name).help(format.about)),
+    )
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Tune {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The library that reads the file
+    #[arg(long = "for", value_name = "LIBRARY", value_parser = libraries())]
+    pub(crate) library: String,
+    /// Version of the library, where files differ [default: Open MPI's 4.1]
+    #[arg(long)]
+    pub(crate) release: Option<String>,
+    /// The file to start from: for MPICH its library libmpich.so, or generic.json of its source
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
+    /// Write the file here, and not to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+fn libraries() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(
+        topocoll::tune::LIBRARIES
+            .map(|library| PossibleValue::new(library.name).help(library.about)),
     )
 }
 

@@ -28,6 +28,7 @@ mod price;
 mod select;
 mod simulated;
 mod sweep;
+pub mod tune;
 mod unequal;
 
 pub use calibrate::{Fit, Regret, Sample, fit, measure, regret};

@@ -12,6 +12,7 @@ mod schedule;
 mod select;
 mod simulate;
 mod sweep;
+mod tune;
 mod verify;
 mod watch;
 
@@ -31,6 +32,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Schedule(args) => schedule::run(args),
         Command::Sweep(args) => sweep::run(args),
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Tune(args) => tune::run(args),
     }
 }
 
