@@ -179,6 +179,15 @@ pub(crate) struct Calibrate {
     /// Compare what select chooses by the values found with the best of all that was measured
     #[arg(long)]
     pub(crate) check: bool,
+    /// Measure between the ranks of an MPI, inside nodes and between them
+    #[arg(long, conflicts_with_all = ["ranks", "threads", "check"])]
+    pub(crate) mpi: bool,
+    /// What starts the ranks of the MPI, words with spaces between
+    #[arg(long, value_name = "COMMAND", default_value = "mpirun", requires = "mpi")]
+    pub(crate) launch: String,
+    /// The program topocoll-mpi, built for that MPI [default: beside this program, or on the path]
+    #[arg(long, value_name = "FILE", requires = "mpi")]
+    pub(crate) program: Option<PathBuf>,
     /// Write the machine file here, and not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

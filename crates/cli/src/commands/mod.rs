@@ -3,6 +3,7 @@
 mod algorithms;
 mod bounds;
 mod calibrate;
+mod calibrate_mpi;
 mod check;
 mod conflicts;
 mod front;

@@ -68,7 +68,7 @@ pub struct Tuning {
     pub ranks: u32,
     /// By operation, ascending in the block size.
     pub turns: Vec<(Collective, Vec<Turn>)>,
-    /// What made it, for a comment.
+    /// What it is for, in a comment.
     pub origin: String,
 }
 
@@ -170,7 +170,8 @@ pub fn by_model(
             |found: &Crossover| Turn { block_bytes: found.block_bytes, own: own[found.choice] };
         turns.push((operation, crossovers(&choices, PRICED).iter().map(turn).collect()));
     }
-    let origin = format!("topocoll tune {} --for {}", machine.name, library.name);
+    let (ports, timing) = (machine.ports, &machine.timing.name);
+    let origin = format!("{}, ports {ports}, timing {timing}", machine.name);
     Ok(Tuning { ranks: machine.ranks(), turns, origin })
 }
 

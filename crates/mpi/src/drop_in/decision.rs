@@ -7,9 +7,9 @@ use topocoll::{
     Collective, Error, Machine, Parameters, Problem, Rank, Schedule, plan, select, spec,
 };
 
-use crate::library::Library;
-use crate::place::Place;
-use crate::settings::Wish;
+use super::library::Library;
+use super::place::Place;
+use super::settings::Wish;
 
 /// A schedule of ours, as the first rank tells the others.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -149,7 +149,7 @@ impl Ours {
 
 #[cfg(test)]
 mod tests {
-    use crate::place::{Known, places};
+    use crate::drop_in::place::{Known, places};
 
     use super::*;
 
