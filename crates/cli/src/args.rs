@@ -182,12 +182,8 @@ pub(crate) struct Calibrate {
     /// Measure between the ranks of an MPI, inside nodes and between them
     #[arg(long, conflicts_with_all = ["ranks", "threads", "check"])]
     pub(crate) mpi: bool,
-    /// What starts the ranks of the MPI, words with spaces between
-    #[arg(long, value_name = "COMMAND", default_value = "mpirun", requires = "mpi")]
-    pub(crate) launch: String,
-    /// The program topocoll-mpi, built for that MPI [default: beside this program, or on the path]
-    #[arg(long, value_name = "FILE", requires = "mpi")]
-    pub(crate) program: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) mpi_program: MpiProgram,
     /// Write the machine file here, and not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -219,6 +215,17 @@ fn formats() -> impl TypedValueParser<Value = String> {
     )
 }
 
+/// The program that measures between the ranks of an MPI.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct MpiProgram {
+    /// What starts the ranks of the MPI, words with spaces between
+    #[arg(long, value_name = "COMMAND", default_value = "mpirun")]
+    pub(crate) launch: String,
+    /// The program topocoll-mpi, built for that MPI [default: beside this program, or on the path]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+}
+
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Tune {
     #[command(flatten)]
@@ -232,6 +239,14 @@ pub(crate) struct Tune {
     /// The file to start from: for MPICH its library libmpich.so, or generic.json of its source
     #[arg(long, value_name = "FILE")]
     pub(crate) base: Option<PathBuf>,
+    /// Choose by times of the library's algorithms, each measured under it, and not by the model
+    #[arg(long)]
+    pub(crate) measured: bool,
+    /// Exchanges of each kind that are measured, of which the quickest counts
+    #[arg(long, default_value = "9", value_parser = count, allow_hyphen_values = true)]
+    pub(crate) rounds: usize,
+    #[command(flatten)]
+    pub(crate) mpi_program: MpiProgram,
     /// Write the file here, and not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! Measures what messages of MPI cost inside nodes and between them, started by MPI on all ranks:
-//! `topocoll-mpi [ROUNDS]`. The first rank writes one JSON object, a [`Network`], which
-//! `topocoll calibrate --mpi` makes a machine file of.
+//! `topocoll-mpi [ROUNDS [alltoall|allgather]]`. The first rank writes one JSON object, a [`Network`],
+//! which `topocoll calibrate --mpi` makes a machine file of; with an operation [`Times`] of the library's
+//! own, for `topocoll tune --measured`.
 //!
 //! Every all-to-all and setting runs on the ranks of the largest node, and on a rank of each node; the
 //! terms of the steps model are fitted to the quickest runs of each. Where nodes do not matter, as
@@ -12,6 +13,7 @@ use std::ffi::c_int;
 use std::process::ExitCode;
 
 use mpi_sys as mpi;
+use topocoll::tune::Times;
 use topocoll::{
     Collective, Fit, Machine, Network, Parameters, Problem, fit_processes, machine, plan, samples,
 };
@@ -20,6 +22,8 @@ use topocoll_mpi::Exchange;
 /// Block sizes, and bytes of all blocks of a rank at most.
 const BLOCKS: [u64; 7] = [1, 64, 512, 2048, 8192, 32_768, 131_072];
 const LARGEST: u64 = 1 << 20;
+/// The same for the library's own calls.
+const MOST: u64 = 1 << 24;
 
 /// What is repeated until it takes so many seconds, so that clocks and barriers do not matter.
 const LEAST: f64 = 2e-4;
@@ -36,10 +40,10 @@ fn main() -> ExitCode {
     }
     let world = Group::world();
     let code = match asked(&world) {
-        Ok((rounds, of)) => match measured(&world, &of, rounds) {
-            Ok(network) => {
+        Ok((rounds, operation, of)) => match answer(&world, &of, rounds, operation) {
+            Ok(text) => {
                 if world.rank == 0 {
-                    println!("{}", serde_json::to_string(&network).expect("bug: no JSON"));
+                    println!("{text}");
                 }
                 0
             }
@@ -62,8 +66,21 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Rounds, and the node of each rank: the lowest rank there. All ranks find the same, right or wrong.
-fn asked(world: &Group) -> Result<(usize, Vec<u32>), String> {
+fn answer(
+    world: &Group,
+    of: &[u32],
+    rounds: usize,
+    operation: Option<Collective>,
+) -> Outcome<String> {
+    Ok(match operation {
+        None => serde_json::to_string(&measured(world, of, rounds)?)?,
+        Some(operation) => serde_json::to_string(&timed(world, operation, rounds)?)?,
+    })
+}
+
+/// Rounds, an operation, and the node of each rank: the lowest rank there. All ranks find the same,
+/// right or wrong.
+fn asked(world: &Group) -> Result<(usize, Option<Collective>, Vec<u32>), String> {
     let rounds = match std::env::args().nth(1) {
         None => ROUNDS,
         Some(text) => text
@@ -72,16 +89,20 @@ fn asked(world: &Group) -> Result<(usize, Vec<u32>), String> {
             .filter(|&rounds| rounds > 0)
             .ok_or_else(|| format!("`{text}` rounds: not a whole number from 1 on"))?,
     };
+    let operation = match std::env::args().nth(2) {
+        None => None,
+        Some(text) => Some(text.parse().map_err(|error| format!("`{text}`: {error}"))?),
+    };
     if world.ranks < 2 {
         return Err("one rank alone has nobody to exchange with: start it with mpirun -np N".into());
     }
     let of = world.nodes();
-    if !of.is_sorted() {
+    if operation.is_none() && !of.is_sorted() {
         return Err("ranks of a node do not follow each other in MPI_COMM_WORLD, as those of a \
                     machine do: start them with --map-by slot"
             .into());
     }
-    Ok((rounds, of))
+    Ok((rounds, operation, of))
 }
 
 /// Ranks that do something together.
@@ -239,6 +260,40 @@ fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
         return Ok(Network { nodes, ports, message, inside, between });
     }
     apart(world, of, nodes, largest, rounds)
+}
+
+/// What the library's own call takes.
+fn timed(world: &Group, operation: Collective, rounds: usize) -> Outcome<Times> {
+    let mut seconds = Vec::new();
+    let sizes = (0..).map(|i| 1u64 << (2 * i));
+    for block_bytes in sizes.take_while(|bytes| bytes * u64::from(world.ranks) <= MOST) {
+        let bytes = u64::from(world.ranks) * block_bytes;
+        let (input, mut output) = (vec![1u8; bytes as usize], vec![0u8; bytes as usize]);
+        let mut run = || {
+            // SAFETY: buffers of a block for each rank, and all ranks call it.
+            let code = unsafe {
+                let (from, to) = (input.as_ptr().cast(), output.as_mut_ptr().cast());
+                let (count, byte) = (block_bytes as c_int, mpi::RSMPI_UINT8_T);
+                match operation {
+                    Collective::AllToAll => {
+                        mpi::PMPI_Alltoall(from, count, byte, to, count, byte, world.comm)
+                    }
+                    Collective::AllGather => {
+                        mpi::PMPI_Allgather(from, count, byte, to, count, byte, world.comm)
+                    }
+                }
+            };
+            if code == 0 { Ok(()) } else { Err(format!("{operation}: MPI's error {code}").into()) }
+        };
+        let mut least = f64::INFINITY;
+        for _ in 0..rounds {
+            let once = world.seconds(1, &mut run)?;
+            let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
+            least = least.min(world.seconds(times, &mut run)?);
+        }
+        seconds.push((block_bytes, least));
+    }
+    Ok(Times { ranks: world.ranks, seconds })
 }
 
 /// Nodes of several ranks.

@@ -1,20 +1,12 @@
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Fit, Network};
 
+use super::mpi_program::said;
 use crate::render::{facts, print, seconds, write_file};
 use crate::{Outcome, args};
-
-const PROGRAM: &str = "topocoll-mpi";
-
-/// How to come by what is missing.
-const HELP: &str = "--mpi needs an MPI and the program topocoll-mpi, built for it: apt-get install \
-                    openmpi-bin libopenmpi-dev libclang-dev, then MPICC=mpicc.openmpi cargo build \
-                    --release -p topocoll-mpi --target-dir target/openmpi, and --program names it";
 
 #[derive(Serialize)]
 struct Report {
@@ -37,8 +29,8 @@ struct Values {
 }
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
-    let network = measured(args)?;
-    let command = format!("topocoll calibrate --mpi --launch '{}'", args.launch);
+    let network: Network = said(&args.mpi_program, &[&args.rounds.to_string()], &[])?;
+    let command = format!("topocoll calibrate --mpi --launch '{}'", args.mpi_program.launch);
     let file = network.machine_file(&format!("{command} --rounds {}", args.rounds));
     match &args.out {
         Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
@@ -66,42 +58,6 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     };
     print(args.json, &report, || text(&report))?;
     Ok(Outcome::Fine)
-}
-
-/// What the program says that the MPI starts.
-fn measured(args: &args::Calibrate) -> anyhow::Result<Network> {
-    // It is written into the machine file as it is.
-    let odd = |letter: char| "\"'\\".contains(letter) || letter.is_control();
-    anyhow::ensure!(
-        !args.launch.contains(odd),
-        "--launch: words with spaces between, without quotes, not {:?}",
-        args.launch
-    );
-    let mut words = args.launch.split_whitespace();
-    let launcher = words.next().context("--launch names no command")?;
-    let beside = || -> Option<PathBuf> {
-        let beside = std::env::current_exe().ok()?.with_file_name(PROGRAM);
-        beside.is_file().then_some(beside)
-    };
-    let program = args.program.clone().or_else(beside).unwrap_or(PROGRAM.into());
-    let output = Command::new(launcher)
-        .args(words)
-        .arg(&program)
-        .arg(args.rounds.to_string())
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot start `{launcher}`"))
-        .context(HELP)?;
-    let program = program.display();
-    anyhow::ensure!(
-        output.status.success(),
-        "`{} {program}` ended with {}; {HELP}",
-        args.launch,
-        output.status
-    );
-    let text = String::from_utf8_lossy(&output.stdout);
-    let network = text.lines().find_map(|line| serde_json::from_str(line).ok());
-    network.with_context(|| format!("`{} {program}` says nothing that was measured", args.launch))
 }
 
 fn text(report: &Report) -> String {

@@ -7,6 +7,7 @@ mod calibrate_mpi;
 mod check;
 mod conflicts;
 mod front;
+mod mpi_program;
 mod network;
 mod run;
 mod schedule;

@@ -2,9 +2,10 @@ use std::io::Write as _;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::tune::{Given, LIBRARIES, Library, Tuning, by_model};
-use topocoll::{Collective, Error};
+use topocoll::tune::{Given, LIBRARIES, Library, Times, Tuning, by_model, by_times};
+use topocoll::{Collective, Error, Machine};
 
+use super::mpi_program::said;
 use crate::machine::machine;
 use crate::render::{bytes, print, table, write_file};
 use crate::{Outcome, args};
@@ -35,7 +36,11 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
         Some(operation) => vec![operation],
         None => vec![Collective::AllGather, Collective::AllToAll],
     };
-    let tuning = by_model(library, &machine, &operations)?;
+    let tuning = if args.measured {
+        measured(library, &machine, &operations, args)?
+    } else {
+        by_model(library, &machine, &operations)?
+    };
     let base = match &args.base {
         Some(path) => {
             Some(std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?)
@@ -68,6 +73,34 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     };
     print(options.json, &report, || text(library, &tuning, &report, args))?;
     Ok(Outcome::Fine)
+}
+
+/// The quickest of the library's algorithms, each started by itself.
+fn measured(
+    library: &'static Library,
+    machine: &Machine,
+    operations: &[Collective],
+    args: &args::Tune,
+) -> anyhow::Result<Tuning> {
+    let ranks = machine.ranks();
+    let mut turns = Vec::new();
+    for &operation in operations {
+        let mut times = Vec::new();
+        for own in library.serving(operation, ranks) {
+            let arguments = [&*args.rounds.to_string(), operation.name()];
+            let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own))?;
+            anyhow::ensure!(
+                own_times.ranks == ranks,
+                "--launch starts {} ranks, and {} has {ranks}",
+                own_times.ranks,
+                machine.name
+            );
+            times.push((own, own_times));
+        }
+        turns.push((operation, by_times(&times).map_err(Error::from)?));
+    }
+    let origin = format!("{}, measured in {} rounds", machine.name, args.rounds);
+    Ok(Tuning { ranks, turns, origin })
 }
 
 fn text(library: &Library, tuning: &Tuning, report: &Report, args: &args::Tune) -> String {

@@ -1,12 +1,13 @@
 //! Tuning files for MPI libraries: which of its own algorithms a library is to use from which block
 //! size on. A library is a file here and a line of [`LIBRARIES`].
 //!
-//! An algorithm of a library is priced as the schedule that sends the same messages ([`unaware`]);
-//! those that no schedule here stands for are never chosen.
+//! An algorithm of a library is priced as the schedule that sends the same messages ([`unaware`]), or
+//! measured; those that no schedule here stands for are never chosen.
 
 mod mpich;
 mod open_mpi;
 
+use serde::{Deserialize, Serialize};
 use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
 use topocoll_topology::{Machine, Shape};
@@ -26,14 +27,16 @@ pub struct Library {
     pub using: &'static str,
     /// Its algorithms that schedules stand for; of equal price the first is taken.
     pub own: &'static [Own],
+    /// The environment variables under which an algorithm is used whatever the size.
+    force: fn(&Own) -> Vec<(String, String)>,
     write: fn(&Tuning, &Given<'_>) -> Result<String, TuneError>,
 }
 
 /// Every library.
 #[rustfmt::skip]
 pub const LIBRARIES: [Library; 2] = [
-    Library { name: "openmpi", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, write: open_mpi::write },
-    Library { name: "mpich", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, write: mpich::write },
+    Library { name: "openmpi", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, force: open_mpi::force, write: open_mpi::write },
+    Library { name: "mpich", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, force: mpich::force, write: mpich::write },
 ];
 
 /// An algorithm of a library.
@@ -88,6 +91,9 @@ pub enum TuneError {
     /// A machine of one rank.
     #[error("a machine of one rank has nothing to tune")]
     Alone,
+    /// No measured times.
+    #[error("nothing was measured")]
+    Unmeasured,
     /// A version whose file's form is not known.
     #[error("release `{release}` of {library}: forms are known of {known}")]
     Release {
@@ -143,6 +149,52 @@ impl Library {
     pub fn write(&self, tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneError> {
         (self.write)(tuning, given)
     }
+
+    /// The algorithms that serve an operation between so many ranks.
+    pub fn serving(
+        &self,
+        operation: Collective,
+        ranks: u32,
+    ) -> impl Iterator<Item = &'static Own> + use<> {
+        let serves =
+            move |own: &&Own| own.operation == operation && (own.schedule)(ranks).is_some();
+        self.own.iter().filter(serves)
+    }
+
+    /// The environment variables under which the library uses an algorithm whatever the size.
+    #[must_use]
+    pub fn force(&self, own: &Own) -> Vec<(String, String)> {
+        (self.force)(own)
+    }
+}
+
+/// What an algorithm of a library was measured to take.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Times {
+    /// The ranks.
+    pub ranks: u32,
+    /// Block sizes in bytes, ascending, and seconds.
+    pub seconds: Vec<(u64, f64)>,
+}
+
+/// The turns of the quickest at each of the sizes that all were measured at; each holds from the size
+/// on at which it was the first to be.
+///
+/// # Errors
+/// Nothing measured.
+pub fn by_times(measured: &[(&'static Own, Times)]) -> Result<Vec<Turn>, TuneError> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let sizes = measured.iter().map(|(_, times)| times.seconds.len()).min().unwrap_or(0);
+    for i in 0..sizes {
+        let at = |(_, times): &&(&'static Own, Times)| times.seconds[i].1;
+        let best = measured.iter().min_by(|a, b| at(a).total_cmp(&at(b)));
+        let (own, times) = best.expect("bug: sizes of nothing");
+        if turns.last().is_none_or(|last| last.own.key != own.key) {
+            let block_bytes = if i == 0 { 1 } else { times.seconds[i].0 };
+            turns.push(Turn { block_bytes, own });
+        }
+    }
+    if turns.is_empty() { Err(TuneError::Unmeasured) } else { Ok(turns) }
 }
 
 /// The quickest of a library's algorithms over block sizes, by the steps model.
@@ -161,8 +213,8 @@ pub fn by_model(
     for &operation in operations {
         let problem = Problem::new(operation, machine.ranks(), machine.ports, PRICED)?;
         let (mut own, mut choices) = (Vec::new(), Vec::new());
-        for candidate in library.own.iter().filter(|own| own.operation == operation) {
-            let Some(name) = (candidate.schedule)(problem.ranks) else { continue };
+        for candidate in library.serving(operation, problem.ranks) {
+            let name = (candidate.schedule)(problem.ranks).expect("bug: it serves");
             own.push(candidate);
             choices.push(unaware(machine, &problem, name, candidate.at_once)?);
         }
@@ -277,6 +329,26 @@ mod tests {
             assert!((found / (f64::from(turns) * one) - 1.0).abs() < 1e-9, "{ports}: {found}");
         }
         assert!((seconds("full:8", 7) / one - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_quickest_measured_is_used() {
+        let library = library("openmpi");
+        let own: Vec<_> = library.serving(Collective::AllToAll, 6).collect();
+        let times = |seconds: [f64; 3]| Times {
+            ranks: 6,
+            seconds: [16, 64, 256].into_iter().zip(seconds).collect(),
+        };
+        let measured = [(own[0], times([3.0, 2.0, 1.0])), (own[2], times([2.0, 1.0, 2.0]))];
+        let turns = by_times(&measured).unwrap();
+        let turns: Vec<_> = turns.iter().map(|turn| (turn.block_bytes, turn.own.name)).collect();
+        assert_eq!(turns, [(1, "bruck"), (256, "linear")]);
+        assert!(by_times(&[]).is_err());
+        let forced = library.force(own[2]);
+        assert_eq!(forced[1], ("OMPI_MCA_coll_tuned_alltoall_algorithm".into(), "3".into()));
+        // Recursive doubling is for powers of two.
+        let gathers = |ranks| library.serving(Collective::AllGather, ranks).count();
+        assert_eq!((gathers(6), gathers(8)), (2, 3));
     }
 
     #[test]

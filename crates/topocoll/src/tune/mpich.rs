@@ -27,6 +27,12 @@ fn pairs(ranks: u32) -> Option<&'static str> {
     Some(if ranks.is_power_of_two() { "pairwise-xor" } else { "direct" })
 }
 
+pub(super) fn force(own: &Own) -> Vec<(String, String)> {
+    let name = format!("MPIR_CVAR_{}_INTRA_ALGORITHM", own.operation.name().to_uppercase());
+    let (_, algorithm) = own.key.split_once("_intra_").expect("bug: a key of another form");
+    vec![(name, algorithm.to_owned())]
+}
+
 /// Tests or an algorithm, and what follows from each.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Tree(IndexMap<String, Tree>);

@@ -33,6 +33,14 @@ pub(super) const OWN: [Own; 6] = [
     Own { operation: AllGather, name: "ring", key: "4", schedule: |_| Some("ring"), at_once: false },
 ];
 
+pub(super) fn force(own: &Own) -> Vec<(String, String)> {
+    let algorithm = format!("OMPI_MCA_coll_tuned_{}_algorithm", own.operation);
+    vec![
+        ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
+        (algorithm, own.key.to_owned()),
+    ]
+}
+
 /// Versions, and whether their files have a header.
 const RELEASES: [(&str, bool); 3] = [("4.0", false), ("4.1", false), ("5.0", true)];
 const USUAL: &str = "4.1";
