@@ -185,8 +185,10 @@ mod tests {
     /// whether nodes are of one size or not, nor were they measured to (`PAPERS.md`).
     #[test]
     fn pairs_of_nodes_are_not_thought_to_beat_all_messages_at_once() {
-        for machine in ["cluster:8*4", "cluster:2*4", "cluster:3,5,2,6"] {
-            let machine = topocoll::machine(machine).unwrap();
+        let spread = ["1,2,4,4,2,1", "4,1,4,1,4,1", "3,1,4,2,4,3", "2,4,1,3,1,2"];
+        for sizes in ["8*4", "6*4", "2*4", "3,5,2,6"].iter().chain(&spread) {
+            let machine = format!("cluster:{sizes}");
+            let machine = topocoll::machine(&machine).unwrap();
             let world: Vec<u32> = (0..machine.ranks()).collect();
             let given = Some(&machine);
             let places = places(&Known { nodes: &world, grid: None, world: &world, given });
