@@ -218,9 +218,9 @@ fn formats() -> impl TypedValueParser<Value = String> {
 /// The program that measures between the ranks of an MPI.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct MpiProgram {
-    /// What starts the ranks of the MPI, words with spaces between
-    #[arg(long, value_name = "COMMAND", default_value = "mpirun")]
-    pub(crate) launch: String,
+    /// What starts the ranks of the MPI, words with spaces between [default: mpirun]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) launch: Option<String>,
     /// The program topocoll-mpi, built for that MPI [default: beside this program, or on the path]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
@@ -242,9 +242,9 @@ pub(crate) struct Tune {
     /// Choose by times of the library's algorithms, each measured under it, and not by the model
     #[arg(long)]
     pub(crate) measured: bool,
-    /// Exchanges of each kind that are measured, of which the quickest counts
-    #[arg(long, default_value = "9", value_parser = count, allow_hyphen_values = true)]
-    pub(crate) rounds: usize,
+    /// Exchanges of each kind that are measured, of which the quickest counts [default: 9]
+    #[arg(long, value_parser = count, allow_hyphen_values = true, requires = "measured")]
+    pub(crate) rounds: Option<usize>,
     #[command(flatten)]
     pub(crate) mpi_program: MpiProgram,
     /// Write the file here, and not to standard output

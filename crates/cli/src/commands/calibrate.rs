@@ -46,6 +46,7 @@ struct Regrets {
 }
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
+    args.mpi_program.only_with("--mpi", args.mpi)?;
     if args.mpi {
         return super::calibrate_mpi::run(args);
     }

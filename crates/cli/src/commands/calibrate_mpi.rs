@@ -30,7 +30,7 @@ struct Values {
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     let network: Network = said(&args.mpi_program, &[&args.rounds.to_string()], &[])?;
-    let command = format!("topocoll calibrate --mpi --launch '{}'", args.mpi_program.launch);
+    let command = format!("topocoll calibrate --mpi --launch '{}'", args.mpi_program.launch());
     let file = network.machine_file(&format!("{command} --rounds {}", args.rounds));
     match &args.out {
         Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,

@@ -16,13 +16,29 @@ const HELP: &str = "measuring needs an MPI and the program topocoll-mpi, built f
                     build --release -p topocoll-mpi --target-dir target/openmpi, and --program \
                     names it";
 
+impl args::MpiProgram {
+    /// What starts it.
+    pub(super) fn launch(&self) -> &str {
+        self.launch.as_deref().unwrap_or("mpirun")
+    }
+
+    /// Refuses what is said of the program where it is not started.
+    pub(super) fn only_with(&self, option: &str, given: bool) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            given || self.launch.is_none() && self.program.is_none(),
+            "--launch and --program say how {option} measures"
+        );
+        Ok(())
+    }
+}
+
 /// What the program says when it is started with these arguments under these variables.
 pub(super) fn said<T: DeserializeOwned>(
     how: &args::MpiProgram,
     arguments: &[&str],
     variables: &[(String, String)],
 ) -> anyhow::Result<T> {
-    let launch = &how.launch;
+    let launch = how.launch();
     // It is written into the machine file as it is.
     let odd = |letter: char| "\"'\\".contains(letter) || letter.is_control();
     anyhow::ensure!(

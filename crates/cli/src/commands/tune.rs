@@ -10,6 +10,9 @@ use crate::machine::machine;
 use crate::render::{bytes, print, table, write_file};
 use crate::{Outcome, args};
 
+/// Rounds of measuring, unless told.
+const ROUNDS: usize = 9;
+
 #[derive(Serialize)]
 struct Report {
     version: u32,
@@ -29,6 +32,7 @@ struct Rule {
 pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     anyhow::ensure!(options.block.is_none(), "--block: rules are written for blocks of every size");
+    args.mpi_program.only_with("--measured", args.measured)?;
     let library = LIBRARIES.iter().find(|library| library.name == args.library);
     let library = library.expect("bug: arguments have known libraries");
     let machine = machine(&args.common.machine, options)?;
@@ -82,12 +86,12 @@ fn measured(
     operations: &[Collective],
     args: &args::Tune,
 ) -> anyhow::Result<Tuning> {
-    let ranks = machine.ranks();
+    let (ranks, rounds) = (machine.ranks(), args.rounds.unwrap_or(ROUNDS));
     let mut turns = Vec::new();
     for &operation in operations {
         let mut times = Vec::new();
         for own in library.serving(operation, ranks) {
-            let arguments = [&*args.rounds.to_string(), operation.name()];
+            let arguments = [&*rounds.to_string(), operation.name()];
             let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own))?;
             anyhow::ensure!(
                 own_times.ranks == ranks,
@@ -99,7 +103,7 @@ fn measured(
         }
         turns.push((operation, by_times(&times).map_err(Error::from)?));
     }
-    let origin = format!("{}, measured in {} rounds", machine.name, args.rounds);
+    let origin = format!("{}, measured in {rounds} rounds", machine.name);
     Ok(Tuning { ranks, turns, origin })
 }
 
