@@ -1,7 +1,7 @@
 //! The terms found are those that the times were made of, and regret is what a choice costs.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use topocoll::{Sample, fit, measure, regret};
+use topocoll::{Sample, fit, fit_processes, measure, regret};
 
 /// Two cells, with times as if an exchange cost just this.
 fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Vec<Vec<Sample>> {
@@ -34,6 +34,26 @@ fn the_terms_are_found_and_nothing_is_regretted() {
     // A machine of more ranks takes more turns.
     let [few, many] = [16, 64].map(|ranks| found.timing(ranks).startup.least());
     assert!((many / few - 4.0).abs() < 1e-9 && (few / found.startup - 8.0).abs() < 1e-9);
+}
+
+#[test]
+fn ranks_that_are_processes_take_no_turns() {
+    let made = [3e-5, 8e-9, 2e-10];
+    let mut samples =
+        [(4, 8), (8, 4096), (16, 64)].map(|(ranks, block)| measure(ranks, block, 1, 1).unwrap());
+    for sample in samples.iter_mut().flatten() {
+        sample.threads = sample.ranks;
+        let copies = made[2] * sample.copied_bytes as f64;
+        sample.seconds =
+            made[0] * sample.steps as f64 + made[1] * sample.link_bytes as f64 + copies;
+    }
+    let found = fit_processes(&samples.concat());
+    let values = [found.startup, found.per_byte, found.rearrangement];
+    for (value, made) in values.into_iter().zip(made) {
+        assert!((value / made - 1.0).abs() < 0.01, "{value} for {made}");
+    }
+    assert_eq!(found.exchange, 0.0);
+    assert_eq!(found.timing(16).startup.least(), found.startup);
 }
 
 #[test]

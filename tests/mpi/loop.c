@@ -1,4 +1,4 @@
-/* Exchange after exchange: loop alltoall|allgather [MOST_BYTES]. The library's own call (PMPI_) and
+/* Exchange after exchange: loop alltoall|allgather [MOST_BYTES [LEAST_BYTES]]. The library's own call (PMPI_) and
  * what stands before it (MPI_) take turns for nine rounds; the median time of each, and the median of
  * the rounds' ratios. A round's time is that of the slowest rank. */
 #include <mpi.h>
@@ -36,14 +36,14 @@ static double seconds(int own, int gather, int times, void *from, void *to, int 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int n, rank, gather = strcmp(argv[1], "allgather") == 0;
-    int most = argc > 2 ? atoi(argv[2]) : 1 << 20;
+    int most = argc > 2 ? atoi(argv[2]) : 1 << 20, least = argc > 3 ? atoi(argv[3]) : 1;
     MPI_Comm_size(MPI_COMM_WORLD, &n);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char *from = malloc((size_t)n * most), *to = malloc((size_t)n * most);
     memset(from, rank, (size_t)n * most);
     memset(to, 0, (size_t)n * most);
     if (rank == 0) printf("   bytes   library [us]    drop-in [us]   ratio\n");
-    for (int bytes = 1; bytes <= most; bytes *= 4) {
+    for (int bytes = least; bytes <= most; bytes *= 4) {
         double times[2][ROUNDS], ratios[ROUNDS];
         double one = seconds(1, gather, 2, from, to, bytes);
         seconds(0, gather, 2, from, to, bytes);

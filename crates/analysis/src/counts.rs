@@ -28,8 +28,8 @@ pub struct StepCount {
     pub packed: u128,
     /// Most bytes that one rank copies before the step.
     pub copied: u128,
-    /// Whether a message crosses between nodes of a cluster.
-    pub inter_node: bool,
+    /// Most messages that one node of a cluster sends to others, or receives from them.
+    pub between: u32,
     /// Ranks or nodes that send, or receive, more messages than they have ports.
     pub port_violations: u64,
     /// Seconds that links are busy, summed over links.
@@ -146,7 +146,7 @@ impl Counts {
         self.contended_steps += u64::from(step.sharing > 1);
         self.contention_free_steps += u128::from(step.sharing);
         self.port_violations += step.port_violations;
-        self.inter_node_steps += u64::from(step.inter_node);
+        self.inter_node_steps += u64::from(step.between > 0);
         self.link_seconds += step.link_seconds;
         self.time.startup += step.startup;
         self.time.transmission += step.transmission;
@@ -474,7 +474,7 @@ impl<'a> Reader<'a> {
             }
         }
         for counts in by_node.iter_mut() {
-            out.inter_node |= counts[0] > 0;
+            out.between = out.between.max(counts[0]).max(counts[1]);
             out.port_violations +=
                 counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
             *counts = [0; 2];

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Measure exchanges on this computer and write a machine file.
     Calibrate(Calibrate),
+    /// Write a tuning file for an MPI library: which of its own algorithms it is to use.
+    Tune(Tune),
     /// Print what completes commands and options in a shell.
     Completions(Completions),
     /// Write the manual pages, one for each command.
@@ -205,6 +207,11 @@ pub(crate) struct Calibrate {
     /// Compare what select chooses by the values found with the best of all that was measured
     #[arg(long)]
     pub(crate) check: bool,
+    /// Measure between the ranks of an MPI, inside nodes and between them
+    #[arg(long, conflicts_with_all = ["ranks", "threads", "check"])]
+    pub(crate) mpi: bool,
+    #[command(flatten)]
+    pub(crate) mpi_program: MpiProgram,
     /// Write the machine file here, and not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -234,6 +241,50 @@ pub(crate) struct Schedule {
 fn formats() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(
         topocoll::formats::FORMATS.map(|format| PossibleValue::new(format.name).help(format.about)),
+    )
+}
+
+/// The program that measures between the ranks of an MPI.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct MpiProgram {
+    /// What starts the ranks of the MPI, words with spaces between [default: mpirun]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) launch: Option<String>,
+    /// The program topocoll-mpi, built for that MPI [default: beside this program, or on the path]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Tune {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The library that reads the file
+    #[arg(long = "for", value_name = "LIBRARY", value_parser = libraries())]
+    pub(crate) library: String,
+    /// Version of the library, where files differ [default: Open MPI's 4.1]
+    #[arg(long)]
+    pub(crate) release: Option<String>,
+    /// The file to start from: for MPICH its library libmpich.so, or generic.json of its source
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base: Option<PathBuf>,
+    /// Choose by times of the library's algorithms, each measured under it, and not by the model
+    #[arg(long)]
+    pub(crate) measured: bool,
+    /// Exchanges of each kind that are measured, of which the quickest counts [default: 9]
+    #[arg(long, value_parser = count, allow_hyphen_values = true, requires = "measured")]
+    pub(crate) rounds: Option<usize>,
+    #[command(flatten)]
+    pub(crate) mpi_program: MpiProgram,
+    /// Write the file here, and not to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+fn libraries() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(
+        topocoll::tune::LIBRARIES
+            .map(|library| PossibleValue::new(library.name).help(library.about)),
     )
 }
 

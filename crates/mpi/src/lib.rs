@@ -1,41 +1,47 @@
-//! Exchanges over MPI: the drop-in `libtopocoll_mpi.so`, which stands before the calls of programs
-//! that exist.
+//! Exchanges over MPI: schedules between the ranks of a communicator ([`Exchange`]), and the drop-in
+//! `libtopocoll_mpi.so`, which puts them under programs that exist (`drop_in`).
 //!
-//! Loaded by `LD_PRELOAD`, it takes `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Allgather` (`calls`;
-//! Fortran's forms with Open MPI, large counts where the library has them) and forwards every other
-//! call by not having it. A rank's share of an exchange is a
-//! [`RankMachine`](topocoll::exec::RankMachine), driven over non-blocking sends and receives
-//! (`engine`) of a communicator of our own, so that no receive of the program can match them.
+//! A rank's share of an exchange is a [`RankMachine`](topocoll::exec::RankMachine), driven over
+//! non-blocking sends and receives (`engine`) of a communicator of our own, so that no receive of
+//! the program can match them.
 //!
-//! # Who decides
-//! The first rank of a communicator, and the others are told: nothing hangs on values that might
-//! differ from rank to rank, and environment variables and machine files are read by that rank
-//! alone. It decides once for each operation and each power of two of bytes of a block
-//! (`decision`), on the machine that it finds or is given (`place`): ours where the model predicts a
-//! gain over what the library does by itself (`library`), else the library's call.
+//! Without the feature `drop-in` the library is for Rust programs, and defines no `MPI_*` of its own.
 //!
-//! # What is kept
-//! With each communicator (`communicator`), as an attribute of it (`attribute`): decisions, plans
-//! and some memory. They go when it is freed, or when MPI is finalized.
+//! ```
+//! use mpi_sys as mpi;
+//! use topocoll::{Collective, Parameters, Problem, machine, plan};
+//! use topocoll_mpi::Exchange;
 //!
-//! # Blocks
-//! Bytes travel as `PMPI_Pack` writes them; blocks of a named type without holes lie in memory as
-//! they travel, and are sent from there and received there. Ranks may use different datatypes.
+//! let (mut rank, mut ranks) = (0, 0);
+//! // SAFETY: MPI is begun once, here, and ended below, after the exchange is dropped.
+//! let world = unsafe {
+//!     mpi::MPI_Init(std::ptr::null_mut(), std::ptr::null_mut());
+//!     mpi::MPI_Comm_rank(mpi::RSMPI_COMM_WORLD, &mut rank);
+//!     mpi::MPI_Comm_size(mpi::RSMPI_COMM_WORLD, &mut ranks);
+//!     mpi::RSMPI_COMM_WORLD
+//! };
+//! let machine = machine(&format!("full:{ranks}"))?;
+//! let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 2)?;
+//! let schedule = plan(&machine, &problem, "bruck", &Parameters::new())?;
 //!
-//! # Environment
-//! `TOPOCOLL_ALGORITHM`, `TOPOCOLL_MACHINE`, `TOPOCOLL_TRACE`: see `settings`.
+//! // SAFETY: all ranks of the world are here.
+//! let mut exchange = unsafe { Exchange::new(world, &schedule)? };
+//! let input: Vec<u8> = (0..ranks).flat_map(|to| [rank as u8, to as u8]).collect();
+//! let mut output = vec![0; input.len()];
+//! exchange.exchange(2, &input, &mut output)?;
+//! let expected: Vec<u8> = (0..ranks).flat_map(|from| [from as u8, rank as u8]).collect();
+//! assert_eq!(output, expected);
+//!
+//! drop(exchange);
+//! // SAFETY: nothing of MPI's is left.
+//! unsafe { mpi::MPI_Finalize() };
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-mod attribute;
-mod blocks;
-mod calls;
-mod communicator;
-mod decision;
+#[cfg(feature = "drop-in")]
+mod drop_in;
 mod engine;
+mod exchange;
 mod failed;
-#[cfg(open_mpi)]
-mod fortran;
-mod library;
-mod memory;
-mod place;
-mod settings;
-mod unequal;
+
+pub use exchange::{Exchange, ExchangeError};

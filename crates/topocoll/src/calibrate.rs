@@ -4,16 +4,15 @@
 //! values times P/T. An exchange also costs what does not depend on the algorithm, its threads'
 //! start and end, which no choice can change.
 
+use serde::{Deserialize, Serialize};
 use topocoll_algorithms::ALGORITHMS;
 use topocoll_analysis::count;
 use topocoll_exec::{Crew, pattern, plan_all, worthwhile_threads};
-use topocoll_schedule::{Collective, Parameters, Problem};
+use topocoll_schedule::{Collective, Parameters, Problem, Schedule};
 use topocoll_topology::{Machine, PerClass, Timing};
 
+use crate::price::MEMORY;
 use crate::{Error, machine, plan, select};
-
-/// Bytes of link counters that counting may take.
-const MEMORY: u128 = 1 << 30;
 
 /// One setting of an algorithm, measured and counted.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,7 +38,7 @@ pub struct Sample {
 }
 
 /// The terms of the steps model for one rank on a thread of its own, in seconds.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Fit {
     /// A message's startup.
     pub startup: f64,
@@ -76,6 +75,40 @@ impl Regret {
     }
 }
 
+/// Every all-to-all and setting that serves a machine whose bytes so many threads move, counted and
+/// not yet measured.
+///
+/// # Errors
+/// A machine or problem that is refused.
+pub fn samples(
+    machine: &Machine,
+    block_bytes: u64,
+    threads: u32,
+) -> Result<Vec<(Sample, Schedule)>, Error> {
+    let ranks = machine.ranks();
+    let problem = Problem::new(Collective::AllToAll, ranks, machine.ports, block_bytes)?;
+    let mut samples = Vec::new();
+    for algorithm in ALGORITHMS {
+        for parameters in algorithm.settings(&problem, &*machine.topology) {
+            let schedule = plan(machine, &problem, algorithm.name(), &parameters)?;
+            let counts = count(&schedule, machine, MEMORY)?;
+            let sample = Sample {
+                ranks,
+                block_bytes,
+                threads,
+                algorithm: algorithm.name(),
+                parameters,
+                steps: counts.steps,
+                link_bytes: counts.link_bytes,
+                copied_bytes: counts.rearranged_bytes + counts.packed_bytes,
+                seconds: f64::INFINITY,
+            };
+            samples.push((sample, schedule));
+        }
+    }
+    Ok(samples)
+}
+
 /// Runs every all-to-all and setting that serves `ranks` fully connected ranks, `rounds` times in
 /// turn, so that what disturbs the computer disturbs all alike; the least time of each. At most
 /// `threads` move the bytes, as many as these are worth.
@@ -93,23 +126,9 @@ pub fn measure(
     let bytes = u64::from(ranks) * u64::from(ranks) * block_bytes;
     let threads = threads.min(worthwhile_threads(bytes.into()));
     let (mut samples, mut plans) = (Vec::new(), Vec::new());
-    for algorithm in ALGORITHMS {
-        for parameters in algorithm.settings(&problem, &*machine.topology) {
-            let schedule = plan(&machine, &problem, algorithm.name(), &parameters)?;
-            let counts = count(&schedule, &machine, MEMORY)?;
-            plans.push(plan_all(&schedule)?);
-            samples.push(Sample {
-                ranks,
-                block_bytes,
-                threads: threads as u32,
-                algorithm: algorithm.name(),
-                parameters,
-                steps: counts.steps,
-                link_bytes: counts.link_bytes,
-                copied_bytes: counts.rearranged_bytes + counts.packed_bytes,
-                seconds: f64::INFINITY,
-            });
-        }
+    for (sample, schedule) in self::samples(&machine, block_bytes, threads as u32)? {
+        plans.push(plan_all(&schedule)?);
+        samples.push(sample);
     }
     let mut input = vec![0; bytes as usize];
     let mut output = vec![0; bytes as usize];
@@ -129,6 +148,18 @@ pub fn measure(
 /// Fits the terms, none of them negative, for the least squares of relative errors.
 #[must_use]
 pub fn fit(samples: &[Sample]) -> Fit {
+    least_squares(samples, 4)
+}
+
+/// Fits the terms for ranks that are processes, each of them a thread of its sample: whatever they
+/// share is in the times, and an exchange costs nothing by itself.
+#[must_use]
+pub fn fit_processes(samples: &[Sample]) -> Fit {
+    least_squares(samples, 3)
+}
+
+/// Fits so many of the terms; the others are 0.
+fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
     let mut products = [[0.0; 4]; 4];
     let mut sums = [0.0; 4];
     for sample in samples {
@@ -144,7 +175,7 @@ pub fn fit(samples: &[Sample]) -> Fit {
     // least.
     let mut values = [0.0f64; 4];
     for _ in 0..SWEEPS {
-        for i in (0..4).filter(|&i| products[i][i] > 0.0) {
+        for i in (0..fitted).filter(|&i| products[i][i] > 0.0) {
             let others: f64 = (0..4).filter(|&j| j != i).map(|j| products[i][j] * values[j]).sum();
             values[i] = ((sums[i] - others) / products[i][i]).max(0.0);
         }

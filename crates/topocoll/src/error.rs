@@ -6,6 +6,8 @@ use topocoll_schedule::ScheduleError;
 use topocoll_topology::TopologyError;
 use topocoll_topology::spec::SpecError;
 
+use crate::tune::TuneError;
+
 /// Why a request cannot be met: every bad input ends here.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -76,4 +78,7 @@ pub enum Error {
     /// An exchange that cannot begin, or that stopped.
     #[error(transparent)]
     Exec(#[from] ExecError),
+    /// A tuning file that cannot be written.
+    #[error(transparent)]
+    Tune(#[from] TuneError),
 }

@@ -6,7 +6,7 @@ use topocoll_schedule::{Parameters, Problem};
 use topocoll_topology::{Machine, PerClass};
 
 /// Bytes of link counters that pricing may take.
-const MEMORY: u128 = 1 << 30;
+pub(crate) const MEMORY: u128 = 1 << 30;
 
 /// How a price was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

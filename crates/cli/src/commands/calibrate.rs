@@ -46,6 +46,10 @@ struct Regrets {
 }
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
+    args.mpi_program.only_with("--mpi", args.mpi)?;
+    if args.mpi {
+        return super::calibrate_mpi::run(args);
+    }
     // No rank runs on two threads at once.
     let threads = args.threads.unwrap_or_else(cores).min(args.ranks as usize);
     anyhow::ensure!(

@@ -3,11 +3,13 @@
 mod algorithms;
 mod bounds;
 mod calibrate;
+mod calibrate_mpi;
 mod check;
 mod conflicts;
 mod front;
 mod heat;
 mod help;
+mod mpi_program;
 mod network;
 mod report;
 mod run;
@@ -15,6 +17,7 @@ mod schedule;
 mod select;
 mod simulate;
 mod sweep;
+mod tune;
 mod verify;
 mod watch;
 
@@ -37,6 +40,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Sweep(args) => sweep::run(args),
         Command::Report(args) => report::run(args),
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Tune(args) => tune::run(args),
         Command::Completions(args) => help::completions(args.shell),
         Command::Man(args) => help::pages(&args.out),
     }

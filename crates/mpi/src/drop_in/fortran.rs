@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use mpi_sys as mpi;
 
-use crate::calls::{MPI_Allgather, MPI_Alltoall, MPI_Alltoallv, MPI_Finalize, in_place};
+use super::calls::{MPI_Allgather, MPI_Alltoall, MPI_Alltoallv, MPI_Finalize, in_place};
 
 /// A Fortran constant of the library that is known by its address.
 struct Address(OnceLock<usize>);

@@ -1,6 +1,6 @@
-! Exchanges from Fortran, in place and not, every element checked.
+! Exchanges from Fortran by MODULE, mpi or mpi_f08, in place and not, every element checked.
 program exchange
-  use mpi
+  use MODULE
   implicit none
   integer :: code, ranks, rank, i, wrong, all_wrong
   integer, allocatable :: from(:), to(:)

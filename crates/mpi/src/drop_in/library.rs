@@ -53,7 +53,7 @@ impl Library {
                     &["direct"]
                 }
             }
-            (Collective::AllToAll, Self::Mpich) if ranks >= 8 && bytes <= 256 => &["bruck"],
+            (Collective::AllToAll, Self::Mpich) if ranks > 8 && bytes <= 256 => &["bruck"],
             (Collective::AllToAll, Self::Mpich) => &["direct"],
             (Collective::AllToAll, Self::Other) => &["direct", "bruck"],
             (Collective::AllGather, _) => &["recursive-doubling", "concat", "ring"],

@@ -8,16 +8,16 @@ use mpi_sys as mpi;
 use topocoll::exec::{Plan, RankMachine};
 use topocoll::{Collective, Grid};
 
-use crate::attribute::locked;
-use crate::blocks::Blocks;
-use crate::decision::{Ours, decide};
+use super::attribute::locked;
+use super::blocks::Blocks;
+use super::decision::{Ours, decide};
+use super::library::Library;
+use super::memory::Memory;
+use super::place::{Known, Place, places};
+use super::settings::Settings;
+use super::unequal::{Vector, exchange_unequal, straight};
 use crate::engine::{Memories, Requests, exchange};
 use crate::failed::{Failed, check};
-use crate::library::Library;
-use crate::memory::Memory;
-use crate::place::{Known, Place, places};
-use crate::settings::Settings;
-use crate::unequal::{Vector, exchange_unequal, straight};
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {

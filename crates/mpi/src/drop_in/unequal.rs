@@ -10,11 +10,11 @@ use std::sync::Arc;
 use mpi_sys as mpi;
 use topocoll::exec::{Plan, RankMachine, UnequalPlan};
 
-use crate::blocks::{Blocks, Placed};
-use crate::communicator::rank_of;
+use super::blocks::{Blocks, Placed};
+use super::communicator::rank_of;
+use super::memory::Memory;
 use crate::engine::{Memories, Requests, exchange};
 use crate::failed::Failed;
-use crate::memory::Memory;
 
 /// Where blocks of one rank lie, by the rank that they are for or from.
 pub(crate) struct Vector {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mpi_sys as mpi;
 
-use crate::communicator::Communicator;
+use super::communicator::Communicator;
 use crate::failed::{Failed, check};
 
 /// What a communicator is to us.

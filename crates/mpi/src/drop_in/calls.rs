@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_void};
 use mpi_sys as mpi;
 use topocoll::Collective;
 
-use crate::attribute::{find, finish, locked};
-use crate::blocks::Blocks;
+use super::attribute::{find, finish, locked};
+use super::blocks::Blocks;
+use super::unequal::Vector;
 use crate::failed::Failed;
-use crate::unequal::Vector;
 
 /// `MPI_IN_PLACE`, a cast that the bindings do not have.
 pub(crate) fn in_place() -> *const c_void {
@@ -124,27 +124,39 @@ where
     said(outcome, comm)
 }
 
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn MPI_Alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: mpi::MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: mpi::MPI_Datatype,
-    comm: mpi::MPI_Comm,
-) -> c_int {
-    let send = Named { data: sendbuf, count: sendcount, datatype: sendtype };
-    let receive = Named { data: recvbuf, count: recvcount, datatype: recvtype };
-    // SAFETY: the program's promise.
-    unsafe {
-        taken(Collective::AllToAll, send, receive, comm).unwrap_or_else(|| {
-            mpi::PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-        })
-    }
+/// Exports a call of equal blocks, whose counts are of a type and fit into ints by a function.
+macro_rules! exchange {
+    ($call:ident as $own:ident: $operation:ident, $count:ty, $small:expr) => {
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $call(
+            sendbuf: *const c_void,
+            sendcount: $count,
+            sendtype: mpi::MPI_Datatype,
+            recvbuf: *mut c_void,
+            recvcount: $count,
+            recvtype: mpi::MPI_Datatype,
+            comm: mpi::MPI_Comm,
+        ) -> c_int {
+            let send = Named { data: sendbuf, count: $small(sendcount), datatype: sendtype };
+            let receive = Named { data: recvbuf, count: $small(recvcount), datatype: recvtype };
+            // SAFETY: the program's promise.
+            unsafe {
+                taken(Collective::$operation, send, receive, comm).unwrap_or_else(|| {
+                    mpi::$own(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+                })
+            }
+        }
+    };
 }
+
+exchange!(MPI_Alltoall as PMPI_Alltoall: AllToAll, c_int, std::convert::identity);
+exchange!(MPI_Allgather as PMPI_Allgather: AllGather, c_int, std::convert::identity);
+#[cfg(large_counts)]
+exchange!(MPI_Alltoall_c as PMPI_Alltoall_c: AllToAll, mpi::MPI_Count, small);
+#[cfg(large_counts)]
+exchange!(MPI_Allgather_c as PMPI_Allgather_c: AllGather, mpi::MPI_Count, small);
 
 /// # Safety
 /// As MPI says.
@@ -175,78 +187,10 @@ pub(crate) unsafe extern "C" fn MPI_Alltoallv(
     }
 }
 
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn MPI_Allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: mpi::MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: mpi::MPI_Datatype,
-    comm: mpi::MPI_Comm,
-) -> c_int {
-    let send = Named { data: sendbuf, count: sendcount, datatype: sendtype };
-    let receive = Named { data: recvbuf, count: recvcount, datatype: recvtype };
-    // SAFETY: the program's promise.
-    unsafe {
-        taken(Collective::AllGather, send, receive, comm).unwrap_or_else(|| {
-            mpi::PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-        })
-    }
-}
-
 /// Counts that are ints; others, or with them blocks of 2 GiB, are the library's.
 #[cfg(large_counts)]
 fn small(count: mpi::MPI_Count) -> c_int {
     c_int::try_from(count).unwrap_or(-1)
-}
-
-/// # Safety
-/// As MPI says.
-#[cfg(large_counts)]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn MPI_Alltoall_c(
-    sendbuf: *const c_void,
-    sendcount: mpi::MPI_Count,
-    sendtype: mpi::MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: mpi::MPI_Count,
-    recvtype: mpi::MPI_Datatype,
-    comm: mpi::MPI_Comm,
-) -> c_int {
-    let send = Named { data: sendbuf, count: small(sendcount), datatype: sendtype };
-    let receive = Named { data: recvbuf, count: small(recvcount), datatype: recvtype };
-    // SAFETY: the program's promise.
-    unsafe {
-        taken(Collective::AllToAll, send, receive, comm).unwrap_or_else(|| {
-            mpi::PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-        })
-    }
-}
-
-/// # Safety
-/// As MPI says.
-#[cfg(large_counts)]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn MPI_Allgather_c(
-    sendbuf: *const c_void,
-    sendcount: mpi::MPI_Count,
-    sendtype: mpi::MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: mpi::MPI_Count,
-    recvtype: mpi::MPI_Datatype,
-    comm: mpi::MPI_Comm,
-) -> c_int {
-    let send = Named { data: sendbuf, count: small(sendcount), datatype: sendtype };
-    let receive = Named { data: recvbuf, count: small(recvcount), datatype: recvtype };
-    // SAFETY: the program's promise.
-    unsafe {
-        taken(Collective::AllGather, send, receive, comm).unwrap_or_else(|| {
-            mpi::PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-        })
-    }
 }
 
 /// # Safety

@@ -1,0 +1,80 @@
+use std::io::Write as _;
+
+use anyhow::Context;
+use serde::Serialize;
+use topocoll::{Fit, Network};
+
+use super::mpi_program::said;
+use crate::render::{facts, print, seconds, write_file};
+use crate::{Outcome, args};
+
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    shape: String,
+    ports: u32,
+    message_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inside: Option<Values>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    between: Option<Values>,
+}
+
+#[derive(Serialize)]
+struct Values {
+    startup_seconds: f64,
+    per_byte_seconds: f64,
+    rearrangement_seconds_per_byte: f64,
+    fit_error: f64,
+}
+
+pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
+    let network: Network = said(&args.mpi_program, &[&args.rounds.to_string()], &[])?;
+    let command = format!("topocoll calibrate --mpi --launch '{}'", args.mpi_program.launch());
+    let file = network.machine_file(&format!("{command} --rounds {}", args.rounds));
+    match &args.out {
+        Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
+        None if !args.json => {
+            std::io::stdout()
+                .write_all(file.as_bytes())
+                .context("cannot write the machine file")?;
+            return Ok(Outcome::Fine);
+        }
+        None => {}
+    }
+    let values = |fit: &Fit| Values {
+        startup_seconds: fit.startup,
+        per_byte_seconds: fit.per_byte,
+        rearrangement_seconds_per_byte: fit.rearrangement,
+        fit_error: fit.error,
+    };
+    let report = Report {
+        version: 1,
+        shape: network.shape(),
+        ports: network.ports,
+        message_seconds: network.message,
+        inside: network.inside.as_ref().map(values),
+        between: network.between.as_ref().map(values),
+    };
+    print(args.json, &report, || text(&report))?;
+    Ok(Outcome::Fine)
+}
+
+fn text(report: &Report) -> String {
+    let per_byte = |value: f64| format!("{:.4} ns a byte", value * 1e9);
+    let mut out = format!("{}, {} at once as quick as one\n", report.shape, report.ports);
+    let places = [("inside nodes", &report.inside), ("between nodes", &report.between)];
+    for (place, values) in places {
+        let Some(values) = values else { continue };
+        out += &format!(
+            "\n{place}\n{}",
+            facts([
+                ("startup", seconds(values.startup_seconds)),
+                ("transmission", per_byte(values.per_byte_seconds)),
+                ("rearrangement", per_byte(values.rearrangement_seconds_per_byte)),
+                ("error of the fit", format!("{:.0} %", values.fit_error * 100.0)),
+            ])
+        );
+    }
+    out + &format!("\na message of many at once: {}\n", seconds(report.message_seconds))
+}

@@ -1,0 +1,70 @@
+//! The program topocoll-mpi, started by an MPI.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use serde::de::DeserializeOwned;
+
+use crate::args;
+
+const PROGRAM: &str = "topocoll-mpi";
+
+/// How to come by what is missing.
+const HELP: &str = "measuring needs an MPI and the program topocoll-mpi, built for it: apt-get \
+                    install openmpi-bin libopenmpi-dev libclang-dev, then MPICC=mpicc.openmpi cargo \
+                    build --release -p topocoll-mpi --target-dir target/openmpi, and --program \
+                    names it";
+
+impl args::MpiProgram {
+    /// What starts it.
+    pub(super) fn launch(&self) -> &str {
+        self.launch.as_deref().unwrap_or("mpirun")
+    }
+
+    /// Refuses what is said of the program where it is not started.
+    pub(super) fn only_with(&self, option: &str, given: bool) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            given || self.launch.is_none() && self.program.is_none(),
+            "--launch and --program say how {option} measures"
+        );
+        Ok(())
+    }
+}
+
+/// What the program says when it is started with these arguments under these variables.
+pub(super) fn said<T: DeserializeOwned>(
+    how: &args::MpiProgram,
+    arguments: &[&str],
+    variables: &[(String, String)],
+) -> anyhow::Result<T> {
+    let launch = how.launch();
+    // It is written into the machine file as it is.
+    let odd = |letter: char| "\"'\\".contains(letter) || letter.is_control();
+    anyhow::ensure!(
+        !launch.contains(odd),
+        "--launch: words with spaces between, without quotes, not {launch:?}"
+    );
+    let mut words = launch.split_whitespace();
+    let launcher = words.next().context("--launch names no command")?;
+    let beside = || -> Option<PathBuf> {
+        let beside = std::env::current_exe().ok()?.with_file_name(PROGRAM);
+        beside.is_file().then_some(beside)
+    };
+    let program = how.program.clone().or_else(beside).unwrap_or(PROGRAM.into());
+    let output = Command::new(launcher)
+        .args(words)
+        .arg(&program)
+        .args(arguments)
+        .envs(variables.iter().cloned())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start `{launcher}`"))
+        .context(HELP)?;
+    let program = program.display();
+    let status = output.status;
+    anyhow::ensure!(status.success(), "`{launch} {program}` ended with {status}; {HELP}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let answer = text.lines().find_map(|line| serde_json::from_str(line).ok());
+    answer.with_context(|| format!("`{launch} {program}` says nothing that was measured"))
+}

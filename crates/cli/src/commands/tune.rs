@@ -1,0 +1,125 @@
+use std::io::Write as _;
+
+use anyhow::Context;
+use serde::Serialize;
+use topocoll::tune::{Given, LIBRARIES, Library, Times, Tuning, by_model, by_times};
+use topocoll::{Collective, Error, Machine};
+
+use super::mpi_program::said;
+use crate::machine::machine;
+use crate::render::{bytes, print, table, write_file};
+use crate::{Outcome, args};
+
+/// Rounds of measuring, unless told.
+const ROUNDS: usize = 9;
+
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    library: &'static str,
+    machine: String,
+    ranks: u32,
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+struct Rule {
+    operation: String,
+    from_block_bytes: u64,
+    algorithm: &'static str,
+}
+
+pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
+    let options = &args.common.options;
+    anyhow::ensure!(options.block.is_none(), "--block: rules are written for blocks of every size");
+    args.mpi_program.only_with("--measured", args.measured)?;
+    let library = LIBRARIES.iter().find(|library| library.name == args.library);
+    let library = library.expect("bug: arguments have known libraries");
+    let machine = machine(&args.common.machine, options)?;
+    let operations = match options.op {
+        Some(operation) => vec![operation],
+        None => vec![Collective::AllGather, Collective::AllToAll],
+    };
+    let tuning = if args.measured {
+        measured(library, &machine, &operations, args)?
+    } else {
+        by_model(library, &machine, &operations)?
+    };
+    let base = match &args.base {
+        Some(path) => {
+            Some(std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?)
+        }
+        None => None,
+    };
+    let given = Given { release: args.release.as_deref(), base: base.as_deref() };
+    let file = library.write(&tuning, &given).map_err(Error::from)?;
+    match &args.out {
+        Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,
+        None if !options.json => {
+            std::io::stdout().write_all(file.as_bytes()).context("cannot write the tuning file")?;
+            return Ok(Outcome::Fine);
+        }
+        None => {}
+    }
+    let rules = tuning.turns.iter().flat_map(|(operation, turns)| {
+        turns.iter().map(|turn| Rule {
+            operation: operation.to_string(),
+            from_block_bytes: turn.block_bytes,
+            algorithm: turn.own.name,
+        })
+    });
+    let report = Report {
+        version: 1,
+        library: library.name,
+        machine: machine.name.clone(),
+        ranks: tuning.ranks,
+        rules: rules.collect(),
+    };
+    print(options.json, &report, || text(library, &tuning, &report, args))?;
+    Ok(Outcome::Fine)
+}
+
+/// The quickest of the library's algorithms, each started by itself.
+fn measured(
+    library: &'static Library,
+    machine: &Machine,
+    operations: &[Collective],
+    args: &args::Tune,
+) -> anyhow::Result<Tuning> {
+    let (ranks, rounds) = (machine.ranks(), args.rounds.unwrap_or(ROUNDS));
+    let mut turns = Vec::new();
+    for &operation in operations {
+        let mut times = Vec::new();
+        for own in library.serving(operation, ranks) {
+            let arguments = [&*rounds.to_string(), operation.name()];
+            let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own))?;
+            anyhow::ensure!(
+                own_times.ranks == ranks,
+                "--launch starts {} ranks, and {} has {ranks}",
+                own_times.ranks,
+                machine.name
+            );
+            times.push((own, own_times));
+        }
+        turns.push((operation, by_times(&times).map_err(Error::from)?));
+    }
+    let origin = format!("{}, measured in {rounds} rounds", machine.name);
+    Ok(Tuning { ranks, turns, origin })
+}
+
+fn text(library: &Library, tuning: &Tuning, report: &Report, args: &args::Tune) -> String {
+    let rows = report.rules.iter().map(|rule| {
+        let from = bytes(rule.from_block_bytes);
+        vec![rule.operation.clone(), from, rule.algorithm.to_owned()]
+    });
+    let mut out = format!(
+        "rules of {} for communicators of {} ranks; all others are the library's choice\n\n{}",
+        library.name,
+        tuning.ranks,
+        table(&["operation", "blocks from", "algorithm"], 3, rows)
+    );
+    if let Some(path) = &args.out {
+        out += &format!("\n{}\n", library.using.replace("{file}", &path.display().to_string()));
+    }
+    out
+}

@@ -1,0 +1,161 @@
+//! Exchanges of Rust programs.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use mpi_sys as mpi;
+use topocoll::exec::{Plan, PlanError, RankMachine};
+use topocoll::{Rank, Schedule};
+
+use crate::engine::{Memories, Requests, exchange};
+use crate::failed::{Failed, check};
+
+/// One rank's share of a schedule, between the ranks of a communicator.
+pub struct Exchange {
+    /// The same ranks, for these messages alone.
+    private: mpi::MPI_Comm,
+    machine: RankMachine,
+    work: Vec<u8>,
+    requests: Requests,
+    /// Whether messages of an exchange that failed may still be under way.
+    broken: bool,
+}
+
+/// Why an exchange is not done.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExchangeError {
+    /// A schedule for other ranks.
+    #[error("the schedule is for {schedule} ranks, and the communicator has {communicator}")]
+    Ranks {
+        /// Its ranks.
+        schedule: u32,
+        /// The communicator's.
+        communicator: u32,
+    },
+    /// An inter-communicator, whose ranks are two groups.
+    #[error("an inter-communicator has two groups of ranks, and a schedule one")]
+    Inter,
+    /// A schedule that cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A buffer of another size than the schedule's.
+    #[error("{what} has {given} bytes, and {needed} are needed")]
+    Buffer {
+        /// Input or output.
+        what: &'static str,
+        /// Its bytes.
+        given: u64,
+        /// Those of all blocks.
+        needed: u128,
+    },
+    /// Messages that MPI cannot count.
+    #[error("{ranks} blocks of {block_bytes} bytes: a message of MPI has less than 2 GiB")]
+    Large {
+        /// Blocks.
+        ranks: u32,
+        /// Bytes of each.
+        block_bytes: u64,
+    },
+    /// An exchange after one that failed.
+    #[error("an earlier exchange failed, and its messages may still be under way")]
+    Broken,
+    /// What MPI says.
+    #[error("MPI's error {code}")]
+    Mpi {
+        /// Its code.
+        code: i32,
+    },
+}
+
+impl From<Failed> for ExchangeError {
+    fn from(Failed(code): Failed) -> Self {
+        Self::Mpi { code }
+    }
+}
+
+impl Exchange {
+    /// Plans this rank's share; rank i of the schedule is rank i of the communicator. All ranks of
+    /// the communicator call it, with the same schedule.
+    ///
+    /// # Errors
+    /// A schedule for other ranks, or MPI's error.
+    ///
+    /// # Safety
+    /// MPI is initialized, and not finalized before this is dropped; `comm` is a communicator.
+    pub unsafe fn new(comm: mpi::MPI_Comm, schedule: &Schedule) -> Result<Self, ExchangeError> {
+        let (mut inter, mut rank, mut ranks) = (0, 0, 0);
+        // SAFETY: the caller's promise, and places for the answers.
+        unsafe {
+            check(mpi::PMPI_Comm_test_inter(comm, &raw mut inter))?;
+            check(mpi::PMPI_Comm_rank(comm, &raw mut rank))?;
+            check(mpi::PMPI_Comm_size(comm, &raw mut ranks))?;
+        }
+        if inter != 0 {
+            return Err(ExchangeError::Inter);
+        }
+        if schedule.problem.ranks != ranks as u32 {
+            let (schedule, communicator) = (schedule.problem.ranks, ranks as u32);
+            return Err(ExchangeError::Ranks { schedule, communicator });
+        }
+        let plan = Plan::new(schedule, Rank(rank as u32))?;
+        // SAFETY: all ranks of the communicator are here, and this one's is freed when dropped.
+        let private = unsafe {
+            let mut private = mpi::RSMPI_COMM_NULL;
+            check(mpi::PMPI_Comm_split(comm, 0, rank, &raw mut private))?;
+            check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
+            private
+        };
+        let machine = RankMachine::new(Arc::new(plan), 0);
+        let (work, requests) = (Vec::new(), Requests::default());
+        Ok(Self { private, machine, work, requests, broken: false })
+    }
+
+    /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after the
+    /// other; the input of an all-gather has the rank's own.
+    ///
+    /// # Errors
+    /// Buffers of other sizes, or MPI's error, after which this serves no more.
+    pub fn exchange(
+        &mut self,
+        block_bytes: u64,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), ExchangeError> {
+        if self.broken {
+            return Err(ExchangeError::Broken);
+        }
+        let ranks = self.machine.plan().problem().ranks;
+        if u128::from(block_bytes) * u128::from(ranks) > c_int::MAX as u128 {
+            return Err(ExchangeError::Large { ranks, block_bytes });
+        }
+        self.machine.begin(block_bytes);
+        let sizes = [
+            ("the input", input.len() as u64, self.machine.input_bytes()),
+            ("the output", output.len() as u64, self.machine.output_bytes()),
+        ];
+        for (what, given, needed) in sizes {
+            if u128::from(given) != needed {
+                self.machine.cancel();
+                return Err(ExchangeError::Buffer { what, given, needed });
+            }
+        }
+        self.work.resize(self.machine.workspace_bytes() as usize, 0);
+        let (input, output) = (input.as_ptr(), output.as_mut_ptr());
+        let memories = Memories { input, output, work: self.work.as_mut_ptr() };
+        // SAFETY: memories of the sizes that the machine asks for, which this call has to itself, and
+        // a communicator of ours whose errors return.
+        let outcome = unsafe {
+            exchange(&mut self.machine, memories, self.private, |rank| rank, &mut self.requests)
+        };
+        self.broken = outcome.is_err();
+        Ok(outcome?)
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        // SAFETY: ours, and freed once, before MPI is finalized.
+        unsafe { mpi::PMPI_Comm_free(&raw mut self.private) };
+    }
+}

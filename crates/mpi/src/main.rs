@@ -1,0 +1,349 @@
+//! Measures what messages of MPI cost inside nodes and between them, started by MPI on all ranks:
+//! `topocoll-mpi [ROUNDS [alltoall|allgather]]`. The first rank writes one JSON object, a [`Network`],
+//! which `topocoll calibrate --mpi` makes a machine file of; with an operation [`Times`] of the library's
+//! own, for `topocoll tune --measured`.
+//!
+//! Every all-to-all and setting runs on the ranks of the largest node, and on a rank of each node; the
+//! terms of the steps model are fitted to the quickest runs of each. Where nodes do not matter, as
+//! there is one or each has one rank, both are all ranks, and those of a port are counted by how much
+//! quicker a rank's messages of one byte end when all are under way at once. Between nodes it is how
+//! much quicker than in turn messages of 64 KiB of all ranks of two nodes end.
+
+use std::ffi::c_int;
+use std::process::ExitCode;
+
+use mpi_sys as mpi;
+use topocoll::tune::Times;
+use topocoll::{
+    Collective, Fit, Machine, Network, Parameters, Problem, fit_processes, machine, plan, samples,
+};
+use topocoll_mpi::Exchange;
+
+/// Block sizes, and bytes of all blocks of a rank at most.
+const BLOCKS: [u64; 7] = [1, 64, 512, 2048, 8192, 32_768, 131_072];
+const LARGEST: u64 = 1 << 20;
+/// The same for the library's own calls.
+const MOST: u64 = 1 << 24;
+
+/// What is repeated until it takes so many seconds, so that clocks and barriers do not matter.
+const LEAST: f64 = 2e-4;
+
+/// Rounds, unless told.
+const ROUNDS: usize = 9;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    // SAFETY: MPI is begun once, here, and ended once, below.
+    if unsafe { mpi::PMPI_Init(std::ptr::null_mut(), std::ptr::null_mut()) } != 0 {
+        return ExitCode::FAILURE;
+    }
+    let world = Group::world();
+    let code = match asked(&world) {
+        Ok((rounds, operation, of)) => match answer(&world, &of, rounds, operation) {
+            Ok(text) => {
+                if world.rank == 0 {
+                    println!("{text}");
+                }
+                0
+            }
+            Err(error) => {
+                eprintln!("error: rank {}: {error}", world.rank);
+                // SAFETY: MPI is initialized. Others may wait for this rank.
+                unsafe { mpi::PMPI_Abort(world.comm, 2) };
+                2
+            }
+        },
+        Err(error) => {
+            if world.rank == 0 {
+                eprintln!("error: {error}");
+            }
+            2
+        }
+    };
+    // SAFETY: nothing of MPI is used after that.
+    unsafe { mpi::PMPI_Finalize() };
+    ExitCode::from(code)
+}
+
+fn answer(
+    world: &Group,
+    of: &[u32],
+    rounds: usize,
+    operation: Option<Collective>,
+) -> Outcome<String> {
+    Ok(match operation {
+        None => serde_json::to_string(&measured(world, of, rounds)?)?,
+        Some(operation) => serde_json::to_string(&timed(world, operation, rounds)?)?,
+    })
+}
+
+/// Rounds, an operation, and the node of each rank: the lowest rank there. All ranks find the same,
+/// right or wrong.
+fn asked(world: &Group) -> Result<(usize, Option<Collective>, Vec<u32>), String> {
+    let rounds = match std::env::args().nth(1) {
+        None => ROUNDS,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|&rounds| rounds > 0)
+            .ok_or_else(|| format!("`{text}` rounds: not a whole number from 1 on"))?,
+    };
+    let operation = match std::env::args().nth(2) {
+        None => None,
+        Some(text) => Some(text.parse().map_err(|error| format!("`{text}`: {error}"))?),
+    };
+    if world.ranks < 2 {
+        return Err("one rank alone has nobody to exchange with: start it with mpirun -np N".into());
+    }
+    let of = world.nodes();
+    if operation.is_none() && !of.is_sorted() {
+        return Err("ranks of a node do not follow each other in MPI_COMM_WORLD, as those of a \
+                    machine do: start them with --map-by slot"
+            .into());
+    }
+    Ok((rounds, operation, of))
+}
+
+/// Ranks that do something together.
+struct Group {
+    comm: mpi::MPI_Comm,
+    rank: u32,
+    ranks: u32,
+}
+
+impl Group {
+    fn world() -> Self {
+        // SAFETY: MPI is initialized.
+        Self::of(unsafe { mpi::RSMPI_COMM_WORLD })
+    }
+
+    fn of(comm: mpi::MPI_Comm) -> Self {
+        let (mut rank, mut ranks) = (0, 0);
+        // SAFETY: a communicator, and places for the answers.
+        unsafe {
+            mpi::PMPI_Comm_rank(comm, &raw mut rank);
+            mpi::PMPI_Comm_size(comm, &raw mut ranks);
+        }
+        Self { comm, rank: rank as u32, ranks: ranks as u32 }
+    }
+
+    /// The ranks of the same colour. All ranks call it.
+    fn split(&self, colour: u32) -> Self {
+        // SAFETY: all ranks of the communicator call it.
+        unsafe {
+            let mut part = mpi::RSMPI_COMM_NULL;
+            mpi::PMPI_Comm_split(self.comm, colour as c_int, self.rank as c_int, &raw mut part);
+            Self::of(part)
+        }
+    }
+
+    /// By rank, the lowest rank of those that share memory with it.
+    fn nodes(&self) -> Vec<u32> {
+        let (mut own, mut all) = (self.rank, vec![0u32; self.ranks as usize]);
+        // SAFETY: all ranks call it; room for all; the communicator is freed.
+        unsafe {
+            let mut node = mpi::RSMPI_COMM_NULL;
+            let (shared, info) = (mpi::RSMPI_COMM_TYPE_SHARED, mpi::RSMPI_INFO_NULL);
+            let word = mpi::RSMPI_UINT32_T;
+            mpi::PMPI_Comm_split_type(self.comm, shared, own as c_int, info, &raw mut node);
+            mpi::PMPI_Bcast((&raw mut own).cast(), 1, word, 0, node);
+            mpi::PMPI_Comm_free(&raw mut node);
+            let (from, to) = ((&raw const own).cast(), all.as_mut_ptr().cast());
+            mpi::PMPI_Allgather(from, 1, word, to, 1, word, self.comm);
+        }
+        all
+    }
+
+    /// The most that any rank says.
+    fn most(&self, own: f64) -> f64 {
+        let mut most = 0.0f64;
+        // SAFETY: all ranks call it, each with a number and a place for the answer.
+        unsafe {
+            let (from, to) = ((&raw const own).cast(), (&raw mut most).cast());
+            mpi::PMPI_Allreduce(from, to, 1, mpi::RSMPI_DOUBLE, mpi::RSMPI_MAX, self.comm);
+        }
+        most
+    }
+
+    /// The seconds that `times` runs take, by the rank that takes longest.
+    fn seconds(&self, times: u32, mut run: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+        // SAFETY: all ranks call it.
+        let begin = unsafe {
+            mpi::PMPI_Barrier(self.comm);
+            mpi::PMPI_Wtime()
+        };
+        for _ in 0..times {
+            run()?;
+        }
+        // SAFETY: MPI is initialized.
+        let own = unsafe { mpi::PMPI_Wtime() } - begin;
+        Ok(self.most(own) / f64::from(times))
+    }
+
+    /// The quickest of several rounds of one exchange of each schedule in turn.
+    fn quickest(
+        &self,
+        exchanges: &mut [Exchange],
+        block_bytes: u64,
+        rounds: usize,
+    ) -> Outcome<Vec<f64>> {
+        let bytes = u64::from(self.ranks) * block_bytes;
+        let (input, mut output) = (vec![1; bytes as usize], vec![0; bytes as usize]);
+        let mut least = vec![f64::INFINITY; exchanges.len()];
+        for _ in 0..rounds {
+            for (exchange, least) in exchanges.iter_mut().zip(&mut least) {
+                let mut run = || Ok(exchange.exchange(block_bytes, &input, &mut output)?);
+                let once = self.seconds(1, &mut run)?;
+                let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
+                *least = least.min(self.seconds(times, &mut run)?);
+            }
+        }
+        Ok(least)
+    }
+
+    /// Measures every all-to-all of a complete graph with so many ports, and fits the terms; between
+    /// nodes without those of copies, which a few nodes do not tell from messages.
+    fn fitted(&self, ports: u32, rounds: usize, inside: bool) -> Outcome<Fit> {
+        let machine = self.complete(ports)?;
+        let mut all = Vec::new();
+        for block_bytes in BLOCKS {
+            if u64::from(self.ranks) * block_bytes > LARGEST {
+                break;
+            }
+            let (mut counted, mut exchanges) = (Vec::new(), Vec::new());
+            for (sample, schedule) in samples(&machine, block_bytes, self.ranks)? {
+                // SAFETY: all ranks of the group are here; dropped before MPI ends.
+                exchanges.push(unsafe { Exchange::new(self.comm, &schedule)? });
+                counted.push(sample);
+            }
+            let least = self.quickest(&mut exchanges, block_bytes, rounds)?;
+            for (sample, seconds) in counted.iter_mut().zip(least) {
+                sample.seconds = seconds;
+                sample.copied_bytes *= u128::from(inside);
+            }
+            all.append(&mut counted);
+        }
+        Ok(fit_processes(&all))
+    }
+
+    fn complete(&self, ports: u32) -> Outcome<Machine> {
+        let mut machine = machine(&format!("full:{}", self.ranks))?;
+        machine.set_ports(ports);
+        Ok(machine)
+    }
+
+    /// Seconds of a direct exchange through so many ports.
+    fn direct(&self, ports: u32, block_bytes: u64, rounds: usize) -> Outcome<f64> {
+        let machine = self.complete(ports)?;
+        let problem = Problem::new(Collective::AllToAll, self.ranks, machine.ports, block_bytes)?;
+        let schedule = plan(&machine, &problem, "direct", &Parameters::new())?;
+        // SAFETY: as above.
+        let exchange = unsafe { Exchange::new(self.comm, &schedule)? };
+        Ok(self.quickest(&mut [exchange], block_bytes, rounds)?[0])
+    }
+}
+
+/// Runs on all ranks, which all find the same.
+fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
+    let nodes: Vec<u32> = of.chunk_by(|a, b| a == b).map(|node| node.len() as u32).collect();
+    let largest = *nodes.iter().max().expect("bug: no nodes");
+    if nodes.len() == 1 || largest == 1 {
+        let in_turn = world.direct(1, 1, rounds)?;
+        let at_once = world.direct(world.ranks - 1, 1, rounds)?;
+        let others = f64::from(world.ranks - 1);
+        let ports = (in_turn / at_once).round() as u32;
+        let (ports, message) = (ports.clamp(1, world.ranks - 1), at_once / others);
+        let one = nodes.len() == 1;
+        let fit = world.fitted(ports, rounds, one)?;
+        let (inside, between) = if one { (Some(fit), None) } else { (None, Some(fit)) };
+        return Ok(Network { nodes, ports, message, inside, between });
+    }
+    apart(world, of, nodes, largest, rounds)
+}
+
+/// What the library's own call takes.
+fn timed(world: &Group, operation: Collective, rounds: usize) -> Outcome<Times> {
+    let mut seconds = Vec::new();
+    let sizes = (0..).map(|i| 1u64 << (2 * i));
+    for block_bytes in sizes.take_while(|bytes| bytes * u64::from(world.ranks) <= MOST) {
+        let bytes = u64::from(world.ranks) * block_bytes;
+        let (input, mut output) = (vec![1u8; bytes as usize], vec![0u8; bytes as usize]);
+        let mut run = || {
+            // SAFETY: buffers of a block for each rank, and all ranks call it.
+            let code = unsafe {
+                let (from, to) = (input.as_ptr().cast(), output.as_mut_ptr().cast());
+                let (count, byte) = (block_bytes as c_int, mpi::RSMPI_UINT8_T);
+                match operation {
+                    Collective::AllToAll => {
+                        mpi::PMPI_Alltoall(from, count, byte, to, count, byte, world.comm)
+                    }
+                    Collective::AllGather => {
+                        mpi::PMPI_Allgather(from, count, byte, to, count, byte, world.comm)
+                    }
+                }
+            };
+            if code == 0 { Ok(()) } else { Err(format!("{operation}: MPI's error {code}").into()) }
+        };
+        let mut least = f64::INFINITY;
+        for _ in 0..rounds {
+            let once = world.seconds(1, &mut run)?;
+            let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
+            least = least.min(world.seconds(times, &mut run)?);
+        }
+        seconds.push((block_bytes, least));
+    }
+    Ok(Times { ranks: world.ranks, seconds })
+}
+
+/// Nodes of several ranks.
+fn apart(
+    world: &Group,
+    of: &[u32],
+    nodes: Vec<u32>,
+    largest: u32,
+    rounds: usize,
+) -> Outcome<Network> {
+    let own = of[world.rank as usize];
+    let size = |first: u32| of.iter().filter(|&&node| node == first).count() as u32;
+    let chosen = *of.iter().find(|&&node| size(node) == largest).expect("bug: no largest node");
+    let other = *of.iter().find(|&&node| node != chosen).expect("bug: one node");
+    // One group at a time has the machine; the others wait where they split next.
+    let part = world.split(u32::from(own == chosen));
+    let inside = if own == chosen { numbers(&part.fitted(1, rounds, true)?) } else { [0.0; 4] };
+    let inside = told(world, chosen, inside);
+    let part = world.split(u32::from(own == world.rank));
+    let between =
+        if own == world.rank { numbers(&part.fitted(1, rounds, false)?) } else { [0.0; 4] };
+    let between = told(world, 0, between);
+    // Pairs of ranks of two nodes, one pair alone and all of them at once.
+    let pairs = largest.min(size(other));
+    let pair = [chosen, other].iter().find_map(|&first| {
+        let place = world.rank.checked_sub(first)?;
+        (own == first && place < pairs).then_some(place)
+    });
+    let part = world.split(pair.unwrap_or(pairs));
+    let mut seconds = [0.0; 2];
+    for (i, seconds) in seconds.iter_mut().enumerate() {
+        let runs = pair.is_some_and(|place| i == 1 || place == 0);
+        let own = if runs { part.direct(1, 1 << 16, rounds)? } else { 0.0 };
+        *seconds = world.most(own);
+    }
+    let at_once = (f64::from(pairs) * seconds[0] / seconds[1]).round() as u32;
+    let message = seconds[1] / f64::from(pairs);
+    let (inside, between) = (Some(of_numbers(inside)), Some(of_numbers(between)));
+    Ok(Network { nodes, ports: at_once.clamp(1, largest), message, inside, between })
+}
+
+/// What a rank says of values that are not negative.
+fn told(world: &Group, rank: u32, own: [f64; 4]) -> [f64; 4] {
+    own.map(|value| world.most(if world.rank == rank { value } else { 0.0 }))
+}
+
+fn numbers(fit: &Fit) -> [f64; 4] {
+    [fit.startup, fit.per_byte, fit.rearrangement, fit.error]
+}
+
+fn of_numbers([startup, per_byte, rearrangement, error]: [f64; 4]) -> Fit {
+    Fit { startup, per_byte, rearrangement, exchange: 0.0, threads: u32::MAX, error }
+}

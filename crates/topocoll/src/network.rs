@@ -1,0 +1,94 @@
+//! What was measured of nodes and the network between them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Fit;
+
+/// Ranks of MPI on their nodes, and what messages cost inside and between these.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Network {
+    /// Ranks of each node, which follow each other.
+    pub nodes: Vec<u32>,
+    /// Messages at once that take as long as one: of a rank where nodes do not matter, else of a node
+    /// to others.
+    pub ports: u32,
+    /// What a message of many at once takes, in seconds.
+    pub message: f64,
+    /// Between ranks that share memory; none where no two do.
+    pub inside: Option<Fit>,
+    /// Between nodes; none where there is one.
+    pub between: Option<Fit>,
+}
+
+impl Network {
+    /// The machine's short form: nodes matter where there are several, and some of several ranks.
+    #[must_use]
+    pub fn shape(&self) -> String {
+        match (&self.inside, &self.between) {
+            (Some(_), Some(_)) => {
+                let sizes: Vec<_> = self.nodes.iter().map(u32::to_string).collect();
+                format!("cluster:{}", sizes.join(","))
+            }
+            _ => format!("full:{}", self.nodes.iter().sum::<u32>()),
+        }
+    }
+
+    /// A machine file with `command` as the source of what it says.
+    #[must_use]
+    pub fn machine_file(&self, command: &str) -> String {
+        let fits: Vec<&Fit> = self.inside.iter().chain(&self.between).collect();
+        let each = |value: fn(&Fit) -> f64| {
+            let values = fits.iter().map(|fit| format!("\"{:.6}ns\"", value(fit) * 1e9));
+            match values.collect::<Vec<_>>() {
+                one if one.len() == 1 => one[0].clone(),
+                several => format!("[{}]", several.join(", ")),
+            }
+        };
+        let copies = fits.first().map_or(0.0, |fit| fit.rearrangement);
+        let source = format!("measured: {command}");
+        format!(
+            "title = \"This computer's MPI, {shape}\"\n\
+             shape = {{ value = \"{shape}\", source = \"{source}\" }}\n\
+             ports = {{ value = {ports}, source = \"{source}\" }}\n\
+             \n\
+             [timing]\n\
+             startup = {{ value = {startup}, source = \"{source}\" }}\n\
+             per_byte = {{ value = {per_byte}, source = \"{source}\" }}\n\
+             per_hop = {{ value = \"0\", source = \"unused: distances are not told apart\" }}\n\
+             rearrangement = {{ value = \"{rearrangement:.6}ns\", source = \"{source}\" }}\n\
+             barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n",
+            shape = self.shape(),
+            ports = self.ports,
+            startup = each(|fit| fit.startup),
+            per_byte = each(|fit| fit.per_byte),
+            rearrangement = copies * 1e9,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use topocoll_topology::spec::parse_file;
+    use topocoll_topology::{BETWEEN, INSIDE};
+
+    use super::*;
+
+    fn fit(startup: f64) -> Fit {
+        Fit { startup, per_byte: 1e-9, rearrangement: 2e-10, exchange: 0.0, threads: 1, error: 0.0 }
+    }
+
+    #[test]
+    fn machine_files_say_what_was_measured() {
+        let (inside, between) = (Some(fit(1e-6)), Some(fit(3e-5)));
+        let network = Network { nodes: vec![3, 1], ports: 2, message: 1e-7, inside, between };
+        let machine = parse_file("here", &network.machine_file("command")).unwrap();
+        assert_eq!((machine.topology.short_form().as_str(), machine.ports), ("cluster:3,1", 2));
+        let startup = &machine.timing.startup;
+        assert!((startup.of(INSIDE) - 1e-6).abs() < 1e-12);
+        assert!((startup.of(BETWEEN) - 3e-5).abs() < 1e-12);
+        let alone = Network { nodes: vec![1, 1, 1], inside: None, ..network };
+        let machine = parse_file("here", &alone.machine_file("command")).unwrap();
+        assert_eq!(machine.topology.short_form(), "full:3");
+        assert!((machine.timing.startup.of(0) - 3e-5).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,387 @@
+//! Tuning files for MPI libraries: which of its own algorithms a library is to use from which block
+//! size on. A library is a file here and a line of [`LIBRARIES`].
+//!
+//! An algorithm of a library is priced as the schedule that sends the same messages ([`unaware`]), or
+//! measured; those that no schedule here stands for are never chosen.
+
+mod mpich;
+mod open_mpi;
+
+use serde::{Deserialize, Serialize};
+use topocoll_analysis::{Time, check_counting_work, count_steps};
+use topocoll_schedule::{Collective, Parameters, Problem, Setting};
+use topocoll_topology::{Machine, Shape};
+
+use crate::price::MEMORY;
+use crate::select::crossovers;
+use crate::{Choice, Crossover, Error, Price, Priced, plan};
+
+/// An MPI library that reads a tuning file.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    /// As it is asked for.
+    pub name: &'static str,
+    /// What is written for it, in a line.
+    pub about: &'static str,
+    /// How the file is given to it; `{file}` stands for its name.
+    pub using: &'static str,
+    /// Its algorithms that schedules stand for; of equal price the first is taken.
+    pub own: &'static [Own],
+    /// The environment variables under which an algorithm is used whatever the size.
+    force: fn(&Own) -> Vec<(String, String)>,
+    write: fn(&Tuning, &Given<'_>) -> Result<String, TuneError>,
+}
+
+/// Every library.
+#[rustfmt::skip]
+pub const LIBRARIES: [Library; 2] = [
+    Library { name: "openmpi", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, force: open_mpi::force, write: open_mpi::write },
+    Library { name: "mpich", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, force: mpich::force, write: mpich::write },
+];
+
+/// An algorithm of a library.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// What it performs.
+    pub operation: Collective,
+    /// As the library calls it.
+    pub name: &'static str,
+    /// As its tuning file does.
+    key: &'static str,
+    /// The schedule that sends the same messages between so many ranks; none where the library uses
+    /// another algorithm in its place.
+    schedule: fn(u32) -> Option<&'static str>,
+    /// Whether all messages are under way at once, and not one after the other.
+    at_once: bool,
+}
+
+/// From this block size on, up to the next, an algorithm is used.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// The first block size, in bytes; the first of all is 1.
+    pub block_bytes: u64,
+    /// The algorithm.
+    pub own: &'static Own,
+}
+
+/// What a library is to use.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// The ranks of the communicators that it is for; all others are left to the library.
+    pub ranks: u32,
+    /// By operation, ascending in the block size.
+    pub turns: Vec<(Collective, Vec<Turn>)>,
+    /// What it is for, in a comment.
+    pub origin: String,
+}
+
+/// What a file is written for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given<'a> {
+    /// The library's version.
+    pub release: Option<&'a str>,
+    /// A file to start from.
+    pub base: Option<&'a [u8]>,
+}
+
+/// Why no tuning file can be written.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// A machine of one rank.
+    #[error("a machine of one rank has nothing to tune")]
+    Alone,
+    /// No measured times.
+    #[error("nothing was measured")]
+    Unmeasured,
+    /// A version whose file's form is not known.
+    #[error("release `{release}` of {library}: forms are known of {known}")]
+    Release {
+        /// The library.
+        library: &'static str,
+        /// The version.
+        release: String,
+        /// Those that are known.
+        known: String,
+    },
+    /// A version where the file to start from says it.
+    #[error("{library} takes no release: its form is that of the base")]
+    ReleaseOfBase {
+        /// The library.
+        library: &'static str,
+    },
+    /// A file to start from where none is needed.
+    #[error("{library} takes no base: its file is complete by itself")]
+    NeedlessBase {
+        /// The library.
+        library: &'static str,
+    },
+    /// No file to start from.
+    #[error(
+        "mpich reads complete selection trees only: a base of its version is needed, its library libmpich.so (which holds one) or generic.json of its source"
+    )]
+    NoBase,
+    /// A file to start from that holds nothing to start from.
+    #[error("base: {reason}")]
+    Base {
+        /// What it lacks.
+        reason: String,
+    },
+    /// Sizes that the file cannot say.
+    #[error(
+        "{ranks} ranks of blocks of {block_bytes} bytes: {library} counts all of them in 31 bits"
+    )]
+    Size {
+        /// The library.
+        library: &'static str,
+        /// Ranks.
+        ranks: u32,
+        /// Bytes of a block.
+        block_bytes: u64,
+    },
+}
+
+impl Library {
+    /// The tuning file.
+    ///
+    /// # Errors
+    /// A version or base that does not serve.
+    pub fn write(&self, tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneError> {
+        (self.write)(tuning, given)
+    }
+
+    /// The algorithms that serve an operation between so many ranks.
+    pub fn serving(
+        &self,
+        operation: Collective,
+        ranks: u32,
+    ) -> impl Iterator<Item = &'static Own> + use<> {
+        let serves =
+            move |own: &&Own| own.operation == operation && (own.schedule)(ranks).is_some();
+        self.own.iter().filter(serves)
+    }
+
+    /// The environment variables under which the library uses an algorithm whatever the size.
+    #[must_use]
+    pub fn force(&self, own: &Own) -> Vec<(String, String)> {
+        (self.force)(own)
+    }
+}
+
+/// What an algorithm of a library was measured to take.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Times {
+    /// The ranks.
+    pub ranks: u32,
+    /// Block sizes in bytes, ascending, and seconds.
+    pub seconds: Vec<(u64, f64)>,
+}
+
+/// The turns of the quickest at each of the sizes that all were measured at; each holds from the size
+/// on at which it was the first to be.
+///
+/// # Errors
+/// Nothing measured.
+pub fn by_times(measured: &[(&'static Own, Times)]) -> Result<Vec<Turn>, TuneError> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let sizes = measured.iter().map(|(_, times)| times.seconds.len()).min().unwrap_or(0);
+    for i in 0..sizes {
+        let at = |(_, times): &&(&'static Own, Times)| times.seconds[i].1;
+        let best = measured.iter().min_by(|a, b| at(a).total_cmp(&at(b)));
+        let (own, times) = best.expect("bug: sizes of nothing");
+        if turns.last().is_none_or(|last| last.own.key != own.key) {
+            let block_bytes = if i == 0 { 1 } else { times.seconds[i].0 };
+            turns.push(Turn { block_bytes, own });
+        }
+    }
+    if turns.is_empty() { Err(TuneError::Unmeasured) } else { Ok(turns) }
+}
+
+/// The quickest of a library's algorithms over block sizes, by the steps model.
+///
+/// # Errors
+/// A machine of one rank, or one too large to count on.
+pub fn by_model(
+    library: &'static Library,
+    machine: &Machine,
+    operations: &[Collective],
+) -> Result<Tuning, Error> {
+    if machine.ranks() < 2 {
+        return Err(TuneError::Alone.into());
+    }
+    let mut turns = Vec::new();
+    for &operation in operations {
+        let problem = Problem::new(operation, machine.ranks(), machine.ports, PRICED)?;
+        let (mut own, mut choices) = (Vec::new(), Vec::new());
+        for candidate in library.serving(operation, problem.ranks) {
+            let name = (candidate.schedule)(problem.ranks).expect("bug: it serves");
+            own.push(candidate);
+            choices.push(unaware(machine, &problem, name, candidate.at_once)?);
+        }
+        let turn =
+            |found: &Crossover| Turn { block_bytes: found.block_bytes, own: own[found.choice] };
+        turns.push((operation, crossovers(&choices, PRICED).iter().map(turn).collect()));
+    }
+    let (ports, timing) = (machine.ports, &machine.timing.name);
+    let origin = format!("{}, ports {ports}, timing {timing}", machine.name);
+    Ok(Tuning { ranks: machine.ranks(), turns, origin })
+}
+
+/// Bytes of a block that prices are found at: those of all algorithms here grow with it.
+const PRICED: u64 = 1 << 20;
+
+/// The price of a schedule, at radix 2 if it has one, as a library's own: it does not know of nodes,
+/// so all ranks of a node may send at once, and where those that do to other nodes are more than its
+/// ports, their messages take turns.
+///
+/// # Errors
+/// A schedule that does not serve, or is too large to count.
+pub fn unaware(
+    machine: &Machine,
+    problem: &Problem,
+    name: &'static str,
+    at_once: bool,
+) -> Result<Choice, Error> {
+    let mut alone = machine.clone();
+    match machine.topology.shape() {
+        Shape::Clustered(nodes) => alone.set_ports(nodes.largest()),
+        _ if at_once => {}
+        _ => alone.set_ports(1),
+    }
+    let problem = Problem { ports: alone.ports, ..*problem };
+    let mut parameters = Parameters::new();
+    if name == "bruck" {
+        parameters.insert("radix".to_owned(), Setting::Integer(2));
+    }
+    let schedule = plan(&alone, &problem, name, &parameters)?;
+    check_counting_work(&schedule, &alone)?;
+    let (mut startup, mut transmission) = (0.0, 0.0);
+    let counts = count_steps(&schedule, &alone, MEMORY, |_, step| {
+        let turns = f64::from(step.between.div_ceil(machine.ports).max(1));
+        startup += turns * step.startup;
+        transmission += turns * step.transmission;
+    })?;
+    let time = match machine.topology.shape() {
+        Shape::Clustered(_) => Time { startup, transmission, ..counts.time },
+        _ => counts.time,
+    };
+    let price = Price {
+        priced: Priced::Exactly,
+        time,
+        steps: counts.steps,
+        blocks: counts.in_blocks(counts.bytes),
+        link_blocks: counts.in_blocks(counts.link_bytes),
+        max_link_sharing: counts.max_link_sharing,
+    };
+    Ok(Choice {
+        algorithm: name,
+        parameters: schedule.origin.parameters,
+        price,
+        bound_ratio: f64::NAN,
+    })
+}
+
+/// Recursive doubling, which is for powers of two.
+fn of_powers(ranks: u32) -> Option<&'static str> {
+    ranks.is_power_of_two().then_some("recursive-doubling")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine;
+
+    fn library(name: &str) -> &'static Library {
+        LIBRARIES.iter().find(|library| library.name == name).unwrap()
+    }
+
+    fn chosen(name: &str, on: &str, operation: Collective) -> Vec<(u64, &'static str)> {
+        let tuning = by_model(library(name), &machine(on).unwrap(), &[operation]).unwrap();
+        tuning.turns[0].1.iter().map(|turn| (turn.block_bytes, turn.own.name)).collect()
+    }
+
+    #[test]
+    fn blocks_are_combined_as_long_as_it_pays() {
+        // 3 startups of 1 us and 12 blocks against 7 and 7, at 1 ns a byte: equal at 800 bytes.
+        let found = chosen("openmpi", "full:8", Collective::AllToAll);
+        assert_eq!(found, [(1, "bruck"), (800, "linear")]);
+        assert_eq!(chosen("mpich", "full:8", Collective::AllToAll)[1], (800, "scattered"));
+        assert_eq!(chosen("openmpi", "full:8", Collective::AllGather), [(1, "bruck")]);
+        assert!(by_model(library("openmpi"), &machine("full:1").unwrap(), &[]).is_err());
+    }
+
+    /// Two nodes of four ranks with a port each: as many messages leave a node as it has ranks in the
+    /// middle round of a direct exchange, one fewer in those beside it, and so on.
+    #[test]
+    fn messages_of_a_node_take_turns_at_its_ports() {
+        let seconds = |on: &str, ports| {
+            let mut machine = machine(on).unwrap();
+            machine.set_ports(ports);
+            let ranks = machine.ranks();
+            let problem = Problem::new(Collective::AllToAll, ranks, machine.ports, 1000).unwrap();
+            unaware(&machine, &problem, "direct", true).unwrap().price.time.total()
+        };
+        let one = 1e-6 + 1e-6;
+        for (ports, turns) in
+            [(1, 1 + 2 + 3 + 4 + 3 + 2 + 1), (2, 1 + 1 + 2 + 2 + 2 + 1 + 1), (4, 7)]
+        {
+            let found = seconds("cluster:4,4", ports);
+            assert!((found / (f64::from(turns) * one) - 1.0).abs() < 1e-9, "{ports}: {found}");
+        }
+        assert!((seconds("full:8", 7) / one - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_quickest_measured_is_used() {
+        let library = library("openmpi");
+        let own: Vec<_> = library.serving(Collective::AllToAll, 6).collect();
+        let times = |seconds: [f64; 3]| Times {
+            ranks: 6,
+            seconds: [16, 64, 256].into_iter().zip(seconds).collect(),
+        };
+        let measured = [(own[0], times([3.0, 2.0, 1.0])), (own[2], times([2.0, 1.0, 2.0]))];
+        let turns = by_times(&measured).unwrap();
+        let turns: Vec<_> = turns.iter().map(|turn| (turn.block_bytes, turn.own.name)).collect();
+        assert_eq!(turns, [(1, "bruck"), (256, "linear")]);
+        assert!(by_times(&[]).is_err());
+        let forced = library.force(own[2]);
+        assert_eq!(forced[1], ("OMPI_MCA_coll_tuned_alltoall_algorithm".into(), "3".into()));
+        // Recursive doubling is for powers of two.
+        let gathers = |ranks| library.serving(Collective::AllGather, ranks).count();
+        assert_eq!((gathers(6), gathers(8)), (2, 3));
+    }
+
+    #[test]
+    fn only_whole_trees_are_changed() {
+        let tuning =
+            by_model(library("mpich"), &machine("full:8").unwrap(), &[Collective::AllToAll]);
+        let tuning = tuning.unwrap();
+        let written = |base: Option<&str>| {
+            let given = Given { release: None, base: base.map(str::as_bytes) };
+            library("mpich").write(&tuning, &given)
+        };
+        assert_eq!(written(None), Err(TuneError::NoBase));
+        let base = |text| match written(Some(text)) {
+            Err(TuneError::Base { reason }) => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(base("{}"), "it is not complete: no `collective=allgather`");
+        assert_eq!(base("nothing"), "no selection tree, and no library that holds one");
+        let mut whole = String::from("{");
+        for name in mpich::COLLECTIVES.iter().filter(|name| **name != "alltoall") {
+            whole += &format!("\"collective={name}\":{{}},");
+        }
+        let tree = |algorithms: &str| {
+            format!(
+                "{whole}\"collective=alltoall\":{{\"comm_type=intra\":{{\"comm_size=any\":{{{algorithms}}}}}}}}}"
+            )
+        };
+        assert_eq!(base(&tree("")), "it has no `algorithm=MPIR_Alltoall_intra_brucks`");
+        let both = "\"algorithm=MPIR_Alltoall_intra_brucks\":{},\"algorithm=MPIR_Alltoall_intra_scattered\":{\"batch=3\":{}}";
+        let out: String = written(Some(&tree(both))).unwrap().split_whitespace().collect();
+        let ours = "\"comm_size<=8\":{\"avg_msg_size<800\":{\"algorithm=MPIR_Alltoall_intra_brucks\":{}},\
+                    \"avg_msg_size=any\":{\"algorithm=MPIR_Alltoall_intra_scattered\":{\"batch=3\":{}}}}";
+        assert!(out.contains(ours), "{out}");
+        assert!(out.contains("\"comm_size<=7\":{\"comm_size=any\":"), "{out}");
+    }
+}

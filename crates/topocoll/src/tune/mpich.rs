@@ -1,0 +1,148 @@
+//! MPICH's selection tree, JSON whose keys are tested in the order in which they stand.
+//!
+//! MPICH reads complete trees only, and those of its own version, so one is changed: for blocks that
+//! are not in place, between as many ranks as the machine has, the algorithms are ours; all other
+//! tests stay as they are. Each MPICH library holds its complete tree as text. Version 4.0 takes
+//! `comm_size<N` for `comm_size<=N` where blocks were looked at before, so only the latter is written.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use topocoll_schedule::Collective::{self, AllGather, AllToAll};
+
+use super::{Given, Own, TuneError, Tuning, Turn};
+
+pub(super) const USING: &str = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file} mpirun";
+
+#[rustfmt::skip]
+pub(super) const OWN: [Own; 6] = [
+    Own { operation: AllToAll, name: "scattered", key: "algorithm=MPIR_Alltoall_intra_scattered", schedule: |_| Some("direct"), at_once: true },
+    Own { operation: AllToAll, name: "pairwise", key: "algorithm=MPIR_Alltoall_intra_pairwise", schedule: pairs, at_once: false },
+    Own { operation: AllToAll, name: "brucks", key: "algorithm=MPIR_Alltoall_intra_brucks", schedule: |_| Some("bruck"), at_once: false },
+    Own { operation: AllGather, name: "brucks", key: "algorithm=MPIR_Allgather_intra_brucks", schedule: |_| Some("concat"), at_once: false },
+    Own { operation: AllGather, name: "recursive doubling", key: "algorithm=MPIR_Allgather_intra_recursive_doubling", schedule: super::of_powers, at_once: false },
+    Own { operation: AllGather, name: "ring", key: "algorithm=MPIR_Allgather_intra_ring", schedule: |_| Some("ring"), at_once: false },
+];
+
+fn pairs(ranks: u32) -> Option<&'static str> {
+    Some(if ranks.is_power_of_two() { "pairwise-xor" } else { "direct" })
+}
+
+pub(super) fn force(own: &Own) -> Vec<(String, String)> {
+    let name = format!("MPIR_CVAR_{}_INTRA_ALGORITHM", own.operation.name().to_uppercase());
+    let (_, algorithm) = own.key.split_once("_intra_").expect("bug: a key of another form");
+    vec![(name, algorithm.to_owned())]
+}
+
+/// Tests or an algorithm, and what follows from each.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Tree(IndexMap<String, Tree>);
+
+pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneError> {
+    if given.release.is_some() {
+        return Err(TuneError::ReleaseOfBase { library: "mpich" });
+    }
+    let mut tree = full(given.base.ok_or(TuneError::NoBase)?)?;
+    for (operation, turns) in &tuning.turns {
+        change(&mut tree, *operation, tuning.ranks, turns)?;
+    }
+    Ok(serde_json::to_string_pretty(&tree).expect("bug: a tree that is no JSON") + "\n")
+}
+
+fn lacks(reason: String) -> TuneError {
+    TuneError::Base { reason }
+}
+
+/// What every version selects algorithms of; MPICH ends with an internal error where one is lacking.
+#[rustfmt::skip]
+pub(super) const COLLECTIVES: [&str; 17] = [
+    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier", "bcast",
+    "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block", "scan",
+    "scatter", "scatterv",
+];
+
+/// The complete tree in a file: the whole file, or a text between zero bytes of a library, which has
+/// others for its devices.
+fn full(base: &[u8]) -> Result<Tree, TuneError> {
+    const BEGINS: &[u8] = b"{\"collective=";
+    let lacking = |tree: &Tree| {
+        let there = |name: &&&str| tree.0.contains_key(&format!("collective={name}"));
+        COLLECTIVES.iter().find(|name| !there(name))
+    };
+    if let Ok(tree) = serde_json::from_slice(base) {
+        return match lacking(&tree) {
+            None => Ok(tree),
+            Some(name) => Err(lacks(format!("it is not complete: no `collective={name}`"))),
+        };
+    }
+    let texts = base.split(|&byte| byte == 0).filter(|text| text.starts_with(BEGINS));
+    let mut trees = texts.filter_map(|text| serde_json::from_slice::<Tree>(text).ok());
+    let selects = |tree: &Tree| {
+        [AllToAll, AllGather].iter().all(|&operation| tests(&mut tree.clone(), operation).is_ok())
+    };
+    trees
+        .find(|tree| lacking(tree).is_none() && selects(tree))
+        .ok_or_else(|| lacks("no selection tree, and no library that holds one".to_owned()))
+}
+
+/// Where an operation's algorithms for one communicator are selected, not in place.
+fn tests(tree: &mut Tree, operation: Collective) -> Result<&mut Tree, TuneError> {
+    let collective = format!("collective={operation}");
+    let mut at = tree;
+    for key in [&*collective, "comm_type=intra"] {
+        at = at.0.get_mut(key).ok_or_else(|| lacks(format!("`{collective}` has no `{key}`")))?;
+    }
+    if at.0.contains_key("is_sendbuf_inplace=no") {
+        at = &mut at.0["is_sendbuf_inplace=no"];
+    }
+    if !at.0.keys().all(|key| key.starts_with("comm_size")) {
+        return Err(lacks(format!("`{collective}` does not select by `comm_size`")));
+    }
+    Ok(at)
+}
+
+fn change(
+    tree: &mut Tree,
+    operation: Collective,
+    ranks: u32,
+    turns: &[Turn],
+) -> Result<(), TuneError> {
+    let at = tests(tree, operation)?;
+    let before = at.clone();
+    // What a size is of, as the library counts it for this operation.
+    let (size, each) = match operation {
+        AllToAll => ("avg_msg_size", 1),
+        AllGather => ("total_msg_size", u64::from(ranks)),
+    };
+    let mut ours = IndexMap::new();
+    for (i, turn) in turns.iter().enumerate() {
+        let algorithm = before.find(turn.own.key);
+        let algorithm = algorithm.ok_or_else(|| lacks(format!("it has no `{}`", turn.own.key)))?;
+        let test = match turns.get(i + 1) {
+            Some(next) => {
+                let limit =
+                    next.block_bytes.checked_mul(each).filter(|&limit| limit <= i32::MAX as u64);
+                let block_bytes = next.block_bytes;
+                format!(
+                    "{size}<{}",
+                    limit.ok_or(TuneError::Size { library: "mpich", ranks, block_bytes })?
+                )
+            }
+            None => format!("{size}=any"),
+        };
+        ours.insert(test, Tree([(turn.own.key.to_owned(), algorithm.clone())].into()));
+    }
+    at.0 = [
+        (format!("comm_size<={}", ranks - 1), before.clone()),
+        (format!("comm_size<={ranks}"), Tree(ours)),
+        ("comm_size=any".to_owned(), before),
+    ]
+    .into();
+    Ok(())
+}
+
+impl Tree {
+    /// What stands under a key, wherever it is.
+    fn find(&self, key: &str) -> Option<&Tree> {
+        self.0.get(key).or_else(|| self.0.values().find_map(|tree| tree.find(key)))
+    }
+}

@@ -1,0 +1,91 @@
+//! The dynamic rules of Open MPI's tuned component, as versions 4.0 to 5.0 read them: integers apart
+//! by white space, comments from `#` to the end of a line.
+//!
+//! ```text
+//! collectives
+//!   collective, communicator sizes           all-gather 0, all-to-all 3
+//!     size, rules                            from this size on, up to the next
+//!       message size, algorithm, 0, 0        from this size on, up to the next; the first is 0
+//! ```
+//!
+//! A message size is that of all blocks of a rank together. Algorithm 0 is the library's own choice,
+//! which all sizes of communicators get but one. Version 5.0 has a header and a fifth number, of
+//! requests, for which 0 is no limit; 4.1 with that header silently goes by its own rules.
+
+use std::fmt::Write;
+
+use topocoll_schedule::Collective::{AllGather, AllToAll};
+
+use super::{Given, Own, TuneError, Tuning};
+
+pub(super) const USING: &str =
+    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file}";
+
+/// Two more all-gathers and two more all-to-alls of the library have no schedule here, or send the
+/// messages of one that has.
+#[rustfmt::skip]
+pub(super) const OWN: [Own; 6] = [
+    Own { operation: AllToAll, name: "linear", key: "1", schedule: |_| Some("direct"), at_once: true },
+    Own { operation: AllToAll, name: "pairwise", key: "2", schedule: |_| Some("direct"), at_once: false },
+    Own { operation: AllToAll, name: "bruck", key: "3", schedule: |_| Some("bruck"), at_once: false },
+    Own { operation: AllGather, name: "bruck", key: "2", schedule: |_| Some("concat"), at_once: false },
+    Own { operation: AllGather, name: "recursive doubling", key: "3", schedule: super::of_powers, at_once: false },
+    Own { operation: AllGather, name: "ring", key: "4", schedule: |_| Some("ring"), at_once: false },
+];
+
+pub(super) fn force(own: &Own) -> Vec<(String, String)> {
+    let algorithm = format!("OMPI_MCA_coll_tuned_{}_algorithm", own.operation);
+    vec![
+        ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
+        (algorithm, own.key.to_owned()),
+    ]
+}
+
+/// Versions, and whether their files have a header.
+const RELEASES: [(&str, bool); 3] = [("4.0", false), ("4.1", false), ("5.0", true)];
+const USUAL: &str = "4.1";
+
+pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneError> {
+    let library = "openmpi";
+    if given.base.is_some() {
+        return Err(TuneError::NeedlessBase { library });
+    }
+    let release = given.release.unwrap_or(USUAL);
+    let Some((release, header)) = RELEASES.iter().find(|(known, _)| *known == release) else {
+        let known = RELEASES.map(|(known, _)| known).join(", ");
+        return Err(TuneError::Release { library, release: release.to_owned(), known });
+    };
+    let ranks = tuning.ranks;
+    let (mut out, requests) =
+        if *header { ("rule-file-version-2\n".to_owned(), " 0") } else { (String::new(), "") };
+    let mut line = |text: String| writeln!(out, "{text}").expect("bug: text that cannot grow");
+    line(format!("# Open MPI {release}: {}", tuning.origin));
+    line(format!("{:<16} # collectives", tuning.turns.len()));
+    for (operation, turns) in &tuning.turns {
+        let id = match operation {
+            AllGather => 0,
+            AllToAll => 3,
+        };
+        line(format!("{id:<16} # {operation}"));
+        line(format!("{:<16} # communicator sizes", 3));
+        let theirs = format!("0 0 0 0{requests}");
+        line(format!("0 1 {theirs:<12} # fewer ranks: the library's choice"));
+        line(format!("{:<16} # {ranks} ranks", format!("{ranks} {}", turns.len())));
+        for (i, turn) in turns.iter().enumerate() {
+            let from = if i == 0 { 0 } else { all(turn.block_bytes, ranks)? };
+            let rule = format!("{from} {} 0 0{requests}", turn.own.key);
+            line(format!("{rule:<16} # blocks from {} B: {}", turn.block_bytes, turn.own.name));
+        }
+        line(format!(
+            "{:<16} # more ranks: the library's choice",
+            format!("{} 1 {theirs}", u64::from(ranks) + 1)
+        ));
+    }
+    Ok(out)
+}
+
+/// Bytes of all blocks of a rank.
+fn all(block_bytes: u64, ranks: u32) -> Result<u64, TuneError> {
+    let bytes = block_bytes.checked_mul(u64::from(ranks)).filter(|&bytes| bytes <= i32::MAX as u64);
+    bytes.ok_or(TuneError::Size { library: "openmpi", ranks, block_bytes })
+}
