@@ -274,15 +274,15 @@ class Page(unittest.TestCase):
         self.assertIn("cluster:8*2", self.text("#watch .note"))
 
     def test_other_machines_look_right(self):
-        self.open("torus:16", scheme="dark")
+        self.open("torus:16", "--algorithm", "direct", scheme="dark")
         self.looks("ring-dark", "#watch .canvas")
-        self.open("cluster:4,4,2")
+        self.open("cluster:4,4,2", "--algorithm", "clustered-factor")
         self.looks("cluster", "#watch .canvas")
         self.open("full:16")
         self.looks("full-heat", "#heat .canvas")
-        self.open("torus:16x16")
+        self.open("torus:16x16", "--algorithm", "suh-shin")
         self.looks("torus", "#watch .canvas")
-        self.open("mesh:8x8")
+        self.open("mesh:8x8", "--algorithm", "direct")
         self.looks("mesh-heat", "#heat .canvas")
         self.open("torus:2x2x2x2x2")
 
