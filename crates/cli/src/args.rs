@@ -256,6 +256,7 @@ pub(crate) struct MpiProgram {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(after_help = examples::TUNE)]
 pub(crate) struct Tune {
     #[command(flatten)]
     pub(crate) common: Common,

@@ -51,6 +51,10 @@ pub(crate) const REPORT: &str = "Examples:
 pub(crate) const CALIBRATE: &str = "Examples:
   topocoll calibrate --ranks 4 --rounds 1 --out here.toml";
 
+pub(crate) const TUNE: &str = "Examples:
+  topocoll tune sp1-64 --for openmpi --op alltoall
+  topocoll tune full:16 --ports 15 --for openmpi --op alltoall --out rules";
+
 pub(crate) const COMPLETIONS: &str = "Examples:
   topocoll completions bash
   topocoll completions zsh";
