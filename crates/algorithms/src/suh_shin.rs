@@ -599,6 +599,9 @@ impl Algorithm for SuhShin {
         let equal = long.iter().all(|&u| u128::from(grid.sides()[u]) == longest);
         let torus = stride(grid) == 4;
         let inner = n * if torus { 2 } else { 1 } * ranks / 2;
+        // Half rings are a step that a phase may have nothing for.
+        let inner_steps = (rule.inner_bits() * rule.dimensions()) as u32;
+        let steps = rule.sum_of_largest(|_, _| 1) as u32 + inner_steps;
         let blocks = rule.sum_of_largest(|blocks, _| blocks) + inner;
         let link_blocks =
             rule.sum_of_largest(|blocks, message| blocks * u128::from(message.hops)) + inner;
@@ -631,7 +634,7 @@ impl Algorithm for SuhShin {
             copied_bytes: copied,
             contention_free: !rule.by_digits,
             link_bytes_floor: link_blocks * u128::from(problem.block_bytes),
-            ..Claims::new(rule.steps().into(), bytes)
+            ..Claims::new(steps.into(), bytes)
         })
     }
 }
