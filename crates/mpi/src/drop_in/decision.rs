@@ -203,7 +203,7 @@ mod tests {
         let nodes: Vec<u32> = (0..12).map(|rank| rank / 4).collect();
         let decision = on(&nodes, Collective::AllToAll, 8);
         let ours = decision.ours.expect("a gain");
-        assert_eq!(ours.algorithm, "bruck");
+        assert_eq!(ours.algorithm, "node-aware");
     }
 
     #[test]
