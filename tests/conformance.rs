@@ -8,7 +8,7 @@ use topocoll::formats::{Source, jsonl};
 use topocoll::{Method, formats, plan, verify};
 
 /// Ranks up to which every setting is replayed here; the sweep of the larger ones would take long.
-const REPLAY_UP_TO: u32 = 512;
+const REPLAY_UP_TO: u32 = 256;
 
 #[test]
 fn every_schedule_delivers_as_claimed_and_beats_no_bound() {

@@ -55,22 +55,11 @@ fn check_all(cases: Vec<(topocoll::Machine, Served)>) {
 
 type Served = (&'static dyn Algorithm, Problem, Parameters);
 
-#[test]
-fn every_schedule_delivers_elsewhere_too() {
-    let small = machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64);
-    let of = |machine: topocoll::Machine| {
-        serving(&machine, 3).into_iter().map(move |served| (machine.clone(), served))
-    };
-    check_all(small.flat_map(of).collect());
-}
-
-/// The first and the last setting of every algorithm on the larger shipped machines.
-#[test]
-fn every_shipped_machine_delivers_elsewhere_too() {
-    let larger = |machine: &topocoll::Machine| (65..=1000).contains(&machine.ranks());
+/// The first and the last setting of every algorithm on each machine.
+fn ends(machines: impl Iterator<Item = topocoll::Machine>) -> Vec<(topocoll::Machine, Served)> {
     let mut cases = Vec::new();
-    for machine in topocoll::shipped().map(|(name, _)| machine(name).unwrap()).filter(larger) {
-        let served = serving(&machine, 2);
+    for machine in machines {
+        let served = serving(&machine, 3);
         for (i, case) in served.iter().enumerate() {
             let end = |other: Option<&Served>| {
                 other.is_none_or(|(other, _, _)| other.name() != case.0.name())
@@ -80,17 +69,27 @@ fn every_shipped_machine_delivers_elsewhere_too() {
             }
         }
     }
-    check_all(cases);
+    cases
+}
+
+#[test]
+fn every_schedule_delivers_elsewhere_too() {
+    check_all(ends(machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64)));
+}
+
+#[test]
+fn every_shipped_machine_delivers_elsewhere_too() {
+    let larger = |machine: &topocoll::Machine| (65..=256).contains(&machine.ranks());
+    check_all(ends(topocoll::shipped().map(|(name, _)| machine(name).unwrap()).filter(larger)));
 }
 
 #[test]
 fn a_thousand_ranks_deliver_elsewhere_too() {
-    for (text, name) in
-        [("torus:28x36", "suh-shin"), ("torus:8x8x12", "suh-shin"), ("full:1000", "bruck")]
-    {
+    let cases = [("torus:28x36", "suh-shin"), ("torus:8x8x12", "suh-shin"), ("full:1000", "bruck")];
+    cases.into_par_iter().for_each(|(text, name)| {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, topocoll::Collective::AllToAll, 2);
         let schedule = plan(&machine, &problem, name, &Default::default()).unwrap();
         check(&schedule, &machine, &format!("{name} on {text}"));
-    }
+    });
 }
