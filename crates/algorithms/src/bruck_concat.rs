@@ -27,12 +27,12 @@
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Setting, Slot,
-    SlotSet, Step, Strided,
+    Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
+    Strided,
 };
 use topocoll_topology::{Rank, Route, Topology};
 
-use crate::parameters::{check, origin, ports_per_rank, word};
+use crate::parameters::{check, origin, ports_per_rank, word, words};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct BruckConcat;
@@ -269,7 +269,7 @@ impl BruckConcat {
 }
 
 fn setting(value: &str) -> Parameters {
-    Parameters::from([("last".to_owned(), Setting::Text(value.to_owned()))])
+    words([("last", value)])
 }
 
 impl Algorithm for BruckConcat {

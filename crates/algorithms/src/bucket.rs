@@ -20,12 +20,12 @@
 //! A slot for each rank's block; along sides that wrap by its distance, along others by its place.
 
 use topocoll_schedule::{
-    Axis, Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Setting, Slot,
-    SlotSet, Step, Strided,
+    Axis, Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
+    Step, Strided,
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
-use crate::parameters::{check, origin, word};
+use crate::parameters::{check, origin, word, words};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct Bucket;
@@ -366,7 +366,7 @@ impl Bucket {
 }
 
 fn setting(dimensions: &str) -> Parameters {
-    Parameters::from([("dimensions".to_owned(), Setting::Text(dimensions.to_owned()))])
+    words([("dimensions", dimensions)])
 }
 
 impl Algorithm for Bucket {

@@ -23,13 +23,13 @@
 //! - With k ports a node takes part in k rounds at once, a graph of degree k.
 
 use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
+    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Clusters, Rank, Route, Shape, Topology};
+use topocoll_topology::{Clusters, Rank, Route, Topology};
 
 use crate::nodes::Nodes;
 use crate::one_factor::Factors;
-use crate::parameters::{check, origin, word};
+use crate::parameters::{check, clusters, origin, word, words};
 use crate::rounds::Partners;
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
@@ -314,12 +314,7 @@ impl ClusteredFactor {
         check(self, problem, given)?;
         let early = word(self, given, "inside", &INSIDE)? == 1;
         let permutations = word(self, given, "rounds", &ROUNDS)? == 1;
-        let Shape::Clustered(clusters) = topology.shape() else {
-            return Err(NotApplicable::Shape {
-                needs: "a cluster",
-                topology: topology.short_form(),
-            });
-        };
+        let clusters = clusters(topology)?;
         Clustered::new(clusters, problem.ports, early, permutations).ok_or(NotApplicable::Ranks {
             rule: "max(size) * p steps to be numbered in 32 bits",
             ranks: problem.ranks,
@@ -328,8 +323,7 @@ impl ClusteredFactor {
 }
 
 fn setting(inside: &str, rounds: &str) -> Parameters {
-    let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
-    Parameters::from([text("inside", inside), text("rounds", rounds)])
+    words([("inside", inside), ("rounds", rounds)])
 }
 
 impl Algorithm for ClusteredFactor {

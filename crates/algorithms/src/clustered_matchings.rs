@@ -30,10 +30,10 @@
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Rank, Route, Shape, Topology};
+use topocoll_topology::{Rank, Route, Topology};
 
 use crate::nodes::Nodes;
-use crate::parameters::{check, origin};
+use crate::parameters::{check, clusters, origin};
 use crate::{Algorithm, Claims, NotApplicable};
 
 pub(crate) struct ClusteredMatchings;
@@ -186,12 +186,7 @@ impl ClusteredMatchings {
         given: &Parameters,
     ) -> Result<Matchings, NotApplicable> {
         check(self, problem, given)?;
-        let Shape::Clustered(clusters) = topology.shape() else {
-            return Err(NotApplicable::Shape {
-                needs: "a cluster",
-                topology: topology.short_form(),
-            });
-        };
+        let clusters = clusters(topology)?;
         Matchings::new(Nodes::new(clusters), problem.ports).ok_or(NotApplicable::Ranks {
             rule: "max(size) * (p - max(size)) messages of a node to be numbered in 32 bits",
             ranks: problem.ranks,

@@ -28,10 +28,10 @@
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Rank, Route, Shape, Topology};
+use topocoll_topology::{Rank, Route, Topology};
 
 use crate::nodes::{Nodes, Row};
-use crate::parameters::{check, integer, origin, word};
+use crate::parameters::{check, clusters, integer, origin, word, words};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct NodeAware;
@@ -338,12 +338,7 @@ impl NodeAware {
     ) -> Result<Lanes, NotApplicable> {
         check(self, problem, given)?;
         let cut = word(self, given, "rounds", &ROUNDS)? == 1;
-        let Shape::Clustered(clusters) = topology.shape() else {
-            return Err(NotApplicable::Shape {
-                needs: "a cluster",
-                topology: topology.short_form(),
-            });
-        };
+        let clusters = clusters(topology)?;
         let largest = clusters.largest();
         let lanes = integer(self, given, "lanes", 1, largest.into())?;
         Row::check(clusters)?;
@@ -353,10 +348,9 @@ impl NodeAware {
 }
 
 fn setting(lanes: u32, rounds: &str) -> Parameters {
-    Parameters::from([
-        ("lanes".to_owned(), Setting::Integer(lanes.into())),
-        ("rounds".to_owned(), Setting::Text(rounds.to_owned())),
-    ])
+    let mut setting = words([("rounds", rounds)]);
+    setting.insert("lanes".to_owned(), Setting::Integer(lanes.into()));
+    setting
 }
 
 impl Algorithm for NodeAware {

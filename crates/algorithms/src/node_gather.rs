@@ -21,13 +21,13 @@
 //! run or two, three where it is of ranks on either side of its node. Nothing is copied.
 
 use topocoll_schedule::{
-    Block, Collective, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet,
-    Step, Strided,
+    Block, Collective, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
+    Strided,
 };
-use topocoll_topology::{Rank, Route, Shape, Topology};
+use topocoll_topology::{Rank, Route, Topology};
 
 use crate::nodes::{Nodes, Row};
-use crate::parameters::{check, origin, word};
+use crate::parameters::{check, clusters, origin, word, words};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct NodeGather;
@@ -256,19 +256,14 @@ impl NodeGather {
     ) -> Result<Gather, NotApplicable> {
         check(self, problem, given)?;
         let doubling = word(self, given, "rounds", &ROUNDS)? == 1;
-        let Shape::Clustered(clusters) = topology.shape() else {
-            return Err(NotApplicable::Shape {
-                needs: "a cluster",
-                topology: topology.short_form(),
-            });
-        };
+        let clusters = clusters(topology)?;
         Row::check(clusters)?;
         Ok(Gather::new(Nodes::new(clusters), problem.ports, doubling))
     }
 }
 
 fn setting(rounds: &str) -> Parameters {
-    Parameters::from([("rounds".to_owned(), Setting::Text(rounds.to_owned()))])
+    words([("rounds", rounds)])
 }
 
 impl Algorithm for NodeGather {

@@ -1,5 +1,5 @@
 use topocoll_schedule::{Origin, Parameters, Problem, Setting};
-use topocoll_topology::{Shape, Topology};
+use topocoll_topology::{Clusters, Shape, Topology};
 
 use crate::{Algorithm, NotApplicable};
 
@@ -90,6 +90,19 @@ pub(crate) fn ports_per_rank(
         },
         _ => Ok(problem.ports),
     }
+}
+
+/// The nodes of a cluster.
+pub(crate) fn clusters(topology: &dyn Topology) -> Result<&Clusters, NotApplicable> {
+    let Shape::Clustered(clusters) = topology.shape() else {
+        return Err(NotApplicable::Shape { needs: "a cluster", topology: topology.short_form() });
+    };
+    Ok(clusters)
+}
+
+/// Parameters whose values are words.
+pub(crate) fn words<const N: usize>(values: [(&str, &str); N]) -> Parameters {
+    values.map(|(name, value)| (name.to_owned(), Setting::Text(value.to_owned()))).into()
 }
 
 /// The origin of a schedule that `algorithm` writes.

@@ -64,13 +64,12 @@ mod rings;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
-    Strided,
+    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
 };
 use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Shape, Topology};
 
 use crate::digits::Ends;
-use crate::parameters::{check, origin, word};
+use crate::parameters::{check, origin, word, words};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct SuhShin;
@@ -640,6 +639,5 @@ impl Algorithm for SuhShin {
 }
 
 fn setting([layout, ways, rings]: [&str; 3]) -> Parameters {
-    let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
-    Parameters::from([text("layout", layout), text("ways", ways), text("rings", rings)])
+    words([("layout", layout), ("ways", ways), ("rings", rings)])
 }

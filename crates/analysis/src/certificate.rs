@@ -12,6 +12,7 @@ use topocoll_schedule::{
 use topocoll_topology::{Machine, Rank, Shape};
 
 use crate::bounds::{least_link_bytes, startups};
+use crate::error::failed;
 use crate::paths::{MEMBERS_COMPARED, member_of};
 use crate::{AnalysisError, Counts, check_named};
 
@@ -46,7 +47,7 @@ pub fn write_certificate(
     let mut digest = Sha256::new();
     let mut write = |text: &str| {
         digest.update(text);
-        out.write_all(text.as_bytes()).map_err(|error| AnalysisError::Write(error.to_string()))
+        out.write_all(text.as_bytes()).map_err(failed)
     };
     write(&writer.head(counts))?;
     for class in 0..writer.classes.count() {
@@ -55,8 +56,7 @@ pub fn write_certificate(
         write(&format!("class {class}\nstart{start}\nfinish{finish}\n{steps}"))?;
     }
     let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    out.write_all(format!("sha256 {digest}\n").as_bytes())
-        .map_err(|error| AnalysisError::Write(error.to_string()))?;
+    writeln!(out, "sha256 {digest}").map_err(failed)?;
     Ok(digest)
 }
 

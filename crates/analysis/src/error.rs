@@ -143,3 +143,8 @@ pub enum AnalysisError {
         step: u32,
     },
 }
+
+/// The error of a failure to write.
+pub(crate) fn failed(error: impl std::fmt::Display) -> AnalysisError {
+    AnalysisError::Write(error.to_string())
+}

@@ -64,43 +64,18 @@ impl Counts {
         ]
     }
 
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    /// The counts of a line, in the order of [`named`](Self::named).
+    pub(crate) fn parse(text: &str) -> Option<[u128; 11]> {
         let mut words = text.split(' ');
-        let mut values = [0; 11];
-        for (value, (name, _)) in values.iter_mut().zip(Self::default().named()) {
-            *value = words.next()?.strip_prefix(name)?.strip_prefix('=')?.parse().ok()?;
+        let mut listed = [0; 11];
+        for (count, (name, _)) in listed.iter_mut().zip(Self::default().named()) {
+            *count = words.next()?.strip_prefix(name)?.strip_prefix('=')?.parse().ok()?;
         }
-        let [
-            steps,
-            messages,
-            bytes,
-            link_bytes,
-            hops,
-            link_conflicts,
-            max_link_sharing,
-            contended_steps,
-            contention_free_steps,
-            port_violations,
-            inter_node_steps,
-        ] = values;
-        let counts = Self {
-            steps,
-            messages,
-            bytes,
-            link_bytes,
-            hops,
-            link_conflicts,
-            max_link_sharing,
-            contended_steps,
-            contention_free_steps,
-            port_violations,
-            inter_node_steps,
-        };
-        words.next().is_none().then_some(counts)
+        words.next().is_none().then_some(listed)
     }
 
-    pub(crate) fn compare(&self, listed: &Self) -> Result<(), Fault> {
-        for ((name, found), (_, listed)) in self.named().into_iter().zip(listed.named()) {
+    pub(crate) fn compare(&self, listed: &[u128; 11]) -> Result<(), Fault> {
+        for ((name, found), &listed) in self.named().into_iter().zip(listed) {
             if found != listed {
                 return Err(Fault::Count { name, listed, found });
             }

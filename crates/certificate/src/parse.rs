@@ -22,7 +22,8 @@ pub(crate) struct Certificate {
     pub(crate) slots: u64,
     /// Bytes of the pieces of a block.
     pub(crate) pieces: Vec<u64>,
-    pub(crate) counts: Counts,
+    /// In the order of [`Counts::named`].
+    pub(crate) counts: [u128; 11],
     /// Steps and link bytes.
     pub(crate) bounds: (u64, u128),
     pub(crate) classes: Vec<Class>,

@@ -54,7 +54,7 @@ pub fn worthwhile_threads(bytes: u128) -> usize {
 /// How long an exchange took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timed {
-    /// From its start, threads included, to its end.
+    /// From its start to its end; the threads that it takes are there before.
     pub elapsed: Duration,
     /// The most bytes of messages under way at once.
     pub most_under_way: u64,

@@ -104,7 +104,7 @@ use self::centred::Centred;
 use self::line::{Digits, Direction, Landing, Line, Ways};
 use self::windows::Digit;
 use crate::digits::Ends;
-use crate::parameters::{check, integer, origin, word};
+use crate::parameters::{check, integer, origin, word, words};
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct ColouredRings;
@@ -799,12 +799,10 @@ impl Algorithm for ColouredRings {
 }
 
 fn setting(classes: u64, landing: &str, residual: &str) -> Parameters {
-    let mut setting = Parameters::from([
-        ("classes".to_owned(), Setting::Integer(classes)),
-        ("landing".to_owned(), Setting::Text(landing.to_owned())),
-    ]);
-    if landing != "windows" {
-        setting.insert("residual".to_owned(), Setting::Text(residual.to_owned()));
-    }
+    let mut setting = match landing {
+        "windows" => words([("landing", landing)]),
+        _ => words([("landing", landing), ("residual", residual)]),
+    };
+    setting.insert("classes".to_owned(), Setting::Integer(classes));
     setting
 }

@@ -8,6 +8,7 @@ use super::channels::link_name;
 use super::clock::in_seconds;
 use super::network::{Interval, LinkUse};
 use crate::AnalysisError;
+use crate::error::failed;
 
 /// Writes the intervals in the JSON format of Chrome's tracing, which Perfetto reads: one thread a
 /// link, times in microseconds.
@@ -19,7 +20,6 @@ pub fn write_trace(
     intervals: &[Interval],
     out: &mut dyn Write,
 ) -> Result<(), AnalysisError> {
-    let failed = |error: std::io::Error| AnalysisError::Write(error.to_string());
     let mut links: Vec<u64> = intervals.iter().map(|interval| interval.link).collect();
     links.sort_unstable();
     links.dedup();
@@ -55,7 +55,6 @@ pub fn write_links(
     links: &[LinkUse],
     out: &mut dyn Write,
 ) -> Result<(), AnalysisError> {
-    let failed = |error: std::io::Error| AnalysisError::Write(error.to_string());
     writeln!(out, "link,from,to,dimension,direction,bytes,messages,busy_seconds,waited_seconds")
         .map_err(failed)?;
     for (number, used) in links.iter().enumerate() {

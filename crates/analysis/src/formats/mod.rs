@@ -45,6 +45,7 @@ use topocoll_schedule::{Schedule, Step};
 use topocoll_topology::{Machine, Rank, Topology};
 
 use crate::AnalysisError;
+use crate::error::failed;
 
 pub use error::ReadError;
 
@@ -215,8 +216,4 @@ impl Listing {
 
 fn check(bytes: u128) -> Result<(), AnalysisError> {
     if bytes > LIMIT { Err(AnalysisError::Listing { bytes, limit: LIMIT }) } else { Ok(()) }
-}
-
-fn failed(error: impl std::fmt::Display) -> AnalysisError {
-    AnalysisError::Write(error.to_string())
 }

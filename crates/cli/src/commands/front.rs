@@ -8,7 +8,8 @@ use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem, front};
 
 use super::exchange;
 use super::sweep::{
-    Rejected, Subset, asked, check_files, kind, left_out, named, priced, spaced, write_plots,
+    Rejected, Subset, asked, check_files, check_served, kind, left_out, named, priced, spaced,
+    write_plots,
 };
 use crate::machine::{machine, problem};
 use crate::render::{
@@ -53,11 +54,7 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let found = front(&machine, &problem, &asked(args)?)?;
-    anyhow::ensure!(
-        !found.points.is_empty(),
-        "no algorithm serves this exchange: `topocoll algorithms {}` says why",
-        args.common.machine
-    );
+    check_served(args, !found.points.is_empty())?;
     write_plots(args, || plot(&machine, &problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;

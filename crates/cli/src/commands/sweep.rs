@@ -102,11 +102,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let problem = problem(&machine, options)?;
     let sizes = block_sizes(&args.blocks, args.points)?;
     let found = sweep(&machine, &problem, &sizes, &asked(args)?)?;
-    anyhow::ensure!(
-        !found.lines.is_empty(),
-        "no algorithm serves this exchange: `topocoll algorithms {}` says why",
-        args.common.machine
-    );
+    check_served(args, !found.lines.is_empty())?;
     write_plots(args, || plot(&machine, &problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;
@@ -114,6 +110,16 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let report = report(&machine, &problem, &found);
     print(options.json, &report, || text(&machine, &problem, &found))?;
     Ok(Outcome::Fine)
+}
+
+/// Something was found.
+pub(super) fn check_served(args: &args::Sweep, served: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        served,
+        "no algorithm serves this exchange: `topocoll algorithms {}` says why",
+        args.common.machine
+    );
+    Ok(())
 }
 
 /// No two of the files are the same.

@@ -158,69 +158,49 @@ exchange!(MPI_Alltoall_c as PMPI_Alltoall_c: AllToAll, mpi::MPI_Count, small);
 #[cfg(large_counts)]
 exchange!(MPI_Allgather_c as PMPI_Allgather_c: AllGather, mpi::MPI_Count, small);
 
-/// # Safety
-/// As MPI says.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn MPI_Alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: mpi::MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: mpi::MPI_Datatype,
-    comm: mpi::MPI_Comm,
-) -> c_int {
-    let (counts, displacements) = (sendcounts, sdispls);
-    let send = Unequal { data: sendbuf, counts, displacements, datatype: sendtype };
-    let (counts, displacements) = (recvcounts, rdispls);
-    let receive = Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
-    // SAFETY: the program's promise.
-    unsafe {
-        taken_unequal(&send, &receive, comm).unwrap_or_else(|| {
-            mpi::PMPI_Alltoallv(
-                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-                comm,
-            )
-        })
-    }
+/// Exports a call of unequal blocks, whose counts and displacements are of these types.
+macro_rules! exchange_unequal {
+    ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $call(
+            sendbuf: *const c_void,
+            sendcounts: *const $count,
+            sdispls: *const $displacement,
+            sendtype: mpi::MPI_Datatype,
+            recvbuf: *mut c_void,
+            recvcounts: *const $count,
+            rdispls: *const $displacement,
+            recvtype: mpi::MPI_Datatype,
+            comm: mpi::MPI_Comm,
+        ) -> c_int {
+            let (counts, displacements) = (sendcounts, sdispls);
+            let send = Unequal { data: sendbuf, counts, displacements, datatype: sendtype };
+            let (counts, displacements) = (recvcounts, rdispls);
+            let receive =
+                Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
+            // SAFETY: the program's promise.
+            unsafe {
+                taken_unequal(&send, &receive, comm).unwrap_or_else(|| {
+                    mpi::$own(
+                        sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                        recvtype, comm,
+                    )
+                })
+            }
+        }
+    };
 }
+
+exchange_unequal!(MPI_Alltoallv as PMPI_Alltoallv: c_int, c_int);
+#[cfg(large_counts)]
+exchange_unequal!(MPI_Alltoallv_c as PMPI_Alltoallv_c: mpi::MPI_Count, mpi::MPI_Aint);
 
 /// Counts that are ints; others, or with them blocks of 2 GiB, are the library's.
 #[cfg(large_counts)]
 fn small(count: mpi::MPI_Count) -> c_int {
     c_int::try_from(count).unwrap_or(-1)
-}
-
-/// # Safety
-/// As MPI says.
-#[cfg(large_counts)]
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn MPI_Alltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const mpi::MPI_Count,
-    sdispls: *const mpi::MPI_Aint,
-    sendtype: mpi::MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const mpi::MPI_Count,
-    rdispls: *const mpi::MPI_Aint,
-    recvtype: mpi::MPI_Datatype,
-    comm: mpi::MPI_Comm,
-) -> c_int {
-    let (counts, displacements) = (sendcounts, sdispls);
-    let send = Unequal { data: sendbuf, counts, displacements, datatype: sendtype };
-    let (counts, displacements) = (recvcounts, rdispls);
-    let receive = Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
-    // SAFETY: the program's promise.
-    unsafe {
-        taken_unequal(&send, &receive, comm).unwrap_or_else(|| {
-            mpi::PMPI_Alltoallv_c(
-                sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-                comm,
-            )
-        })
-    }
 }
 
 /// # Safety

@@ -5,7 +5,8 @@ use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer}
 use topocoll_topology::{Machine, Rank, Route};
 
 use super::{Header, Line};
-use crate::formats::{Listing, Source, check, failed};
+use crate::error::failed;
+use crate::formats::{Listing, Source, check};
 use crate::origin::Origin;
 use crate::replay::Replay;
 use crate::{AnalysisError, REPLAY_UP_TO, check_named};
