@@ -26,10 +26,16 @@
 //! Arbitration flit by flit, the time credits take, and adaptive routing. A header goes through a
 //! router at once.
 
+mod event;
+mod sharing;
+mod worm;
+
 use std::collections::VecDeque;
 
 use topocoll_topology::{Machine, Route};
 
+use self::event::{Event, Kind};
+use self::worm::{Hop, Worm};
 use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink, NONE};
 use super::channels::Channels;
@@ -43,82 +49,11 @@ const NOBODY: u32 = u32::MAX;
 /// Events between two looks at whether to stop.
 const PATIENCE: u32 = 1 << 16;
 
-/// A channel that a worm takes.
-#[derive(Clone, Copy, Default)]
-struct Hop {
-    pool: u32,
-    dimension: u32,
-    /// What phi must reach, less the length, before the tail passes.
-    phi: Picoseconds,
-}
-
-struct Worm {
-    message: Message,
-    hops: Vec<Hop>,
-    /// When the header got each, if that is recorded.
-    got: Vec<Picoseconds>,
-    /// Channels that the header got, and that the tail passed.
-    head: u32,
-    tail: u32,
-    /// Bytes that went by, in time at full speed, up to `since`.
-    phi: Picoseconds,
-    since: Picoseconds,
-    /// Moving worms on the most crowded of its links.
-    crowd: u32,
-    /// Its links by how many moving worms they carry.
-    crowds: [u16; MAX_VCS as usize + 1],
-    /// Since when it waits, if it does.
-    waits: Option<Picoseconds>,
-    /// Whether its buffers are full and nothing of it moves.
-    still: bool,
-    /// Outdates events: of the tail, and of standing still.
-    tail_turn: u32,
-    wait_turn: u32,
-    next: u32,
-}
-
 #[derive(Clone, Copy)]
 struct Pool {
     free: u32,
     first: u32,
     last: u32,
-}
-
-/// What happens to a worm.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The header asks for its next channel.
-    Head,
-    /// The tail passes its next channel.
-    Tail,
-    /// A worm that waits has filled its buffers.
-    Still,
-}
-
-/// A kind, a worm, and the turn that outdates the event, in few bytes: there are many.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
-    worm: u32,
-    kind_and_turn: u32,
-}
-
-impl Event {
-    fn new(kind: Kind, worm: u32, turn: u32) -> Self {
-        Self { worm, kind_and_turn: turn << 2 | kind as u32 }
-    }
-
-    fn kind(self) -> Kind {
-        match self.kind_and_turn & 3 {
-            0 => Kind::Head,
-            1 => Kind::Tail,
-            _ => Kind::Still,
-        }
-    }
-
-    /// Whether `turn` is still that of the event.
-    fn is_of(self, turn: u32) -> bool {
-        self.kind_and_turn >> 2 == turn << 2 >> 2
-    }
 }
 
 /// Headers that go over links of one latency, by when they ask for their next channel.
@@ -267,7 +202,7 @@ impl<'a> Wormhole<'a> {
         let k = w.head as usize;
         let waited = w.waits.take();
         if let Some(since) = waited {
-            relax(w, self.buffer);
+            w.relax(self.buffer);
             let pool = w.hops[k].pool;
             if let Some(link) = self.link(pool) {
                 self.links[link].waited = self.links[link].waited.saturating_add(self.now - since);
@@ -392,107 +327,6 @@ impl<'a> Wormhole<'a> {
         w.message.cause = self.chain.add(what, before);
         self.chain.drop(message.cause);
         self.take(first);
-    }
-
-    /// A worm that waits has filled its buffers.
-    fn stand(&mut self, worm: u32) {
-        let w = &mut self.worms[worm as usize];
-        w.still = true;
-        for i in w.tail..w.head {
-            let pool = self.worms[worm as usize].hops[i as usize].pool;
-            if let Some(link) = self.link(pool) {
-                self.leave(link, worm);
-            }
-        }
-        self.plan_tail(worm);
-    }
-
-    fn move_again(&mut self, worm: u32) {
-        let w = &mut self.worms[worm as usize];
-        if !std::mem::take(&mut w.still) {
-            return;
-        }
-        for i in w.tail..w.head {
-            let pool = self.worms[worm as usize].hops[i as usize].pool;
-            if let Some(link) = self.link(pool) {
-                self.join(link, worm);
-            }
-        }
-    }
-
-    /// A worm begins to move over a link.
-    fn join(&mut self, link: usize, worm: u32) {
-        let before = self.moving[link] as usize;
-        for i in 0..before {
-            self.crowd(self.movers[link * self.vcs + i], before, before + 1);
-        }
-        self.movers[link * self.vcs + before] = worm;
-        self.moving[link] += 1;
-        self.crowd(worm, 0, before + 1);
-    }
-
-    /// A worm no longer moves over a link; when its tail passes the next is for the caller to plan.
-    fn leave(&mut self, link: usize, worm: u32) {
-        let before = self.moving[link] as usize;
-        let movers = &mut self.movers[link * self.vcs..link * self.vcs + before];
-        let place = movers.iter().position(|&mover| mover == worm).expect("bug: it moves here");
-        movers[place..].rotate_left(1);
-        self.moving[link] -= 1;
-        self.recount(worm, before, 0);
-        for i in 0..before - 1 {
-            self.crowd(self.movers[link * self.vcs + i], before, before - 1);
-        }
-    }
-
-    /// One link of a worm carries `after` moving worms instead of `before`.
-    fn crowd(&mut self, worm: u32, before: usize, after: usize) {
-        // One that becomes slower finds out when its tail was to pass.
-        if self.recount(worm, before, after) {
-            self.plan_tail(worm);
-        }
-    }
-
-    /// Whether a worm becomes faster as one of its links carries `after` moving worms instead of
-    /// `before`; 0 for a link that it does not move over.
-    fn recount(&mut self, worm: u32, before: usize, after: usize) -> bool {
-        let w = &mut self.worms[worm as usize];
-        w.crowds[before] = w.crowds[before].wrapping_sub(u16::from(before > 0));
-        w.crowds[after] += u16::from(after > 0);
-        let crowd = if after as u32 >= w.crowd {
-            after as u32
-        } else if before as u32 == w.crowd && w.crowds[before] == 0 {
-            (1..before).rev().find(|&c| w.crowds[c] > 0).unwrap_or(1) as u32
-        } else {
-            return false;
-        };
-        if crowd == w.crowd {
-            return false;
-        }
-        self.settle(worm);
-        let before = std::mem::replace(&mut self.worms[worm as usize].crowd, crowd);
-        crowd < before
-    }
-}
-
-impl Worm {
-    /// Whether the tail cannot pass its next channel because the header waits.
-    fn is_held(&self, buffer: Picoseconds) -> bool {
-        self.waits.is_some()
-            && buffer.saturating_mul(u64::from(self.head - self.tail)) < self.message.transmission
-    }
-}
-
-/// A header that waited holds up what is behind it, as far as there is no room.
-fn relax(w: &mut Worm, buffer: Picoseconds) {
-    let mut room = 0;
-    for i in (w.tail..w.head).rev() {
-        room = buffer.saturating_add(room);
-        let phi = w.phi.saturating_sub(room);
-        let hop = &mut w.hops[i as usize];
-        if room >= w.message.transmission || phi <= hop.phi {
-            break;
-        }
-        hop.phi = phi;
     }
 }
 
