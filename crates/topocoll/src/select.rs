@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use topocoll_algorithms::{ALGORITHMS, Algorithm, find};
+use topocoll_algorithms::{ALGORITHMS, Algorithm, NotApplicable, find};
 use topocoll_analysis::{BestBounds, best_bounds, counting_work};
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
 use topocoll_topology::Machine;
@@ -73,14 +73,22 @@ pub struct Selection {
 #[must_use]
 pub fn select(machine: &Machine, problem: &Problem) -> Selection {
     let bound = best_bounds(problem, machine);
+    let none = Parameters::new();
+    let priced: Vec<_> = (ALGORITHMS.par_iter())
+        .map(|&algorithm| -> Result<_, NotApplicable> {
+            algorithm.claims(problem, &*machine.topology, &none)?;
+            Ok(prices(algorithm, machine, problem, &none))
+        })
+        .collect();
     let (mut choices, mut rejected, mut subsets) = (Vec::new(), Vec::new(), Vec::new());
-    for &algorithm in ALGORITHMS {
-        let reason = algorithm.claims(problem, &*machine.topology, &Parameters::new());
-        if let Err(reason) = reason {
-            rejected.push((algorithm.name(), reason.to_string()));
-            continue;
-        }
-        let (prices, all) = prices(algorithm, machine, problem, &Parameters::new());
+    for (algorithm, priced) in ALGORITHMS.iter().zip(priced) {
+        let (prices, all) = match priced {
+            Ok(priced) => priced,
+            Err(reason) => {
+                rejected.push((algorithm.name(), reason.to_string()));
+                continue;
+            }
+        };
         if prices.len() < all {
             subsets.push((algorithm.name(), prices.len(), all));
         }

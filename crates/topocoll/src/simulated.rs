@@ -10,21 +10,21 @@ use crate::{Error, Selection, plan};
 pub const SIMULATE_UP_TO: u32 = 256;
 
 /// Seconds of every choice of a selection by a model in which messages meet, each rank going on by
-/// itself; in the order of [`Selection::choices`].
+/// itself; in the order of [`Selection::choices`], one simulated when the next is asked for.
 ///
 /// # Errors
-/// A machine of more than [`SIMULATE_UP_TO`] ranks, or what [`simulate`] refuses.
+/// A machine of more than [`SIMULATE_UP_TO`] ranks; of a choice what [`simulate`] refuses.
 pub fn simulate_choices(
     machine: &Machine,
     problem: &Problem,
     selection: &Selection,
     model: &'static ContentionModel,
     memory: u128,
-) -> Result<Vec<f64>, Error> {
+) -> Result<impl ExactSizeIterator<Item = Result<f64, Error>>, Error> {
     if problem.ranks > SIMULATE_UP_TO {
         return Err(Error::TooLargeToSimulate { ranks: problem.ranks, most: SIMULATE_UP_TO });
     }
-    let seconds = selection.choices.iter().map(|choice| {
+    Ok(selection.choices.iter().map(move |choice| {
         let schedule = plan(machine, problem, choice.algorithm, &choice.parameters)?;
         let found = simulate(&Request {
             traffic: &Scheduled::new(&schedule, machine),
@@ -37,6 +37,5 @@ pub fn simulate_choices(
             control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
         })?;
         Ok(in_seconds(found.time))
-    });
-    seconds.collect()
+    }))
 }

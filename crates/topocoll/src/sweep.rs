@@ -1,5 +1,6 @@
 //! Every algorithm over block sizes, each at its best setting for each of them.
 
+use rayon::prelude::*;
 use topocoll_algorithms::{ALGORITHMS, Algorithm, NotApplicable, PUBLISHED, Published, find};
 use topocoll_analysis::{BestBounds, best_bounds};
 use topocoll_schedule::{Parameters, Problem};
@@ -174,21 +175,21 @@ pub(crate) fn groups(
         let schedules = ALGORITHMS.iter().map(|&algorithm| Entry::Schedule(algorithm));
         schedules.chain(PUBLISHED.iter().map(Entry::Formula))
     };
-    let (mut groups, mut rejected) = (Vec::new(), Vec::new());
-    let mut add = |entry: Entry, given: &Parameters| -> Result<(), NotApplicable> {
+    let none = Parameters::new();
+    let (mut serving, mut rejected) = (Vec::new(), Vec::new());
+    let mut add = |entry: Entry, given| -> Result<(), NotApplicable> {
         let (algorithm, published) = entry.named();
         if let Err(reason) = entry.serves(machine, problem, given) {
             rejected.push(Rejected { algorithm, published, reason: reason.to_string() });
             return Err(reason);
         }
-        let (choices, all) = entry.price(machine, problem, given);
-        groups.push(Group { entry, given: given.clone(), choices, all });
+        serving.push((entry, given));
         Ok(())
     };
     if asked.is_empty() {
         for entry in every() {
             // What does not serve is told among the rejected.
-            let _ = add(entry, &Parameters::new());
+            let _ = add(entry, &none);
         }
     }
     for (name, given) in asked {
@@ -205,7 +206,11 @@ pub(crate) fn groups(
                 .expect("bug: an algorithm that find finds alone"));
         }
     }
-    Ok((groups, rejected))
+    let groups = serving.into_par_iter().map(|(entry, given)| {
+        let (choices, all) = entry.price(machine, problem, given);
+        Group { entry, given: given.clone(), choices, all }
+    });
+    Ok((groups.collect(), rejected))
 }
 
 impl Entry {

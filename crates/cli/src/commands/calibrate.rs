@@ -2,13 +2,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
 use super::plural;
 use crate::machine::{cores, memory};
-use crate::render::{bytes, facts, parameters, print, seconds, table, write_file};
+use crate::render::{Bar, bytes, facts, parameters, print, seconds, table, write_file};
 use crate::{Outcome, args};
 
 /// Ranks that are measured beside those asked for, and block sizes.
@@ -108,17 +107,14 @@ fn measure_all(args: &args::Calibrate, threads: usize) -> anyhow::Result<Vec<Vec
         .flat_map(|ranks| BLOCKS.map(|block| (ranks, block)))
         .filter(|&(ranks, block)| u64::from(ranks).pow(2) * block <= LARGEST)
         .collect();
-    let bar = ProgressBar::new(cells.len() as u64);
-    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} cells, {eta} left");
-    bar.set_style(style.expect("bug: the template is one"));
+    let bar = Bar::new("{wide_bar} {human_pos} of {human_len} cells, {eta} left");
+    bar.set_length(cells.len() as u64);
     let measured = cells.into_iter().map(|(ranks, block)| {
         let cell = measure(ranks, block, threads, args.rounds)?;
         bar.inc(1);
         Ok(cell)
     });
-    let measured = measured.collect();
-    bar.finish_and_clear();
-    measured
+    measured.collect()
 }
 
 fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> String {

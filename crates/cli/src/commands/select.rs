@@ -9,7 +9,7 @@ use super::{exchange_of_sizes, network};
 use crate::demand::{Named, problem_of_sizes};
 use crate::machine::{machine, memory};
 use crate::render::{
-    Blocks, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
+    Bar, Blocks, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
 };
 use crate::{Outcome, args};
 
@@ -148,7 +148,11 @@ fn rank_by(
     selection: &Selection,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let seconds = simulate_choices(machine, problem, selection, model, memory())?;
+    let choices = simulate_choices(machine, problem, selection, model, memory())?;
+    let bar = Bar::new("{wide_bar} {human_pos} of {human_len} choices simulated, {eta} left");
+    bar.set_length(choices.len() as u64);
+    let seconds = choices.inspect(|_| bar.inc(1)).collect::<Result<Vec<_>, _>>()?;
+    drop(bar);
     let mut order: Vec<usize> = (0..seconds.len()).collect();
     order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));
     for (entry, &seconds) in report.choices.iter_mut().zip(&seconds) {
