@@ -1,6 +1,7 @@
 use topocoll_analysis::contention::{
     ContentionModel, Control, Request, Scheduled, Settings, Sync, in_seconds, simulate,
 };
+use topocoll_analysis::count;
 use topocoll_schedule::Problem;
 use topocoll_topology::Machine;
 
@@ -10,7 +11,7 @@ use crate::{Error, Selection, plan};
 pub const SIMULATE_UP_TO: u32 = 256;
 
 /// Seconds of every choice of a selection by a model in which messages meet, each rank going on by
-/// itself; in the order of [`Selection::choices`], one simulated when the next is asked for.
+/// itself; in the order of [`Selection::choices`]. The messages of all are counted together.
 ///
 /// # Errors
 /// A machine of more than [`SIMULATE_UP_TO`] ranks; of a choice what [`simulate`] refuses.
@@ -20,22 +21,31 @@ pub fn simulate_choices(
     selection: &Selection,
     model: &'static ContentionModel,
     memory: u128,
-) -> Result<impl ExactSizeIterator<Item = Result<f64, Error>>, Error> {
+    control: &Control<'_>,
+) -> Result<Vec<f64>, Error> {
     if problem.ranks > SIMULATE_UP_TO {
         return Err(Error::TooLargeToSimulate { ranks: problem.ranks, most: SIMULATE_UP_TO });
     }
-    Ok(selection.choices.iter().map(move |choice| {
-        let schedule = plan(machine, problem, choice.algorithm, &choice.parameters)?;
+    let schedules = (selection.choices.iter())
+        .map(|choice| plan(machine, problem, choice.algorithm, &choice.parameters))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut messages = 0;
+    for schedule in &schedules {
+        messages += count(schedule, machine, memory)?.messages;
+    }
+    (control.starting)(u64::try_from(messages).unwrap_or(u64::MAX));
+    let seconds = schedules.iter().map(|schedule| {
         let found = simulate(&Request {
-            traffic: &Scheduled::new(&schedule, machine),
+            traffic: &Scheduled::new(schedule, machine),
             machine,
             model,
             settings: Settings::default(),
             sync: Sync::Free,
             memory,
             records: false,
-            control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
+            control: Control { starting: &|_| (), ..*control },
         })?;
         Ok(in_seconds(found.time))
-    }))
+    });
+    seconds.collect()
 }

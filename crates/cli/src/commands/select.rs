@@ -1,11 +1,11 @@
 use serde::Serialize;
-use topocoll::contention::ContentionModel;
+use topocoll::contention::{ContentionModel, Control};
 use topocoll::{
     Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, part, plan,
     plan_unequal, select, select_among, select_unequal, simulate_choices, verify,
 };
 
-use super::{exchange_of_sizes, network};
+use super::{exchange_of_sizes, network, watch};
 use crate::demand::{Named, problem_of_sizes};
 use crate::machine::{machine, memory};
 use crate::render::{
@@ -148,10 +148,13 @@ fn rank_by(
     selection: &Selection,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let choices = simulate_choices(machine, problem, selection, model, memory())?;
-    let bar = Bar::new("{wide_bar} {human_pos} of {human_len} choices simulated, {eta} left");
-    bar.set_length(choices.len() as u64);
-    let seconds = choices.inspect(|_| bar.inc(1)).collect::<Result<Vec<_>, _>>()?;
+    let bar = Bar::new(watch::MESSAGES);
+    let control = Control {
+        starting: &|messages| bar.set_length(messages),
+        stop: &|| false,
+        delivered: &|messages| bar.inc(messages),
+    };
+    let seconds = simulate_choices(machine, problem, selection, model, memory(), &control)?;
     drop(bar);
     let mut order: Vec<usize> = (0..seconds.len()).collect();
     order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));

@@ -7,6 +7,9 @@ use topocoll::contention::Control;
 
 use crate::render::Bar;
 
+/// What a bar of messages says.
+pub(super) const MESSAGES: &str = "{wide_bar} {human_pos} of {human_len} messages, {eta} left";
+
 static STOP: AtomicBool = AtomicBool::new(false);
 static HANDLER: Once = Once::new();
 
@@ -20,7 +23,7 @@ pub(super) fn watched<T>(run: impl FnOnce(Control<'_>) -> T) -> T {
             }
         });
     });
-    let bar = Bar::new("{wide_bar} {human_pos} of {human_len} messages, {eta} left");
+    let bar = Bar::new(MESSAGES);
     run(Control {
         starting: &|messages| bar.set_length(messages),
         stop: &|| STOP.load(Ordering::Relaxed),
