@@ -8,7 +8,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use topocoll::contention::{
     Control, MODELS, Pattern, Request, Scheduled, Settings, Sync, Traffic, simulate,
 };
-use topocoll::{Collective, Machine, Problem, machine, plan};
+use topocoll::{Collective, Machine, Problem, Progress, machine, plan};
 
 fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings, sync: Sync) {
     let request = Request {
@@ -19,7 +19,7 @@ fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings
         sync,
         memory: 8 << 30,
         records: false,
-        control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
+        control: Control { progress: Progress::UNHEARD, stop: &|| false },
     };
     assert!(!simulate(&request).expect("it fits").partial);
 }

@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use common::{MEMORY, Plain, machines_and_ports, serving};
 use proptest::prelude::*;
 use topocoll::{
-    Collective, Machine, Method, Problem, Rank, RankClasses, Schedule, Step, Transfer, count,
-    link_totals, machine, plan, verify,
+    Collective, Machine, Method, Problem, Progress, Rank, RankClasses, Schedule, Step, Transfer,
+    count, link_totals, machine, plan, verify, verify_watched,
 };
 
 /// Every rank acts as the representative of its class, moved.
@@ -107,6 +109,32 @@ proptest! {
         let (algorithm, problem, setting) = &served[pick.index(served.len())];
         let schedule = plan(&machine, problem, algorithm.name(), setting).unwrap();
         check(&schedule, &machine, &format!("{} {setting:?} on {text} with {ports} ports", algorithm.name()));
+    }
+}
+
+#[test]
+fn progress_ends_with_all_done() {
+    for (name, operation, method) in [
+        ("torus:8x8", Collective::AllToAll, Method::Classes),
+        ("torus:8x8", Collective::AllGather, Method::Classes),
+        ("torus:8x8", Collective::AllToAll, Method::Replay),
+    ] {
+        let machine = machine(name).unwrap();
+        let problem = Problem::new(operation, machine.ranks(), machine.ports, 64).unwrap();
+        for algorithm in ["direct", "coloured-rings", "ring", "bucket"] {
+            let Ok(schedule) = plan(&machine, &problem, algorithm, &Default::default()) else {
+                continue;
+            };
+            let (all, done) = (AtomicU64::new(0), AtomicU64::new(0));
+            let progress = Progress {
+                starting: &|length| all.store(length, Ordering::Relaxed),
+                done: &|more| _ = done.fetch_add(more, Ordering::Relaxed),
+            };
+            let found = verify_watched(&schedule, &machine, Some(method), MEMORY, &progress);
+            assert_eq!(found.unwrap().violation, None);
+            assert!(all.load(Ordering::Relaxed) > 0);
+            assert_eq!(done.into_inner(), all.into_inner(), "{algorithm} by {}", method.name());
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use topocoll::contention::{
     Simulation, Sync, Traffic, read_nodes, simulate, write_trace,
 };
 use topocoll::{
-    AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule, Setting, Shape,
-    conflicts, machine, plan,
+    AnalysisError, Collective, Machine, PerClass, Problem, Progress, Rank, Route, Schedule,
+    Setting, Shape, conflicts, machine, plan,
 };
 
 fn request<'a>(
@@ -29,7 +29,7 @@ fn request<'a>(
         sync,
         memory: MEMORY,
         records: false,
-        control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
+        control: Control { progress: Progress::UNHEARD, stop: &|| false },
     }
 }
 

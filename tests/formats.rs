@@ -11,8 +11,8 @@ use topocoll::contention::{
 };
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{
-    AnalysisError, Collective, Machine, Parameters, Problem, Schedule, Setting, count, machine,
-    plan,
+    AnalysisError, Collective, Machine, Parameters, Problem, Progress, Schedule, Setting, count,
+    machine, plan,
 };
 
 const MEMORY: u128 = 1 << 30;
@@ -351,7 +351,7 @@ fn simgrid_takes_as_long_as_the_fluid_model() {
             sync: Sync::Free,
             memory: MEMORY,
             records: false,
-            control: Control { starting: &|_| (), stop: &|| false, delivered: &|_| () },
+            control: Control { progress: Progress::UNHEARD, stop: &|| false },
         });
         let ours = in_seconds(simulation.unwrap().time);
         // SimGrid prints microseconds.

@@ -9,6 +9,9 @@ use crate::{AnalysisError, shift, symmetry};
 /// not depend on the number of threads.
 const MAX_CHUNK: u64 = 512;
 
+/// Segments looked at between two tellings of [`count_steps`]: part of a second.
+const BATCH_WORK: u128 = 1 << 22;
+
 /// What one step of a schedule does, over all ranks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct StepCount {
@@ -287,9 +290,12 @@ pub fn count_steps(
     let reader = Reader::new(schedule, machine);
     reader.fits(memory)?;
     let steps = schedule.rule().steps();
+    let per_step = counting_work(schedule, machine) / u128::from(steps).max(1);
+    let threads = rayon::current_num_threads() as u128;
+    let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
     let mut counts = Counts::default();
-    for batch in (0..steps).step_by(MAX_CHUNK as usize) {
-        let batch = batch..steps.min(batch.saturating_add(MAX_CHUNK as u32));
+    for batch in (0..steps).step_by(size as usize) {
+        let batch = batch..steps.min(batch.saturating_add(size));
         let counted: Vec<StepCount> = (batch.clone().into_par_iter())
             .with_min_len(batch.len().div_ceil(rayon::current_num_threads()))
             .map_init(

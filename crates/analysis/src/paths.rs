@@ -14,10 +14,13 @@ use topocoll_topology::{Machine, Rank, Route};
 
 use crate::boxes::{Map, SlotBox};
 use crate::written::written_twice;
-use crate::{AnalysisError, Violation, checks};
+use crate::{AnalysisError, Progress, Violation, checks};
 
 /// Members of each class, beside its representative, whose steps are compared with its own.
 pub(crate) const MEMBERS_COMPARED: u32 = 4;
+
+/// Slots that arrive between two reports of progress.
+const REPORT: u64 = 4096;
 
 /// Slot steps that following may visit, an upper bound.
 pub(crate) fn work(schedule: &Schedule) -> u128 {
@@ -38,6 +41,7 @@ pub(crate) fn run(
     schedule: &Schedule,
     machine: &Machine,
     memory_limit: u128,
+    progress: &Progress<'_>,
 ) -> Result<Result<(), Violation>, AnalysisError> {
     let rule = schedule.rule();
     if let Some(&cut) = rule.cuts().first() {
@@ -49,6 +53,7 @@ pub(crate) fn run(
         return Err(AnalysisError::Memory { what, needed, memory: memory_limit });
     }
     let classes = rule.classes();
+    (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {
         let table = Table::new(schedule, machine, &classes)?;
         (0..classes.count())
@@ -56,7 +61,7 @@ pub(crate) fn run(
             .try_for_each(|class| compare_members(schedule, &classes, class))?;
         (0..classes.count())
             .into_par_iter()
-            .try_for_each(|class| follow_all(schedule, &table, class))
+            .try_for_each(|class| follow_all(schedule, &table, class, progress))
     };
     Ok(follow())
 }
@@ -282,9 +287,16 @@ struct Follower<'a> {
     step: Step,
     /// Ranks that end with the block of an all-gather, where the rule says.
     reached: Vec<bool>,
+    /// Slots that arrived and were not yet told.
+    arrived: u64,
 }
 
-fn follow_all(schedule: &Schedule, table: &Table, class: u32) -> Result<(), Violation> {
+fn follow_all(
+    schedule: &Schedule,
+    table: &Table,
+    class: u32,
+    progress: &Progress<'_>,
+) -> Result<(), Violation> {
     let source = table.classes.representative(class);
     let gathers = schedule.problem.operation == Collective::AllGather;
     let mut layout = Vec::new();
@@ -292,8 +304,16 @@ fn follow_all(schedule: &Schedule, table: &Table, class: u32) -> Result<(), Viol
     checks::check_start(schedule.problem, source, layout.iter().flatten().copied())?;
     let reached = vec![false; if gathers { schedule.problem.ranks as usize } else { 0 }];
     let step = Step::default();
-    let mut follower =
-        Follower { schedule, table, source, layout, pending: Vec::new(), step, reached };
+    let mut follower = Follower {
+        schedule,
+        table,
+        source,
+        layout,
+        pending: Vec::new(),
+        step,
+        reached,
+        arrived: 0,
+    };
     let mut slot = 0;
     while slot < follower.layout.len() {
         let count = follower.layout[slot..].iter().take_while(|block| block.is_some()).count();
@@ -305,7 +325,11 @@ fn follow_all(schedule: &Schedule, table: &Table, class: u32) -> Result<(), Viol
     }
     while let Some(group) = follower.pending.pop() {
         follower.follow(group)?;
+        if follower.arrived > REPORT {
+            (progress.done)(std::mem::take(&mut follower.arrived));
+        }
     }
+    (progress.done)(follower.arrived);
     match follower.reached.iter().position(|&reached| !reached) {
         Some(rank) if gathers => {
             Err(Violation::NoPlace { rank: Rank(rank as u32), block: Block::of(source) })
@@ -481,6 +505,7 @@ impl Follower<'_> {
     fn arrive(&mut self, group: &Group) -> Result<(), Violation> {
         let (rule, problem, rank) = (self.schedule.rule(), self.schedule.problem, group.holder);
         for (start, slot) in group.slots.slots() {
+            self.arrived += 1;
             let block =
                 self.layout[start as usize].expect("only slots that hold a block are followed");
             let place = rule.finish(rank, slot);

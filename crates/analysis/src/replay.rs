@@ -5,7 +5,7 @@ use topocoll_schedule::{Block, Collective, Part, Problem, Schedule, Slot, SlotSe
 use topocoll_topology::{Machine, Rank, Route};
 
 use crate::written::Written;
-use crate::{AnalysisError, Violation, checks};
+use crate::{AnalysisError, Progress, Violation, checks};
 
 /// The identity of a block, or [`NOTHING`].
 type Label = u32;
@@ -266,14 +266,17 @@ pub(crate) fn run(
     schedule: &Schedule,
     machine: &Machine,
     memory: u128,
+    progress: &Progress<'_>,
 ) -> Result<Result<(), Violation>, AnalysisError> {
     let mut replay = Replay::new(schedule, memory)?;
+    (progress.starting)(schedule.rule().steps().into());
     let mut follow = || {
         replay.check_start()?;
         for step in 0..schedule.rule().steps() {
             replay.look(step);
             replay.copy(step)?;
             replay.transfer(step, machine)?;
+            (progress.done)(1);
         }
         replay.check_finish()
     };

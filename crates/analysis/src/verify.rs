@@ -2,7 +2,9 @@ use topocoll_schedule::Schedule;
 use topocoll_topology::Machine;
 
 use crate::counts::check_counting_memory;
-use crate::{AnalysisError, Counts, Violation, check_counting_work, count, paths, replay};
+use crate::{
+    AnalysisError, Counts, Progress, Violation, check_counting_work, count, paths, replay,
+};
 
 /// Up to so many ranks every block is replayed unless asked otherwise.
 pub const REPLAY_UP_TO: u32 = 4096;
@@ -60,6 +62,20 @@ pub fn verify(
     method: Option<Method>,
     memory: u128,
 ) -> Result<Verification, AnalysisError> {
+    verify_watched(schedule, machine, method, memory, &Progress::UNHEARD)
+}
+
+/// Verifies as [`verify()`], and tells how far it is.
+///
+/// # Errors
+/// As [`verify()`].
+pub fn verify_watched(
+    schedule: &Schedule,
+    machine: &Machine,
+    method: Option<Method>,
+    memory: u128,
+    progress: &Progress<'_>,
+) -> Result<Verification, AnalysisError> {
     check_named(schedule)?;
     // Split blocks are followed by replay alone.
     let replays = schedule.problem.ranks <= REPLAY_UP_TO || !schedule.rule().cuts().is_empty();
@@ -77,8 +93,8 @@ pub fn verify(
     }
     check_counting_memory(schedule, machine, memory)?;
     let outcome = match chosen {
-        Method::Replay => replay::run(schedule, machine, memory)?,
-        Method::Classes => paths::run(schedule, machine, memory)?,
+        Method::Replay => replay::run(schedule, machine, memory, progress)?,
+        Method::Classes => paths::run(schedule, machine, memory, progress)?,
     };
     Ok(Verification {
         method: chosen,

@@ -1,7 +1,7 @@
 use topocoll_analysis::contention::{
     ContentionModel, Control, Request, Scheduled, Settings, Sync, in_seconds, simulate,
 };
-use topocoll_analysis::count;
+use topocoll_analysis::{Progress, count};
 use topocoll_schedule::Problem;
 use topocoll_topology::Machine;
 
@@ -11,7 +11,7 @@ use crate::{Error, Selection, plan};
 pub const SIMULATE_UP_TO: u32 = 256;
 
 /// Seconds of every choice of a selection by a model in which messages meet, each rank going on by
-/// itself; in the order of [`Selection::choices`]. The messages of all are counted together.
+/// itself; in the order of [`Selection::choices`]. Progress is in messages of all of them.
 ///
 /// # Errors
 /// A machine of more than [`SIMULATE_UP_TO`] ranks; of a choice what [`simulate`] refuses.
@@ -21,7 +21,7 @@ pub fn simulate_choices(
     selection: &Selection,
     model: &'static ContentionModel,
     memory: u128,
-    control: &Control<'_>,
+    progress: &Progress<'_>,
 ) -> Result<Vec<f64>, Error> {
     if problem.ranks > SIMULATE_UP_TO {
         return Err(Error::TooLargeToSimulate { ranks: problem.ranks, most: SIMULATE_UP_TO });
@@ -33,7 +33,7 @@ pub fn simulate_choices(
     for schedule in &schedules {
         messages += count(schedule, machine, memory)?.messages;
     }
-    (control.starting)(u64::try_from(messages).unwrap_or(u64::MAX));
+    (progress.starting)(u64::try_from(messages).unwrap_or(u64::MAX));
     let seconds = schedules.iter().map(|schedule| {
         let found = simulate(&Request {
             traffic: &Scheduled::new(schedule, machine),
@@ -43,7 +43,10 @@ pub fn simulate_choices(
             sync: Sync::Free,
             memory,
             records: false,
-            control: Control { starting: &|_| (), ..*control },
+            control: Control {
+                progress: Progress { starting: &|_| (), ..*progress },
+                stop: &|| false,
+            },
         })?;
         Ok(in_seconds(found.time))
     });

@@ -11,7 +11,7 @@ use super::latencies::Latencies;
 use super::network::{Held, Message, Network};
 use super::survey::handed;
 use super::traffic::{Share, Traffic};
-use crate::AnalysisError;
+use crate::{AnalysisError, Progress};
 
 /// Links of the critical chain that are kept.
 const CHAIN: usize = 1000;
@@ -21,12 +21,10 @@ const REPORT: u64 = 4096;
 
 /// Lets a caller watch a run and end it early.
 pub struct Control<'a> {
-    /// Hears once how many messages there are.
-    pub starting: &'a (dyn Fn(u64) + Sync),
+    /// Hears of messages that are delivered.
+    pub progress: Progress<'a>,
     /// Whether to stop with what there is; asked now and then.
     pub stop: &'a (dyn Fn() -> bool + Sync),
-    /// Hears how many more messages were delivered.
-    pub delivered: &'a (dyn Fn(u64) + Sync),
 }
 
 /// When a step began and ended, over all nodes.
@@ -123,11 +121,11 @@ pub(crate) fn run(
         network.chain().drop(std::mem::replace(&mut last, cause));
         run.deliver(network, &message, now, cause);
         if run.out.messages.is_multiple_of(REPORT) {
-            (control.delivered)(REPORT);
+            (control.progress.done)(REPORT);
             stopped = (control.stop)();
         }
     }
-    (control.delivered)(run.out.messages % REPORT);
+    (control.progress.done)(run.out.messages % REPORT);
     run.finish(network, last, stopped || (control.stop)())
 }
 

@@ -163,7 +163,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         false => Dateline::Entry,
     });
     let make = || (model.make)(machine, &settings, &clock, dateline, request.records);
-    (request.control.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
+    (request.control.progress.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
     let mut total = Total::new(&clock);
     total.link_seconds = link_seconds;
     match request.sync {

@@ -1,5 +1,5 @@
 use serde::Serialize;
-use topocoll::contention::{ContentionModel, Control};
+use topocoll::contention::ContentionModel;
 use topocoll::{
     Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, part, plan,
     plan_unequal, select, select_among, select_unequal, simulate_choices, verify,
@@ -148,14 +148,8 @@ fn rank_by(
     selection: &Selection,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let bar = Bar::new(watch::MESSAGES);
-    let control = Control {
-        starting: &|messages| bar.set_length(messages),
-        stop: &|| false,
-        delivered: &|messages| bar.inc(messages),
-    };
-    let seconds = simulate_choices(machine, problem, selection, model, memory(), &control)?;
-    drop(bar);
+    let seconds = Bar::new(watch::MESSAGES)
+        .of(|progress| simulate_choices(machine, problem, selection, model, memory(), progress))?;
     let mut order: Vec<usize> = (0..seconds.len()).collect();
     order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));
     for (entry, &seconds) in report.choices.iter_mut().zip(&seconds) {

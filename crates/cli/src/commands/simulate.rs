@@ -9,7 +9,7 @@ use super::network::Messages;
 use super::{conflicts, exchange_of_schedule, exchange_of_sizes, heat, network};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::machine::{machine, memory};
-use crate::render::{Head, Seconds, bytes, facts, parameters, print, seconds};
+use crate::render::{Bar, Head, Seconds, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -71,9 +71,14 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     };
     check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     let mut slowest = Slowest::default();
-    let counts =
-        count_steps(&schedule, &machine, memory(), |step, count| slowest.look_at(step, count))
-            .map_err(topocoll::Error::from)?;
+    let bar = Bar::new("{wide_bar} {human_pos} of {human_len} steps, {eta} left");
+    bar.set_length(schedule.rule().steps().into());
+    let counts = count_steps(&schedule, &machine, memory(), |step, count| {
+        slowest.look_at(step, count);
+        bar.inc(1);
+    })
+    .map_err(topocoll::Error::from)?;
+    drop(bar);
     let traffic = Scheduled::new(&schedule, &machine);
     let named = conflicts::find(&traffic, &machine, args.conflicts)?;
     let who =

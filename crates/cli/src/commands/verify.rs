@@ -5,13 +5,13 @@ use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Claims, ConflictReport, Counts, Machine, Method, Parameters, Schedule, Shape, Verification,
-    Violation, best_bounds, check_counting_work, count, verify, write_certificate,
+    Violation, best_bounds, check_counting_work, count, verify_watched, write_certificate,
 };
 
 use super::{conflicts, exchange_of_schedule};
 use crate::error::say;
 use crate::machine::{machine, memory, schedule};
-use crate::render::{Blocks, Head, blocks, parameters, print, table, write_file};
+use crate::render::{Bar, Blocks, Head, blocks, parameters, print, table, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -142,7 +142,9 @@ impl Found {
 
 fn find(schedule: &Schedule, machine: &Machine, method: Option<Method>) -> anyhow::Result<Found> {
     if schedule.rule().names_blocks() {
-        let found = verify(schedule, machine, method, memory()).map_err(topocoll::Error::from)?;
+        let found = Bar::new("{wide_bar} {percent} % proved, {eta} left")
+            .of(|progress| verify_watched(schedule, machine, method, memory(), progress))
+            .map_err(topocoll::Error::from)?;
         let Verification { method, classes, violation, counts } = found;
         return Ok(Found { proof: Some(Proof { method, classes, violation }), counts });
     }

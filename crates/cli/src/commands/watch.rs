@@ -23,10 +23,6 @@ pub(super) fn watched<T>(run: impl FnOnce(Control<'_>) -> T) -> T {
             }
         });
     });
-    let bar = Bar::new(MESSAGES);
-    run(Control {
-        starting: &|messages| bar.set_length(messages),
-        stop: &|| STOP.load(Ordering::Relaxed),
-        delivered: &|messages| bar.inc(messages),
-    })
+    Bar::new(MESSAGES)
+        .of(|&progress| run(Control { progress, stop: &|| STOP.load(Ordering::Relaxed) }))
 }

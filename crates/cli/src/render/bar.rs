@@ -2,6 +2,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use topocoll::Progress;
 
 /// A bar appears on what lasts longer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,6 +32,14 @@ impl Bar {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.bar.inc(more);
+    }
+
+    /// Does what can be heard.
+    pub(crate) fn of<T>(self, work: impl FnOnce(&Progress<'_>) -> T) -> T {
+        work(&Progress {
+            starting: &|length| self.set_length(length),
+            done: &|more| self.inc(more),
+        })
     }
 
     /// Counts the bytes that are written to `out`.

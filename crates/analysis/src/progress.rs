@@ -1,0 +1,13 @@
+/// Hears how far long work is.
+#[derive(Clone, Copy)]
+pub struct Progress<'a> {
+    /// Hears once how much there is, in parts that take about as long.
+    pub starting: &'a (dyn Fn(u64) + Sync),
+    /// Hears how much more is done.
+    pub done: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Progress<'_> {
+    /// Nobody listens.
+    pub const UNHEARD: Self = Self { starting: &|_| (), done: &|_| () };
+}
