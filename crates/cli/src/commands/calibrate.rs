@@ -7,7 +7,7 @@ use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
 use super::plural;
 use crate::machine::{cores, memory};
-use crate::render::{Bar, bytes, facts, parameters, print, seconds, table, write_file};
+use crate::render::{Bar, Field, bytes, facts, print, seconds, table, write_file};
 use crate::{Outcome, args};
 
 /// Ranks that are measured beside those asked for, and block sizes.
@@ -170,17 +170,16 @@ fn text(report: &Report, regrets: &[Regret]) -> String {
             percent(found.p95),
             percent(found.worst)
         );
-        let named =
-            |sample: &Sample| format!("{} ({})", sample.algorithm, parameters(&sample.parameters));
+        let named = |sample: &Sample| Field::Setting(sample.algorithm, sample.parameters.clone());
         let rows = regrets.iter().rev().take(SHOWN).map(|regret| {
             vec![
-                regret.ranks.to_string(),
-                bytes(regret.block_bytes),
+                regret.ranks.to_string().into(),
+                bytes(regret.block_bytes).into(),
                 named(&regret.chosen),
-                seconds(regret.chosen.seconds),
+                seconds(regret.chosen.seconds).into(),
                 named(&regret.best),
-                seconds(regret.best.seconds),
-                percent(regret.share()),
+                seconds(regret.best.seconds).into(),
+                percent(regret.share()).into(),
             ]
         });
         let header = ["ranks", "block", "chosen", "time", "best", "time", "more"];

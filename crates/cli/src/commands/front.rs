@@ -13,7 +13,7 @@ use super::sweep::{
 };
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Head, Plot, Stroke, blocks, parameters, print, seconds, table, write_file,
+    Axes, Blocks, Curve, Field, Head, Plot, Stroke, blocks, print, seconds, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -99,13 +99,13 @@ fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
             false => "-".to_owned(),
         };
         vec![
-            named(choice.algorithm, &Parameters::new(), published(choice)),
-            parameters(&choice.parameters),
-            price.steps.to_string(),
-            blocks(price.link_blocks),
-            over,
-            blocks(price.blocks),
-            seconds(price.time.total()),
+            named(choice.algorithm, &Parameters::new(), published(choice)).into(),
+            Field::Setting("", choice.parameters.clone()),
+            price.steps.to_string().into(),
+            blocks(price.link_blocks).into(),
+            over.into(),
+            blocks(price.blocks).into(),
+            seconds(price.time.total()).into(),
         ]
     });
     let table = table(&header, 2, rows);

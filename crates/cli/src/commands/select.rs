@@ -9,7 +9,7 @@ use super::{exchange_of_sizes, network, watch};
 use crate::demand::{Named, problem_of_sizes};
 use crate::machine::{machine, memory};
 use crate::render::{
-    Bar, Blocks, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
+    Bar, Blocks, Field, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
 };
 use crate::{Outcome, args};
 
@@ -360,22 +360,22 @@ fn text(
     let rows = selection.choices.iter().take(shown).map(|choice| {
         let price = &choice.price;
         let floor = if price.priced == Priced::AtLeast { ">= " } else { "" };
+        let sharing = match price.max_link_sharing {
+            0 => "?".to_owned(),
+            most => most.to_string(),
+        };
         vec![
-            choice.algorithm.to_owned(),
-            parameters(&choice.parameters),
-            format!("{floor}{}", time(price.time.total())),
-            format!("{:.2}", choice.bound_ratio),
-            time(price.time.startup),
-            time(price.time.transmission),
-            time(price.time.propagation + price.time.rearrangement + price.time.barrier),
-            price.steps.to_string(),
-            blocks(price.blocks),
-            format!("{floor}{}", blocks(price.link_blocks)),
-            if price.max_link_sharing == 0 {
-                "?".to_owned()
-            } else {
-                price.max_link_sharing.to_string()
-            },
+            Field::Setting(choice.algorithm, Parameters::new()),
+            Field::Setting("", choice.parameters.clone()),
+            format!("{floor}{}", time(price.time.total())).into(),
+            format!("{:.2}", choice.bound_ratio).into(),
+            time(price.time.startup).into(),
+            time(price.time.transmission).into(),
+            time(price.time.propagation + price.time.rearrangement + price.time.barrier).into(),
+            price.steps.to_string().into(),
+            blocks(price.blocks).into(),
+            format!("{floor}{}", blocks(price.link_blocks)).into(),
+            sharing.into(),
         ]
     });
     out += &table(&header, 2, rows);
@@ -447,10 +447,10 @@ fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String
     let rows = simulated.order.iter().take(shown).map(|&i| {
         let choice = &selection.choices[i];
         vec![
-            choice.algorithm.to_owned(),
-            parameters(&choice.parameters),
-            seconds(simulated.seconds[i]),
-            seconds(choice.price.time.total()),
+            Field::Setting(choice.algorithm, Parameters::new()),
+            Field::Setting("", choice.parameters.clone()),
+            seconds(simulated.seconds[i]).into(),
+            seconds(choice.price.time.total()).into(),
         ]
     });
     let header = ["algorithm", "parameters", simulated.model, "steps"];

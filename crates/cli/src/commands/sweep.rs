@@ -10,8 +10,8 @@ use super::{exchange_of, front};
 use crate::args::BlockSizes;
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Format, Head, Plot, Seconds, Stroke, bytes, parameters, print, seconds,
-    table, write_file, write_picture,
+    Axes, Blocks, Curve, Field, Format, Head, Plot, Seconds, Stroke, bytes, parameters, print,
+    seconds, table, write_file, write_picture,
 };
 use crate::{Outcome, args};
 
@@ -281,16 +281,18 @@ fn text(machine: &Machine, problem: &Problem, found: &Sweep) -> String {
     }
     let rows = (0..found.block_sizes.len()).map(|i| {
         let [first, second] = best_two(found, i, false);
-        let name = |choice: Option<&Choice>| {
-            choice.map_or("-".to_owned(), |c| named(c.algorithm, &c.parameters, false))
+        let name = |choice: Option<&Choice>| match choice {
+            Some(choice) => Field::Setting(choice.algorithm, choice.parameters.clone()),
+            None => "-".to_owned().into(),
         };
         let ratio = first.map_or("-".to_owned(), |choice| format!("{:.2}", choice.bound_ratio));
         let size = bytes(found.block_sizes[i]);
-        let mut row = vec![size, name(first), name(second), time(first), ratio, time(second)];
+        let [quickest, other] = [time(first), time(second)].map(Field::from);
+        let mut row = vec![size.into(), name(first), name(second), quickest, ratio.into(), other];
         if formulas {
             let [formula, _] = best_two(found, i, true);
             row.insert(3, name(formula));
-            row.push(time(formula));
+            row.push(time(formula).into());
         }
         row
     });

@@ -18,4 +18,4 @@ pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;
 pub(crate) use picture::{Format, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
-pub(crate) use table::{facts, table};
+pub(crate) use table::{Field, facts, table};
