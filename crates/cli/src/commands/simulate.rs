@@ -12,6 +12,9 @@ use crate::machine::{machine, memory};
 use crate::render::{Bar, Head, Seconds, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
+/// Characters of the bar that is all of the time.
+const SHARE_BAR: f64 = 40.0;
+
 #[derive(Serialize)]
 struct Report {
     #[serde(flatten)]
@@ -166,11 +169,9 @@ fn text(
     slowest: &Slowest,
 ) -> String {
     let share = |term: f64| {
-        format!(
-            "{} ({:.1} %)",
-            seconds(term),
-            100.0 * term / report.seconds.time_seconds.max(f64::MIN_POSITIVE)
-        )
+        let share = term / report.seconds.time_seconds.max(f64::MIN_POSITIVE);
+        let bar = "\u{2588}".repeat((SHARE_BAR * share).round() as usize);
+        format!("{:9}  {:5.1} %  {bar}", seconds(term), 100.0 * share).trim_end().to_owned()
     };
     let mut rows = vec![
         ("startup", share(report.seconds.startup_seconds)),
