@@ -162,12 +162,24 @@ class Page(unittest.TestCase):
                 for _ in range(3):
                     a, b = chance.sample(range(ranks), 2)
                     self.follow(a, None if gathers else b)
-                    said = self.text("#followed")
-                    self.assertIn("reaches all ranks" if gathers else "arrives.", said)
-                    if not gathers:
-                        legs = re.findall(r"(\d+)→(\d+)", said)
-                        self.assertEqual((legs[0][0], legs[-1][1]), (str(a), str(b)), said)
-                        self.assertTrue(all(x[1] == y[0] for x, y in zip(legs, legs[1:])), said)
+                    if gathers:
+                        self.assertIn("reaches all ranks", self.text("#followed"))
+                    else:
+                        self.arrives(a, b)
+
+    def test_blocks_of_a_large_machine_are_followed_on_a_part_of_it(self):
+        self.open("torus:64x64")
+        for a, b in [(0, 1), (4095, 17), (1000, 3210)]:
+            self.follow(a, b)
+            self.arrives(a, b)
+        self.assertIn("too large to draw", self.text("#watch .note"))
+
+    def arrives(self, a, b):
+        said = self.text("#followed")
+        self.assertIn("arrives.", said)
+        legs = re.findall(r"(\d+)→(\d+)", said)
+        self.assertEqual((legs[0][0], legs[-1][1]), (str(a), str(b)), said)
+        self.assertTrue(all(x[1] == y[0] for x, y in zip(legs, legs[1:])), said)
 
     def follow(self, a, b):
         self.browser.execute_script(

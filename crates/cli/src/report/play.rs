@@ -16,6 +16,9 @@ use crate::render::parameters;
 /// Messages that are written of one schedule at most.
 const MESSAGES: usize = 80_000;
 
+/// Numbers that tell where slots go, written of one schedule at most where a part is drawn.
+const NUMBERS: usize = 200_000;
+
 /// A schedule that can be played.
 ///
 /// Ranks of a class send the same slots to peers that differ by the same translation, so the page
@@ -33,8 +36,8 @@ pub(crate) struct Play {
     periods: Vec<u32>,
     /// Blocks in every rank's buffer; 0 where they are not followed.
     slots: u64,
-    /// By class, or where a class differs by rank: runs of consecutive receivers, slot after slot;
-    /// -1 begins a run of empty slots.
+    /// Of all ranks, or by class, or by rank: runs of consecutive receivers as rank 0 has them, slot
+    /// after slot; -1 begins a run of empty slots.
     start: Vec<Vec<i64>>,
     /// Runs of slots: first and count; or first, counts and strides of the inner and outer index,
     /// and the bytes of each block that move where it is not whole.
@@ -92,22 +95,36 @@ impl Kind {
     }
 }
 
-/// The schedule of a scene, or none if it has too many messages for a page.
+/// The schedule of a scene, or none if it has too many messages for a page; without its slots where
+/// a part is drawn and they are too many.
 pub(super) fn play(scene: &Scene) -> Option<Play> {
+    let slots = scene.schedule.rule().slots();
+    let followed =
+        scene.part != Part::Period || slots <= NUMBERS as u64 && members_are_alike(&scene.schedule);
+    let play = played(scene, followed)?;
+    let numbers = play.start.iter().map(Vec::len).sum::<usize>()
+        + play.sets.iter().flatten().map(Vec::len).sum::<usize>();
+    if scene.part == Part::Period && numbers > NUMBERS { played(scene, false) } else { Some(play) }
+}
+
+fn played(scene: &Scene, followed: bool) -> Option<Play> {
     let (schedule, machine) = (&scene.schedule, &scene.machine);
     let (rule, classes) = (schedule.rule(), schedule.rule().classes());
     check_counting_work(schedule, machine).ok()?;
     if u128::from(rule.steps()) * u128::from(classes.count()) > MESSAGES as u128 {
         return None;
     }
-    let followed = scene.part != Part::Period;
+    let every = match scene.part {
+        Part::Period => (0..classes.count()).map(|class| classes.representative(class)).collect(),
+        Part::Whole | Part::Smaller => (0..machine.ranks()).map(Rank).collect::<Vec<_>>(),
+    };
     let mut names =
         Names { followed, block_bytes: schedule.problem.block_bytes, ..Names::default() };
     names.route(&Route::default());
     let mut steps = Vec::new();
     let mut messages = 0;
     for step in 0..rule.steps() {
-        let moves = moves(schedule, &classes, step, &mut names);
+        let moves = moves(schedule, &classes, &every, step, &mut names);
         messages += moves.sends.iter().map(|sends| sends.len() / 4).sum::<usize>();
         if messages > MESSAGES {
             return None;
@@ -123,7 +140,7 @@ pub(super) fn play(scene: &Scene) -> Option<Play> {
         radix: classes.radix().sides().to_vec(),
         periods: classes.periods().to_vec(),
         slots: if followed { rule.slots() } else { 0 },
-        start: if followed { start(schedule, &classes) } else { Vec::new() },
+        start: if followed { start(schedule, &classes, &every) } else { Vec::new() },
         sets: names.sets,
         bytes: names.bytes,
         routes: names.routes,
@@ -185,7 +202,13 @@ fn written(run: &Run) -> Vec<i64> {
     out
 }
 
-fn moves(schedule: &Schedule, classes: &RankClasses, step: u32, names: &mut Names) -> Moves {
+fn moves(
+    schedule: &Schedule,
+    classes: &RankClasses,
+    every: &[Rank],
+    step: u32,
+    names: &mut Names,
+) -> Moves {
     let rule = schedule.rule();
     let (mut does, mut peer_does) = (Step::default(), Step::default());
     let mut sends = Vec::new();
@@ -211,19 +234,23 @@ fn moves(schedule: &Schedule, classes: &RankClasses, step: u32, names: &mut Name
         }
         sends.push(list);
     }
-    let copies = if names.followed { copies(schedule, classes, step, names) } else { Vec::new() };
+    let copies = match names.followed {
+        true => copies(schedule, classes, every, step, names),
+        false => Vec::new(),
+    };
     Moves { sends, copies }
 }
 
 fn copies(
     schedule: &Schedule,
     classes: &RankClasses,
+    every: &[Rank],
     step: u32,
     names: &mut Names,
 ) -> Vec<Vec<usize>> {
     let mut does = Step::default();
     let mut all: Vec<Vec<usize>> = Vec::new();
-    for rank in (0..schedule.problem.ranks).map(Rank) {
+    for &rank in every {
         schedule.rule().step(rank, step, &mut does);
         let named = |copy: &topocoll::LocalCopy| [names.set(&copy.from), names.set(&copy.to)];
         all.push(does.copies.iter().flat_map(named).collect());
@@ -231,37 +258,69 @@ fn copies(
     if all.iter().all(Vec::is_empty) {
         return Vec::new();
     }
-    by_class(all, classes)
-}
-
-/// What each class has, where all ranks of a class have the same.
-fn by_class<T: Clone + PartialEq>(all: Vec<T>, classes: &RankClasses) -> Vec<T> {
-    let of = |rank: Rank| &all[classes.representative(classes.class_of(rank)).0 as usize];
-    if !(0..).zip(&all).all(|(rank, own)| of(Rank(rank)) == own) {
+    let first = |rank: Rank| classes.representative(classes.class_of(rank)).index();
+    // Of a part there is one rank of each class.
+    let whole = all.len() == schedule.problem.ranks as usize;
+    if !whole || !every.iter().zip(&all).all(|(&rank, own)| all[first(rank)] == *own) {
         return all;
     }
-    let representatives = (0..classes.count()).map(|class| classes.representative(class));
-    representatives.map(|rank| all[rank.0 as usize].clone()).collect()
+    (0..classes.count()).map(|class| all[classes.representative(class).index()].clone()).collect()
 }
 
-/// The layouts before the first step.
-fn start(schedule: &Schedule, classes: &RankClasses) -> Vec<Vec<i64>> {
+/// Whether in each class a rank far away copies and starts as the representative does.
+fn members_are_alike(schedule: &Schedule) -> bool {
+    let (rule, classes) = (schedule.rule(), schedule.rule().classes());
+    let (mut does, mut expected) = (Step::default(), Step::default());
     let mut layout = Vec::new();
-    let mut row = |rank: Rank| -> Vec<Option<Rank>> {
-        schedule.rule().starts(rank, &mut layout);
-        layout.iter().map(|block| block.map(|Block { to, .. }| to)).collect()
-    };
-    let rows: Vec<_> = (0..schedule.problem.ranks).map(|rank| row(Rank(rank))).collect();
-    let alike = (0..).map(Rank).zip(&rows).all(|(rank, own)| {
-        let first = classes.representative(classes.class_of(rank));
-        let moved = |to: &Option<Rank>| to.map(|to| classes.translated(to, first, rank));
-        rows[first.index()].iter().map(moved).eq(own.iter().copied())
-    });
-    let kept = match alike {
-        true => (0..classes.count()).map(|class| classes.representative(class)).collect(),
-        false => (0..schedule.problem.ranks).map(Rank).collect::<Vec<_>>(),
-    };
-    kept.into_iter().map(|rank| runs(&rows[rank.index()])).collect()
+    (0..classes.count()).all(|class| {
+        let first = classes.representative(class);
+        let far = (0..classes.periods().len()).fold(first, |rank, u| {
+            let period = classes.periods()[u];
+            classes.radix().shifted(rank, u, i64::from(classes.radix().sides()[u] - period))
+        });
+        let mut starts = |rank| as_of_first(schedule, &classes, rank, &mut layout);
+        starts(first) == starts(far)
+            && (0..rule.steps()).all(|step| {
+                rule.step(first, step, &mut expected);
+                rule.step(far, step, &mut does);
+                expected.copies == does.copies
+            })
+    })
+}
+
+/// The layouts before the first step as rank 0 would have them: one if all are alike, else one of each
+/// class if those of a class are, else all.
+fn start(schedule: &Schedule, classes: &RankClasses, every: &[Rank]) -> Vec<Vec<i64>> {
+    let mut layout = Vec::new();
+    let mut rows: Vec<_> = (every.iter())
+        .map(|&rank| runs(&as_of_first(schedule, classes, rank, &mut layout)))
+        .collect();
+    // Of a part there is one rank of each class.
+    if rows.len() == schedule.problem.ranks as usize {
+        let first = |rank| classes.representative(classes.class_of(rank)).index();
+        if every.iter().zip(&rows).all(|(&rank, own)| rows[first(rank)] == *own) {
+            let of = |class| rows[classes.representative(class).index()].clone();
+            rows = (0..classes.count()).map(of).collect();
+        }
+    }
+    if rows.iter().all(|own| *own == rows[0]) {
+        rows.truncate(1);
+    }
+    rows
+}
+
+/// The receivers in a rank's layout before the first step, moved as the rank is to rank 0.
+fn as_of_first(
+    schedule: &Schedule,
+    classes: &RankClasses,
+    rank: Rank,
+    layout: &mut Vec<Option<Block>>,
+) -> Vec<Option<Rank>> {
+    let radix = classes.radix();
+    let own = radix.coordinates(rank);
+    schedule.rule().starts(rank, layout);
+    let moved = |to| (0..own.len()).fold(to, |to, u| radix.shifted(to, u, -i64::from(own[u])));
+    layout.iter().map(|block| block.map(|Block { to, .. }| moved(to))).collect()
 }
 
 /// Runs of consecutive numbers: the first and how many.

@@ -12,15 +12,14 @@ function* slotsOf(runs) {
 /** The layout of a rank before the first step: the receiver of the block in each slot, or -1. */
 function layoutOf(schedule, rank) {
   const { start } = schedule.play;
-  const own = start.length === schedule.ranks;
-  const [which, moved] = schedule.classOf(rank);
-  const runs = start[own ? rank : which];
+  const own = schedule.radix.coordinates(rank);
+  const which = start.length === 1 ? 0 : start.length === schedule.radix.ranks ? rank : schedule.classOf(rank)[0];
+  const runs = start[which];
   const out = [];
   for (let i = 0; i < runs.length; i += 2) {
     for (let j = 0; j < runs[i + 1]; j += 1) {
       if (runs[i] < 0) out.push(-1);
-      else if (own) out.push(runs[i] + j);
-      else out.push(schedule.radix.rank(schedule.radix.coordinates(runs[i] + j).map((x, u) => x + moved[u])));
+      else out.push(schedule.radix.rank(schedule.radix.coordinates(runs[i] + j).map((x, u) => x + own[u])));
     }
   }
   return out;
@@ -33,39 +32,47 @@ function layoutOf(schedule, rank) {
 function journey(schedule, operation, source, destination) {
   const { sets, steps } = schedule.play;
   const gathers = operation === 'allgather';
-  // The slots that hold the block, by rank: of most ranks none, which then need no looking at.
-  const held = Array.from({ length: schedule.ranks }, () => new Set());
-  layoutOf(schedule, source).forEach((to, slot) => {
-    if (to === (gathers ? source : destination)) held[source].add(slot);
-  });
-  const put = ([rank, slot, has]) => (has ? held[rank].add(slot) : held[rank].delete(slot));
+  // The slots that hold the block, by rank: most ranks have none, and need no looking at.
+  const held = new Map();
+  const put = ([rank, slot, has]) => {
+    const own = held.get(rank) ?? new Set();
+    if (has) own.add(slot);
+    else own.delete(slot);
+    if (own.size > 0) held.set(rank, own);
+    else held.delete(rank);
+  };
+  layoutOf(schedule, source).forEach((to, slot) => put([source, slot, to === (gathers ? source : destination)]));
   const legs = [];
   for (let step = 0; step < steps.length; step += 1) {
     const { copies } = steps[step];
-    for (let rank = 0; copies && rank < schedule.ranks; rank += 1) {
-      if (held[rank].size === 0) continue;
-      const list = copies[copies.length === schedule.ranks ? rank : schedule.classOf(rank)[0]];
+    for (const [rank, own] of copies ? [...held] : []) {
+      const list = copies[copies.length === schedule.radix.ranks ? rank : schedule.classOf(rank)[0]];
       const moved = [];
       for (let i = 0; i < list.length; i += 2) {
         const to = [...slotsOf(sets[list[i + 1]])];
-        [...slotsOf(sets[list[i]])].forEach((slot, j) => moved.push([rank, to[j], held[rank].has(slot)]));
+        [...slotsOf(sets[list[i]])].forEach((slot, j) => moved.push([rank, to[j], own.has(slot)]));
       }
       moved.forEach(put);
     }
+    const touching = new Map();
+    for (const rank of held.keys()) {
+      for (const message of schedule.exchanged(rank, step)) {
+        touching.set([message.from, message.to, message.sent, message.landed].join(), message);
+      }
+    }
     const landing = [];
-    for (const message of schedule.messages(step)) {
-      if (held[message.from].size === 0 && held[message.to].size === 0) continue;
+    for (const message of touching.values()) {
       const landed = [...slotsOf(sets[message.landed])];
       let carries = false;
       [...slotsOf(sets[message.sent])].forEach((slot, i) => {
-        const has = held[message.from].has(slot);
+        const has = held.get(message.from)?.has(slot) ?? false;
         carries ||= has;
         landing.push([message.to, landed[i], has]);
       });
-      if (carries) legs.push({ step, message });
+      if (carries) legs.push({ step, from: message.from, to: message.to, message: schedule.drawn(message) });
     }
     landing.forEach(put);
   }
-  const arrives = gathers ? held.every((slots) => slots.size > 0) : held[destination].size > 0;
+  const arrives = gathers ? held.size === schedule.radix.ranks : held.has(destination);
   return { legs, arrives };
 }

@@ -218,11 +218,11 @@ class Player {
     const gathers = this.data.operation === 'allgather';
     const read = (input) => (input.value === '' ? NaN : Number(input.value));
     const [from, to] = [read(this.source), gathers ? read(this.source) : read(this.target)];
-    const fits = (rank) => Number.isInteger(rank) && rank >= 0 && rank < this.schedule.ranks;
+    const fits = (rank) => Number.isInteger(rank) && rank >= 0 && rank < this.schedule.radix.ranks;
     if (this.schedule.play.slots === 0) {
-      this.followed.replaceChildren(html('p', {}, 'Blocks are followed where the whole machine is drawn; of this part select a rank.'));
+      this.followed.replaceChildren(html('p', {}, 'The slots of this schedule are too many for a page; select a rank.'));
     } else if (!fits(from) || !fits(to)) {
-      this.followed.replaceChildren(html('p', {}, `A rank is a number from 0 to ${this.schedule.ranks - 1}.`));
+      this.followed.replaceChildren(html('p', {}, `A rank is a number from 0 to ${this.schedule.radix.ranks - 1}.`));
     } else {
       this.follow = { from, to, ...journey(this.schedule, this.data.operation, from, to) };
       this.describeFollowed();
@@ -258,7 +258,7 @@ class Player {
     }
     const legs = follow.legs.map((leg) => html('li', { class: leg.step === step ? 'now' : '' },
       html('button', { type: 'button', onclick: () => this.show(leg.step) }, `step ${leg.step}`),
-      ` ${schedule.rankName(leg.message.from)}→${leg.message.toName}${leg.message.links ? `, ${many(leg.message.links.length, 'hop')}` : ''}, among ${bytes(leg.message.bytes)}`));
+      ` ${leg.from}→${leg.to}${leg.message.links ? `, ${many(leg.message.links.length, 'hop')}` : ''}, among ${bytes(leg.message.bytes)}`));
     const gathers = this.data.operation === 'allgather';
     const whole = gathers ? `The block of rank ${follow.from}` : `The block of rank ${follow.from} for rank ${follow.to}`;
     const end = follow.arrives ? (gathers ? 'reaches all ranks' : 'arrives') : 'does not arrive';
@@ -293,8 +293,8 @@ class Player {
     const marked = new Map();
     if (follow?.rank !== undefined) marked.set(follow.rank, true);
     else if (follow) {
-      marked.set(follow.from, 'from');
-      if (follow.to !== follow.from) marked.set(follow.to, 'to');
+      marked.set(schedule.placeOf(follow.from), 'from');
+      if (follow.to !== follow.from) marked.set(schedule.placeOf(follow.to), 'to');
     }
     drawing.still([this.step, flash, ...marked.keys()], () => {
       drawing.machine(schedule.loads(this.step), schedule.most, { faint: Boolean(follow), shared: flash });

@@ -66,9 +66,14 @@ class Schedule {
     return `(${this.window.coordinates(from).join(',')})${direction}${Math.floor((link % (2 * dimensions)) / 2)}`;
   }
 
-  /** The class of a rank, and the coordinates by which it is moved from the class's first rank. */
+  /** Where a rank of the machine is drawn, it or its like. */
+  placeOf(rank) {
+    return this.grid ? this.window.rank(this.grid.coordinates(rank)) : rank;
+  }
+
+  /** The class of a rank of the machine, and how far it is moved from the class's first rank. */
   classOf(rank) {
-    const own = this.play.part === 'period' ? this.window.coordinates(rank) : this.radix.coordinates(rank);
+    const own = this.radix.coordinates(rank);
     const first = own.map((x, u) => x % this.periods.sides[u]);
     return [this.periods.rank(first), own.map((x, u) => x - first[u])];
   }
@@ -79,7 +84,7 @@ class Schedule {
     const out = [];
     const { sends } = this.play.steps[step];
     for (let rank = 0; rank < this.ranks; rank += 1) {
-      const [which, moved] = this.classOf(rank);
+      const [which, moved] = this.classOf(this.rankName(rank));
       const list = sends[which];
       for (let i = 0; i < list.length; i += 4) {
         const peer = this.radix.coordinates(list[i]).map((x, u) => x + moved[u]);
@@ -89,6 +94,34 @@ class Schedule {
     if (this.seen.size > 64) this.seen.clear();
     this.seen.set(step, out);
     return out;
+  }
+
+  /** What a rank of the machine sends and receives in a step, drawn or not. */
+  exchanged(rank, step) {
+    const { sends } = this.play.steps[step];
+    const own = this.radix.coordinates(rank);
+    const out = [];
+    sends.forEach((list, which) => {
+      const first = this.periods.coordinates(which);
+      for (let i = 0; i < list.length; i += 4) {
+        const shift = this.radix.coordinates(list[i]).map((x, u) => x - first[u]);
+        const [sent, landed, route] = list.slice(i + 1, i + 4);
+        const add = (from, to) => {
+          if (this.classOf(from)[0] === which) out.push({ from, to, sent, landed, route });
+        };
+        add(rank, this.radix.rank(own.map((x, u) => x + shift[u])));
+        add(this.radix.rank(own.map((x, u) => x - shift[u])), rank);
+      }
+    });
+    return out;
+  }
+
+  /** A message between ranks of the machine as it is drawn, by them or by their likes. */
+  drawn({ from, to, sent, landed, route }) {
+    const place = this.placeOf(from);
+    const [at, own] = [this.rankName(place), from].map((rank) => this.radix.coordinates(rank));
+    const peer = this.radix.coordinates(to).map((x, u) => x + at[u] - own[u]);
+    return this.message(place, peer, sent, landed, route);
   }
 
   message(from, peer, sent, landed, route) {
