@@ -355,10 +355,11 @@ fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
 }
 
 #[test]
-fn neighbour_rings_serve_every_torus_and_number_of_ports() {
-    let pairs: Vec<_> = (1..=24).flat_map(|a| (1..=24).map(move |b| (a, b))).collect();
-    pairs.into_par_iter().for_each(|(a, b)| {
-        let text = format!("torus:{a}x{b}");
+fn neighbour_rings_serve_every_grid_and_number_of_ports() {
+    let pairs = (1..=24).flat_map(|a| (1..=24).map(move |b| (a, b)));
+    let grids: Vec<_> = pairs.flat_map(|(a, b)| [(true, a, b), (false, a, b)]).collect();
+    grids.into_par_iter().for_each(|(wraps, a, b)| {
+        let text = format!("{}:{a}x{b}", if wraps { "torus" } else { "mesh" });
         for ports in 1..=4 {
             neighbour_rings(&text, ports, None);
         }
@@ -370,7 +371,8 @@ fn neighbour_rings_serve_every_torus_and_number_of_ports() {
         }
         let over = neighbour_rings(&text, 4, None);
         assert!(a.min(b) < 5 || over <= 1.2, "{text}: {over}");
-        assert!(a % 4 + b % 4 > 0 || over <= 1.0, "{text}: {over}");
+        let even = if wraps { 4 } else { 2 };
+        assert!(a % even + b % even > 0 || over <= 1.0, "{text}: {over}");
     });
     for text in
         ["torus:7", "torus:2x2x2", "torus:5x4x7", "torus:6x1x9", "torus:3x4x2x5", "torus:2x2x2x2x3"]
@@ -379,9 +381,22 @@ fn neighbour_rings_serve_every_torus_and_number_of_ports() {
             neighbour_rings(text, ports, Some(Method::Replay));
         }
     }
+    for text in ["mesh:7", "mesh:2x2x2", "mesh:5x4x7", "mesh:6x1x9", "mesh:3x4x2x5", "mesh:2x2x2x2x3"]
+        .into_iter()
+        .chain(["grid:7~x4", "grid:6x8~x5", "grid:3x4~x2~x5", "grid:16~x4", "grid:4x12~"])
+    {
+        for ports in 1..=10 {
+            neighbour_rings(text, ports, Some(Method::Replay));
+        }
+    }
     assert!(neighbour_rings("torus:12x12x12", 6, Some(Method::Replay)) <= 1.0);
     assert!(neighbour_rings("torus:8x8x8", 6, Some(Method::Replay)) <= 1.09);
     assert!(neighbour_rings("torus:1024x1024", 4, None) <= 1.0);
+    assert!(neighbour_rings("mesh:6x6x6", 6, Some(Method::Replay)) <= 1.0);
+    assert!(neighbour_rings("mesh:12x6x6", 6, Some(Method::Replay)) <= 1.0);
+    assert!(neighbour_rings("mesh:9x9x9", 6, Some(Method::Replay)) <= 1.0);
+    assert!(neighbour_rings("mesh:8x8x8", 6, Some(Method::Replay)) <= 1.01);
+    assert!(neighbour_rings("mesh:8x8x8x4", 8, Some(Method::Replay)) <= 1.0);
 }
 
 #[test]

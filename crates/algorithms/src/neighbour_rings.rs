@@ -1,28 +1,48 @@
-//! Neighbour exchange along the rings of a torus, both ways and along all dimensions at once: the
-//! all-port, store-and-forward complete exchange (Liu et al. 2006 reach the same bound by other
-//! means), for any sides that wrap, any dimensions and 1 to 2n ports.
+//! Neighbour exchange along the rings and lines of a grid, both ways and along all dimensions at
+//! once: the all-port, store-and-forward complete exchange (on tori Liu et al. 2006 reach the same
+//! bound by other means), for any sides, wrapping or not, and 1 to 2n ports.
 //!
-//! A block's offset o is destination minus source, o_u along dimension u. In step t of a ring phase
-//! along u the blocks with o_u in t..=N/2 move up by one, and those with N - o_u in t..N/2 down: so
-//! a block moves hop by hop the nearer way, and N/2 steps end the phase. All messages go to
-//! neighbours.
+//! A block's offset o is destination minus source, o_u along dimension u. The blocks are dealt to n
+//! parts, by the sum of their offsets mod n, and in phase q part p moves along dimension p + q mod n:
+//! in each phase all parts move along different dimensions. All messages go to neighbours.
 //!
-//! The blocks are dealt to n parts, and in phase q part p moves along dimension p + q mod n: in
-//! each phase all parts move along different dimensions. Each side is cut in n tiles; a block is of
-//! part p where the numbers of its offset's tiles add up to p mod n. If n divides the sides every
-//! part has P/(n N) blocks of each offset along each dimension. Those half a ring away go up or
-//! down by where they are in their tile along the next dimension: as many each way where 2n divides
-//! the sides.
+//! # Rings
+//! Along a side of N that wraps, in round t the blocks with o_u in t..=N/2 move up by one, and those
+//! with N - o_u in t..N/2 down: so a block moves hop by hop the nearer way, in N/2 rounds. Those half
+//! a ring away go up or down by where they are among those of their offset mod n along the next
+//! dimension: as many each way where 2n divides the sides.
 //!
-//! Claim: with 2n ports n floor(N/2) steps of one hop, and no link shared. On sides of N, 2n
-//! dividing N, all links carry P N/8 blocks in all, P N/(8n) in each phase: the bisection bound.
-//! Checked for all tori of two sides from 5 to 24: at most 1.2 of the bound on four ports, and the
-//! bound itself where 4 divides both. With k < 2n ports each step becomes ceil(2n/k) steps.
+//! # Lines
+//! Let a direction number the positions of a side that does not wrap 0 .. N-1. In round t the rank at
+//! i sends its block for N - t, the farthest first, and from then on a block moves on in every round.
+//! So x sends in round t the blocks (i, j) with i + j = N + x - t and i <= x < j, which are at most
+//! min(t, N - t) of one line, and over N - 1 rounds floor(N^2/4): what the middle link must carry.
+//!
+//! A rank never holds two blocks of which the offsets along such a side differ by N, and those along
+//! others by nothing; so that on lines, too, the offset mod N may be the slot. Let y = N - 1 - x.
+//! After round t the rank at x holds, of those that go up, its own with o = 1 .. y - t; those that
+//! pass, with o - |y - t| = 2, 4, .., and o <= y + t, o <= y - t + 2x; and those that stay, with
+//! o = 1 .. t - y. Of those that go down it holds the same with x for y. Two that pass, up and down,
+//! have offsets whose sum is odd where N is even and even where it is odd; no sum of any other two
+//! exceeds N - 1.
+//!
+//! Where sides differ, the rounds of the shorter line are in the middle of those of the longer, and
+//! rings beside lines begin when these carry most, or, on a side twice as long, at once.
+//!
+//! # Claims
+//! With 2n ports a phase has as many steps as its longest ring or line has rounds, of one hop, and no
+//! link is shared. If n divides the sides every part has as many blocks of each pair of positions
+//! along each dimension. So on tori of longest side N, 2n dividing all, all links of that side carry
+//! P N/8 blocks in all, and on meshes P N/4, n and 2 dividing all: the bisection bound, n times that of a
+//! phase. Checked for all tori and meshes of two sides from 5 to 24: at most 1.2 of the bound on four
+//! ports, and the bound itself on tori where 4 divides both and on meshes where 2 does. Grids of
+//! both, and meshes of odd sides beside even ones, stay above it. With k < 2n ports each step becomes
+//! ceil(2n/k) steps.
 //!
 //! # The layout
-//! A rank has a slot for each offset, and everything is in place: what arrives lands in the slots
-//! just sent, for a block that moves keeps its offset. Slots are numbered tile by tile, so that a
-//! message is a run or two a tile.
+//! A rank has a slot for each offset mod the sides, and what arrives lands where it lay. Slots are numbered tile by tile, a tile having the
+//! offsets of one residue along each dimension, mod n or, where it does not wrap, the least common
+//! multiple of n and 2; so that a message is a run or two a tile.
 
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
@@ -35,69 +55,156 @@ use crate::{Algorithm, Claims, NotApplicable};
 
 pub(crate) struct NeighbourRings;
 
-/// n dimensions have n^n tiles.
-const MOST_DIMENSIONS: usize = 5;
+/// Of the offsets along all dimensions.
+const MOST_TILES: u64 = 4096;
 
-/// Its claims look at every step.
+/// The longest sides, wrapping and not: its claims look at every step, on lines at some positions.
 const LONGEST: u32 = 1 << 20;
+const LONGEST_LINE: u32 = 1 << 16;
 
-/// Offsets of one tile along each dimension.
+/// Offsets of one residue along each dimension.
 struct Tile {
     part: usize,
+    /// The residues.
     first: Coordinates,
+    /// The numbers of offsets.
     sides: Coordinates,
     /// The slot of its first offset.
     base: Slot,
+}
+
+/// A dimension of more than one rank.
+#[derive(Clone, Copy)]
+struct Moving {
+    dimension: usize,
+    side: u32,
+    wraps: bool,
+    /// From one offset of a tile to the next.
+    apart: u32,
+    /// Rounds of a phase before its first.
+    before: u32,
+}
+
+impl Moving {
+    /// The round of its own in which it is, if it has one.
+    fn round(self, hop: u32) -> Option<u32> {
+        let round = hop.checked_sub(self.before)?;
+        let rounds = if self.wraps { self.side / 2 } else { self.side - 1 };
+        (1..=rounds).contains(&round).then_some(round)
+    }
+
+    /// The last of the rounds of a phase that it needs.
+    fn last(self) -> u32 {
+        self.before + if self.wraps { self.side / 2 } else { self.side - 1 }
+    }
+
+    /// The offsets of the blocks that a rank on a line sends in a round, the first and the last of
+    /// every other; none if it sends none. Positions are by direction.
+    fn passing(self, x: u32, round: u32) -> Option<(u32, u32)> {
+        let (low, high) = ((x + 1).saturating_sub(round), x.min(self.side - round - 1));
+        let offset = |i| self.side + x - round - 2 * i;
+        (low <= high).then(|| (offset(high), offset(low)))
+    }
+
+    /// Positions by direction of which one sends most in a round, among all or those of one parity,
+    /// whatever the parts: a rank so much further that it sends the same residues sends as much and
+    /// more, until all are sent that can be.
+    fn largest(self, round: u32) -> impl Iterator<Item = u32> {
+        let ends = [round - 1, self.side - 1 - round];
+        let (low, high) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let near = [low.saturating_sub(self.apart)..low + self.apart, high..high + self.apart];
+        near.into_iter().flatten().filter(move |&x| x + 1 < self.side)
+    }
 }
 
 struct Rings {
     grid: Grid,
     ports: u32,
     /// The dimensions of more than one rank.
-    moving: Vec<usize>,
+    moving: Vec<Moving>,
     /// By part.
     tiles: Vec<Tile>,
-    /// Hops half around the longest ring.
-    hops: u32,
+    /// Rounds of a phase.
+    rounds: u32,
 }
 
-/// One message: the part and the direction.
+/// A message of every rank: the part, and the way.
 #[derive(Clone, Copy)]
 struct Message {
     part: usize,
-    up: bool,
+    way: Way,
+}
+
+/// Which way ranks send.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+    /// Those at even positions up, those at odd ones down: so that pairs exchange.
+    EvenUp,
+    /// The other way around.
+    OddUp,
+}
+
+impl Way {
+    /// Whether a rank sends up that is at a position.
+    fn sends_up(self, at: u32) -> bool {
+        self == Self::Up || self == if at % 2 == 0 { Self::EvenUp } else { Self::OddUp }
+    }
+
+    /// Whether what it receives comes up.
+    fn receives_up(self, at: u32) -> bool {
+        let pairs = matches!(self, Self::EvenUp | Self::OddUp);
+        self.sends_up(at) != pairs
+    }
 }
 
 impl Rings {
-    fn new(grid: Grid, ports: u32) -> Self {
+    /// None where there are too many tiles.
+    fn new(grid: Grid, ports: u32) -> Option<Self> {
         let sides = grid.sides();
-        let moving: Vec<usize> = (0..sides.len()).filter(|&u| sides[u] > 1).collect();
-        let n = moving.len().max(1);
-        let mut tiles = Vec::new();
-        for number in 0..n.pow(moving.len() as u32) {
-            let mut rest = number;
-            let mut digits = vec![0; sides.len()];
-            for &u in &moving {
-                digits[u] = rest % n;
-                rest /= n;
-            }
-            let at = |u: usize, digit: usize| {
-                let tiles = if sides[u] > 1 { n } else { 1 } as u64;
-                (u64::from(sides[u]) * digit as u64 / tiles) as u32
-            };
-            let first: Coordinates = (0..sides.len()).map(|u| at(u, digits[u])).collect();
-            let sides = (0..sides.len()).map(|u| at(u, digits[u] + 1) - first[u]).collect();
-            tiles.push(Tile { part: digits.iter().sum::<usize>() % n, first, sides, base: 0 });
-        }
-        tiles.retain(|tile| tile.len() > 0);
+        let long = || (0..sides.len()).filter(|&u| sides[u] > 1);
+        let parts = long().count().max(1) as u32;
+        let line = long().filter(|&u| !grid.wrap()[u]).map(|u| sides[u]).max();
+        let moving: Vec<Moving> = long()
+            .map(|dimension| {
+                let (side, wraps) = (sides[dimension], grid.wrap()[dimension]);
+                let before = match line {
+                    Some(line) if !wraps => (line - side) / 2,
+                    Some(line) if side < 2 * line => line / 2 - 1,
+                    _ => 0,
+                };
+                let apart = if wraps || parts % 2 == 0 { parts } else { 2 * parts };
+                Moving { dimension, side, wraps, apart, before }
+            })
+            .collect();
+        let tiles = moving.iter().try_fold(1u64, |tiles, moving| {
+            let tiles = tiles * u64::from(moving.apart.min(moving.side));
+            (tiles <= MOST_TILES).then_some(tiles)
+        })?;
+        let mut tiles: Vec<Tile> = (0..tiles)
+            .map(|number| {
+                let mut rest = number;
+                let mut first = Coordinates::from_elem(0, sides.len());
+                let mut counts = Coordinates::from_elem(1, sides.len());
+                for &Moving { dimension, side, apart, .. } in &moving {
+                    let residues = u64::from(apart.min(side));
+                    first[dimension] = (rest % residues) as u32;
+                    counts[dimension] = (side - first[dimension]).div_ceil(apart);
+                    rest /= residues;
+                }
+                let part = (first.iter().sum::<u32>() % parts) as usize;
+                Tile { part, first, sides: counts, base: 0 }
+            })
+            .collect();
         tiles.sort_by_key(|tile| tile.part);
         let mut base = 0;
         for tile in &mut tiles {
             tile.base = base;
             base += tile.len();
         }
-        let hops = moving.iter().map(|&u| sides[u] / 2).max().unwrap_or(0);
-        Self { grid, ports, moving, tiles, hops }
+        let rounds = moving.iter().map(|moving| moving.last()).max().unwrap_or(0);
+        Some(Self { grid, ports, moving, tiles, rounds })
     }
 
     fn dimensions(&self) -> usize {
@@ -109,53 +216,92 @@ impl Rings {
         (2 * self.dimensions() as u32).div_ceil(self.ports)
     }
 
-    /// The messages of a step, each with its dimension and hop around the ring.
+    /// The messages of a step, each with its dimension, numbered among those that move, and the round
+    /// along it.
     fn messages(&self, step: u32) -> impl Iterator<Item = (Message, usize, u32)> + '_ {
-        let (run, hop) = (step / self.hops, step % self.hops + 1);
-        let (q, group) = ((run / self.groups()) as usize, run % self.groups());
+        let (group, round) = (step % self.groups(), step / self.groups());
+        let (q, hop) = ((round / self.rounds) as usize, round % self.rounds + 1);
         let all = 2 * self.dimensions();
         let first = (group * self.ports) as usize;
-        (first..all.min(first + self.ports as usize)).map(move |number| {
-            let (part, up) = (number / 2, number % 2 == 0);
-            (Message { part, up }, self.moving[(part + q) % self.dimensions()], hop)
+        let numbers = first..all.min(first + self.ports as usize);
+        numbers.clone().filter_map(move |number| {
+            let (part, second) = (number / 2, number % 2 == 1);
+            let place = (part + q) % self.dimensions();
+            let moving = self.moving[place];
+            let at_once = numbers.contains(&(number ^ 1));
+            let way = match (second, moving.wraps || at_once) {
+                (false, true) => Way::Up,
+                (true, true) => Way::Down,
+                (false, false) => Way::EvenUp,
+                (true, false) => Way::OddUp,
+            };
+            Some((Message { part, way }, place, moving.round(hop)?))
         })
     }
 
-    /// Calls `each` with the slots of a message along u in step `hop` of its ring phase.
-    fn runs(&self, message: Message, u: usize, hop: u32, mut each: impl FnMut(Strided)) {
-        let side = self.grid.sides()[u];
-        // What moves at least `hop` and less than half a ring.
-        let (first, end) = if message.up {
-            (hop, side.div_ceil(2))
-        } else {
-            (side / 2 + 1, (side + 1).saturating_sub(hop))
-        };
-        let next = self.next(u);
-        for tile in self.tiles.iter().filter(|tile| tile.part == message.part) {
-            tile.within(u, first, end, &mut each);
+    /// Calls `each` with the slots of a part that a rank sends along a dimension in a round, up or
+    /// down. On a line the rank is at x by that direction.
+    fn runs(
+        &self,
+        (part, up): (usize, bool),
+        (place, round): (usize, u32),
+        x: u32,
+        mut each: impl FnMut(Strided),
+    ) {
+        let moving @ Moving { side, apart, .. } = self.moving[place];
+        let u = moving.dimension;
+        let tiles = || self.tiles.iter().filter(|tile| tile.part == part);
+        if !moving.wraps {
+            let Some((first, last)) = moving.passing(x, round) else { return };
+            let (first, last) = if up { (first, last) } else { (side - last, side - first) };
+            for tile in tiles().filter(|tile| tile.first[u] % 2 == first % 2) {
+                tile.within(u, apart, (first, last + 1), &mut each);
+            }
+            return;
         }
-        if side % 2 == 0 && hop <= side / 2 {
-            for tile in self.tiles.iter().filter(|tile| tile.part == message.part) {
-                tile.half_way(u, side / 2, next, message.up, &mut each);
+        // What moves at least `round` and less than half a ring.
+        let range = if up {
+            (round, side.div_ceil(2))
+        } else {
+            (side / 2 + 1, (side + 1).saturating_sub(round))
+        };
+        for tile in tiles() {
+            tile.within(u, apart, range, &mut each);
+        }
+        if side % 2 == 0 {
+            let next = self.moving[(place + 1) % self.dimensions()].dimension;
+            for tile in tiles().filter(|tile| side / 2 % apart == tile.first[u]) {
+                tile.half_way(u, side / 2 / apart, next, up, &mut each);
             }
         }
     }
 
-    /// The dimension after u of those that move.
-    fn next(&self, u: usize) -> usize {
-        let place = self.moving.iter().position(|&moving| moving == u).expect("bug: it moves");
-        self.moving[(place + 1) % self.dimensions()]
+    /// The blocks of the largest message of a kind.
+    fn blocks(&self, message: Message, (place, round): (usize, u32)) -> u64 {
+        let moving = self.moving[place];
+        let of = |up, x| {
+            let mut blocks = 0;
+            self.runs((message.part, up), (place, round), x, |run| blocks += run.len());
+            blocks
+        };
+        let largest = |up: bool| {
+            if moving.wraps {
+                return of(up, 0);
+            }
+            let at = |x: u32| if up { x } else { moving.side - 1 - x };
+            let sends = moving.largest(round).filter(|&x| message.way.sends_up(at(x)) == up);
+            sends.map(|x| of(up, x)).max().unwrap_or(0)
+        };
+        match message.way {
+            Way::Up => largest(true),
+            Way::Down => largest(false),
+            Way::EvenUp | Way::OddUp => largest(true).max(largest(false)),
+        }
     }
 
-    fn blocks(&self, message: Message, u: usize, hop: u32) -> u64 {
-        let mut blocks = 0;
-        self.runs(message, u, hop, |run| blocks += run.len());
-        blocks
-    }
-
-    fn slots_of(&self, message: Message, u: usize, hop: u32) -> SlotSet {
+    fn slots_of(&self, sent: (usize, bool), (place, round): (usize, u32), x: u32) -> SlotSet {
         let mut slots = SlotSet::default();
-        self.runs(message, u, hop, |run| slots.push(run));
+        self.runs(sent, (place, round), x, |run| slots.push(run));
         slots
     }
 
@@ -163,18 +309,14 @@ impl Rings {
     fn across(&self, rank: Rank, slot: Slot, sign: i64) -> Rank {
         let tile = &self.tiles[self.tiles.partition_point(|tile| tile.base <= slot) - 1];
         let mut rest = slot - tile.base;
-        let mut at = rank;
-        for u in (0..self.grid.sides().len()).rev() {
-            let side = u64::from(tile.sides[u]);
-            let offset = i64::from(tile.first[u]) + (rest % side) as i64;
-            rest /= side;
-            at = self.grid.radix().shifted(at, u, sign * offset);
-        }
-        at
+        self.moving.iter().rev().fold(rank, |at, moving| {
+            let numbers = u64::from(tile.sides[moving.dimension]);
+            let offset = tile.first[moving.dimension] + (rest % numbers) as u32 * moving.apart;
+            rest /= numbers;
+            self.grid.radix().shifted(at, moving.dimension, sign * i64::from(offset))
+        })
     }
-}
 
-impl Rings {
     /// Overwrites `out` with the blocks of all slots, by the rank across.
     fn layout(
         &self,
@@ -188,11 +330,10 @@ impl Rings {
         let mut ends = Ends::new(self.tiles.iter().map(Tile::len).max().unwrap_or(0));
         for tile in &self.tiles {
             ends.restart(0);
-            for u in (0..tile.sides.len()).rev() {
-                let (at, side) = (i64::from(radix.coordinate(rank, u)), self.grid.sides()[u]);
-                let first = i64::from(tile.first[u]);
+            for &Moving { dimension: u, side, apart, .. } in self.moving.iter().rev() {
+                let (at, first) = (i64::from(radix.coordinate(rank, u)), i64::from(tile.first[u]));
                 ends.prepend(tile.sides[u], |value| {
-                    let to = at + sign * (first + i64::from(value));
+                    let to = at + sign * (first + i64::from(value) * i64::from(apart));
                     to.rem_euclid(side.into()) as u32 * radix.stride(u)
                 });
             }
@@ -211,10 +352,12 @@ impl Tile {
         self.sides[u + 1..].iter().map(|&side| u64::from(side)).product()
     }
 
-    /// The slots with o_u in `first..end`.
-    fn within(&self, u: usize, first: u32, end: u32, each: &mut impl FnMut(Strided)) {
-        let low = first.max(self.first[u]) - self.first[u];
-        let high = end.min(self.first[u] + self.sides[u]).saturating_sub(self.first[u]);
+    /// The slots with o_u in a range, its end not among them.
+    fn within(&self, u: usize, apart: u32, range: (u32, u32), each: &mut impl FnMut(Strided)) {
+        let before = |offset: u32| {
+            offset.saturating_sub(self.first[u]).div_ceil(apart).min(self.sides[u])
+        };
+        let (low, high) = (before(range.0), before(range.1));
         if low < high {
             let (stride, side) = (self.stride(u), u64::from(self.sides[u]));
             let block = stride * side;
@@ -223,14 +366,12 @@ impl Tile {
         }
     }
 
-    /// The slots with o_u = `half` that go up, or down: the lower and the upper half along `next`.
+    /// The slots half a ring away, the offset numbered `half` along u, that go up, or down: the lower
+    /// and the upper half along `next`.
     ///
-    /// Where that is odd, tiles whose number is even have the larger half go up.
+    /// Where that is odd, tiles of an even residue have the larger half go up.
     fn half_way(&self, u: usize, half: u32, next: usize, up: bool, each: &mut impl FnMut(Strided)) {
-        if !(self.first[u]..self.first[u] + self.sides[u]).contains(&half) {
-            return;
-        }
-        let base = self.base + u64::from(half - self.first[u]) * self.stride(u);
+        let base = self.base + u64::from(half) * self.stride(u);
         if next == u {
             // On a ring by itself there is one block, which goes up.
             if up {
@@ -239,7 +380,7 @@ impl Tile {
             return;
         }
         let side = self.sides[next];
-        let middle = (side + u32::from(self.first[next] == 0)) / 2;
+        let middle = (side + u32::from(self.first[next] % 2 == 0)) / 2;
         let (low, high) = if up { (0, middle) } else { (middle, side) };
         if low == high {
             return;
@@ -259,17 +400,24 @@ impl Tile {
 
 impl Rule for Rings {
     fn steps(&self) -> u32 {
-        self.dimensions() as u32 * self.groups() * self.hops
+        self.dimensions() as u32 * self.groups() * self.rounds
     }
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        for (message, u, hop) in self.messages(step) {
-            let slots = self.slots_of(message, u, hop);
-            let way = if message.up { 1 } else { -1 };
-            out.receive(self.grid.radix().shifted(rank, u, -way), slots.clone());
-            let to = self.grid.radix().shifted(rank, u, way);
-            out.send(to, slots, Route::straight(u as u32, way));
+        for (message, place, round) in self.messages(step) {
+            let Moving { dimension: u, side, wraps, .. } = self.moving[place];
+            let at = self.grid.radix().coordinate(rank, u);
+            let x = |up| if up { at } else { side - 1 - at };
+            let slots = |up, x| self.slots_of((message.part, up), (place, round), x);
+            let way = |up| if up { 1 } else { -1 };
+            let shifted = |way| self.grid.radix().shifted(rank, u, way);
+            let (sends, receives) = (message.way.sends_up(at), message.way.receives_up(at));
+            if wraps || x(receives) > 0 {
+                out.receive(shifted(-way(receives)), slots(receives, x(receives).wrapping_sub(1)));
+            }
+            let route = Route::straight(u as u32, way(sends));
+            out.send(shifted(way(sends)), slots(sends, x(sends)), route);
         }
     }
 
@@ -295,7 +443,10 @@ impl Rule for Rings {
 
     fn classes(&self) -> RankClasses {
         let radix = self.grid.radix();
-        let periods = Coordinates::from_elem(1, radix.dimensions());
+        let mut periods = Coordinates::from_elem(1, radix.dimensions());
+        for moving in self.moving.iter().filter(|moving| !moving.wraps) {
+            periods[moving.dimension] = moving.side;
+        }
         RankClasses::translations(radix.clone(), periods)
     }
 }
@@ -309,22 +460,20 @@ impl NeighbourRings {
     ) -> Result<Rings, NotApplicable> {
         check(self, problem, given)?;
         let refuse = |needs| NotApplicable::Shape { needs, topology: topology.short_form() };
-        let Shape::Grid(grid) = topology.shape() else { return Err(refuse("a torus")) };
-        let moves = |u: &usize| grid.sides()[*u] > 1;
-        let breaks = |rule, breaks: &dyn Fn(usize) -> bool| {
-            let sides: Vec<String> = (0..grid.sides().len())
-                .filter(moves)
-                .filter(|&u| breaks(u))
-                .map(|u| format!("side {u} ({})", grid.sides()[u]))
-                .collect();
-            if sides.is_empty() { Ok(()) } else { Err(NotApplicable::Sides { rule, sides }) }
+        let Shape::Grid(grid) = topology.shape() else { return Err(refuse("a torus or mesh")) };
+        let too_long = |&u: &usize| {
+            grid.sides()[u] > if grid.wrap()[u] { LONGEST } else { LONGEST_LINE }
         };
-        breaks("sides that wrap", &|u| !grid.wrap()[u])?;
-        breaks("sides of at most 2^20", &|u| grid.sides()[u] > LONGEST)?;
-        if (0..grid.sides().len()).filter(moves).count() > MOST_DIMENSIONS {
-            return Err(refuse("a torus of at most five sides"));
+        let sides: Vec<String> = (0..grid.sides().len())
+            .filter(too_long)
+            .map(|u| format!("side {u} ({})", grid.sides()[u]))
+            .collect();
+        if !sides.is_empty() {
+            let rule = "sides of at most 65536, or 1048576 where they wrap";
+            return Err(NotApplicable::Sides { rule, sides });
         }
-        Ok(Rings::new(grid.clone(), problem.ports))
+        Rings::new(grid.clone(), problem.ports)
+            .ok_or_else(|| refuse("a torus or mesh of few sides, with at most 4096 tiles of offsets"))
     }
 }
 
@@ -334,7 +483,7 @@ impl Algorithm for NeighbourRings {
     }
 
     fn summary(&self) -> &'static str {
-        "every block hop by hop along rings, both ways and along all dimensions at once"
+        "every block hop by hop along rings and lines, both ways and along all dimensions at once"
     }
 
     fn source(&self) -> &'static str {
@@ -361,7 +510,7 @@ impl Algorithm for NeighbourRings {
         let (mut steps, mut blocks) = (0, 0u128);
         for step in 0..rule.steps() {
             let most =
-                (rule.messages(step)).map(|(message, u, hop)| rule.blocks(message, u, hop)).max();
+                rule.messages(step).map(|(message, u, round)| rule.blocks(message, (u, round))).max();
             steps += u64::from(most.unwrap_or(0) > 0);
             blocks += u128::from(most.unwrap_or(0));
         }
