@@ -6,11 +6,13 @@ mod distance;
 mod far_first;
 mod packing;
 mod residual;
+mod rows;
 mod word;
 
 use smallvec::SmallVec;
 
-use self::residual::{Arrival, Exchange, Group, Sources};
+use self::residual::{Arrival, Group, Sources};
+use self::rows::Rows;
 use self::word::Word;
 
 /// How blocks travel along a line.
@@ -122,12 +124,17 @@ pub(super) struct Line {
     /// By colour, where gaps change.
     turns: Vec<Vec<u32>>,
     places: Vec<Place>,
+    /// By class, the most hops that a block travels up, and down.
+    rounds: [[u32; 2]; 2],
     /// By position: what is left after landing, by offset.
-    groups: Vec<SmallVec<[Group; 6]>>,
+    groups: Rows<Group>,
     /// By position: what the residual exchange brings, by offset.
-    arrivals: Vec<SmallVec<[Arrival; 6]>>,
-    /// By position, then step.
-    exchanges: Vec<Vec<Exchange>>,
+    arrivals: Rows<Arrival>,
+    /// By position, then step of the residual exchange: the ways of the groups sent and received, 0
+    /// where there is none.
+    ways_left: Vec<[i32; 2]>,
+    /// Steps of the residual exchange.
+    steps: usize,
     /// Digits kept for blocks that travel up, and own ones; then those that travel down.
     regions: [u64; 2],
     /// Digits needed while a residual exchange goes on.
@@ -150,9 +157,11 @@ impl Line {
             ends: Default::default(),
             period: if alike { colours } else { side },
             places: Vec::new(),
-            groups: Vec::new(),
-            arrivals: Vec::new(),
-            exchanges: Vec::new(),
+            rounds: [[0; 2]; 2],
+            groups: Rows::with_room(0, 0),
+            arrivals: Rows::with_room(0, 0),
+            ways_left: Vec::new(),
+            steps: 0,
             regions: [0; 2],
             residual_digits: 0,
         };
@@ -160,7 +169,16 @@ impl Line {
             line.ends = distance::ends(side, colours);
         }
         line.places = (0..line.period).map(|x| line.place(x, colours)).collect();
-        line.groups = (0..line.period).map(|x| line.groups_at(x)).collect();
+        line.groups = Rows::with_room(line.period, colours + 1);
+        let mut groups = Vec::new();
+        for x in 0..line.period {
+            line.groups_at(x, &mut groups);
+            line.groups.push(groups.drain(..));
+        }
+        for (class, &first) in line.classes().iter().enumerate() {
+            line.rounds[class] = [Direction::Up, Direction::Down]
+                .map(|direction| line.rounds_needed(direction, first));
+        }
         line.regions = line.regions_needed();
         match landing {
             Landing::Near | Landing::Distance => line.plan_residual(),
@@ -183,7 +201,7 @@ impl Line {
 
     /// Steps of the residual exchange.
     pub(super) fn residual_steps(&self) -> u32 {
-        self.exchanges[0].len() as u32
+        self.steps as u32
     }
 
     /// Digits needed by any layout.
@@ -202,7 +220,7 @@ impl Line {
     }
 
     fn at(&self, x: u32) -> usize {
-        (x % self.period) as usize
+        (if x < self.period { x } else { x % self.period }) as usize
     }
 
     /// The position `hops` further on the ring of x, counted on where the ring closes.
@@ -212,12 +230,13 @@ impl Line {
         if self.ways == Ways::Both && !(0..ring).contains(&i) {
             return None;
         }
-        let position = self.word.position(self.colour(x), i.rem_euclid(ring) as u32);
-        Some(i64::from(position) + i.div_euclid(ring) * i64::from(self.side()))
+        let (around, i) = around(i, ring);
+        let position = self.word.position(self.colour(x), i as u32);
+        Some(i64::from(position) + around * i64::from(self.side()))
     }
 
     fn wrapped(&self, position: i64) -> u32 {
-        position.rem_euclid(i64::from(self.side())) as u32
+        around(position, self.side().into()).1 as u32
     }
 
     /// The next position on the ring of x, and the hops to it.
@@ -364,8 +383,21 @@ impl Line {
         positions
     }
 
+    /// The directions that classes have for their own, one where those that have the other act alike:
+    /// where nothing goes half around a ring.
+    fn classes(&self) -> &'static [Direction] {
+        let odd = self.landing == Landing::Near && self.side() % 2 == 1;
+        let alike = self.ways != Ways::Nearer || odd;
+        if alike { &[Direction::Up] } else { &[Direction::Up, Direction::Down] }
+    }
+
     /// The most hops that a block travels in `direction`.
     pub(super) fn rounds(&self, direction: Direction, first: Direction) -> u32 {
+        let class = self.classes().iter().position(|&class| class == first).unwrap_or(0);
+        self.rounds[class][usize::from(direction == Direction::Down)]
+    }
+
+    fn rounds_needed(&self, direction: Direction, first: Direction) -> u32 {
         (0..self.period).fold(0, |most, x| {
             let travels = |hops| self.travelling(x, hops, direction, first) > 0;
             let (mut low, mut high) = (most, self.word.ring(self.colour(x)));
@@ -461,7 +493,7 @@ impl Line {
         let ends_tell =
             matches!(self.word, Word::Repeated { .. }) || self.word.is_even(self.colours);
         let mut needed = [0; 2];
-        for first in [Direction::Up, Direction::Down] {
+        for &first in self.classes() {
             for (region, direction) in [(0, Direction::Up), (1, Direction::Down)] {
                 let rounds = self.rounds(direction, first);
                 let step = if ends_tell { rounds.max(2) - 1 } else { 1 };
@@ -579,6 +611,15 @@ impl Line {
     /// Blocks for a window that is not the last of a line.
     fn colours(&self) -> u64 {
         self.colours.into()
+    }
+}
+
+/// How often a place lies around a ring, and where on it: few are around at all, and division is slow.
+fn around(place: i64, ring: i64) -> (i64, i64) {
+    match place {
+        _ if (0..ring).contains(&place) => (0, place),
+        _ if (-ring..0).contains(&place) => (-1, place + ring),
+        _ => (place.div_euclid(ring), place.rem_euclid(ring)),
     }
 }
 

@@ -12,8 +12,6 @@
 
 use std::collections::BTreeMap;
 
-use smallvec::SmallVec;
-
 use super::residual::{Group, Sources};
 use super::{Digits, Direction, Line, Piece, Pieces, push};
 
@@ -84,8 +82,8 @@ impl Line {
         [self.ends[1][0] + 1 + half, half - self.ends[1][0]].map(u64::from)
     }
 
-    /// What is left after landing at x, by offset.
-    pub(super) fn groups_far(&self, x: u32) -> SmallVec<[Group; 6]> {
+    /// Appends what is left after landing at x, by offset.
+    pub(super) fn groups_far(&self, x: u32, out: &mut Vec<Group>) {
         let ring = self.word.ring(self.colour(x));
         let mut sources: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for direction in [Direction::Up, Direction::Down] {
@@ -110,11 +108,12 @@ impl Line {
         let group = |(offset, mut sources): (i64, Vec<u32>)| {
             sources.sort_unstable();
             let count = sources.len() as u64;
-            let group = Group { offset: offset as i32, sources: Sources::Listed(sources), first };
+            let group =
+                Group { offset: offset as i32, sources: Sources::Listed(sources.into()), first };
             first += count;
             group
         };
-        sources.into_iter().map(group).collect()
+        out.extend(sources.into_iter().map(group));
     }
 
     /// The digits that landed pairs have, by compact digit.

@@ -1,5 +1,7 @@
 //! Messages of one line packed into steps: no link twice, one send and one receive a rank.
 
+use std::cmp::Reverse;
+
 /// A message along the line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
@@ -19,16 +21,20 @@ pub(super) fn to(message: &Message, period: u32) -> u32 {
     (i64::from(message.from) + i64::from(message.offset)).rem_euclid(period.into()) as u32
 }
 
-/// Orders in which messages are offered to the steps; none is the best on every side.
-const ORDERS: &[fn(&Message) -> [i64; 4]] = &[
-    |m| [-(m.size as i64), -i64::from(m.hops()), m.from.into(), m.offset.into()],
-    |m| [-(m.size as i64), m.hops().into(), m.offset.into(), m.from.into()],
-    |m| [-i64::from(m.hops()), m.from.into(), m.offset.into(), 0],
-    |m| [m.from.into(), -i64::from(m.hops()), m.offset.into(), 0],
-    |m| [-i64::from(m.hops()), i64::from((m.from % 2 == 1) != (m.offset < 0)), m.from.into(), 0],
-    |m| {
-        let neighbours = i64::from(m.hops() == 1);
-        [-(m.size as i64) - neighbours, -i64::from(m.hops()), m.from.into(), m.offset.into()]
+/// Orders in which messages are offered to the steps, those that are alike by sender and then by
+/// offset, as they come; none is the best on every side.
+const ORDERS: &[fn(&mut [Message])] = &[
+    |messages| messages.sort_by_key(|m| Reverse((m.size, m.hops()))),
+    |messages| messages.sort_by_key(|m| (Reverse(m.size), m.hops(), m.offset)),
+    |messages| messages.sort_by_key(|m| Reverse(m.hops())),
+    |messages| messages.sort_by_key(|m| (m.from, Reverse(m.hops()))),
+    |messages| {
+        let against = |m: &Message| (m.from % 2 == 1) != (m.offset < 0);
+        messages.sort_by_key(|m| (Reverse(m.hops()), against(m)));
+    },
+    |messages| {
+        let size = |m: &Message| m.size + u64::from(m.hops() == 1);
+        messages.sort_by_key(|m| Reverse((size(m), m.hops())));
     },
 ];
 
@@ -38,16 +44,18 @@ const TRIED: usize = 4096;
 /// First fit in each of the orders, on short lines also in some by chance, on long ones in the first
 /// alone; of these the steps whose largest messages sum to least, and of such the fewest.
 pub(super) fn pack(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
-    let tries = (TRIED / messages.len().max(1)).min(64) as u64;
+    let (orders, tries) = match messages.len() {
+        count if count < TRIED / 4 => (ORDERS.len(), (TRIED / count.max(1)).min(64) as u64),
+        _ => (1, 0),
+    };
     let by_chance = (0..tries).map(|number| {
         let mut sorted = messages.to_vec();
         sorted.sort_by_cached_key(|m| (by_chance(m, number), m.from, m.offset));
         sorted
     });
-    let orders = if messages.len() < TRIED / 4 { ORDERS.len() } else { 1 };
     let by_order = ORDERS[..orders].iter().map(|order| {
         let mut sorted = messages.to_vec();
-        sorted.sort_by_key(order);
+        order(&mut sorted);
         sorted
     });
     by_order

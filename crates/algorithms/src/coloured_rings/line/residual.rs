@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::packing::{self, Message};
+use super::rows::Rows;
 use super::{Digits, Direction, Landing, Line, Piece, Pieces, Ways, push};
 
 /// Blocks of one position that still go `offset` along the line, in the order of their sources.
@@ -20,7 +21,7 @@ pub(super) enum Sources {
     /// j = 0 and `from <= j < to`.
     Behind { from: u32, to: u32 },
     /// These j.
-    Listed(Vec<u32>),
+    Listed(Box<[u32]>),
 }
 
 impl Group {
@@ -29,6 +30,11 @@ impl Group {
             Sources::Behind { from, to } => 1 + u64::from(to - from),
             Sources::Listed(sources) => sources.len() as u64,
         }
+    }
+
+    /// Its compact digits.
+    fn digits(&self) -> Digits {
+        Digits { first: self.first, count: self.size() }
     }
 
     /// The number j of the source at a place in the group.
@@ -47,8 +53,6 @@ pub(in super::super) struct Arrival {
     /// The way it came.
     pub(in super::super) offset: i32,
     pub(in super::super) digits: Digits,
-    /// The first digit once compact.
-    first: u64,
 }
 
 /// What a position does in one step of the residual exchange.
@@ -61,32 +65,31 @@ pub(in super::super) struct Exchange {
 }
 
 impl Line {
-    pub(super) fn groups_at(&self, x: u32) -> SmallVec<[Group; 6]> {
+    /// Appends what is left after landing at x, by offset.
+    pub(super) fn groups_at(&self, x: u32, out: &mut Vec<Group>) {
         if self.landing == Landing::Distance {
-            return self.groups_far(x);
+            return self.groups_far(x, out);
         }
         let place = &self.places[self.at(x)];
         let ring = self.word.ring(self.colour(x));
         let mut first = 0;
-        (-i64::from(place.own.below)..=i64::from(place.own.above))
-            .map(|offset| {
-                let from_below =
-                    (-i64::from(place.up.below)..=i64::from(place.up.above)).contains(&offset);
-                let from_above =
-                    (-i64::from(place.down.below)..=i64::from(place.down.above)).contains(&offset);
-                // Half a ring away lands as those do that come from below.
-                let below = || 1 + self.sources_below(x, offset, Direction::Up);
-                let (from, to) = match (from_below, from_above) {
-                    (true, true) => (1, ring),
-                    (true, false) => (1, below()),
-                    _ => (below(), ring),
-                };
-                let sources = Sources::Behind { from, to };
-                let group = Group { offset: offset as i32, sources, first };
-                first += group.size();
-                group
-            })
-            .collect()
+        for offset in -i64::from(place.own.below)..=i64::from(place.own.above) {
+            let from_below =
+                (-i64::from(place.up.below)..=i64::from(place.up.above)).contains(&offset);
+            let from_above =
+                (-i64::from(place.down.below)..=i64::from(place.down.above)).contains(&offset);
+            // Half a ring away lands as those do that come from below.
+            let below = || 1 + self.sources_below(x, offset, Direction::Up);
+            let (from, to) = match (from_below, from_above) {
+                (true, true) => (1, ring),
+                (true, false) => (1, below()),
+                _ => (below(), ring),
+            };
+            let sources = Sources::Behind { from, to };
+            let group = Group { offset: offset as i32, sources, first };
+            first += group.size();
+            out.push(group);
+        }
     }
 
     /// The number of sources j >= 1 whose blocks for x + offset travel up.
@@ -104,16 +107,28 @@ impl Line {
                 i64::from(x) + offset - source <= half
             }
         };
-        let (mut low, mut high) = (0, ring - 1);
-        while low < high {
-            let middle = (low + high).div_ceil(2);
-            if travels_up(middle) { low = middle } else { high = middle - 1 }
+        // About as many as up to half a ring away, gaps being nearly even.
+        let near = match self.ways {
+            Ways::Nearer => self.side() / 2 / self.colours,
+            Ways::Both => self.word.index(x),
+            Ways::Once => ring,
+        };
+        let mut below = near.min(ring - 1);
+        while below > 0 && !travels_up(below) {
+            below -= 1;
         }
-        low
+        while below + 1 < ring && travels_up(below + 1) {
+            below += 1;
+        }
+        below
     }
 
     pub(in super::super) fn groups(&self, x: u32) -> &[Group] {
-        &self.groups[self.at(x)]
+        self.groups.row(self.at(x))
+    }
+
+    fn arrivals(&self, x: u32) -> &[Arrival] {
+        self.arrivals.row(self.at(x))
     }
 
     /// Number of (source, destination) pairs of the line that land at x.
@@ -123,84 +138,101 @@ impl Line {
 
     /// Packs the groups into steps, and finds a place for each at its destination.
     pub(super) fn plan_residual(&mut self) {
-        let messages = (0..self.period).flat_map(|x| {
-            self.groups(x).iter().filter(|group| group.offset != 0).map(move |group| Message {
-                from: x,
-                offset: group.offset,
-                size: group.size(),
-            })
-        });
-        let steps = packing::pack(&messages.collect::<Vec<_>>(), self.period);
-        self.exchanges = vec![vec![Exchange::default(); steps.len()]; self.period as usize];
+        let mut messages = Vec::with_capacity((self.period * (self.colours + 1)) as usize);
+        for from in 0..self.period {
+            let groups = self.groups(from).iter().filter(|group| group.offset != 0);
+            let message =
+                |group: &Group| Message { from, offset: group.offset, size: group.size() };
+            messages.extend(groups.map(message));
+        }
+        let steps = packing::pack(&messages, self.period);
+        self.steps = steps.len();
+        self.ways_left = vec![[0; 2]; self.steps * self.period as usize];
         for (step, messages) in steps.iter().enumerate() {
             for message in messages {
-                let group = (self.groups(message.from).iter())
-                    .find(|group| group.offset == message.offset)
-                    .expect("a message is a group");
-                let digits = Digits { first: group.first, count: group.size() };
-                self.exchanges[message.from as usize][step].send = Some((message.offset, digits));
-                let to = packing::to(message, self.period) as usize;
-                self.exchanges[to][step].receive = Some((message.offset, digits));
+                let at = |x: u32| x as usize * self.steps + step;
+                self.ways_left[at(message.from)][0] = message.offset;
+                self.ways_left[at(packing::to(message, self.period))][1] = message.offset;
             }
         }
+        self.arrivals = Rows::with_room(self.period, self.colours + 1);
+        let mut arrivals = Vec::new();
         for x in 0..self.period {
-            let arrivals = self.arrivals_at(x);
-            self.arrivals.push(arrivals);
+            self.arrivals_at(x, &mut arrivals);
+            let ends = arrivals.iter().map(|arrival| arrival.digits.first + arrival.digits.count);
+            let needed = ends.chain([self.landed(x)]).fold(0, u64::max);
+            self.residual_digits = self.residual_digits.max(needed);
+            self.arrivals.push(arrivals.drain(..));
         }
-        self.residual_digits = (0..self.period)
-            .flat_map(|x| {
-                let arrivals = self.arrivals[x as usize].iter().map(|arrival| arrival.digits);
-                arrivals.map(|d| d.first + d.count).chain([self.landed(x)])
-            })
-            .max()
-            .expect("a side has a position");
+    }
+
+    /// By step, the ways of the groups that x sends and receives.
+    fn ways_at(&self, x: u32) -> &[[i32; 2]] {
+        &self.ways_left[self.at(x) * self.steps..][..self.steps]
     }
 
     /// Gives every group that x receives the lowest digits that are free from then on.
-    fn arrivals_at(&mut self, x: u32) -> SmallVec<[Arrival; 6]> {
-        let mut arrivals = SmallVec::<[Arrival; 6]>::new();
-        let mut taken: SmallVec<[(u32, Digits); 8]> = SmallVec::new();
-        for group in &self.groups[x as usize] {
-            let digits = Digits { first: group.first, count: group.size() };
-            let sent = (self.exchanges[x as usize].iter()).position(|exchange| {
-                exchange.send.is_some_and(|(offset, _)| offset == group.offset)
-            });
-            taken.push((sent.map_or(u32::MAX, |step| step as u32), digits));
+    fn arrivals_at(&self, x: u32, arrivals: &mut Vec<Arrival>) {
+        let mut taken: SmallVec<[(usize, Digits); 8]> = SmallVec::new();
+        for group in self.groups(x) {
+            let sent = self
+                .ways_at(x)
+                .iter()
+                .position(|[send, _]| group.offset != 0 && *send == group.offset);
+            taken.push((sent.unwrap_or(usize::MAX), group.digits()));
             if sent.is_none() {
-                arrivals.push(Arrival { offset: 0, digits, first: 0 });
+                arrivals.push(Arrival { offset: 0, digits: group.digits() });
             }
         }
-        for (step, exchange) in self.exchanges[x as usize].iter_mut().enumerate() {
-            let Some((offset, digits)) = &mut exchange.receive else { continue };
-            taken.retain(|(until, _)| *until > step as u32);
+        for (step, &[_, offset]) in self.ways_at(x).iter().enumerate() {
+            if offset == 0 {
+                continue;
+            }
+            taken.retain(|(until, _)| *until > step);
+            let count = self.group(self.landed_from(x, offset), offset).size();
             let free = |first: u64| {
-                let end = first + digits.count;
+                let end = first + count;
                 taken.iter().all(|(_, t)| end <= t.first || t.first + t.count <= first)
             };
             let ends = taken.iter().map(|(_, taken)| taken.first + taken.count).chain([0]);
-            digits.first = ends.filter(|&first| free(first)).min().expect("the last end is free");
-            taken.push((u32::MAX, *digits));
-            arrivals.push(Arrival { offset: *offset, digits: *digits, first: 0 });
+            let first = ends.filter(|&first| free(first)).min().expect("the last end is free");
+            let digits = Digits { first, count };
+            taken.push((usize::MAX, digits));
+            arrivals.push(Arrival { offset, digits });
         }
         arrivals.sort_by_key(|arrival| arrival.offset);
-        let mut first = 0;
-        for arrival in &mut arrivals {
-            arrival.first = first;
-            first += arrival.digits.count;
-        }
-        arrivals
+    }
+
+    /// Where a group landed that came to x by `offset`.
+    fn landed_from(&self, x: u32, offset: i32) -> u32 {
+        self.wrapped(i64::from(x) - i64::from(offset))
+    }
+
+    /// The group of x that goes `offset`.
+    fn group(&self, x: u32, offset: i32) -> &Group {
+        let group = self.groups(x).iter().find(|group| group.offset == offset);
+        group.expect("what is sent is a group")
     }
 
     /// What x does in a step of the residual exchange.
     pub(in super::super) fn exchange(&self, x: u32, step: u32) -> Exchange {
-        self.exchanges[self.at(x)][step as usize]
+        let [send, receive] = self.ways_at(x)[step as usize];
+        let received = |offset| {
+            let arrival = self.arrivals(x).iter().find(|a| a.offset == offset);
+            (offset, arrival.expect("what is received arrives").digits)
+        };
+        let sent = |offset| (offset, self.group(x, offset).digits());
+        Exchange {
+            send: (send != 0).then(|| sent(send)),
+            receive: (receive != 0).then(|| received(receive)),
+        }
     }
 
     /// The same in slot 0, in which all stay, and the steps after it.
     pub(in super::super) fn part(&self, x: u32, slot: u32) -> Exchange {
         let Some(step) = slot.checked_sub(1) else {
             let stays = self.groups(x).iter().find(|group| group.offset == 0);
-            let stays = stays.map(|group| (0, Digits { first: group.first, count: group.size() }));
+            let stays = stays.map(|group| (0, group.digits()));
             return Exchange { send: stays, receive: stays };
         };
         self.exchange(x, step)
@@ -209,33 +241,35 @@ impl Line {
     /// The digits that arrived blocks have at the end of the residual exchange, by compact digit.
     pub(in super::super) fn arrived_pieces(&self, x: u32, out: &mut Pieces) {
         out.clear();
-        for Arrival { digits, first, .. } in &self.arrivals[self.at(x)] {
-            let Digits { first: digit, count } = *digits;
-            push(out, Piece { compact: *first, count, digit, stride: 1 });
+        let mut compact = 0;
+        for Arrival { digits: Digits { first: digit, count }, .. } in self.arrivals(x) {
+            push(out, Piece { compact, count: *count, digit: *digit, stride: 1 });
+            compact += count;
         }
     }
 
     /// The source of a block at its destination x by compact digit.
     pub(in super::super) fn source(&self, x: u32, compact: u64) -> u32 {
-        let arrivals = &self.arrivals[self.at(x)];
-        let arrival = &arrivals[arrivals.partition_point(|a| a.first <= compact) - 1];
-        self.source_of(x, arrival, compact - arrival.first)
+        let mut place = compact;
+        let arrival = self.arrivals(x).iter().find(|arrival| {
+            let found = place < arrival.digits.count;
+            place -= if found { 0 } else { arrival.digits.count };
+            found
+        });
+        self.source_of(x, arrival.expect("a compact digit of what arrives"), place)
     }
 
     /// The source of a block at its destination x by digit at the end, if there is one.
     pub(in super::super) fn source_at(&self, x: u32, digit: u64) -> Option<u32> {
         let holds =
             |a: &&Arrival| (a.digits.first..a.digits.first + a.digits.count).contains(&digit);
-        let arrival = self.arrivals[self.at(x)].iter().find(holds)?;
+        let arrival = self.arrivals(x).iter().find(holds)?;
         Some(self.source_of(x, arrival, digit - arrival.digits.first))
     }
 
     fn source_of(&self, x: u32, arrival: &Arrival, place: u64) -> u32 {
-        let landing = self.wrapped(i64::from(x) - i64::from(arrival.offset));
-        let group = (self.groups(landing).iter())
-            .find(|group| group.offset == arrival.offset)
-            .expect("what arrives was a group");
-        self.source_behind(landing, group.source(place))
+        let landing = self.landed_from(x, arrival.offset);
+        self.source_behind(landing, self.group(landing, arrival.offset).source(place))
     }
 
     /// Where a block landed that is at x by the offset with this number.

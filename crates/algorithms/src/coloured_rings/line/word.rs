@@ -16,26 +16,22 @@ impl Word {
             return Self::Repeated { side, colours };
         }
         let length = |c: u32| side / colours + u32::from(c >= colours - side % colours);
-        let mut places: Vec<(u64, u64, u32)> = (0..colours)
-            .flat_map(|c| {
-                (0..length(c)).map(move |j| {
-                    let numerator = u64::from(j) * u64::from(colours) + u64::from(c);
-                    (numerator, u64::from(length(c)), c)
-                })
-            })
-            .collect();
-        places.sort_by_cached_key(|&(numerator, length, c)| {
-            // Lengths differ by one at most, so this many parts tell all fractions apart.
-            let parts = u128::from(side) * u128::from(side) + 1;
-            (u128::from(numerator) * parts / u128::from(length), c)
-        });
-        let colour: Vec<u32> = places.iter().map(|&(_, _, c)| c).collect();
-        let mut rings = vec![Vec::new(); colours as usize];
-        let mut index = Vec::with_capacity(colour.len());
-        for (x, &c) in colour.iter().enumerate() {
-            let ring = &mut rings[c as usize];
-            index.push(ring.len() as u32);
-            ring.push(x as u32);
+        let mut rings: Vec<Vec<u32>> = (0..colours).map(|_| Vec::new()).collect();
+        let [mut colour, mut index] = [(); 2].map(|()| Vec::with_capacity(side as usize));
+        for x in 0..side {
+            let fraction = |c: u32| {
+                let j = rings[c as usize].len() as u64;
+                (j * u64::from(colours) + u64::from(c), u64::from(length(c)))
+            };
+            let least = (0..colours).filter(|&c| rings[c as usize].len() < length(c) as usize);
+            let least = least.min_by(|&a, &b| {
+                let ((a, of_a), (b, of_b)) = (fraction(a), fraction(b));
+                (a * of_b).cmp(&(b * of_a))
+            });
+            let c = least.expect("lengths add up to the side");
+            colour.push(c);
+            index.push(rings[c as usize].len() as u32);
+            rings[c as usize].push(x);
         }
         Self::Even { colour, index, rings }
     }
@@ -73,15 +69,19 @@ impl Word {
 
     /// The gap from the i-th position of a colour to the next around the ring.
     pub(super) fn gap(&self, colour: u32, i: u32) -> u32 {
-        let next = self.position(colour, (i + 1) % self.ring(colour));
-        let gap = (next + self.side() - self.position(colour, i)) % self.side();
-        if gap == 0 { self.side() } else { gap }
+        let next = if i + 1 == self.ring(colour) { 0 } else { i + 1 };
+        let [from, to] = [i, next].map(|i| self.position(colour, i));
+        if to > from { to - from } else { to + self.side() - from }
     }
 
     /// Where the gap of a colour is not the one before it.
     pub(super) fn turns(&self, colour: u32) -> Vec<u32> {
         let ring = self.ring(colour);
-        let differs = |&i: &u32| self.gap(colour, i) != self.gap(colour, (i + ring - 1) % ring);
+        let mut before = if ring > 0 { self.gap(colour, ring - 1) } else { 0 };
+        let differs = |&i: &u32| {
+            let gap = self.gap(colour, i);
+            std::mem::replace(&mut before, gap) != gap
+        };
         (0..ring).filter(differs).collect()
     }
 
