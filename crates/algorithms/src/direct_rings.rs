@@ -30,6 +30,24 @@
 //! Claim: `P M / 2` steps of a block each on P ranks, whose sides are even. On sides of which the
 //! longest is N, a multiple of 4, that is P N/8, the bisection bound; on others (N + 2)/N of it.
 //!
+//! # Paired rounds
+//! For odd h a round each way has (h - 1)/2 tours of edges, and one more by + alone. But let the
+//! vertices that rounds leave out go half around by + in every other round, and by - in the rest; and
+//! let round c by + be reversed by round c + 1 by -, c even, both with half a ring, and round c + 1
+//! by + by round c by -, both without, so that half of all need a tour less. (The last round is
+//! reversed by itself, as before.) The edges of two such matchings make a path through all vertices,
+//! from one left out to the other; number the tours of both along it from 0, the second's being those
+//! after the first's, and a vertex left out by one that of the other's tour next to it, or the one
+//! before 0, around. Then a vertex that has tour t in one has t or t - 1 in the other. So in a step in
+//! which the sum is r for those who go first and r + 1 for those who go reversed, no rank does both,
+//! if M is at least n + 2: sums over n dimensions differ by 0 to -n, never by 1 mod M. A step sequence
+//! has M = (h + 1)/2 tours where the round along some dimension has half a ring, and (h - 1)/2
+//! elsewhere.
+//!
+//! Claim: with (h + 1)/2 of the h rounds the longer, and n equal sides of N = 2h,
+//! P/2 ((h + 1)/2 - ((h - 1)/2h)^n) steps: for two sides, of at least 18, no more than
+//! 1 + 1/N + 4/N^2 of the bisection bound, and less than 2 % over it from 54 on.
+//!
 //! # Odd sides
 //! A side of N = 2h - 1 is one of 2h without its last rank, q + h say. A tour over that goes on from
 //! p + h to p, which is (N - 1)/2 hops; so the two ranks of an edge that lay half a ring apart have
@@ -38,26 +56,36 @@
 //! which the vertex left out keeps its own by + and has none by -.
 //!
 //! Claim: with E the product over sides of their rounds, both ways and that of own blocks,
-//! `M floor(E / 2)` steps, less those in which nobody sends. On a torus of an odd side N, at least 7, that is (N + 1)/N of the bisection
-//! bound, for N + 1 = 2h rounds of M = (N - 1)/4 tours or N of (N + 1)/4; less than 2 % over it from
-//! 51 on. What is lost are the links along a dimension while blocks keep their place in it, a rank in
-//! N of every line.
+//! `M floor(E / 2)` steps, less those in which nobody sends. On a torus of an odd side N, at least 7,
+//! that is (N + 1)/N of the bisection bound, for N + 1 = 2h rounds of M = (N - 1)/4 tours or N of
+//! (N + 1)/4; less than 2 % over it from 51 on. What is lost are the links along a dimension while
+//! blocks keep their place in it, a rank in N of every line.
+//!
+//! # Two odd sides at once
+//! On two sides with h even, blocks that keep their place along one dimension are those of the round
+//! of own blocks. A step of these and one of those that keep it along the other share no link. Let
+//! both have the same round a along theirs, and let the ranks whose tours in round a add up to r mod M
+//! send along the first dimension, and those with r + 1 likewise reversed, with r + 2 along the second,
+//! and with r + 3 likewise reversed. With M at least 4 no rank sends, or receives, twice.
+//!
+//! Claim: on two sides that are 3 mod 4, the longer N at least 15, `P (N - 1/N)/8` steps: the
+//! bisection bound.
 //!
 //! # The layout
 //! A rank has a slot for each way and round along each dimension, and what arrives lands in the
 //! slot just sent. Rounds by - count from the end, so that a slot and the one with all ways reversed
 //! add up to the last. Where sides are odd some are empty.
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
+mod counts;
+mod ring;
 
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
+use self::ring::Ring;
 use crate::parameters::{check, origin};
-use crate::rounds;
 use crate::{Algorithm, Claims, NotApplicable};
 
 pub(crate) struct DirectRings;
@@ -65,157 +93,131 @@ pub(crate) struct DirectRings;
 /// The fewest ranks on the longest side: shorter ones have one tour in a round.
 const SHORTEST: u32 = 5;
 
-/// Sums of hops that claims look at.
-const WORK: u128 = 1 << 25;
-
-/// The way around a ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
-    Up,
-    Down,
-}
-
-/// A side, made even.
-#[derive(Clone, Copy)]
-struct Ring {
-    dimension: usize,
-    side: u32,
-    /// h.
-    half: u32,
-}
-
-impl Ring {
-    fn new(dimension: usize, side: u32) -> Self {
-        Self { dimension, side, half: side.div_ceil(2) }
-    }
-
-    fn is_odd(self) -> bool {
-        self.side % 2 == 1
-    }
-
-    /// Rounds each way.
-    fn rounds(self) -> u32 {
-        if self.is_odd() { self.cycle() } else { self.half }
-    }
-
-    /// Rounds of both ways, and that in which all keep their own.
-    fn turns(self) -> u32 {
-        2 * self.rounds() + u32::from(self.is_odd() && self.half % 2 == 0)
-    }
-
-    /// A turn's round and way; none if all keep their own.
-    fn turn(self, number: u32) -> Option<(u32, Way)> {
-        let back = self.turns() - 1 - number;
-        match number.cmp(&back) {
-            Ordering::Less => Some((number, Way::Up)),
-            Ordering::Equal => None,
-            Ordering::Greater => Some((back, Way::Down)),
-        }
-    }
-
-    /// Tours of a round.
-    fn tours(self) -> u32 {
-        if self.is_odd() { self.half / 2 } else { self.half.div_ceil(2) }
-    }
-
-    /// The vertices that sums run over, which one more joins if h is even.
-    fn cycle(self) -> u32 {
-        self.half - 1 + self.half % 2
-    }
-
-    /// The matching of a round: the last round has that of the first.
-    fn matching(self, round: u32) -> u32 {
-        round % self.cycle()
-    }
-
-    /// The tour of a position in a turn.
-    fn tour(self, at: u32, turn: u32) -> u32 {
-        let Some((round, _)) = self.turn(turn) else { return 0 };
-        let (vertex, cycle, c) = (at % self.half, self.cycle(), self.matching(round));
-        if vertex == cycle {
-            return 0;
-        }
-        let tour = ((vertex + cycle - c) % cycle).min((c + cycle - vertex) % cycle);
-        // A vertex left out of a matching makes no tour on odd sides.
-        if self.is_odd() && self.half % 2 == 1 { tour.saturating_sub(1) } else { tour }
-    }
-
-    /// The vertex at the other end of a position's edge; none if it is left out, or in the last of
-    /// an even number of rounds.
-    fn other(self, at: u32, round: u32) -> Option<u32> {
-        let (vertex, cycle) = (at % self.half, self.cycle());
-        if round == cycle {
-            return None;
-        }
-        match (2 * round + cycle - vertex % cycle) % cycle {
-            _ if vertex == cycle => Some(round),
-            other if other != vertex => Some(other),
-            _ => Some(cycle).filter(|_| self.half % 2 == 0),
-        }
-    }
-
-    /// Whether a position without another end goes half around.
-    fn goes(self, at: u32, round: u32, way: Way) -> bool {
-        // Of each edge of matching 0 one end does by +, and the other by -.
-        let vertex = at % self.half;
-        let up = round < self.cycle() || vertex > self.cycle() / 2 || vertex == self.cycle();
-        up == (way == Way::Up)
-    }
-
-    /// Where the message of a position goes in a turn; none if it has none.
-    fn to(self, at: u32, turn: u32) -> Option<u32> {
-        let Some((round, way)) = self.turn(turn) else { return Some(at) };
-        let vertex = at % self.half;
-        let hops = match self.other(at, round) {
-            Some(other) if way == Way::Up => (other + self.half - vertex) % self.half,
-            Some(other) => 2 * self.half - (vertex + self.half - other) % self.half,
-            None if self.is_odd() => return Some(at).filter(|_| way == Way::Up),
-            None if self.goes(at, round, way) => self.half,
-            None => 0,
-        };
-        let to = (at + hops) % (2 * self.half);
-        // Over the rank that is not there.
-        if to < self.side { Some(to) } else { self.to(to, turn) }
-    }
-
-    /// Where the message to a position comes from.
-    fn from(self, at: u32, turn: u32) -> Option<u32> {
-        let edge = self.turn(turn).is_some_and(|(round, _)| self.other(at, round).is_some());
-        self.to(at, if edge { self.turns() - 1 - turn } else { turn })
-    }
-
-    /// Hops between two positions in a turn, the sign giving the way.
-    fn hops(self, from: u32, to: u32, turn: u32) -> i64 {
-        match self.turn(turn) {
-            Some((_, Way::Down)) => -i64::from((from + self.side - to) % self.side),
-            _ => i64::from((to + self.side - from) % self.side),
-        }
-    }
-
-    /// The most hops of a tour's messages, by tour; none where it has no message.
-    fn farthest(self, turn: u32, tours: u32) -> Vec<Option<u64>> {
-        let mut farthest = vec![None; tours as usize];
-        for at in 0..self.side {
-            if let Some(to) = self.to(at, turn) {
-                let hops = self.hops(at, to, turn).unsigned_abs();
-                let most: &mut Option<u64> = &mut farthest[self.tour(at, turn) as usize];
-                *most = Some(most.map_or(hops, |most| most.max(hops)));
-            }
-        }
-        farthest
-    }
-}
-
 struct Rings {
     grid: Grid,
     /// The sides of more than one rank.
     rings: Vec<Ring>,
     /// M.
     tours: u32,
+    /// Slots of the first dimension alone that share their steps with one of the second alone.
+    merged: u32,
     steps: u32,
 }
 
 impl Rings {
+    /// None where there are too many steps.
+    fn new(grid: &Grid) -> Option<Self> {
+        let sides = grid.sides();
+        let long = (0..sides.len()).filter(|&u| sides[u] > 1);
+        let mut rings: Vec<Ring> = long.map(|u| Ring::new(u, sides[u])).collect();
+        let n = rings.len() as u32;
+        if !rings.iter().any(|ring| ring.stays()) {
+            for ring in &mut rings {
+                ring.paired = !ring.is_odd() && ring.half % 2 == 1 && ring.half / 2 >= n + 2;
+            }
+        }
+        // One tour in a round and its reverse would meet.
+        let tours = rings.iter().map(|ring| ring.tours()).max().unwrap_or(0).max(2);
+        let merged = match &rings[..] {
+            [a, b] if a.stays() && b.stays() && tours >= 4 => a.rounds().min(b.rounds()),
+            _ => 0,
+        };
+        let mut rings = Self { grid: grid.clone(), rings, tours, merged, steps: 0 };
+        let slots: u128 = rings.rings.iter().map(|ring| u128::from(ring.turns())).product();
+        if slots > u128::from(u64::MAX) {
+            return None;
+        }
+        let steps = u128::from(rings.slots() / 2 - u64::from(merged)) * u128::from(tours);
+        let (all, short) = rings.slots_after(0);
+        rings.steps = u32::try_from(steps + u128::from((all - short) / 2)).ok()?;
+        Some(rings)
+    }
+
+    /// Whether rounds of a ring may have a tour more than M.
+    fn decides(&self, ring: &Ring) -> bool {
+        ring.paired && ring.tours() == self.tours
+    }
+
+    /// The turns from dimension u on: all, and those that have M tours.
+    fn slots_after(&self, u: usize) -> (u64, u64) {
+        self.rings[u..].iter().fold((1, 1), |(all, short), ring| {
+            let longer = if self.decides(ring) { 2 * ring.longer() } else { 0 };
+            (all * u64::from(ring.turns()), short * u64::from(ring.turns() - longer))
+        })
+    }
+
+    /// The slot of a number among those of M + 1 tours.
+    fn longer_slot(&self, number: u64) -> Slot {
+        let (mut slot, mut rest, mut found) = (0, number, false);
+        for (u, ring) in self.rings.iter().enumerate() {
+            let (all, short) = self.slots_after(u + 1);
+            let longer = if self.decides(ring) { u64::from(ring.longer()) } else { 0 };
+            let turns = u64::from(ring.turns());
+            let middle = if found { all } else { all - short };
+            let ends = longer * all;
+            let turn = if rest < ends {
+                (found, rest) = (true, rest);
+                let turn = rest / all;
+                rest %= all;
+                turn
+            } else if rest - ends < (turns - 2 * longer) * middle {
+                rest -= ends;
+                let turn = longer + rest / middle;
+                rest %= middle;
+                turn
+            } else {
+                rest -= ends + (turns - 2 * longer) * middle;
+                found = true;
+                let turn = turns - longer + rest / all;
+                rest %= all;
+                turn
+            };
+            slot = slot * turns + turn;
+        }
+        slot
+    }
+
+    /// The slot of a step, the sum of tours, and how many tours there are.
+    fn slot_of(&self, step: u32) -> (Slot, u32, u32) {
+        let short = self.slots() / 2 - u64::from(self.merged);
+        let Some(longer) = u64::from(step).checked_sub(short * u64::from(self.tours)) else {
+            let (slot, sum) = (u64::from(step / self.tours), step % self.tours);
+            let turns = self.turns(slot);
+            let longer = (self.rings.iter().zip(&turns))
+                .any(|(ring, &turn)| self.decides(ring) && ring.is_longer(turn));
+            // Those of the second dimension alone that are shared are left out.
+            let shared = self.merged > 0 && turns[0] == self.rings[0].rounds();
+            let slot = if shared { slot + u64::from(self.merged) } else { slot };
+            return (slot, sum, self.tours + u32::from(longer));
+        };
+        (self.longer_slot(longer), self.tours, self.tours + 1)
+    }
+
+    /// What a rank sends in a step, if anything.
+    fn sent(&self, rank: Rank, step: u32) -> Option<Slot> {
+        let (slot, sum, tours) = self.slot_of(step);
+        let turns = self.turns(slot);
+        let sum_of = |turns: &[u32], tour: fn(Ring, u32, u32, u32) -> u32| -> u32 {
+            let tour = |(u, (ring, &turn)): (usize, (&Ring, &u32))| {
+                tour(*ring, self.at(rank, u), turn, tours)
+            };
+            self.rings.iter().zip(turns).enumerate().map(tour).sum()
+        };
+        let reversed = self.slots() - 1 - slot;
+        let is = |label: u32, more: u32| label % tours == (sum + more) % tours;
+        if self.merged > turns[0] && self.rings[1].turn(turns[1]).is_none() {
+            let second = u64::from(self.rings[0].rounds()) * u64::from(self.rings[1].turns())
+                + u64::from(turns[0]);
+            let slots = [slot, reversed, second, self.slots() - 1 - second];
+            let sum = sum_of(&[turns[0]; 2], Ring::tour);
+            return (0..).zip(slots).find(|&(more, _)| is(sum, more)).map(|(_, slot)| slot);
+        }
+        if is(sum_of(&turns, Ring::tour), 0) {
+            return Some(slot);
+        }
+        is(sum_of(&self.turns(reversed), Ring::tour_reversed), 1).then_some(reversed)
+    }
+
     fn at(&self, rank: Rank, u: usize) -> u32 {
         self.grid.radix().coordinate(rank, self.rings[u].dimension)
     }
@@ -244,104 +246,6 @@ impl Rings {
             Some(self.grid.radix().shifted(rank, ring.dimension, hops))
         })
     }
-
-    /// Steps in which nobody sends: along the longest sides all stay where they are, and others have
-    /// fewer tours.
-    fn empty_steps(&self) -> u64 {
-        let stays = |ring: &Ring| ring.turns() % 2 == 1;
-        let subsets = 0..1u32 << self.rings.len();
-        let empty = subsets.map(|moving| {
-            let moves = |u: &usize| moving >> u & 1 == 1;
-            if moving == 0 || (0..self.rings.len()).any(|u| !moves(&u) && !stays(&self.rings[u])) {
-                return 0;
-            }
-            let rings = || (0..self.rings.len()).filter(moves).map(|u| self.rings[u]);
-            let up: u64 = rings().map(|ring| u64::from(ring.rounds())).product();
-            let turns = up << moving.count_ones() >> 1;
-            // Sums of tours, and one less for those who go reversed; unless these go - alone, and
-            // those whose tours are all 0 keep their own.
-            let sums = rings().map(|ring| ring.tours() - 1).sum::<u32>() + 1;
-            let own = rings().all(|ring| !ring.is_odd() && ring.half % 2 == 1);
-            let alike = if own { up } else { 0 };
-            let empty = |sums| u64::from(self.tours.saturating_sub(sums));
-            alike * empty(sums) + (turns - alike) * empty(sums + 1)
-        });
-        empty.sum()
-    }
-
-    /// The sum over steps of the most hops, if that is little work: turns that are alike are looked
-    /// at once.
-    fn hops(&self) -> Option<u128> {
-        let mut all = 0;
-        // Slots of the first half go + along the first dimension in which they do not stay.
-        for first in 0..self.rings.len() {
-            let mut kinds: Vec<Vec<(Farthest, u128)>> = Vec::new();
-            for (u, ring) in self.rings.iter().enumerate() {
-                let turns = match u.cmp(&first) {
-                    Ordering::Less => ring.rounds()..ring.turns() - ring.rounds(),
-                    Ordering::Equal => 0..ring.rounds(),
-                    Ordering::Greater => 0..ring.turns(),
-                };
-                if u128::from(ring.side) * u128::from(ring.rounds()) > WORK {
-                    return None;
-                }
-                let mut alike: BTreeMap<Farthest, u128> = BTreeMap::new();
-                for turn in turns {
-                    let both = [turn, ring.turns() - 1 - turn];
-                    let both = both.map(|turn| ring.farthest(turn, self.tours));
-                    *alike.entry(both).or_default() += 1;
-                }
-                kinds.push(alike.into_iter().collect());
-            }
-            all += self.hops_of(kinds)?;
-        }
-        Some(all)
-    }
-
-    /// The same for all combinations of turns, one along each dimension.
-    fn hops_of(&self, kinds: Vec<Vec<(Farthest, u128)>>) -> Option<u128> {
-        let tours = self.tours as usize;
-        let combinations: u128 = kinds.iter().map(|kinds| kinds.len() as u128).product();
-        if combinations * (tours * tours) as u128 > WORK {
-            return None;
-        }
-        let mut kinds = kinds.into_iter();
-        let mut sums = kinds.next()?;
-        for kinds in kinds {
-            let pairs = sums.iter().flat_map(|before| kinds.iter().map(move |kind| (before, kind)));
-            sums = pairs
-                .map(|(([first, second], times), ([own, reversed], more))| {
-                    let both = most_by_sum(first, own);
-                    let alike = first == second && own == reversed;
-                    let other = if alike { both.clone() } else { most_by_sum(second, reversed) };
-                    ([both, other], times * more)
-                })
-                .collect();
-        }
-        let of_step = |[first, second]: &Farthest, r: usize| {
-            first[r].max(second[(r + 1) % tours]).unwrap_or(0)
-        };
-        let of_all = |(both, times): &(Farthest, u128)| {
-            times * (0..tours).map(|r| u128::from(of_step(both, r))).sum::<u128>()
-        };
-        Some(sums.iter().map(of_all).sum())
-    }
-}
-
-/// The most hops by the sum of tours, of those who go first and of those who go reversed.
-type Farthest = [Vec<Option<u64>>; 2];
-
-/// The largest sums of a value of each, by the sum of their places around.
-fn most_by_sum(a: &[Option<u64>], b: &[Option<u64>]) -> Vec<Option<u64>> {
-    let places = a.len();
-    let mut most: Vec<Option<u64>> = vec![None; places];
-    for (i, a) in a.iter().enumerate() {
-        for (j, b) in b.iter().enumerate() {
-            let sum = a.zip(*b).map(|(a, b)| a + b);
-            most[(i + j) % places] = most[(i + j) % places].max(sum);
-        }
-    }
-    most
 }
 
 impl Rule for Rings {
@@ -351,15 +255,7 @@ impl Rule for Rings {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let (slot, sum) = (u64::from(step / self.tours), step % self.tours);
-        let turns = self.turns(slot);
-        let tours = self.rings.iter().zip(&turns).enumerate();
-        let tours: u32 = tours.map(|(u, (ring, &turn))| ring.tour(self.at(rank, u), turn)).sum();
-        let slot = match (tours + self.tours - sum) % self.tours {
-            0 => slot,
-            1 => self.slots() - 1 - slot,
-            _ => return,
-        };
+        let Some(slot) = self.sent(rank, step) else { return };
         let turns = self.turns(slot);
         let slots = || SlotSet::of(Strided::contiguous(slot, 1));
         if let Some(from) = self.end_of(rank, &turns, Ring::from).filter(|&from| from != rank) {
@@ -418,17 +314,10 @@ impl DirectRings {
             let rule = "a side of at least 5";
             return Err(NotApplicable::Sides { rule, sides: named(&|_| true) });
         }
-        let rings: Vec<Ring> =
-            (0..sides.len()).filter(|&u| sides[u] > 1).map(|u| Ring::new(u, sides[u])).collect();
-        // One tour in a round and its reverse would meet.
-        let tours = rings.iter().map(|ring| ring.tours()).max().unwrap_or(0).max(2);
-        let slots: u128 = rings.iter().map(|ring| u128::from(ring.turns())).product();
-        let steps = u32::try_from(slots / 2 * u128::from(tours));
-        let steps = steps.map_err(|_| NotApplicable::Sides {
+        Rings::new(grid).ok_or_else(|| NotApplicable::Sides {
             rule: "sides on which all blocks, one at a time, take at most 2^32 - 1 steps",
             sides: named(&|u| sides[u] > 1),
-        })?;
-        Ok(Rings { grid: grid.clone(), rings, tours, steps })
+        })
     }
 }
 
@@ -466,7 +355,7 @@ impl Algorithm for DirectRings {
         let hops = rule.hops();
         Ok(Claims {
             hops,
-            hops_floor: hops.unwrap_or_else(|| rounds::hops_of_a_rank(&rule.grid)),
+            hops_floor: hops.unwrap_or_else(|| rule.hops_floor()),
             rearrangements: Some(0),
             copied_bytes: Some(0),
             contention_free: true,

@@ -354,9 +354,8 @@ impl Tile {
 
     /// The slots with o_u in a range, its end not among them.
     fn within(&self, u: usize, apart: u32, range: (u32, u32), each: &mut impl FnMut(Strided)) {
-        let before = |offset: u32| {
-            offset.saturating_sub(self.first[u]).div_ceil(apart).min(self.sides[u])
-        };
+        let before =
+            |offset: u32| offset.saturating_sub(self.first[u]).div_ceil(apart).min(self.sides[u]);
         let (low, high) = (before(range.0), before(range.1));
         if low < high {
             let (stride, side) = (self.stride(u), u64::from(self.sides[u]));
@@ -461,9 +460,8 @@ impl NeighbourRings {
         check(self, problem, given)?;
         let refuse = |needs| NotApplicable::Shape { needs, topology: topology.short_form() };
         let Shape::Grid(grid) = topology.shape() else { return Err(refuse("a torus or mesh")) };
-        let too_long = |&u: &usize| {
-            grid.sides()[u] > if grid.wrap()[u] { LONGEST } else { LONGEST_LINE }
-        };
+        let too_long =
+            |&u: &usize| grid.sides()[u] > if grid.wrap()[u] { LONGEST } else { LONGEST_LINE };
         let sides: Vec<String> = (0..grid.sides().len())
             .filter(too_long)
             .map(|u| format!("side {u} ({})", grid.sides()[u]))
@@ -472,8 +470,9 @@ impl NeighbourRings {
             let rule = "sides of at most 65536, or 1048576 where they wrap";
             return Err(NotApplicable::Sides { rule, sides });
         }
-        Rings::new(grid.clone(), problem.ports)
-            .ok_or_else(|| refuse("a torus or mesh of few sides, with at most 4096 tiles of offsets"))
+        Rings::new(grid.clone(), problem.ports).ok_or_else(|| {
+            refuse("a torus or mesh of few sides, with at most 4096 tiles of offsets")
+        })
     }
 }
 
@@ -509,8 +508,10 @@ impl Algorithm for NeighbourRings {
         let rule = self.rule(problem, topology, given)?;
         let (mut steps, mut blocks) = (0, 0u128);
         for step in 0..rule.steps() {
-            let most =
-                rule.messages(step).map(|(message, u, round)| rule.blocks(message, (u, round))).max();
+            let most = rule
+                .messages(step)
+                .map(|(message, u, round)| rule.blocks(message, (u, round)))
+                .max();
             steps += u64::from(most.unwrap_or(0) > 0);
             blocks += u128::from(most.unwrap_or(0));
         }

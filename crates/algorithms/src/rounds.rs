@@ -95,10 +95,12 @@ pub(crate) fn claims(
 /// The hops of all messages of rank 0, one to each rank: a floor of the sum over steps of the
 /// largest hop count where each is a step of its own.
 pub(crate) fn hops_of_a_rank(grid: &Grid) -> u128 {
-    let hops = |u: usize| {
-        let side = u128::from(grid.sides()[u]);
-        let around = if grid.wrap()[u] { side * side / 4 } else { side * (side - 1) / 2 };
-        around * (u128::from(grid.ranks()) / side)
-    };
-    (0..grid.sides().len()).map(hops).sum()
+    (0..grid.sides().len()).map(|u| hops_along(grid, u)).sum()
+}
+
+/// The same along one dimension.
+pub(crate) fn hops_along(grid: &Grid, u: usize) -> u128 {
+    let side = u128::from(grid.sides()[u]);
+    let around = if grid.wrap()[u] { side * side / 4 } else { side * (side - 1) / 2 };
+    around * (u128::from(grid.ranks()) / side)
 }
