@@ -25,6 +25,14 @@ program exchange
   call MPI_Alltoallv(from, [(1, i = 1, ranks)], [(2 * i, i = 0, ranks - 1)], MPI_INTEGER, &
                      to, [(1, i = 1, ranks)], [(ranks - i, i = 1, ranks)], MPI_INTEGER, MPI_COMM_WORLD, code)
   wrong = wrong + count(to(:ranks) /= [(1000 * (ranks - i) + 2 * rank, i = 1, ranks)])
+  to = -1
+  call MPI_Allgatherv(from, 1, MPI_INTEGER, to, [(1, i = 1, ranks)], [(ranks - i, i = 1, ranks)], &
+                      MPI_INTEGER, MPI_COMM_WORLD, code)
+  wrong = wrong + count(to(:ranks) /= [(1000 * (ranks - i), i = 1, ranks)])
+  to(ranks - rank) = from(2)
+  call MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_INTEGER, to, [(1, i = 1, ranks)], [(ranks - i, i = 1, ranks)], &
+                      MPI_INTEGER, MPI_COMM_WORLD, code)
+  wrong = wrong + count(to(:ranks) /= [(1000 * (ranks - i) + 1, i = 1, ranks)])
   call MPI_Allreduce(wrong, all_wrong, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, code)
   call MPI_Finalize(code)
   if (all_wrong /= 0) stop 1

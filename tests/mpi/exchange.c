@@ -156,6 +156,57 @@ static void try_unequal(MPI_Comm comm, const char *name, int in_place, int dense
     free(expected);
 }
 
+/* Ints of a rank's block: about the same, or far apart, some none. */
+static int share(int from, int ints, int apart) {
+    return (apart ? from % 3 * (from + 1) : 1 + from % 2) * ints / 2 * 2;
+}
+
+/* A gather of blocks in descending order, with room between, or dense in ascending order. */
+static void try_gather(MPI_Comm comm, const char *name, int in_place, int dense, int apart, int s, int r, int ints) {
+    const struct shape *send = &shapes[s], *receive = &shapes[r];
+    int n = members(comm), rank, room = 2 * (n + 1) * ints, used = 0;
+    MPI_Comm_rank(comm, &rank);
+    int counts[64], displacements[64], whole[64], first[64];
+    for (int i = 0; i < n; i++) {
+        whole[i] = share(i, ints, apart);
+        first[i] = dense ? used : (n - 1 - i) * room;
+        used += whole[i];
+        counts[i] = elements(receive, whole[i]);
+        displacements[i] = elements(receive, first[i]);
+    }
+    size_t from_ints = (size_t)span(send, room) + 1, to_ints = (size_t)n * span(receive, room) + 1;
+    int *from = malloc(from_ints * sizeof(int)), *to = malloc(to_ints * sizeof(int));
+    int *expected = malloc(to_ints * sizeof(int));
+    memset(from, 0x55, from_ints * sizeof(int));
+    memset(to, 0xaa, to_ints * sizeof(int));
+    memset(expected, 0xaa, to_ints * sizeof(int));
+    for (int i = 0; i < n; i++)
+        for (int e = 0; e < whole[i]; e++) {
+            if (i == rank) *at(send, from, 0, 0, e) = value(i, 0, e);
+            *at(receive, expected + span(receive, first[i]), 0, 0, e) = value(i, 0, e);
+            if (in_place && i == rank) *at(receive, to + span(receive, first[i]), 0, 0, e) = value(i, 0, e);
+        }
+    const void *given = in_place ? MPI_IN_PLACE : from;
+    int count = elements(send, whole[rank]), code;
+#if MPI_VERSION >= 4
+    if (s % 2 == 1) {
+        MPI_Count large[64];
+        MPI_Aint places[64];
+        for (int i = 0; i < n; i++) large[i] = counts[i], places[i] = displacements[i];
+        code = MPI_Allgatherv_c(given, count, send->type, to, large, places, receive->type, comm);
+    } else
+#endif
+        code = MPI_Allgatherv(given, count, send->type, to, counts, displacements, receive->type, comm);
+    int wrong = code != MPI_SUCCESS || memcmp(to, expected, to_ints * sizeof(int)) != 0;
+    if (wrong && errors++ < 5)
+        printf("rank %d: allgatherv on %s, %s to %s%s%s%s, %d ints, code %d: wrong\n", world_rank, name,
+               send->name, receive->name, in_place ? " in place" : "", dense ? " dense" : "",
+               apart ? " far apart" : "", ints, code);
+    free(from);
+    free(to);
+    free(expected);
+}
+
 static int few = 0;
 
 static void all(MPI_Comm comm, const char *name) {
@@ -170,6 +221,11 @@ static void all(MPI_Comm comm, const char *name) {
                 for (int dense = 0; gather && dense < 2; dense++) {
                     try_unequal(comm, name, 0, dense, s, r, sizes[i]);
                     try_unequal(comm, name, 1, dense, s, s, sizes[i]);
+                    if (sizes[i] > 130) continue;
+                    for (int apart = 0; apart < 2; apart++) {
+                        try_gather(comm, name, 0, dense, apart, s, r, sizes[i]);
+                        try_gather(comm, name, 1, dense, apart, s, s, sizes[i]);
+                    }
                 }
             }
 }

@@ -12,6 +12,10 @@ comm.Alltoall(sent, got)
 assert list(got) == [1000 * (i // 2) + 2 * rank + i % 2 for i in range(2 * ranks)], got
 comm.Allgather(sent[:2], got)
 assert list(got) == [1000 * (i // 2) + i % 2 for i in range(2 * ranks)], got
+lengths = [1 + i % 2 for i in range(ranks)]
+starts = [sum(lengths[:i]) for i in range(ranks)]
+comm.Allgatherv(sent[: lengths[rank]], (got, (lengths, starts)))
+assert list(got)[: sum(lengths)] == [1000 * i + k for i in range(ranks) for k in range(lengths[i])], got
 got[:] = sent
 comm.Alltoall(MPI.IN_PLACE, got)
 assert list(got) == [1000 * (i // 2) + 2 * rank + i % 2 for i in range(2 * ranks)], got

@@ -7,6 +7,7 @@ use mpi_sys as mpi;
 use topocoll::exec::{Action, Buffer, Message, RankMachine, Region, Token};
 
 use crate::failed::{Failed, check};
+use crate::words::{WORDS, Words};
 
 /// The memories of an exchange.
 #[derive(Clone, Copy)]
@@ -30,11 +31,12 @@ impl Memories {
     }
 }
 
-/// Messages that are under way, and what `MPI_Waitall` says of them.
+/// Messages that are under way, and what `MPI_Testsome` says of them.
 #[derive(Default)]
 pub(crate) struct Requests {
     open: Vec<mpi::MPI_Request>,
     messages: Vec<Open>,
+    ended: Vec<c_int>,
     statuses: Vec<mpi::MPI_Status>,
 }
 
@@ -45,26 +47,32 @@ struct Open {
     received: bool,
 }
 
-/// Tags that every MPI has; messages between the same two ranks keep their order.
-const TAGS: u32 = 1 << 15;
+/// Tags that every MPI has and that are not of words; messages between the same two ranks keep their
+/// order.
+const TAGS: u32 = WORDS;
 
-/// Runs the exchange that `machine` has begun; `rank_of` numbers the schedule's ranks in `comm`.
+/// Looks for messages that have ended between looks for words.
+const LOOKS: u32 = 64;
+
+/// Runs the exchange that `machine` has begun, on the communicator of the words; `rank_of` numbers the
+/// schedule's ranks there.
 ///
 /// # Errors
-/// MPI's error code. What is under way then is withdrawn where MPI can.
+/// MPI's error code, which the others are to be told. What is under way then is withdrawn where MPI
+/// can.
 ///
 /// # Safety
-/// The memories have the sizes that the machine asks for, and nobody else uses them; `comm` is ours
-/// alone, and its errors return.
+/// The memories have the sizes that the machine asks for, and nobody else uses them.
 pub(crate) unsafe fn exchange(
     machine: &mut RankMachine,
     memories: Memories,
-    comm: mpi::MPI_Comm,
+    words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
 ) -> Result<(), Failed> {
+    words.take_turn();
     // SAFETY: the caller's promise.
-    let outcome = unsafe { run(machine, memories, comm, rank_of, requests) };
+    let outcome = unsafe { run(machine, memories, words, rank_of, requests) };
     if outcome.is_err() {
         machine.cancel();
         requests.withdraw();
@@ -77,7 +85,7 @@ pub(crate) unsafe fn exchange(
 unsafe fn run(
     machine: &mut RankMachine,
     memories: Memories,
-    comm: mpi::MPI_Comm,
+    words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
 ) -> Result<(), Failed> {
@@ -91,16 +99,33 @@ unsafe fn run(
             Action::Send(message) => {
                 let peer = rank_of(message.peer.0);
                 // SAFETY: the region lies in its memory and stays until the message completes.
-                unsafe { requests.start(message, false, memories, peer, comm)? }
+                unsafe { requests.start(message, false, memories, peer, words.comm())? }
             }
             Action::Receive(message) => {
                 let peer = rank_of(message.peer.0);
                 // SAFETY: the same, and the region belongs to the message until then.
-                unsafe { requests.start(message, true, memories, peer, comm)? }
+                unsafe { requests.start(message, true, memories, peer, words.comm())? }
             }
-            Action::Wait => requests.wait(machine)?,
+            Action::Wait => requests.wait(machine, words)?,
             Action::Done => return Ok(()),
         }
+    }
+}
+
+/// A datatype of more bytes than an int counts.
+fn long(bytes: u64) -> Result<mpi::MPI_Datatype, Failed> {
+    const PIECE: u64 = 1 << 30;
+    let begins = || (0..bytes).step_by(PIECE as usize);
+    let lengths: Vec<c_int> = begins().map(|at| PIECE.min(bytes - at) as c_int).collect();
+    let places: Vec<mpi::MPI_Aint> = begins().map(|at| at as mpi::MPI_Aint).collect();
+    let (count, byte) = (lengths.len() as c_int, unsafe { mpi::RSMPI_UINT8_T });
+    // SAFETY: as many lengths as places, and a place for the answer.
+    unsafe {
+        let mut datatype = mpi::RSMPI_DATATYPE_NULL;
+        let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
+        check(mpi::PMPI_Type_create_hindexed(count, lengths, places, byte, &raw mut datatype))?;
+        check(mpi::PMPI_Type_commit(&raw mut datatype))?;
+        Ok(datatype)
     }
 }
 
@@ -117,52 +142,89 @@ impl Requests {
         comm: mpi::MPI_Comm,
     ) -> Result<(), Failed> {
         let bytes = message.region.bytes;
-        let count = c_int::try_from(bytes).expect("bug: a message of 2 GiB");
         let (peer, tag) = (peer as c_int, (message.tag % TAGS) as c_int);
-        // SAFETY: statics that MPI's own compiler has written; the caller's promise.
-        let code = unsafe {
+        // SAFETY: statics that MPI's own compiler has written; the caller's promise; a datatype that
+        // is freed is kept by MPI as long as its message is under way.
+        unsafe {
+            let (count, mut datatype) = match c_int::try_from(bytes) {
+                Ok(count) => (count, mpi::RSMPI_UINT8_T),
+                Err(_) => (1, long(bytes)?),
+            };
             let mut request = mpi::RSMPI_REQUEST_NULL;
-            let (at, byte) = (memories.at(message.region).cast(), mpi::RSMPI_UINT8_T);
+            let at = memories.at(message.region).cast();
             let code = if received {
-                mpi::PMPI_Irecv(at, count, byte, peer, tag, comm, &raw mut request)
+                mpi::PMPI_Irecv(at, count, datatype, peer, tag, comm, &raw mut request)
             } else {
-                mpi::PMPI_Isend(at, count, byte, peer, tag, comm, &raw mut request)
+                mpi::PMPI_Isend(at, count, datatype, peer, tag, comm, &raw mut request)
             };
             if code == 0 {
                 self.open.push(request);
                 self.messages.push(Open { token: message.token, bytes, received });
             }
-            code
-        };
-        check(code)
+            if datatype != mpi::RSMPI_UINT8_T {
+                mpi::PMPI_Type_free(&raw mut datatype);
+            }
+            check(code)
+        }
     }
 
     /// Waits for the messages that are under way, all of which the step needs, and completes them.
-    fn wait(&mut self, machine: &mut RankMachine) -> Result<(), Failed> {
+    fn wait(&mut self, machine: &mut RankMachine, words: &mut Words) -> Result<(), Failed> {
+        let mut looks = 0;
+        while !self.open.is_empty() {
+            if self.some(machine)? {
+                continue;
+            }
+            looks += 1;
+            if looks % LOOKS == 0 {
+                words.look()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the messages that have ended, if some have.
+    fn some(&mut self, machine: &mut RankMachine) -> Result<bool, Failed> {
         let count = self.open.len();
+        self.ended.resize(count, 0);
         // SAFETY: a status is plain numbers.
         self.statuses.resize(count, unsafe { std::mem::zeroed() });
-        let (open, statuses) = (self.open.as_mut_ptr(), self.statuses.as_mut_ptr());
-        // SAFETY: two arrays of `count`.
-        let code = unsafe { mpi::PMPI_Waitall(count as c_int, open, statuses) };
+        let (open, ended) = (self.open.as_mut_ptr(), self.ended.as_mut_ptr());
+        let mut some = 0;
+        // SAFETY: three arrays of `count`.
+        let code = unsafe {
+            let statuses = self.statuses.as_mut_ptr();
+            mpi::PMPI_Testsome(count as c_int, open, &raw mut some, ended, statuses)
+        };
         if code == mpi::MPI_ERR_IN_STATUS as c_int {
-            let pending = mpi::MPI_ERR_PENDING as c_int;
-            let mut codes = self.statuses.iter().map(|status| status.MPI_ERROR);
-            return Err(Failed(codes.find(|&code| code != 0 && code != pending).unwrap_or(code)));
+            let mut codes = self.statuses[..some as usize].iter().map(|status| status.MPI_ERROR);
+            return Err(Failed(codes.find(|&code| code != 0).unwrap_or(code)));
         }
         check(code)?;
-        for (open, status) in self.messages.drain(..).zip(&self.statuses) {
+        for (&at, status) in self.ended.iter().zip(&self.statuses).take(some as usize) {
+            let open = self.messages[at as usize];
             let mut bytes = open.bytes;
             if open.received {
                 let mut count = 0;
                 // SAFETY: a status that MPI has written.
-                check(unsafe { mpi::PMPI_Get_count(status, mpi::RSMPI_UINT8_T, &raw mut count) })?;
+                check(unsafe {
+                    mpi::PMPI_Get_elements_x(status, mpi::RSMPI_UINT8_T, &raw mut count)
+                })?;
                 bytes = count as u64;
             }
             machine.complete(open.token, bytes).map_err(Failed::from)?;
         }
-        self.open.clear();
-        Ok(())
+        if some as usize == count {
+            self.open.clear();
+            self.messages.clear();
+        } else if some > 0 {
+            // SAFETY: a constant.
+            let none = unsafe { mpi::RSMPI_REQUEST_NULL };
+            let mut requests = self.open.iter();
+            self.messages.retain(|_| requests.next().is_some_and(|request| *request != none));
+            self.open.retain(|request| *request != none);
+        }
+        Ok(some > 0)
     }
 
     /// Cancels receives and lets go of sends, whose memory MPI may still read.

@@ -1,6 +1,5 @@
 //! Exchanges of Rust programs.
 
-use std::ffi::c_int;
 use std::sync::Arc;
 
 use mpi_sys as mpi;
@@ -9,11 +8,12 @@ use topocoll::{Rank, Schedule};
 
 use crate::engine::{Memories, Requests, exchange};
 use crate::failed::{Failed, check};
+use crate::words::Words;
 
 /// One rank's share of a schedule, between the ranks of a communicator.
 pub struct Exchange {
-    /// The same ranks, for these messages alone.
-    private: mpi::MPI_Comm,
+    /// On a communicator of the same ranks, for these messages alone.
+    words: Words,
     machine: RankMachine,
     work: Vec<u8>,
     requests: Requests,
@@ -48,14 +48,6 @@ pub enum ExchangeError {
         given: u64,
         /// Those of all blocks.
         needed: u128,
-    },
-    /// Messages that MPI cannot count.
-    #[error("{ranks} blocks of {block_bytes} bytes: a message of MPI has less than 2 GiB")]
-    Large {
-        /// Blocks.
-        ranks: u32,
-        /// Bytes of each.
-        block_bytes: u64,
     },
     /// An exchange after one that failed.
     #[error("an earlier exchange failed, and its messages may still be under way")]
@@ -106,9 +98,10 @@ impl Exchange {
             check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
             private
         };
+        let words = Words::new(private, rank as u32, ranks as u32);
         let machine = RankMachine::new(Arc::new(plan), 0);
         let (work, requests) = (Vec::new(), Requests::default());
-        Ok(Self { private, machine, work, requests, broken: false })
+        Ok(Self { words, machine, work, requests, broken: false })
     }
 
     /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after the
@@ -125,10 +118,6 @@ impl Exchange {
         if self.broken {
             return Err(ExchangeError::Broken);
         }
-        let ranks = self.machine.plan().problem().ranks;
-        if u128::from(block_bytes) * u128::from(ranks) > c_int::MAX as u128 {
-            return Err(ExchangeError::Large { ranks, block_bytes });
-        }
         self.machine.begin(block_bytes);
         let sizes = [
             ("the input", input.len() as u64, self.machine.input_bytes()),
@@ -143,19 +132,22 @@ impl Exchange {
         self.work.resize(self.machine.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
         let memories = Memories { input, output, work: self.work.as_mut_ptr() };
-        // SAFETY: memories of the sizes that the machine asks for, which this call has to itself, and
-        // a communicator of ours whose errors return.
+        // SAFETY: memories of the sizes that the machine asks for, which this call has to itself.
         let outcome = unsafe {
-            exchange(&mut self.machine, memories, self.private, |rank| rank, &mut self.requests)
+            exchange(&mut self.machine, memories, &mut self.words, |rank| rank, &mut self.requests)
         };
-        self.broken = outcome.is_err();
+        if let Err(failed) = outcome {
+            self.broken = true;
+            self.words.fail(failed);
+        }
         Ok(outcome?)
     }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        let mut private = self.words.comm();
         // SAFETY: ours, and freed once, before MPI is finalized.
-        unsafe { mpi::PMPI_Comm_free(&raw mut self.private) };
+        unsafe { mpi::PMPI_Comm_free(&raw mut private) };
     }
 }

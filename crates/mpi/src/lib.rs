@@ -43,5 +43,6 @@ mod drop_in;
 mod engine;
 mod exchange;
 mod failed;
+mod words;
 
 pub use exchange::{Exchange, ExchangeError};

@@ -32,10 +32,16 @@ struct Handle(mpi::MPI_Comm);
 // SAFETY: a handle that any thread may use.
 unsafe impl Send for Handle {}
 
+/// Communicators that are forgotten: while there are no more, handles stand for the same ones.
+#[inline]
+pub(crate) fn forgotten() -> u64 {
+    FORGOTTEN.load(Ordering::Acquire)
+}
+
 /// The state of a communicator, made by all its ranks in their first call; none for one that is
 /// left to the library.
 pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
-    let forgotten = FORGOTTEN.load(Ordering::Acquire);
+    let forgotten = forgotten();
     let kept = match LAST.get() {
         Some((last, kept, then)) if last == Handle(comm) && then == forgotten => kept,
         _ => {

@@ -11,7 +11,7 @@ use crate::failed::{Failed, check};
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks {
     data: *mut u8,
-    count: c_int,
+    count: u64,
     datatype: mpi::MPI_Datatype,
     /// Bytes of a block as it travels.
     pub(crate) bytes: u64,
@@ -19,21 +19,16 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// None for what the library is to refuse.
-    pub(crate) fn new(
-        data: *mut c_void,
-        count: c_int,
-        datatype: mpi::MPI_Datatype,
-    ) -> Option<Self> {
-        let mut size = 0;
+    pub(crate) fn new(data: *mut c_void, count: i64, datatype: mpi::MPI_Datatype) -> Option<Self> {
+        let mut size: mpi::MPI_Count = 0;
         // SAFETY: a handle that is not null, as the library itself would be given it, and a place
         // for the answer.
         let known = unsafe {
-            count >= 0
-                && datatype != mpi::RSMPI_DATATYPE_NULL
-                && mpi::PMPI_Type_size(datatype, &raw mut size) == 0
+            datatype != mpi::RSMPI_DATATYPE_NULL
+                && mpi::PMPI_Type_size_x(datatype, &raw mut size) == 0
         };
-        // A size that is no int is said as MPI_UNDEFINED, below 0.
-        let bytes = u64::try_from(size).ok()?.checked_mul(u64::try_from(count).ok()?)?;
+        let count = u64::try_from(count).ok()?;
+        let bytes = u64::try_from(size).ok()?.checked_mul(count)?;
         known.then_some(Self { data: data.cast(), count, datatype, bytes })
     }
 
@@ -44,38 +39,52 @@ impl Blocks {
     pub(crate) fn placed(self) -> Result<Placed, Failed> {
         // MPI_Aint, an integer of this size whatever its name.
         let (mut lower, mut extent) = (0isize, 0isize);
-        let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
         // SAFETY: a datatype whose size is known, and places for the answers.
-        unsafe {
-            check(mpi::PMPI_Type_get_extent(
-                self.datatype,
-                (&raw mut lower).cast(),
-                (&raw mut extent).cast(),
-            ))?;
-            check(mpi::PMPI_Type_get_envelope(
-                self.datatype,
+        check(unsafe {
+            let (lower, extent) = ((&raw mut lower).cast(), (&raw mut extent).cast());
+            mpi::PMPI_Type_get_extent(self.datatype, lower, extent)
+        })?;
+        let dense = extent.wrapping_mul(self.count as isize) as u64 == self.bytes;
+        let plain = lower == 0 && dense && is_named(self.datatype);
+        Ok(Placed { blocks: self, extent, plain })
+    }
+}
+
+/// Whether a datatype is one of MPI's own, which are made of nothing and are never freed.
+pub(crate) fn is_named(datatype: mpi::MPI_Datatype) -> bool {
+    let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
+    // SAFETY: a handle that is not null, as the library itself would be given it, and places for the
+    // answers.
+    let known = unsafe {
+        datatype != mpi::RSMPI_DATATYPE_NULL
+            && mpi::PMPI_Type_get_envelope(
+                datatype,
                 &raw mut integers,
                 &raw mut addresses,
                 &raw mut datatypes,
                 &raw mut combiner,
-            ))?;
-        }
-        // A named type, and no other, is made of nothing.
-        let named = (integers, addresses, datatypes) == (0, 0, 0);
-        let stride = extent * self.count as isize;
-        let plain = named && lower == 0 && stride as u64 == self.bytes;
-        Ok(Placed { blocks: self, stride, plain })
-    }
+            ) == 0
+    };
+    known && (integers, addresses, datatypes) == (0, 0, 0)
 }
 
 /// Blocks as they lie in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed {
     blocks: Blocks,
-    /// From a block to the next.
-    stride: isize,
+    /// From an element to the next.
+    extent: isize,
     /// Whether they lie in memory as they travel.
     pub(crate) plain: bool,
+}
+
+/// Elements that MPI packs at once, as their number and their bytes are ints.
+struct Portion {
+    data: *mut u8,
+    count: c_int,
+    /// Where they are in the block as it travels.
+    at: usize,
+    bytes: c_int,
 }
 
 impl Placed {
@@ -85,14 +94,41 @@ impl Placed {
     }
 
     /// Of single elements, the block of `count` of them from the `first` on.
-    pub(crate) fn part(&self, first: isize, count: c_int) -> Self {
-        let data = self.blocks.data.wrapping_offset(first.wrapping_mul(self.stride));
-        let bytes = self.blocks.bytes * count as u64;
+    pub(crate) fn part(&self, first: isize, count: u64) -> Self {
+        let data = self.blocks.data.wrapping_offset(first.wrapping_mul(self.extent));
+        let bytes = self.blocks.bytes.saturating_mul(count);
         Self { blocks: Blocks { data, count, bytes, ..self.blocks }, ..*self }
     }
 
     fn block(&self, index: u32) -> *mut u8 {
-        self.blocks.data.wrapping_offset(self.stride * index as isize)
+        let stride = self.extent.wrapping_mul(self.blocks.count as isize);
+        self.blocks.data.wrapping_offset(stride.wrapping_mul(index as isize))
+    }
+
+    /// Goes through a block's elements in order.
+    ///
+    /// # Errors
+    /// An element of 2 GiB or more, or the error of `each`.
+    fn portions(
+        &self,
+        index: u32,
+        mut each: impl FnMut(Portion) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        let Blocks { count, bytes, .. } = self.blocks;
+        let (size, most) = (bytes / count.max(1), c_int::MAX as u64);
+        let at_once = most / size.max(1);
+        if at_once == 0 {
+            return Err(Failed(mpi::MPI_ERR_COUNT as c_int));
+        }
+        let mut done = 0;
+        while done < count {
+            let some = at_once.min(count - done);
+            let data = self.block(index).wrapping_offset(self.extent.wrapping_mul(done as isize));
+            let (at, bytes) = ((done * size) as usize, (some * size) as c_int);
+            each(Portion { data, count: some as c_int, at, bytes })?;
+            done += some;
+        }
+        Ok(())
     }
 
     /// Writes a block to `to` as it travels.
@@ -105,29 +141,23 @@ impl Placed {
         to: *mut u8,
         comm: mpi::MPI_Comm,
     ) -> Result<(), Failed> {
-        let from = self.block(index);
         if self.plain {
+            let from = self.block(index);
             // SAFETY: the caller's promise; our memory and the program's are apart.
             unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
             return Ok(());
         }
-        let (room, mut end) = (self.blocks.bytes as c_int, 0);
-        // SAFETY: the caller's promise.
-        let code = unsafe {
-            let (from, to) = (from.cast(), to.cast());
-            mpi::PMPI_Pack(
-                from,
-                self.blocks.count,
-                self.blocks.datatype,
-                to,
-                room,
-                &raw mut end,
-                comm,
-            )
-        };
-        check(code)?;
-        // The same on all ranks, or messages would have different lengths.
-        if end == room { Ok(()) } else { Err(Failed(mpi::MPI_ERR_INTERN as c_int)) }
+        let datatype = self.blocks.datatype;
+        self.portions(index, |Portion { data, count, at, bytes }| {
+            let mut end = 0;
+            // SAFETY: the caller's promise.
+            check(unsafe {
+                let (from, to) = (data.cast(), to.add(at).cast());
+                mpi::PMPI_Pack(from, count, datatype, to, bytes, &raw mut end, comm)
+            })?;
+            // The same on all ranks, or messages would have different lengths.
+            if end == bytes { Ok(()) } else { Err(Failed(mpi::MPI_ERR_INTERN as c_int)) }
+        })
     }
 
     /// Reads a block from `from` as it has travelled.
@@ -140,25 +170,20 @@ impl Placed {
         from: *const u8,
         comm: mpi::MPI_Comm,
     ) -> Result<(), Failed> {
-        let to = self.block(index);
         if self.plain {
+            let to = self.block(index);
             // SAFETY: the caller's promise; our memory and the program's are apart.
             unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
             return Ok(());
         }
-        let (size, mut end) = (self.blocks.bytes as c_int, 0);
-        // SAFETY: the caller's promise.
-        check(unsafe {
-            let (from, to) = (from.cast(), to.cast());
-            mpi::PMPI_Unpack(
-                from,
-                size,
-                &raw mut end,
-                to,
-                self.blocks.count,
-                self.blocks.datatype,
-                comm,
-            )
+        let datatype = self.blocks.datatype;
+        self.portions(index, |Portion { data, count, at, bytes }| {
+            let mut end = 0;
+            // SAFETY: the caller's promise.
+            check(unsafe {
+                let (from, to) = (from.add(at).cast(), data.cast());
+                mpi::PMPI_Unpack(from, bytes, &raw mut end, to, count, datatype, comm)
+            })
         })
     }
 }

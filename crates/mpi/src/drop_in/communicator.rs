@@ -15,14 +15,16 @@ use super::library::Library;
 use super::memory::Memory;
 use super::place::{Known, Place, places};
 use super::settings::Settings;
-use super::unequal::{Vector, exchange_unequal, straight};
+use super::unequal::{Sizes, Vector, exchange_unequal, serves};
 use crate::engine::{Memories, Requests, exchange};
 use crate::failed::{Failed, check};
+use crate::words::Words;
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
     /// The same ranks, for our messages alone.
     private: mpi::MPI_Comm,
+    words: Words,
     rank: u32,
     ranks: u32,
     name: String,
@@ -30,8 +32,8 @@ pub(crate) struct Communicator {
     places: Vec<Place>,
     /// By operation and class of sizes.
     exchanges: [Vec<Option<Decided>>; 2],
-    /// What an all-to-all of blocks of unequal sizes is done by.
-    unequal: Option<Option<Straight>>,
+    /// What exchanges of blocks of unequal sizes are done by; none for the library.
+    unequal: Vec<(Collective, Sizes, Option<Served>)>,
     memory: Memory,
     requests: Requests,
     /// Whether an exchange has failed, so that messages of it may still be under way.
@@ -48,7 +50,7 @@ struct Exchange {
     order: Option<Vec<u32>>,
 }
 
-struct Straight {
+struct Served {
     plan: Arc<Plan>,
     order: Option<Vec<u32>>,
 }
@@ -121,12 +123,13 @@ impl Communicator {
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy();
         let mut made = Self {
             private,
+            words: Words::new(private, rank as u32, ranks as u32),
             rank: rank as u32,
             ranks: ranks as u32,
             name: if name.is_empty() { "a communicator".to_owned() } else { name.into_owned() },
             places: Vec::new(),
             exchanges: Default::default(),
-            unequal: None,
+            unequal: Vec::new(),
             memory: Memory::default(),
             requests: Requests::default(),
             broken: false,
@@ -210,12 +213,27 @@ impl Communicator {
         send: Option<Blocks>,
         receive: Blocks,
     ) -> Result<bool, Failed> {
-        let bytes = receive.bytes;
-        // Counts of MPI are ints, and a message has at most all blocks.
         let most = c_int::MAX as u64;
-        if bytes == 0 || self.broken || bytes.saturating_mul(self.ranks.into()) > most {
+        if receive.bytes == 0
+            || self.broken
+            || receive.bytes.saturating_mul(self.ranks.into()) > most
+        {
             return Ok(false);
         }
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { self.exchange_equal(operation, send, receive) };
+        self.unbroken(outcome)
+    }
+
+    /// # Safety
+    /// The same.
+    unsafe fn exchange_equal(
+        &mut self,
+        operation: Collective,
+        send: Option<Blocks>,
+        receive: Blocks,
+    ) -> Result<bool, Failed> {
+        let bytes = receive.bytes;
         let class = bytes.ilog2() as usize;
         let known = self.exchanges[operation as usize].get(class).is_some_and(Option::is_some);
         if !known {
@@ -255,11 +273,7 @@ impl Communicator {
         };
         let memories = Memories { input, output, work };
         // SAFETY: memories of these sizes, which this call has to itself.
-        let outcome = unsafe { exchange(machine, memories, private, rank_of, &mut self.requests) };
-        if let Err(failed) = outcome {
-            self.break_off();
-            return Err(failed);
-        }
+        unsafe { exchange(machine, memories, &mut self.words, rank_of, &mut self.requests)? };
         if output != receive.data() {
             for i in 0..self.ranks {
                 // SAFETY: the program's blocks, and all of them in the output.
@@ -273,63 +287,117 @@ impl Communicator {
         Ok(true)
     }
 
-    /// Leaves what is to come to the library, and memory to MPI, which may still read and write it.
-    fn break_off(&mut self) {
-        self.broken = true;
-        std::mem::forget(std::mem::take(&mut self.memory));
+    /// Of a failure, tells all other ranks, and leaves what is to come to the library, and memory to
+    /// MPI, which may still read and write it.
+    fn unbroken<T>(&mut self, outcome: Result<T, Failed>) -> Result<T, Failed> {
+        if let Err(failed) = outcome {
+            self.broken = true;
+            self.words.fail(failed);
+            std::mem::forget(std::mem::take(&mut self.memory));
+        }
+        outcome
     }
 
-    /// Whether blocks of unequal sizes are for us to exchange; all ranks get the same answer.
-    pub(crate) fn takes_unequal(&mut self) -> Result<bool, Failed> {
-        if self.broken {
-            return Ok(false);
-        }
-        if self.unequal.is_none() {
-            let straight = match self.decided(Collective::AllToAll, None)? {
-                None => None,
-                Some(ours) => {
-                    let plan = Arc::new(self.plan(&ours, Collective::AllToAll, UNEQUAL_BYTES)?);
-                    let all = self.agreed(straight(&plan).is_ok())?;
-                    if !all && self.rank == 0 {
-                        self.trace(
-                            Collective::AllToAll,
-                            None,
-                            "forwarded, some blocks pass by ranks",
-                        );
-                    }
-                    all.then_some(Straight { plan, order: ours.order })
-                }
-            };
-            self.unequal = Some(straight);
-        }
-        Ok(self.unequal.as_ref().is_some_and(Option::is_some))
-    }
-
-    /// Exchanges blocks of unequal sizes if they are for us and not for the library to refuse.
+    /// Exchanges blocks of unequal sizes if that is for us to do; all ranks get the same answer.
     ///
     /// # Safety
     /// The buffers have the blocks. `send` is none in place.
     pub(crate) unsafe fn exchange_unequal(
         &mut self,
-        send: Option<&Vector>,
-        receive: &Vector,
+        send: Option<Vector>,
+        receive: Vector,
     ) -> Result<bool, Failed> {
-        let Some(Some(Straight { plan, order })) = &self.unequal else { return Ok(false) };
-        let (memory, requests) = (&mut self.memory, &mut self.requests);
+        // SAFETY: the caller's promise.
+        unsafe { self.exchange_by(Collective::AllToAll, Sizes::Own, send, receive) }
+    }
+
+    /// Gathers blocks of unequal sizes, which all ranks know, if that is for us to do; all ranks get
+    /// the same answer.
+    ///
+    /// # Safety
+    /// The buffers have the blocks: one to send, none in place.
+    pub(crate) unsafe fn gather_unequal(
+        &mut self,
+        send: Option<Vector>,
+        receive: Vector,
+    ) -> Result<bool, Failed> {
+        let sizes = receive.sizes();
+        let all = sizes.iter().try_fold(0u64, |sum, &size| sum.checked_add(size));
+        if all.is_none_or(|all| all == 0 || all > c_int::MAX as u64) {
+            return Ok(false);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.exchange_by(Collective::AllGather, Sizes::known(&sizes), send, receive) }
+    }
+
+    /// # Safety
+    /// The buffers have the blocks.
+    unsafe fn exchange_by(
+        &mut self,
+        operation: Collective,
+        sizes: Sizes,
+        send: Option<Vector>,
+        receive: Vector,
+    ) -> Result<bool, Failed> {
+        let Some(at) = self.served(operation, sizes)? else { return Ok(false) };
+        let Some(Served { plan, order }) = &self.unequal[at].2 else { return Ok(false) };
+        let (words, memory, requests) = (&mut self.words, &mut self.memory, &mut self.requests);
         let order = order.as_deref();
         // SAFETY: the caller's promise.
         let outcome =
-            unsafe { exchange_unequal(plan, order, send, receive, self.private, memory, requests) };
-        match outcome {
-            Ok(_) => self.memory.trim(),
-            Err(_) => self.break_off(),
+            unsafe { exchange_unequal(plan, order, send, receive, words, memory, requests) };
+        self.unbroken(outcome)?;
+        self.memory.trim();
+        Ok(true)
+    }
+
+    /// Whether an all-to-all of blocks of unequal sizes is for us to do; all ranks get the same answer.
+    pub(crate) fn takes_unequal(&mut self) -> Result<bool, Failed> {
+        let at = self.served(Collective::AllToAll, Sizes::Own)?;
+        Ok(at.is_some_and(|at| self.unequal[at].2.is_some()))
+    }
+
+    /// Where it stands what blocks of unequal sizes are exchanged by; none if that is the library.
+    fn served(&mut self, operation: Collective, sizes: Sizes) -> Result<Option<usize>, Failed> {
+        if self.broken {
+            return Ok(None);
         }
-        outcome
+        let same = |known: &(_, _, _)| (known.0, known.1) == (operation, sizes);
+        let known = self.unequal.iter().position(same);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let served = self.newly_served(operation, sizes);
+        let served = self.unbroken(served)?;
+        self.unequal.push((operation, sizes, served));
+        Ok(Some(self.unequal.len() - 1))
+    }
+
+    /// Decides, and plans.
+    fn newly_served(
+        &mut self,
+        operation: Collective,
+        sizes: Sizes,
+    ) -> Result<Option<Served>, Failed> {
+        Ok(match self.decided(operation, sizes)? {
+            None => None,
+            Some(ours) => {
+                let plan = Arc::new(self.plan(&ours, operation, sizes.bytes())?);
+                let refused = serves(&plan).err();
+                let all = self.agreed(refused.is_none())?;
+                if !all && self.rank == 0 {
+                    let other = || "the plan of another rank does not serve".to_owned();
+                    let reason = refused.map_or_else(other, |error| error.to_string());
+                    self.trace(operation, sizes, &format!("forwarded, {reason}"));
+                }
+                all.then_some(Served { plan, order: ours.order })
+            }
+        })
     }
 
     /// Decides for blocks of 2^class bytes and more, and plans.
     fn decide(&mut self, operation: Collective, class: usize) -> Result<(), Failed> {
-        let decided = match self.decided(operation, Some(class))? {
+        let decided = match self.decided(operation, Sizes::Equal(class))? {
             None => Decided::Library,
             Some(ours) => {
                 let plan = self.plan(&ours, operation, 1 << class)?;
@@ -351,29 +419,27 @@ impl Communicator {
         ours.plan(operation, bytes, rank).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))
     }
 
-    /// What the first rank decides for a class of sizes, or for unequal ones, told to all.
-    fn decided(&self, operation: Collective, class: Option<usize>) -> Result<Option<Ours>, Failed> {
+    /// What the first rank decides for blocks of such sizes, told to all.
+    ///
+    /// # Errors
+    /// MPI's, or ranks that are not about to decide about the same.
+    fn decided(&mut self, operation: Collective, sizes: Sizes) -> Result<Option<Ours>, Failed> {
+        self.words.agree(sizes.number() << 1 | operation as u64)?;
         let mut text = String::new();
         if self.rank == 0 {
-            let ours = self.decision(operation, class);
-            text = serde_json::to_string(&(operation.name(), class, ours))
-                .expect("bug: a decision that is no text");
+            let ours = self.decision(operation, sizes);
+            text = serde_json::to_string(&ours).expect("bug: a decision that is no text");
         }
         let text = self.told(text)?;
-        let (asked, of, ours): (String, Option<usize>, Option<Ours>) =
-            serde_json::from_str(&text).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))?;
-        if (asked.as_str(), of) != (operation.name(), class) {
-            return Err(Failed(mpi::MPI_ERR_COUNT as c_int));
-        }
-        Ok(ours)
+        serde_json::from_str(&text).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))
     }
 
     /// The first rank's decision.
-    fn decision(&self, operation: Collective, class: Option<usize>) -> Option<Ours> {
+    fn decision(&self, operation: Collective, sizes: Sizes) -> Option<Ours> {
         let settings = settings();
-        let bytes = class.map_or(UNEQUAL_BYTES, |class| 1 << class);
         let wish = settings.wish(operation);
-        let mut decision = decide(&self.places, wish, Library::loaded(), operation, bytes);
+        let mut decision = decide(&self.places, wish, Library::loaded(), operation, sizes);
+        let bytes = sizes.bytes();
         if let Some(Err(error)) = decision.ours.as_ref().map(|ours| ours.plan(operation, bytes, 0))
         {
             decision.ours = None;
@@ -384,25 +450,18 @@ impl Communicator {
         {
             once(&warning);
         }
-        self.trace(operation, class, &decision.reason);
+        self.trace(operation, sizes, &decision.reason);
         decision.ours
     }
 
     /// Says what is done and why, if that is asked for.
-    fn trace(&self, operation: Collective, class: Option<usize>, reason: &str) {
+    fn trace(&self, operation: Collective, sizes: Sizes, reason: &str) {
         if settings().trace {
-            let sizes = match class {
-                Some(class) => format!("of {} to {} B", 1u64 << class, (2u64 << class) - 1),
-                None => "of unequal blocks".to_owned(),
-            };
             let (name, ranks) = (&self.name, self.ranks);
             say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
         }
     }
 }
-
-/// What blocks of unequal sizes are predicted with.
-const UNEQUAL_BYTES: u64 = 1 << 16;
 
 /// Numbers the ranks of a schedule as the communicator does.
 pub(crate) fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {

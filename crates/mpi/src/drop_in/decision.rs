@@ -10,6 +10,7 @@ use topocoll::{
 use super::library::Library;
 use super::place::Place;
 use super::settings::Wish;
+use super::unequal::Sizes;
 
 /// A schedule of ours, as the first rank tells the others.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -35,19 +36,23 @@ pub(crate) struct Decision {
 /// A gain that is less than this share of the library's time is not worth a prediction's error.
 const GAIN: f64 = 0.1;
 
-/// Decides for blocks of about `block_bytes`. Schedules may be written for any of the places; the
+/// Decides for blocks of such sizes. Schedules may be written for any of the places; the
 /// first is what predictions are made on.
 pub(crate) fn decide(
     places: &[Place],
     wish: Wish,
     library: Library,
     operation: Collective,
-    block_bytes: u64,
+    sizes: Sizes,
 ) -> Decision {
+    let block_bytes = sizes.bytes();
     let forward =
         |reason| Decision { ours: None, reason: format!("forwarded, {reason}"), warning: None };
     match wish {
         Wish::Library => forward("TOPOCOLL_ALGORITHM names another operation".to_owned()),
+        Wish::Fastest if sizes == Sizes::Apart => {
+            forward("predictions are for blocks of one size".to_owned())
+        }
         Wish::Fastest => fastest(&places[0], library, operation, block_bytes)
             .unwrap_or_else(|error| forward(error.to_string())),
         Wish::Algorithm(name) => {
@@ -64,7 +69,7 @@ pub(crate) fn decide(
                 }
             }
             let warning = refused.map(|error| error.to_string());
-            Decision { warning, ..decide(places, Wish::Fastest, library, operation, block_bytes) }
+            Decision { warning, ..decide(places, Wish::Fastest, library, operation, sizes) }
         }
     }
 }
@@ -156,7 +161,8 @@ mod tests {
     fn on(nodes: &[u32], operation: Collective, bytes: u64) -> Decision {
         let world: Vec<u32> = (0..nodes.len() as u32).collect();
         let places = places(&Known { nodes, grid: None, world: &world, given: None });
-        decide(&places, Wish::Fastest, Library::OpenMpi, operation, bytes)
+        let sizes = Sizes::Equal(bytes.ilog2() as usize);
+        decide(&places, Wish::Fastest, Library::OpenMpi, operation, sizes)
     }
 
     #[test]
@@ -193,7 +199,7 @@ mod tests {
             let given = Some(&machine);
             let places = places(&Known { nodes: &world, grid: None, world: &world, given });
             let (wish, all) = (Wish::Fastest, Collective::AllToAll);
-            let decision = decide(&places, wish, Library::OpenMpi, all, 1 << 16);
+            let decision = decide(&places, wish, Library::OpenMpi, all, Sizes::Own);
             assert!(decision.ours.is_none(), "{}", decision.reason);
         }
     }
@@ -210,7 +216,8 @@ mod tests {
     fn a_wish_that_cannot_be_met_is_said() {
         let known = Known { nodes: &[0; 6], grid: None, world: &[0, 1, 2, 3, 4, 5], given: None };
         let wish = Wish::Algorithm("pairwise-xor");
-        let decision = decide(&places(&known), wish, Library::OpenMpi, Collective::AllToAll, 64);
+        let sizes = Sizes::Equal(6);
+        let decision = decide(&places(&known), wish, Library::OpenMpi, Collective::AllToAll, sizes);
         assert!(decision.warning.is_some_and(|warning| warning.starts_with("pairwise-xor: ")));
     }
 }

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 
 use mpi_sys as mpi;
 
-use super::calls::{MPI_Allgather, MPI_Alltoall, MPI_Alltoallv, MPI_Finalize, in_place};
+use super::calls::{
+    MPI_Allgather, MPI_Allgatherv, MPI_Alltoall, MPI_Alltoallv, MPI_Finalize, in_place,
+};
 
 /// A Fortran constant of the library that is known by its address.
 struct Address(OnceLock<usize>);
@@ -106,6 +108,42 @@ macro_rules! exchange_unequal {
     )*};
 }
 
+macro_rules! gather_unequal {
+    ($($name:ident)*) => {$(
+        /// # Safety
+        /// As MPI says.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name(
+            sendbuf: *mut c_void,
+            sendcount: *const c_int,
+            sendtype: *const c_int,
+            recvbuf: *mut c_void,
+            recvcounts: *const c_int,
+            displs: *const c_int,
+            recvtype: *const c_int,
+            comm: *const c_int,
+            error: *mut c_int,
+        ) {
+            // SAFETY: the same.
+            unsafe {
+                let code = MPI_Allgatherv(
+                    buffer(sendbuf),
+                    *sendcount,
+                    mpi::RSMPI_Type_f2c(*sendtype),
+                    buffer(recvbuf),
+                    recvcounts,
+                    displs,
+                    mpi::RSMPI_Type_f2c(*recvtype),
+                    mpi::RSMPI_Comm_f2c(*comm),
+                );
+                if let Some(error) = error.as_mut() {
+                    *error = code;
+                }
+            }
+        }
+    )*};
+}
+
 macro_rules! finalize {
     ($($name:ident)*) => {$(
         /// # Safety
@@ -126,4 +164,7 @@ macro_rules! finalize {
 exchange!(MPI_Alltoall: mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL ompi_alltoall_f);
 exchange!(MPI_Allgather: mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER ompi_allgather_f);
 exchange_unequal!(mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV ompi_alltoallv_f);
+gather_unequal!(
+    mpi_allgatherv mpi_allgatherv_ mpi_allgatherv__ MPI_ALLGATHERV ompi_allgatherv_f
+);
 finalize!(mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE ompi_finalize_f);

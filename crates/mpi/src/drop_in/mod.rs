@@ -31,6 +31,7 @@ mod communicator;
 mod decision;
 #[cfg(open_mpi)]
 mod fortran;
+mod last;
 mod library;
 mod memory;
 mod place;

@@ -1,13 +1,21 @@
-//! Blocks of unequal sizes, which every rank knows only of its own.
+//! Blocks of unequal sizes.
 //!
-//! Schedules serve in which no block passes through others: then the rank's own counts tell the
-//! length of every message, and nothing need travel before the blocks. Counts differ from rank to
-//! rank, so nothing is decided by them.
+//! Schedules serve in which every block received is known by its place: in an all-to-all those where
+//! no block passes through others, as a rank knows only the sizes of its own; in an all-gather, where
+//! all know all of them, those where a block goes to its place of the output at once and is sent on
+//! from there. Then the rank's own counts tell the length of every message, and nothing need travel
+//! before the blocks.
+//!
+//! # Who decides
+//! Of an all-to-all counts differ from rank to rank, and nothing is decided by them. Those of an
+//! all-gather are the same on all ranks, and decide as the size of equal blocks does: by their mean,
+//! if no block is much larger than it.
 
 use std::ffi::c_int;
 use std::sync::Arc;
 
 use mpi_sys as mpi;
+use topocoll::Collective;
 use topocoll::exec::{Plan, RankMachine, UnequalPlan};
 
 use super::blocks::{Blocks, Placed};
@@ -15,12 +23,73 @@ use super::communicator::rank_of;
 use super::memory::Memory;
 use crate::engine::{Memories, Requests, exchange};
 use crate::failed::Failed;
+use crate::words::Words;
+
+/// What is decided about at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sizes {
+    /// Blocks of one size, of 2^class bytes and more.
+    Equal(usize),
+    /// Blocks of sizes that not all ranks know.
+    Own,
+    /// Blocks of sizes that all ranks know, in the mean of 2^class bytes and more, and none of more
+    /// than twice the mean.
+    About(usize),
+    /// Blocks of sizes that all ranks know, and some of more.
+    Apart,
+}
+
+/// What blocks whose sizes say nothing are predicted with.
+const UNEQUAL_BYTES: u64 = 1 << 16;
+
+impl Sizes {
+    /// Of blocks that all ranks know the sizes of, not all of them none.
+    pub(crate) fn known(sizes: &[u64]) -> Self {
+        let all: u64 = sizes.iter().sum();
+        let mean = all.div_ceil(sizes.len() as u64);
+        if sizes.iter().any(|&size| size / 2 > mean) {
+            return Self::Apart;
+        }
+        Self::About(mean.ilog2() as usize)
+    }
+
+    /// A number for each of them.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Own => 0,
+            Self::Apart => 1,
+            Self::Equal(class) => 2 * class as u64 + 2,
+            Self::About(class) => 2 * class as u64 + 3,
+        }
+    }
+
+    /// Bytes of the blocks that are decided about.
+    pub(crate) fn bytes(self) -> u64 {
+        match self {
+            Self::Equal(class) | Self::About(class) => 1 << class,
+            Self::Own | Self::Apart => UNEQUAL_BYTES,
+        }
+    }
+}
+
+impl std::fmt::Display for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let range = |class: usize| format!("{} to {} B", 1u64 << class, (2u64 << class) - 1);
+        match *self {
+            Self::Equal(class) => write!(f, "of {}", range(class)),
+            Self::Own => write!(f, "of unequal blocks"),
+            Self::About(class) => write!(f, "of unequal blocks about {}", range(class)),
+            Self::Apart => write!(f, "of blocks far from their mean"),
+        }
+    }
+}
 
 /// Where blocks of one rank lie, by the rank that they are for or from.
+#[derive(Clone)]
 pub(crate) struct Vector {
     elements: Placed,
     /// Elements, and the first of them.
-    blocks: Vec<(c_int, isize)>,
+    blocks: Vec<(u64, isize)>,
     bytes: u64,
 }
 
@@ -28,17 +97,29 @@ impl Vector {
     /// None for what the library is to refuse.
     pub(crate) fn new(
         elements: Blocks,
-        blocks: impl Iterator<Item = (c_int, isize)>,
+        blocks: impl Iterator<Item = (i64, isize)>,
     ) -> Option<Self> {
         let bytes = elements.bytes;
-        let (elements, blocks) = (elements.placed().ok()?, blocks.collect::<Vec<_>>());
-        let good = blocks.iter().all(|&(count, _)| count >= 0);
-        good.then_some(Self { elements, blocks, bytes })
+        let elements = elements.placed().ok()?;
+        let blocks = blocks.map(|(count, first)| Some((u64::try_from(count).ok()?, first)));
+        Some(Self { elements, blocks: blocks.collect::<Option<_>>()?, bytes })
     }
 
-    fn sizes(&self, rank_of: impl Fn(u32) -> u32) -> Vec<u64> {
-        let size = |rank| self.blocks[rank_of(rank) as usize].0 as u64 * self.bytes;
-        (0..self.blocks.len() as u32).map(size).collect()
+    /// Bytes of each block.
+    pub(crate) fn sizes(&self) -> Vec<u64> {
+        self.blocks.iter().map(|&(count, _)| count.saturating_mul(self.bytes)).collect()
+    }
+
+    /// One block of them.
+    pub(crate) fn only(&self, rank: u32) -> Self {
+        Self { blocks: vec![self.blocks[rank as usize]], ..*self }
+    }
+
+    /// The blocks in a schedule's order of ranks.
+    fn in_order(self, order: Option<&[u32]>) -> Self {
+        let Some(order) = order else { return self };
+        let blocks = order.iter().map(|&rank| self.blocks[rank as usize]).collect();
+        Self { blocks, ..self }
     }
 
     fn block(&self, rank: u32) -> Placed {
@@ -47,83 +128,120 @@ impl Vector {
     }
 
     /// Whether all blocks lie as they travel, one after the other.
-    fn is_dense(&self, offsets: &[u64], rank_of: impl Fn(u32) -> u32) -> bool {
-        let begins = |(rank, &offset): (u32, &u64)| {
-            let (count, first) = self.blocks[rank_of(rank) as usize];
+    fn is_dense(&self, offsets: &[u64]) -> bool {
+        let begins = |(&(count, first), &offset): (&(u64, isize), &u64)| {
             count == 0 || first as u64 * self.bytes == offset
         };
-        self.elements.plain && (0..self.blocks.len() as u32).zip(offsets).all(begins)
+        self.elements.plain && self.blocks.iter().zip(offsets).all(begins)
     }
 }
 
-/// Whether a schedule's blocks all go straight.
+/// Whether a schedule serves for blocks of unequal sizes.
 ///
 /// # Errors
 /// Why not.
-pub(crate) fn straight(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
-    let ones = vec![1; plan.problem().ranks as usize];
-    UnequalPlan::given(plan, &ones, &ones)?;
+pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
+    let ones = |blocks: u32| vec![1; blocks as usize];
+    UnequalPlan::given(plan, &ones(plan.input_blocks()), &ones(plan.problem().ranks))?;
     Ok(())
 }
 
-/// Exchanges blocks by a plan that goes straight; false for what the library is to refuse. `send` is
-/// none in place.
+/// Exchanges blocks by a plan that serves for them. `send` is none in place.
+///
+/// # Errors
+/// MPI's error code.
 ///
 /// # Safety
-/// The buffers have the blocks; `comm` is ours alone, and its errors return.
+/// The buffers have the blocks.
 pub(crate) unsafe fn exchange_unequal(
     plan: &Arc<Plan>,
     order: Option<&[u32]>,
-    send: Option<&Vector>,
-    receive: &Vector,
-    comm: mpi::MPI_Comm,
+    send: Option<Vector>,
+    receive: Vector,
+    words: &mut Words,
     memory: &mut Memory,
     requests: &mut Requests,
-) -> Result<bool, Failed> {
-    let rank_of = rank_of(order);
-    let ranks = plan.problem().ranks;
-    let from = send.unwrap_or(receive);
-    let (row, column) = (from.sizes(rank_of), receive.sizes(rank_of));
+) -> Result<(), Failed> {
+    let comm = words.comm();
+    let (rank_of, in_place) = (rank_of(order), send.is_none());
     let own = plan.rank().index();
-    if row[own] != column[own] {
-        return Ok(false);
-    }
-    // Counts of MPI are ints; who has no larger block cannot know of those of others.
-    if row.iter().chain(&column).any(|&bytes| bytes > c_int::MAX as u64) {
-        return Err(Failed(mpi::MPI_ERR_COUNT as c_int));
+    let from = send.unwrap_or_else(|| match plan.problem().operation {
+        Collective::AllToAll => receive.clone(),
+        Collective::AllGather => receive.only(rank_of(own as u32)),
+    });
+    let (from, kept) = match plan.problem().operation {
+        Collective::AllToAll => (from.in_order(order), own),
+        Collective::AllGather => (from, 0),
+    };
+    let to = receive.in_order(order);
+    let (row, column) = (from.sizes(), to.sizes());
+    if row[kept] != column[own] {
+        return Err(Failed(mpi::MPI_ERR_TRUNCATE as c_int));
     }
     let unequal = UnequalPlan::given(plan, &row, &column);
-    let unequal = Arc::new(unequal.map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))?);
+    let unequal = Arc::new(unequal.map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?);
     let (begins, ends) = (unequal.input_offsets(), unequal.output_offsets());
     let mut machine = RankMachine::unequal(Arc::clone(&unequal));
     let work = memory.work(machine.workspace_bytes())?;
-    let input = if send.is_some() && from.is_dense(begins, rank_of) {
+    let input = if !in_place && from.is_dense(begins) {
         from.elements.data()
     } else {
         let staged = memory.input(machine.input_bytes())?;
-        for rank in 0..ranks {
+        for (i, &begin) in (0..plan.input_blocks()).zip(begins) {
             // SAFETY: the program's blocks, and room for all of them.
-            unsafe {
-                let to = staged.add(begins[rank as usize] as usize);
-                from.block(rank_of(rank)).pack(0, to, comm)?;
-            }
+            unsafe { from.block(i).pack(0, staged.add(begin as usize), comm)? };
         }
         staged
     };
-    let dense = receive.is_dense(ends, rank_of);
-    let output =
-        if dense { receive.elements.data() } else { memory.output(machine.output_bytes())? };
+    let dense = to.is_dense(ends);
+    let output = if dense { to.elements.data() } else { memory.output(machine.output_bytes())? };
     let memories = Memories { input, output, work };
     // SAFETY: memories of these sizes, which this call has to itself.
-    unsafe { exchange(&mut machine, memories, comm, rank_of, requests)? };
+    unsafe { exchange(&mut machine, memories, words, rank_of, requests)? };
     if !dense {
-        for rank in 0..ranks {
+        for (i, &begin) in (0..plan.problem().ranks).zip(ends) {
             // SAFETY: the program's blocks, and all of them in the output.
-            unsafe {
-                let block = output.add(ends[rank as usize] as usize);
-                receive.block(rank_of(rank)).unpack(0, block, comm)?;
-            }
+            unsafe { to.block(i).unpack(0, output.add(begin as usize), comm)? };
         }
     }
-    Ok(true)
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_sizes_decide_by_their_mean_if_none_is_far_from_it() {
+        assert_eq!(Sizes::known(&[64, 64, 64, 63]), Sizes::About(6));
+        assert_eq!(Sizes::known(&[0, 128, 128, 0]), Sizes::About(6));
+        assert_eq!(Sizes::known(&[0, 0, 0, 256]), Sizes::Apart);
+        assert_eq!(Sizes::known(&[1, 0]), Sizes::About(0));
+    }
+
+    /// Which all-gathers serve: those in which a block goes to its place of the output at once.
+    #[test]
+    fn all_gathers_serve_whose_blocks_have_places() {
+        for (on, name, expected) in [
+            ("full:7", "concat", true),
+            ("full:7", "ring", true),
+            ("full:8", "recursive-doubling", true),
+            ("full:7", "gather-broadcast", true),
+            ("cluster:3,1,2", "node-gather", true),
+            ("torus:4x4", "bucket", true),
+            ("torus:4x4", "neighbour-gather", true),
+        ] {
+            let machine = topocoll::machine(on).unwrap();
+            let ranks = machine.ranks();
+            let problem =
+                topocoll::Problem::new(Collective::AllGather, ranks, machine.ports, 64).unwrap();
+            let schedule =
+                topocoll::plan(&machine, &problem, name, &topocoll::Parameters::new()).unwrap();
+            let served = (0..ranks).all(|rank| {
+                let plan = Plan::new(&schedule, topocoll::Rank(rank)).unwrap();
+                serves(&Arc::new(plan)).is_ok()
+            });
+            assert_eq!(served, expected, "{name}");
+        }
+    }
 }

@@ -1,0 +1,69 @@
+//! The forwarded calls that a thread remembers, the last of each kind: a call that equals it is
+//! forwarded at once, and nothing is looked up or locked.
+
+use std::cell::Cell;
+
+use mpi_sys as mpi;
+
+use super::attribute::forgotten;
+use super::blocks::is_named;
+
+/// Calls of a kind are decided alike.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    AllToAll,
+    AllGather,
+    /// An all-to-all of unequal blocks, about which the communicator alone decides.
+    Unequal,
+}
+
+/// What a call is decided by.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Call {
+    comm: mpi::MPI_Comm,
+    /// Freed since, a communicator may have left its handle to another.
+    forgotten: u64,
+    in_place: bool,
+    /// Counts and datatypes, of what is sent and of what is received.
+    send: Option<(i64, mpi::MPI_Datatype)>,
+    receive: Option<(i64, mpi::MPI_Datatype)>,
+}
+
+thread_local! {
+    static LAST: [Cell<Option<Call>>; 3] = const { [const { Cell::new(None) }; 3] };
+}
+
+impl Call {
+    /// A call on blocks of one size, given by counts and datatypes.
+    #[inline]
+    pub(crate) fn equal(
+        comm: mpi::MPI_Comm,
+        in_place: bool,
+        send: (i64, mpi::MPI_Datatype),
+        receive: (i64, mpi::MPI_Datatype),
+    ) -> Self {
+        let forgotten = forgotten();
+        Self { comm, forgotten, in_place, send: Some(send), receive: Some(receive) }
+    }
+
+    /// A call that the communicator decides about.
+    #[inline]
+    pub(crate) fn on(comm: mpi::MPI_Comm) -> Self {
+        Self { comm, forgotten: forgotten(), in_place: false, send: None, receive: None }
+    }
+
+    /// Whether the thread's last forwarded call of the kind was the same.
+    #[inline]
+    pub(crate) fn is_last(&self, kind: Kind) -> bool {
+        LAST.with(|last| last[kind as usize].get().is_some_and(|last| last == *self))
+    }
+
+    /// Remembers a call that is forwarded, if its datatypes are what they are for ever: the handle of
+    /// a derived one may be another's tomorrow.
+    pub(crate) fn remember(self, kind: Kind) {
+        let sent = self.send.filter(|_| !self.in_place);
+        if [sent, self.receive].into_iter().flatten().all(|(_, datatype)| is_named(datatype)) {
+            LAST.with(|last| last[kind as usize].set(Some(self)));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Words between ranks, beside the messages of exchanges: who gives up says so to all, and what is to
+//! be decided is agreed on first. So no rank waits for one that has failed, nor for one that does
+//! another exchange, as in a program whose counts do not agree; who waits looks for words.
+//!
+//! Exchanges and decisions of a communicator are *turns*, numbered alike by all ranks: they take them
+//! in the same order, or the program is wrong. Before a decision the first rank and each other tell
+//! each other what it is about, and when all agree the first says so: who hears that others decide
+//! in a turn in which it exchanges knows that they do not agree.
+
+use std::ffi::c_int;
+
+use mpi_sys as mpi;
+
+use crate::failed::{Failed, check};
+
+/// Tags from here on are of words; below, of messages.
+pub(crate) const WORDS: u32 = (1 << 15) - 1;
+
+/// What ranks are told that do not agree: as if by a message that is longer than another's.
+const DISAGREED: Failed = Failed(mpi::MPI_ERR_TRUNCATE as c_int);
+
+/// What a rank says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Word {
+    /// It has given up, by an error code.
+    Failed(Failed),
+    /// In a turn it decides about something.
+    Decides(u64, u64),
+    /// In a turn all have said that they decide about the same.
+    Agreed(u64),
+}
+
+type Encoded = [u64; 3];
+
+impl Word {
+    fn encoded(self) -> Encoded {
+        match self {
+            Self::Failed(Failed(code)) => [0, code as u64, 0],
+            Self::Decides(turn, about) => [1, turn, about],
+            Self::Agreed(turn) => [2, turn, 0],
+        }
+    }
+
+    fn decoded([kind, first, second]: Encoded) -> Self {
+        match kind {
+            0 => Self::Failed(Failed(first as c_int)),
+            1 => Self::Decides(first, second),
+            _ => Self::Agreed(first),
+        }
+    }
+}
+
+/// A rank's words with the others of a communicator of ours.
+pub(crate) struct Words {
+    comm: mpi::MPI_Comm,
+    rank: u32,
+    ranks: u32,
+    /// Exchanges and decisions begun.
+    turn: u64,
+    /// Heard from ranks that are further.
+    early: Vec<Word>,
+    /// Whether another has failed, so that all have been told.
+    told: bool,
+}
+
+impl Words {
+    /// On a communicator that is ours alone, and whose errors return.
+    pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
+        Self { comm, rank, ranks, turn: 0, early: Vec::new(), told: false }
+    }
+
+    /// Where they are said.
+    pub(crate) fn comm(&self) -> mpi::MPI_Comm {
+        self.comm
+    }
+
+    /// Begins an exchange.
+    pub(crate) fn take_turn(&mut self) {
+        self.turn += 1;
+    }
+
+    /// Hears what there is, while the rank waits for messages of its turn.
+    ///
+    /// # Errors
+    /// Another has failed, or decides.
+    pub(crate) fn look(&mut self) -> Result<(), Failed> {
+        while let Some(word) = self.heard()? {
+            match word {
+                Word::Failed(failed) => return Err(failed),
+                Word::Decides(turn, _) if turn > self.turn => self.early.push(word),
+                _ => return Err(DISAGREED),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all ranks are about to decide about the same, which takes a turn.
+    ///
+    /// # Errors
+    /// They are not, or one has failed.
+    pub(crate) fn agree(&mut self, about: u64) -> Result<(), Failed> {
+        self.turn += 1;
+        let own = Word::Decides(self.turn, about);
+        if self.rank > 0 {
+            self.say(0, own)?;
+            return self.expect(&[own, Word::Agreed(self.turn)]);
+        }
+        self.say_to_all(own)?;
+        self.expect(&vec![own; self.ranks as usize - 1])?;
+        self.say_to_all(Word::Agreed(self.turn))
+    }
+
+    /// Says to all others that this rank has failed, unless it did so as another has.
+    pub(crate) fn fail(&mut self, failed: Failed) {
+        if !self.told {
+            self.told = true;
+            // Nothing more can be done for who cannot be reached.
+            let _ = self.say_to_all(Word::Failed(failed));
+        }
+    }
+
+    /// Waits for these words, and no others of this turn.
+    fn expect(&mut self, words: &[Word]) -> Result<(), Failed> {
+        let mut early = std::mem::take(&mut self.early).into_iter();
+        for expected in words {
+            let word = loop {
+                if let Some(word) = early.next() {
+                    break word;
+                }
+                if let Some(word) = self.heard()? {
+                    break word;
+                }
+            };
+            match word {
+                Word::Failed(failed) => return Err(failed),
+                word if word == *expected => {}
+                _ => return Err(DISAGREED),
+            }
+        }
+        self.early.extend(early);
+        Ok(())
+    }
+
+    fn heard(&mut self) -> Result<Option<Word>, Failed> {
+        let (mut there, mut word): (c_int, Encoded) = (0, [0; 3]);
+        let (tag, count) = (WORDS as c_int, word.len() as c_int);
+        // SAFETY: a status is plain numbers; places for the answers, and for the word.
+        let word = unsafe {
+            let (any, mut status) = (mpi::RSMPI_ANY_SOURCE, std::mem::zeroed::<mpi::MPI_Status>());
+            check(mpi::PMPI_Iprobe(any, tag, self.comm, &raw mut there, &raw mut status))?;
+            if there == 0 {
+                return Ok(None);
+            }
+            let (at, from) = ((&raw mut word).cast(), status.MPI_SOURCE);
+            let kind = mpi::RSMPI_UINT64_T;
+            check(mpi::PMPI_Recv(at, count, kind, from, tag, self.comm, &raw mut status))?;
+            Word::decoded(word)
+        };
+        self.told |= matches!(word, Word::Failed(_));
+        Ok(Some(word))
+    }
+
+    fn say_to_all(&self, word: Word) -> Result<(), Failed> {
+        let others = (0..self.ranks).filter(|&rank| rank != self.rank);
+        others.map(|rank| self.say(rank, word)).fold(Ok(()), Result::and)
+    }
+
+    fn say(&self, to: u32, word: Word) -> Result<(), Failed> {
+        let word = word.encoded();
+        let (at, count) = ((&raw const word).cast(), word.len() as c_int);
+        // SAFETY: a word, which MPI has taken when the call returns.
+        check(unsafe {
+            let (kind, tag) = (mpi::RSMPI_UINT64_T, WORDS as c_int);
+            mpi::PMPI_Send(at, count, kind, to as c_int, tag, self.comm)
+        })
+    }
+}
