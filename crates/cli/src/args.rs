@@ -269,6 +269,10 @@ pub(crate) struct Tune {
     /// The file to start from: for MPICH its library libmpich.so, or generic.json of its source
     #[arg(long, value_name = "FILE")]
     pub(crate) base: Option<PathBuf>,
+    /// Rules for communicators of so many ranks, the first of the machine's, with commas between
+    /// [default: all of them]
+    #[arg(long, value_name = "RANKS,..", value_delimiter = ',')]
+    pub(crate) communicators: Vec<u32>,
     /// Choose by times of the library's algorithms, each measured under it, and not by the model
     #[arg(long)]
     pub(crate) measured: bool,

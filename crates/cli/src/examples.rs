@@ -53,7 +53,7 @@ pub(crate) const CALIBRATE: &str = "Examples:
 
 pub(crate) const TUNE: &str = "Examples:
   topocoll tune sp1-64 --for openmpi --op alltoall
-  topocoll tune full:16 --ports 15 --for openmpi --op alltoall --out rules";
+  topocoll tune full:16 --ports 15 --for openmpi --op alltoall --communicators 4,8,16 --out rules";
 
 pub(crate) const COMPLETIONS: &str = "Examples:
   topocoll completions bash

@@ -1,7 +1,7 @@
 //! Measures what messages of MPI cost inside nodes and between them, started by MPI on all ranks:
-//! `topocoll-mpi [ROUNDS [alltoall|allgather]]`. The first rank writes one JSON object, a [`Network`],
-//! which `topocoll calibrate --mpi` makes a machine file of; with an operation [`Times`] of the library's
-//! own, for `topocoll tune --measured`.
+//! `topocoll-mpi [ROUNDS [alltoall|allgather [RANKS]]]`. The first rank writes one JSON object, a
+//! [`Network`], which `topocoll calibrate --mpi` makes a machine file of; with an operation [`Times`] of
+//! the library's own, between all ranks or so many of the first, for `topocoll tune --measured`.
 //!
 //! Every all-to-all and setting runs on the ranks of the largest node, and on a rank of each node; the
 //! terms of the steps model are fitted to the quickest runs of each. Where nodes do not matter, as
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
     let world = Group::world();
     let code = match asked(&world) {
-        Ok((rounds, operation, of)) => match answer(&world, &of, rounds, operation) {
+        Ok(asked) => match answer(&world, &asked) {
             Ok(text) => {
                 if world.rank == 0 {
                     println!("{text}");
@@ -66,21 +66,32 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn answer(
-    world: &Group,
-    of: &[u32],
+/// What is to be measured.
+struct Asked {
     rounds: usize,
-    operation: Option<Collective>,
-) -> Outcome<String> {
-    Ok(match operation {
-        None => serde_json::to_string(&measured(world, of, rounds)?)?,
-        Some(operation) => serde_json::to_string(&timed(world, operation, rounds)?)?,
+    /// The library's own, between so many ranks.
+    own: Option<(Collective, u32)>,
+    /// By rank, its node: the lowest rank there.
+    of: Vec<u32>,
+}
+
+fn answer(world: &Group, asked: &Asked) -> Outcome<String> {
+    let Asked { rounds, own, of } = asked;
+    Ok(match *own {
+        None => serde_json::to_string(&measured(world, of, *rounds)?)?,
+        Some((operation, ranks)) => {
+            let part = world.split(u32::from(world.rank < ranks));
+            let seconds = match world.rank < ranks {
+                true => timed(&part, operation, *rounds)?,
+                false => Vec::new(),
+            };
+            serde_json::to_string(&Times { ranks, started: world.ranks, seconds })?
+        }
     })
 }
 
-/// Rounds, an operation, and the node of each rank: the lowest rank there. All ranks find the same,
-/// right or wrong.
-fn asked(world: &Group) -> Result<(usize, Option<Collective>, Vec<u32>), String> {
+/// What the arguments ask for. All ranks find the same, right or wrong.
+fn asked(world: &Group) -> Result<Asked, String> {
     let rounds = match std::env::args().nth(1) {
         None => ROUNDS,
         Some(text) => text
@@ -89,20 +100,27 @@ fn asked(world: &Group) -> Result<(usize, Option<Collective>, Vec<u32>), String>
             .filter(|&rounds| rounds > 0)
             .ok_or_else(|| format!("`{text}` rounds: not a whole number from 1 on"))?,
     };
-    let operation = match std::env::args().nth(2) {
+    let ranks = match std::env::args().nth(3) {
+        None => world.ranks,
+        Some(text) => {
+            let ranks = text.parse().ok().filter(|ranks| (2..=world.ranks).contains(ranks));
+            ranks.ok_or_else(|| format!("`{text}` ranks: from 2 to the {} started", world.ranks))?
+        }
+    };
+    let own = match std::env::args().nth(2) {
         None => None,
-        Some(text) => Some(text.parse().map_err(|error| format!("`{text}`: {error}"))?),
+        Some(text) => Some((text.parse().map_err(|error| format!("`{text}`: {error}"))?, ranks)),
     };
     if world.ranks < 2 {
         return Err("one rank alone has nobody to exchange with: start it with mpirun -np N".into());
     }
     let of = world.nodes();
-    if operation.is_none() && !of.is_sorted() {
+    if own.is_none() && !of.is_sorted() {
         return Err("ranks of a node do not follow each other in MPI_COMM_WORLD, as those of a \
                     machine do: start them with --map-by slot"
             .into());
     }
-    Ok((rounds, operation, of))
+    Ok(Asked { rounds, own, of })
 }
 
 /// Ranks that do something together.
@@ -262,8 +280,8 @@ fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
     apart(world, of, nodes, largest, rounds)
 }
 
-/// What the library's own call takes.
-fn timed(world: &Group, operation: Collective, rounds: usize) -> Outcome<Times> {
+/// Block sizes, and what the library's own call takes.
+fn timed(world: &Group, operation: Collective, rounds: usize) -> Outcome<Vec<(u64, f64)>> {
     let mut seconds = Vec::new();
     let sizes = (0..).map(|i| 1u64 << (2 * i));
     for block_bytes in sizes.take_while(|bytes| bytes * u64::from(world.ranks) <= MOST) {
@@ -293,7 +311,7 @@ fn timed(world: &Group, operation: Collective, rounds: usize) -> Outcome<Times> 
         }
         seconds.push((block_bytes, least));
     }
-    Ok(Times { ranks: world.ranks, seconds })
+    Ok(seconds)
 }
 
 /// Nodes of several ranks.

@@ -2,7 +2,9 @@ use std::io::Write as _;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::tune::{Given, LIBRARIES, Library, Times, Tuning, by_model, by_times};
+use topocoll::tune::{
+    Given, LIBRARIES, Library, Rules, Times, Tuning, by_model, by_times, communicators,
+};
 use topocoll::{Collective, Error, Machine};
 
 use super::mpi_program::said;
@@ -24,6 +26,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct Rule {
+    ranks: u32,
     operation: String,
     from_block_bytes: u64,
     algorithm: &'static str,
@@ -40,10 +43,11 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
         Some(operation) => vec![operation],
         None => vec![Collective::AllGather, Collective::AllToAll],
     };
+    let sizes = communicators(&machine, &args.communicators).map_err(Error::from)?;
     let tuning = if args.measured {
-        measured(library, &machine, &operations, args)?
+        measured(library, &machine, &sizes, &operations, args)?
     } else {
-        by_model(library, &machine, &operations)?
+        by_model(library, &machine, &sizes, &operations)?
     };
     let base = match &args.base {
         Some(path) => {
@@ -61,21 +65,25 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
         }
         None => {}
     }
-    let rules = tuning.turns.iter().flat_map(|(operation, turns)| {
-        turns.iter().map(|turn| Rule {
-            operation: operation.to_string(),
-            from_block_bytes: turn.block_bytes,
-            algorithm: turn.own.name,
-        })
-    });
+    let mut rules = Vec::new();
+    for Rules { ranks, turns } in &tuning.rules {
+        for (operation, turns) in turns {
+            rules.extend(turns.iter().map(|turn| Rule {
+                ranks: *ranks,
+                operation: operation.to_string(),
+                from_block_bytes: turn.block_bytes,
+                algorithm: turn.own.name,
+            }));
+        }
+    }
     let report = Report {
         version: 1,
         library: library.name,
         machine: machine.name.clone(),
-        ranks: tuning.ranks,
-        rules: rules.collect(),
+        ranks: machine.ranks(),
+        rules,
     };
-    print(options.json, &report, || text(library, &tuning, &report, args))?;
+    print(options.json, &report, || text(library, &report, args))?;
     Ok(Outcome::Fine)
 }
 
@@ -83,40 +91,44 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
 fn measured(
     library: &'static Library,
     machine: &Machine,
+    sizes: &[u32],
     operations: &[Collective],
     args: &args::Tune,
 ) -> anyhow::Result<Tuning> {
-    let (ranks, rounds) = (machine.ranks(), args.rounds.unwrap_or(ROUNDS));
-    let mut turns = Vec::new();
-    for &operation in operations {
-        let mut times = Vec::new();
-        for own in library.serving(operation, ranks) {
-            let arguments = [&*rounds.to_string(), operation.name()];
-            let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own))?;
-            anyhow::ensure!(
-                own_times.ranks == ranks,
-                "--launch starts {} ranks, and {} has {ranks}",
-                own_times.ranks,
-                machine.name
-            );
-            times.push((own, own_times));
+    let (all, rounds) = (machine.ranks(), args.rounds.unwrap_or(ROUNDS));
+    let mut rules = Vec::new();
+    for &ranks in sizes {
+        let mut turns = Vec::new();
+        for &operation in operations {
+            let mut times = Vec::new();
+            for own in library.serving(operation, ranks) {
+                let arguments = [&*rounds.to_string(), operation.name(), &*ranks.to_string()];
+                let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own))?;
+                anyhow::ensure!(
+                    own_times.started == all,
+                    "--launch starts {} ranks, and {} has {all}",
+                    own_times.started,
+                    machine.name
+                );
+                times.push((own, own_times));
+            }
+            turns.push((operation, by_times(&times).map_err(Error::from)?));
         }
-        turns.push((operation, by_times(&times).map_err(Error::from)?));
+        rules.push(Rules { ranks, turns });
     }
     let origin = format!("{}, measured in {rounds} rounds", machine.name);
-    Ok(Tuning { ranks, turns, origin })
+    Ok(Tuning { rules, origin })
 }
 
-fn text(library: &Library, tuning: &Tuning, report: &Report, args: &args::Tune) -> String {
+fn text(library: &Library, report: &Report, args: &args::Tune) -> String {
     let rows = report.rules.iter().map(|rule| {
         let from = bytes(rule.from_block_bytes);
-        vec![rule.operation.clone(), from, rule.algorithm.to_owned()]
+        vec![rule.ranks.to_string(), rule.operation.clone(), from, rule.algorithm.to_owned()]
     });
     let mut out = format!(
-        "rules of {} for communicators of {} ranks; all others are the library's choice\n\n{}",
+        "rules of {} for communicators of so many ranks; all others are the library's choice\n\n{}",
         library.name,
-        tuning.ranks,
-        table(&["operation", "blocks from", "algorithm"], 3, rows)
+        table(&["ranks", "operation", "blocks from", "algorithm"], 4, rows)
     );
     if let Some(path) = &args.out {
         out += &format!("\n{}\n", library.using.replace("{file}", &path.display().to_string()));

@@ -10,7 +10,7 @@ mod open_mpi;
 use serde::{Deserialize, Serialize};
 use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
-use topocoll_topology::{Machine, Shape};
+use topocoll_topology::{Machine, Rank, Shape};
 
 use crate::price::MEMORY;
 use crate::select::crossovers;
@@ -64,13 +64,21 @@ pub struct Turn {
     pub own: &'static Own,
 }
 
-/// What a library is to use.
+/// What a library is to use in communicators of so many ranks.
 #[derive(Clone, Debug)]
-pub struct Tuning {
-    /// The ranks of the communicators that it is for; all others are left to the library.
+pub struct Rules {
+    /// The ranks.
     pub ranks: u32,
     /// By operation, ascending in the block size.
     pub turns: Vec<(Collective, Vec<Turn>)>,
+}
+
+/// What a library is to use.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Ascending in the ranks, each for the same operations; all other communicators are left to the
+    /// library.
+    pub rules: Vec<Rules>,
     /// What it is for, in a comment.
     pub origin: String,
 }
@@ -91,6 +99,14 @@ pub enum TuneError {
     /// A machine of one rank.
     #[error("a machine of one rank has nothing to tune")]
     Alone,
+    /// Communicators that the machine has no ranks for, or that have nobody to exchange with.
+    #[error("a communicator of {asked} ranks: from 2 to the machine's {ranks}")]
+    Communicator {
+        /// Its ranks.
+        asked: u32,
+        /// The machine's.
+        ranks: u32,
+    },
     /// No measured times.
     #[error("nothing was measured")]
     Unmeasured,
@@ -171,8 +187,10 @@ impl Library {
 /// What an algorithm of a library was measured to take.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Times {
-    /// The ranks.
+    /// The ranks that exchanged.
     pub ranks: u32,
+    /// The ranks that were started, the last of which may have waited.
+    pub started: u32,
     /// Block sizes in bytes, ascending, and seconds.
     pub seconds: Vec<(u64, f64)>,
 }
@@ -197,34 +215,66 @@ pub fn by_times(measured: &[(&'static Own, Times)]) -> Result<Vec<Turn>, TuneErr
     if turns.is_empty() { Err(TuneError::Unmeasured) } else { Ok(turns) }
 }
 
-/// The quickest of a library's algorithms over block sizes, by the steps model.
+/// The communicators that rules are asked for, in order: those of all ranks unless others are said.
 ///
 /// # Errors
-/// A machine of one rank, or one too large to count on.
+/// A machine of one rank, or communicators of ranks that it does not have.
+pub fn communicators(machine: &Machine, asked: &[u32]) -> Result<Vec<u32>, TuneError> {
+    let ranks = machine.ranks();
+    if ranks < 2 {
+        return Err(TuneError::Alone);
+    }
+    let mut sizes = if asked.is_empty() { vec![ranks] } else { asked.to_vec() };
+    sizes.sort_unstable();
+    sizes.dedup();
+    match sizes.iter().find(|&size| !(2..=ranks).contains(size)) {
+        Some(&asked) => Err(TuneError::Communicator { asked, ranks }),
+        None => Ok(sizes),
+    }
+}
+
+/// The quickest of a library's algorithms over block sizes, by the steps model, in communicators of so
+/// many of a machine's first ranks ([`communicators`]).
+///
+/// # Errors
+/// A machine too large to count on.
 pub fn by_model(
     library: &'static Library,
     machine: &Machine,
+    communicators: &[u32],
     operations: &[Collective],
 ) -> Result<Tuning, Error> {
-    if machine.ranks() < 2 {
-        return Err(TuneError::Alone.into());
-    }
-    let mut turns = Vec::new();
-    for &operation in operations {
-        let problem = Problem::new(operation, machine.ranks(), machine.ports, PRICED)?;
-        let (mut own, mut choices) = (Vec::new(), Vec::new());
-        for candidate in library.serving(operation, problem.ranks) {
-            let name = (candidate.schedule)(problem.ranks).expect("bug: it serves");
-            own.push(candidate);
-            choices.push(unaware(machine, &problem, name, candidate.at_once)?);
+    let mut rules = Vec::new();
+    for &ranks in communicators {
+        let members: Vec<Rank> = (0..ranks).map(Rank).collect();
+        let part = machine.among(&members)?;
+        let machine = if ranks == machine.ranks() { machine } else { &part };
+        let mut turns = Vec::new();
+        for &operation in operations {
+            turns.push((operation, modelled(library, machine, operation)?));
         }
-        let turn =
-            |found: &Crossover| Turn { block_bytes: found.block_bytes, own: own[found.choice] };
-        turns.push((operation, crossovers(&choices, PRICED).iter().map(turn).collect()));
+        rules.push(Rules { ranks, turns });
     }
     let (ports, timing) = (machine.ports, &machine.timing.name);
     let origin = format!("{}, ports {ports}, timing {timing}", machine.name);
-    Ok(Tuning { ranks: machine.ranks(), turns, origin })
+    Ok(Tuning { rules, origin })
+}
+
+/// The turns between all ranks of a machine.
+fn modelled(
+    library: &'static Library,
+    machine: &Machine,
+    operation: Collective,
+) -> Result<Vec<Turn>, Error> {
+    let problem = Problem::new(operation, machine.ranks(), machine.ports, PRICED)?;
+    let (mut own, mut choices) = (Vec::new(), Vec::new());
+    for candidate in library.serving(operation, problem.ranks) {
+        let name = (candidate.schedule)(problem.ranks).expect("bug: it serves");
+        own.push(candidate);
+        choices.push(unaware(machine, &problem, name, candidate.at_once)?);
+    }
+    let turn = |found: &Crossover| Turn { block_bytes: found.block_bytes, own: own[found.choice] };
+    Ok(crossovers(&choices, PRICED).iter().map(turn).collect())
 }
 
 /// Bytes of a block that prices are found at: those of all algorithms here grow with it.
@@ -295,9 +345,15 @@ mod tests {
         LIBRARIES.iter().find(|library| library.name == name).unwrap()
     }
 
+    fn tuning(name: &str, on: &str, asked: &[u32], operation: Collective) -> Tuning {
+        let machine = machine(on).unwrap();
+        let sizes = communicators(&machine, asked).unwrap();
+        by_model(library(name), &machine, &sizes, &[operation]).unwrap()
+    }
+
     fn chosen(name: &str, on: &str, operation: Collective) -> Vec<(u64, &'static str)> {
-        let tuning = by_model(library(name), &machine(on).unwrap(), &[operation]).unwrap();
-        tuning.turns[0].1.iter().map(|turn| (turn.block_bytes, turn.own.name)).collect()
+        let tuning = tuning(name, on, &[], operation);
+        tuning.rules[0].turns[0].1.iter().map(|turn| (turn.block_bytes, turn.own.name)).collect()
     }
 
     #[test]
@@ -307,7 +363,32 @@ mod tests {
         assert_eq!(found, [(1, "bruck"), (800, "linear")]);
         assert_eq!(chosen("mpich", "full:8", Collective::AllToAll)[1], (800, "scattered"));
         assert_eq!(chosen("openmpi", "full:8", Collective::AllGather), [(1, "bruck")]);
-        assert!(by_model(library("openmpi"), &machine("full:1").unwrap(), &[]).is_err());
+        assert_eq!(communicators(&machine("full:1").unwrap(), &[]), Err(TuneError::Alone));
+    }
+
+    /// Each size of communicators has rules of its own, and those between are the library's.
+    #[test]
+    fn communicators_of_several_sizes_have_their_own_rules() {
+        let found = tuning("openmpi", "full:8", &[8, 4, 5, 4], Collective::AllToAll);
+        let file = library("openmpi").write(&found, &Given::default()).unwrap();
+        let numbers: Vec<_> = file.lines().filter_map(|line| line.split('#').next()).collect();
+        let numbers: Vec<u32> =
+            numbers.iter().flat_map(|line| line.split_whitespace()).flat_map(str::parse).collect();
+        // 2 startups and 4 blocks against 3 and 3, 3 and 5 against 4 and 4, 3 and 12 against 7 and 7:
+        // equal at 1000, 1000 and 800 bytes, but for the last bit of the first.
+        #[rustfmt::skip]
+        assert_eq!(numbers, [
+            1, 3, 6,
+            0, 1, 0, 0, 0, 0,
+            4, 2, 0, 3, 0, 0, 4 * 1001, 1, 0, 0,
+            5, 2, 0, 3, 0, 0, 5 * 1000, 1, 0, 0,
+            6, 1, 0, 0, 0, 0,
+            8, 2, 0, 3, 0, 0, 8 * 800, 1, 0, 0,
+            9, 1, 0, 0, 0, 0,
+        ]);
+        let refused = |asked| communicators(&machine("full:8").unwrap(), &[4, asked]).unwrap_err();
+        assert_eq!(refused(9), TuneError::Communicator { asked: 9, ranks: 8 });
+        assert_eq!(refused(1), TuneError::Communicator { asked: 1, ranks: 8 });
     }
 
     /// Two nodes of four ranks with a port each: as many messages leave a node as it has ranks in the
@@ -337,6 +418,7 @@ mod tests {
         let own: Vec<_> = library.serving(Collective::AllToAll, 6).collect();
         let times = |seconds: [f64; 3]| Times {
             ranks: 6,
+            started: 6,
             seconds: [16, 64, 256].into_iter().zip(seconds).collect(),
         };
         let measured = [(own[0], times([3.0, 2.0, 1.0])), (own[2], times([2.0, 1.0, 2.0]))];
@@ -353,13 +435,11 @@ mod tests {
 
     #[test]
     fn only_whole_trees_are_changed() {
-        let tuning =
-            by_model(library("mpich"), &machine("full:8").unwrap(), &[Collective::AllToAll]);
-        let tuning = tuning.unwrap();
-        let written = |base: Option<&str>| {
+        let write = |asked: &[u32], base: Option<&str>| {
             let given = Given { release: None, base: base.map(str::as_bytes) };
-            library("mpich").write(&tuning, &given)
+            library("mpich").write(&tuning("mpich", "full:8", asked, Collective::AllToAll), &given)
         };
+        let written = |base: Option<&str>| write(&[], base);
         assert_eq!(written(None), Err(TuneError::NoBase));
         let base = |text| match written(Some(text)) {
             Err(TuneError::Base { reason }) => reason,
@@ -383,5 +463,10 @@ mod tests {
                     \"avg_msg_size=any\":{\"algorithm=MPIR_Alltoall_intra_scattered\":{\"batch=3\":{}}}}";
         assert!(out.contains(ours), "{out}");
         assert!(out.contains("\"comm_size<=7\":{\"comm_size=any\":"), "{out}");
+        let out = write(&[8, 3, 4, 8], Some(&tree(both))).unwrap();
+        let sizes: Vec<_> = out.matches("comm_size<=").collect();
+        assert_eq!(sizes.len(), 5, "{out}");
+        let at = |ranks| out.find(&format!("comm_size<={ranks}\"")).unwrap();
+        assert!([2, 3, 4, 7, 8].map(at).is_sorted(), "{out}");
     }
 }

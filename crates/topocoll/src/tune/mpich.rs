@@ -1,7 +1,7 @@
 //! MPICH's selection tree, JSON whose keys are tested in the order in which they stand.
 //!
 //! MPICH reads complete trees only, and those of its own version, so one is changed: for blocks that
-//! are not in place, between as many ranks as the machine has, the algorithms are ours; all other
+//! are not in place, between as many ranks as are asked for, the algorithms are ours; all other
 //! tests stay as they are. Each MPICH library holds its complete tree as text. Version 4.0 takes
 //! `comm_size<N` for `comm_size<=N` where blocks were looked at before, so only the latter is written.
 
@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use topocoll_schedule::Collective::{self, AllGather, AllToAll};
 
-use super::{Given, Own, TuneError, Tuning, Turn};
+use super::{Given, Own, Rules, TuneError, Tuning, Turn};
 
 pub(super) const USING: &str = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={file} mpirun";
 
@@ -42,8 +42,8 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
         return Err(TuneError::ReleaseOfBase { library: "mpich" });
     }
     let mut tree = full(given.base.ok_or(TuneError::NoBase)?)?;
-    for (operation, turns) in &tuning.turns {
-        change(&mut tree, *operation, tuning.ranks, turns)?;
+    for i in 0..tuning.rules.first().map_or(0, |rules| rules.turns.len()) {
+        change(&mut tree, &tuning.rules, i)?;
     }
     Ok(serde_json::to_string_pretty(&tree).expect("bug: a tree that is no JSON") + "\n")
 }
@@ -100,14 +100,29 @@ fn tests(tree: &mut Tree, operation: Collective) -> Result<&mut Tree, TuneError>
     Ok(at)
 }
 
-fn change(
-    tree: &mut Tree,
+/// Puts the rules of the i-th operation into the tree.
+fn change(tree: &mut Tree, rules: &[Rules], i: usize) -> Result<(), TuneError> {
+    let at = tests(tree, rules[0].turns[i].0)?;
+    let before = std::mem::replace(at, Tree(IndexMap::new()));
+    for Rules { ranks, turns } in rules {
+        let (operation, turns) = &turns[i];
+        let fewer = format!("comm_size<={}", ranks - 1);
+        if !at.0.contains_key(&fewer) {
+            at.0.insert(fewer, before.clone());
+        }
+        at.0.insert(format!("comm_size<={ranks}"), ours(&before, *operation, *ranks, turns)?);
+    }
+    at.0.insert("comm_size=any".to_owned(), before);
+    Ok(())
+}
+
+/// The algorithms for communicators of so many ranks.
+fn ours(
+    before: &Tree,
     operation: Collective,
     ranks: u32,
     turns: &[Turn],
-) -> Result<(), TuneError> {
-    let at = tests(tree, operation)?;
-    let before = at.clone();
+) -> Result<Tree, TuneError> {
     // What a size is of, as the library counts it for this operation.
     let (size, each) = match operation {
         AllToAll => ("avg_msg_size", 1),
@@ -131,13 +146,7 @@ fn change(
         };
         ours.insert(test, Tree([(turn.own.key.to_owned(), algorithm.clone())].into()));
     }
-    at.0 = [
-        (format!("comm_size<={}", ranks - 1), before.clone()),
-        (format!("comm_size<={ranks}"), Tree(ours)),
-        ("comm_size=any".to_owned(), before),
-    ]
-    .into();
-    Ok(())
+    Ok(Tree(ours))
 }
 
 impl Tree {

@@ -9,14 +9,14 @@
 //! ```
 //!
 //! A message size is that of all blocks of a rank together. Algorithm 0 is the library's own choice,
-//! which all sizes of communicators get but one. Version 5.0 has a header and a fifth number, of
+//! which all sizes of communicators get but those asked for. Version 5.0 has a header and a fifth number, of
 //! requests, for which 0 is no limit; 4.1 with that header silently goes by its own rules.
 
 use std::fmt::Write;
 
 use topocoll_schedule::Collective::{AllGather, AllToAll};
 
-use super::{Given, Own, TuneError, Tuning};
+use super::{Given, Own, Rules, TuneError, Tuning};
 
 pub(super) const USING: &str =
     "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file}";
@@ -55,33 +55,53 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
         let known = RELEASES.map(|(known, _)| known).join(", ");
         return Err(TuneError::Release { library, release: release.to_owned(), known });
     };
-    let ranks = tuning.ranks;
     let (mut out, requests) =
         if *header { ("rule-file-version-2\n".to_owned(), " 0") } else { (String::new(), "") };
     let mut line = |text: String| writeln!(out, "{text}").expect("bug: text that cannot grow");
     line(format!("# Open MPI {release}: {}", tuning.origin));
-    line(format!("{:<16} # collectives", tuning.turns.len()));
-    for (operation, turns) in &tuning.turns {
+    let operations = tuning.rules.first().map_or(0, |rules| rules.turns.len());
+    line(format!("{operations:<16} # collectives"));
+    let sizes = sizes(&tuning.rules);
+    for i in 0..operations {
+        let operation = tuning.rules[0].turns[i].0;
         let id = match operation {
             AllGather => 0,
             AllToAll => 3,
         };
         line(format!("{id:<16} # {operation}"));
-        line(format!("{:<16} # communicator sizes", 3));
-        let theirs = format!("0 0 0 0{requests}");
-        line(format!("0 1 {theirs:<12} # fewer ranks: the library's choice"));
-        line(format!("{:<16} # {ranks} ranks", format!("{ranks} {}", turns.len())));
-        for (i, turn) in turns.iter().enumerate() {
-            let from = if i == 0 { 0 } else { all(turn.block_bytes, ranks)? };
-            let rule = format!("{from} {} 0 0{requests}", turn.own.key);
-            line(format!("{rule:<16} # blocks from {} B: {}", turn.block_bytes, turn.own.name));
+        line(format!("{:<16} # communicator sizes", sizes.len()));
+        for &(ranks, rules) in &sizes {
+            let Some(rules) = rules else {
+                let which = match ranks {
+                    0 => "fewer",
+                    _ if sizes.last().is_some_and(|last| last.0 == ranks) => "more",
+                    _ => "other",
+                };
+                let theirs = format!("{ranks} 1 0 0 0 0{requests}");
+                line(format!("{theirs:<16} # {which} ranks: the library's choice"));
+                continue;
+            };
+            let turns = &rules.turns[i].1;
+            line(format!("{:<16} # {ranks} ranks", format!("{ranks} {}", turns.len())));
+            for (i, turn) in turns.iter().enumerate() {
+                let from = if i == 0 { 0 } else { all(turn.block_bytes, rules.ranks)? };
+                let rule = format!("{from} {} 0 0{requests}", turn.own.key);
+                line(format!("{rule:<16} # blocks from {} B: {}", turn.block_bytes, turn.own.name));
+            }
         }
-        line(format!(
-            "{:<16} # more ranks: the library's choice",
-            format!("{} 1 {theirs}", u64::from(ranks) + 1)
-        ));
     }
     Ok(out)
+}
+
+/// From how many ranks on there are rules, none where the choice is the library's.
+fn sizes(rules: &[Rules]) -> Vec<(u64, Option<&Rules>)> {
+    let mut sizes = vec![(0, None)];
+    for rules in rules {
+        let ranks = u64::from(rules.ranks);
+        sizes.pop_if(|(from, _)| *from == ranks);
+        sizes.extend([(ranks, Some(rules)), (ranks + 1, None)]);
+    }
+    sizes
 }
 
 /// Bytes of all blocks of a rank.
