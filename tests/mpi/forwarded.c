@@ -1,5 +1,5 @@
-/* Calls that are the library's, beside ours: non-blocking, persistent where MPI has them, and gathers of
- * unequal blocks. Knows nothing of topocoll. Exit status 1 if an element is wrong. */
+/* Calls that are the library's, beside ours: non-blocking, and persistent where MPI has them. Knows
+ * nothing of topocoll. Exit status 1 if an element is wrong. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
             }
         for (int round = 0; round < ROUNDS; round++) ratios[round] = times[0][round] / times[1][round];
         double library = median(times[1]), ours = median(times[0]), ratio = median(ratios);
-        if (rank == 0) printf("%8d %14.2f %15.2f %7.2f\n", bytes, 1e6 * library, 1e6 * ours, ratio);
+        if (rank == 0) printf("%8d %14.3f %15.3f %7.2f\n", bytes, 1e6 * library, 1e6 * ours, ratio);
     }
     free(from);
     free(to);

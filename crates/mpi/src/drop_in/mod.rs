@@ -1,8 +1,8 @@
 //! The drop-in: `libtopocoll_mpi.so`, which stands before the calls of programs that exist.
 //!
-//! Loaded by `LD_PRELOAD`, it takes `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Allgather` (`calls`;
-//! Fortran's forms with Open MPI, large counts where the library has them) and forwards every other
-//! call by not having it. A rank's share of an exchange is a
+//! Loaded by `LD_PRELOAD`, it takes `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Allgather` and
+//! `MPI_Allgatherv` (`calls`; Fortran's forms with Open MPI, large counts where the library has them)
+//! and forwards every other call by not having it. A rank's share of an exchange is a
 //! [`RankMachine`](topocoll::exec::RankMachine), driven over non-blocking sends and receives
 //! (`engine`) of a communicator of our own, so that no receive of the program can match them.
 //!
@@ -11,7 +11,9 @@
 //! differ from rank to rank, and environment variables and machine files are read by that rank
 //! alone. It decides once for each operation and each power of two of bytes of a block
 //! (`decision`), on the machine that it finds or is given (`place`): ours where the model predicts a
-//! gain over what the library does by itself (`library`), else the library's call.
+//! gain over what the library does by itself (`library`), else the library's call. Blocks of unequal
+//! sizes are decided about by what all ranks know of them (`unequal`). A thread that repeats a
+//! forwarded call looks nothing up (`last`).
 //!
 //! # What is kept
 //! With each communicator (`communicator`), as an attribute of it (`attribute`): decisions, plans
