@@ -1,4 +1,4 @@
-/* One exchange, to be counted: once alltoall|allgather BYTES [SIDE SIDE ...]; with sides, on a
+/* One exchange, to be counted, or TIMES: once alltoall|allgather BYTES [SIDE SIDE ...]; with sides, on a
  * Cartesian communicator that wraps. */
 #include <mpi.h>
 #include <stdlib.h>
@@ -12,10 +12,11 @@ int main(int argc, char **argv) {
     if (argc > 3) MPI_Cart_create(MPI_COMM_WORLD, argc - 3, sides, wraps, 0, &comm);
     MPI_Comm_size(comm, &n);
     char *from = calloc(n, bytes), *to = calloc(n, bytes);
-    if (strcmp(argv[1], "alltoall") == 0)
-        MPI_Alltoall(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, comm);
-    else
-        MPI_Allgather(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, comm);
+    for (int times = getenv("TIMES") ? atoi(getenv("TIMES")) : 1; times > 0; times--)
+        if (strcmp(argv[1], "alltoall") == 0)
+            MPI_Alltoall(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, comm);
+        else
+            MPI_Allgather(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, comm);
     free(from);
     free(to);
     if (argc > 3) MPI_Comm_free(&comm);
