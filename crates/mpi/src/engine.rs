@@ -118,10 +118,10 @@ fn long(bytes: u64) -> Result<mpi::MPI_Datatype, Failed> {
     let begins = || (0..bytes).step_by(PIECE as usize);
     let lengths: Vec<c_int> = begins().map(|at| PIECE.min(bytes - at) as c_int).collect();
     let places: Vec<mpi::MPI_Aint> = begins().map(|at| at as mpi::MPI_Aint).collect();
-    let (count, byte) = (lengths.len() as c_int, unsafe { mpi::RSMPI_UINT8_T });
     // SAFETY: as many lengths as places, and a place for the answer.
     unsafe {
         let mut datatype = mpi::RSMPI_DATATYPE_NULL;
+        let (count, byte) = (lengths.len() as c_int, mpi::RSMPI_UINT8_T);
         let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
         check(mpi::PMPI_Type_create_hindexed(count, lengths, places, byte, &raw mut datatype))?;
         check(mpi::PMPI_Type_commit(&raw mut datatype))?;
