@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use topocoll::exec::{Plan, plan_all};
 use topocoll::{
     Collective, Machine, Parameters, Problem, Rank, Schedule, Setting, Step, machine, plan, select,
     verify,
@@ -100,24 +101,14 @@ fn one_rank(c: &mut Criterion) {
     }
 }
 
-/// The plan of 64 nodes of 8: what one rank does in all its steps, and what all do.
+/// 64 nodes of 8: the schedule and the plan of one rank, and of all.
 fn cluster(c: &mut Criterion) {
-    let mut group = c.benchmark_group("clustered-matchings on 64 nodes of 8");
+    let mut group = c.benchmark_group("plans of clustered-matchings on 64 nodes of 8");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));
     let machine = machine("cluster:64*8").expect("a cluster");
-    for ranks in [1, 512] {
-        group.bench_function(BenchmarkId::from_parameter(ranks), |b| {
-            let mut step = Step::default();
-            b.iter(|| {
-                let schedule = schedule(&machine, "clustered-matchings");
-                for (rank, number) in
-                    (0..ranks).flat_map(|r| (0..schedule.rule().steps()).map(move |s| (r, s)))
-                {
-                    schedule.rule().step(Rank(rank), number, black_box(&mut step));
-                }
-            });
-        });
-    }
+    let schedule = || schedule(&machine, "clustered-matchings");
+    group.bench_function("one rank", |b| b.iter(|| Plan::new(&schedule(), Rank(77))));
+    group.bench_function("all 512", |b| b.iter(|| plan_all(&schedule())));
 }
 
 criterion_group!(benches, replay, classes, selection, one_rank, cluster);

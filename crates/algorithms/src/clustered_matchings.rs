@@ -27,6 +27,8 @@
 //! last one to rank s - 1 - t. So all that is inside moves in these s steps, through ports that
 //! are free.
 
+use std::ops::ControlFlow;
+
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
 };
@@ -54,6 +56,27 @@ struct Phase {
     first: u32,
     /// Matchings of a round.
     round: u32,
+}
+
+/// One rank's end of a message.
+struct End {
+    matching: u32,
+    receives: bool,
+    peer: Rank,
+}
+
+impl Phase {
+    /// The positions at a distance after and before one of the nodes active.
+    fn around(&self, position: u32, distance: u32) -> [u32; 2] {
+        let left = self.active - position;
+        let after = if distance < left { position + distance } else { distance - left };
+        let before = if distance <= position {
+            position - distance
+        } else {
+            self.active - (distance - position)
+        };
+        [after, before]
+    }
 }
 
 impl Matchings {
@@ -92,8 +115,7 @@ impl Matchings {
         let clusters = self.nodes.clusters();
         let own = clusters.node_of(rank);
         let (first, size) = (clusters.first_rank(own).0, clusters.size(own));
-        // The ranks of the node, and one more for all others.
-        let cycle = size + u32::from(clusters.nodes() > 1);
+        let cycle = self.cycle(size);
         if number + 1 < cycle {
             let (l, distance) = (rank.0 - first, cycle - 1 - number);
             let to = if l < cycle - distance { l + distance } else { l - (cycle - distance) };
@@ -115,9 +137,7 @@ impl Matchings {
         }
         let (i, j) =
             (1 + (number - phase.first) / phase.round, (number - phase.first) % phase.round);
-        let before = if i <= position { position - i } else { phase.active - (i - position) };
-        let after =
-            if i < phase.active - position { position + i } else { i - (phase.active - position) };
+        let [after, before] = phase.around(position, i);
         if let Some((sender, to)) = self.message(phase, own, self.nodes.node_at(after), j)
             && sender == rank
         {
@@ -128,6 +148,55 @@ impl Matchings {
         {
             self.receive(from, out);
         }
+    }
+
+    /// Appends what a rank does inside its node.
+    fn ends_inside(&self, rank: Rank, ends: &mut Vec<End>) {
+        let clusters = self.nodes.clusters();
+        let own = clusters.node_of(rank);
+        let (first, size) = (clusters.first_rank(own).0, clusters.size(own));
+        let (l, cycle) = (rank.0 - first, self.cycle(size));
+        for other in (0..size).filter(|&other| other != l) {
+            let apart = other.abs_diff(l);
+            let (up, down) = (cycle - 1 - apart, apart - 1);
+            let peer = Rank(first + other);
+            let (sent, received) = if other > l { (up, down) } else { (down, up) };
+            ends.push(End { matching: sent, receives: false, peer });
+            ends.push(End { matching: received, receives: true, peer });
+        }
+    }
+
+    /// Appends what a rank does in a round with the nodes at a distance.
+    fn ends_between(&self, rank: Rank, phase: &Phase, distance: u32, ends: &mut Vec<End>) {
+        let clusters = self.nodes.clusters();
+        let own = clusters.node_of(rank);
+        let (l, size) = (rank.0 - clusters.first_rank(own).0, clusters.size(own));
+        let position = self.nodes.position(own);
+        let first = phase.first + (distance - 1) * phase.round;
+        let [after, before] = phase.around(position, distance);
+        for (receives, at) in [(false, after), (true, before)] {
+            let node = self.nodes.node_at(at);
+            let (there, other) = (clusters.first_rank(node).0, clusters.size(node));
+            // The smaller of sender and receiver turns; of equals the receiver.
+            let turns = if receives { size <= other } else { size < other };
+            let place = if receives { size - 1 - l } else { l };
+            for q in phase.done..phase.current {
+                // No node that is active has fewer than `current` ranks.
+                let turned = if turns { q } else { 0 };
+                let r = if place >= turned { place - turned } else { size - (turned - place) };
+                for r in (r..size.max(other)).step_by(size as usize) {
+                    let met = (r + if turns { 0 } else { q }) % other;
+                    let local = if receives { met } else { other - 1 - met };
+                    let matching = first + (q - phase.done) * size.max(other) + r;
+                    ends.push(End { matching, receives, peer: Rank(there + local) });
+                }
+            }
+        }
+    }
+
+    /// The ranks of a node, and one more for all others.
+    fn cycle(&self, size: u32) -> u32 {
+        size + u32::from(self.nodes.clusters().nodes() > 1)
     }
 
     fn send(&self, to: Rank, out: &mut Step) {
@@ -150,6 +219,35 @@ impl Rule for Matchings {
         let first = step * self.ports;
         for number in first..first.saturating_add(self.ports).min(self.matchings) {
             self.matching(rank, number, out);
+        }
+    }
+
+    /// Of s matchings a rank has a part in two, so it is not asked for each of them.
+    fn each_step(&self, rank: Rank, each: &mut dyn FnMut(u32, &Step) -> ControlFlow<()>) {
+        let position = self.nodes.position(self.nodes.clusters().node_of(rank));
+        let (mut ends, mut does, mut step) = (Vec::new(), Step::default(), 0);
+        self.ends_inside(rank, &mut ends);
+        let taking_part = self.phases.iter().filter(|phase| position < phase.active);
+        let rounds = taking_part.flat_map(|phase| (1..phase.active).map(move |i| (phase, i)));
+        // Of a node by itself there is no round.
+        for round in rounds.map(Some).chain([None]) {
+            if let Some((phase, distance)) = round {
+                self.ends_between(rank, phase, distance, &mut ends);
+            }
+            ends.sort_unstable_by_key(|end| end.matching);
+            for End { matching, receives, peer } in ends.drain(..) {
+                if matching / self.ports > step {
+                    if !does.is_idle() && each(step, &does).is_break() {
+                        return;
+                    }
+                    step = matching / self.ports;
+                    does.clear();
+                }
+                if receives { self.receive(peer, &mut does) } else { self.send(peer, &mut does) }
+            }
+        }
+        if !does.is_idle() {
+            let _ = each(step, &does);
         }
     }
 
@@ -228,5 +326,48 @@ impl Algorithm for ClusteredMatchings {
             rearrangements: Some(0),
             ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use topocoll_schedule::Collective;
+    use topocoll_topology::Clusters;
+
+    use super::*;
+
+    #[test]
+    fn steps_in_a_row_are_those_asked_for_one_by_one() {
+        for groups in [
+            &[(4, 3)][..],
+            &[(1, 7)],
+            &[(1, 1), (1, 2), (1, 3)],
+            &[(2, 5), (3, 2), (1, 9)],
+            &[(3, 1), (1, 4)],
+        ] {
+            let clusters = Clusters::new(groups).unwrap();
+            for ports in 1..4 {
+                let ranks = clusters.ranks();
+                let problem = Problem::new(Collective::AllToAll, ranks, ports, 1).unwrap();
+                let schedule = ClusteredMatchings.plan(&problem, &clusters, &Parameters::new());
+                let schedule = schedule.unwrap();
+                let (rule, mut does) = (schedule.rule(), Step::default());
+                for rank in (0..ranks).map(Rank) {
+                    let mut found = Vec::new();
+                    rule.each_step(rank, &mut |step, does| {
+                        found.push((step, does.clone()));
+                        ControlFlow::Continue(())
+                    });
+                    let mut expected = Vec::new();
+                    for step in 0..rule.steps() {
+                        rule.step(rank, step, &mut does);
+                        if !does.is_idle() {
+                            expected.push((step, does.clone()));
+                        }
+                    }
+                    assert_eq!(found, expected, "{groups:?}, {ports} ports, rank {rank}");
+                }
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! From a rule to a plan: the rank's steps, and the registers that its slots name.
 
+use std::ops::ControlFlow;
+
 use topocoll_schedule::{Block, Collective, LocalCopy, Part, Schedule, SlotSet, Step};
 use topocoll_topology::Rank;
 
@@ -63,30 +65,52 @@ fn record(plan: &mut Plan, schedule: &Schedule, copies: &mut Copies) -> Result<(
         return Err(PlanError::TooMany { what: "steps", count: steps.into(), most });
     }
     plan.steps.reserve_exact(steps as usize);
-    let mut step = Step::default();
-    for number in 0..steps {
-        rule.step(rank, number, &mut step);
+    let mut recorded = Ok(());
+    rule.each_step(rank, &mut |number, step| {
+        recorded = plan.record_step(number, step, copies);
+        if recorded.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    recorded?;
+    plan.idle_until(steps);
+    Ok(())
+}
+
+impl Plan {
+    /// Writes down a step in which the rank does something.
+    fn record_step(
+        &mut self,
+        number: u32,
+        step: &Step,
+        copies: &mut Copies,
+    ) -> Result<(), PlanError> {
+        self.idle_until(number);
         if !step.copies.is_empty() {
-            copies.add(rank, number, &step)?;
+            copies.add(self.rank, number, step)?;
         }
-        let first_send = plan.messages.len() as u32;
+        let first_send = self.messages.len() as u32;
         for send in &step.sends {
-            let slots = plan.slots(copies.slots, number, &send.slots)?;
-            plan.messages.push(MessageRow { peer: send.peer.0, slots });
+            let slots = self.slots(copies.slots, number, &send.slots)?;
+            self.messages.push(MessageRow { peer: send.peer.0, slots });
         }
-        let first_receive = plan.messages.len() as u32;
+        let first_receive = self.messages.len() as u32;
         for receive in &step.receives {
-            let slots = plan.slots(copies.slots, number, &receive.slots)?;
-            plan.messages.push(MessageRow { peer: receive.peer.0, slots });
+            let slots = self.slots(copies.slots, number, &receive.slots)?;
+            self.messages.push(MessageRow { peer: receive.peer.0, slots });
         }
-        plan.steps.push(StepRow { first_send, first_receive });
-        plan.most_messages = plan.most_messages.max(plan.messages.len() as u32 - first_send);
-        if plan.messages.len() as u64 > Slots::MOST {
-            let count = plan.messages.len() as u64;
+        self.steps.push(StepRow { first_send, first_receive });
+        self.most_messages = self.most_messages.max(self.messages.len() as u32 - first_send);
+        if self.messages.len() as u64 > Slots::MOST {
+            let count = self.messages.len() as u64;
             return Err(PlanError::TooMany { what: "messages", count, most: Slots::MOST });
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Writes down steps without messages.
+    fn idle_until(&mut self, step: u32) {
+        let next = self.messages.len() as u32;
+        self.steps.resize(step as usize, StepRow { first_send: next, first_receive: next });
+    }
 }
 
 impl Plan {
@@ -285,6 +309,9 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
         vec![0; if moves.peek().is_some() || !plan.parts.is_empty() { count } else { 0 }];
     for step in 0..plan.steps.len() as u32 {
         let mut pairs = moves.next_if(|(at, _)| *at == step).map_or(Vec::new(), |(_, pairs)| pairs);
+        if plan.step_messages(step).is_empty() && pairs.is_empty() {
+            continue;
+        }
         let empty = |register: u32| {
             let slot = first_slot[register as usize].into();
             PlanError::Empty { rank, step, slot }

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,18 @@ pub trait Rule: Send + Sync {
 
     /// Overwrites `out` with what `rank` does in `step`. Never allocates after the first call.
     fn step(&self, rank: Rank, step: u32, out: &mut Step);
+
+    /// Shows `each` what `rank` does in every step in which it does anything, in order, until that
+    /// breaks off. Rules that leave a rank idle in most steps go straight to the others.
+    fn each_step(&self, rank: Rank, each: &mut dyn FnMut(u32, &Step) -> ControlFlow<()>) {
+        let mut does = Step::default();
+        for step in 0..self.steps() {
+            self.step(rank, step, &mut does);
+            if !does.is_idle() && each(step, &does).is_break() {
+                return;
+            }
+        }
+    }
 
     /// Number of slots of every rank's buffer.
     fn slots(&self) -> u64;

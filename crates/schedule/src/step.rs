@@ -59,6 +59,12 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether nothing is copied, sent or received.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.copies.is_empty() && self.sends.is_empty() && self.receives.is_empty()
+    }
+
     /// Empties the step and keeps its memory.
     pub fn clear(&mut self) {
         self.copies.clear();
