@@ -37,6 +37,7 @@ mod neighbour_gather;
 mod neighbour_rings;
 mod node_aware;
 mod node_gather;
+mod node_radix;
 mod one_factor;
 mod pairwise_xor;
 mod quadrant_exchange;
@@ -62,6 +63,7 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &clustered::ClusteredFactor,
     &clustered_matchings::ClusteredMatchings,
     &node_aware::NodeAware,
+    &node_radix::NodeRadix,
     &demand_matchings::DemandMatchings,
     &bruck_concat::BruckConcat,
     &gather_broadcast::GatherBroadcast,

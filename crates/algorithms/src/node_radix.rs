@@ -1,0 +1,530 @@
+//! All-to-all between nodes in as few steps as there are digits: what a node has is gathered, goes
+//! from node to node one radix-r digit of the distance at a time, and is dealt out where it arrives
+//! (the index algorithm of Bruck et al. 1997, section 3, on nodes; leaders as in `node_aware.rs`).
+//!
+//! The ranks of a node are divided into `lanes` parts of like size, and what those of a part have,
+//! blocks for their own node included, is carried by the first of them: one is the node's leader;
+//! with more, so many ranks of every node send to other nodes at once, each through its share of
+//! the node's ports. Inside, blocks are gathered and dealt out along trees.
+//!
+//! Claim, on N nodes of s ranks with one port and one lane: 2 ceil(log_2 s) steps inside, in which
+//! the largest messages are s - 1 times all p = N s blocks of a rank, and again; between, with
+//! h = r but for the top digit, the sum over digits of h - 1 steps, each of s^2 blocks times the
+//! distances that have the digit. With k ports and l lanes trees gather to the base k + 1 from
+//! ceil(s / l) ranks, floor(k / l) digits make a step, and trees deal out to the base
+//! floor(k / l) + 1.
+//!
+//! # Nodes of different sizes
+//! Nothing changes: a message has the blocks that there are, and a step is as long as the largest.
+//! No node has fewer ranks than lanes.
+//!
+//! # The layout
+//! A block never changes its slot: lane, distance from its first node to its last, source among the
+//! lane's of its node, and destination in its node. So nothing is copied, and what is received lies
+//! where it is sent from.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use topocoll_schedule::{
+    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
+    Strided,
+};
+use topocoll_topology::{Clusters, Rank, Route, Topology};
+
+use crate::parameters::{check, clusters, integer, origin};
+use crate::{Algorithm, Claims, NotApplicable, Parameter};
+
+pub(crate) struct NodeRadix;
+
+/// Slots of a rank, at most.
+const MOST_SLOTS: u128 = 1 << 26;
+
+/// Nodes of different sizes whose messages are counted pair by pair, at most.
+const MOST_PAIRED: u32 = 256;
+
+/// Up to so many nodes every radix is worth pricing; beyond, the powers of two and N.
+const EVERY_RADIX_UP_TO: u32 = 16;
+
+/// A digit of the distance between nodes.
+#[derive(Clone, Copy)]
+struct Digit {
+    /// r^x.
+    weight: u64,
+    /// The digit is below it.
+    values: u32,
+    /// The first step of its subphase, among those between nodes.
+    first_step: u32,
+}
+
+struct Lanes {
+    clusters: Clusters,
+    ports: u32,
+    lanes: u32,
+    radix: u32,
+    digits: SmallVec<[Digit; 8]>,
+    /// Steps of gathering, between nodes, and of dealing out.
+    steps: [u32; 3],
+}
+
+/// A rank's place.
+#[derive(Clone, Copy)]
+struct Place {
+    node: u32,
+    local: u32,
+    /// Ranks of the node.
+    size: u32,
+}
+
+/// The least number of digits to the base that count up to so many.
+fn digits(base: u32, count: u32) -> u32 {
+    let (mut digits, mut reach) = (0, 1);
+    while reach < u64::from(count) {
+        reach *= u64::from(base);
+        digits += 1;
+    }
+    digits
+}
+
+impl Lanes {
+    fn new(clusters: &Clusters, ports: u32, lanes: u32, radix: u32) -> Self {
+        let (nodes, largest, share) = (clusters.nodes(), clusters.largest(), ports / lanes);
+        let (mut all, mut weight, mut between) = (SmallVec::new(), 1, 0);
+        while weight < u64::from(nodes) {
+            let values = u64::from(nodes).div_ceil(weight).min(radix.into()) as u32;
+            all.push(Digit { weight, values, first_step: between });
+            between += (values - 1).div_ceil(share);
+            weight *= u64::from(radix);
+        }
+        let gather = digits(ports + 1, largest.div_ceil(lanes));
+        let deal = digits(share + 1, largest);
+        let steps = [gather, between, deal];
+        Self { clusters: clusters.clone(), ports, lanes, radix, digits: all, steps }
+    }
+
+    /// Ports of a lane.
+    fn share(&self) -> u32 {
+        self.ports / self.lanes
+    }
+
+    fn nodes(&self) -> u32 {
+        self.clusters.nodes()
+    }
+
+    /// Sources of a lane on the largest node.
+    fn width(&self) -> u32 {
+        self.clusters.largest().div_ceil(self.lanes)
+    }
+
+    fn place(&self, rank: Rank) -> Place {
+        let node = self.clusters.node_of(rank);
+        let local = rank.0 - self.clusters.first_rank(node).0;
+        Place { node, local, size: self.clusters.size(node) }
+    }
+
+    fn rank(&self, node: u32, local: u32) -> Rank {
+        Rank(self.clusters.first_rank(node).0 + local)
+    }
+
+    /// The ranks of a node of so many that a lane carries for; the first of them carries.
+    fn sources(&self, lane: u32, size: u32) -> Range<u32> {
+        let first = |lane: u32| (u64::from(lane) * u64::from(size) / u64::from(self.lanes)) as u32;
+        first(lane)..first(lane + 1)
+    }
+
+    fn before(&self, node: u32, distance: u64) -> u32 {
+        let nodes = u64::from(self.nodes());
+        ((u64::from(node) + nodes - distance % nodes) % nodes) as u32
+    }
+
+    fn after(&self, node: u32, distance: u64) -> u32 {
+        ((u64::from(node) + distance) % u64::from(self.nodes())) as u32
+    }
+
+    /// The slots of some sources and destinations of a lane's blocks that travel a distance.
+    fn push(&self, rows: &mut Rows, lane: u32, distance: u32, from: Range<u32>, to: Range<u32>) {
+        let (nodes, width, largest) =
+            (u64::from(self.nodes()), u64::from(self.width()), u64::from(self.clusters.largest()));
+        let room = u64::from(lane) * nodes + u64::from(distance);
+        for source in from {
+            let row = (room * width + u64::from(source)) * largest;
+            rows.push(row + u64::from(to.start), to.len() as u64);
+        }
+    }
+
+    /// A step in which carriers gather.
+    fn gather(&self, place: Place, step: u32, out: &mut Step) {
+        let base = u64::from(self.ports) + 1;
+        let weight = base.pow(step);
+        let lane = (0..self.lanes).find(|&c| self.sources(c, place.size).contains(&place.local));
+        let lane = lane.expect("bug: a rank in no lane");
+        let sources = self.sources(lane, place.size);
+        let (own, count) = (u64::from(place.local - sources.start), sources.len() as u64);
+        if own % weight > 0 {
+            return;
+        }
+        // What is gathered below a rank, for all nodes.
+        let below = |first: u64| {
+            let part = first as u32..(first + weight).min(count) as u32;
+            let mut rows = Rows::default();
+            for distance in 0..self.nodes() {
+                let to = self.clusters.size(self.after(place.node, distance.into()));
+                self.push(&mut rows, lane, distance, part.clone(), 0..to);
+            }
+            rows.finish()
+        };
+        let rank = |own: u64| self.rank(place.node, sources.start + own as u32);
+        let digit = own / weight % base;
+        if digit > 0 {
+            out.send(rank(own - digit * weight), below(own), Route::default());
+            return;
+        }
+        for child in (1..base).map(|z| own + z * weight).take_while(|&child| child < count) {
+            out.receive(rank(child), below(child));
+        }
+    }
+
+    /// What the carrier of a lane on a node passes on whose digit is z.
+    fn passed(&self, lane: u32, node: u32, digit: Digit, z: u32) -> SlotSet {
+        let mut rows = Rows::default();
+        for distance in self.distances(digit, z) {
+            let first = self.before(node, u64::from(distance) % digit.weight);
+            let from = self.sources(lane, self.clusters.size(first)).len() as u32;
+            let to = self.clusters.size(self.after(first, distance.into()));
+            self.push(&mut rows, lane, distance, 0..from, 0..to);
+        }
+        rows.finish()
+    }
+
+    /// The distances that have the value z of a digit.
+    fn distances(&self, digit: Digit, z: u32) -> impl Iterator<Item = u32> {
+        let (nodes, weight) = (u64::from(self.nodes()), digit.weight);
+        let period = weight * u64::from(self.radix);
+        let firsts = (u64::from(z) * weight..nodes).step_by(period as usize);
+        firsts.flat_map(move |first| (first..(first + weight).min(nodes)).map(|d| d as u32))
+    }
+
+    /// A step between nodes.
+    fn cross(&self, place: Place, step: u32, out: &mut Step) {
+        let digit = self.digits[self.digits.partition_point(|digit| digit.first_step <= step) - 1];
+        let first = 1 + (step - digit.first_step) * self.share();
+        for lane in 0..self.lanes {
+            if self.sources(lane, place.size).start != place.local {
+                continue;
+            }
+            let carrier =
+                |node: u32| self.rank(node, self.sources(lane, self.clusters.size(node)).start);
+            for z in first..first.saturating_add(self.share()).min(digit.values) {
+                let hops = u64::from(z) * digit.weight;
+                let (to, from) = (self.after(place.node, hops), self.before(place.node, hops));
+                let sent = self.passed(lane, place.node, digit, z);
+                out.send(carrier(to), sent, Route::default());
+                out.receive(carrier(from), self.passed(lane, from, digit, z));
+            }
+        }
+    }
+
+    /// A step in which carriers deal out.
+    fn deal(&self, place: Place, step: u32, out: &mut Step) {
+        let base = u64::from(self.share()) + 1;
+        let weight = base.pow(self.steps[2] - 1 - step);
+        let size = u64::from(place.size);
+        for lane in 0..self.lanes {
+            let carrier = u64::from(self.sources(lane, place.size).start);
+            // Ranks are numbered around the node from the carrier on.
+            let local = |own: u64| ((carrier + own) % size) as u32;
+            let own = (u64::from(place.local) + size - carrier) % size;
+            if own % weight > 0 {
+                continue;
+            }
+            // What is for a rank and those below it, from all nodes.
+            let below = |first: u64| {
+                let count = weight.min(size - first);
+                let (start, ahead) = (local(first), count.min(size - u64::from(local(first))));
+                let mut rows = Rows::default();
+                for distance in 0..self.nodes() {
+                    let node = self.before(place.node, distance.into());
+                    let from = self.sources(lane, self.clusters.size(node)).len() as u32;
+                    let here = start..start + ahead as u32;
+                    self.push(&mut rows, lane, distance, 0..from, here);
+                    if ahead < count {
+                        self.push(&mut rows, lane, distance, 0..from, 0..(count - ahead) as u32);
+                    }
+                }
+                rows.finish()
+            };
+            let digit = own / weight % base;
+            if digit > 0 {
+                let parent = local(own - digit * weight);
+                out.receive(self.rank(place.node, parent), below(own));
+                continue;
+            }
+            for child in (1..base).map(|z| own + z * weight).take_while(|&child| child < size) {
+                out.send(self.rank(place.node, local(child)), below(child), Route::default());
+            }
+        }
+    }
+
+    /// The largest message of each value of a digit, in blocks.
+    fn largest(&self, digit: Digit) -> Vec<u64> {
+        let mut sizes = self.clusters.groups().map(|(.., size)| size);
+        let size = sizes.next().expect("a cluster has nodes");
+        if sizes.all(|other| other == size) {
+            let blocks = u64::from(self.width()) * u64::from(size);
+            let count = |z| self.distances(digit, z).count() as u64;
+            return (1..digit.values).map(|z| count(z) * blocks).collect();
+        }
+        let sizes: Vec<u32> = self.clusters.sizes().collect();
+        let message = |node: u32, lane: u32, z: u32| {
+            let blocks = self.distances(digit, z).map(|distance| {
+                let first = self.before(node, u64::from(distance) % digit.weight);
+                let to = sizes[self.after(first, distance.into()) as usize];
+                self.sources(lane, sizes[first as usize]).len() as u64 * u64::from(to)
+            });
+            blocks.sum::<u64>()
+        };
+        let all = |z: u32| {
+            let lanes = (0..self.nodes()).flat_map(|node| (0..self.lanes).map(move |c| (node, c)));
+            lanes.map(|(node, lane)| message(node, lane, z)).max().unwrap_or(0)
+        };
+        (1..digit.values).map(all).collect()
+    }
+
+    /// Steps, and the sum of largest messages in blocks.
+    fn counts(&self) -> (u64, u128) {
+        let tree = |base: u64, steps: u32, ranks: u32, each: u64| -> u128 {
+            let below = (0..steps).map(|x| base.pow(x)).map(|w| w.min(u64::from(ranks) - w));
+            below.map(|below| u128::from(below) * u128::from(each)).sum()
+        };
+        let (ports, share) = (u64::from(self.ports), u64::from(self.share()));
+        let ranks = u64::from(self.clusters.ranks());
+        let mut blocks = tree(ports + 1, self.steps[0], self.width(), ranks);
+        for &digit in &self.digits {
+            let largest = self.largest(digit);
+            let together = largest.chunks(share as usize);
+            blocks +=
+                together.map(|z| u128::from(z.iter().copied().max().unwrap_or(0))).sum::<u128>();
+        }
+        let carried = |lane: u32| {
+            let groups = self.clusters.groups();
+            let nodes = groups
+                .map(|(_, nodes, size)| u64::from(nodes) * self.sources(lane, size).len() as u64);
+            nodes.sum::<u64>()
+        };
+        let most = (0..self.lanes).map(carried).max().unwrap_or(0);
+        blocks += tree(share + 1, self.steps[2], self.clusters.largest(), most);
+        (self.steps().into(), blocks)
+    }
+}
+
+/// Rows of slots, as they are pushed, in few runs.
+#[derive(Default)]
+struct Rows {
+    set: SlotSet,
+    /// Runs of one length at one distance from each other.
+    last: Option<Strided>,
+    /// The first slot and the slots that follow it.
+    open: (Slot, u64),
+}
+
+impl Rows {
+    fn push(&mut self, first: Slot, count: u64) {
+        if self.open.1 > 0 && self.open.0 + self.open.1 == first {
+            self.open.1 += count;
+            return;
+        }
+        self.close();
+        self.open = (first, count);
+    }
+
+    fn close(&mut self) {
+        let (base, count) = std::mem::take(&mut self.open);
+        if count == 0 {
+            return;
+        }
+        if let Some(last) = &mut self.last
+            && last.inner.count == count
+            && let Some(apart) = base.checked_sub(last.base)
+            && (last.outer.count == 1 || apart == last.outer.count * last.outer.stride as u64)
+        {
+            let stride = if last.outer.count == 1 { apart as i64 } else { last.outer.stride };
+            last.outer = Axis { count: last.outer.count + 1, stride };
+            return;
+        }
+        if let Some(last) = self.last.replace(Strided::contiguous(base, count)) {
+            self.set.push(last);
+        }
+    }
+
+    fn finish(mut self) -> SlotSet {
+        self.close();
+        if let Some(last) = self.last {
+            self.set.push(last);
+        }
+        self.set
+    }
+}
+
+impl Rule for Lanes {
+    fn steps(&self) -> u32 {
+        self.steps.iter().sum()
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let (place, [gather, between, _]) = (self.place(rank), self.steps);
+        if step < gather {
+            self.gather(place, step, out);
+        } else if step - gather < between {
+            self.cross(place, step - gather, out);
+        } else {
+            self.deal(place, step - gather - between, out);
+        }
+    }
+
+    fn slots(&self) -> u64 {
+        let rows = u64::from(self.lanes) * u64::from(self.nodes()) * u64::from(self.width());
+        rows * u64::from(self.clusters.largest())
+    }
+
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let (place, (lane, distance, source, to)) = (self.place(rank), self.parts(slot));
+        let node = self.after(place.node, distance.into());
+        let sources = self.sources(lane, place.size);
+        let own = source < sources.len() as u32 && sources.start + source == place.local;
+        (own && to < self.clusters.size(node))
+            .then(|| Block { from: rank, to: self.rank(node, to) })
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let (place, (lane, distance, source, to)) = (self.place(rank), self.parts(slot));
+        let node = self.before(place.node, distance.into());
+        let sources = self.sources(lane, self.clusters.size(node));
+        let own = to == place.local && source < sources.len() as u32;
+        own.then(|| Block { from: self.rank(node, sources.start + source), to: rank })
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.clusters.ranks())
+    }
+}
+
+impl Lanes {
+    /// The lane, distance, source and destination of a slot's block.
+    fn parts(&self, slot: Slot) -> (u32, u32, u32, u32) {
+        let [nodes, width, largest] =
+            [self.nodes(), self.width(), self.clusters.largest()].map(u64::from);
+        let (row, to) = (slot / largest, slot % largest);
+        let (room, source) = (row / width, row % width);
+        ((room / nodes) as u32, (room % nodes) as u32, source as u32, to as u32)
+    }
+}
+
+impl NodeRadix {
+    fn lanes(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Lanes, NotApplicable> {
+        check(self, problem, given)?;
+        let clusters = clusters(topology)?;
+        let nodes = clusters.nodes();
+        if nodes < 2 {
+            let topology = topology.short_form();
+            return Err(NotApplicable::Shape { needs: "a cluster of several nodes", topology });
+        }
+        let most = most_lanes(problem, clusters);
+        let lanes = integer(self, given, "lanes", 1, most.into())?.unwrap_or(1) as u32;
+        let usual = u64::from(nodes.min(problem.ports / lanes + 1));
+        let radix = integer(self, given, "radix", 2, nodes.into())?.unwrap_or(usual) as u32;
+        let largest = u128::from(clusters.largest());
+        let equal = clusters.groups().all(|(.., size)| u128::from(size) == largest);
+        let rule = if u128::from(nodes) * (largest + u128::from(lanes)) * largest > MOST_SLOTS {
+            "nodes times ranks of the largest squared to be at most 2^26"
+        } else if !equal && nodes > MOST_PAIRED {
+            "nodes of one size, or at most 256 of them"
+        } else {
+            return Ok(Lanes::new(clusters, problem.ports, lanes, radix));
+        };
+        Err(NotApplicable::Ranks { rule, ranks: problem.ranks })
+    }
+}
+
+/// Lanes that the ports and the smallest node have room for.
+fn most_lanes(problem: &Problem, clusters: &Clusters) -> u32 {
+    clusters.groups().map(|(.., size)| size).fold(problem.ports, u32::min)
+}
+
+fn setting(lanes: u32, radix: u32) -> Parameters {
+    [("lanes", lanes), ("radix", radix)]
+        .map(|(name, value)| (name.to_owned(), Setting::Integer(value.into())))
+        .into()
+}
+
+impl Algorithm for NodeRadix {
+    fn name(&self) -> &'static str {
+        "node-radix"
+    }
+
+    fn summary(&self) -> &'static str {
+        "nodes gather, combine and rotate blocks one radix-r digit at a time, and deal them out"
+    }
+
+    fn source(&self) -> &'static str {
+        "Bruck et al. 1997, section 3, between the leaders of nodes"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                name: "lanes",
+                values: "ranks of a node that send at once, 1 (a leader; default) to its ports; chosen by cost unless set",
+                by_cost: true,
+            },
+            Parameter {
+                name: "radix",
+                values: "2 to the number of nodes; chosen by cost unless set",
+                by_cost: true,
+            },
+        ]
+    }
+
+    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
+        let Ok(rule) = self.lanes(problem, topology, &Parameters::new()) else { return Vec::new() };
+        let (nodes, most) = (rule.nodes(), most_lanes(problem, &rule.clusters));
+        let powers = |most: u32| (0..32).map(|i| 1 << i).take_while(move |&power| power < most);
+        let radices: Vec<u32> = match nodes <= EVERY_RADIX_UP_TO {
+            true => (2..=nodes).collect(),
+            false => powers(nodes).skip(1).chain([nodes]).collect(),
+        };
+        let settings = powers(most)
+            .chain([most])
+            .flat_map(|lanes| radices.iter().map(move |&radix| setting(lanes, radix)));
+        settings.filter(|given| self.lanes(problem, topology, given).is_ok()).collect()
+    }
+
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        let rule = self.lanes(problem, topology, given)?;
+        let setting = setting(rule.lanes, rule.radix);
+        Ok(Schedule::new(*problem, origin(self, setting), rule))
+    }
+
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
+        let (steps, blocks) = self.lanes(problem, topology, given)?.counts();
+        Ok(Claims {
+            rearrangements: Some(0),
+            ..Claims::new(steps, blocks * u128::from(problem.block_bytes))
+        })
+    }
+}
