@@ -9,8 +9,9 @@ use common::{MEMORY, serving};
 use proptest::prelude::*;
 use topocoll::exec::{Members, Plan, PlanError, RoundRobin};
 use topocoll::{
-    Collective, Counts, Parameters, Priced, Problem, Rank, Shape, Step, count, count_among,
-    machine, part, plan, select_among, verify,
+    Collective, Counts, Demand, Parameters, Priced, Problem, Rank, Shape, Step, count, count_among,
+    count_unequal, count_unequal_among, machine, part, plan, plan_unequal, select_among,
+    select_unequal, select_unequal_among, verify,
 };
 
 fn check(text: &str, members: &[Rank], seed: u64) {
@@ -183,6 +184,43 @@ proptest! {
             assert_eq!((counts.steps, counts.port_violations), (choice.price.steps, 0));
         }
     }
+}
+
+/// Blocks of unequal sizes among all ranks of a machine are counted as the machine's; among some of
+/// them, on a ring worked out by hand.
+#[test]
+fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
+    for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
+        let machine = machine(text).unwrap();
+        let all: Vec<_> = (0..machine.ranks()).map(Rank).collect();
+        let problem = common::problem(&machine, Collective::AllToAll, 500);
+        let demand = Demand::drawn(&problem, "power-law:4".parse().unwrap()).unwrap();
+        for choice in &select_unequal(&machine, &problem, &demand, MEMORY).choices {
+            let (name, setting) = (choice.algorithm, &choice.parameters);
+            let schedule =
+                plan_unequal(&machine, &problem, &demand, name, setting, MEMORY).unwrap();
+            let whole = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {}).unwrap();
+            let placed = count_unequal_among(&machine, &all, &schedule, &demand, MEMORY).unwrap();
+            assert_eq!(placed.time.total().to_bits() >> 8, whole.time.total().to_bits() >> 8);
+            assert_eq!(
+                Counts { time: whole.time, link_seconds: whole.link_seconds, ..placed },
+                whole
+            );
+        }
+    }
+    let ring = machine("torus:8").unwrap();
+    let members = [0, 2, 4, 6].map(Rank);
+    let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
+    // Rank 0 of the four has 7 bytes for rank 1, which is 2 links away, rank 3 has 5 for rank 1.
+    let sizes = "0,7,0,0\n0,0,0,0\n0,0,0,0\n0,5,0,0\n";
+    let demand = Demand::read(&problem, sizes.as_bytes()).unwrap();
+    let own = part(&ring, &members).unwrap();
+    let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
+    let counts = count_unequal_among(&ring, &members, &schedule, &demand, MEMORY).unwrap();
+    assert_eq!((counts.steps, counts.bytes, counts.hops, counts.messages), (2, 12, 2 + 4, 2));
+    let selection = select_unequal_among(&ring, &members, &problem, &demand, MEMORY).unwrap();
+    assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0 - 1e-12));
+    assert_eq!(selection.choices[0].price.steps, 2);
 }
 
 #[test]

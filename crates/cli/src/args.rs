@@ -61,7 +61,7 @@ pub(crate) struct Select {
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
     /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
-    #[arg(long, value_name = "RANKS", value_parser = rank_list, conflicts_with = "demand")]
+    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
     /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
     /// neighbours:SEED, drawn around --block,
@@ -175,7 +175,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) subject: Subject,
     /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
-    #[arg(long, value_name = "RANKS", value_parser = rank_list, conflicts_with = "demand")]
+    #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
     /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
     /// neighbours:SEED, drawn around --block,

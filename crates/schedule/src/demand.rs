@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use topocoll_topology::Rank;
 
+use crate::placed::places;
 use crate::{Block, Collective, MAX_BLOCK_BYTES, Problem, ScheduleError};
 
 /// How drawn sizes spread around their mean of b bytes.
@@ -103,6 +104,8 @@ enum Sizes {
     Drawn(Drawn, u64),
     /// Row by row of the senders; of an all-gather a size for each rank.
     Listed(Arc<[u64]>),
+    /// Those of some ranks of a machine: by rank of it, which of them that is.
+    Placed(Arc<Demand>, Arc<[Option<Rank>]>),
 }
 
 impl Demand {
@@ -189,11 +192,26 @@ impl Demand {
                 }
                 Collective::AllGather => sizes[block.from.index()],
             },
+            Sizes::Placed(demand, at) => match (at[block.from.index()], at[block.to.index()]) {
+                (Some(from), Some(to)) => demand.bytes(Block { from, to }),
+                _ => 0,
+            },
         }
     }
 
+    /// These sizes among some ranks of a machine of `ranks`, as [`Schedule::placed`](crate::Schedule::placed) has them: what
+    /// rank i has is the i-th's of `on`, and others have nothing for anybody.
+    ///
+    /// # Panics
+    /// As [`Schedule::placed`](crate::Schedule::placed).
+    #[must_use]
+    pub fn placed(&self, on: &[Rank], ranks: u32) -> Self {
+        let sizes = Sizes::Placed(Arc::new(self.clone()), places(on, self.ranks, ranks).into());
+        Self { operation: self.operation, ranks, sizes }
+    }
+
     /// The mean of all blocks' bytes, at least 1: of a list rounded up, of a law the one it is drawn
-    /// around.
+    /// around; of some ranks of a machine, of their blocks.
     #[must_use]
     pub fn mean(&self) -> u64 {
         match &self.sizes {
@@ -202,6 +220,7 @@ impl Demand {
                 let sum: u128 = sizes.iter().copied().map(u128::from).sum();
                 sum.div_ceil(sizes.len().max(1) as u128).max(1) as u64
             }
+            Sizes::Placed(demand, _) => demand.mean(),
         }
     }
 

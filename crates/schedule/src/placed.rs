@@ -10,16 +10,22 @@ impl Schedule {
     /// Not as many places as ranks, or a place that the machine lacks or that has two ranks.
     #[must_use]
     pub fn placed(&self, on: &[Rank], ranks: u32) -> Self {
-        assert_eq!(on.len(), self.problem.ranks as usize, "bug: a place for each rank");
-        let mut at = vec![None; ranks as usize];
-        for (rank, place) in (0..).map(Rank).zip(on) {
-            let taken = at[place.index()].replace(rank);
-            assert_eq!(taken, None, "bug: two ranks on {place}");
-        }
+        let at = places(on, self.problem.ranks, ranks);
         let rule = Placed { schedule: self.clone(), on: on.to_vec(), at };
         let problem = Problem { ranks, ..self.problem };
         Self::new(problem, self.origin.clone(), rule)
     }
+}
+
+/// By rank of a machine of `ranks`, which of the members it is that have their places `on` it.
+pub(crate) fn places(on: &[Rank], members: u32, ranks: u32) -> Vec<Option<Rank>> {
+    assert_eq!(on.len(), members as usize, "bug: a place for each rank");
+    let mut at = vec![None; ranks as usize];
+    for (rank, place) in (0..).map(Rank).zip(on) {
+        let taken = at[place.index()].replace(rank);
+        assert_eq!(taken, None, "bug: two ranks on {place}");
+    }
+    at
 }
 
 struct Placed {

@@ -1,13 +1,17 @@
 use std::sync::Arc;
 
-use topocoll_analysis::{AnalysisError, Counts, best_bounds, count, counting_work};
+use topocoll_analysis::{
+    AnalysisError, BestBounds, Counts, best_bounds, count, count_unequal, counting_work,
+    unequal_bounds,
+};
 use topocoll_exec::Members;
-use topocoll_schedule::{Problem, Schedule};
+use topocoll_schedule::{Demand, Problem, Schedule};
 use topocoll_topology::{FullyConnected, Machine, Rank, Shape};
 
 use crate::price::Price;
 use crate::select::{Choice, Selection, bound_ratio, ranked, reject, select};
-use crate::{Error, plan};
+use crate::unequal::select_unequal;
+use crate::{Error, plan, plan_unequal};
 
 /// Segments that counting one choice may look at: some seconds.
 const WORK_PER_CHOICE: u128 = 1 << 26;
@@ -29,11 +33,32 @@ pub fn count_among(
         let what = "counting on the links of the whole machine";
         return Err(AnalysisError::Work { what, needed, limit: WORK_PER_CHOICE });
     }
-    let mut counts = count(&placed, machine, memory)?;
-    // Barriers are among those that take part.
+    Ok(with_own_barriers(count(&placed, machine, memory)?, machine, schedule))
+}
+
+/// Counts a schedule of some ranks whose blocks have the sizes of a demand, rank i's those of the
+/// i-th of them, on the links of the whole machine.
+///
+/// # Errors
+/// As [`count_unequal`].
+pub fn count_unequal_among(
+    machine: &Machine,
+    members: &[Rank],
+    schedule: &Schedule,
+    demand: &Demand,
+    memory: u128,
+) -> Result<Counts, AnalysisError> {
+    let placed = schedule.placed(members, machine.ranks());
+    let demand = demand.placed(members, machine.ranks());
+    let counts = count_unequal(&placed, machine, &demand, memory, |_, _| {})?;
+    Ok(with_own_barriers(counts, machine, schedule))
+}
+
+/// Barriers are among those that take part.
+fn with_own_barriers(mut counts: Counts, machine: &Machine, schedule: &Schedule) -> Counts {
     let barriers = counts.steps.saturating_sub(1) as f64;
     counts.time.barrier = machine.timing.barrier.seconds(schedule.problem.ranks) * barriers;
-    Ok(counts)
+    counts
 }
 
 /// The machine that some ranks of one are by themselves, in their order.
@@ -61,26 +86,65 @@ pub fn select_among(
     memory: u128,
 ) -> Result<Selection, Error> {
     let own = part(machine, members)?;
-    let equal = select(&own, problem);
-    let bound = match own.topology.shape() {
-        Shape::Grid(_) => {
-            let full = FullyConnected::new(problem.ranks).expect("bug: ranks that there are");
-            best_bounds(problem, &Machine { topology: Arc::new(full), ..own.clone() })
-        }
-        _ => best_bounds(problem, &own),
-    };
-    let (mut choices, mut rejected) = (Vec::new(), equal.rejected);
-    let mut refused: Vec<(&'static str, String)> = Vec::new();
-    for choice in equal.choices {
+    let bound = best_bounds(problem, &without_links(&own));
+    again(select(&own, problem), bound, &own, |choice| {
         let schedule = plan(&own, problem, choice.algorithm, &choice.parameters)?;
-        match count_among(machine, members, &schedule, memory) {
+        Ok(count_among(machine, members, &schedule, memory)?)
+    })
+}
+
+/// The same for blocks of the sizes of a demand: looked at are the choices of [`select_unequal`].
+///
+/// # Errors
+/// As [`select_among`].
+pub fn select_unequal_among(
+    machine: &Machine,
+    members: &[Rank],
+    problem: &Problem,
+    demand: &Demand,
+    memory: u128,
+) -> Result<Selection, Error> {
+    let own = part(machine, members)?;
+    let bound = unequal_bounds(problem, &own, demand);
+    again(select_unequal(&own, problem, demand, memory), bound, &own, |choice| {
+        let (name, setting) = (choice.algorithm, &choice.parameters);
+        let schedule = plan_unequal(&own, problem, demand, name, setting, memory)?;
+        Ok(count_unequal_among(machine, members, &schedule, demand, memory)?)
+    })
+}
+
+/// A machine whose messages may leave the part of a grid that it is.
+fn without_links(own: &Machine) -> Machine {
+    match own.topology.shape() {
+        Shape::Grid(_) => {
+            let full = FullyConnected::new(own.ranks()).expect("bug: ranks that there are");
+            Machine { topology: Arc::new(full), ..own.clone() }
+        }
+        _ => own.clone(),
+    }
+}
+
+/// The choices of a part by itself, priced anew.
+fn again(
+    alone: Selection,
+    bound: BestBounds,
+    own: &Machine,
+    counted: impl Fn(&Choice) -> Result<Counts, Error>,
+) -> Result<Selection, Error> {
+    let (mut choices, mut rejected) = (Vec::new(), alone.rejected);
+    let mut refused: Vec<(&'static str, String)> = Vec::new();
+    for choice in alone.choices {
+        match counted(&choice) {
             Ok(counts) if counts.port_violations > 0 => {
                 let rule = "ranks or nodes of the whole machine send or receive more messages";
                 let reason = format!("{rule} in a step than the {} they have ports for", own.ports);
                 refused.push((choice.algorithm, reason));
             }
             Ok(counts) => choices.push(Choice { price: Price::counted(&counts), ..choice }),
-            Err(reason) => refused.push((choice.algorithm, reason.to_string())),
+            Err(reason @ Error::Analysis(_)) => {
+                refused.push((choice.algorithm, reason.to_string()))
+            }
+            Err(error) => return Err(error),
         }
     }
     reject(&mut rejected, refused, &choices);
@@ -94,7 +158,7 @@ pub fn select_among(
         bound,
         crossovers: Vec::new(),
         extremes: Vec::new(),
-        subsets: equal.subsets,
+        subsets: alone.subsets,
         undecided: Vec::new(),
     })
 }

@@ -5,7 +5,7 @@ use topocoll::exec::{
 };
 use topocoll::{
     Block, Collective, Demand, Machine, Parameters, Problem, Rank, Schedule, check_counting_work,
-    count, count_among, count_unequal, part,
+    count, count_among, count_unequal, count_unequal_among, part,
 };
 
 use super::{exchange_of_sizes, plural};
@@ -60,7 +60,10 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         (None, Some(members)) => count_among(&whole, members, &schedule, memory()),
         (None, None) => check_counting_work(&schedule, &machine)
             .and_then(|()| count(&schedule, &machine, memory())),
-        (Some(demand), _) => count_unequal(&schedule, &machine, demand, memory(), |_, _| {}),
+        (Some(demand), Some(members)) => {
+            count_unequal_among(&whole, members, &schedule, demand, memory())
+        }
+        (Some(demand), None) => count_unequal(&schedule, &machine, demand, memory(), |_, _| {}),
     };
     let predicted = counts.map(|counts| counts.time.total());
     let report = Report {

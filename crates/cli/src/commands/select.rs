@@ -2,7 +2,8 @@ use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
     Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, part, plan,
-    plan_unequal, select, select_among, select_unequal, simulate_choices, verify,
+    plan_unequal, select, select_among, select_unequal, select_unequal_among, simulate_choices,
+    verify,
 };
 
 use super::{exchange_of_sizes, network, watch};
@@ -119,7 +120,10 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     );
     let (problem, sizes) = problem_of_sizes(&machine, options, args.demand.as_deref())?;
     let selection = match (&sizes, members) {
-        (Some(sizes), _) => select_unequal(&machine, &problem, &sizes.demand, memory()),
+        (Some(sizes), Some(members)) => {
+            select_unequal_among(&whole, members, &problem, &sizes.demand, memory())?
+        }
+        (Some(sizes), None) => select_unequal(&machine, &problem, &sizes.demand, memory()),
         (None, Some(members)) => select_among(&whole, members, &problem, memory())?,
         (None, None) => select(&machine, &problem),
     };
