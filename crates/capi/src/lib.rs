@@ -211,14 +211,16 @@ pub unsafe extern "C" fn topocoll_plan_new(
 }
 
 fn settings(text: &str) -> Result<Parameters, Refused> {
-    let pairs = text.split(',').filter(|pair| !pair.is_empty());
-    let setting = |pair: &str| {
+    let mut settings = Parameters::new();
+    for pair in text.split(',').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').ok_or_else(|| argument("no name=value"))?;
         let value =
             value.parse().map_or_else(|_| Setting::Text(value.to_owned()), Setting::Integer);
-        Ok((name.to_owned(), value))
-    };
-    pairs.map(setting).collect()
+        if settings.insert(name.to_owned(), value).is_some() {
+            return Err(argument(&format!("parameter `{name}` is set twice")));
+        }
+    }
+    Ok(settings)
 }
 
 /// Frees a plan; its exchanges may go on. Null is left alone.

@@ -36,6 +36,7 @@ fn what_does_not_serve_is_said() {
         (c"moebius", c"direct", c"", 0, "unknown machine `moebius`"),
         (c"full:4", c"directly", c"", 0, "directly"),
         (c"full:4", c"bruck", c"radix=9", 0, "radix"),
+        (c"full:4", c"bruck", c"radix=2,radix=3", 0, "parameter `radix` is set twice"),
         (c"full:4", c"direct", c"", 4, "rank 4: there are ranks 0 to 3"),
     ] {
         assert!(plan(machine, algorithm, parameters, rank).is_null());
@@ -47,6 +48,20 @@ fn what_does_not_serve_is_said() {
         topocoll_exchange_free(ptr::null_mut());
         assert!(topocoll_exchange_new(ptr::null()).is_null());
         assert_eq!(topocoll_exchange_cancel(ptr::null_mut()), Status::Argument);
+    }
+}
+
+/// More bytes than a message can have are no fewer than any buffer has.
+#[test]
+fn blocks_too_large_to_add_up_need_more_than_there_is() {
+    let plan = plan(c"full:8", c"bruck", c"radix=2", 1);
+    // SAFETY: the plan is live until freed.
+    unsafe {
+        for block in [u64::MAX / 4 + 1, u64::MAX] {
+            assert_eq!(topocoll_plan_output_bytes(plan, block), u64::MAX);
+            assert!(topocoll_plan_workspace_bytes(plan, block) >= u64::MAX / 2);
+        }
+        topocoll_plan_free(plan);
     }
 }
 

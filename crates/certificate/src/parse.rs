@@ -71,14 +71,13 @@ impl Row {
 fn along(
     axes: &[Axis],
     radix: &Radix,
-    (mut slot, mut displacement): (u64, u32),
+    (slot, mut displacement): (u64, u32),
     each: &mut impl FnMut(u64, u32) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let [axis, faster @ ..] = axes else { return each(slot, displacement) };
     let apart = radix.shift(axis.displacement);
-    for _ in 0..axis.count {
-        along(faster, radix, (slot, displacement), each)?;
-        slot += axis.slots;
+    for i in 0..axis.count {
+        along(faster, radix, (slot + i * axis.slots, displacement), each)?;
         displacement = apart.apply(radix, displacement);
     }
     Ok(())
@@ -380,7 +379,7 @@ fn sets(line: Line<'_>, text: &str, places: u64) -> Result<Slots, Fault> {
         };
         let counts = outer.0 > 0 && inner.0 > 0;
         let reach =
-            [outer, inner].map(|(count, stride)| i128::from(count - 1) * i128::from(stride));
+            [outer, inner].map(|(count, stride)| (i128::from(count) - 1) * i128::from(stride));
         let low = i128::from(base) + reach.iter().filter(|reach| **reach < 0).sum::<i128>();
         let high = i128::from(base) + reach.iter().filter(|reach| **reach > 0).sum::<i128>();
         let few = i128::from(outer.0) * i128::from(inner.0) <= i128::from(places);

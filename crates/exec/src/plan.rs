@@ -333,9 +333,11 @@ impl Plan {
         let runs = &self.runs[set.first_run as usize..set.end_run as usize];
         let parts = runs.iter().filter(|run| run.part != NONE).map(|run| {
             let (first, end) = self.part(run.part, block_bytes);
-            u64::from(run.outer.0) * u64::from(run.inner.0) * (end - first)
+            (u64::from(run.outer.0) * u64::from(run.inner.0)).saturating_mul(end - first)
         });
-        u64::from(set.whole) * block_bytes + parts.sum::<u64>()
+        // No buffer is as large as what is too much to count.
+        let whole = u64::from(set.whole).saturating_mul(block_bytes);
+        parts.fold(whole, u64::saturating_add)
     }
 
     /// The registers by slot in a step.
