@@ -308,10 +308,11 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
     let mut moved =
         vec![0; if moves.peek().is_some() || !plan.parts.is_empty() { count } else { 0 }];
     for step in 0..plan.steps.len() as u32 {
-        let mut pairs = moves.next_if(|(at, _)| *at == step).map_or(Vec::new(), |(_, pairs)| pairs);
-        if plan.step_messages(step).is_empty() && pairs.is_empty() {
+        let moves_now = moves.peek().is_some_and(|(at, _)| *at == step);
+        if !moves_now && plan.step_end(step + 1) == plan.steps[step as usize].first_send {
             continue;
         }
+        let mut pairs = moves.next_if(|_| moves_now).map_or(Vec::new(), |(_, pairs)| pairs);
         let empty = |register: u32| {
             let slot = first_slot[register as usize].into();
             PlanError::Empty { rank, step, slot }
