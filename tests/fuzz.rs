@@ -23,7 +23,7 @@ const SEEDS: [(&str, &[&str]); 7] = [
 ];
 
 /// Alterations of each input.
-const ALTERED: usize = 200;
+const ALTERED: usize = 50;
 
 /// No input takes longer, on a busy machine and without optimisation.
 const LONG: Duration = Duration::from_secs(20);

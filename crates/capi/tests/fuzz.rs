@@ -22,7 +22,7 @@ fn calls_of_the_corpus_and_those_like_them_end_in_a_code() {
     for file in files {
         let input = fs::read(&file).unwrap();
         capi::calls(&input);
-        for _ in 0..200 {
+        for _ in 0..50 {
             let mut bytes = input.clone();
             for _ in 0..=random(3) {
                 let at = random(bytes.len());
