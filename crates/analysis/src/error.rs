@@ -12,6 +12,14 @@ pub enum AnalysisError {
         /// Bytes allowed.
         memory: u128,
     },
+    /// More ranks than have blocks of their own numbers.
+    #[error("a full replay numbers the blocks of at most {most} ranks, and there are {ranks}")]
+    Replayed {
+        /// The ranks.
+        ranks: u32,
+        /// The limit.
+        most: u32,
+    },
     /// It would take longer than anyone waits; some readers can be asked for it all the same.
     #[error("{what} would visit {needed} messages or slots, more than the limit of {limit}")]
     Work {

@@ -42,8 +42,11 @@ pub(crate) fn memory(schedule: &Schedule) -> u128 {
 impl<'a> Replay<'a> {
     /// The state before the first step.
     pub(crate) fn new(schedule: &'a Schedule, memory_limit: u128) -> Result<Self, AnalysisError> {
-        let needed = memory(schedule);
-        if needed > memory_limit || schedule.problem.ranks > MAX_RANKS {
+        let (needed, ranks) = (memory(schedule), schedule.problem.ranks);
+        if ranks > MAX_RANKS {
+            return Err(AnalysisError::Replayed { ranks, most: MAX_RANKS });
+        }
+        if needed > memory_limit {
             return Err(AnalysisError::Memory {
                 what: "a full replay",
                 needed,
