@@ -431,7 +431,8 @@ impl Plan {
                 let follows = |(at, of, to): (u32, u8, u64)| {
                     of == buffer
                         && (at == block && to == first
-                            || at + 1 == block && to == planned && first == 0)
+                            // A register that holds nothing follows nothing.
+                            || at.checked_add(1) == Some(block) && to == planned && first == 0)
                 };
                 one = last.is_none_or(follows);
                 if !one {

@@ -1,0 +1,292 @@
+//! Exchanges for as long as one likes, over threads and over transports that fail: right bytes or an
+//! error, never a hang, and no more memory at the end than after a while.
+//!
+//! `TOPOCOLL_SOAK_MINUTES=60 cargo test --release --test soak -- --ignored --nocapture` for an hour,
+//! `TOPOCOLL_SOAK_SEED` for other exchanges.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::serving;
+use fastrand::Rng;
+use topocoll::exec::{Arrival, Crew, Memory, Plan, RankMachine, Transport, drive, plan_all};
+use topocoll::{
+    Block, Collective, Problem, Rank, RankClasses, Rule, Schedule, Slot, Step, Strided, machine,
+};
+
+/// An exchange that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// What resident memory may differ by between one look and another.
+const NOISE: u64 = 32 << 20;
+
+/// A shape, an algorithm with a setting and a block size.
+fn random_schedule(random: &mut Rng) -> Schedule {
+    let list = |random: &mut Rng, count: usize, most: u32, between: &str| {
+        let numbers: Vec<_> = (0..count).map(|_| random.u32(1..=most).to_string()).collect();
+        numbers.join(between)
+    };
+    let form = match random.u8(..5) {
+        0 => format!("full:{}", random.u32(2..48)),
+        1 => format!("torus:{}", list(random, 2, 8, "x")),
+        2 => format!("mesh:{}", list(random, 2, 8, "x")),
+        3 => format!("torus:{}", list(random, 3, 4, "x")),
+        _ => {
+            let nodes = random.usize(1..7);
+            format!("cluster:{}", list(random, nodes, 6, ","))
+        }
+    };
+    let mut machine = machine(&form).unwrap();
+    machine.set_ports(random.u32(1..4));
+    let block_bytes = 1 << random.u32(0..12);
+    let serving = serving(&machine, block_bytes);
+    let (algorithm, problem, setting) = &serving[random.usize(..serving.len())];
+    algorithm.plan(problem, &*machine.topology, setting).unwrap()
+}
+
+/// All ranks' input, and the output they must get.
+fn data(problem: &Problem, random: &mut Rng) -> (Vec<u8>, Vec<u8>) {
+    let (ranks, bytes) = (problem.ranks as usize, problem.block_bytes as usize);
+    let blocks = problem.blocks_at_start() as usize;
+    let mut input = vec![0; ranks * blocks * bytes];
+    random.fill(&mut input);
+    let mut output = Vec::new();
+    for (to, from) in (0..ranks).flat_map(|to| (0..ranks).map(move |from| (to, from))) {
+        let block = match problem.operation {
+            Collective::AllToAll => from * ranks + to,
+            Collective::AllGather => from,
+        };
+        output.extend_from_slice(&input[block * bytes..][..bytes]);
+    }
+    (input, output)
+}
+
+/// A rule in which one rank does something else in one step.
+struct Faulty {
+    schedule: Schedule,
+    rank: Rank,
+    step: u32,
+    how: u8,
+}
+
+impl Rule for Faulty {
+    fn steps(&self) -> u32 {
+        self.schedule.rule().steps()
+    }
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        self.schedule.rule().step(rank, step, out);
+        if (rank, step) != (self.rank, self.step) {
+            return;
+        }
+        match self.how {
+            0 => out.sends.clear(),
+            1 => out.receives.clear(),
+            2 => out.clear(),
+            _ => {
+                if let Some(send) = out.sends.first_mut() {
+                    send.slots.push(Strided::contiguous(0, 1));
+                }
+            }
+        }
+    }
+    fn slots(&self) -> u64 {
+        self.schedule.rule().slots()
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().start(rank, slot)
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().finish(rank, slot)
+    }
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.schedule.problem.ranks)
+    }
+    fn cuts(&self) -> &[u64] {
+        self.schedule.rule().cuts()
+    }
+}
+
+fn broken(schedule: &Schedule, random: &mut Rng) -> Schedule {
+    let rule = Faulty {
+        schedule: schedule.clone(),
+        rank: Rank(random.u32(..schedule.problem.ranks)),
+        step: random.u32(..schedule.rule().steps().max(1)),
+        how: random.u8(..4),
+    };
+    Schedule::new(schedule.problem, schedule.origin.clone(), rule)
+}
+
+/// Exchanges by the driver of few threads, at times of a schedule that is broken: whether it ended.
+fn by_crew(schedule: &Schedule, random: &mut Rng) -> bool {
+    let whole = random.u8(..4) > 0;
+    let schedule = if whole { schedule.clone() } else { broken(schedule, random) };
+    let Ok(plans) = plan_all(&schedule) else {
+        assert!(!whole, "{schedule:?}");
+        return false;
+    };
+    let (input, expected) = data(&schedule.problem, random);
+    let mut crew = Crew::new(plans, random.usize(1..5));
+    let mut output = vec![0xee; expected.len()];
+    for _ in 0..3 {
+        output.fill(0xee);
+        match crew.exchange(schedule.problem.block_bytes, &input, &mut output) {
+            // What a broken schedule delivers is the verifier's to find.
+            Ok(_) => assert!(!whole || output == expected, "wrong bytes: {schedule:?}"),
+            Err(error) if whole => panic!("{schedule:?}: {error}"),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Channels between threads that do something to messages now and then.
+struct Channels {
+    rank: u32,
+    to: Vec<Sender<Arrival>>,
+    from: Receiver<Arrival>,
+    random: Rng,
+    /// Of so many messages one has a fault; none for 0.
+    one_in: u32,
+}
+
+impl Transport for Channels {
+    fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String> {
+        let mut arrival = Arrival { from: Rank(self.rank), tag, bytes: bytes.to_vec() };
+        if self.one_in > 0 && self.random.u32(..self.one_in) == 0 {
+            match self.random.u8(..5) {
+                0 => return Err("cable cut".to_owned()),
+                1 => return Ok(()),
+                2 => arrival.bytes.truncate(bytes.len() / 2),
+                3 => arrival.tag = u32::MAX,
+                _ => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        // A peer that has stopped hears nothing.
+        let _ = self.to[to.index()].send(arrival);
+        Ok(())
+    }
+
+    fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {
+        Ok(self.from.recv_timeout(patience).ok())
+    }
+}
+
+/// Exchanges of a thread for each rank: whether all ended.
+fn by_transports(schedule: &Schedule, random: &mut Rng) -> bool {
+    let plans = plan_all(schedule).unwrap();
+    let (input, expected) = data(&schedule.problem, random);
+    let one_in = if random.bool() { 0 } else { random.u32(2..200) };
+    let patience = if one_in == 0 { HANGS } else { Duration::from_millis(100) };
+    let (to, from): (Vec<_>, Vec<_>) = plans.iter().map(|_| channel()).unzip();
+    let (input, expected, block) = (&input[..], &expected[..], schedule.problem.block_bytes);
+    let ended = thread::scope(|scope| {
+        let ranks = plans.iter().zip(from).enumerate().map(|(rank, (plan, from))| {
+            let transport =
+                Channels { rank: rank as u32, to: to.clone(), from, random: random.fork(), one_in };
+            scope.spawn(move || one_rank(plan, rank, block, transport, input, expected, patience))
+        });
+        let ranks: Vec<_> = ranks.collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).filter(|ended| *ended).count()
+    });
+    assert!(one_in > 0 || ended == plans.len(), "{schedule:?}");
+    ended == plans.len()
+}
+
+fn one_rank(
+    plan: &Arc<Plan>,
+    rank: usize,
+    block: u64,
+    mut transport: Channels,
+    input: &[u8],
+    expected: &[u8],
+    patience: Duration,
+) -> bool {
+    let part = |all: &'_ [u8], bytes: u128| {
+        let bytes = bytes as usize;
+        all[rank * bytes..][..bytes].to_vec()
+    };
+    let (input, expected) =
+        (part(input, plan.input_bytes(block)), part(expected, plan.output_bytes(block)));
+    let mut output = vec![0xee; expected.len()];
+    let mut work = vec![0; plan.workspace_bytes(block) as usize];
+    let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
+    let mut machine = RankMachine::new(Arc::clone(plan), block);
+    let ended = drive(&mut machine, &mut memory, &mut transport, patience).is_ok();
+    assert!(!ended || output == expected, "wrong bytes of rank {rank}, and no error");
+    ended
+}
+
+/// Bytes of this process in memory.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// Ends the process if nothing ends any more.
+fn watched(ended: &'static AtomicU64) {
+    thread::spawn(move || {
+        let (mut last, mut since) = (0, Instant::now());
+        loop {
+            thread::sleep(Duration::from_secs(1));
+            let now = ended.load(Ordering::Relaxed);
+            if now > last {
+                (last, since) = (now, Instant::now());
+            }
+            if since.elapsed() > HANGS {
+                eprintln!("exchange {last} hangs");
+                std::process::abort();
+            }
+        }
+    });
+}
+
+fn soak(time: Duration, seed: u64) {
+    static ENDED: AtomicU64 = AtomicU64::new(0);
+    static WATCH: OnceLock<()> = OnceLock::new();
+    WATCH.get_or_init(|| watched(&ENDED));
+    let mut random = Rng::with_seed(seed);
+    let (start, mut whole, mut all) = (Instant::now(), 0, 0);
+    let mut settled = None;
+    while start.elapsed() < time {
+        let schedule = random_schedule(&mut random);
+        let ended = if random.u8(..3) == 0 && schedule.problem.ranks <= 32 {
+            by_transports(&schedule, &mut random)
+        } else {
+            by_crew(&schedule, &mut random)
+        };
+        (whole, all) = (whole + u64::from(ended), all + 1);
+        ENDED.fetch_add(1, Ordering::Relaxed);
+        if start.elapsed() > time / 5 {
+            settled.get_or_insert_with(resident);
+        }
+    }
+    let (before, after) = (settled.unwrap_or_else(resident), resident());
+    eprintln!(
+        "seed {seed}: {all} exchanges, {whole} of them whole, {} MiB after a fifth, {} MiB at the end",
+        before >> 20,
+        after >> 20
+    );
+    assert!(after <= before + NOISE, "{before} bytes grew to {after}");
+    assert!(whole > 0 && whole < all, "{whole} of {all}");
+}
+
+#[test]
+fn exchanges_for_a_few_seconds() {
+    soak(Duration::from_secs(3), 1);
+}
+
+#[test]
+#[ignore = "a few seconds of it always run"]
+fn exchanges_for_minutes() {
+    let minutes = std::env::var("TOPOCOLL_SOAK_MINUTES");
+    let minutes: f64 = minutes.map_or(1.0, |minutes| minutes.parse().expect("minutes"));
+    let seed = std::env::var("TOPOCOLL_SOAK_SEED");
+    let seed = seed.map_or(2, |seed| seed.parse().expect("a seed"));
+    soak(Duration::from_secs_f64(60.0 * minutes), seed);
+}
