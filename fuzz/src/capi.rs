@@ -124,7 +124,7 @@ unsafe fn exchanges(input: &mut Input<'_>, plan: *const PlanHandle) {
                             let bytes = action.bytes as usize;
                             match action.kind {
                                 Kind::Send => {
-                                    drop(std::slice::from_raw_parts(action.data, bytes).to_vec())
+                                    drop(std::slice::from_raw_parts(action.data, bytes).to_vec());
                                 }
                                 _ => action.data.write_bytes(1, bytes),
                             }

@@ -13,8 +13,11 @@ use topocoll::{
 };
 use topocoll_certificate::check;
 
+/// What is done with some bytes.
+pub(crate) type Reads = fn(&[u8]);
+
 /// Every target, by the name of its folder in `corpus`.
-pub(crate) const TARGETS: [(&str, fn(&[u8])); 7] = [
+pub(crate) const TARGETS: [(&str, Reads); 7] = [
     ("machine", machine_text),
     ("schedule", schedule),
     ("traces", traces),
@@ -48,7 +51,7 @@ pub(crate) fn machine_text(data: &[u8]) {
     for quantity in
         [units::parse_seconds, units::parse_signed_seconds, units::parse_seconds_per_byte]
     {
-        assert!(quantity(text).is_ok_and(|value| value.is_finite()) || quantity(text).is_err());
+        assert!(quantity(text).is_ok_and(f64::is_finite) || quantity(text).is_err());
     }
 }
 

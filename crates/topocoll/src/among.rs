@@ -142,7 +142,7 @@ fn again(
             }
             Ok(counts) => choices.push(Choice { price: Price::counted(&counts), ..choice }),
             Err(reason @ Error::Analysis(_)) => {
-                refused.push((choice.algorithm, reason.to_string()))
+                refused.push((choice.algorithm, reason.to_string()));
             }
             Err(error) => return Err(error),
         }
