@@ -140,6 +140,24 @@ fn machines_too_large_to_count_are_decided_all_the_same() {
 }
 
 #[test]
+fn no_floor_is_below_the_bound() {
+    for (text, operation) in [
+        ("torus:1048576", Collective::AllGather),
+        ("torus:1048576", Collective::AllToAll),
+        ("torus:1024x1024", Collective::AllGather),
+        ("mesh:512x512", Collective::AllToAll),
+    ] {
+        let machine: Machine = machine(text).unwrap();
+        let problem = Problem::new(operation, machine.ranks(), 1, 1024).unwrap();
+        let least = best_bounds(&problem, &machine).seconds * (1.0 - 1e-9);
+        for choice in &select(&machine, &problem).choices {
+            let (name, time) = (choice.algorithm, choice.price.time.total());
+            assert!(time >= least, "{name} on {text}: {time} s, at least {least} s");
+        }
+    }
+}
+
+#[test]
 fn of_every_algorithm_the_most_promising_setting_is_counted_first() {
     let mut large = machine("mesh:128x128").unwrap();
     large.timing = machine("paragon-16x16-mesh").unwrap().timing;

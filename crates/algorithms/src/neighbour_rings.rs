@@ -29,20 +29,25 @@
 //! Where sides differ, the rounds of the shorter line are in the middle of those of the longer, and
 //! rings beside lines begin when these carry most, or, on a side twice as long, at once.
 //!
+//! Where one port is left for the two ways of a part along a line, first those at even positions send
+//! up and those at odd ones down, and then the other way around. So pairs exchange, as many blocks
+//! either way, which is why slots suffice between the two as well.
+//!
 //! # Claims
 //! With 2n ports a phase has as many steps as its longest ring or line has rounds, of one hop, and no
 //! link is shared. If n divides the sides every part has as many blocks of each pair of positions
 //! along each dimension. So on tori of longest side N, 2n dividing all, all links of that side carry
-//! P N/8 blocks in all, and on meshes P N/4, n and 2 dividing all: the bisection bound, n times that of a
-//! phase. Checked for all tori and meshes of two sides from 5 to 24: at most 1.2 of the bound on four
-//! ports, and the bound itself on tori where 4 divides both and on meshes where 2 does. Grids of
-//! both, and meshes of odd sides beside even ones, stay above it. With k < 2n ports each step becomes
-//! ceil(2n/k) steps.
+//! P N/8 blocks in all, and on meshes P N/4, n and 2 dividing all: the bisection bound, n times that of
+//! a phase. Checked for all tori and meshes of two sides from 5 to 24: at most 1.2 of the bound on four
+//! ports, and the bound itself on tori where 4 divides both and on meshes where 2 does. Where rings
+//! stand beside lines, or odd lines beside even ones, it can be more. With k < 2n ports each step
+//! becomes ceil(2n/k) steps.
 //!
 //! # The layout
-//! A rank has a slot for each offset mod the sides, and what arrives lands where it lay. Slots are numbered tile by tile, a tile having the
-//! offsets of one residue along each dimension, mod n or, where it does not wrap, the least common
-//! multiple of n and 2; so that a message is a run or two a tile.
+//! A rank has a slot for each offset mod the sides, and what arrives lands where it lay. Slots are
+//! numbered tile by tile, a tile having the offsets of one residue along each dimension, mod n or,
+//! where it does not wrap, the least common multiple of n and 2; so that a message is a run or two a
+//! tile.
 
 use topocoll_schedule::{
     Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,

@@ -1,7 +1,7 @@
 //! What a setting of an algorithm costs on a machine: counted, bounded from below, or as printed.
 
 use topocoll_algorithms::{Algorithm, Claims, PublishedCounts};
-use topocoll_analysis::{Counts, Time, best_bounds, count, counting_work};
+use topocoll_analysis::{Counts, Measure, Time, best_bounds, bounds, count, counting_work};
 use topocoll_schedule::{Parameters, Problem};
 use topocoll_topology::{Machine, PerClass};
 
@@ -132,12 +132,15 @@ fn at_least(machine: &Machine, problem: &Problem, claims: &Claims) -> Price {
     let link_blocks = (claims.link_bytes_floor as f64 / problem.block_bytes as f64)
         .max(best_bounds(problem, machine).blocks);
     let barrier = timing.barrier.seconds(problem.ranks);
+    let hops = (bounds(problem, machine).iter())
+        .filter(|bound| bound.measure == Measure::Hops && bound.condition.is_empty())
+        .fold(claims.hops_floor as f64, |hops, bound| hops.max(bound.value));
     Price {
         priced: Priced::AtLeast,
         time: Time {
             startup: claims.steps as f64 * timing.startup.least(),
             transmission: link_blocks * problem.block_bytes as f64 * timing.per_byte.least(),
-            propagation: claims.hops_floor as f64 * timing.per_hop.least(),
+            propagation: hops * timing.per_hop.least(),
             rearrangement: 0.0,
             barrier: barrier * claims.steps.saturating_sub(1) as f64,
         },
