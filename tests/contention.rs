@@ -11,7 +11,7 @@ use topocoll::contention::{
 };
 use topocoll::{
     AnalysisError, Collective, Machine, PerClass, Problem, Progress, Rank, Route, Schedule,
-    Setting, Shape, conflicts, machine, plan,
+    Setting, Shape, Topology, conflicts, machine, plan,
 };
 
 fn request<'a>(
@@ -461,7 +461,7 @@ fn conflicts_are_those_of_every_link() {
                 for node in (0..machine.ranks()).map(Rank) {
                     traffic.share(node, step, &mut share);
                     for send in &share.sends {
-                        grid.for_each_link(node, &send.route, |link| {
+                        grid.for_each_link(node, &send.route, &mut |link| {
                             on.entry(link.0).or_default().push((node, send.to));
                         });
                     }

@@ -26,7 +26,7 @@ import json
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from itertools import accumulate
+from itertools import accumulate, product
 from math import prod
 
 
@@ -75,6 +75,65 @@ class Grid:
                 links.append((base + coordinate % side * stride) * 2 * len(self.sides) + name)
             rank = base + (at + hops) % side * stride
         return links, rank
+
+
+class Lattice:
+    """A grid that is twisted, or lacks nodes or links, by its short form.
+
+    Around a side of `4+2`, or on a twisted torus of 4 shorter than the longest, which means `4+4`, a
+    coordinate along each of the longest sides grows. Behind slashes stand nodes that are absent, as
+    `0,1`, and links that are broken both ways, as `0,1+1`: from that node upwards along dimension 1.
+    """
+
+    def __init__(self, form):
+        shape, *faults = form.split("/")
+        kind, _, sides = shape.partition(":")
+        require(kind in ("torus", "mesh", "grid", "twisted-torus"), f"unknown lattice {kind!r}")
+        sides = [side.partition("+") for side in sides.split("x")]
+        self.wraps = [kind != "mesh" and (kind != "grid" or side.endswith("~")) for side, _, _ in sides]
+        self.sides = [int(side.rstrip("~")) for side, _, _ in sides]
+        self.longest = max(self.sides)
+        twisted = [kind == "twisted-torus" and side < self.longest for side in self.sides]
+        self.shifts = [
+            int(shift or side) if twists else 0
+            for side, twists, (_, _, shift) in zip(self.sides, twisted, sides)
+        ]
+        absent = {tuple(map(int, fault.split(","))) for fault in faults if "+" not in fault}
+        self.broken = set()
+        for fault in faults:
+            place, up, dimension = fault.partition("+")
+            if up:
+                self.broken.add((tuple(map(int, place.split(","))), int(dimension)))
+        places = product(*map(range, self.sides))
+        self.places = [place for place in places if place not in absent]
+        self.rank_at = {place: rank for rank, place in enumerate(self.places)}
+
+    def next(self, place, u, direction):
+        """The place that a link leads to, None if there is no such link."""
+        to = list(place)
+        to[u] += direction
+        if not self.wraps[u] and not 0 <= to[u] < self.sides[u]:
+            return None
+        around, to[u] = divmod(to[u], self.sides[u])
+        for v, side in enumerate(self.sides):
+            if side == self.longest and self.shifts[u]:
+                to[v] = (to[v] + around * self.shifts[u]) % side
+        to = tuple(to)
+        lower = place if direction > 0 else to
+        return to if to != place and to in self.rank_at and (lower, u) not in self.broken else None
+
+    def links(self, rank, route):
+        """As those of a grid."""
+        links, place = [], self.places[rank]
+        for dimension, hops in route:
+            if not 0 <= dimension < len(self.sides) or abs(hops) > len(self.places):
+                return links, None
+            for _ in range(abs(hops)):
+                links.append((self.rank_at[place] * len(self.sides) + dimension) * 2 + (hops < 0))
+                place = self.next(place, dimension, 1 if hops > 0 else -1)
+                if place is None:
+                    return links, None
+        return links, self.rank_at[place]
 
 
 class Holdings:
@@ -141,6 +200,10 @@ class Replay:
             require(all(type(wrap) is bool for wrap in wraps), "wraps that are neither true nor false")
             require(prod(sides) == self.ranks, "the grid has another number of ranks")
             self.grid = Grid(sides, wraps)
+        elif kind == "lattice":
+            require(type(topology.get("form")) is str, "a lattice without its form")
+            self.grid = Lattice(topology["form"])
+            require(len(self.grid.places) == self.ranks, "the lattice has another number of ranks")
         elif kind == "cluster":
             sizes = topology.get("sizes")
             require(numbers(sizes) and sizes and min(sizes) > 0, "sizes of the nodes")

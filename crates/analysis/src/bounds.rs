@@ -1,7 +1,7 @@
 //! What no schedule can beat.
 
 use topocoll_schedule::{Collective, Problem};
-use topocoll_topology::{BETWEEN, Machine, Shape};
+use topocoll_topology::{BETWEEN, LeastLoad, Machine, Shape};
 
 /// What a lower bound limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,6 +130,19 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
             }
             add(Measure::Hops, diameter as f64, "diameter".to_owned(), String::new());
         }
+        Shape::Lattice(lattice) => {
+            if let Some(value) = least_links(problem, machine) {
+                let theorem = "links of a rank that has the fewest".to_owned();
+                add(Measure::LinkBlocks, value, theorem, String::new());
+            }
+            if let Some(least) = distances(problem, machine) {
+                let how =
+                    if lattice.is_whole() { "dimension by dimension" } else { "link by link" };
+                let theorem = format!("distances over lengths of all links, chosen {how}");
+                add(Measure::LinkBlocks, least.blocks(), theorem, String::new());
+            }
+            add(Measure::Hops, lattice.diameter().into(), "diameter".to_owned(), String::new());
+        }
         Shape::Clustered(_) => {
             if let Some(value) = node_injection(problem, machine) {
                 add(
@@ -198,6 +211,12 @@ pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
                 volume = volume.max(blocks * block_bytes * timing.per_byte.of(u));
                 propagation += f64::from(grid.diameter_along(u)) * timing.per_hop.of(u);
             }
+        }
+        Shape::Lattice(lattice) => {
+            let least = distances(problem, machine).map_or(0.0, LeastLoad::blocks);
+            let blocks = least.max(least_links(problem, machine).unwrap_or(0.0));
+            volume = volume.max(blocks * block_bytes * timing.per_byte.least());
+            propagation = f64::from(lattice.diameter()) * timing.per_hop.least();
         }
         Shape::Clustered(_) => {
             let blocks = node_injection(problem, machine).unwrap_or(0.0);
@@ -270,10 +289,25 @@ fn least_links(problem: &Problem, machine: &Machine) -> Option<f64> {
 /// The links of a rank that has fewer than ports: a corner's, one for each side and two for each
 /// that wraps.
 fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
-    let Shape::Grid(grid) = machine.topology.shape() else { return None };
-    let sides = grid.sides().iter().zip(grid.wrap()).filter(|(side, _)| **side > 1);
-    let links: u32 = sides.map(|(_, &wraps)| if wraps { 2 } else { 1 }).sum();
+    let links: u32 = match machine.topology.shape() {
+        Shape::Grid(grid) => {
+            let sides = grid.sides().iter().zip(grid.wrap()).filter(|(side, _)| **side > 1);
+            sides.map(|(_, &wraps)| if wraps { 2 } else { 1 }).sum()
+        }
+        Shape::Lattice(lattice) => lattice.fewest_links(),
+        Shape::Complete | Shape::Clustered(_) => return None,
+    };
     (0 < links && links < problem.ports).then_some(links)
+}
+
+/// What the busiest link of a lattice carries at least in an all-to-all.
+fn distances(problem: &Problem, machine: &Machine) -> Option<LeastLoad> {
+    match machine.topology.shape() {
+        Shape::Lattice(lattice) if problem.operation == Collective::AllToAll => {
+            Some(lattice.least_load()).filter(|least| least.lengths > 0)
+        }
+        _ => None,
+    }
 }
 
 /// Blocks that a node port must carry: a node of s ranks sends s (p - s) blocks to the others.
@@ -304,9 +338,10 @@ pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
     let left = leaving(problem, machine).map(|blocks| (blocks * b).div_ceil(k));
     let dimensions = match machine.topology.shape() {
         Shape::Grid(grid) => grid.sides().len(),
-        Shape::Complete | Shape::Clustered(_) => 0,
+        Shape::Complete | Shape::Lattice(_) | Shape::Clustered(_) => 0,
     };
+    let carried = distances(problem, machine).map(|l| (l.distances * b).div_ceil(l.lengths));
     let across = (0..dimensions).filter_map(|u| narrowest(problem, machine, u));
     let across = across.map(|(crossing, links)| (crossing * b).div_ceil(links));
-    across.chain(left).fold(injected, u128::max)
+    across.chain(left).chain(carried).fold(injected, u128::max)
 }

@@ -28,8 +28,8 @@ const LINE: u128 = 40;
 /// message and after the last is written as the layout that it makes.
 ///
 /// # Errors
-/// A schedule that names no blocks, a certificate of more than 256 MiB, one of a schedule that copies parts of blocks, or a failure
-/// to write.
+/// A schedule that names no blocks, a certificate of more than 256 MiB, one of a schedule that copies parts of blocks or on a
+/// machine that is twisted or lacks something, or a failure to write.
 pub fn write_certificate(
     schedule: &Schedule,
     machine: &Machine,
@@ -63,6 +63,7 @@ pub fn write_certificate(
 struct Writer<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,
+    named: String,
     classes: RankClasses,
     /// The byte offsets between the pieces of a block, 0 and its end included.
     cuts: Vec<u64>,
@@ -76,6 +77,7 @@ impl<'a> Writer<'a> {
         machine: &'a Machine,
         classes: RankClasses,
     ) -> Result<Self, AnalysisError> {
+        let named = named(machine)?;
         let (rule, problem) = (schedule.rule(), schedule.problem);
         let (mut does, mut lines) = (Step::default(), 0u128);
         let mut moving = None;
@@ -101,6 +103,7 @@ impl<'a> Writer<'a> {
         Ok(Self {
             schedule,
             machine,
+            named,
             classes,
             cuts,
             moving: moving.unwrap_or((rule.steps(), rule.steps())),
@@ -152,7 +155,7 @@ impl<'a> Writer<'a> {
              max_link_sharing={} contended_steps={} contention_free_steps={} port_violations={} \
              inter_node_steps={}\n\
              bounds steps={} link_bytes={}\n",
-            named(machine),
+            self.named,
             problem.operation,
             problem.ports,
             problem.block_bytes,
@@ -400,9 +403,14 @@ fn pairs(does: &Step) -> Result<Vec<(usize, usize)>, AnalysisError> {
     Ok(pairs)
 }
 
-fn named(machine: &Machine) -> String {
-    match machine.topology.shape() {
+/// The machine as a certificate names it.
+fn named(machine: &Machine) -> Result<String, AnalysisError> {
+    Ok(match machine.topology.shape() {
         Shape::Complete => format!("complete {}", machine.ranks()),
+        Shape::Lattice(_) => {
+            let what = "machines that are twisted, or lack nodes or links";
+            return Err(AnalysisError::Unwritten { what });
+        }
         Shape::Grid(grid) => {
             let side =
                 |(side, wraps): (&u32, &bool)| format!("{side}{}", if *wraps { "~" } else { "" });
@@ -414,5 +422,5 @@ fn named(machine: &Machine) -> String {
             let groups: Vec<_> = clusters.groups().map(group).collect();
             format!("cluster {}", groups.join(","))
         }
-    }
+    })
 }

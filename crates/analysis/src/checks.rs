@@ -1,7 +1,7 @@
 //! What both methods of verification check.
 
 use topocoll_schedule::{Block, Collective, Problem, Transfer};
-use topocoll_topology::{Machine, Rank, Route, Shape};
+use topocoll_topology::{Machine, Rank, Route};
 
 use crate::Violation;
 
@@ -36,8 +36,7 @@ pub(crate) fn leads_to_peer(
     send: &Transfer,
     own: &mut Route,
 ) -> bool {
-    match machine.topology.shape() {
-        Shape::Grid(grid) => grid.follow(from, send.way(from, grid, own)) == Ok(send.peer),
-        Shape::Complete | Shape::Clustered(_) => true,
-    }
+    let topology = &*machine.topology;
+    let way = send.way(from, topology, own);
+    topology.dimensions() == 0 || topology.follow(from, way) == Ok(send.peer)
 }

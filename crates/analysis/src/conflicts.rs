@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, Machine, Rank, Shape};
+use topocoll_topology::{Grid, Machine, Rank, Shape, Topology};
 
 use crate::contention::{Share, Traffic};
 use crate::loads::Loads;
@@ -54,9 +54,12 @@ pub struct ConflictReport {
 /// Shares of steps that [`conflicts`] looks at.
 #[must_use]
 pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
-    let Shape::Grid(grid) = machine.topology.shape() else { return 0 };
-    let classes = symmetry::common(&traffic.classes(), grid);
-    let ranks = if shifts(traffic, grid) { 1 } else { classes.count() };
+    let topology = &*machine.topology;
+    if topology.dimensions() == 0 {
+        return 0;
+    }
+    let classes = symmetry::common(&traffic.classes(), topology);
+    let ranks = if shifts(traffic, topology).is_some() { 1 } else { classes.count() };
     u128::from(ranks) * u128::from(traffic.steps())
 }
 
@@ -64,7 +67,7 @@ pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
 /// there are. Links that a translation maps onto each other are named once.
 ///
 /// Every step is looked at, for one node of each class; without symmetry for every node, on all
-/// threads. Off grids no link is shared.
+/// threads. Where there are no numbered links none is shared.
 ///
 /// # Errors
 /// Link counters beyond `memory` bytes; unless `asked` for, more than 2^25 shares of steps.
@@ -75,15 +78,18 @@ pub fn conflicts(
     asked: bool,
     memory: u128,
 ) -> Result<ConflictReport, AnalysisError> {
-    let Shape::Grid(grid) = machine.topology.shape() else { return Ok(ConflictReport::default()) };
+    let topology = &*machine.topology;
+    if topology.dimensions() == 0 {
+        return Ok(ConflictReport::default());
+    }
     let needed = conflict_work(traffic, machine);
     if !asked && needed > WORK_LIMIT {
         let what = "naming conflicting links";
         return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
     }
-    let closed = shifts(traffic, grid);
-    let classes = symmetry::common(&traffic.classes(), grid);
-    let counters = if closed { 0 } else { Loads::memory(&classes) };
+    let closed = shifts(traffic, topology);
+    let classes = symmetry::common(&traffic.classes(), topology);
+    let counters = if closed.is_some() { 0 } else { Loads::memory(&classes, topology) };
     let counters = counters * rayon::current_num_threads() as u128;
     if counters > memory {
         let what = "link counters";
@@ -94,14 +100,17 @@ pub fn conflicts(
     let pieces: Vec<Worst> = (starts.into_par_iter())
         .map(|start| {
             let mut worst = Worst { most, ..Worst::default() };
-            let mut share = Share::default();
-            let mut loads = (!closed).then(|| Loads::new(&classes));
+            let (mut share, mut loads) = (Share::default(), Loads::new(&classes, topology));
             for step in start..traffic.steps().min(start.saturating_add(part)) {
-                match &mut loads {
-                    Some(loads) => {
-                        by_class(traffic, grid, &classes, step, loads, &mut share, &mut worst);
-                    }
-                    None => by_shift(traffic, grid, step, &mut share, &mut worst),
+                match closed {
+                    Some(grid) => by_shift(traffic, grid, step, &mut share, &mut worst),
+                    None => by_class(
+                        (traffic, topology, &classes),
+                        step,
+                        &mut loads,
+                        &mut share,
+                        &mut worst,
+                    ),
                 }
             }
             worst.cut();
@@ -115,15 +124,18 @@ pub fn conflicts(
     }
     all.cut();
     for conflict in &mut all.found {
-        list(traffic, grid, &classes, closed, conflict);
+        list((traffic, topology, &classes), closed, conflict);
     }
     Ok(ConflictReport { conflicts: all.conflicts, worst: all.found })
 }
 
-/// Whether every rank sends to the same shifts, on a torus: link loads then have a closed form.
-fn shifts(traffic: &dyn Traffic, grid: &Grid) -> bool {
+/// The torus on which every rank sends to the same shifts: link loads then have a closed form.
+fn shifts<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<&'t Grid> {
+    let Shape::Grid(grid) = topology.shape() else { return None };
     let cyclic = |classes: RankClasses| classes.radix().dimensions() == 1 && classes.count() == 1;
-    traffic.schedule().is_some_and(|s| cyclic(s.rule().classes())) && shift::applies(grid)
+    let closed =
+        traffic.schedule().is_some_and(|s| cyclic(s.rule().classes())) && shift::applies(grid);
+    closed.then_some(grid)
 }
 
 #[derive(Default)]
@@ -160,9 +172,7 @@ impl Worst {
 }
 
 fn by_class(
-    traffic: &dyn Traffic,
-    grid: &Grid,
-    classes: &RankClasses,
+    (traffic, topology, classes): (&dyn Traffic, &dyn Topology, &RankClasses),
     step: u32,
     loads: &mut Loads,
     share: &mut Share,
@@ -171,14 +181,14 @@ fn by_class(
     for node in (0..classes.count()).map(|class| classes.representative(class)) {
         traffic.share(node, step, share);
         for send in &share.sends {
-            loads.add(grid, node, &send.route, send.bytes.into());
+            loads.add(topology, node, &send.route, send.bytes.into());
         }
     }
     let alike = u128::from(traffic.nodes() / classes.count());
     loads.drain(|u, downwards, class, messages, bytes| {
         if messages > 1 {
             let direction = if downwards { -1 } else { 1 };
-            let link = grid.link_id(classes.representative(class), u, direction);
+            let link = topology.link_id(classes.representative(class), u, direction);
             worst.add(step, link.0, messages, bytes, alike);
         }
     });
@@ -199,19 +209,17 @@ fn by_shift(traffic: &dyn Traffic, grid: &Grid, step: u32, share: &mut Share, wo
 
 /// Lists the messages on a link.
 fn list(
-    traffic: &dyn Traffic,
-    grid: &Grid,
-    classes: &RankClasses,
-    closed: bool,
+    (traffic, topology, classes): (&dyn Traffic, &dyn Topology, &RankClasses),
+    closed: Option<&Grid>,
     conflict: &mut Conflict,
 ) {
-    let per_rank = 2 * grid.sides().len() as u64;
+    let per_rank = 2 * topology.dimensions() as u64;
     let at = Rank((conflict.link / per_rank) as u32);
     let u = (conflict.link % per_rank / 2) as usize;
     let direction = if conflict.link % 2 == 0 { 1 } else { -1 };
     let mut share = Share::default();
     let mut listed = Vec::new();
-    if closed {
+    if let Some(grid) = closed {
         traffic.share(Rank(0), conflict.step, &mut share);
         for send in &share.sends {
             list_shift(grid, at, u, direction, send.to.0, u128::from(send.bytes), &mut listed);
@@ -220,6 +228,19 @@ fn list(
         for node in (0..classes.count()).map(|class| classes.representative(class)) {
             traffic.share(node, conflict.step, &mut share);
             for send in &share.sends {
+                let Shape::Grid(grid) = topology.shape() else {
+                    topology.for_each_link(node, &send.route, &mut |link| {
+                        let from = Rank((link.0 / per_rank) as u32);
+                        let alike = link.0 % per_rank == conflict.link % per_rank
+                            && classes.class_of(from) == classes.class_of(at);
+                        if alike {
+                            let moved = |rank| classes.translated(rank, from, at);
+                            let (from, to) = (moved(node), moved(send.to));
+                            listed.push(ConflictingMessage { from, to, bytes: send.bytes.into() });
+                        }
+                    });
+                    continue;
+                };
                 let mut position = node;
                 for segment in send.route.segments() {
                     let v = segment.dimension as usize;
@@ -293,7 +314,7 @@ fn list_shift(
 mod tests {
     use std::sync::Arc;
 
-    use topocoll_topology::{LinkId, Route, Topology};
+    use topocoll_topology::{LinkId, Route};
 
     use super::*;
 

@@ -213,7 +213,9 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine) -> u128 {
         // Lines of a shift are told apart by the carries of all messages of a step.
         Shape::Grid(grid) if reader.shifts => ports * ports * grid.sides().len() as u128,
         Shape::Grid(grid) => ports * grid.sides().len() as u128,
-        _ => ports,
+        // Every hop of a route is looked at.
+        Shape::Lattice(lattice) => ports * u128::from(lattice.diameter().max(1)),
+        Shape::Complete | Shape::Clustered(_) => ports,
     };
     u128::from(schedule.rule().steps()) * u128::from(reader.classes.count()) * per_rank
 }
@@ -375,7 +377,9 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
         let counters = match self.machine.topology.shape() {
-            Shape::Grid(_) if !self.shifts => Loads::memory(&self.classes),
+            Shape::Grid(_) | Shape::Lattice(_) if !self.shifts => {
+                Loads::memory(&self.classes, &*self.machine.topology)
+            }
             Shape::Clustered(clusters) => 8 * u128::from(clusters.nodes()),
             _ => 0,
         };
@@ -394,10 +398,9 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn scratch(&self) -> Scratch {
-        let loads = match self.machine.topology.shape() {
-            Shape::Grid(_) if !self.shifts => Some(Loads::new(&self.classes)),
-            _ => None,
-        };
+        let topology = &*self.machine.topology;
+        let counted = topology.dimensions() > 0 && !self.shifts;
+        let loads = counted.then(|| Loads::new(&self.classes, topology));
         let nodes = match self.machine.topology.shape() {
             Shape::Clustered(clusters) => clusters.nodes() as usize,
             _ => 0,
@@ -439,13 +442,13 @@ impl<'a> Reader<'a> {
                 if !send.slots.is_contiguous(problem.block_bytes) {
                     out.packed = out.packed.max(bytes);
                 }
-                let Shape::Grid(grid) = topology.shape() else {
+                if topology.dimensions() == 0 {
                     let class = topology.link_class(rank, send.peer);
                     out.load(timing, class, 1, 0, 0);
                     out.transmission =
                         out.transmission.max(bytes as f64 * timing.per_byte.of(class));
                     continue;
-                };
+                }
                 if self.shifts {
                     // The representative is rank 0, so its peer is the shift.
                     shifts.push((send.peer.0, bytes));
@@ -463,20 +466,20 @@ impl<'a> Reader<'a> {
                 out.propagation = out.propagation.max(seconds(&timing.per_hop));
                 out.link_seconds +=
                     ranks_per_class as f64 * bytes as f64 * seconds(&timing.per_byte);
-                loads.as_mut().expect("grids have loads").add(grid, rank, route, bytes);
+                loads.as_mut().expect("links have loads").add(topology, rank, route, bytes);
             }
             self.count_by_node(rank, does, by_node);
         }
-        if let Shape::Grid(grid) = topology.shape() {
-            if self.shifts {
-                shift::count(grid, timing, shifts, &mut out);
-            }
-            if let Some(loads) = loads {
-                loads.take(busiest);
-                for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
-                    let shared = u128::from(most.shared) * u128::from(ranks_per_class);
-                    out.load(timing, u, most.messages, most.bytes, shared);
-                }
+        if let Shape::Grid(grid) = topology.shape()
+            && self.shifts
+        {
+            shift::count(grid, timing, shifts, &mut out);
+        }
+        if let Some(loads) = loads {
+            loads.take(busiest);
+            for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
+                let shared = u128::from(most.shared) * u128::from(ranks_per_class);
+                out.load(timing, u, most.messages, most.bytes, shared);
             }
         }
         for counts in by_node.iter_mut() {

@@ -119,7 +119,9 @@ pub enum AnalysisError {
         what: String,
     },
     /// A model of links on a machine that has none to share.
-    #[error("the {model} model needs a torus or mesh, and {topology} is none")]
+    #[error(
+        "the {model} model needs a torus or mesh without twists and faults, and {topology} is none"
+    )]
     NeedsGrid {
         /// The model.
         model: &'static str,

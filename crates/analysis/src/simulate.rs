@@ -1,6 +1,6 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Step};
-use topocoll_topology::{Machine, Route, Shape};
+use topocoll_topology::{Machine, Route};
 
 use crate::loads::Loads;
 use crate::symmetry;
@@ -8,7 +8,7 @@ use crate::symmetry;
 /// Calls of the rule that are made for link totals.
 const WORK_LIMIT: u128 = 50_000_000;
 
-/// What the links of a grid carry over a whole schedule.
+/// What the links of a grid or lattice carry over a whole schedule.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkTotals {
     /// Bytes on the link that carries most.
@@ -19,8 +19,11 @@ pub struct LinkTotals {
 /// where there are too many classes and steps to visit.
 #[must_use]
 pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals> {
-    let Shape::Grid(grid) = machine.topology.shape() else { return None };
-    let classes = symmetry::common(&schedule.rule().classes(), &*machine.topology);
+    let topology = &*machine.topology;
+    let classes = symmetry::common(&schedule.rule().classes(), topology);
+    if topology.dimensions() == 0 {
+        return None;
+    }
     if u128::from(classes.count()) * u128::from(schedule.rule().steps()) > WORK_LIMIT {
         return None;
     }
@@ -28,20 +31,25 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     let part = steps.div_ceil(rayon::current_num_threads() as u32).max(1);
     let starts: Vec<u32> = (0..steps).step_by(part as usize).collect();
     let parts = starts.into_par_iter().map(|start| {
-        let mut loads = Loads::new(&classes);
+        let mut loads = Loads::new(&classes, topology);
         let (mut does, mut own) = (Step::default(), Route::default());
         for step in start..steps.min(start.saturating_add(part)) {
             for rank in (0..classes.count()).map(|class| classes.representative(class)) {
                 schedule.rule().step(rank, step, &mut does);
                 for send in &does.sends {
-                    let route = send.way(rank, grid, &mut own);
-                    loads.add(grid, rank, route, send.slots.bytes(schedule.problem.block_bytes));
+                    let route = send.way(rank, topology, &mut own);
+                    loads.add(
+                        topology,
+                        rank,
+                        route,
+                        send.slots.bytes(schedule.problem.block_bytes),
+                    );
                 }
             }
         }
         loads
     });
-    let mut loads = parts.reduce(|| Loads::new(&classes), Loads::merged);
+    let mut loads = parts.reduce(|| Loads::new(&classes, topology), Loads::merged);
     let mut busiest = Vec::new();
     loads.take(&mut busiest);
     Some(LinkTotals { max_link_bytes: busiest.iter().map(|most| most.bytes).max().unwrap_or(0) })

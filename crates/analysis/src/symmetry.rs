@@ -5,12 +5,16 @@ use topocoll_topology::{Coordinates, Grid, Shape, Topology};
 /// of links may rely on.
 ///
 /// On a complete graph every renaming of ranks keeps the links; on a cluster none is assumed; on a
-/// grid they are the translations along sides that wrap.
+/// grid they are the translations along sides that wrap; on a lattice all, if it lacks nothing.
 pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClasses {
     match topology.shape() {
         Shape::Complete => classes.clone(),
         Shape::Clustered(_) => RankClasses::distinct(topology.ranks()),
         Shape::Grid(grid) => on_grid(classes, grid),
+        Shape::Lattice(lattice) if lattice.is_whole() && classes.radix() == lattice.radix() => {
+            classes.clone()
+        }
+        Shape::Lattice(_) => RankClasses::distinct(topology.ranks()),
     }
 }
 

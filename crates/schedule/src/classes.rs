@@ -48,6 +48,12 @@ impl RankClasses {
             divides && periods.len() == radix.dimensions(),
             "bug: periods {periods:?} of {radix:?}"
         );
+        // Around a twisted side the coordinates along the longest move.
+        let twisted = radix.shifts().iter().any(|&shift| shift > 0);
+        assert!(
+            !twisted || periods.iter().all(|&period| period == 1),
+            "bug: periods {periods:?} of the twisted {radix:?}"
+        );
         Self { radix, periods }
     }
 

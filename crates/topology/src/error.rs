@@ -25,6 +25,43 @@ pub enum TopologyError {
         /// The first empty node.
         node: u64,
     },
+    /// A side that cannot be twisted so.
+    #[error(
+        "side {dimension} of {side} shifts by {shift}: sides shorter than the longest of {longest} shift by less than that"
+    )]
+    Twist {
+        /// The dimension of the side.
+        dimension: usize,
+        /// Its length.
+        side: u32,
+        /// What going around it adds.
+        shift: u32,
+        /// The length of the longest side.
+        longest: u32,
+    },
+    /// A lattice whose links and ways are too many to keep.
+    #[error("{nodes} nodes: {what} has at most {most}, whose ways are kept")]
+    TooManyNodes {
+        /// What is asked for.
+        what: &'static str,
+        /// Its nodes.
+        nodes: u32,
+        /// The limit.
+        most: u32,
+    },
+    /// A machine all of whose nodes are absent.
+    #[error("all {0} nodes are absent: a machine has at least one")]
+    AllAbsent(u32),
+    /// Nodes that have no way to the others.
+    #[error("cut in two: {part} and the other {others} nodes have no way to each other; {cut}")]
+    Cut {
+        /// The nodes of the smaller part, the first of them named.
+        part: String,
+        /// How many others there are.
+        others: u32,
+        /// What is missing between them.
+        cut: String,
+    },
     /// More ranks than are numbered.
     #[error("more than {} ranks: ranks are numbered in 32 bits", u32::MAX)]
     TooManyRanks,

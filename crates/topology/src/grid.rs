@@ -111,13 +111,6 @@ impl Grid {
         }
     }
 
-    /// The number of the link that leaves `from` along `dimension`, `direction` +1 or -1.
-    #[must_use]
-    pub fn link_id(&self, from: Rank, dimension: usize, direction: i64) -> LinkId {
-        let links_per_rank = 2 * self.radix.dimensions() as u64;
-        LinkId(u64::from(from.0) * links_per_rank + 2 * dimension as u64 + u64::from(direction < 0))
-    }
-
     /// The signed hops from `from` to `to` along one side, the nearer way where it wraps and the
     /// positive one at exactly half.
     #[must_use]
@@ -129,42 +122,6 @@ impl Grid {
         }
         let forward = hops.rem_euclid(side);
         if 2 * forward <= side { forward } else { forward - side }
-    }
-
-    /// Where `route` leads from `from`, or the first segment that leaves the grid: one along a
-    /// dimension the grid lacks, past an end, or more than once around a ring.
-    ///
-    /// # Errors
-    /// The offending segment.
-    pub fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
-        let mut at = from;
-        for &segment in route.segments() {
-            let u = segment.dimension as usize;
-            let Some(&side) = self.sides().get(u) else { return Err(segment) };
-            let to = i64::from(self.radix.coordinate(at, u)).checked_add(segment.hops);
-            let inside = match to {
-                Some(to) if !self.wrap[u] => (0..i64::from(side)).contains(&to),
-                Some(_) => segment.hops.unsigned_abs() < u64::from(side),
-                None => false,
-            };
-            if !inside {
-                return Err(segment);
-            }
-            at = self.radix.shifted(at, u, segment.hops);
-        }
-        Ok(at)
-    }
-
-    /// Calls `visit` with every link of `route` in the order travelled. The route stays inside.
-    pub fn for_each_link(&self, from: Rank, route: &Route, mut visit: impl FnMut(LinkId)) {
-        let mut at = from;
-        for segment in route.segments() {
-            let (u, direction) = (segment.dimension as usize, segment.hops.signum());
-            for _ in 0..segment.hops.unsigned_abs() {
-                visit(self.link_id(at, u, direction));
-                at = self.radix.shifted(at, u, direction);
-            }
-        }
     }
 
     fn coordinates(&self, rank: Rank) -> Coordinates {
@@ -207,6 +164,10 @@ impl Topology for Grid {
         (0..self.sides().len()).map(|u| self.links_along(u)).sum()
     }
 
+    fn dimensions(&self) -> usize {
+        self.radix.dimensions()
+    }
+
     fn link(&self, link: LinkId) -> Option<Link> {
         let links_per_rank = 2 * self.sides().len() as u64;
         let from = u32::try_from(link.0 / links_per_rank).ok().filter(|&r| r < self.ranks())?;
@@ -224,6 +185,38 @@ impl Topology for Grid {
             let stride = self.radix.stride(u);
             out.push(u as u32, self.nearest(u, from / stride, to / stride));
             (from, to) = (from % stride, to % stride);
+        }
+    }
+
+    /// A segment stays on the grid that has its dimension, ends before a side that does not wrap, and
+    /// goes no more than once around one that does.
+    fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
+        let mut at = from;
+        for &segment in route.segments() {
+            let u = segment.dimension as usize;
+            let Some(&side) = self.sides().get(u) else { return Err(segment) };
+            let to = i64::from(self.radix.coordinate(at, u)).checked_add(segment.hops);
+            let inside = match to {
+                Some(to) if !self.wrap[u] => (0..i64::from(side)).contains(&to),
+                Some(_) => segment.hops.unsigned_abs() < u64::from(side),
+                None => false,
+            };
+            if !inside {
+                return Err(segment);
+            }
+            at = self.radix.shifted(at, u, segment.hops);
+        }
+        Ok(at)
+    }
+
+    fn for_each_link(&self, from: Rank, route: &Route, visit: &mut dyn FnMut(LinkId)) {
+        let mut at = from;
+        for segment in route.segments() {
+            let (u, direction) = (segment.dimension as usize, segment.hops.signum());
+            for _ in 0..segment.hops.unsigned_abs() {
+                visit(self.link_id(at, u, direction));
+                at = self.radix.shifted(at, u, direction);
+            }
         }
     }
 }
@@ -260,7 +253,7 @@ mod tests {
                 grid.route(from, to, &mut route);
                 assert_eq!(grid.follow(from, &route), Ok(to));
                 let mut links = 0;
-                grid.for_each_link(from, &route, |id| {
+                grid.for_each_link(from, &route, &mut |id| {
                     assert!(grid.link(id).is_some());
                     links += 1;
                 });

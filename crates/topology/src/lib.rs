@@ -30,14 +30,21 @@ pub use topology::Topology;
 mod clusters;
 mod complete;
 mod grid;
+mod lattice;
 /// The short forms of every topology, in the order in which help lists them.
 pub const TOPOLOGIES: &[spec::ShortForm] = &[
     spec::ShortForm { kind: "full", example: "full:64", parse: spec::full },
     spec::ShortForm { kind: "torus", example: "torus:16x16", parse: spec::torus },
     spec::ShortForm { kind: "mesh", example: "mesh:8x8x8", parse: spec::mesh },
     spec::ShortForm { kind: "grid", example: "grid:16~x8", parse: spec::grid },
+    spec::ShortForm {
+        kind: "twisted-torus",
+        example: "twisted-torus:4x4x8",
+        parse: spec::twisted_torus,
+    },
     spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: spec::cluster },
 ];
 pub use clusters::{BETWEEN, Clusters, INSIDE};
 pub use complete::FullyConnected;
 pub use grid::{Grid, Link};
+pub use lattice::{Fault, Lattice, LeastLoad};

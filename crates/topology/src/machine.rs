@@ -51,7 +51,7 @@ impl Machine {
         let part: Option<Arc<dyn Topology>> = match self.topology.shape() {
             Shape::Grid(grid) => grid.boxed(members).map(|grid| Arc::new(grid) as _),
             Shape::Clustered(clusters) => clusters.part(members).map(|part| Arc::new(part) as _),
-            Shape::Complete => None,
+            Shape::Complete | Shape::Lattice(_) => None,
         };
         let topology = match part {
             Some(part) => part,
@@ -61,6 +61,16 @@ impl Machine {
         let mut machine = Self { name, topology, ..self.clone() };
         machine.set_ports(self.ports);
         Ok(machine)
+    }
+
+    /// The machine with the nodes and links that it lacks, if it lacks any.
+    #[must_use]
+    pub fn unbroken(&self) -> Option<Self> {
+        let Shape::Lattice(lattice) = self.topology.shape() else { return None };
+        if lattice.faults().is_empty() {
+            return None;
+        }
+        Some(Self { topology: lattice.unbroken(), ..self.clone() })
     }
 
     /// Grants `ports` messages a step; more than `ranks - 1` are `ranks - 1`, and at least 1.

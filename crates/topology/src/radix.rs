@@ -10,6 +10,8 @@ pub type Coordinates = SmallVec<[u32; 6]>;
 
 /// Ranks as numbers in a mixed radix: row-major, the last dimension fastest.
 ///
+/// A side may be *twisted*: who goes once around it arrives shifted along the longest sides.
+///
 /// ```
 /// use topocoll_topology::{MixedRadix, Rank};
 /// let radix = MixedRadix::new(&[2, 4]).unwrap();
@@ -21,6 +23,8 @@ pub struct MixedRadix {
     sides: SmallVec<[u32; 6]>,
     strides: SmallVec<[u32; 6]>,
     ranks: u32,
+    /// By side, what going around it once adds along each of the longest; empty without twists.
+    shifts: SmallVec<[u32; 6]>,
 }
 
 impl MixedRadix {
@@ -43,7 +47,39 @@ impl MixedRadix {
         for u in (0..sides.len() - 1).rev() {
             strides[u] = strides[u + 1] * sides[u + 1];
         }
-        Ok(Self { sides: SmallVec::from_slice(sides), strides, ranks })
+        let (sides, shifts) = (SmallVec::from_slice(sides), SmallVec::new());
+        Ok(Self { sides, strides, ranks, shifts })
+    }
+
+    /// The radix of which going once around side u adds `shifts[u]` along each of the longest sides.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); one of the longest sides that shifts, or a shift that is no less than
+    /// the longest side.
+    ///
+    /// # Panics
+    /// `sides` and `shifts` differ in length.
+    pub fn twisted(sides: &[u32], shifts: &[u32]) -> Result<Self, TopologyError> {
+        assert_eq!(sides.len(), shifts.len(), "one shift per side");
+        let radix = Self::new(sides)?;
+        let longest = radix.longest();
+        for (dimension, (&side, &shift)) in sides.iter().zip(shifts).enumerate() {
+            if shift > 0 && (side == longest || shift >= longest) {
+                return Err(TopologyError::Twist { dimension, side, shift, longest });
+            }
+        }
+        Ok(Self { shifts: SmallVec::from_slice(shifts), ..radix })
+    }
+
+    /// The length of the longest side.
+    fn longest(&self) -> u32 {
+        self.sides.iter().copied().max().expect("a radix has a side")
+    }
+
+    /// By side, what going around it once adds along each of the longest; empty without twists.
+    #[must_use]
+    pub fn shifts(&self) -> &[u32] {
+        &self.shifts
     }
 
     /// Number of dimensions.
@@ -94,13 +130,53 @@ impl MixedRadix {
         Rank(coordinates.iter().zip(&self.strides).map(|(c, stride)| c * stride).sum())
     }
 
-    /// The rank `hops` further along `dimension`, counted around the side.
+    /// The rank `hops` further along `dimension`, counted around the side and as twisted.
     #[must_use]
     pub fn shifted(&self, rank: Rank, dimension: usize, hops: i64) -> Rank {
         let side = self.sides[dimension];
         let from = self.coordinate(rank, dimension);
         // Below 2^33 in absolute value, and the remainder below `side`.
         let to = (i64::from(from) + hops % i64::from(side)).rem_euclid(i64::from(side)) as u32;
-        Rank(rank.0 - from * self.strides[dimension] + to * self.strides[dimension])
+        let there = Rank(rank.0 - from * self.strides[dimension] + to * self.strides[dimension]);
+        match self.shifts.get(dimension) {
+            None | Some(0) => there,
+            Some(&shift) => {
+                let gone = i128::from(from) + i128::from(hops) - i128::from(to);
+                self.carried(there, gone / i128::from(side) * i128::from(shift))
+            }
+        }
+    }
+
+    /// The rank that lies so much further along each of the longest sides.
+    fn carried(&self, rank: Rank, carry: i128) -> Rank {
+        let longest = self.longest();
+        let hops = carry.rem_euclid(i128::from(longest)) as i64;
+        let along = (0..self.sides.len()).filter(|&v| self.sides[v] == longest);
+        along.fold(rank, |rank, v| self.shifted(rank, v, hops))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_goes_around_a_twisted_side_arrives_shifted() {
+        let radix = MixedRadix::twisted(&[4, 4, 8], &[4, 3, 0]).unwrap();
+        let from = radix.rank(&[3, 0, 6]);
+        assert_eq!(radix.shifted(from, 0, 1), radix.rank(&[0, 0, 2]));
+        assert_eq!(radix.shifted(from, 1, -1), radix.rank(&[3, 3, 3]));
+        assert_eq!(radix.shifted(from, 0, 8), from);
+        assert_eq!(radix.shifted(from, 1, 32), from);
+        for hops in [-9, -4, -1, 0, 1, 5, 17] {
+            for u in 0..3 {
+                assert_eq!(radix.shifted(radix.shifted(from, u, hops), u, -hops), from);
+            }
+        }
+        let two = MixedRadix::twisted(&[2, 8, 8], &[3, 0, 0]).unwrap();
+        assert_eq!(two.shifted(Rank(0), 0, 2), two.rank(&[0, 3, 3]));
+        for (sides, shifts) in [([4, 8], [8, 0]), ([4, 8], [0, 1]), ([8, 8], [4, 0])] {
+            assert!(MixedRadix::twisted(&sides, &shifts).is_err(), "{sides:?} {shifts:?}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Clusters, Grid};
+use crate::{Clusters, Grid, Lattice};
 
 /// The structure of a machine that algorithms may rely on: facts to match on, not types.
 #[derive(Clone, Copy, Debug)]
@@ -7,6 +7,8 @@ pub enum Shape<'a> {
     Complete,
     /// Ranks on a grid, each side wrapping or not.
     Grid(&'a Grid),
+    /// Ranks on a grid that is twisted, or lacks nodes or links.
+    Lattice(&'a Lattice),
     /// Nodes that hold several ranks, the nodes fully connected.
     Clustered(&'a Clusters),
 }

@@ -8,8 +8,8 @@ use toml::{Spanned, Value};
 
 use crate::units::{parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
 use crate::{
-    Barrier, Clusters, FullyConnected, Grid, MAX_DIMENSIONS, Machine, PerClass, TOPOLOGIES, Timing,
-    Topology,
+    Barrier, Clusters, Fault, FullyConnected, Grid, Lattice, MAX_DIMENSIONS, Machine, PerClass,
+    Shape, TOPOLOGIES, Timing, Topology,
 };
 
 /// How one kind of topology is written: `kind:rest`.
@@ -35,6 +35,9 @@ pub struct SpecError {
 
 /// Reads a short form such as `torus:16x16`, `grid:16~x8` or `cluster:32*4,1*2`.
 ///
+/// Behind a `/` each stand nodes that are absent, such as `/0,1`, and links that are broken, such as
+/// `/0,1+1`, the one that leaves that node upwards along dimension 1.
+///
 /// # Errors
 /// What is wrong with it, naming the part and the rule.
 pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
@@ -54,7 +57,71 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
             meant.unwrap_or_default()
         )));
     };
-    (form.parse)(rest).map_err(|reason| error(format!("`{text}`: {reason}")))
+    let named = |reason| error(format!("`{text}`: {reason}"));
+    let mut parts = rest.split('/');
+    let topology = (form.parse)(parts.next().unwrap_or_default()).map_err(named)?;
+    let mut faults = Faults::on(&*topology);
+    for part in parts {
+        faults.add(part, None).map_err(named)?;
+    }
+    faults.taken_out(topology.clone()).map_err(named)
+}
+
+/// What a machine lacks, as it is listed.
+struct Faults<'a> {
+    topology: &'a dyn Topology,
+    listed: Vec<Fault>,
+}
+
+impl<'a> Faults<'a> {
+    fn on(topology: &'a dyn Topology) -> Self {
+        Self { topology, listed: Vec::new() }
+    }
+
+    /// Adds what a name stands for; where only nodes, or only links, are asked for, one of those.
+    fn add(&mut self, name: &str, nodes: Option<bool>) -> Result<(), String> {
+        let fault = match self.topology.shape() {
+            Shape::Grid(grid) => Fault::parse(name, grid.radix(), grid.wrap()),
+            Shape::Lattice(lattice) => Fault::parse(name, lattice.radix(), lattice.wrap()),
+            Shape::Complete | Shape::Clustered(_) => Err(format!(
+                "`{name}`: tori, meshes and grids lack nodes or links, and {} is none",
+                self.topology.short_form()
+            )),
+        }?;
+        match (nodes, fault) {
+            (Some(true), Fault::Broken { .. }) => {
+                return Err(format!("`{name}` is a link, no node"));
+            }
+            (Some(false), Fault::Absent { .. }) => {
+                return Err(format!("`{name}` is a node, no link: links are named as `{name}+0`"));
+            }
+            _ => {}
+        }
+        let before = match self.topology.shape() {
+            Shape::Lattice(lattice) => lattice.faults(),
+            _ => &[],
+        };
+        if self.listed.contains(&fault) || before.contains(&fault) {
+            let twice = match fault {
+                Fault::Absent { .. } => "is absent already",
+                Fault::Broken { .. } => "is broken already: links are so both ways",
+            };
+            return Err(format!("`{name}` {twice}"));
+        }
+        self.listed.push(fault);
+        Ok(())
+    }
+
+    /// The machine without them.
+    fn taken_out(&self, topology: Arc<dyn Topology>) -> Result<Arc<dyn Topology>, String> {
+        let lattice = match topology.shape() {
+            _ if self.listed.is_empty() => return Ok(topology),
+            Shape::Grid(grid) => Lattice::of_grid(grid, &self.listed),
+            Shape::Lattice(lattice) => lattice.without(&self.listed),
+            Shape::Complete | Shape::Clustered(_) => unreachable!("bug: faults of {topology:?}"),
+        };
+        lattice.map(|lattice| Arc::new(lattice) as _).map_err(|e| e.to_string())
+    }
 }
 
 pub(crate) fn full(rest: &str) -> Result<Arc<dyn Topology>, String> {
@@ -96,6 +163,31 @@ fn sides(rest: &str, wraps: impl Fn(usize) -> Option<bool>) -> Result<Arc<dyn To
     Ok(Arc::new(Grid::new(&sides, &wrap).map_err(|e| e.to_string())?))
 }
 
+/// Reads sides separated by `x`; a side of `4+2` shifts by 2, and one shorter than the longest that
+/// does not say by how much by its own length.
+pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    let (mut sides, mut shifts) = (Vec::new(), Vec::new());
+    for (u, side) in rest.split('x').enumerate() {
+        if u == MAX_DIMENSIONS {
+            return Err(format!("more than {MAX_DIMENSIONS} sides"));
+        }
+        let (side, shift) = match side.split_once('+') {
+            Some((side, shift)) => (side, Some(whole(&format!("shift of side {u}"), shift, 0)?)),
+            None => (side, None),
+        };
+        sides.push(number(&format!("side {u}"), side)?);
+        shifts.push(shift);
+    }
+    let longest = sides.iter().copied().max().expect("split gives a part");
+    if sides.iter().all(|&side| side == longest) {
+        return Err("sides of one length: those shorter than the longest are twisted".to_owned());
+    }
+    let own = |&side: &u32| if side == longest { 0 } else { side };
+    let shifts: Vec<u32> =
+        shifts.iter().zip(&sides).map(|(shift, side)| shift.unwrap_or_else(|| own(side))).collect();
+    Ok(Arc::new(Lattice::twisted_torus(&sides, &shifts).map_err(|e| e.to_string())?))
+}
+
 pub(crate) fn cluster(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let mut groups = Vec::new();
     for (i, group) in rest.split(',').enumerate() {
@@ -109,9 +201,13 @@ pub(crate) fn cluster(rest: &str) -> Result<Arc<dyn Topology>, String> {
 }
 
 fn number(what: &str, text: &str) -> Result<u32, String> {
+    whole(what, text, 1)
+}
+
+fn whole(what: &str, text: &str, least: u32) -> Result<u32, String> {
     match text.parse::<u32>() {
-        Ok(value) if value > 0 && !text.starts_with('+') => Ok(value),
-        _ => Err(format!("{what} is `{text}`, not a whole number from 1 to {}", u32::MAX)),
+        Ok(value) if value >= least && !text.starts_with('+') => Ok(value),
+        _ => Err(format!("{what} is `{text}`, not a whole number from {least} to {}", u32::MAX)),
     }
 }
 
@@ -121,6 +217,8 @@ fn number(what: &str, text: &str) -> Result<u32, String> {
 struct File {
     title: Spanned<String>,
     shape: Entry<String>,
+    absent: Option<Entry<Vec<Spanned<String>>>>,
+    broken: Option<Entry<Vec<Spanned<String>>>>,
     ports: Entry<i64>,
     timing: TimingTable,
 }
@@ -168,6 +266,12 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
         Ok::<_, SpecError>(())
     };
     cite("shape", &file.shape.source)?;
+    for (key, list) in [("absent", &file.absent), ("broken", &file.broken)] {
+        if let Some(list) = list {
+            cite(key, &list.source)?;
+        }
+    }
+    let topology = without(&topology, &file)?;
     cite("ports", &file.ports.source)?;
     let ports = (u32::try_from(*file.ports.value.get_ref()).ok().filter(|&ports| ports > 0))
         .ok_or_else(|| {
@@ -214,6 +318,21 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let mut machine = Machine { name: name.to_owned(), topology, ports, timing, sources };
     machine.set_ports(ports);
     Ok(machine)
+}
+
+/// The machine without the nodes and links that the file lists.
+fn without(topology: &Arc<dyn Topology>, file: &File) -> Result<Arc<dyn Topology>, SpecError> {
+    let mut faults = Faults::on(&**topology);
+    let mut span = file.shape.value.span();
+    for (list, nodes) in [(&file.absent, true), (&file.broken, false)] {
+        let Some(list) = list else { continue };
+        span = list.value.span();
+        for name in list.value.get_ref() {
+            faults.add(name.get_ref(), Some(nodes)).map_err(|reason| at(name, reason))?;
+        }
+    }
+    let made = faults.taken_out(Arc::clone(topology));
+    made.map_err(|message| SpecError { message, span: Some(span) })
 }
 
 fn per_class(
@@ -287,10 +406,22 @@ mod tests {
             "cluster:2*4,2",
             "torus:1",
             "mesh:3",
+            "twisted-torus:4x4x8",
+            "twisted-torus:4+0x6+5x8",
+            "torus:4x4/1,1/0,0+0",
+            "grid:4~x3/0,0+1/3,0+0",
+            "twisted-torus:2x4/1,3",
         ] {
             assert_eq!(parse_short_form(text).unwrap().short_form(), text);
         }
         assert_eq!(parse_short_form("grid:4~x4~").unwrap().short_form(), "torus:4x4");
+        for (text, same) in [
+            ("twisted-torus:4+4x4x8+0", "twisted-torus:4x4x8"),
+            ("torus:4x4/1,1-1", "torus:4x4/1,0+1"),
+            ("torus:4x4/2,0/0,3+1/1,3", "torus:4x4/1,3/2,0/0,3+1"),
+        ] {
+            assert_eq!(parse_short_form(text).unwrap().short_form(), same);
+        }
         assert_eq!(parse_short_form("cluster:4,4,2").unwrap().short_form(), "cluster:2*4,2");
     }
 
@@ -318,6 +449,28 @@ mod tests {
             "grid:~",
             "full:99999999999999999999",
             "cluster:4294967295*2",
+            "twisted-torus:4x4",
+            "twisted-torus:4+8x8",
+            "twisted-torus:4x8+1",
+            "twisted-torus:4+-1x8",
+            "twisted-torus:4+x8",
+            "twisted-torus:1024x2048",
+            "torus:4x4/",
+            "torus:4x4/4,0",
+            "torus:4x4/1",
+            "torus:4x4/1,1,1",
+            "torus:4x4/1,1+2",
+            "torus:4x4/1,1+",
+            "torus:4x4/1,1+1+1",
+            "torus:4x4/1,1+1/1,2-1",
+            "torus:4x4/1,1/1,1",
+            "mesh:4x4/3,0+0",
+            "mesh:3/1",
+            "torus:1x4/0,0+0",
+            "torus:1/0",
+            "full:4/1",
+            "cluster:4,4/1",
+            "torus:128x128/0,0",
         ];
         for text in bad {
             assert!(parse_short_form(text).is_err(), "{text}");

@@ -1,11 +1,11 @@
 use std::fmt;
 
-use crate::{Link, LinkId, Rank, Route, Shape};
+use crate::{Link, LinkId, Rank, Route, Segment, Shape};
 
 /// A machine's ranks and the links between them.
 ///
 /// Links that no two messages can share by accident (those of a complete graph) are not numbered:
-/// only grids have [`Link`]s.
+/// only grids and lattices have [`Link`]s.
 pub trait Topology: fmt::Debug + Send + Sync {
     /// Number of ranks, at least 1.
     fn ranks(&self) -> u32;
@@ -27,6 +27,17 @@ pub trait Topology: fmt::Debug + Send + Sync {
         0
     }
 
+    /// Dimensions along which such links run: a rank has two numbers of links for each.
+    fn dimensions(&self) -> usize {
+        0
+    }
+
+    /// The number of the link that leaves `from` along `dimension`, `direction` +1 or -1.
+    fn link_id(&self, from: Rank, dimension: usize, direction: i64) -> LinkId {
+        let links_per_rank = 2 * self.dimensions() as u64;
+        LinkId(u64::from(from.0) * links_per_rank + 2 * dimension as u64 + u64::from(direction < 0))
+    }
+
     /// The ends of a link, or `None` if no link has this number.
     fn link(&self, _link: LinkId) -> Option<Link> {
         None
@@ -37,4 +48,15 @@ pub trait Topology: fmt::Debug + Send + Sync {
     fn route(&self, _from: Rank, _to: Rank, out: &mut Route) {
         out.clear();
     }
+
+    /// Where `route` leads from `from`, or the first segment that leaves the machine.
+    ///
+    /// # Errors
+    /// The offending segment.
+    fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
+        route.segments().first().map_or(Ok(from), |&segment| Err(segment))
+    }
+
+    /// Calls `visit` with every link of `route` in the order travelled. The route stays inside.
+    fn for_each_link(&self, _from: Rank, _route: &Route, _visit: &mut dyn FnMut(LinkId)) {}
 }

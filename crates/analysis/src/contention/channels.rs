@@ -2,6 +2,7 @@
 //!
 //! Virtual channels that serve the same messages form one pool. On a side that wraps a link has
 //! two pools, apart by the dateline, the link from the last position to the first; elsewhere one.
+//! So on a lattice, where messages may wait for each other in a circle.
 
 use topocoll_topology::{Grid, Machine, Rank, Route, Segment, Shape};
 
@@ -24,9 +25,9 @@ impl<'a> Channels<'a> {
     pub(crate) fn new(machine: &'a Machine, settings: &Settings, dateline: Dateline) -> Self {
         let grid = match machine.topology.shape() {
             Shape::Grid(grid) => Some(grid),
-            Shape::Complete | Shape::Clustered(_) => None,
+            Shape::Complete | Shape::Lattice(_) | Shape::Clustered(_) => None,
         };
-        let per_rank = grid.map_or(0, |grid| 2 * grid.sides().len() as u64);
+        let per_rank = 2 * machine.topology.dimensions() as u64;
         let links = u64::from(machine.ranks()) * per_rank;
         Self { machine, grid, vcs: settings.vcs, dateline, links }
     }
@@ -45,8 +46,8 @@ impl<'a> Channels<'a> {
         if pool >= 2 * self.links {
             return if pool == self.pools() - 1 { ROOM as u32 } else { self.machine.ports };
         }
-        let grid = self.grid.expect("links are a grid's");
-        let (below, above) = self.halves(grid.wrap()[self.dimension(pool / 2)]);
+        let wraps = self.grid.is_some_and(|grid| grid.wrap()[self.dimension(pool / 2)]);
+        let (below, above) = self.halves(wraps);
         if pool % 2 == 0 { below } else { above }
     }
 
@@ -57,7 +58,7 @@ impl<'a> Channels<'a> {
 
     /// The dimension of a link.
     pub(crate) fn dimension(&self, link: u64) -> usize {
-        let dimensions = self.grid.map_or(1, |grid| grid.sides().len()) as u64;
+        let dimensions = self.machine.topology.dimensions().max(1) as u64;
         (link % (2 * dimensions) / 2) as usize
     }
 
@@ -80,7 +81,7 @@ impl<'a> Channels<'a> {
             Shape::Clustered(clusters) => (clusters.node_of(from), clusters.node_of(to)),
             _ => (from.0, to.0),
         };
-        if sender == receiver && self.grid.is_none() {
+        if sender == receiver && self.links == 0 {
             return visit(self.pools() - 1, 0);
         }
         visit(ports + u64::from(sender), 0);
@@ -90,6 +91,10 @@ impl<'a> Channels<'a> {
                 self.along_segment(grid, at, segment, &mut visit);
                 at = grid.radix().shifted(at, segment.dimension as usize, segment.hops);
             }
+        } else {
+            self.machine.topology.for_each_link(from, route, &mut |link| {
+                visit(2 * link.0, self.dimension(link.0) as u32);
+            });
         }
         visit(ports + ranks + u64::from(receiver), 0);
     }
@@ -149,11 +154,14 @@ impl<'a> Channels<'a> {
 /// `(0,1)+1`.
 #[must_use]
 pub fn link_name(machine: &Machine, link: u64) -> String {
-    let Shape::Grid(grid) = machine.topology.shape() else { return format!("link {link}") };
-    let per_rank = 2 * grid.sides().len() as u64;
-    let from = Rank((link / per_rank) as u32);
-    let coordinates: Vec<_> =
-        grid.radix().coordinates(from).iter().map(ToString::to_string).collect();
+    let per_rank = 2 * machine.topology.dimensions() as u64;
+    let from = |link: u64| Rank((link / per_rank) as u32);
+    let coordinates = match machine.topology.shape() {
+        Shape::Grid(grid) => grid.radix().coordinates(from(link)),
+        Shape::Lattice(lattice) => lattice.radix().coordinates(lattice.node(from(link))),
+        Shape::Complete | Shape::Clustered(_) => return format!("link {link}"),
+    };
+    let coordinates: Vec<_> = coordinates.iter().map(ToString::to_string).collect();
     let sign = if link % 2 == 0 { '+' } else { '-' };
     format!("({}){sign}{}", coordinates.join(","), link % per_rank / 2)
 }

@@ -1,7 +1,7 @@
 //! Time as the contention models count it: whole picoseconds, so that no result depends on the
 //! order of additions or on the number of threads.
 
-use topocoll_topology::{Machine, Rank, Route, Shape};
+use topocoll_topology::{Machine, Rank, Route};
 
 use crate::AnalysisError;
 use crate::contention::Settings;
@@ -58,21 +58,21 @@ impl<'a> Clock<'a> {
 
     pub(crate) fn startup(&self, from: Rank, to: Rank, route: &Route) -> Picoseconds {
         let values = &self.machine.timing.startup;
-        picoseconds(match (self.machine.topology.shape(), route.segments().first()) {
-            (Shape::Grid(_), Some(segment)) => values.of(segment.dimension as usize),
-            (Shape::Grid(_), None) => values.of(0),
-            _ => values.of(self.machine.topology.link_class(from, to)),
+        picoseconds(match (self.machine.topology.dimensions(), route.segments().first()) {
+            (0, _) => values.of(self.machine.topology.link_class(from, to)),
+            (_, Some(segment)) => values.of(segment.dimension as usize),
+            (_, None) => values.of(0),
         })
     }
 
     /// Transmission of a whole message: at the pace of the slowest link on its way.
     pub(crate) fn transmission(&self, from: Rank, to: Rank, route: &Route, bytes: u64) -> u64 {
         let values = &self.machine.timing.per_byte;
-        let pace = match self.machine.topology.shape() {
-            Shape::Grid(_) => (route.segments().iter())
+        let pace = match self.machine.topology.dimensions() {
+            0 => values.of(self.machine.topology.link_class(from, to)),
+            _ => (route.segments().iter())
                 .map(|segment| values.of(segment.dimension as usize))
                 .fold(if route.is_empty() { values.of(0) } else { 0.0 }, f64::max),
-            _ => values.of(self.machine.topology.link_class(from, to)),
         };
         picoseconds(bytes as f64 * pace)
     }

@@ -111,7 +111,10 @@ impl Pattern<'_> {
         let mut upwards = Route::default();
         self.machine.topology.route(node, to, &mut upwards);
         route.clear();
-        let Shape::Grid(grid) = self.machine.topology.shape() else { return };
+        let Shape::Grid(grid) = self.machine.topology.shape() else {
+            route.clone_from(&upwards);
+            return;
+        };
         for segment in upwards.segments() {
             let u = segment.dimension as usize;
             let half = grid.wrap()[u] && 2 * segment.hops == i64::from(grid.sides()[u]);

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Machine, Rank, Route, Segment, Shape, Topology};
+use topocoll_topology::{Machine, Rank, Route, Segment, Topology};
 
 use super::traffic::{Share, Traffic};
 use crate::counts::Time;
@@ -38,7 +38,7 @@ pub fn steps_model(
 ) -> Result<StepsModel, AnalysisError> {
     let timing = &machine.timing;
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
-    let needed = Loads::memory(&classes) * rayon::current_num_threads() as u128;
+    let needed = Loads::memory(&classes, &*machine.topology) * rayon::current_num_threads() as u128;
     if needed > memory {
         return Err(AnalysisError::Memory { what: "link counters", needed, memory });
     }
@@ -49,7 +49,7 @@ pub fn steps_model(
         let counted: Vec<StepsModel> = (batch.into_par_iter())
             .with_min_len(least)
             .map_init(
-                || (Loads::new(&classes), Share::default()),
+                || (Loads::new(&classes, &*machine.topology), Share::default()),
                 |(loads, share), step| one_step(traffic, machine, &classes, step, loads, share),
             )
             .collect();
@@ -99,19 +99,15 @@ fn one_step(
             let hops = |s: &Segment| s.hops.unsigned_abs() as f64;
             let seconds = |s: &Segment| hops(s) * timing.per_hop.of(s.dimension as usize);
             propagation = propagation.max(send.route.segments().iter().map(seconds).sum());
-            if let Shape::Grid(grid) = topology.shape() {
-                loads.add(grid, node, &send.route, send.bytes.into());
-            }
+            loads.add(topology, node, &send.route, send.bytes.into());
         }
     }
-    if matches!(topology.shape(), Shape::Grid(_)) {
-        loads.drain(|u, _, _, _, bytes| {
-            let seconds = bytes as f64 * timing.per_byte.of(u);
-            out.link_seconds += f64::from(alike) * seconds;
-            out.largest_load = out.largest_load.max(bytes);
-            transmission = transmission.max(seconds);
-        });
-    }
+    loads.drain(|u, _, _, _, bytes| {
+        let seconds = bytes as f64 * timing.per_byte.of(u);
+        out.link_seconds += f64::from(alike) * seconds;
+        out.largest_load = out.largest_load.max(bytes);
+        transmission = transmission.max(seconds);
+    });
     out.steps = u64::from(out.messages > 0);
     let rearrangement = (copied + u128::from(packed)) as f64 * timing.rearrangement_per_byte;
     out.time = Time { startup, transmission, propagation, rearrangement, barrier: 0.0 };
@@ -119,8 +115,8 @@ fn one_step(
 }
 
 fn class_of(topology: &dyn Topology, from: Rank, to: Rank, route: &Route) -> usize {
-    match topology.shape() {
-        Shape::Grid(_) => route.segments().first().map_or(0, |s| s.dimension as usize),
-        _ => topology.link_class(from, to),
+    match topology.dimensions() {
+        0 => topology.link_class(from, to),
+        _ => route.segments().first().map_or(0, |s| s.dimension as usize),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use topocoll_topology::{Rank, Shape};
+use topocoll_topology::{Rank, Shape, Topology};
 
 use super::local::Local;
 use super::{Listing, Source, failed};
@@ -30,6 +30,10 @@ fn draw(source: &Source<'_>, out: &mut dyn Write) -> std::io::Result<()> {
             // Where it is, for `neato -n`: the last dimension to the right.
             Shape::Grid(grid) if grid.sides().len() == 2 => {
                 let [y, x] = [0, 1].map(|u| grid.radix().coordinate(rank, u));
+                writeln!(out, "  {rank} [pos=\"{},{}\"];", 90 * x, -90 * i64::from(y))?;
+            }
+            Shape::Lattice(lattice) if lattice.dimensions() == 2 => {
+                let [y, x] = [0, 1].map(|u| lattice.radix().coordinate(lattice.node(rank), u));
                 writeln!(out, "  {rank} [pos=\"{},{}\"];", 90 * x, -90 * i64::from(y))?;
             }
             Shape::Clustered(clusters) => {

@@ -3,7 +3,7 @@
 use topocoll_schedule::{
     Collective, MAX_BLOCK_BYTES, Origin, Problem, Recorder, Schedule, SizedMessage,
 };
-use topocoll_topology::{Rank, Route, Shape, Topology};
+use topocoll_topology::{Rank, Route, Topology};
 
 use super::Target;
 
@@ -65,10 +65,10 @@ pub(super) fn route(
     if route.is_empty() {
         return Ok(route);
     }
-    let Shape::Grid(grid) = topology.shape() else {
+    if topology.dimensions() == 0 {
         return Err(format!("a route on {}, which is no grid", topology.short_form()));
-    };
-    match grid.follow(from, &route) {
+    }
+    match topology.follow(from, &route) {
         Ok(end) if end == to => Ok(route),
         Ok(end) => Err(format!("the route leads from rank {from} to rank {end}, not to {to}")),
         Err(segment) => Err(format!(

@@ -110,9 +110,10 @@ fn platform(source: &Source<'_>, routes: &Routes, out: &mut dyn Write) -> std::i
         writeln!(out, r#"<link id="{id}" bandwidth="{bandwidth}Bps" latency="{latency}s"/>"#)
     };
     match machine.topology.shape() {
-        Shape::Grid(grid) => {
+        Shape::Grid(_) | Shape::Lattice(_) => {
+            let per_rank = 2 * machine.topology.dimensions() as u64;
             // Meshes have no link where it would leave them.
-            for number in 0..u64::from(machine.ranks()) * 2 * grid.sides().len() as u64 {
+            for number in 0..u64::from(machine.ranks()) * per_rank {
                 if let Some(there) = machine.topology.link(LinkId(number)) {
                     let class = there.dimension as usize;
                     link(format!("l{number}"), class, machine.timing.per_hop.of(class))?;
@@ -144,8 +145,9 @@ fn platform(source: &Source<'_>, routes: &Routes, out: &mut dyn Write) -> std::i
         write!(out, r#"<route src="n{from}" dst="n{to}" symmetrical="NO">"#)?;
         let mut taken = Vec::new();
         match machine.topology.shape() {
-            Shape::Grid(grid) => {
-                grid.for_each_link(from, route, |link| taken.push(format!("l{}", link.0)));
+            Shape::Grid(_) | Shape::Lattice(_) => {
+                let take = &mut |link: LinkId| taken.push(format!("l{}", link.0));
+                machine.topology.for_each_link(from, route, take);
             }
             Shape::Clustered(clusters) if clusters.node_of(from) != clusters.node_of(to) => {
                 let [a, b] = [from, to].map(|rank| clusters.node_of(rank));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use topocoll::contention::{Share, Traffic};
-use topocoll::{Grid, Machine, Rank, Shape};
+use topocoll::{Machine, Rank, Shape};
 
 use crate::args::Simulate;
 use crate::render::{Format, Heat, Links, bytes, write_picture};
@@ -21,7 +21,7 @@ pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
     Format::of(path)?;
     anyhow::ensure!(args.demand.is_none(), "--heatmap is of blocks of one size");
     let most = match machine.topology.shape() {
-        Shape::Grid(_) => GRID,
+        Shape::Grid(_) | Shape::Lattice(_) => GRID,
         Shape::Complete | Shape::Clustered(_) => PAIRS,
     };
     anyhow::ensure!(
@@ -57,12 +57,12 @@ fn write(
     title: &str,
     who: &str,
 ) -> anyhow::Result<()> {
-    let grid = match machine.topology.shape() {
-        Shape::Grid(grid) => Some(grid),
-        Shape::Complete | Shape::Clustered(_) => None,
-    };
     let ranks = machine.ranks() as usize;
-    let width = grid.map_or(ranks, |grid| 2 * grid.sides().len());
+    let topology = &*machine.topology;
+    let width = match topology.dimensions() {
+        0 => ranks,
+        dimensions => 2 * dimensions,
+    };
     let mut carried = vec![0u128; ranks * width];
     let mut share = Share::default();
     for step in 0..traffic.steps() {
@@ -70,18 +70,18 @@ fn write(
             traffic.share(node, step, &mut share);
             for send in &share.sends {
                 let bytes = u128::from(send.bytes);
-                match grid {
-                    Some(grid) => grid.for_each_link(node, &send.route, |link| {
+                match topology.dimensions() {
+                    0 => carried[node.index() * width + send.to.index()] += bytes,
+                    _ => topology.for_each_link(node, &send.route, &mut |link| {
                         carried[link.0 as usize] += bytes;
                     }),
-                    None => carried[node.index() * width + send.to.index()] += bytes,
                 }
             }
         }
     }
-    let links = match grid {
-        Some(_) => machine.topology.links(),
-        None => (ranks * (ranks - 1)) as u64,
+    let links = match topology.dimensions() {
+        0 => (ranks * (ranks - 1)) as u64,
+        _ => topology.links(),
     };
     let heat = Heat {
         caption: [
@@ -89,9 +89,18 @@ fn write(
             format!("{who}: what every link carries, topocoll {}", env!("CARGO_PKG_VERSION")),
             facts(&carried, links),
         ],
-        links: match grid {
-            Some(grid) => on_grid(grid, &carried),
-            None => Links::Panels {
+        links: match topology.shape() {
+            Shape::Grid(grid) => on_grid(grid.sides(), grid.wrap(), &carried),
+            Shape::Lattice(lattice) => {
+                // By node; those that are absent carry nothing.
+                let mut by_node = vec![0; lattice.radix().ranks() as usize * width];
+                for (rank, own) in (0..).map(Rank).zip(carried.chunks(width)) {
+                    let first = lattice.node(rank).index() * width;
+                    by_node[first..first + width].copy_from_slice(own);
+                }
+                on_grid(lattice.radix().sides(), lattice.wrap(), &by_node)
+            }
+            Shape::Complete | Shape::Clustered(_) => Links::Panels {
                 panels: vec![(
                     String::new(),
                     carried.chunks(width.max(1)).map(<[u128]>::to_vec).collect(),
@@ -114,19 +123,19 @@ fn facts(carried: &[u128], links: u64) -> String {
     format!("busiest {most}, {ratio:.2} times the mean; {} of {links} links idle", links - used)
 }
 
-fn on_grid(grid: &Grid, carried: &[u128]) -> Links {
-    let dimensions = grid.sides().len();
-    if let (&[rows, columns], &[down, right]) = (grid.sides(), grid.wrap()) {
+fn on_grid(sides: &[u32], wrap: &[bool], carried: &[u128]) -> Links {
+    let dimensions = sides.len();
+    if let (&[rows, columns], &[down, right]) = (sides, wrap) {
         let bytes = carried.chunks(4).map(|ways| [ways[0], ways[1], ways[2], ways[3]]).collect();
         return Links::Plane { sides: [rows, columns], wrap: [down, right], bytes };
     }
-    let across = *grid.sides().last().expect("a grid has a side") as usize;
+    let across = *sides.last().expect("a grid has a side") as usize;
     let panel = |way: usize| {
         let name = format!("{}{}", if way % 2 == 0 { '+' } else { '-' }, way / 2);
         let column = carried.iter().skip(way).step_by(2 * dimensions).copied().collect::<Vec<_>>();
         (name, column.chunks(across).map(<[u128]>::to_vec).collect())
     };
-    let long = (0..2 * dimensions).filter(|way| grid.sides()[way / 2] > 1);
+    let long = (0..2 * dimensions).filter(|way| sides[way / 2] > 1);
     let slower: Vec<_> = (0..dimensions - 1).map(|u| u.to_string()).collect();
     Links::Panels {
         panels: long.map(panel).collect(),

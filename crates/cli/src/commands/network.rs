@@ -12,7 +12,7 @@ use topocoll::contention::{
 };
 use topocoll::formats::jsonl;
 use topocoll::{
-    AnalysisError, Machine, NotApplicable, Parameters, Rank, Schedule, Shape, Time, link_totals,
+    AnalysisError, Machine, NotApplicable, Parameters, Rank, Schedule, Time, link_totals,
 };
 
 use super::{conflicts, exchange_of_schedule, heat, watch};
@@ -313,7 +313,7 @@ fn by_steps(
     let named = conflicts::find(traffic, machine, args.conflicts)?;
     let time: Time = found.time;
     let able = machine.topology.links() as f64 * time.total();
-    let on_grid = matches!(machine.topology.shape(), Shape::Grid(_)) && able > 0.0;
+    let linked = machine.topology.dimensions() > 0 && able > 0.0;
     let report = StepsReport {
         head,
         subject,
@@ -322,7 +322,7 @@ fn by_steps(
         seconds: time.into(),
         steps: found.steps,
         messages: found.messages,
-        link_utilisation: on_grid.then(|| found.link_seconds / able),
+        link_utilisation: linked.then(|| found.link_seconds / able),
         conflicts: conflicts::entries(&named, machine, placed),
     };
     print(args.common.options.json, &report, || {

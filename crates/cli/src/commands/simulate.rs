@@ -1,7 +1,7 @@
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Counts, Machine, Parameters, Schedule, Shape, StepCount, check_counting_work, count_steps,
+    Counts, Machine, Parameters, Schedule, StepCount, check_counting_work, count_steps,
     count_unequal, link_totals,
 };
 
@@ -143,7 +143,7 @@ fn report(
     conflicts: Option<Vec<conflicts::Entry>>,
 ) -> Report {
     let time = counts.time;
-    let on_grid = matches!(machine.topology.shape(), Shape::Grid(_)) && time.total() > 0.0;
+    let linked = machine.topology.dimensions() > 0 && time.total() > 0.0;
     let links = machine.topology.links() as f64;
     Report {
         head: Head::of_schedule(machine, schedule),
@@ -155,7 +155,7 @@ fn report(
         seconds: time.into(),
         steps: counts.steps,
         messages: counts.messages,
-        link_utilisation: on_grid.then(|| counts.link_seconds / (links * time.total())),
+        link_utilisation: linked.then(|| counts.link_seconds / (links * time.total())),
         max_link_bytes: None,
         conflicts,
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use topocoll::{
     Block, Clusters, Machine, Parameters, Part as Piece, Rank, RankClasses, Route, Run, Schedule,
-    Shape, SlotSet, Step, StepCount, check_counting_work, count_steps,
+    Shape, SlotSet, Step, StepCount, Topology, check_counting_work, count_steps,
 };
 
 use super::scene::{Part, Scene};
@@ -44,7 +44,7 @@ pub(crate) struct Play {
     sets: Vec<Vec<Vec<i64>>>,
     /// Bytes of each set.
     bytes: Vec<u128>,
-    /// Dimension and hops, in turn; the first is the machine's own way.
+    /// Dimension and hops, in turn; the first is the machine's own way, written out on lattices.
     routes: Vec<Vec<i64>>,
     steps: Vec<Moves>,
     /// Startup, transmission, propagation, rearrangement and barrier of each step.
@@ -74,6 +74,14 @@ pub(super) enum Kind {
         window: Vec<u32>,
         wrap: Vec<bool>,
     },
+    Lattice {
+        sides: Vec<u32>,
+        wrap: Vec<bool>,
+        /// The node of each rank.
+        nodes: Vec<u32>,
+        /// By rank, dimension and direction (+, -), the rank that the link leads to, if there is one.
+        next: Vec<Option<u32>>,
+    },
     Cluster {
         sizes: Vec<u32>,
     },
@@ -88,6 +96,20 @@ impl Kind {
                 window: scene.window.clone(),
                 wrap: grid.wrap().to_vec(),
             },
+            Shape::Lattice(lattice) => {
+                let ranks = || (0..lattice.ranks()).map(Rank);
+                let ways = || (0..lattice.dimensions()).flat_map(|u| [(u, 1), (u, -1)]);
+                let next = |rank| {
+                    let to = move |(u, direction)| lattice.neighbour(rank, u, direction);
+                    ways().map(to).map(|to| to.map(|to| to.0))
+                };
+                Self::Lattice {
+                    sides: lattice.radix().sides().to_vec(),
+                    wrap: lattice.wrap().to_vec(),
+                    nodes: ranks().map(|rank| lattice.node(rank).0).collect(),
+                    next: ranks().flat_map(next).collect(),
+                }
+            }
             Shape::Clustered(clusters) => {
                 Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
             }
@@ -109,7 +131,12 @@ pub(super) fn play(scene: &Scene) -> Option<Play> {
 
 fn played(scene: &Scene, followed: bool) -> Option<Play> {
     let (schedule, machine) = (&scene.schedule, &scene.machine);
-    let (rule, classes) = (schedule.rule(), schedule.rule().classes());
+    let rule = schedule.rule();
+    // The page moves messages along sides that are not twisted.
+    let classes = match machine.topology.shape() {
+        Shape::Lattice(_) => RankClasses::distinct(machine.ranks()),
+        _ => rule.classes(),
+    };
     check_counting_work(schedule, machine).ok()?;
     if u128::from(rule.steps()) * u128::from(classes.count()) > MESSAGES as u128 {
         return None;
@@ -124,7 +151,7 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
     let mut steps = Vec::new();
     let mut messages = 0;
     for step in 0..rule.steps() {
-        let moves = moves(schedule, &classes, &every, step, &mut names);
+        let moves = moves(scene, &classes, &every, step, &mut names);
         messages += moves.sends.iter().map(|sends| sends.len() / 4).sum::<usize>();
         if messages > MESSAGES {
             return None;
@@ -203,13 +230,14 @@ fn written(run: &Run) -> Vec<i64> {
 }
 
 fn moves(
-    schedule: &Schedule,
+    scene: &Scene,
     classes: &RankClasses,
     every: &[Rank],
     step: u32,
     names: &mut Names,
 ) -> Moves {
-    let rule = schedule.rule();
+    let (schedule, topology) = (&scene.schedule, &*scene.machine.topology);
+    let (rule, mut own) = (schedule.rule(), Route::default());
     let (mut does, mut peer_does) = (Step::default(), Step::default());
     let mut sends = Vec::new();
     for rank in (0..classes.count()).map(|class| classes.representative(class)) {
@@ -229,7 +257,10 @@ fn moves(
                 send.peer.0 as usize,
                 names.set(&send.slots),
                 landed,
-                names.route(&send.route),
+                names.route(match topology.shape() {
+                    Shape::Lattice(_) => send.way(rank, topology, &mut own),
+                    _ => &send.route,
+                }),
             ]);
         }
         sends.push(list);

@@ -53,10 +53,7 @@ pub(super) fn scene(
     setting: &Parameters,
 ) -> Option<Scene> {
     let schedule = plan(machine, problem, algorithm, setting).ok()?;
-    let sides = match machine.topology.shape() {
-        Shape::Grid(grid) => grid.sides().to_vec(),
-        Shape::Complete | Shape::Clustered(_) => Vec::new(),
-    };
+    let sides = sides(&*machine.topology);
     if machine.ranks() <= limit(&*machine.topology) {
         return Some(Scene {
             machine: machine.clone(),
@@ -70,26 +67,33 @@ pub(super) fn scene(
     {
         return Some(Scene { machine: machine.clone(), schedule, window, part: Part::Period });
     }
-    let smaller = smaller(machine);
+    let smaller = smaller(machine)?;
     let problem =
         Problem::new(problem.operation, smaller.ranks(), smaller.ports, problem.block_bytes);
     let schedule = plan(&smaller, &problem.ok()?, algorithm, setting).ok()?;
-    let window = match smaller.topology.shape() {
-        Shape::Grid(grid) => grid.sides().to_vec(),
-        Shape::Complete | Shape::Clustered(_) => Vec::new(),
-    };
+    let window = self::sides(&*smaller.topology);
     Some(Scene { machine: smaller, schedule, window, part: Part::Smaller })
 }
 
-/// Which entry of a list by dimensions is a grid's.
-fn by_dimensions(grid: &Grid) -> usize {
-    let long = grid.sides().iter().filter(|&&side| side > 1).count();
+/// The sides of a grid, or of what a lattice is on.
+fn sides(topology: &dyn Topology) -> Vec<u32> {
+    match topology.shape() {
+        Shape::Grid(grid) => grid.sides().to_vec(),
+        Shape::Lattice(lattice) => lattice.radix().sides().to_vec(),
+        Shape::Complete | Shape::Clustered(_) => Vec::new(),
+    }
+}
+
+/// Which entry of a list by dimensions is that of these sides.
+fn by_dimensions(sides: &[u32]) -> usize {
+    let long = sides.iter().filter(|&&side| side > 1).count();
     long.clamp(1, GRIDS.len()) - 1
 }
 
 fn limit(topology: &dyn Topology) -> u32 {
     match topology.shape() {
-        Shape::Grid(grid) => GRIDS[by_dimensions(grid)],
+        Shape::Grid(grid) => GRIDS[by_dimensions(grid.sides())],
+        Shape::Lattice(lattice) => GRIDS[by_dimensions(lattice.radix().sides())],
         Shape::Complete | Shape::Clustered(_) => OTHERS,
     }
 }
@@ -99,7 +103,7 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
     if classes.radix() != grid.radix() {
         return None;
     }
-    let longest = SIDES[by_dimensions(grid)];
+    let longest = SIDES[by_dimensions(grid.sides())];
     let side = |u: usize| match (grid.sides()[u], classes.periods()[u]) {
         (side, _) if side <= longest => Some(side),
         (_, period) if grid.wrap()[u] && period <= longest => Some(longest - longest % period),
@@ -109,8 +113,8 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
 }
 
 /// A machine of the same kind that is small enough to draw; sides and nodes keep their remainders
-/// by 4, on which algorithms depend.
-fn smaller(machine: &Machine) -> Machine {
+/// by 4, on which algorithms depend. None of a machine that is twisted or lacks something.
+fn smaller(machine: &Machine) -> Option<Machine> {
     let reduced = |size: u32, most: u32| match size <= most {
         true => size,
         false => most - (most - size % 4) % 4,
@@ -121,10 +125,11 @@ fn smaller(machine: &Machine) -> Machine {
             Arc::new(FullyConnected::new(reduced(machine.ranks(), 32)).expect(small))
         }
         Shape::Grid(grid) => {
-            let longest = SIDES[by_dimensions(grid)];
+            let longest = SIDES[by_dimensions(grid.sides())];
             let sides: Vec<u32> = grid.sides().iter().map(|&side| reduced(side, longest)).collect();
             Arc::new(Grid::new(&sides, grid.wrap()).expect(small))
         }
+        Shape::Lattice(_) => return None,
         Shape::Clustered(clusters) => {
             let sizes = (0..reduced(clusters.nodes(), NODES)).map(|node| clusters.size(node));
             let groups: Vec<_> = sizes.map(|size| (1, reduced(size, NODES))).collect();
@@ -133,7 +138,7 @@ fn smaller(machine: &Machine) -> Machine {
     };
     let mut smaller = Machine { name: topology.short_form(), topology, ..machine.clone() };
     smaller.set_ports(machine.ports);
-    smaller
+    Some(smaller)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use topocoll_schedule::{Parameters, Problem, Schedule, ScheduleError};
+use topocoll_topology::spec::parse_short_form;
 use topocoll_topology::{Clusters, FullyConnected, Grid, Shape, Topology, TopologyError};
 
 use super::messages::check_ranks;
@@ -56,6 +57,11 @@ pub enum Layout {
         /// Which of them wrap.
         wrap: Vec<bool>,
     },
+    /// A grid that is twisted, or lacks nodes or links.
+    Lattice {
+        /// The short form that names it.
+        form: String,
+    },
     /// SMP nodes.
     Cluster {
         /// Ranks on each node.
@@ -89,6 +95,7 @@ impl Layout {
             Shape::Grid(grid) => {
                 Self::Grid { dims: grid.sides().to_vec(), wrap: grid.wrap().to_vec() }
             }
+            Shape::Lattice(lattice) => Self::Lattice { form: lattice.short_form() },
             Shape::Clustered(clusters) => {
                 Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
             }
@@ -106,6 +113,7 @@ impl Layout {
                 Grid::new(dims, wrap).map(|grid| Arc::new(grid) as _)
             }
             Self::Grid { .. } => return Err(self.short_form()),
+            Self::Lattice { form } => return parse_short_form(form).map_err(|e| e.to_string()),
             Self::Cluster { sizes } => {
                 let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
                 Clusters::new(&groups).map(|clusters| Arc::new(clusters) as _)
@@ -123,6 +131,7 @@ impl Layout {
             Self::Grid { dims, wrap } => {
                 format!("a grid of {} dims and {} wraps", dims.len(), wrap.len())
             }
+            Self::Lattice { form } => form.clone(),
             Self::Cluster { sizes } => format!("a cluster of {} nodes", sizes.len()),
         }
     }

@@ -14,10 +14,12 @@ class GridLayout {
     this.ring = this.long.length === 1;
     this.yaw = -0.5;
     this.pitch = 0.4;
-    this.nodes = Array.from({ length: this.window.ranks }, (_, rank) => this.window.coordinates(rank));
-    this.links = this.nodes.flatMap((at, rank) => this.sides.flatMap((side, u) =>
-      [1, -1].filter((way) => side > 1 && (this.wraps(u) || (at[u] + way >= 0 && at[u] + way < side)))
-        .map((way) => 2 * (rank * this.sides.length + u) + (way < 0 ? 1 : 0))));
+    this.nodes = Array.from({ length: schedule.ranks }, (_, rank) => schedule.coordinates(rank));
+    const { next } = schedule.shape;
+    this.links = next ? next.flatMap((to, link) => (to === null ? [] : [link]))
+      : this.nodes.flatMap((at, rank) => this.sides.flatMap((side, u) =>
+        [1, -1].filter((way) => side > 1 && (this.wraps(u) || (at[u] + way >= 0 && at[u] + way < side)))
+          .map((way) => 2 * (rank * this.sides.length + u) + (way < 0 ? 1 : 0))));
     // Beyond three long sides, each dimension is laid out along x or y, in blocks of the faster ones.
     this.pitches = [];
     const extent = [1, 1];
@@ -73,11 +75,14 @@ class GridLayout {
   /** The place on a link after the part `t` of it. */
   along(link, t) {
     const [from, u, way] = this.ends(link);
-    const at = [...from];
+    let at = [...from];
     const outer = !this.ring && !this.turns && this.pitches[u] > 1 ? this.pitches[u] : 1;
     if (this.broken(link)) {
       const end = modulo(from[u] + way, this.sides[u]);
       const reach = (2 * STUB) / outer;
+      // Around a twisted side it enters elsewhere.
+      const { next } = this.schedule.shape;
+      if (next && t >= 0.5) at = [...this.nodes[next[link]]];
       at[u] = t < 0.5 ? from[u] + way * t * reach : end - way * (1 - t) * reach;
       return this.place(at);
     }

@@ -93,7 +93,7 @@ class Player {
       [[line('conflict', 4, '5 4')], 'a link that several messages share'],
       [[svg('rect', { x: 11, y: 1, width: 12, height: 12, class: 'fill-follow' })], 'what is followed'],
     ];
-    const grid = this.data.plays[0].shape.kind === 'grid';
+    const grid = 'sides' in this.data.plays[0].shape;
     const shown = items.filter((_, i) => grid || i === 0 || i === 1 || i === 4);
     if (!grid) shown[1][1] = 'a message\u2019s way, thicker by its bytes';
     return html('ul', { class: 'legend key' }, ...shown.map(([draw, text]) => html('li', {}, swatch(draw), html('span', {}, text))));

@@ -31,10 +31,10 @@ class Schedule {
     this.shape = play.shape;
     this.radix = new Radix(play.radix);
     this.periods = new Radix(play.periods);
-    if (this.shape.kind === 'grid') {
+    if (this.shape.kind === 'grid' || this.shape.kind === 'lattice') {
       this.grid = new Radix(this.shape.sides);
-      this.window = new Radix(this.shape.window);
-      this.ranks = this.window.ranks;
+      this.window = new Radix(this.shape.window ?? this.shape.sides);
+      this.ranks = this.shape.nodes?.length ?? this.window.ranks;
     } else {
       this.ranks = this.radix.ranks;
     }
@@ -46,16 +46,21 @@ class Schedule {
     return named(this.play.algorithm, this.play.setting);
   }
 
+  /** Where a rank is drawn, on grids: a lattice may lack nodes. */
+  coordinates(rank) {
+    return this.window.coordinates(this.shape.nodes?.[rank] ?? rank);
+  }
+
   /** The name of a rank that is drawn: on a part of a machine, its number on the machine. */
   rankName(rank) {
-    return this.grid ? this.grid.rank(this.window.coordinates(rank)) : rank;
+    return this.grid && !this.shape.nodes ? this.grid.rank(this.window.coordinates(rank)) : rank;
   }
 
   /** A rank with its coordinates, on grids of several sides. */
   place(rank) {
     const name = `rank ${this.rankName(rank)}`;
     const long = this.grid && this.grid.sides.length > 1;
-    return long ? `${name} (${this.window.coordinates(rank).join(',')})` : name;
+    return long ? `${name} (${this.coordinates(rank).join(',')})` : name;
   }
 
   /** A link: the coordinates that it leaves, direction and dimension, as the program names it. */
@@ -63,12 +68,12 @@ class Schedule {
     const dimensions = this.grid.sides.length;
     const from = Math.floor(link / (2 * dimensions));
     const direction = link % 2 === 0 ? '+' : '-';
-    return `(${this.window.coordinates(from).join(',')})${direction}${Math.floor((link % (2 * dimensions)) / 2)}`;
+    return `(${this.coordinates(from).join(',')})${direction}${Math.floor((link % (2 * dimensions)) / 2)}`;
   }
 
   /** Where a rank of the machine is drawn, it or its like. */
   placeOf(rank) {
-    return this.grid ? this.window.rank(this.grid.coordinates(rank)) : rank;
+    return this.grid && !this.shape.nodes ? this.window.rank(this.grid.coordinates(rank)) : rank;
   }
 
   /** The class of a rank of the machine, and how far it is moved from the class's first rank. */
@@ -128,6 +133,7 @@ class Schedule {
     const message = { from, sent, landed, bytes: this.play.bytes[sent] };
     const to = this.radix.rank(peer);
     if (!this.grid) return { ...message, to, toName: to };
+    if (this.shape.next) return { ...message, to, toName: to, links: this.linksOf(from, this.play.routes[route]) };
     const way = route > 0 ? this.play.routes[route] : this.nearest(from, to);
     const coordinates = this.window.coordinates(from);
     const links = [];
@@ -139,6 +145,20 @@ class Schedule {
       }
     }
     return { ...message, to: this.window.rank(coordinates), toName: to, links };
+  }
+
+  /** The links of a way on a lattice, which lead where its list says. */
+  linksOf(from, way) {
+    const links = [];
+    let at = from;
+    for (let i = 0; i < way.length; i += 2) {
+      const [u, hops] = [way[i], way[i + 1]];
+      for (let hop = 0; hop < Math.abs(hops); hop += 1) {
+        links.push(2 * (at * this.grid.sides.length + u) + (hops < 0 ? 1 : 0));
+        at = this.shape.next[links[links.length - 1]];
+      }
+    }
+    return links;
   }
 
   /** The machine's own way: dimension by dimension, the nearer way, upwards at half a ring. */
