@@ -30,8 +30,10 @@ mod coloured_rings;
 mod cyclic_exchange;
 mod demand_matchings;
 mod direct;
+mod direct_offsets;
 mod direct_rings;
 mod gather_broadcast;
+mod link_matchings;
 mod minimum_startup;
 mod neighbour_gather;
 mod neighbour_rings;
@@ -55,6 +57,8 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &coloured_rings::ColouredRings,
     &neighbour_rings::NeighbourRings,
     &direct_rings::DirectRings,
+    &direct_offsets::DirectOffsets,
+    &link_matchings::LinkMatchings,
     &binary_exchange::BinaryExchange,
     &quadrant_exchange::QuadrantExchange,
     &cyclic_exchange::CyclicExchange,

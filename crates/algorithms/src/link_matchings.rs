@@ -1,0 +1,337 @@
+//! Every block straight to its destination, in steps in which no link is shared: the direct complete
+//! exchange of a torus, mesh or grid that lacks nodes or links.
+//!
+//! Nothing of it repeats itself there, so all messages are looked at, those of the longest ways first.
+//! Each goes into the first step in which its ends have ports left and one of its shortest ways is
+//! free all along, and takes that way, the first by dimension. Of one length messages come by the
+//! distance in rank that they go, or by their sender; the order that needs fewer steps is kept.
+//!
+//! Claim: no link is shared; as many steps, of one block each, as were opened. `tests/lattices.rs`
+//! counts how far that is above the bound.
+
+use topocoll_schedule::{
+    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
+};
+use topocoll_topology::{Lattice, Rank, Route, Shape, Topology};
+
+use crate::parameters::{check, origin};
+use crate::{Algorithm, Claims, NotApplicable};
+
+pub(crate) struct LinkMatchings;
+
+/// Every message is looked at and kept.
+const MOST_RANKS: u32 = 256;
+
+/// A message's step, other end and way.
+type End = (u32, Rank, Route);
+
+struct Matchings {
+    steps: u32,
+    hops: u64,
+    /// By rank, in order of steps.
+    sends: Vec<Vec<End>>,
+    receives: Vec<Vec<(u32, Rank)>>,
+}
+
+/// Steps by number, as bits.
+type Steps = Vec<u64>;
+
+fn word(steps: &Steps, word: usize) -> u64 {
+    steps.get(word).copied().unwrap_or(0)
+}
+
+fn insert(steps: &mut Steps, step: u32) {
+    let word = step as usize / 64;
+    if steps.len() <= word {
+        steps.resize(word + 1, 0);
+    }
+    steps[word] |= 1 << (step % 64);
+}
+
+/// What is taken so far.
+struct Fit {
+    ranks: usize,
+    per_rank: usize,
+    ports: u32,
+    /// By link, the rank that it leads to.
+    ends: Vec<Option<Rank>>,
+    /// By rank and destination.
+    hops: Vec<u32>,
+    /// By link, the steps in which it is.
+    used: Vec<Steps>,
+    /// By side and rank, the steps in which no port is left, and the messages of each step.
+    full: [Vec<Steps>; 2],
+    taken: [Vec<Vec<u32>>; 2],
+    /// Scratch: ranks to go on from, and by rank the search and the link that it was reached by.
+    open: Vec<usize>,
+    reached: Vec<(u32, u32)>,
+    search: u32,
+}
+
+impl Fit {
+    fn new(lattice: &Lattice, ports: u32) -> Self {
+        let (ranks, per_rank) = (lattice.ranks() as usize, 2 * lattice.dimensions());
+        let end = |link: usize| {
+            let direction = if link % 2 == 0 { 1 } else { -1 };
+            lattice.neighbour(Rank((link / per_rank) as u32), link % per_rank / 2, direction)
+        };
+        let hops = |i: usize| lattice.distance(Rank((i / ranks) as u32), Rank((i % ranks) as u32));
+        let none = || vec![Steps::new(); ranks];
+        Self {
+            ranks,
+            per_rank,
+            ports,
+            ends: (0..ranks * per_rank).map(end).collect(),
+            hops: (0..ranks * ranks).map(hops).collect(),
+            used: vec![Steps::new(); ranks * per_rank],
+            full: [none(), none()],
+            taken: [vec![Vec::new(); ranks], vec![Vec::new(); ranks]],
+            open: Vec::new(),
+            reached: vec![(0, 0); ranks],
+            search: 0,
+        }
+    }
+
+    fn hops(&self, from: usize, to: usize) -> u32 {
+        self.hops[from * self.ranks + to]
+    }
+
+    /// The links that leave a rank on shortest ways, by falling direction and dimension.
+    fn onward(&self, at: usize, to: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let links = (at * self.per_rank..(at + 1) * self.per_rank).rev();
+        links.filter_map(move |link| {
+            let next = self.ends[link]?.index();
+            (self.hops(next, to) < self.hops(at, to)).then_some((link, next))
+        })
+    }
+
+    /// Puts a message into the first step that has room; overwrites `way` with its links, backwards.
+    fn put(&mut self, from: usize, to: usize, way: &mut Vec<u32>) -> u32 {
+        let leaving: smallvec::SmallVec<[usize; 8]> =
+            self.onward(from, to).map(|(link, _)| link).collect();
+        // The way back over a link has the opposite direction.
+        let arriving: smallvec::SmallVec<[usize; 8]> = self
+            .onward(to, from)
+            .map(|(link, next)| next * self.per_rank + link % self.per_rank)
+            .map(|link| link ^ 1)
+            .collect();
+        let room = |fit: &Self, w: usize| {
+            let all = |links: &[usize]| {
+                links.iter().fold(!0, |all, &link| all & word(&fit.used[link], w))
+            };
+            let full = word(&fit.full[0][from], w) | word(&fit.full[1][to], w);
+            !(all(&leaving) | all(&arriving) | full)
+        };
+        let mut w = 0;
+        let step = 'found: loop {
+            let mut steps = room(self, w);
+            while steps != 0 {
+                let step = 64 * w as u32 + steps.trailing_zeros();
+                if self.find(from, to, step, way) {
+                    break 'found step;
+                }
+                steps &= steps - 1;
+            }
+            w += 1;
+        };
+        for &link in way.iter() {
+            insert(&mut self.used[link as usize], step);
+        }
+        for (side, end) in [from, to].into_iter().enumerate() {
+            let taken = &mut self.taken[side][end];
+            taken.resize(taken.len().max(step as usize + 1), 0);
+            taken[step as usize] += 1;
+            if taken[step as usize] == self.ports {
+                insert(&mut self.full[side][end], step);
+            }
+        }
+        step
+    }
+
+    /// Looks for a shortest way that is free in a step.
+    fn find(&mut self, from: usize, to: usize, step: u32, way: &mut Vec<u32>) -> bool {
+        let (w, bit) = (step as usize / 64, 1 << (step % 64));
+        self.search += 1;
+        let mut open = std::mem::take(&mut self.open);
+        open.clear();
+        open.push(from);
+        while let Some(at) = open.pop() {
+            if at == to {
+                break;
+            }
+            let mut reached = std::mem::take(&mut self.reached);
+            for (link, next) in self.onward(at, to) {
+                let free = word(&self.used[link], w) & bit == 0;
+                if free && reached[next].0 != self.search {
+                    reached[next] = (self.search, link as u32);
+                    open.push(next);
+                }
+            }
+            self.reached = reached;
+        }
+        self.open = open;
+        if self.reached[to].0 != self.search {
+            return false;
+        }
+        way.clear();
+        let mut at = to;
+        while at != from {
+            let link = self.reached[at].1;
+            way.push(link);
+            at = link as usize / self.per_rank;
+        }
+        true
+    }
+
+    fn route(&self, backwards: &[u32]) -> Route {
+        let mut route = Route::default();
+        let way = |link: &u32| *link as usize % self.per_rank;
+        for part in backwards.chunk_by(|a, b| way(a) == way(b)).rev() {
+            let hops = part.len() as i64;
+            let (u, downwards) = (way(&part[0]) / 2, way(&part[0]) % 2 == 1);
+            route.push(u as u32, if downwards { -hops } else { hops });
+        }
+        route
+    }
+}
+
+impl Matchings {
+    fn new(lattice: &Lattice, ports: u32) -> Self {
+        let orders = [true, false].map(|by_distance| Self::in_order(lattice, ports, by_distance));
+        orders.into_iter().min_by_key(|found| found.steps).expect("bug: two orders")
+    }
+
+    fn in_order(lattice: &Lattice, ports: u32, by_distance: bool) -> Self {
+        let mut fit = Fit::new(lattice, ports);
+        let ranks = lattice.ranks();
+        let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
+        let mut messages: Vec<(u32, u32)> = pairs.filter(|(from, to)| from != to).collect();
+        messages.sort_by_key(|&(from, to)| {
+            let hops = std::cmp::Reverse(fit.hops(from as usize, to as usize));
+            (hops, if by_distance { (to + ranks - from) % ranks } else { 0 }, from, to)
+        });
+        let mut sends: Vec<Vec<End>> = vec![Vec::new(); ranks as usize];
+        let mut receives = vec![Vec::new(); ranks as usize];
+        let mut longest: Vec<u64> = Vec::new();
+        let mut way = Vec::new();
+        for (from, to) in messages {
+            let step = fit.put(from as usize, to as usize, &mut way);
+            longest.resize(longest.len().max(step as usize + 1), 0);
+            longest[step as usize] = longest[step as usize].max(way.len() as u64);
+            sends[from as usize].push((step, Rank(to), fit.route(&way)));
+            receives[to as usize].push((step, Rank(from)));
+        }
+        sends.iter_mut().for_each(|ends| ends.sort_by_key(|&(step, to, _)| (step, to)));
+        receives.iter_mut().for_each(|ends| ends.sort_unstable());
+        Self { steps: longest.len() as u32, hops: longest.iter().sum(), sends, receives }
+    }
+}
+
+impl Rule for Matchings {
+    fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let ranks = self.sends.len() as u64;
+        let slot = |slot: u64| SlotSet::of(Strided::contiguous(slot, 1));
+        let sends = &self.sends[rank.index()];
+        let first = sends.partition_point(|end| end.0 < step);
+        for (_, to, route) in sends[first..].iter().take_while(|end| end.0 == step) {
+            out.send(*to, slot(to.0.into()), route.clone());
+        }
+        let receives = &self.receives[rank.index()];
+        let first = receives.partition_point(|end| end.0 < step);
+        for (_, from) in receives[first..].iter().take_while(|end| end.0 == step) {
+            out.receive(*from, slot(ranks + u64::from(from.0)));
+        }
+    }
+
+    /// A slot for every destination, and behind them one for every source.
+    fn slots(&self) -> u64 {
+        2 * self.sends.len() as u64
+    }
+
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (slot < self.sends.len() as u64).then_some(Block { from: rank, to: Rank(slot as u32) })
+    }
+
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        match slot.checked_sub(self.sends.len() as u64) {
+            None if slot == u64::from(rank.0) => Some(Block { from: rank, to: rank }),
+            Some(from) if from != u64::from(rank.0) => {
+                Some(Block { from: Rank(from as u32), to: rank })
+            }
+            _ => None,
+        }
+    }
+
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.sends.len() as u32)
+    }
+}
+
+impl LinkMatchings {
+    fn check<'t>(
+        &self,
+        problem: &Problem,
+        topology: &'t dyn Topology,
+        given: &Parameters,
+    ) -> Result<&'t Lattice, NotApplicable> {
+        check(self, problem, given)?;
+        let Shape::Lattice(lattice) = topology.shape() else {
+            let needs = "a grid that lacks nodes or links, or a twisted torus";
+            return Err(NotApplicable::Shape { needs, topology: topology.short_form() });
+        };
+        if problem.ranks > MOST_RANKS {
+            let rule = "at most 256 ranks, whose messages it fits in one by one";
+            return Err(NotApplicable::Ranks { rule, ranks: problem.ranks });
+        }
+        Ok(lattice)
+    }
+}
+
+impl Algorithm for LinkMatchings {
+    fn name(&self) -> &'static str {
+        "link-matchings"
+    }
+
+    fn summary(&self) -> &'static str {
+        "every block straight to its destination around what is missing, no link shared"
+    }
+
+    fn source(&self) -> &'static str {
+        "first fit of ways into steps, the longest first"
+    }
+
+    fn plan(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Schedule, NotApplicable> {
+        let lattice = self.check(problem, topology, given)?;
+        let rule = Matchings::new(lattice, problem.ports);
+        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
+    }
+
+    fn claims(
+        &self,
+        problem: &Problem,
+        topology: &dyn Topology,
+        given: &Parameters,
+    ) -> Result<Claims, NotApplicable> {
+        let lattice = self.check(problem, topology, given)?;
+        let matchings = Matchings::new(lattice, problem.ports);
+        let steps = u64::from(matchings.steps);
+        Ok(Claims {
+            hops: Some(matchings.hops.into()),
+            rearrangements: Some(0),
+            copied_bytes: Some(0),
+            contention_free: true,
+            hops_floor: matchings.hops.into(),
+            ..Claims::new(steps, u128::from(steps) * u128::from(problem.block_bytes))
+        })
+    }
+}
