@@ -2,6 +2,7 @@ use serde::Serialize;
 use topocoll::{BestBounds, LowerBound, asymptotic_bounds, best_bounds, bounds};
 
 use super::exchange;
+use super::whole::Whole;
 use crate::machine::{machine, problem};
 use crate::render::{Blocks, Head, blocks, print, seconds, table};
 use crate::{Outcome, args};
@@ -13,6 +14,8 @@ struct Report {
     bounds: Vec<Bound>,
     asymptotic: Vec<Asymptotic>,
     best: Best,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole: Option<Whole>,
 }
 
 #[derive(Serialize)]
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             })
             .collect(),
         best: Best { steps, blocks: Blocks(volume), time_seconds: time },
+        whole: Whole::of(&machine, &problem),
     };
     print(options.json, &report, || {
         let rows = all.iter().map(|bound| {
@@ -82,12 +86,13 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         });
         format!(
             "{}\n\n{}\n{}No schedule takes fewer than {steps} steps, carries less than {} blocks over its busiest links, \
-             or is predicted to end before {}.\n",
+             or is predicted to end before {}.\n{}",
             exchange(&machine, &problem),
             table(&["bounds", "by", "holds for", "at least"], 3, rows),
             orders.collect::<String>(),
             blocks(volume),
             seconds(time),
+            report.whole.as_ref().map_or(String::new(), |whole| whole.text(volume, None)),
         )
     })?;
     Ok(Outcome::Fine)

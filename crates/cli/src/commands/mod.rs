@@ -20,6 +20,7 @@ mod sweep;
 mod tune;
 mod verify;
 mod watch;
+mod whole;
 
 pub(crate) use select::reason;
 

@@ -6,6 +6,7 @@ use topocoll::{
     verify,
 };
 
+use super::whole::Whole;
 use super::{exchange_of_sizes, network, watch};
 use crate::demand::{Named, problem_of_sizes};
 use crate::machine::{machine, memory};
@@ -29,6 +30,8 @@ struct Report {
     choices: Vec<Entry>,
     rejected: Vec<Rejected>,
     bound: Bound,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole: Option<Whole>,
     reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     best_delivers: Option<bool>,
@@ -130,6 +133,8 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let delivers = prove_best(&machine, &problem, sizes.as_ref(), &selection)?;
     let mut report = report(&machine, &problem, &selection, delivers);
     report.demand.clone_from(&args.demand);
+    // That of equal blocks.
+    report.whole = report.whole.filter(|_| args.demand.is_none());
     if let Some(model) = network::model(args.model) {
         rank_by(model, &machine, &problem, &selection, &mut report)?;
     }
@@ -205,6 +210,7 @@ fn report(
             steps: selection.bound.steps,
             blocks: Blocks(selection.bound.blocks),
         },
+        whole: Whole::of(machine, problem),
         reason: reason(selection),
         best_delivers,
         crossovers: (selection.crossovers.iter())
@@ -395,6 +401,9 @@ fn text(
         selection.bound.steps,
         blocks(selection.bound.blocks),
     );
+    if let Some(whole) = &report.whole {
+        out += &whole.text(selection.bound.blocks, None);
+    }
     out += &proof(machine, problem, selection, report);
     if sizes.is_some() {
         out += &format!(

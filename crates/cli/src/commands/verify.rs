@@ -8,6 +8,7 @@ use topocoll::{
     Violation, best_bounds, check_counting_work, count, verify_watched, write_certificate,
 };
 
+use super::whole::Whole;
 use super::{conflicts, exchange_of_schedule};
 use crate::error::say;
 use crate::machine::{machine, memory, schedule};
@@ -46,6 +47,8 @@ struct Report {
     inter_node_steps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bounds: Option<Bounds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole: Option<Whole>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conflicts: Option<Vec<conflicts::Entry>>,
     /// The digest of the certificate written.
@@ -209,6 +212,7 @@ fn report(
         contention_free_steps: counts.contention_free_steps,
         port_violations: counts.port_violations,
         inter_node_steps: clustered.then_some(counts.inter_node_steps),
+        whole: bounds.and_then(|_| Whole::of(machine, &schedule.problem)),
         bounds: bounds.map(|best| Bounds { steps: best.steps, blocks: Blocks(best.blocks) }),
         conflicts: None,
         certificate: None,
@@ -289,8 +293,15 @@ fn text(
     if let Some(steps) = report.inter_node_steps {
         rows.push(plain("inter-node steps", steps.to_string()));
     }
+    let lost = match (&report.whole, &report.bounds) {
+        (Some(whole), Some(bounds)) => {
+            let carried = counts.in_blocks(counts.link_bytes);
+            format!("\n{}", whole.text(bounds.blocks.0, Some(carried)))
+        }
+        _ => String::new(),
+    };
     format!(
-        "{}\n{} ({}): {verdict}\n  {method}\n\n{}",
+        "{}\n{} ({}): {verdict}\n  {method}\n\n{}{lost}",
         exchange_of_schedule(machine, schedule),
         schedule.origin.algorithm,
         parameters(&schedule.origin.parameters),
