@@ -20,7 +20,7 @@ pub(crate) fn target(machine: &Machine) -> Target<'_> {
 
 /// Every shipped machine, then shapes chosen for their corners.
 pub(crate) fn machines() -> Vec<Machine> {
-    const SHAPES: [&str; 27] = [
+    const SHAPES: [&str; 29] = [
         "full:1",
         "full:2",
         "full:3",
@@ -45,6 +45,8 @@ pub(crate) fn machines() -> Vec<Machine> {
         "torus:10x6",
         "grid:6~x1x4",
         "grid:8~x8~x2",
+        "twisted-torus:2x4",
+        "mesh:3x4/1,1/0,2+1/2,3",
         "cluster:1,2,3",
         "cluster:3*2,1",
         "cluster:5",
