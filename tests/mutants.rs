@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use topocoll::contention::Scheduled;
 use topocoll::formats::{Source, jsonl};
 use topocoll::{
-    Counts, Machine, Method, Parameters, Problem, Rank, Route, Schedule, Shape, Step, conflicts,
-    count, machine, plan, verify, write_certificate,
+    Counts, Machine, Method, Parameters, Problem, Rank, Route, Schedule, Shape, Step, Topology,
+    conflicts, count, machine, plan, verify, write_certificate,
 };
 use topocoll_certificate::check;
 
@@ -126,7 +126,7 @@ fn conflicting(schedule: &Schedule, machine: &Machine) -> u128 {
             schedule.rule().step(rank, step, &mut does);
             for send in &does.sends {
                 let way = send.way(rank, grid, &mut own);
-                grid.for_each_link(rank, way, |link| {
+                grid.for_each_link(rank, way, &mut |link| {
                     *loads.entry((step, link.0)).or_insert(0u32) += 1;
                 });
             }

@@ -9,9 +9,9 @@ use common::{MEMORY, serving};
 use proptest::prelude::*;
 use topocoll::exec::{Members, Plan, PlanError, RoundRobin};
 use topocoll::{
-    Collective, Counts, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Topology, count, count_among,
-    count_unequal, count_unequal_among, machine, part, plan, plan_unequal, select_among,
-    select_unequal, select_unequal_among, verify,
+    Collective, Counts, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Topology, count,
+    count_among, count_unequal, count_unequal_among, machine, part, plan, plan_unequal,
+    select_among, select_unequal, select_unequal_among, verify,
 };
 
 fn check(text: &str, members: &[Rank], seed: u64) {
