@@ -31,7 +31,7 @@ impl Memories {
     }
 }
 
-/// Messages that are under way, and what `MPI_Testsome` says of them.
+/// Messages that are under way, and what MPI says of them.
 #[derive(Default)]
 pub(crate) struct Requests {
     open: Vec<mpi::MPI_Request>,
@@ -51,7 +51,7 @@ struct Open {
 /// order.
 const TAGS: u32 = WORDS;
 
-/// Looks for messages that have ended between looks for words.
+/// Looks for the end of all messages between looks for words, and for messages that failed.
 const LOOKS: u32 = 64;
 
 /// Runs the exchange that `machine` has begun, on the communicator of the words; `rank_of` numbers the
@@ -172,59 +172,90 @@ impl Requests {
     fn wait(&mut self, machine: &mut RankMachine, words: &mut Words) -> Result<(), Failed> {
         let mut looks = 0;
         while !self.open.is_empty() {
-            if self.some(machine)? {
-                continue;
-            }
             looks += 1;
             if looks % LOOKS == 0 {
+                self.some(machine)?;
                 words.look()?;
+            } else {
+                self.all(machine)?;
             }
         }
         Ok(())
     }
 
-    /// Completes the messages that have ended, if some have.
-    fn some(&mut self, machine: &mut RankMachine) -> Result<bool, Failed> {
-        let count = self.open.len();
-        self.ended.resize(count, 0);
-        // SAFETY: a status is plain numbers.
-        self.statuses.resize(count, unsafe { std::mem::zeroed() });
-        let (open, ended) = (self.open.as_mut_ptr(), self.ended.as_mut_ptr());
-        let mut some = 0;
-        // SAFETY: three arrays of `count`.
+    /// Completes the messages if all have ended.
+    fn all(&mut self, machine: &mut RankMachine) -> Result<(), Failed> {
+        let (count, mut all) = (self.open.len(), 0);
+        // SAFETY: a status is plain numbers; then two arrays of `count`.
         let code = unsafe {
+            self.statuses.resize(count, std::mem::zeroed());
+            let (open, statuses) = (self.open.as_mut_ptr(), self.statuses.as_mut_ptr());
+            mpi::PMPI_Testall(count as c_int, open, &raw mut all, statuses)
+        };
+        self.checked(code, count)?;
+        if all != 0 {
+            for i in 0..count {
+                self.complete(machine, i, i)?;
+            }
+            self.open.clear();
+            self.messages.clear();
+        }
+        Ok(())
+    }
+
+    /// Completes the messages that have ended.
+    fn some(&mut self, machine: &mut RankMachine) -> Result<(), Failed> {
+        let (count, mut some) = (self.open.len(), 0);
+        self.ended.resize(count, 0);
+        // SAFETY: a status is plain numbers; then three arrays of `count`.
+        let code = unsafe {
+            self.statuses.resize(count, std::mem::zeroed());
+            let (open, ended) = (self.open.as_mut_ptr(), self.ended.as_mut_ptr());
             let statuses = self.statuses.as_mut_ptr();
             mpi::PMPI_Testsome(count as c_int, open, &raw mut some, ended, statuses)
         };
+        self.checked(code, some.max(0) as usize)?;
+        for i in 0..some.max(0) as usize {
+            self.complete(machine, self.ended[i] as usize, i)?;
+        }
+        // SAFETY: a constant.
+        let none = unsafe { mpi::RSMPI_REQUEST_NULL };
+        let mut requests = self.open.iter();
+        self.messages.retain(|_| requests.next().is_some_and(|request| *request != none));
+        self.open.retain(|request| *request != none);
+        Ok(())
+    }
+
+    /// The error in a call's code, or in one of so many statuses.
+    fn checked(&self, code: c_int, statuses: usize) -> Result<(), Failed> {
         if code == mpi::MPI_ERR_IN_STATUS as c_int {
-            let mut codes = self.statuses[..some as usize].iter().map(|status| status.MPI_ERROR);
-            return Err(Failed(codes.find(|&code| code != 0).unwrap_or(code)));
+            let pending = mpi::MPI_ERR_PENDING as c_int;
+            let mut codes = self.statuses[..statuses].iter().map(|status| status.MPI_ERROR);
+            let failed = codes.find(|&code| code != 0 && code != pending);
+            return Err(Failed(failed.unwrap_or(code)));
         }
-        check(code)?;
-        for (&at, status) in self.ended.iter().zip(&self.statuses).take(some as usize) {
-            let open = self.messages[at as usize];
-            let mut bytes = open.bytes;
-            if open.received {
-                let mut count = 0;
-                // SAFETY: a status that MPI has written.
-                check(unsafe {
-                    mpi::PMPI_Get_elements_x(status, mpi::RSMPI_UINT8_T, &raw mut count)
-                })?;
-                bytes = count as u64;
-            }
-            machine.complete(open.token, bytes).map_err(Failed::from)?;
+        check(code)
+    }
+
+    /// Tells the machine of a message that has ended, by its status.
+    fn complete(
+        &self,
+        machine: &mut RankMachine,
+        message: usize,
+        status: usize,
+    ) -> Result<(), Failed> {
+        let open = self.messages[message];
+        let mut bytes = open.bytes;
+        if open.received {
+            let mut count = 0;
+            // SAFETY: a status that MPI has written.
+            check(unsafe {
+                let status = &raw const self.statuses[status];
+                mpi::PMPI_Get_elements_x(status, mpi::RSMPI_UINT8_T, &raw mut count)
+            })?;
+            bytes = count as u64;
         }
-        if some as usize == count {
-            self.open.clear();
-            self.messages.clear();
-        } else if some > 0 {
-            // SAFETY: a constant.
-            let none = unsafe { mpi::RSMPI_REQUEST_NULL };
-            let mut requests = self.open.iter();
-            self.messages.retain(|_| requests.next().is_some_and(|request| *request != none));
-            self.open.retain(|request| *request != none);
-        }
-        Ok(some > 0)
+        machine.complete(open.token, bytes).map_err(Failed::from)
     }
 
     /// Cancels receives and lets go of sends, whose memory MPI may still read.
