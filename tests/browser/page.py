@@ -154,6 +154,7 @@ class Page(unittest.TestCase):
         chance = random.Random(1)
         for machine, ranks, options in [("torus:16x16", 256, []), ("mesh:8x8", 64, []), ("full:16", 16, []),
                                         ("cluster:4,4,2", 10, []), ("torus:6x4x2", 48, []),
+                                        ("twisted-torus:4x8", 32, []), ("torus:4x4/1,2/3,0+1", 15, []),
                                         ("full:14", 14, ["--op", "allgather", "--ports", "3"])]:
             self.open(machine, *options)
             gathers = "allgather" in options
