@@ -8,6 +8,7 @@
 mod common;
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{check_promises, problem};
@@ -38,6 +39,9 @@ fn effort(families: u32) -> Effort {
     }
 }
 
+/// Families share all threads, so each has them to itself for its minutes.
+static ONE_BY_ONE: Mutex<()> = Mutex::new(());
+
 /// Checks every algorithm that applies, with the radices that the family names.
 fn check(machine: &Machine, method: Method) -> u32 {
     let ranks = u64::from(machine.ranks());
@@ -60,6 +64,7 @@ fn check(machine: &Machine, method: Method) -> u32 {
 
 /// Checks the machines of a family, as many as the effort allows.
 fn sweep(family: &str, mut machines: Vec<(String, u32)>, method: Method) {
+    let turn = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (start, effort) = (Instant::now(), effort(FAMILIES));
     let parsed = |(text, ports): &(String, u32)| {
         let mut machine = machine(text).unwrap();
@@ -80,6 +85,7 @@ fn sweep(family: &str, mut machines: Vec<(String, u32)>, method: Method) {
             check(&parsed(text), method)
         })
         .sum();
+    drop(turn);
     let visited = visited.into_inner();
     println!(
         "{family}: {schedules} schedules on {visited} of {all} machines by {}, {:.0} s",
