@@ -29,13 +29,12 @@
 
 use std::ops::ControlFlow;
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
+use topocoll_schedule::{Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
 use crate::nodes::Nodes;
 use crate::parameters::{check, clusters, origin};
+use crate::places::Places;
 use crate::{Algorithm, Claims, NotApplicable};
 
 pub(crate) struct ClusteredMatchings;
@@ -121,10 +120,10 @@ impl Matchings {
             let to = if l < cycle - distance { l + distance } else { l - (cycle - distance) };
             let from = if l >= distance { l - distance } else { l + (cycle - distance) };
             if to < size {
-                self.send(Rank(first + to), out);
+                Places::send(Rank(first + to), Route::default(), out);
             }
             if from < size {
-                self.receive(Rank(first + from), out);
+                self.places().receive(Rank(first + from), out);
             }
         }
         if clusters.nodes() == 1 {
@@ -141,12 +140,12 @@ impl Matchings {
         if let Some((sender, to)) = self.message(phase, own, self.nodes.node_at(after), j)
             && sender == rank
         {
-            self.send(to, out);
+            Places::send(to, Route::default(), out);
         }
         if let Some((from, receiver)) = self.message(phase, self.nodes.node_at(before), own, j)
             && receiver == rank
         {
-            self.receive(from, out);
+            self.places().receive(from, out);
         }
     }
 
@@ -199,13 +198,8 @@ impl Matchings {
         size + u32::from(self.nodes.clusters().nodes() > 1)
     }
 
-    fn send(&self, to: Rank, out: &mut Step) {
-        out.send(to, SlotSet::of(Strided::contiguous(to.0.into(), 1)), Route::default());
-    }
-
-    fn receive(&self, from: Rank, out: &mut Step) {
-        let slot = u64::from(self.nodes.clusters().ranks()) + u64::from(from.0);
-        out.receive(from, SlotSet::of(Strided::contiguous(slot, 1)));
+    fn places(&self) -> Places {
+        Places::of(self.nodes.clusters().ranks())
     }
 }
 
@@ -243,7 +237,11 @@ impl Rule for Matchings {
                     step = matching / self.ports;
                     does.clear();
                 }
-                if receives { self.receive(peer, &mut does) } else { self.send(peer, &mut does) }
+                if receives {
+                    self.places().receive(peer, &mut does);
+                } else {
+                    Places::send(peer, Route::default(), &mut does);
+                }
             }
         }
         if !does.is_idle() {
@@ -251,24 +249,16 @@ impl Rule for Matchings {
         }
     }
 
-    /// A slot for every destination, and behind them one for every source.
     fn slots(&self) -> u64 {
-        2 * u64::from(self.nodes.clusters().ranks())
+        self.places().slots()
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        (slot < u64::from(self.nodes.clusters().ranks()))
-            .then_some(Block { from: rank, to: Rank(slot as u32) })
+        self.places().start(rank, slot)
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        match slot.checked_sub(self.nodes.clusters().ranks().into()) {
-            None if slot == u64::from(rank.0) => Some(Block { from: rank, to: rank }),
-            Some(from) if from != u64::from(rank.0) => {
-                Some(Block { from: Rank(from as u32), to: rank })
-            }
-            _ => None,
-        }
+        self.places().finish(rank, slot)
     }
 
     fn classes(&self) -> RankClasses {

@@ -19,13 +19,13 @@
 //! a rank's blocks are in as many matchings; `tests/matchings.rs` counts how far it is above.
 
 use topocoll_schedule::{
-    Block, Demand, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
-    Strided,
+    Block, Demand, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, Step,
 };
 use topocoll_topology::{Clusters, Rank, Route, Shape, Topology};
 
 use crate::colouring::{Colours, Edge, coloured, degree, first_free};
 use crate::parameters::{check, integer, origin};
+use crate::places::Places;
 use crate::{Algorithm, Claims, NotApplicable, Parameter};
 
 pub(crate) struct DemandMatchings;
@@ -179,6 +179,12 @@ fn in_steps(all: &[(Message, u32)], ranks: u32, ports: u32) -> Matchings {
     Matchings { steps: matchings.div_ceil(ports), sends, receives }
 }
 
+impl Matchings {
+    fn places(&self) -> Places {
+        Places::of(self.sends.len() as u32)
+    }
+}
+
 fn at(ends: &[End], step: u32) -> impl Iterator<Item = Rank> + '_ {
     let first = ends.partition_point(|end| end.0 < step);
     ends[first..].iter().take_while(move |end| end.0 == step).map(|end| end.1)
@@ -191,33 +197,24 @@ impl Rule for Matchings {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let ranks = self.sends.len() as u64;
-        let slot = |slot: u64| SlotSet::of(Strided::contiguous(slot, 1));
         for to in at(&self.sends[rank.index()], step) {
-            out.send(to, slot(to.0.into()), Route::default());
+            Places::send(to, Route::default(), out);
         }
         for from in at(&self.receives[rank.index()], step) {
-            out.receive(from, slot(ranks + u64::from(from.0)));
+            self.places().receive(from, out);
         }
     }
 
-    /// A slot for every destination, and behind them one for every source.
     fn slots(&self) -> u64 {
-        2 * self.sends.len() as u64
+        self.places().slots()
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        (slot < self.sends.len() as u64).then_some(Block { from: rank, to: Rank(slot as u32) })
+        self.places().start(rank, slot)
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        match slot.checked_sub(self.sends.len() as u64) {
-            None if slot == u64::from(rank.0) => Some(Block { from: rank, to: rank }),
-            Some(from) if from != u64::from(rank.0) => {
-                Some(Block { from: Rank(from as u32), to: rank })
-            }
-            _ => None,
-        }
+        self.places().finish(rank, slot)
     }
 
     fn classes(&self) -> RankClasses {

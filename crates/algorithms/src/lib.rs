@@ -10,6 +10,7 @@ mod digits;
 mod error;
 mod nodes;
 mod parameters;
+mod places;
 mod published;
 mod rounds;
 mod squares;

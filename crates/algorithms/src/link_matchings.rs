@@ -9,12 +9,11 @@
 //! Claim: no link is shared; as many steps, of one block each, as were opened. `tests/lattices.rs`
 //! counts how far that is above the bound.
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
+use topocoll_schedule::{Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, Step};
 use topocoll_topology::{Lattice, Rank, Route, Shape, Topology};
 
 use crate::parameters::{check, origin};
+use crate::places::Places;
 use crate::{Algorithm, Claims, NotApplicable};
 
 pub(crate) struct LinkMatchings;
@@ -225,6 +224,10 @@ impl Matchings {
         receives.iter_mut().for_each(|ends| ends.sort_unstable());
         Self { steps: longest.len() as u32, hops: longest.iter().sum(), sends, receives }
     }
+
+    fn places(&self) -> Places {
+        Places::of(self.sends.len() as u32)
+    }
 }
 
 impl Rule for Matchings {
@@ -234,37 +237,28 @@ impl Rule for Matchings {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let ranks = self.sends.len() as u64;
-        let slot = |slot: u64| SlotSet::of(Strided::contiguous(slot, 1));
         let sends = &self.sends[rank.index()];
         let first = sends.partition_point(|end| end.0 < step);
         for (_, to, route) in sends[first..].iter().take_while(|end| end.0 == step) {
-            out.send(*to, slot(to.0.into()), route.clone());
+            Places::send(*to, route.clone(), out);
         }
         let receives = &self.receives[rank.index()];
         let first = receives.partition_point(|end| end.0 < step);
         for (_, from) in receives[first..].iter().take_while(|end| end.0 == step) {
-            out.receive(*from, slot(ranks + u64::from(from.0)));
+            self.places().receive(*from, out);
         }
     }
 
-    /// A slot for every destination, and behind them one for every source.
     fn slots(&self) -> u64 {
-        2 * self.sends.len() as u64
+        self.places().slots()
     }
 
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        (slot < self.sends.len() as u64).then_some(Block { from: rank, to: Rank(slot as u32) })
+        self.places().start(rank, slot)
     }
 
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        match slot.checked_sub(self.sends.len() as u64) {
-            None if slot == u64::from(rank.0) => Some(Block { from: rank, to: rank }),
-            Some(from) if from != u64::from(rank.0) => {
-                Some(Block { from: Rank(from as u32), to: rank })
-            }
-            _ => None,
-        }
+        self.places().finish(rank, slot)
     }
 
     fn classes(&self) -> RankClasses {
