@@ -1,6 +1,7 @@
 /* Every block of every exchange is checked, byte for byte: operations x datatypes x counts x
- * communicators, in place and not; with an argument, fewer counts. Knows nothing of topocoll. Exit
- * status 1 with the first errors. */
+ * communicators, in place and not; with `few`, fewer counts. Or `soak SECONDS SEED` and maybe
+ * `faults`: exchanges drawn by the seed. Knows nothing of topocoll. Exit status 1 with the first
+ * errors. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,15 @@
 
 static int errors = 0;
 static int world_rank;
+
+/* Whether an exchange may end with an error, and how many did. */
+static int may_fail = 0, failed = 0;
+
+/* Whether an exchange that ended with this code went wrong. */
+static int went_wrong(int code, const int *to, const int *expected, size_t ints) {
+    if (code != MPI_SUCCESS && may_fail) return !++failed;
+    return code != MPI_SUCCESS || memcmp(to, expected, ints * sizeof(int)) != 0;
+}
 
 /* Element e of the block that `from` has for `to`. */
 static int value(int from, int to, int e) { return from * 1000003 + to * 10007 + e * 13 + 1; }
@@ -89,12 +99,10 @@ static void try(MPI_Comm comm, const char *name, int gather, int in_place, int s
         code = gather
             ? MPI_Allgather(given, count, send->type, to, counted, receive->type, comm)
             : MPI_Alltoall(given, count, send->type, to, counted, receive->type, comm);
-    if (code != MPI_SUCCESS || memcmp(to, expected, got_ints * sizeof(int)) != 0) {
-        if (errors++ < 5)
-            printf("rank %d: %s on %s, %s to %s%s, %d ints, code %d: wrong\n", world_rank,
-                   gather ? "allgather" : "alltoall", name, send->name, receive->name,
-                   in_place ? " in place" : "", ints, code);
-    }
+    if (went_wrong(code, to, expected, got_ints) && errors++ < 5)
+        printf("rank %d: %s on %s, %s to %s%s, %d ints, code %d: wrong\n", world_rank,
+               gather ? "allgather" : "alltoall", name, send->name, receive->name,
+               in_place ? " in place" : "", ints, code);
     free(from);
     free(to);
     free(expected);
@@ -108,7 +116,7 @@ static int weight(int from, int to, int ints) {
 /* Blocks in descending order, with room between, or dense in ascending order. */
 static void try_unequal(MPI_Comm comm, const char *name, int in_place, int dense, int s, int r, int ints) {
     const struct shape *send = &shapes[s], *receive = &shapes[r];
-    int n = members(comm), rank, room = 5 * ints, wrong = 0;
+    int n = members(comm), rank, room = 5 * ints;
     MPI_Comm_rank(comm, &rank);
     int counts[2][64], displacements[2][64], whole[2][64], first[2][64], used[2] = {0, 0};
     for (int side = 0; side < 2; side++) {
@@ -147,8 +155,7 @@ static void try_unequal(MPI_Comm comm, const char *name, int in_place, int dense
 #endif
         code = MPI_Alltoallv(given, counts[0], displacements[0], send->type, to, counts[1],
                              displacements[1], receive->type, comm);
-    wrong = code != MPI_SUCCESS || memcmp(to, expected, to_ints * sizeof(int)) != 0;
-    if (wrong && errors++ < 5)
+    if (went_wrong(code, to, expected, to_ints) && errors++ < 5)
         printf("rank %d: alltoallv on %s, %s to %s%s%s, %d ints, code %d: wrong\n", world_rank, name,
                send->name, receive->name, in_place ? " in place" : "", dense ? " dense" : "", ints, code);
     free(from);
@@ -197,14 +204,81 @@ static void try_gather(MPI_Comm comm, const char *name, int in_place, int dense,
     } else
 #endif
         code = MPI_Allgatherv(given, count, send->type, to, counts, displacements, receive->type, comm);
-    int wrong = code != MPI_SUCCESS || memcmp(to, expected, to_ints * sizeof(int)) != 0;
-    if (wrong && errors++ < 5)
+    if (went_wrong(code, to, expected, to_ints) && errors++ < 5)
         printf("rank %d: allgatherv on %s, %s to %s%s%s%s, %d ints, code %d: wrong\n", world_rank, name,
                send->name, receive->name, in_place ? " in place" : "", dense ? " dense" : "",
                apart ? " far apart" : "", ints, code);
     free(from);
     free(to);
     free(expected);
+}
+
+/* Drawn alike by all ranks. */
+static unsigned seed;
+static int draw(int below) { return rand_r(&seed) % below; }
+
+static void try_drawn(MPI_Comm comm) {
+    int which = draw(4), in_place = draw(3) == 0, dense = draw(2), apart = draw(2), s = draw(6), other = draw(6);
+    int r = in_place ? s : other, ints = 2 * draw(1 << draw(12));
+    if (which < 2) try(comm, "a communicator drawn", which, in_place, s, r, ints);
+    else if (which == 2) try_unequal(comm, "a communicator drawn", in_place, dense, s, r, ints % 512);
+    else try_gather(comm, "a communicator drawn", in_place, dense, apart, s, r, ints % 128);
+}
+
+/* Some of the world's ranks in any order, or all of them in a torus or mesh. */
+static MPI_Comm drawn(int n) {
+    MPI_Comm comm;
+    if (draw(3) > 0) {
+        int colours = 1 + draw(3), colour = 0, key = 0;
+        for (int i = 0; i < n; i++) {
+            int its_colour = draw(colours), its_key = draw(n);
+            if (i == world_rank) colour = its_colour, key = its_key;
+        }
+        MPI_Comm_split(MPI_COMM_WORLD, colour, key, &comm);
+        return comm;
+    }
+    int dims[3] = {0, 0, 0}, periods[3], dimensions = 1 + draw(3);
+    for (int i = 0; i < 3; i++) periods[i] = draw(2);
+    MPI_Dims_create(n, dimensions, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, dimensions, dims, periods, 0, &comm);
+    return comm;
+}
+
+/* KiB of this process in memory. */
+static long resident(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%*d %ld", &pages) != 1) errors++;
+    if (file) fclose(file);
+    return pages * 4;
+}
+
+/* Until the time is over: no wrong bytes, and no more memory at the end than after a fifth. An
+ * exchange that failed leaves messages behind that nobody receives, so its communicator stays. */
+static void soak(int n, double seconds) {
+    double start = MPI_Wtime();
+    long settled = 0, exchanges = 0, failures = 0, grown, most;
+    for (int on = 1; on;) {
+        MPI_Comm comm = drawn(n);
+        int times = 1 + draw(20), somebody = 0;
+        if (may_fail) MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        for (int i = 0; i < times && !somebody; i++, exchanges++) {
+            try_drawn(comm);
+            if (may_fail) MPI_Allreduce(&failed, &somebody, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        }
+        failures += somebody > 0;
+        failed = 0;
+        if (!somebody) MPI_Comm_free(&comm);
+        double passed = MPI_Wtime() - start;
+        if (!settled && passed > seconds / 5) settled = resident();
+        on = passed < seconds && failures < 500;
+        MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    grown = resident() - (settled ? settled : resident());
+    MPI_Allreduce(&grown, &most, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
+    if (world_rank == 0) printf("%ld exchanges, %ld failed, %ld KiB more\n", exchanges, failures, most);
+    if (!may_fail && most > 32 << 10) errors++;
+    if (may_fail && failures == 0) errors++;
 }
 
 static int few = 0;
@@ -230,13 +304,7 @@ static void all(MPI_Comm comm, const char *name) {
             }
 }
 
-int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    int n;
-    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &n);
-    few = argc > 1;
-    make_shapes();
+static void every_communicator(int n) {
     all(MPI_COMM_WORLD, "world");
 
     MPI_Comm other;
@@ -283,6 +351,22 @@ int main(int argc, char **argv) {
     MPI_Send(&n, 1, MPI_INT, (world_rank + 1) % n, 3, MPI_COMM_WORLD);
     MPI_Wait(&any, MPI_STATUS_IGNORE);
     if (token != n) errors++;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int n;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    few = argc == 2;
+    make_shapes();
+    if (argc > 2) {
+        seed = atoi(argv[3]);
+        may_fail = argc > 4;
+        soak(n, atof(argv[2]));
+    } else {
+        every_communicator(n);
+    }
 
     for (int i = 1; i < 4; i++) MPI_Type_free(&shapes[i].type);
     int sum = 0;
