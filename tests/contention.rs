@@ -11,7 +11,7 @@ use topocoll::contention::{
 };
 use topocoll::{
     AnalysisError, Collective, Machine, PerClass, Problem, Progress, Rank, Route, Schedule,
-    Setting, Shape, Topology, conflicts, machine, plan,
+    Setting, conflict_work, conflicts, machine, plan,
 };
 
 fn request<'a>(
@@ -412,6 +412,18 @@ fn what_cannot_be_simulated_is_refused_before() {
     let work = refused("torus:1024x1024", "wormhole", 64, default, MEMORY);
     assert!(matches!(work, AnalysisError::Work { .. }), "{work}");
 
+    // Every rank of a mesh is looked at in every step, and every thread counts the links of all.
+    let machine = machine("mesh:64x64").unwrap();
+    let schedule = schedule(&machine, "pairwise-xor", 1);
+    let traffic = Scheduled::new(&schedule, &machine);
+    assert_eq!(conflict_work(&traffic, &machine), 4096 * 4095);
+    let needed = |memory| match conflicts(&traffic, &machine, 1, false, memory) {
+        Err(AnalysisError::Memory { needed, .. }) => needed,
+        other => panic!("{other:?}"),
+    };
+    let links = 4 * 4096 * rayon::current_num_threads() as u128;
+    assert_eq!((needed(0), needed(24 * links - 1)), (24 * links, 24 * links));
+
     let machine = network("torus:4", 0.0);
     for text in ["tornad", "random", "random:x", "uniform:0", "uniform:2", "uniform:0.1"] {
         let error = Pattern::new(&machine, text, 64, 16, None).unwrap_err();
@@ -444,9 +456,10 @@ fn a_message_that_nobody_sends_is_found() {
 /// The report against links walked one by one.
 #[test]
 fn conflicts_are_those_of_every_link() {
-    for text in ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3"] {
+    let grids = ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3"];
+    let lattices = ["twisted-torus:2x4", "twisted-torus:4x4x8", "mesh:3x4/1,1/0,2+1/2,3"];
+    for text in grids.into_iter().chain(lattices) {
         let machine = machine(text).unwrap();
-        let Shape::Grid(grid) = machine.topology.shape() else { unreachable!() };
         for algorithm in ["direct", "bruck"] {
             let schedule = schedule(&machine, algorithm, 8);
             let found =
@@ -461,7 +474,7 @@ fn conflicts_are_those_of_every_link() {
                 for node in (0..machine.ranks()).map(Rank) {
                     traffic.share(node, step, &mut share);
                     for send in &share.sends {
-                        grid.for_each_link(node, &send.route, &mut |link| {
+                        machine.topology.for_each_link(node, &send.route, &mut |link| {
                             on.entry(link.0).or_default().push((node, send.to));
                         });
                     }
@@ -484,6 +497,13 @@ fn conflicts_are_those_of_every_link() {
             let order: Vec<_> =
                 found.worst.iter().map(|c| (std::cmp::Reverse(c.messages), c.step)).collect();
             assert!(order.is_sorted_by_key(|(messages, _)| *messages), "{text} {algorithm}");
+            for most in 0..4 {
+                let traffic = Scheduled::new(&schedule, &machine);
+                let few = conflicts(&traffic, &machine, most, false, MEMORY).unwrap();
+                assert_eq!(few.conflicts, all, "{text} {algorithm}");
+                let first = &found.worst[..most.min(found.worst.len())];
+                assert_eq!(few.worst, first, "{text} {algorithm}");
+            }
         }
     }
 }
