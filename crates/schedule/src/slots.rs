@@ -332,14 +332,30 @@ mod tests {
             strided((4, 1), (3, 4)),
             strided((2, -9), (4, -2)),
             strided((5, 3), (1, 0)),
+            // Rows that meet and that overlap: the first place counts.
+            strided((3, 10), (6, 2)),
+            strided((3, 5), (6, 2)),
         ];
+        let both: SlotSet =
+            [sets[1], sets[4]].into_iter().fold(SlotSet::default(), |mut set, run| {
+                set.push(run);
+                set
+            });
+        let listed: Vec<Slot> = both.slots().map(|(slot, _)| slot).collect();
+        for slot in 0..80 {
+            let expected = listed.iter().position(|&s| s == slot).map(|i| i as u64);
+            assert_eq!(both.position(slot), expected, "{slot}");
+        }
+        for position in 0..20 {
+            assert_eq!(both.nth(position), listed.get(position as usize).copied());
+        }
         for set in sets {
             let listed: Vec<Slot> = set.iter().collect();
             for slot in 0..80 {
                 let expected = listed.iter().position(|&s| s == slot).map(|i| i as u64);
                 assert_eq!(set.position(slot), expected, "{set:?} {slot}");
-                assert!(expected.is_none_or(|i| set.nth(i) == slot));
             }
+            assert!((0..).zip(&listed).all(|(i, &slot)| set.nth(i) == slot));
         }
     }
 
