@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::{check_promises, problem};
 use rayon::prelude::*;
-use topocoll::{ALGORITHMS, Machine, Method, Setting, machine};
+use topocoll::{ALGORITHMS, Algorithm, Machine, Method, Parameters, Problem, Setting, machine};
 
 /// Machines of a family in a sample.
 const SAMPLE: usize = 24;
@@ -42,7 +42,19 @@ fn effort(families: u32) -> Effort {
 /// Families share all threads, so each has them to itself for its minutes.
 static ONE_BY_ONE: Mutex<()> = Mutex::new(());
 
-/// Checks every algorithm that applies, with the radices that the family names.
+/// Whether no two ranks of a schedule are alike.
+fn unlike(
+    algorithm: &dyn Algorithm,
+    problem: &Problem,
+    machine: &Machine,
+    setting: &Parameters,
+) -> bool {
+    let schedule = algorithm.plan(problem, &*machine.topology, setting).unwrap();
+    schedule.rule().classes().count() == machine.ranks()
+}
+
+/// Checks every algorithm that applies, with the radices that the family names; by classes, where
+/// some ranks are alike.
 fn check(machine: &Machine, method: Method) -> u32 {
     let ranks = u64::from(machine.ranks());
     let mut schedules = 0;
@@ -52,6 +64,8 @@ fn check(machine: &Machine, method: Method) -> u32 {
             let named = |radix: u64| radix <= 8 || radix == ranks || radix == ranks.isqrt();
             match setting.get("radix") {
                 Some(&Setting::Integer(radix)) if !named(radix) => {}
+                _ if method == Method::Classes
+                    && unlike(algorithm, &problem, machine, &setting) => {}
                 _ => {
                     check_promises(machine, algorithm, &problem, &setting, method);
                     schedules += 1;
