@@ -1,7 +1,7 @@
 //! Time as the contention models count it: whole picoseconds, so that no result depends on the
 //! order of additions or on the number of threads.
 
-use topocoll_topology::{Machine, Rank, Route};
+use topocoll_topology::{Machine, PerClass, Rank, Route, Topology};
 
 use crate::AnalysisError;
 use crate::contention::Settings;
@@ -49,6 +49,21 @@ pub(crate) struct Clock<'a> {
     pub(crate) cycle: Picoseconds,
 }
 
+/// The largest value of the classes of links on a message's way; of the first where it has none.
+pub(super) fn slowest(
+    values: &PerClass,
+    topology: &dyn Topology,
+    from: Rank,
+    to: Rank,
+    route: &Route,
+) -> f64 {
+    if topology.dimensions() == 0 {
+        return values.of(topology.link_class(from, to));
+    }
+    let on_its_way = route.segments().iter().map(|segment| values.of(segment.dimension as usize));
+    on_its_way.reduce(f64::max).unwrap_or_else(|| values.of(0))
+}
+
 impl<'a> Clock<'a> {
     pub(crate) fn new(machine: &'a Machine, settings: &Settings) -> Self {
         let cycle = settings.flit_bytes as f64 * machine.timing.per_byte.of(0);
@@ -56,24 +71,16 @@ impl<'a> Clock<'a> {
         Self { machine, hop, cycle: picoseconds(cycle) }
     }
 
+    /// Of a message: that of the slowest class of links on its way.
     pub(crate) fn startup(&self, from: Rank, to: Rank, route: &Route) -> Picoseconds {
-        let values = &self.machine.timing.startup;
-        picoseconds(match (self.machine.topology.dimensions(), route.segments().first()) {
-            (0, _) => values.of(self.machine.topology.link_class(from, to)),
-            (_, Some(segment)) => values.of(segment.dimension as usize),
-            (_, None) => values.of(0),
-        })
+        let topology = &*self.machine.topology;
+        picoseconds(slowest(&self.machine.timing.startup, topology, from, to, route))
     }
 
     /// Transmission of a whole message: at the pace of the slowest link on its way.
     pub(crate) fn transmission(&self, from: Rank, to: Rank, route: &Route, bytes: u64) -> u64 {
-        let values = &self.machine.timing.per_byte;
-        let pace = match self.machine.topology.dimensions() {
-            0 => values.of(self.machine.topology.link_class(from, to)),
-            _ => (route.segments().iter())
-                .map(|segment| values.of(segment.dimension as usize))
-                .fold(if route.is_empty() { values.of(0) } else { 0.0 }, f64::max),
-        };
+        let topology = &*self.machine.topology;
+        let pace = slowest(&self.machine.timing.per_byte, topology, from, to, route);
         picoseconds(bytes as f64 * pace)
     }
 

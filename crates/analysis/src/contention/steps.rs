@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Machine, Rank, Route, Segment, Topology};
+use topocoll_topology::{Machine, Segment};
 
+use super::clock::slowest;
 use super::traffic::{Share, Traffic};
 use crate::counts::Time;
 use crate::loads::Loads;
@@ -93,9 +94,9 @@ fn one_step(
         out.messages += share.sends.len() as u128 * u128::from(alike);
         for send in &share.sends {
             packed = packed.max(send.packed);
-            let class = class_of(topology, node, send.to, &send.route);
-            startup = startup.max(timing.startup.of(class));
-            transmission = transmission.max(send.bytes as f64 * timing.per_byte.of(class));
+            let of = |values| slowest(values, topology, node, send.to, &send.route);
+            startup = startup.max(of(&timing.startup));
+            transmission = transmission.max(send.bytes as f64 * of(&timing.per_byte));
             let hops = |s: &Segment| s.hops.unsigned_abs() as f64;
             let seconds = |s: &Segment| hops(s) * timing.per_hop.of(s.dimension as usize);
             propagation = propagation.max(send.route.segments().iter().map(seconds).sum());
@@ -112,11 +113,4 @@ fn one_step(
     let rearrangement = (copied + u128::from(packed)) as f64 * timing.rearrangement_per_byte;
     out.time = Time { startup, transmission, propagation, rearrangement, barrier: 0.0 };
     out
-}
-
-fn class_of(topology: &dyn Topology, from: Rank, to: Rank, route: &Route) -> usize {
-    match topology.dimensions() {
-        0 => topology.link_class(from, to),
-        _ => route.segments().first().map_or(0, |s| s.dimension as usize),
-    }
 }

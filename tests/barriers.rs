@@ -1,0 +1,205 @@
+//! Steps apart by barriers: counted by rule, counted message by message, simulated one by one, and
+//! passed over where no link is shared.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{MEMORY, Plain, serving};
+use topocoll::contention::{
+    Control, MODELS, Posted, Request, Scheduled, Settings, Share, Simulation, Sync, Traffic,
+    simulate, steps_model,
+};
+use topocoll::{
+    AnalysisError, Barrier, Machine, PerClass, Progress, Rank, Route, Schedule, count, machine,
+};
+
+/// A machine on which nothing costs nothing, and no two classes of links the same.
+fn priced(text: &str) -> Machine {
+    let mut machine = machine(text).unwrap();
+    let classes = machine.topology.link_classes().len().max(1);
+    let each = |unit: f64| {
+        let values: Vec<f64> = (0..classes).map(|class| unit * (1.0 + class as f64)).collect();
+        PerClass::each(&values)
+    };
+    machine.timing.startup = each(3e-6);
+    machine.timing.per_byte = each(2e-9);
+    machine.timing.per_hop = each(100e-9);
+    machine.timing.rearrangement_per_byte = 1e-9;
+    machine.timing.barrier = Barrier { fixed: 5e-6, per_doubling: 1e-6 };
+    machine
+}
+
+const MACHINES: [&str; 9] = [
+    "full:6",
+    "cluster:2,3,1",
+    "cluster:4*2",
+    "torus:4x6",
+    "mesh:3x4",
+    "grid:5~x2x2",
+    "twisted-torus:2x4",
+    "mesh:3x4/1,1/0,2+1/2,3",
+    "torus:8x8",
+];
+
+fn schedules(machine: &Machine) -> impl Iterator<Item = Schedule> {
+    serving(machine, 24).into_iter().map(|(algorithm, problem, setting)| {
+        algorithm.plan(&problem, &*machine.topology, &setting).unwrap()
+    })
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+#[test]
+fn messages_cost_what_their_rule_does() {
+    for text in MACHINES {
+        let machine = priced(text);
+        for schedule in schedules(&machine) {
+            let counts = count(&schedule, &machine, MEMORY).unwrap();
+            for told in [schedule.clone(), Plain::of(&schedule)] {
+                let place = format!("{schedule:?} on {text}");
+                let traffic = Scheduled::new(&told, &machine);
+                let found = steps_model(&traffic, &machine, MEMORY).unwrap();
+                let expected = (counts.steps, counts.messages);
+                assert_eq!((found.steps, found.messages), expected, "{place}");
+                let (time, by_rule) = (found.time, counts.time);
+                assert!(close(time.startup, by_rule.startup), "{place}: {time:?} {by_rule:?}");
+                assert!(close(time.transmission, by_rule.transmission), "{place}: {time:?}");
+                assert!(close(time.propagation, by_rule.propagation), "{place}: {time:?}");
+                assert!(close(time.rearrangement, by_rule.rearrangement), "{place}: {time:?}");
+                assert!(close(time.barrier, by_rule.barrier), "{place}: {time:?} {by_rule:?}");
+                assert!(close(found.link_seconds, counts.link_seconds), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_largest_load_is_one_links_in_one_step() {
+    /// In step 1 two messages share the link from rank 1 to 2; in step 700 one is longer than one
+    /// of them.
+    struct Some<'a>(&'a Machine);
+    impl Traffic for Some<'_> {
+        fn nodes(&self) -> u32 {
+            self.0.ranks()
+        }
+        fn steps(&self) -> u32 {
+            701
+        }
+        fn share(&self, node: Rank, step: u32, out: &mut Share) {
+            let messages: &[(u32, u32, u64)] = match step {
+                1 => &[(0, 2, 40), (1, 3, 30)],
+                700 => &[(4, 5, 60)],
+                _ => &[],
+            };
+            out.sends.clear();
+            for &(_, to, bytes) in messages.iter().filter(|message| message.0 == node.0) {
+                let mut route = Route::default();
+                self.0.topology.route(node, Rank(to), &mut route);
+                out.sends.push(Posted { to: Rank(to), bytes, route, ..Posted::default() });
+            }
+            out.receives = messages.iter().filter(|message| message.1 == node.0).count() as u32;
+        }
+    }
+    let machine = priced("mesh:8");
+    let found = steps_model(&Some(&machine), &machine, MEMORY).unwrap();
+    assert_eq!((found.steps, found.messages, found.largest_load), (2, 3, 70));
+    assert!(close(found.time.startup, 2.0 * 3e-6), "{found:?}");
+    assert!(close(found.time.transmission, 130.0 * 2e-9), "{found:?}");
+    assert!(close(found.time.propagation, 3.0 * 100e-9), "{found:?}");
+    assert!(close(found.time.barrier, 5e-6 + 3.0 * 1e-6), "{found:?}");
+    assert!(close(found.link_seconds, (2.0 * 70.0 + 60.0) * 2e-9), "{found:?}");
+
+    let links = 2 * 8 * rayon::current_num_threads() as u128;
+    let needed = |memory| steps_model(&Some(&machine), &machine, memory).map(|found| found.steps);
+    let refused = Err(AnalysisError::Memory {
+        what: "link counters",
+        needed: 24 * links,
+        memory: 24 * links - 1,
+    });
+    assert_eq!(needed(24 * links - 1), refused);
+    assert_eq!(needed(24 * links), Ok(2));
+}
+
+fn apart(traffic: &dyn Traffic, machine: &Machine, model: &str, records: bool) -> Simulation {
+    let request = Request {
+        traffic,
+        machine,
+        model: MODELS.iter().find(|known| known.name == model).unwrap(),
+        settings: Settings::default(),
+        sync: Sync::Barrier,
+        memory: MEMORY,
+        records,
+        control: Control { progress: Progress::UNHEARD, stop: &|| false },
+    };
+    simulate(&request).unwrap()
+}
+
+/// One step of a traffic, as if there were no other.
+struct Alone<'a>(&'a dyn Traffic, u32);
+
+impl Traffic for Alone<'_> {
+    fn nodes(&self) -> u32 {
+        self.0.nodes()
+    }
+    fn steps(&self) -> u32 {
+        1
+    }
+    fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+        self.0.share(node, self.1, out);
+    }
+}
+
+/// Steps passed over take what they take when simulated, and all together what they take one by one:
+/// `direct` on 9x9 has 80 steps, more than there are pieces to run at once.
+#[test]
+fn steps_take_as_long_together_as_one_by_one() {
+    for (text, name) in [
+        ("torus:9x9", "direct"),
+        ("torus:8x8", "suh-shin"),
+        ("cluster:9*8", "node-aware"),
+        ("full:90", "ring"),
+    ] {
+        let machine = priced(text);
+        let algorithm = topocoll::find(name).unwrap();
+        let problem = common::problem(&machine, algorithm.operation(), 24);
+        let schedule = topocoll::plan(&machine, &problem, name, &Default::default()).unwrap();
+        let traffic = Scheduled::new(&schedule, &machine);
+        for model in ["wormhole", "fluid"] {
+            let place = format!("{name} on {text}, {model}");
+            let quick = apart(&traffic, &machine, model, false);
+            let whole = apart(&traffic, &machine, model, true);
+            assert_eq!(whole.closed_steps, 0, "{place}");
+            assert_eq!(quick.time, whole.time, "{place}");
+            assert_eq!(quick.steps, whole.steps, "{place}");
+            assert_eq!(quick.messages, whole.messages, "{place}");
+            assert_eq!(quick.network_time, whole.network_time, "{place}");
+            assert_eq!(quick.latencies, whole.latencies, "{place}");
+            let used = |found: &Simulation| found.link_utilisation.unwrap_or_default();
+            assert!(close(used(&quick), used(&whole)), "{place}");
+
+            let barrier = machine.timing.barrier.seconds(machine.ranks());
+            let barrier = (barrier * 1e12).round() as u64;
+            let (mut now, mut longest) = (0, 0);
+            for (step, time) in (0..).zip(&whole.steps) {
+                let alone = apart(&Alone(&traffic, step), &machine, model, true);
+                assert_eq!((time.start, time.end), (now, now + alone.time), "{place}, step {step}");
+                longest = longest.max(alone.time);
+                now = time.end + barrier;
+                for interval in whole.intervals.iter().filter(|found| found.step == step) {
+                    let within = time.start <= interval.start && interval.end <= time.end;
+                    assert!(within && interval.start < interval.end, "{place}: {interval:?}");
+                }
+            }
+            assert_eq!(whole.time, now - barrier, "{place}");
+            let of_longest = |at| {
+                let mut steps = whole.steps.iter();
+                steps.any(|step| {
+                    step.end - step.start == longest && (step.start..=step.end).contains(&at)
+                })
+            };
+            assert!(whole.chain.iter().all(|link| of_longest(link.link.at)), "{place}");
+        }
+    }
+}
