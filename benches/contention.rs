@@ -6,21 +6,14 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use topocoll::contention::{
-    Control, MODELS, Pattern, Request, Scheduled, Settings, Sync, Traffic, simulate,
+    MODELS, Pattern, Request, Scheduled, Settings, Sync, Traffic, simulate,
 };
-use topocoll::{Collective, Machine, Problem, Progress, machine, plan};
+use topocoll::{Collective, Machine, Problem, machine, plan};
 
 fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings, sync: Sync) {
-    let request = Request {
-        traffic,
-        machine,
-        model: MODELS.iter().find(|known| known.name == model).expect("a model"),
-        settings,
-        sync,
-        memory: 8 << 30,
-        records: false,
-        control: Control { progress: Progress::UNHEARD, stop: &|| false },
-    };
+    let model = MODELS.iter().find(|known| known.name == model).expect("a model");
+    let mut request = Request::new(traffic, machine, model, 8 << 30);
+    (request.settings, request.sync) = (settings, sync);
     assert!(!simulate(&request).expect("it fits").partial);
 }
 
@@ -45,7 +38,8 @@ fn flits(c: &mut Criterion) {
     let mut group = c.benchmark_group("flit uniform:0.05 on torus:16x16");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));
     let machine = machine("torus:16x16").expect("a torus");
-    let settings = Settings { flit_bytes: 1, ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.flit_bytes = 1;
     for cycles in [100, 1_000, 10_000, 100_000] {
         let traffic =
             Pattern::new(&machine, "uniform:0.05", 64, 1, Some(cycles)).expect("a pattern");

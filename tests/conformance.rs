@@ -35,8 +35,7 @@ fn written_and_read_back_a_schedule_is_the_same() {
             let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
             let first = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
             let mut written = Vec::new();
-            let source =
-                Source { schedule: &schedule, machine: &machine, only: None, memory: MEMORY };
+            let source = Source::new(&schedule, &machine, MEMORY);
             formats::jsonl::write(&source, &mut written).unwrap();
             let read = jsonl::read(&mut written.as_slice(), &target(&machine)).unwrap();
             let second = verify(&read, &machine, Some(Method::Replay), MEMORY).unwrap();
@@ -49,7 +48,7 @@ fn written_and_read_back_a_schedule_is_the_same() {
             );
             assert_eq!((a.messages, a.link_conflicts), (b.messages, b.link_conflicts), "{place}");
             let mut again = Vec::new();
-            let source = Source { schedule: &read, machine: &machine, only: None, memory: MEMORY };
+            let source = Source::new(&read, &machine, MEMORY);
             formats::jsonl::write(&source, &mut again).unwrap();
             assert!(written == again, "{place}: write, read, write is not the identity");
         }

@@ -6,12 +6,12 @@ mod common;
 use common::{MEMORY, problem};
 use proptest::prelude::*;
 use topocoll::contention::{
-    Control, Dateline, Job, MODELS, Pattern, Placed, Posted, Request, Scheduled, Settings, Share,
+    Dateline, Job, MODELS, Pattern, Placed, Posted, Request, Scheduled, Settings, Share,
     Simulation, Sync, Traffic, read_nodes, simulate, write_trace,
 };
 use topocoll::{
-    AnalysisError, Collective, Machine, PerClass, Problem, Progress, Rank, Route, Schedule,
-    Setting, conflict_work, conflicts, machine, plan,
+    AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule, Setting,
+    conflict_work, conflicts, machine, plan,
 };
 
 fn request<'a>(
@@ -21,16 +21,10 @@ fn request<'a>(
     settings: Settings,
     sync: Sync,
 ) -> Request<'a> {
-    Request {
-        traffic,
-        machine,
-        model: MODELS.iter().find(|known| known.name == model).unwrap(),
-        settings,
-        sync,
-        memory: MEMORY,
-        records: false,
-        control: Control { progress: Progress::UNHEARD, stop: &|| false },
-    }
+    let model = MODELS.iter().find(|known| known.name == model).unwrap();
+    let mut request = Request::new(traffic, machine, model, MEMORY);
+    (request.settings, request.sync) = (settings, sync);
+    request
 }
 
 fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings) -> Simulation {
@@ -46,7 +40,9 @@ fn network(text: &str, per_hop: f64) -> Machine {
 }
 
 fn routers(vcs: u32) -> Settings {
-    Settings { vcs, flit_bytes: 1, buffer_flits: 8, hop_cycles: Some(5), dateline: None }
+    let mut settings = Settings::default();
+    (settings.vcs, settings.flit_bytes, settings.hop_cycles) = (vcs, 1, Some(5));
+    settings
 }
 
 /// Messages posted at once, each from a rank to another.
@@ -241,7 +237,8 @@ proptest! {
     ) {
         let machine = network(text, 5e-9);
         let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 1, None).unwrap();
-        let settings = Settings { vcs, buffer_flits, flit_bytes: 1, ..Settings::default() };
+        let mut settings = Settings::default();
+        (settings.vcs, settings.buffer_flits, settings.flit_bytes) = (vcs, buffer_flits, 1);
         for model in ["wormhole", "fluid", "flit"] {
             let found = run(&traffic, &machine, model, settings);
             // A single virtual channel may deadlock on a ring, which is said and not hung on.
@@ -263,7 +260,8 @@ proptest! {
     ) {
         let machine = network(text, 0.0);
         let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 16, None).unwrap();
-        let settings = Settings { vcs, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.vcs = vcs;
         let worms = run(&traffic, &machine, "wormhole", settings);
         let flows = run(&traffic, &machine, "fluid", settings);
         // Rates of thirds and their like are rounded to the picosecond.
@@ -304,7 +302,8 @@ fn long_ways_around_a_ring_do_not_deadlock() {
     let traffic = Around(network("torus:8", 5e-9));
     for model in ["wormhole", "flit"] {
         assert!(!run(&traffic, &traffic.0, model, routers(2)).partial);
-        let entry = Settings { dateline: Some(Dateline::Entry), ..routers(2) };
+        let mut entry = routers(2);
+        entry.dateline = Some(Dateline::Entry);
         assert!(run(&traffic, &traffic.0, model, entry).partial, "{model}");
     }
 }
@@ -407,7 +406,9 @@ fn what_cannot_be_simulated_is_refused_before() {
     assert!(matches!(recorded, AnalysisError::Memory { .. }), "{recorded}");
     let full = refused("full:8", "flit", 64, default, MEMORY);
     assert!(full.to_string().contains("needs a torus or mesh"), "{full}");
-    let many = refused("torus:2x2x2x2x2", "flit", 64, Settings { vcs: 16, ..default }, MEMORY);
+    let mut most = default;
+    most.vcs = 16;
+    let many = refused("torus:2x2x2x2x2", "flit", 64, most, MEMORY);
     assert!(matches!(many, AnalysisError::Inputs { inputs: 176, .. }), "{many}");
     let work = refused("torus:1024x1024", "wormhole", 64, default, MEMORY);
     assert!(matches!(work, AnalysisError::Work { .. }), "{work}");

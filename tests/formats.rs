@@ -6,13 +6,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::process::Command;
 
-use topocoll::contention::{
-    Control, MODELS, Request, Scheduled, Settings, Sync, in_seconds, simulate,
-};
+use topocoll::contention::{MODELS, Request, Scheduled, in_seconds, simulate};
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{
-    AnalysisError, Collective, Machine, Parameters, Problem, Progress, Schedule, Setting, count,
-    machine, plan,
+    AnalysisError, Collective, Machine, Parameters, Problem, Schedule, Setting, count, machine,
+    plan,
 };
 
 const MEMORY: u128 = 1 << 30;
@@ -42,7 +40,7 @@ fn cases() -> Vec<(Schedule, Machine)> {
 }
 
 fn source<'a>((schedule, machine): &'a (Schedule, Machine)) -> Source<'a> {
-    Source { schedule, machine, only: None, memory: MEMORY }
+    Source::new(schedule, machine, MEMORY)
 }
 
 fn text(name: &str, source: &Source<'_>) -> Result<String, AnalysisError> {
@@ -81,7 +79,8 @@ fn comma_separated_values_have_every_message_and_byte() {
 fn one_rank_is_written_alone() {
     let case = &cases()[2];
     let all = text("csv", &source(case)).unwrap();
-    let only = Source { only: Some(topocoll::Rank(9)), ..source(case) };
+    let mut only = source(case);
+    only.only = Some(topocoll::Rank(9));
     let expected: Vec<&str> = (all.lines().enumerate())
         .filter(|(i, line)| *i == 0 || line.split(',').nth(1) == Some("9"))
         .map(|(_, line)| line)
@@ -284,8 +283,8 @@ fn programs_for_gpus_transpose_the_chunks_in_any_order() {
 
 #[test]
 fn gpus_gather_nothing() {
-    let machine = machine("full:14").unwrap();
-    let machine = Machine { ports: 3, ..machine };
+    let mut machine = machine("full:14").unwrap();
+    machine.set_ports(3);
     let problem = Problem::new(Collective::AllGather, 14, 3, 3).unwrap();
     let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
     let refused = text("msccl", &source(&(schedule, machine))).unwrap_err().to_string();
@@ -343,16 +342,8 @@ fn simgrid_takes_as_long_as_the_fluid_model() {
         let time = said.split("Simulation time ").nth(1).unwrap_or_else(|| panic!("{said}"));
         let theirs: f64 = time.split_whitespace().next().unwrap().parse().unwrap();
         let traffic = Scheduled::new(&case.0, &case.1);
-        let simulation = simulate(&Request {
-            traffic: &traffic,
-            machine: &case.1,
-            model: MODELS.iter().find(|known| known.name == "fluid").unwrap(),
-            settings: Settings::default(),
-            sync: Sync::Free,
-            memory: MEMORY,
-            records: false,
-            control: Control { progress: Progress::UNHEARD, stop: &|| false },
-        });
+        let model = MODELS.iter().find(|known| known.name == "fluid").unwrap();
+        let simulation = simulate(&Request::new(&traffic, &case.1, model, MEMORY));
         let ours = in_seconds(simulation.unwrap().time);
         // SimGrid prints microseconds.
         assert!((theirs - ours).abs() < 0.02 * ours + 1e-6, "{name} {algorithm}: {theirs}, {ours}");

@@ -13,7 +13,7 @@ use topocoll::{Algorithm, Parameters, Problem, Schedule, count, formats, machine
 
 fn replayed(schedule: &Schedule, machine: &topocoll::Machine) -> serde_json::Value {
     let mut written = Vec::new();
-    let source = Source { schedule, machine, only: None, memory: MEMORY };
+    let source = Source::new(schedule, machine, MEMORY);
     formats::jsonl::write(&source, &mut written).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay.py");
     let mut python =

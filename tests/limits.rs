@@ -150,9 +150,7 @@ fn elements(depth: u64) -> Result<(), String> {
 fn read(format: &str, machine: &Machine, file: &mut dyn Read) -> Result<(), String> {
     let format = FORMATS.iter().find(|known| known.name == format).unwrap();
     let Reader::File(read) = format.reader else { panic!("a format of one file") };
-    let (topology, ports) = (&*machine.topology, machine.ports);
-    let target = Target { topology, ports, memory: 1 << 30, seen: &|_| () };
-    text(read(&mut std::io::BufReader::new(file), &target))
+    text(read(&mut std::io::BufReader::new(file), &Target::new(machine, 1 << 30)))
 }
 
 fn ranks_read(ranks: u64) -> Result<(), String> {

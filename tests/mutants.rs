@@ -99,7 +99,7 @@ fn sound(form: &str, algorithm: &str) -> (Machine, Schedule) {
 
 fn lines(machine: &Machine, schedule: &Schedule) -> Vec<Value> {
     let mut written = Vec::new();
-    let source = Source { schedule, machine, only: None, memory: MEMORY };
+    let source = Source::new(schedule, machine, MEMORY);
     jsonl::write(&source, &mut written).unwrap();
     String::from_utf8(written).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }

@@ -21,7 +21,7 @@ fn write(name: &str, schedule: &Schedule, machine: &Machine) -> Result<String, A
     let format = FORMATS.iter().find(|format| format.name == name).unwrap();
     let Writer::File(write) = format.writer else { panic!("{name} writes a folder") };
     let mut out = Vec::new();
-    write(&Source { schedule, machine, only: None, memory: MEMORY }, &mut out)?;
+    write(&Source::new(schedule, machine, MEMORY), &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 
@@ -36,7 +36,7 @@ fn read(name: &str, text: &str, machine: &Machine) -> Result<Schedule, ReadError
 fn write_simgrid(schedule: &Schedule, machine: &Machine, folder: &Path) {
     let format = FORMATS.iter().find(|format| format.name == "simgrid").unwrap();
     let Writer::Folder(write) = format.writer else { panic!("simgrid writes a file") };
-    write(&Source { schedule, machine, only: None, memory: MEMORY }, folder, &|_| ()).unwrap();
+    write(&Source::new(schedule, machine, MEMORY), folder, &|_| ()).unwrap();
 }
 
 fn planned(name: &str, algorithm: &str) -> (Schedule, Machine) {
@@ -140,7 +140,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let format = FORMATS.iter().find(|format| format.name == "simgrid").unwrap();
         let Writer::Folder(write_folder) = format.writer else { panic!("simgrid writes a file") };
-        let source = Source { schedule: &schedule, machine: &machine, only: None, memory: MEMORY };
+        let source = Source::new(&schedule, &machine, MEMORY);
         match write_folder(&source, folder.path(), &|_| ()) {
             // One route for each pair is all that SimGrid has.
             Err(AnalysisError::TwoRoutes { .. }) => {}
@@ -443,7 +443,7 @@ fn hostile_files_are_refused_soon_and_in_little_memory() {
     // More messages than there is memory for.
     let row = "0,0,1,8\n";
     let text = format!("step,from,to,bytes\n{}", row.repeat(100_000));
-    let little = Target { memory: 1 << 20, ..target(&machine) };
+    let little = Target::new(&machine, 1 << 20);
     let Reader::File(read) = FORMATS[1].reader else { panic!("csv is a file") };
     let error = read(&mut text.as_bytes(), &little).unwrap_err().to_string();
     assert!(error.contains("and 1048576 may be used"), "{error}");

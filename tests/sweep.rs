@@ -5,8 +5,8 @@
 mod common;
 
 use topocoll::{
-    ALGORITHMS, Choice, Collective, Machine, NotApplicable, PUBLISHED, Parameters, Priced, Problem,
-    Setting, Sweep, count, find, front, machine, plan, published_price, select, sweep,
+    ALGORITHMS, Choice, Collective, Machine, NotApplicable, PUBLISHED, Parameters, Priced, Setting,
+    Sweep, count, find, front, machine, plan, published_price, select, sweep,
 };
 
 const MEMORY: u128 = 1 << 30;
@@ -79,7 +79,8 @@ fn the_fastest_changes_exactly_at_the_crossovers() {
         let machine = paragon(text, 1);
         let problem = common::problem(&machine, Collective::AllToAll, 1);
         let fastest = |bytes| {
-            let at = Problem { block_bytes: bytes, ..problem };
+            let mut at = problem;
+            at.block_bytes = bytes;
             let best = select(&machine, &at).choices.swap_remove(0);
             (best.algorithm, best.price.steps)
         };
@@ -180,7 +181,7 @@ fn the_front_is_what_none_beats() {
         });
         for (name, setting) in settings {
             let there = all().any(|c| c.algorithm == name && c.parameters == setting);
-            let subset = found.subsets.iter().any(|subset| subset.0 == name);
+            let subset = found.subsets.iter().any(|subset| subset.algorithm == name);
             assert!(there || subset, "{name} {setting:?} on {text}");
         }
     }

@@ -346,7 +346,7 @@ fn equal_sizes_cost_what_equal_blocks_do() {
 /// Messages and the sum over steps of the largest, from the listing of the blocks in each.
 fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128, u128) {
     let mut written = Vec::new();
-    let source = Source { schedule, machine, only: None, memory: MEMORY };
+    let source = Source::new(schedule, machine, MEMORY);
     formats::jsonl::write(&source, &mut written).unwrap();
     let mut largest = std::collections::BTreeMap::new();
     let mut messages = 0;

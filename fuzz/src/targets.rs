@@ -80,8 +80,7 @@ pub(crate) fn schedule(data: &[u8]) {
 }
 
 fn target(machine: &Machine) -> Target<'_> {
-    let (topology, ports) = (&*machine.topology, machine.ports);
-    Target { topology, ports, memory: MEMORY, seen: &|_| () }
+    Target::new(machine, MEMORY)
 }
 
 /// Whoever reads a schedule that was accepted has an answer.

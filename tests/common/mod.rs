@@ -14,8 +14,7 @@ pub(crate) const MEMORY: u128 = 4 << 30;
 
 /// What a file is read for: that machine.
 pub(crate) fn target(machine: &Machine) -> Target<'_> {
-    let (topology, ports) = (&*machine.topology, machine.ports);
-    Target { topology, ports, memory: MEMORY, seen: &|_| () }
+    Target::new(machine, MEMORY)
 }
 
 /// Every shipped machine, then shapes chosen for their corners.
@@ -150,6 +149,7 @@ pub(crate) fn check_promises(
             }
             (Measure::LinkBlocks, _) => counts.in_blocks(counts.link_bytes) >= bound.value,
             (Measure::Hops, _) => counts.hops as f64 >= bound.value,
+            _ => panic!("{place}: a bound of what nobody counts: {bound:?}"),
         };
         assert!(holds, "{place}: {bound:?}");
     }

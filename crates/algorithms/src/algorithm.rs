@@ -83,6 +83,7 @@ pub trait Algorithm: Sync {
 
 /// Counts known before a schedule is written, all of which its readers must find.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Claims {
     /// Steps in which a message moves, C1.
     pub steps: u64,

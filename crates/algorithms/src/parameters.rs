@@ -5,6 +5,7 @@ use crate::{Algorithm, NotApplicable};
 
 /// A parameter of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Parameter {
     /// The name in `--set name=value`.
     pub name: &'static str,

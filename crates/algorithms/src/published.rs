@@ -11,6 +11,7 @@ use topocoll_topology::{Grid, Shape, Topology};
 use crate::NotApplicable;
 
 /// An algorithm known by its counts alone.
+#[derive(Clone, Copy, Debug)]
 pub struct Published {
     /// The name in lists; a schedule may have the same.
     pub name: &'static str,
@@ -25,6 +26,7 @@ pub struct Published {
 
 /// The counts that a formula gives; blocks in blocks of any size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PublishedCounts {
     /// Steps in which a message moves, C1.
     pub steps: u64,

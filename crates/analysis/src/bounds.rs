@@ -5,6 +5,7 @@ use topocoll_topology::{BETWEEN, LeastLoad, Machine, Shape};
 
 /// What a lower bound limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Measure {
     /// C1, steps in which a message moves.
     Steps,
@@ -31,6 +32,7 @@ impl Measure {
 
 /// A lower bound, and where it comes from.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct LowerBound {
     /// What it limits.
     pub measure: Measure,
@@ -44,6 +46,7 @@ pub struct LowerBound {
 
 /// A lower bound known up to a constant factor, as its theorem states it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct AsymptoticBound {
     /// What it limits.
     pub measure: Measure,
@@ -57,6 +60,7 @@ pub struct AsymptoticBound {
 
 /// The strongest bounds that hold for every schedule.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct BestBounds {
     /// Steps.
     pub steps: u64,

@@ -16,6 +16,7 @@ const WORK_LIMIT: u128 = 1 << 25;
 
 /// A directed link that carries several messages in one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Conflict {
     /// The step.
     pub step: u32,
@@ -33,6 +34,7 @@ pub struct Conflict {
 
 /// A message on a link that carries others too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub struct ConflictingMessage {
     /// The sender.
     pub from: Rank,
@@ -44,6 +46,7 @@ pub struct ConflictingMessage {
 
 /// The conflicts of a schedule, the worst first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct ConflictReport {
     /// Pairs of a step and a link that carries several messages.
     pub conflicts: u128,

@@ -14,6 +14,7 @@ const BATCH_WORK: u128 = 1 << 22;
 
 /// What one step of a schedule does, over all ranks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct StepCount {
     /// Messages between ranks.
     pub messages: u128,
@@ -66,6 +67,7 @@ impl StepCount {
 
 /// What a schedule costs, counted; times by the machine's timing values.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Bytes of a block, to turn bytes into blocks.
     pub block_bytes: u64,

@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Hears how far long work is.
 #[derive(Clone, Copy)]
 pub struct Progress<'a> {
@@ -10,4 +12,10 @@ pub struct Progress<'a> {
 impl Progress<'_> {
     /// Nobody listens.
     pub const UNHEARD: Self = Self { starting: &|_| (), done: &|_| () };
+}
+
+impl fmt::Debug for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").finish_non_exhaustive()
+    }
 }

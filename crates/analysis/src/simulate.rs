@@ -9,7 +9,8 @@ use crate::symmetry;
 const WORK_LIMIT: u128 = 50_000_000;
 
 /// What the links of a grid or lattice carry over a whole schedule.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct LinkTotals {
     /// Bytes on the link that carries most.
     pub max_link_bytes: u128,

@@ -14,6 +14,7 @@ const FOLLOW_LIMIT: u128 = 20_000_000_000;
 
 /// How a schedule is verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Method {
     /// Every block of every rank is followed.
     Replay,
@@ -35,6 +36,7 @@ impl Method {
 
 /// What was found about a schedule.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Verification {
     /// How it was verified.
     pub method: Method,

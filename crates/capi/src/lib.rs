@@ -89,11 +89,13 @@ pub struct Buffers {
 }
 
 /// One rank's plan.
+#[derive(Debug)]
 pub struct PlanHandle {
     plan: Arc<Plan>,
 }
 
 /// One rank's exchanges, one after another.
+#[derive(Debug)]
 pub struct ExchangeHandle {
     machine: RankMachine,
     buffers: Option<Buffers>,

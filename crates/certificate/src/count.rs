@@ -16,6 +16,7 @@ const MOST_RANKS: u128 = 1 << 24;
 
 /// Counts as `topocoll verify` defines them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Steps in which a message moves.
     pub steps: u128,

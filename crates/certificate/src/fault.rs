@@ -97,6 +97,7 @@ pub enum Fault {
 
 /// What a slot ends with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Found {
     /// No block.
     Nothing,

@@ -66,10 +66,11 @@ mod radix;
 use sha2::{Digest as _, Sha256};
 
 pub use count::Counts;
-pub use fault::Fault;
+pub use fault::{Fault, Found};
 
 /// What a certificate proves.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Proved {
     /// The machine.
     pub machine: String,

@@ -239,8 +239,9 @@ pub(crate) struct Schedule {
 }
 
 fn formats() -> impl TypedValueParser<Value = String> {
+    let formats = topocoll::formats::FORMATS.iter();
     PossibleValuesParser::new(
-        topocoll::formats::FORMATS.map(|format| PossibleValue::new(format.name).help(format.about)),
+        formats.map(|format| PossibleValue::new(format.name).help(format.about)),
     )
 }
 
@@ -287,9 +288,9 @@ pub(crate) struct Tune {
 }
 
 fn libraries() -> impl TypedValueParser<Value = String> {
+    let libraries = topocoll::tune::LIBRARIES.iter();
     PossibleValuesParser::new(
-        topocoll::tune::LIBRARIES
-            .map(|library| PossibleValue::new(library.name).help(library.about)),
+        libraries.map(|library| PossibleValue::new(library.name).help(library.about)),
     )
 }
 

@@ -18,10 +18,11 @@ pub(crate) fn problem_of_sizes(
     options: &Options,
     text: Option<&str>,
 ) -> anyhow::Result<(Problem, Option<Named>)> {
-    let problem = problem(machine, options)?;
+    let mut problem = problem(machine, options)?;
     let Some(text) = text else { return Ok((problem, None)) };
     let named = read(&problem, text, options.block.is_some())?;
-    Ok((Problem { block_bytes: named.demand.mean(), ..problem }, Some(named)))
+    problem.block_bytes = named.demand.mean();
+    Ok((problem, Some(named)))
 }
 
 /// The schedule, and where sizes are named these, for which an algorithm plans.

@@ -118,7 +118,8 @@ pub(crate) fn read_schedule(
         bar.set_length(file.len());
     }
     let seen = |bytes| bar.inc(bytes);
-    let target = Target { topology, ports: machine.ports, memory: memory(), seen: &seen };
+    let mut target = Target::new(machine, memory());
+    (target.topology, target.seen) = (topology, &seen);
     let schedule = match formats::read(path, &target) {
         Err(error @ ReadError::File { .. }) => return Err(Error::from(error).into()),
         read => read.map_err(Error::from).with_context(|| format!("{shown}"))?,

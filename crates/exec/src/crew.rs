@@ -53,6 +53,7 @@ pub fn worthwhile_threads(bytes: u128) -> usize {
 
 /// How long an exchange took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Timed {
     /// From its start to its end; the threads that it takes are there before.
     pub elapsed: Duration,

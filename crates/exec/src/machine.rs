@@ -12,6 +12,7 @@ pub struct Token(pub u64);
 
 /// A message to be sent or received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Message {
     /// To be given to [`RankMachine::complete`].
     pub token: Token,

@@ -1,5 +1,6 @@
 //! Exchanges of Rust programs.
 
+use std::fmt;
 use std::sync::Arc;
 
 use mpi_sys as mpi;
@@ -141,6 +142,12 @@ impl Exchange {
             self.words.fail(failed);
         }
         Ok(outcome?)
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange").field("machine", &self.machine).finish_non_exhaustive()
     }
 }
 

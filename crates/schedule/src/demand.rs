@@ -10,6 +10,7 @@ use crate::{Block, Collective, MAX_BLOCK_BYTES, Problem, ScheduleError};
 
 /// How drawn sizes spread around their mean of b bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Law {
     /// Every whole number from 0 to 2 b is as likely.
     Uniform,
@@ -28,7 +29,7 @@ pub enum Law {
 
 impl Law {
     /// Every law by its name on the command line.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: &[(&'static str, Self)] = &[
         ("uniform", Self::Uniform),
         ("power-law", Self::PowerLaw),
         ("sparse", Self::Sparse),
@@ -81,8 +82,7 @@ impl FromStr for Drawn {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refused = || ScheduleError::Demand(text.to_owned());
         let (name, seed) = text.split_once(':').ok_or_else(refused)?;
-        let (_, law) =
-            Law::ALL.into_iter().find(|(known, _)| *known == name).ok_or_else(refused)?;
+        let &(_, law) = Law::ALL.iter().find(|(known, _)| *known == name).ok_or_else(refused)?;
         Ok(Self { law, seed: seed.parse().map_err(|_| refused())? })
     }
 }
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn drawn_sizes_keep_their_law() {
         let problem = problem(Collective::AllToAll, 300, 1000);
-        for (name, law) in Law::ALL {
+        for &(name, law) in Law::ALL {
             let drawn: Drawn = format!("{name}:5").parse().expect("a law");
             assert_eq!((drawn.law, drawn.to_string()), (law, format!("{name}:5")));
             let demand = Demand::drawn(&problem, drawn).expect("small blocks");

@@ -75,6 +75,7 @@ impl fmt::Display for Block {
 
 /// What is asked of an algorithm: an operation among ranks with ports, on blocks of one size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub struct Problem {
     /// The exchange.
     pub operation: Collective,

@@ -72,6 +72,7 @@ pub trait Rule: Send + Sync {
 /// A value of an algorithm's parameter.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Setting {
     /// A number.
     Integer(u64),

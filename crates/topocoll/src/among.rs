@@ -11,7 +11,7 @@ use topocoll_topology::{FullyConnected, Machine, Rank, Shape};
 use crate::price::Price;
 use crate::select::{Choice, Selection, bound_ratio, ranked, reject, select};
 use crate::unequal::select_unequal;
-use crate::{Error, plan, plan_unequal};
+use crate::{Error, Rejected, plan, plan_unequal};
 
 /// Segments that counting one choice may look at: some seconds.
 const WORK_PER_CHOICE: u128 = 1 << 26;
@@ -118,7 +118,9 @@ fn without_links(own: &Machine) -> Machine {
     match own.topology.shape() {
         Shape::Grid(_) => {
             let full = FullyConnected::new(own.ranks()).expect("bug: ranks that there are");
-            Machine { topology: Arc::new(full), ..own.clone() }
+            let mut alone = own.clone();
+            alone.topology = Arc::new(full);
+            alone
         }
         _ => own.clone(),
     }
@@ -132,17 +134,17 @@ fn again(
     counted: impl Fn(&Choice) -> Result<Counts, Error>,
 ) -> Result<Selection, Error> {
     let (mut choices, mut rejected) = (Vec::new(), alone.rejected);
-    let mut refused: Vec<(&'static str, String)> = Vec::new();
+    let mut refused = Vec::new();
     for choice in alone.choices {
         match counted(&choice) {
             Ok(counts) if counts.port_violations > 0 => {
                 let rule = "ranks or nodes of the whole machine send or receive more messages";
                 let reason = format!("{rule} in a step than the {} they have ports for", own.ports);
-                refused.push((choice.algorithm, reason));
+                refused.push(Rejected::new(choice.algorithm, &reason));
             }
             Ok(counts) => choices.push(Choice { price: Price::counted(&counts), ..choice }),
             Err(reason @ Error::Analysis(_)) => {
-                refused.push((choice.algorithm, reason.to_string()));
+                refused.push(Rejected::new(choice.algorithm, &reason));
             }
             Err(error) => return Err(error),
         }

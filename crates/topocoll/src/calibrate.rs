@@ -16,6 +16,7 @@ use crate::{Error, machine, plan, select};
 
 /// One setting of an algorithm, measured and counted.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Sample {
     /// Ranks, fully connected.
     pub ranks: u32,
@@ -56,6 +57,7 @@ pub struct Fit {
 
 /// What a choice by prediction costs beside the best there is.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Regret {
     /// Ranks, fully connected.
     pub ranks: u32,
@@ -216,14 +218,13 @@ impl Fit {
     #[must_use]
     pub fn timing(&self, ranks: u32) -> Timing {
         let turns = turns(ranks, self.threads);
-        Timing {
-            name: "this computer".to_owned(),
-            startup: PerClass::uniform(turns * self.startup),
-            per_byte: PerClass::uniform(turns * self.per_byte),
-            per_hop: PerClass::uniform(0.0),
-            rearrangement_per_byte: turns * self.rearrangement,
-            ..Timing::generic()
-        }
+        let mut timing = Timing::generic();
+        timing.name = "this computer".to_owned();
+        timing.startup = PerClass::uniform(turns * self.startup);
+        timing.per_byte = PerClass::uniform(turns * self.per_byte);
+        timing.per_hop = PerClass::uniform(0.0);
+        timing.rearrangement_per_byte = turns * self.rearrangement;
+        timing
     }
 }
 
@@ -238,7 +239,8 @@ impl Fit {
 pub fn regret(cell: &[Sample], fit: &Fit) -> Result<Regret, Error> {
     let best = cell.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("samples");
     let (ranks, block_bytes) = (best.ranks, best.block_bytes);
-    let machine = Machine { timing: fit.timing(ranks), ..machine(&format!("full:{ranks}"))? };
+    let mut machine = machine(&format!("full:{ranks}"))?;
+    machine.timing = fit.timing(ranks);
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
     let choice = &select(&machine, &problem).choices[0];
     let chosen = (cell.iter())

@@ -5,11 +5,12 @@ use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
 use topocoll_topology::Machine;
 
 use crate::select::{bound_ratio, decide};
-use crate::sweep::{Rejected, groups};
-use crate::{Choice, Error, Priced};
+use crate::sweep::groups;
+use crate::{Choice, Error, Priced, Rejected, Subset};
 
 /// What serves, by startups and volume: C1, and C2 with shared links charged in full.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Front {
     /// Settings that none beats, by steps and then by link blocks. Who has no more of either and
     /// less of one beats another; only a schedule that is priced exactly beats anything.
@@ -20,8 +21,8 @@ pub struct Front {
     pub beaten: Vec<Choice>,
     /// What does not serve, and why.
     pub rejected: Vec<Rejected>,
-    /// Algorithms of which only some settings were priced: name, settings priced, settings.
-    pub subsets: Vec<(&'static str, usize, usize)>,
+    /// Algorithms of which only some settings were priced.
+    pub subsets: Vec<Subset>,
     /// What none can beat.
     pub bound: BestBounds,
 }
@@ -40,8 +41,9 @@ pub fn front(
     let (groups, rejected) = groups(machine, problem, asked)?;
     let mut subsets = Vec::new();
     for group in &groups {
-        let subset = (group.entry.named().0, group.choices.len(), group.all);
-        if subset.1 < subset.2 && !subsets.contains(&subset) {
+        let (algorithm, _) = group.entry.named();
+        let subset = Subset { algorithm, priced: group.choices.len(), settings: group.all };
+        if subset.priced < subset.settings && !subsets.contains(&subset) {
             subsets.push(subset);
         }
     }

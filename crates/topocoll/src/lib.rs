@@ -25,6 +25,7 @@ mod among;
 mod calibrate;
 mod error;
 mod front;
+mod left_out;
 mod machines;
 mod network;
 mod plan;
@@ -39,13 +40,14 @@ pub use among::{count_among, count_unequal_among, part, select_among, select_une
 pub use calibrate::{Fit, Regret, Sample, fit, fit_processes, measure, regret, samples};
 pub use error::Error;
 pub use front::{Front, front};
+pub use left_out::{Rejected, Subset};
 pub use machines::{load_file, machine, shipped};
 pub use network::Network;
 pub use plan::{cheapest, claims, plan, plan_unequal};
 pub use price::{Price, Priced, published_price};
 pub use select::{Choice, Crossover, Extremes, Selection, select};
 pub use simulated::{SIMULATE_UP_TO, simulate_choices};
-pub use sweep::{Fastest, Line, Rejected, Sweep, sweep};
+pub use sweep::{Fastest, Line, Sweep, sweep};
 pub use unequal::select_unequal;
 
 pub use topocoll_algorithms::{

@@ -10,6 +10,7 @@ pub(crate) const MEMORY: u128 = 1 << 30;
 
 /// How a price was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Priced {
     /// Counted, every step and link, or by claims that leave nothing to count.
     Exactly,
@@ -19,8 +20,21 @@ pub enum Priced {
     Published,
 }
 
+impl Priced {
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exactly => "exactly",
+            Self::AtLeast => "at_least",
+            Self::Published => "published",
+        }
+    }
+}
+
 /// The cost of one setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Price {
     /// How it was found.
     pub priced: Priced,

@@ -7,6 +7,7 @@ use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
 use topocoll_topology::Machine;
 
 use crate::price::{Price, Priced, price};
+use crate::{Rejected, Subset};
 
 /// Segments that pricing one setting may look at.
 const WORK_PER_SETTING: u128 = 1 << 21;
@@ -17,6 +18,7 @@ const WORK_TO_DECIDE: u128 = 1 << 24;
 
 /// An algorithm with a setting, and its price.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Choice {
     /// The algorithm.
     pub algorithm: &'static str,
@@ -29,7 +31,8 @@ pub struct Choice {
 }
 
 /// From this block size on, up to the next crossover, a choice is the fastest.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Crossover {
     /// The first block size, in bytes.
     pub block_bytes: u64,
@@ -38,7 +41,8 @@ pub struct Crossover {
 }
 
 /// Where the two ends of an algorithm's trade of startups for volume cross.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Extremes {
     /// The choice of the fewest steps.
     pub fewest_steps: usize,
@@ -50,21 +54,22 @@ pub struct Extremes {
 
 /// All that serves, ranked by predicted time.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Selection {
     /// Best first: of every algorithm the best setting, and every setting that no other of any
     /// algorithm beats in both steps and link blocks. The first is priced exactly wherever
     /// anything is.
     pub choices: Vec<Choice>,
     /// The algorithms that do not serve, and why.
-    pub rejected: Vec<(&'static str, String)>,
+    pub rejected: Vec<Rejected>,
     /// What none can beat.
     pub bound: BestBounds,
     /// The fastest choice by block size, ascending from 1 byte; only exact prices.
     pub crossovers: Vec<Crossover>,
     /// Of every algorithm that trades startups for volume.
     pub extremes: Vec<Extremes>,
-    /// Algorithms of which only some settings were priced: name, settings priced, settings.
-    pub subsets: Vec<(&'static str, usize, usize)>,
+    /// Algorithms of which only some settings were priced.
+    pub subsets: Vec<Subset>,
     /// Choices priced by a floor that is below the best price: they might be better.
     pub undecided: Vec<usize>,
 }
@@ -85,12 +90,13 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
         let (prices, all) = match priced {
             Ok(priced) => priced,
             Err(reason) => {
-                rejected.push((algorithm.name(), reason.to_string()));
+                rejected.push(Rejected::new(algorithm.name(), &reason));
                 continue;
             }
         };
         if prices.len() < all {
-            subsets.push((algorithm.name(), prices.len(), all));
+            let algorithm = algorithm.name();
+            subsets.push(Subset { algorithm, priced: prices.len(), settings: all });
         }
         choices.extend(prices.into_iter().map(|(parameters, price)| Choice {
             algorithm: algorithm.name(),
@@ -121,15 +127,12 @@ pub(crate) fn bound_ratio(price: &Price, bound: &BestBounds) -> f64 {
 }
 
 /// Adds the algorithms of which no setting was priced, with the first reason.
-pub(crate) fn reject(
-    rejected: &mut Vec<(&'static str, String)>,
-    refused: Vec<(&'static str, String)>,
-    choices: &[Choice],
-) {
-    for (algorithm, reason) in refused {
-        let known = rejected.iter().any(|(name, _)| *name == algorithm);
+pub(crate) fn reject(rejected: &mut Vec<Rejected>, refused: Vec<Rejected>, choices: &[Choice]) {
+    for refused in refused {
+        let algorithm = refused.algorithm;
+        let known = rejected.iter().any(|rejected| rejected.algorithm == algorithm);
         if !known && choices.iter().all(|choice| choice.algorithm != algorithm) {
-            rejected.push((algorithm, reason));
+            rejected.push(refused);
         }
     }
 }

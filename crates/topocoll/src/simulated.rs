@@ -1,6 +1,4 @@
-use topocoll_analysis::contention::{
-    ContentionModel, Control, Request, Scheduled, Settings, Sync, in_seconds, simulate,
-};
+use topocoll_analysis::contention::{ContentionModel, Request, Scheduled, in_seconds, simulate};
 use topocoll_analysis::{Progress, count};
 use topocoll_schedule::Problem;
 use topocoll_topology::Machine;
@@ -35,20 +33,10 @@ pub fn simulate_choices(
     }
     (progress.starting)(u64::try_from(messages).unwrap_or(u64::MAX));
     let seconds = schedules.iter().map(|schedule| {
-        let found = simulate(&Request {
-            traffic: &Scheduled::new(schedule, machine),
-            machine,
-            model,
-            settings: Settings::default(),
-            sync: Sync::Free,
-            memory,
-            records: false,
-            control: Control {
-                progress: Progress { starting: &|_| (), ..*progress },
-                stop: &|| false,
-            },
-        })?;
-        Ok(in_seconds(found.time))
+        let traffic = Scheduled::new(schedule, machine);
+        let mut request = Request::new(&traffic, machine, model, memory);
+        request.control.progress = Progress { starting: &|_| (), ..*progress };
+        Ok(in_seconds(simulate(&request)?.time))
     });
     seconds.collect()
 }

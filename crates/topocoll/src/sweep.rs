@@ -9,10 +9,11 @@ use topocoll_topology::Machine;
 use crate::plan::refused;
 use crate::price::{least, published_price};
 use crate::select::{bound_ratio, crossovers, decide, prices};
-use crate::{Choice, Error, Priced};
+use crate::{Choice, Error, Priced, Rejected, Subset};
 
 /// An algorithm at its best over block sizes, or a published formula.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Line {
     /// The algorithm.
     pub algorithm: &'static str,
@@ -25,7 +26,8 @@ pub struct Line {
 }
 
 /// From this block size on, up to the next, a setting is the fastest.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Fastest {
     /// The first block size, in bytes.
     pub block_bytes: u64,
@@ -37,19 +39,9 @@ pub struct Fastest {
     pub published: bool,
 }
 
-/// What does not serve.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Rejected {
-    /// The algorithm.
-    pub algorithm: &'static str,
-    /// Whether it is a formula without a schedule.
-    pub published: bool,
-    /// Why.
-    pub reason: String,
-}
-
 /// Predicted times over block sizes.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Sweep {
     /// The block sizes, ascending, in bytes.
     pub block_sizes: Vec<u64>,
@@ -63,8 +55,8 @@ pub struct Sweep {
     pub crossovers: Vec<Fastest>,
     /// The same with published formulas among the schedules.
     pub crossovers_with_published: Vec<Fastest>,
-    /// Algorithms of which only some settings were priced: name, settings priced, settings.
-    pub subsets: Vec<(&'static str, usize, usize)>,
+    /// Algorithms of which only some settings were priced.
+    pub subsets: Vec<Subset>,
     /// Algorithms with a setting priced by a floor that is below the best price of some size.
     pub undecided: Vec<&'static str>,
     /// Algorithms that split blocks, so that counts do not grow in proportion to the size: they are
@@ -105,7 +97,7 @@ pub fn sweep(
     asked: &[(String, Parameters)],
 ) -> Result<Sweep, Error> {
     let largest = *block_sizes.last().expect("a sweep over no block sizes");
-    let at = |block_bytes| Problem { block_bytes, ..*problem };
+    let at = |block_bytes| with_blocks(problem, block_bytes);
     let base = at(largest);
     let (groups, rejected) = groups(machine, &base, asked)?;
     let (schedules, formulas): (Vec<_>, Vec<_>) =
@@ -129,7 +121,7 @@ pub fn sweep(
             Entry::Schedule(_) => decided.by_ref().take(group.choices.len()).collect(),
             Entry::Formula(_) => group.choices.clone(),
         };
-        let subset = (name, own.len(), group.all);
+        let subset = Subset { algorithm: name, priced: own.len(), settings: group.all };
         if own.len() < group.all && !subsets.contains(&subset) {
             subsets.push(subset);
         }
@@ -163,6 +155,13 @@ pub fn sweep(
         undecided,
         split,
     })
+}
+
+/// The problem with blocks of another size.
+fn with_blocks(problem: &Problem, block_bytes: u64) -> Problem {
+    let mut problem = *problem;
+    problem.block_bytes = block_bytes;
+    problem
 }
 
 /// What serves, priced, and what does not.
@@ -276,7 +275,7 @@ impl Group {
         let Entry::Schedule(algorithm) = self.entry else { return true };
         let topology = &*machine.topology;
         let counts = |setting: &Parameters, block_bytes: u64| {
-            let problem = Problem { block_bytes, ..*problem };
+            let problem = with_blocks(problem, block_bytes);
             let schedule = algorithm.plan(&problem, topology, setting).ok()?;
             let claims = algorithm.claims(&problem, topology, setting).ok()?;
             let bytes = u128::from(block_bytes);

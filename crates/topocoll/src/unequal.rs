@@ -6,7 +6,7 @@ use topocoll_topology::Machine;
 use crate::plan::refused;
 use crate::price::Price;
 use crate::select::{Choice, Selection, bound_ratio, ranked, reject, select};
-use crate::{Error, plan};
+use crate::{Error, Rejected, Subset, plan};
 
 /// Slots that pricing the settings of an algorithm may look at: a second or two.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
@@ -32,26 +32,26 @@ pub fn select_unequal(
     let equal = select(machine, problem);
     let bound = unequal_bounds(problem, machine, demand);
     let (mut choices, mut rejected, mut subsets) = (Vec::new(), equal.rejected, equal.subsets);
-    let mut refused: Vec<(&'static str, String)> = Vec::new();
+    let mut refused = Vec::new();
     for choice in spread(machine, problem, equal.choices, &mut subsets) {
         let algorithm = find(choice.algorithm).expect("bug: a choice of no algorithm");
         match price_unequal(machine, problem, demand, algorithm, &choice.parameters, memory) {
             Ok(price) => choices.push(Choice { price, ..choice }),
-            Err(reason) => refused.push((choice.algorithm, reason.to_string())),
+            Err(reason) => refused.push(Rejected::new(choice.algorithm, &reason)),
         }
     }
     for &algorithm in ALGORITHMS {
         let settings = algorithm.settings_for(problem, &*machine.topology, demand);
         let name = algorithm.name();
         if !settings.is_empty() {
-            rejected.retain(|(rejected, _)| *rejected != name);
+            rejected.retain(|rejected| rejected.algorithm != name);
         }
         for parameters in settings {
             match price_unequal(machine, problem, demand, algorithm, &parameters, memory) {
                 Ok(price) => {
                     choices.push(Choice { algorithm: name, parameters, price, bound_ratio: 0.0 });
                 }
-                Err(reason) => refused.push((name, reason.to_string())),
+                Err(reason) => refused.push(Rejected::new(name, &reason)),
             }
         }
     }
@@ -76,7 +76,7 @@ fn spread(
     machine: &Machine,
     problem: &Problem,
     mut choices: Vec<Choice>,
-    subsets: &mut Vec<(&'static str, usize, usize)>,
+    subsets: &mut Vec<Subset>,
 ) -> Vec<Choice> {
     choices.sort_by_key(|choice| choice.price.steps);
     let mut kept = Vec::new();
@@ -92,9 +92,10 @@ fn spread(
         let before = kept.len();
         let chosen = own.into_iter().enumerate();
         kept.extend(chosen.filter(|(i, _)| i % every == 0 || i + 1 == all).map(|(_, own)| own));
-        if kept.len() - before < all {
-            subsets.retain(|(name, ..)| *name != algorithm);
-            subsets.push((algorithm, kept.len() - before, all));
+        let priced = kept.len() - before;
+        if priced < all {
+            subsets.retain(|subset| subset.algorithm != algorithm);
+            subsets.push(Subset { algorithm, priced, settings: all });
         }
     }
     kept

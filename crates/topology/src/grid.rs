@@ -14,6 +14,7 @@ pub struct Grid {
 
 /// A directed link of a grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Link {
     /// The rank it leaves.
     pub from: Rank,

@@ -4,6 +4,7 @@ use crate::{FullyConnected, Rank, Shape, Timing, Topology, TopologyError};
 
 /// A machine: its topology, the ports it grants, and its timing values.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Machine {
     /// What the user called it: a file's name or a short form.
     pub name: String,

@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// How one kind of topology is written: `kind:rest`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ShortForm {
     /// What stands before the colon.
     pub kind: &'static str,
@@ -26,6 +27,7 @@ pub struct ShortForm {
 /// Why a text names no machine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct SpecError {
     /// The value, the rule and, for a short form, the place.
     pub message: String,

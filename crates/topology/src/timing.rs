@@ -67,6 +67,7 @@ impl Barrier {
 
 /// The timing values of a machine, in seconds (Suh and Shin 2001, section 2).
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Timing {
     /// The machine they belong to.
     pub name: String,

@@ -15,6 +15,7 @@ pub(crate) const NONE: Cause = Cause::MAX;
 
 /// One link of the critical chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ChainLink {
     /// The sender.
     pub from: Rank,

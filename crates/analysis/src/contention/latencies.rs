@@ -12,6 +12,7 @@ pub(crate) struct Latencies {
 
 /// Latencies of all messages, from when each was handed to the network to its last byte.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct LatencySummary {
     /// The mean, in picoseconds.
     pub average: f64,

@@ -22,6 +22,7 @@ pub(crate) struct Message {
 
 /// What one directed link did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct LinkUse {
     /// Bytes carried.
     pub bytes: u128,
@@ -33,6 +34,7 @@ pub struct LinkUse {
 
 /// A message that can never move: it waits for a channel that the next one in the circle holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Held {
     /// The sender.
     pub from: Rank,
@@ -46,6 +48,7 @@ pub struct Held {
 
 /// The time that a message kept a link, for traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Interval {
     /// The link's number.
     pub link: u64,

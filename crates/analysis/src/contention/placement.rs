@@ -8,6 +8,7 @@ use super::traffic::{SHARED, Share, Traffic, share_of};
 use crate::AnalysisError;
 
 /// A schedule and where its ranks sit.
+#[derive(Clone, Debug)]
 pub struct Job {
     /// What it does.
     pub schedule: Schedule,
@@ -17,6 +18,7 @@ pub struct Job {
 
 /// Jobs that run at the same time on one machine. Their messages take the machine's own routes
 /// between the nodes: a schedule's routes are for ranks in order.
+#[derive(Clone, Debug)]
 pub struct Placed<'a> {
     machine: &'a Machine,
     jobs: Vec<Job>,

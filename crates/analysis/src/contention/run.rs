@@ -1,5 +1,6 @@
 //! The driver: lets every node go through its steps, whatever the network.
 
+use std::fmt;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -20,6 +21,7 @@ const CHAIN: usize = 1000;
 const REPORT: u64 = 4096;
 
 /// Lets a caller watch a run and end it early.
+#[derive(Clone, Copy)]
 pub struct Control<'a> {
     /// Hears of messages that are delivered.
     pub progress: Progress<'a>,
@@ -27,8 +29,20 @@ pub struct Control<'a> {
     pub stop: &'a (dyn Fn() -> bool + Sync),
 }
 
+impl Control<'_> {
+    /// Nobody watches, and nothing stops.
+    pub const NONE: Self = Self { progress: Progress::UNHEARD, stop: &|| false };
+}
+
+impl fmt::Debug for Control<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").finish_non_exhaustive()
+    }
+}
+
 /// When a step began and ended, over all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct StepTime {
     /// When the first node began it.
     pub start: Picoseconds,
@@ -54,6 +68,7 @@ pub(crate) struct Outcome {
 
 /// A link of the critical chain, with the channel's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct NamedLink {
     /// What happened.
     pub link: ChainLink,

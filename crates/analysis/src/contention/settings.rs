@@ -9,6 +9,7 @@ pub(crate) const MAX_VCS: u64 = 16;
 
 /// How a message picks its virtual channels on a side that wraps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Dateline {
     /// On entering the side: one half for messages that will cross the dateline, the other for
     /// those that will not. Deadlock-free while no message goes further than half around.
@@ -19,6 +20,7 @@ pub enum Dateline {
 
 /// Parameters of the wormhole, flit and fluid models.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// Virtual channels of a link.
     pub vcs: u32,

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use rayon::prelude::*;
 use topocoll_topology::{Machine, Shape};
 
@@ -18,6 +20,7 @@ use crate::{AnalysisError, symmetry};
 type Make = for<'a> fn(&'a Machine, &Settings, &Clock<'_>, Dateline, bool) -> Box<dyn Network + 'a>;
 
 /// A model of the network.
+#[derive(Clone, Copy, Debug)]
 pub struct ContentionModel {
     /// The name on the command line.
     pub name: &'static str,
@@ -68,6 +71,7 @@ pub const MODELS: &[ContentionModel] = &[
 
 /// What parts one step from the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Sync {
     /// A barrier: no node begins a step before all have ended the one before.
     Barrier,
@@ -76,6 +80,8 @@ pub enum Sync {
 }
 
 /// What is to be simulated, and how.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Request<'a> {
     /// The messages.
     pub traffic: &'a dyn Traffic,
@@ -96,8 +102,43 @@ pub struct Request<'a> {
     pub control: Control<'a>,
 }
 
+impl<'a> Request<'a> {
+    /// To simulate traffic by a model in `memory` bytes: its parameters at their defaults, no
+    /// barriers, nothing recorded, nobody watching.
+    #[must_use]
+    pub fn new(
+        traffic: &'a dyn Traffic,
+        machine: &'a Machine,
+        model: &'a ContentionModel,
+        memory: u128,
+    ) -> Self {
+        Self {
+            traffic,
+            machine,
+            model,
+            settings: Settings::default(),
+            sync: Sync::Free,
+            memory,
+            records: false,
+            control: Control::NONE,
+        }
+    }
+}
+
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("machine", &self.machine)
+            .field("model", &self.model.name)
+            .field("settings", &self.settings)
+            .field("sync", &self.sync)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What came of it.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Simulation {
     /// The completion time.
     pub time: Picoseconds,

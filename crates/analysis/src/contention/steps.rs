@@ -12,6 +12,7 @@ use crate::{AnalysisError, symmetry};
 
 /// What the steps model says: steps apart by barriers, a shared link's whole load charged.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct StepsModel {
     /// Where the time goes.
     pub time: Time,

@@ -74,6 +74,7 @@ impl<T: Traffic + ?Sized> Traffic for &T {
 }
 
 /// A schedule on its own machine: rank i on node i.
+#[derive(Clone, Copy, Debug)]
 pub struct Scheduled<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,

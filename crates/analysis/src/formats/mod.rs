@@ -37,6 +37,7 @@ mod msccl;
 mod order;
 mod simgrid;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -56,7 +57,8 @@ const LIMIT: u128 = 4 << 30;
 const HEAD: usize = 1 << 12;
 
 /// What is written.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Source<'a> {
     /// The schedule.
     pub schedule: &'a Schedule,
@@ -68,8 +70,17 @@ pub struct Source<'a> {
     pub memory: u128,
 }
 
+impl<'a> Source<'a> {
+    /// All of a schedule on a machine, in `memory` bytes.
+    #[must_use]
+    pub fn new(schedule: &'a Schedule, machine: &'a Machine, memory: u128) -> Self {
+        Self { schedule, machine, only: None, memory }
+    }
+}
+
 /// What a file is read for.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Target<'a> {
     /// The ranks and the links of the machine that it is to run on.
     pub topology: &'a dyn Topology,
@@ -85,7 +96,8 @@ pub struct Target<'a> {
 pub type Seen<'a> = &'a dyn Fn(u64);
 
 /// A format.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Format {
     /// As it is asked for.
     pub name: &'static str,
@@ -102,7 +114,7 @@ pub struct Format {
 }
 
 /// What writes a format.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Writer {
     /// One file.
     File(fn(&Source<'_>, &mut dyn Write) -> Result<(), AnalysisError>),
@@ -111,7 +123,7 @@ pub enum Writer {
 }
 
 /// What reads a format.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Reader {
     /// One file.
     File(fn(&mut dyn BufRead, &Target<'_>) -> Result<Schedule, ReadError>),
@@ -123,7 +135,7 @@ pub enum Reader {
 
 /// Every format.
 #[rustfmt::skip]
-pub const FORMATS: [Format; 6] = [
+pub const FORMATS: &[Format] = &[
     Format { name: "jsonl", about: "a message a line, its blocks named", by_rank: true, writer: Writer::File(jsonl::write), knows: |head| head.starts_with('{'), reader: Reader::File(jsonl::read) },
     Format { name: "csv", about: "a message a line: step, from, to, bytes, packed bytes, route", by_rank: true, writer: Writer::File(csv::write), knows: |head| head.starts_with("step,"), reader: Reader::File(csv::read) },
     Format { name: "goal", about: "GOAL text, for LogGOPSim", by_rank: false, writer: Writer::File(goal::write), knows: |head| ["num_ranks", "//", "/*"].iter().any(|begins| head.starts_with(begins)), reader: Reader::File(goal::read) },
@@ -166,7 +178,13 @@ pub fn read(path: &Path, target: &Target<'_>) -> Result<Schedule, ReadError> {
     }
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    /// A machine's ranks, links and ports, in `memory` bytes; nobody is told of the bytes read.
+    #[must_use]
+    pub fn new(machine: &'a Machine, memory: u128) -> Self {
+        Self { topology: &*machine.topology, ports: machine.ports, memory, seen: &|_| () }
+    }
+
     /// Refuses to take so many bytes of memory.
     fn check_memory(&self, taken: u128) -> Result<(), String> {
         let memory = self.memory;
@@ -176,6 +194,16 @@ impl Target<'_> {
             ));
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("topology", &self.topology)
+            .field("ports", &self.ports)
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let problem = problem(&machine, options)?;
     let all = bounds(&problem, &machine);
     let orders = asymptotic_bounds(&problem);
-    let BestBounds { steps, blocks: volume, seconds: time } = best_bounds(&problem, &machine);
+    let BestBounds { steps, blocks: volume, seconds: time, .. } = best_bounds(&problem, &machine);
     let report = Report {
         head: Head::new(&machine, &problem),
         bounds: all.iter().map(bound).collect(),

@@ -8,8 +8,7 @@ use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem, front};
 
 use super::exchange;
 use super::sweep::{
-    Rejected, Subset, asked, check_files, check_served, kind, left_out, named, priced, spaced,
-    write_plots,
+    Rejected, Subset, asked, check_files, check_served, kind, left_out, named, spaced, write_plots,
 };
 use crate::machine::{machine, problem};
 use crate::render::{
@@ -161,7 +160,7 @@ fn write_csv(found: &Front, file: impl Write) -> anyhow::Result<()> {
             choice.algorithm.to_owned(),
             spaced(&choice.parameters),
             kind(published(choice)).to_owned(),
-            priced(price).to_owned(),
+            price.priced.name().to_owned(),
             on_front.to_owned(),
             price.steps.to_string(),
             price.blocks.to_string(),

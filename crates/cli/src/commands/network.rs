@@ -360,8 +360,10 @@ fn by_model(
     };
     let records = args.trace.is_some() || args.csv.is_some();
     let found = watch::watched(|control| {
-        let memory = memory();
-        simulate(&Request { traffic, machine, model, settings, sync, memory, records, control })
+        let mut request = Request::new(traffic, machine, model, memory());
+        (request.settings, request.sync) = (settings, sync);
+        (request.records, request.control) = (records, control);
+        simulate(&request)
     })
     .map_err(topocoll::Error::from)?;
     for (path, trace) in [(&args.trace, true), (&args.csv, false)] {

@@ -24,8 +24,8 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     } else {
         check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     }
-    let only = args.rank.map(Rank);
-    let source = Source { schedule: &schedule, machine: &machine, only, memory: memory() };
+    let mut source = Source::new(&schedule, &machine, memory());
+    source.only = args.rank.map(Rank);
     let bar = Bar::new("{spinner} {bytes} written, {bytes_per_sec}");
     match (format.writer, &args.out) {
         (Writer::File(write), Some(path)) => {

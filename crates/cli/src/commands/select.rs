@@ -6,6 +6,7 @@ use topocoll::{
     verify,
 };
 
+use super::sweep::Subset;
 use super::whole::Whole;
 use super::{exchange_of_sizes, network, watch};
 use crate::demand::{Named, problem_of_sizes};
@@ -99,13 +100,6 @@ struct Extremes {
     fewest_steps: Parameters,
     least_volume: Parameters,
     cross_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct Subset {
-    algorithm: &'static str,
-    settings_priced: usize,
-    settings: usize,
 }
 
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
@@ -203,7 +197,10 @@ fn report(
         demand: None,
         choices: selection.choices.iter().map(entry).collect(),
         rejected: (selection.rejected.iter())
-            .map(|(algorithm, reason)| Rejected { algorithm, reason: reason.clone() })
+            .map(|rejected| Rejected {
+                algorithm: rejected.algorithm,
+                reason: rejected.reason.clone(),
+            })
             .collect(),
         bound: Bound {
             time_seconds: selection.bound.seconds,
@@ -228,13 +225,7 @@ fn report(
                 cross_bytes: extremes.block_bytes,
             })
             .collect(),
-        subsets: (selection.subsets.iter())
-            .map(|&(algorithm, settings_priced, settings)| Subset {
-                algorithm,
-                settings_priced,
-                settings,
-            })
-            .collect(),
+        subsets: selection.subsets.iter().map(Subset::from).collect(),
         simulated: None,
     }
 }
@@ -418,7 +409,7 @@ fn text(
             named(&selection.choices[*i])
         );
     }
-    for (algorithm, priced, all) in &selection.subsets {
+    for topocoll::Subset { algorithm, priced, settings: all, .. } in &selection.subsets {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
         );
@@ -426,8 +417,8 @@ fn text(
     out += &by_simulation(selection, report, shown);
     if !selection.rejected.is_empty() {
         out += "\ndoes not apply:\n";
-        for (algorithm, reason) in &selection.rejected {
-            out += &format!("  {algorithm}: {reason}\n");
+        for rejected in &selection.rejected {
+            out += &format!("  {}: {}\n", rejected.algorithm, rejected.reason);
         }
     }
     out

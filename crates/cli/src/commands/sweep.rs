@@ -2,9 +2,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{
-    Choice, Fastest, Line, Machine, Parameters, Price, Priced, Problem, Sweep, find, sweep,
-};
+use topocoll::{Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep, find, sweep};
 
 use super::{exchange_of, front};
 use crate::args::BlockSizes;
@@ -72,7 +70,7 @@ pub(super) struct Rejected {
 
 impl From<&topocoll::Rejected> for Rejected {
     fn from(rejected: &topocoll::Rejected) -> Self {
-        let topocoll::Rejected { algorithm, published, ref reason } = *rejected;
+        let topocoll::Rejected { algorithm, published, ref reason, .. } = *rejected;
         Self { algorithm, kind: kind(published), reason: reason.clone() }
     }
 }
@@ -85,9 +83,10 @@ pub(super) struct Subset {
     settings: usize,
 }
 
-impl From<&(&'static str, usize, usize)> for Subset {
-    fn from(&(algorithm, settings_priced, settings): &(&'static str, usize, usize)) -> Self {
-        Self { algorithm, settings_priced, settings }
+impl From<&topocoll::Subset> for Subset {
+    fn from(subset: &topocoll::Subset) -> Self {
+        let topocoll::Subset { algorithm, priced, settings, .. } = *subset;
+        Self { algorithm, settings_priced: priced, settings }
     }
 }
 
@@ -353,12 +352,9 @@ fn notes(found: &Sweep) -> String {
 }
 
 /// What was not priced, and what does not serve.
-pub(super) fn left_out(
-    subsets: &[(&'static str, usize, usize)],
-    rejected: &[topocoll::Rejected],
-) -> String {
+pub(super) fn left_out(subsets: &[topocoll::Subset], rejected: &[topocoll::Rejected]) -> String {
     let mut out = String::new();
-    for (algorithm, priced, all) in subsets {
+    for topocoll::Subset { algorithm, priced, settings: all, .. } in subsets {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
         );
@@ -371,15 +367,6 @@ pub(super) fn left_out(
         }
     }
     out
-}
-
-/// How a price was found.
-pub(super) fn priced(price: &Price) -> &'static str {
-    match price.priced {
-        Priced::Exactly => "exactly",
-        Priced::AtLeast => "at_least",
-        Priced::Published => "published",
-    }
 }
 
 /// A setting as a column has it.
@@ -416,7 +403,7 @@ fn write_csv(found: &Sweep, file: impl Write) -> anyhow::Result<()> {
                 choice.algorithm.to_owned(),
                 spaced(&choice.parameters),
                 kind(line.published).to_owned(),
-                priced(price).to_owned(),
+                price.priced.name().to_owned(),
             ];
             let terms = [
                 time.total(),

@@ -55,7 +55,8 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
         }
         None => None,
     };
-    let given = Given { release: args.release.as_deref(), base: base.as_deref() };
+    let mut given = Given::default();
+    (given.release, given.base) = (args.release.as_deref(), base.as_deref());
     let file = library.write(&tuning, &given).map_err(Error::from)?;
     match &args.out {
         Some(path) => write_file(path, |out| Ok(out.write_all(file.as_bytes())?))?,

@@ -148,7 +148,7 @@ fn find(schedule: &Schedule, machine: &Machine, method: Option<Method>) -> anyho
         let found = Bar::new("{wide_bar} {percent} % proved, {eta} left")
             .of(|progress| verify_watched(schedule, machine, method, memory(), progress))
             .map_err(topocoll::Error::from)?;
-        let Verification { method, classes, violation, counts } = found;
+        let Verification { method, classes, violation, counts, .. } = found;
         return Ok(Found { proof: Some(Proof { method, classes, violation }), counts });
     }
     let counts = check_counting_work(schedule, machine)

@@ -20,8 +20,9 @@ impl Whole {
     /// None of a machine that lacks nothing.
     pub(super) fn of(machine: &Machine, problem: &Problem) -> Option<Self> {
         let whole = machine.unbroken()?;
-        let problem = Problem { ranks: whole.ranks(), ..*problem };
-        let BestBounds { steps, blocks, seconds } = best_bounds(&problem, &whole);
+        let mut problem = *problem;
+        problem.ranks = whole.ranks();
+        let BestBounds { steps, blocks, seconds, .. } = best_bounds(&problem, &whole);
         let (topology, ranks) = (whole.topology.short_form(), whole.ranks());
         Some(Self { topology, ranks, steps, blocks: Blocks(blocks), time_seconds: seconds })
     }

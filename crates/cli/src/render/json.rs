@@ -31,7 +31,7 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(machine: &Machine, problem: &Problem) -> Self {
-        let Problem { operation, ranks, ports, block_bytes } = *problem;
+        let Problem { operation, ranks, ports, block_bytes, .. } = *problem;
         let names = (operation.name(), block_bytes);
         Self { ranks, ports, ..Self::of(machine, names) }
     }

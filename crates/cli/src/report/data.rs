@@ -183,7 +183,7 @@ pub(crate) fn gather(
         ranking: selection.choices.iter().take(RANKED).map(ranked).collect(),
         more: selection.choices.len().saturating_sub(RANKED),
         rejected: (selection.rejected.iter())
-            .map(|(name, reason)| [(*name).to_owned(), reason.clone()])
+            .map(|rejected| [rejected.algorithm.to_owned(), rejected.reason.clone()])
             .collect(),
         sweep: Drawn::from(&swept),
         front: Points::from(&found),

@@ -136,7 +136,8 @@ fn smaller(machine: &Machine) -> Option<Machine> {
             Arc::new(Clusters::new(&groups).expect(small))
         }
     };
-    let mut smaller = Machine { name: topology.short_form(), topology, ..machine.clone() };
+    let mut smaller = machine.clone();
+    (smaller.name, smaller.topology) = (topology.short_form(), topology);
     smaller.set_ports(machine.ports);
     Some(smaller)
 }

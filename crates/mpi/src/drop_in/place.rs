@@ -39,7 +39,7 @@ pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
     let Some(grid) = known.grid.clone() else { return vec![found] };
     let ranks = grid.ranks();
     let timing = if several { timing("tcp", TCP) } else { shared_memory(ranks) };
-    let machine = Machine { timing, ..Machine::of(Arc::new(grid)) };
+    let machine = timed(grid, timing);
     let grid = Place { machine, order: None, source: "MPI_Cart_get" };
     // Ranks that share memory have no links to share.
     if several { vec![grid, found] } else { vec![found, grid] }
@@ -53,14 +53,13 @@ const TCP: Values = (30e-6, 1e-9);
 const COPY: f64 = 0.1e-9;
 
 fn timing(name: &str, (startup, per_byte): Values) -> Timing {
-    Timing {
-        name: name.to_owned(),
-        startup: PerClass::uniform(startup),
-        per_byte: PerClass::uniform(per_byte),
-        per_hop: PerClass::uniform(0.0),
-        rearrangement_per_byte: COPY,
-        ..Timing::generic()
-    }
+    let mut timing = Timing::generic();
+    timing.name = name.to_owned();
+    timing.startup = PerClass::uniform(startup);
+    timing.per_byte = PerClass::uniform(per_byte);
+    timing.per_hop = PerClass::uniform(0.0);
+    timing.rearrangement_per_byte = COPY;
+    timing
 }
 
 /// All messages of a step may be under way at once, and share the memory.
@@ -86,12 +85,10 @@ fn by_nodes(nodes: &[u32]) -> Place {
     let nodes = cluster(&sizes);
     let largest = nodes.largest();
     let share = f64::from(largest);
-    let timing = Timing {
-        startup: PerClass::each(&[SHARED_MEMORY.0, TCP.0]),
-        per_byte: PerClass::each(&[SHARED_MEMORY.1 * share, TCP.1 * share]),
-        ..timing("shared memory and tcp", TCP)
-    };
-    let mut machine = Machine { timing, ..Machine::of(Arc::new(nodes)) };
+    let mut timing = timing("shared memory and tcp", TCP);
+    timing.startup = PerClass::each(&[SHARED_MEMORY.0, TCP.0]);
+    timing.per_byte = PerClass::each(&[SHARED_MEMORY.1 * share, TCP.1 * share]);
+    let mut machine = timed(nodes, timing);
     machine.set_ports(largest);
     Place { machine, order, source }
 }
@@ -111,16 +108,17 @@ fn given(machine: &Machine, world: &[u32]) -> Place {
         let part = match sizes[..] {
             [ranks] => {
                 let class = |value: &PerClass| PerClass::uniform(value.of(INSIDE));
-                let timing = &machine.timing;
-                let inside = Timing {
-                    startup: class(&timing.startup),
-                    per_byte: class(&timing.per_byte),
-                    per_hop: class(&timing.per_hop),
-                    ..timing.clone()
-                };
+                let mut inside = machine.timing.clone();
+                inside.startup = class(&inside.startup);
+                inside.per_byte = class(&inside.per_byte);
+                inside.per_hop = class(&inside.per_hop);
                 full(ranks, inside)
             }
-            _ => Machine { topology: Arc::new(cluster(&sizes)), ..machine.clone() },
+            _ => {
+                let mut part = machine.clone();
+                part.topology = Arc::new(cluster(&sizes));
+                part
+            }
         };
         return Place { machine: part, order, source };
     }
@@ -130,8 +128,13 @@ fn given(machine: &Machine, world: &[u32]) -> Place {
 }
 
 fn full(ranks: u32, timing: Timing) -> Machine {
-    let topology = FullyConnected::new(ranks).expect("bug: a communicator of no ranks");
-    Machine { timing, ..Machine::of(Arc::new(topology)) }
+    timed(FullyConnected::new(ranks).expect("bug: a communicator of no ranks"), timing)
+}
+
+fn timed(topology: impl Topology + 'static, timing: Timing) -> Machine {
+    let mut machine = Machine::of(Arc::new(topology));
+    machine.timing = timing;
+    machine
 }
 
 fn cluster(sizes: &[u32]) -> Clusters {

@@ -18,6 +18,7 @@ use crate::{Choice, Crossover, Error, Price, Priced, plan};
 
 /// An MPI library that reads a tuning file.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Library {
     /// As it is asked for.
     pub name: &'static str,
@@ -34,13 +35,14 @@ pub struct Library {
 
 /// Every library.
 #[rustfmt::skip]
-pub const LIBRARIES: [Library; 2] = [
+pub const LIBRARIES: &[Library] = &[
     Library { name: "openmpi", about: "dynamic rules of Open MPI's tuned component", using: open_mpi::USING, own: &open_mpi::OWN, force: open_mpi::force, write: open_mpi::write },
     Library { name: "mpich", about: "MPICH's selection tree, changed in a full one of its version (--base)", using: mpich::USING, own: &mpich::OWN, force: mpich::force, write: mpich::write },
 ];
 
 /// An algorithm of a library.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Own {
     /// What it performs.
     pub operation: Collective,
@@ -57,6 +59,7 @@ pub struct Own {
 
 /// From this block size on, up to the next, an algorithm is used.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Turn {
     /// The first block size, in bytes; the first of all is 1.
     pub block_bytes: u64,
@@ -85,6 +88,7 @@ pub struct Tuning {
 
 /// What a file is written for.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Given<'a> {
     /// The library's version.
     pub release: Option<&'a str>,
@@ -186,6 +190,7 @@ impl Library {
 
 /// What an algorithm of a library was measured to take.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Times {
     /// The ranks that exchanged.
     pub ranks: u32,
@@ -298,7 +303,8 @@ pub fn unaware(
         _ if at_once => {}
         _ => alone.set_ports(1),
     }
-    let problem = Problem { ports: alone.ports, ..*problem };
+    let mut problem = *problem;
+    problem.ports = alone.ports;
     let mut parameters = Parameters::new();
     if name == "bruck" {
         parameters.insert("radix".to_owned(), Setting::Integer(2));

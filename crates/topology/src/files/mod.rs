@@ -13,6 +13,7 @@ use crate::{Clusters, Machine, TopologyError};
 
 /// A kind of file that describes a machine.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct MachineFile {
     /// What it is, in a line.
     pub about: &'static str,

@@ -8,6 +8,7 @@ const NAMED: usize = 8;
 
 /// Something that a lattice lacks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum Fault {
     /// A node that is absent.
     Absent {

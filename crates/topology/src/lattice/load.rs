@@ -40,6 +40,7 @@ const CHANGES: usize = 2000;
 
 /// The least load of the busiest link: a fraction, of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct LeastLoad {
     /// The sum of distances over all pairs.
     pub distances: u128,

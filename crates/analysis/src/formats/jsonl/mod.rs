@@ -22,6 +22,7 @@ pub const VERSION: u32 = 1;
 /// Line 1.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Header {
     /// Always `header`.
     pub kind: String,
@@ -47,6 +48,7 @@ pub struct Header {
 /// A topology in a header.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum Layout {
     /// Fully connected.
     Full,
@@ -72,6 +74,7 @@ pub enum Layout {
 /// A message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Line {
     /// The step it travels in.
     pub step: u32,
