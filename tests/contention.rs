@@ -11,7 +11,7 @@ use topocoll::contention::{
 };
 use topocoll::{
     AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule, Setting,
-    conflict_work, conflicts, machine, plan,
+    check_conflict_work, conflict_work, conflicts, machine, plan,
 };
 
 fn request<'a>(
@@ -364,7 +364,7 @@ fn jobs_on_parts_of_a_machine_share_its_links() {
     let both = Placed::new(&whole, vec![job(even), job(odd)]).unwrap();
     let time = |traffic: &Placed<'_>| run(traffic, &whole, "wormhole", Settings::default()).time;
     assert!(time(&both) > time(&alone));
-    let worst = |traffic: &Placed<'_>| conflicts(traffic, &whole, 9, false, MEMORY).unwrap();
+    let worst = |traffic: &Placed<'_>| conflicts(traffic, &whole, 9, MEMORY).unwrap();
     let mixed = worst(&both).worst.into_iter().any(|conflict| {
         let jobs: Vec<_> = conflict.listed.iter().map(|m| both.on(m.from).unwrap().0).collect();
         jobs.contains(&0) && jobs.contains(&1)
@@ -413,12 +413,19 @@ fn what_cannot_be_simulated_is_refused_before() {
     let work = refused("torus:1024x1024", "wormhole", 64, default, MEMORY);
     assert!(matches!(work, AnalysisError::Work { .. }), "{work}");
 
+    // Naming conflicts takes seconds up to 2^25 shares of steps.
+    let large = machine("mesh:128x64").unwrap();
+    let long = schedule(&large, "pairwise-xor", 1);
+    let long = check_conflict_work(&Scheduled::new(&long, &large), &large).unwrap_err();
+    assert!(matches!(long, AnalysisError::Work { needed: 67_100_672, .. }), "{long}");
+
     // Every rank of a mesh is looked at in every step, and every thread counts the links of all.
     let machine = machine("mesh:64x64").unwrap();
     let schedule = schedule(&machine, "pairwise-xor", 1);
     let traffic = Scheduled::new(&schedule, &machine);
     assert_eq!(conflict_work(&traffic, &machine), 4096 * 4095);
-    let needed = |memory| match conflicts(&traffic, &machine, 1, false, memory) {
+    check_conflict_work(&traffic, &machine).unwrap();
+    let needed = |memory| match conflicts(&traffic, &machine, 1, memory) {
         Err(AnalysisError::Memory { needed, .. }) => needed,
         other => panic!("{other:?}"),
     };
@@ -464,8 +471,7 @@ fn conflicts_are_those_of_every_link() {
         for algorithm in ["direct", "bruck"] {
             let schedule = schedule(&machine, algorithm, 8);
             let found =
-                conflicts(&Scheduled::new(&schedule, &machine), &machine, 1 << 20, false, MEMORY)
-                    .unwrap();
+                conflicts(&Scheduled::new(&schedule, &machine), &machine, 1 << 20, MEMORY).unwrap();
             let plain = common::Plain::of(&schedule);
             let traffic = Scheduled::new(&plain, &machine);
             let mut all = 0;
@@ -483,7 +489,7 @@ fn conflicts_are_those_of_every_link() {
                 on.retain(|_, messages| messages.len() > 1);
                 all += on.len() as u128;
                 for conflict in found.worst.iter().filter(|conflict| conflict.step == step) {
-                    let messages = &on[&conflict.link];
+                    let messages = &on[&conflict.link.0];
                     assert_eq!(conflict.messages as usize, messages.len());
                     let listed: Vec<_> = conflict.listed.iter().map(|m| (m.from, m.to)).collect();
                     assert_eq!(listed[..], messages[..listed.len()], "{text} {algorithm} {step}");
@@ -500,7 +506,7 @@ fn conflicts_are_those_of_every_link() {
             assert!(order.is_sorted_by_key(|(messages, _)| *messages), "{text} {algorithm}");
             for most in 0..4 {
                 let traffic = Scheduled::new(&schedule, &machine);
-                let few = conflicts(&traffic, &machine, most, false, MEMORY).unwrap();
+                let few = conflicts(&traffic, &machine, most, MEMORY).unwrap();
                 assert_eq!(few.conflicts, all, "{text} {algorithm}");
                 let first = &found.worst[..most.min(found.worst.len())];
                 assert_eq!(few.worst, first, "{text} {algorithm}");
@@ -515,8 +521,7 @@ fn a_billion_nodes_have_their_conflicts_named() {
     let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
     let problem = problem(&machine, Collective::AllToAll, 1);
     let schedule = plan(&machine, &problem, "bruck", &radix).unwrap();
-    let found =
-        conflicts(&Scheduled::new(&schedule, &machine), &machine, 1, false, MEMORY).unwrap();
+    let found = conflicts(&Scheduled::new(&schedule, &machine), &machine, 1, MEMORY).unwrap();
     assert_eq!((found.worst[0].messages, found.worst[0].alike), (16_384, 1 << 30));
     assert_eq!(found.worst[0].listed[0].to.0, 16_384);
 }

@@ -4,6 +4,9 @@ use topocoll_topology::Topology;
 use crate::{NotApplicable, Parameter};
 
 /// A writer of schedules.
+///
+/// Those there are stand in [`ALGORITHMS`](crate::ALGORITHMS), and methods may be added: a schedule
+/// of one's own is a [`Rule`](topocoll_schedule::Rule), which every reader takes.
 pub trait Algorithm: Sync {
     /// The name on the command line and in files.
     fn name(&self) -> &'static str;

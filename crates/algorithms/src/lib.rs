@@ -2,6 +2,25 @@
 //!
 //! One file per algorithm, one line each in [`ALGORITHMS`]. Nothing here reads a schedule: who
 //! verifies, prices or runs one knows only its rule.
+//!
+//! ```
+//! use topocoll_algorithms::find;
+//! use topocoll_schedule::{Collective, Parameters, Problem, Setting};
+//! use topocoll_topology::FullyConnected;
+//!
+//! let machine = FullyConnected::new(9)?;
+//! let problem = Problem::new(Collective::AllToAll, 9, 1, 64)?;
+//! let radix = Parameters::from([("radix".to_owned(), Setting::Integer(3))]);
+//!
+//! // Two digits of radix 3, two steps each; three of the nine blocks in every message. Then every
+//! // rank puts its blocks in order.
+//! let bruck = find("bruck")?;
+//! let schedule = bruck.plan(&problem, &machine, &radix)?;
+//! let claims = bruck.claims(&problem, &machine, &radix)?;
+//! assert_eq!((claims.steps, claims.bytes), (4, 4 * 3 * 64));
+//! assert_eq!(schedule.rule().steps(), 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod algorithm;

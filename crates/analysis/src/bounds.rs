@@ -4,7 +4,7 @@ use topocoll_schedule::{Collective, Problem};
 use topocoll_topology::{BETWEEN, LeastLoad, Machine, Shape};
 
 /// What a lower bound limits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Measure {
     /// C1, steps in which a message moves.

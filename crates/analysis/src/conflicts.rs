@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, Machine, Rank, Shape, Topology};
+use topocoll_topology::{Grid, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::contention::{Share, Traffic};
 use crate::loads::Loads;
@@ -21,7 +21,7 @@ pub struct Conflict {
     /// The step.
     pub step: u32,
     /// The link's number.
-    pub link: u64,
+    pub link: LinkId,
     /// Messages on it.
     pub messages: u64,
     /// Their bytes.
@@ -66,29 +66,37 @@ pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
     u128::from(ranks) * u128::from(traffic.steps())
 }
 
+/// Whether naming conflicts is a matter of seconds.
+///
+/// # Errors
+/// [`AnalysisError::Work`] for more than 2^25 shares of steps, with those that would be looked at.
+pub fn check_conflict_work(traffic: &dyn Traffic, machine: &Machine) -> Result<(), AnalysisError> {
+    let needed = conflict_work(traffic, machine);
+    if needed > WORK_LIMIT {
+        let what = "naming conflicting links";
+        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
+    }
+    Ok(())
+}
+
 /// Names the links that carry several messages in a step: the `most` worst, exactly, and how many
 /// there are. Links that a translation maps onto each other are named once.
 ///
 /// Every step is looked at, for one node of each class; without symmetry for every node, on all
-/// threads. Where there are no numbered links none is shared.
+/// threads: time is proportional to [`conflict_work`]. Where there are no numbered links none is
+/// shared.
 ///
 /// # Errors
-/// Link counters beyond `memory` bytes; unless `asked` for, more than 2^25 shares of steps.
+/// Link counters beyond `memory` bytes.
 pub fn conflicts(
     traffic: &dyn Traffic,
     machine: &Machine,
     most: usize,
-    asked: bool,
     memory: u128,
 ) -> Result<ConflictReport, AnalysisError> {
     let topology = &*machine.topology;
     if topology.dimensions() == 0 {
         return Ok(ConflictReport::default());
-    }
-    let needed = conflict_work(traffic, machine);
-    if !asked && needed > WORK_LIMIT {
-        let what = "naming conflicting links";
-        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
     }
     let closed = shifts(traffic, topology);
     let classes = symmetry::common(&traffic.classes(), topology);
@@ -151,7 +159,7 @@ struct Worst {
 }
 
 impl Worst {
-    fn add(&mut self, step: u32, link: u64, messages: u64, bytes: u128, alike: u128) {
+    fn add(&mut self, step: u32, link: LinkId, messages: u64, bytes: u128, alike: u128) {
         self.conflicts += alike;
         if (messages, bytes) < self.floor {
             return;
@@ -192,7 +200,7 @@ fn by_class(
         if messages > 1 {
             let direction = if downwards { -1 } else { 1 };
             let link = topology.link_id(classes.representative(class), u, direction);
-            worst.add(step, link.0, messages, bytes, alike);
+            worst.add(step, link, messages, bytes, alike);
         }
     });
 }
@@ -205,7 +213,7 @@ fn by_shift(traffic: &dyn Traffic, grid: &Grid, step: u32, share: &mut Share, wo
         if line.load > 1 {
             let direction = if line.downwards { -1 } else { 1 };
             let link = grid.link_id(Rank(line.suffix), line.dimension, direction);
-            worst.add(step, link.0, line.load, line.bytes, line.links);
+            worst.add(step, link, line.load, line.bytes, line.links);
         }
     });
 }
@@ -217,9 +225,10 @@ fn list(
     conflict: &mut Conflict,
 ) {
     let per_rank = 2 * topology.dimensions() as u64;
-    let at = Rank((conflict.link / per_rank) as u32);
-    let u = (conflict.link % per_rank / 2) as usize;
-    let direction = if conflict.link % 2 == 0 { 1 } else { -1 };
+    let LinkId(number) = conflict.link;
+    let at = Rank((number / per_rank) as u32);
+    let u = (number % per_rank / 2) as usize;
+    let direction = if number % 2 == 0 { 1 } else { -1 };
     let mut share = Share::default();
     let mut listed = Vec::new();
     if let Some(grid) = closed {
@@ -234,7 +243,7 @@ fn list(
                 let Shape::Grid(grid) = topology.shape() else {
                     topology.for_each_link(node, &send.route, &mut |link| {
                         let from = Rank((link.0 / per_rank) as u32);
-                        let alike = link.0 % per_rank == conflict.link % per_rank
+                        let alike = link.0 % per_rank == number % per_rank
                             && classes.class_of(from) == classes.class_of(at);
                         if alike {
                             let moved = |rank| classes.translated(rank, from, at);
@@ -317,7 +326,7 @@ fn list_shift(
 mod tests {
     use std::sync::Arc;
 
-    use topocoll_topology::{LinkId, Route};
+    use topocoll_topology::Route;
 
     use super::*;
 
@@ -347,9 +356,9 @@ mod tests {
         let machine = Machine::of(Arc::new(grid.clone()));
         for shift in 1..60 {
             let traffic = Shifted(&machine, shift);
-            let found = conflicts(&traffic, &machine, 1 << 20, false, 1 << 30).unwrap();
+            let found = conflicts(&traffic, &machine, 1 << 20, 1 << 30).unwrap();
             for conflict in found.worst {
-                let link = grid.link(LinkId(conflict.link)).unwrap();
+                let link = grid.link(conflict.link).unwrap();
                 let mut listed = Vec::new();
                 let u = link.dimension as usize;
                 list_shift(&grid, link.from, u, link.direction, shift, 3, &mut listed);

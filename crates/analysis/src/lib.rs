@@ -3,6 +3,24 @@
 //! Nothing here knows an algorithm; everything reads a
 //! [`Schedule`](topocoll_schedule::Schedule) through its rule. [`verify()`] proves delivery,
 //! [`count()`] gives the counts and the predicted time, [`bounds()`] what no schedule can beat.
+//!
+//! ```
+//! use topocoll_analysis::{best_bounds, formats, verify};
+//! use topocoll_topology::{Machine, spec};
+//!
+//! let machine = Machine::of(spec::parse_short_form("full:2")?);
+//! let text = r#"{"kind":"header","version":1,"operation":"alltoall","algorithm":"by hand","ranks":2,"block_bytes":64,"ports":1,"topology":{"kind":"full"}}
+//! {"step":0,"from":0,"to":1,"blocks":[[0,1,0,64]]}
+//! {"step":0,"from":1,"to":0,"blocks":[[1,0,0,64]]}
+//! "#;
+//! let target = formats::Target::new(&machine, 1 << 20);
+//! let schedule = formats::jsonl::read(&mut text.as_bytes(), &target)?;
+//!
+//! let found = verify(&schedule, &machine, None, 1 << 20)?;
+//! assert!(found.violation.is_none(), "every block arrives");
+//! assert_eq!(found.counts.steps, best_bounds(&schedule.problem, &machine).steps);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod bounds;
@@ -31,7 +49,9 @@ pub use bounds::{
     AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
 };
 pub use certificate::write_certificate;
-pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflict_work, conflicts};
+pub use conflicts::{
+    Conflict, ConflictReport, ConflictingMessage, check_conflict_work, conflict_work, conflicts,
+};
 pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
 pub use error::AnalysisError;
 pub use progress::Progress;

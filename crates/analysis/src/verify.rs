@@ -13,7 +13,7 @@ pub const REPLAY_UP_TO: u32 = 4096;
 const FOLLOW_LIMIT: u128 = 20_000_000_000;
 
 /// How a schedule is verified.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Method {
     /// Every block of every rank is followed.

@@ -96,7 +96,7 @@ pub enum Fault {
 }
 
 /// What a slot ends with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Found {
     /// No block.

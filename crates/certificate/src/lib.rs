@@ -54,6 +54,38 @@
 //! first slot, count and stride, or the count and stride of an outer index and then of an inner one.
 //! Piece p of slot s is place p * slots + s. A way is `own`, the machine's own (dimension 0 first,
 //! the nearer way, upwards at half a ring), or `dimension:hops` apart by `;`.
+//!
+//! # Example
+//! Two ranks that swap a block of 64 bytes:
+//!
+//! ```
+//! let swap = "\
+//! topocoll certificate 1
+//! machine complete 2
+//! operation alltoall
+//! ports 1
+//! block 64
+//! algorithm direct
+//! ranks 2 by 1
+//! slots 2
+//! pieces 64
+//! counts steps=1 messages=2 bytes=64 link_bytes=64 hops=0 link_conflicts=0 max_link_sharing=1 contended_steps=0 contention_free_steps=1 port_violations=0 inter_node_steps=0
+//! bounds steps=1 link_bytes=64
+//! class 0
+//! start 0,0,2,1,1
+//! finish 0,0,2,1,1
+//! step 0
+//! send 1 own 1
+//! receive 1 1
+//! sha256 88f7a2d6ea6cae96d0719db22eb53bca10b19190fc606f62a2bb7c4e631e7eab
+//! ";
+//! let proved = topocoll_certificate::check(swap.as_bytes())?;
+//! assert_eq!((proved.ranks, proved.counts.steps), (2, 1));
+//!
+//! let longer = swap.replace("block 64", "block 65");
+//! assert!(topocoll_certificate::check(longer.as_bytes()).is_err());
+//! # Ok::<(), topocoll_certificate::Fault>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod count;

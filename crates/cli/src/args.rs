@@ -507,7 +507,7 @@ fn count(text: &str) -> Result<usize, String> {
 fn bandwidth(text: &str) -> Result<f64, String> {
     match text.trim() {
         "0" => Err("no bandwidth, or no time? write 0s for a byte that takes none".to_owned()),
-        text => parse_seconds_per_byte(text),
+        text => parse_seconds_per_byte(text).map_err(|e| e.message),
     }
 }
 

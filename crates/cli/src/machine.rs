@@ -35,7 +35,7 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         Some("generic") => machine.timing = Timing::generic(),
         Some(name) => {
             let other = topocoll::machine(name)?;
-            other.timing.fits(&*other.topology, &*machine.topology).map_err(anyhow::Error::msg)?;
+            other.timing.fits(&*other.topology, &*machine.topology)?;
             machine.timing = other.timing;
         }
         None => {}

@@ -5,6 +5,30 @@
 //! clock, and neither holds the caller's memory: an [`Action`] names regions of it. Drivers do what
 //! the machines say: [`RoundRobin`] in one thread and a seeded order, [`Crew`] with many ranks on
 //! few threads, [`drive`] over a [`Transport`] of one's own.
+//!
+//! ```
+//! use topocoll_exec::{RoundRobin, plan_all};
+//! # use topocoll_schedule::{
+//! #     Collective, Message, Origin, Parameters, Part, Problem, Recorder, Schedule,
+//! # };
+//! # use topocoll_topology::{Rank, Route};
+//! # let problem = Problem::new(Collective::AllToAll, 2, 1, 4)?;
+//! # let mut recorder = Recorder::new(problem);
+//! # for (from, to) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+//! #     let blocks = vec![(problem.wanted(from, to), Part::Whole)];
+//! #     recorder.push(&Message { step: 0, from, to, route: Route::default(), blocks });
+//! # }
+//! # let origin = Origin { algorithm: "by hand".to_owned(), parameters: Parameters::new() };
+//! # let schedule = Schedule::new(problem, origin, recorder.finish());
+//!
+//! // Two ranks have a block of four bytes for each other, and one for themselves.
+//! let plans = plan_all(&schedule)?;
+//! let mut output = [0; 16];
+//! let seed = 7;
+//! RoundRobin::new(&plans).exchange(4, b"0to00to11to01to1", &mut output, seed)?;
+//! assert_eq!(&output, b"0to01to00to11to1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 /// What [`turn`] races with: the tests that try every interleaving put their own in its place.

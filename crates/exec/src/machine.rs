@@ -45,7 +45,7 @@ fn last(offsets: &[u64]) -> u128 {
     offsets.last().map_or(0, |&end| end.into())
 }
 
-/// What a rank does next.
+/// What a rank does next. Exhaustive: a driver does all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Copies; done when [`poll`](RankMachine::poll) is called again.

@@ -33,7 +33,7 @@ impl Region {
 
 /// A rank's memories as an exchange uses them: rows of blocks ([`Memory`]), or blocks spread in
 /// arrays ([`Views`](crate::Views)). Offsets of regions count the bytes of blocks in order, wherever
-/// they lie.
+/// they lie. Made for these two: methods may be added.
 pub trait Storage {
     /// Bytes of a buffer's blocks, or of the workspace.
     fn bytes(&self, buffer: Buffer) -> u128;

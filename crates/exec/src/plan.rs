@@ -221,9 +221,9 @@ impl Plan {
 
     /// Bytes that the rank sends.
     #[must_use]
-    pub fn sent_bytes(&self, block_bytes: u64) -> u64 {
+    pub fn sent_bytes(&self, block_bytes: u64) -> u128 {
         let sends = self.steps.iter().flat_map(|row| row.first_send..row.first_receive);
-        sends.map(|send| self.message_bytes(send, block_bytes)).sum()
+        sends.map(|send| u128::from(self.message_bytes(send, block_bytes))).sum()
     }
 
     /// Blocks of the input: one for every rank, or in an all-gather the rank's own.

@@ -8,9 +8,8 @@
 //! Without the feature `drop-in` the library is for Rust programs, and defines no `MPI_*` of its own.
 //!
 //! ```
-//! use mpi_sys as mpi;
 //! use topocoll::{Collective, Parameters, Problem, machine, plan};
-//! use topocoll_mpi::Exchange;
+//! use topocoll_mpi::{Exchange, mpi_sys as mpi};
 //!
 //! let (mut rank, mut ranks) = (0, 0);
 //! // SAFETY: MPI is begun once, here, and ended below, after the exchange is dropped.
@@ -46,3 +45,5 @@ mod failed;
 mod words;
 
 pub use exchange::{Exchange, ExchangeError};
+/// MPI itself, in the version whose communicators [`Exchange::new`] takes.
+pub use mpi_sys;

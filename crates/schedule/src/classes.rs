@@ -6,7 +6,7 @@ use topocoll_topology::{Coordinates, MixedRadix, Rank};
 /// `periods[u]` in every coordinate u, counted around the side, their transfers in each step are
 /// the same slots to and from peers that differ by the same translation, along the same routes.
 /// Local copies and layouts may differ.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RankClasses {
     radix: MixedRadix,
     periods: Coordinates,

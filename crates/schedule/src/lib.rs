@@ -4,6 +4,31 @@
 //! [`Rule`] gives the steps of any rank as a pure function; a [`Schedule`] is a rule with the
 //! [`Problem`] it solves and the name of who wrote it. [`Recorded`] is the rule that is a list,
 //! read from a file.
+//!
+//! ```
+//! use topocoll_schedule::{
+//!     Collective, Message, Origin, Parameters, Part, Problem, Recorder, Schedule, Step,
+//! };
+//! use topocoll_topology::{Rank, Route};
+//!
+//! // Two ranks swap a block each.
+//! let problem = Problem::new(Collective::AllToAll, 2, 1, 64)?;
+//! let mut recorder = Recorder::new(problem);
+//! for (from, to) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+//!     let blocks = vec![(problem.wanted(from, to), Part::Whole)];
+//!     recorder.push(&Message { step: 0, from, to, route: Route::default(), blocks });
+//! }
+//! let origin = Origin { algorithm: "by hand".to_owned(), parameters: Parameters::new() };
+//! let schedule = Schedule::new(problem, origin, recorder.finish());
+//!
+//! let mut step = Step::default();
+//! schedule.rule().step(Rank(0), 0, &mut step);
+//! assert_eq!((step.sends[0].peer, step.sends[0].slots.bytes(64)), (Rank(1), 64));
+//! # Ok::<(), topocoll_schedule::ScheduleError>(())
+//! ```
+//!
+//! # Panics
+//! As in [`topocoll_topology`]: ranks and blocks that a function takes are those of the problem.
 #![forbid(unsafe_code)]
 
 mod classes;

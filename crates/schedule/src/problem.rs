@@ -8,7 +8,7 @@ use crate::ScheduleError;
 /// The largest block, 2^40 bytes.
 pub const MAX_BLOCK_BYTES: u64 = 1 << 40;
 
-/// What an exchange achieves.
+/// What an exchange achieves. Exhaustive: every reader has to know what it reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Collective {
     /// Every rank has one block for every rank: the papers' index operation, complete exchange or
@@ -74,6 +74,8 @@ impl fmt::Display for Block {
 }
 
 /// What is asked of an algorithm: an operation among ranks with ports, on blocks of one size.
+///
+/// [`new`](Self::new) checks the numbers; whoever changes one keeps its rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Problem {

@@ -127,6 +127,9 @@ impl Recorder {
     }
 
     /// Adds a message whose ranks, blocks and byte ranges lie within the problem.
+    ///
+    /// # Panics
+    /// A rank that the problem does not have.
     pub fn push(&mut self, message: &Message) {
         let &Message { step, from, to, .. } = message;
         let route = number(&message.route, &mut self.routes, &mut self.recorded.routes);
@@ -148,6 +151,9 @@ impl Recorder {
     }
 
     /// Adds a message of which only the size is known.
+    ///
+    /// # Panics
+    /// A receiver that the problem does not have.
     pub fn push_sized(&mut self, message: &SizedMessage) {
         let &SizedMessage { step, from, to, bytes, packed, .. } = message;
         self.recorded.named = false;

@@ -8,7 +8,8 @@ use topocoll_topology::Rank;
 
 use crate::{Block, Problem, RankClasses, Slot, Step};
 
-/// A communication schedule as a pure function of rank and step.
+/// A communication schedule as a pure function of rank and step; to be implemented for schedules of
+/// one's own. Methods that may be added have defaults.
 pub trait Rule: Send + Sync {
     /// Number of steps; the same for every rank.
     fn steps(&self) -> u32;
@@ -70,7 +71,7 @@ pub trait Rule: Send + Sync {
 }
 
 /// A value of an algorithm's parameter.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Setting {

@@ -23,7 +23,7 @@ pub struct Network {
 impl Network {
     /// The machine's short form: nodes matter where there are several, and some of several ranks.
     #[must_use]
-    pub fn shape(&self) -> String {
+    pub fn short_form(&self) -> String {
         match (&self.inside, &self.between) {
             (Some(_), Some(_)) => {
                 let sizes: Vec<_> = self.nodes.iter().map(u32::to_string).collect();
@@ -57,7 +57,7 @@ impl Network {
              per_hop = {{ value = \"0\", source = \"unused: distances are not told apart\" }}\n\
              rearrangement = {{ value = \"{rearrangement:.6}ns\", source = \"{source}\" }}\n\
              barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n",
-            shape = self.shape(),
+            shape = self.short_form(),
             ports = self.ports,
             startup = each(|fit| fit.startup),
             per_byte = each(|fit| fit.per_byte),

@@ -9,7 +9,7 @@ use topocoll_topology::{Machine, PerClass};
 pub(crate) const MEMORY: u128 = 1 << 30;
 
 /// How a price was found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Priced {
     /// Counted, every step and link, or by claims that leave nothing to count.

@@ -9,7 +9,7 @@ pub const BETWEEN: usize = 1;
 ///
 /// Ranks are numbered node by node. Nodes of equal size in a row are kept as one run, so a
 /// cluster of a billion nodes costs no more memory than one of two.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clusters {
     runs: Vec<Run>,
     ranks: u32,
@@ -17,7 +17,7 @@ pub struct Clusters {
 }
 
 /// Consecutive nodes of one size.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Run {
     nodes: u32,
     size: u32,

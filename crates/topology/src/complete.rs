@@ -1,7 +1,7 @@
 use crate::{Rank, Shape, Topology, TopologyError};
 
 /// Every rank joined to every other (Bruck et al. 1997, section 1.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FullyConnected {
     ranks: u32,
 }

@@ -1,6 +1,6 @@
 use crate::MAX_DIMENSIONS;
 
-/// Why a topology cannot be built.
+/// Why a topology cannot be built, or timed so.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -61,6 +61,22 @@ pub enum TopologyError {
         others: u32,
         /// What is missing between them.
         cut: String,
+    },
+    /// Timing values for each link class of another machine.
+    #[error(
+        "timing `{timing}` has values for each of its link classes ({}), and {topology} has others ({})",
+        theirs.join(", "),
+        ours.join(", ")
+    )]
+    LinkClasses {
+        /// The timing's name.
+        timing: String,
+        /// The classes that it has values for.
+        theirs: Vec<String>,
+        /// The topology's short form.
+        topology: String,
+        /// Its classes.
+        ours: Vec<String>,
     },
     /// More ranks than are numbered.
     #[error("more than {} ranks: ranks are numbered in 32 bits", u32::MAX)]

@@ -6,14 +6,14 @@ use crate::{
 ///
 /// A wrapping side of 2 has two distinct links each way between its ranks, +1 and -1; a side of 1
 /// has none.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Grid {
     radix: MixedRadix,
     wrap: Vec<bool>,
 }
 
 /// A directed link of a grid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Link {
     /// The rank it leaves.

@@ -3,8 +3,27 @@
 //! Start with [`Topology`], what every shape answers, and [`Shape`], the facts that algorithms may
 //! rely on. A [`Machine`] adds ports and [`Timing`] values; [`spec`] reads both from text,
 //! [`files`] from the files of other programs too.
+//!
+//! ```
+//! use topocoll_topology::{Rank, Route, Shape, spec};
+//!
+//! let torus = spec::parse_short_form("torus:4x6")?;
+//! assert!(matches!(torus.shape(), Shape::Grid(grid) if grid.sides() == [4, 6]));
+//!
+//! // From (0, 0) to (3, 2): one hop back around the first side, two along the second.
+//! let mut route = Route::default();
+//! torus.route(Rank(0), Rank(20), &mut route);
+//! assert_eq!((route.hops(), route.segments()[0].hops), (3, -1));
+//! assert_eq!(torus.follow(Rank(0), &route), Ok(Rank(20)));
+//! # Ok::<(), topocoll_topology::spec::SpecError>(())
+//! ```
+//!
+//! # Panics
+//! Ranks, dimensions, nodes and link classes are numbers, and functions that take them take those of
+//! the machine: with others they panic or answer nothing of meaning.
 #![forbid(unsafe_code)]
 
+mod coordinates;
 mod error;
 pub mod files;
 mod ids;
@@ -17,10 +36,11 @@ mod timing;
 mod topology;
 pub mod units;
 
+pub use coordinates::Coordinates;
 pub use error::TopologyError;
 pub use ids::{LinkId, Port, Rank};
 pub use machine::Machine;
-pub use radix::{Coordinates, MAX_DIMENSIONS, MixedRadix};
+pub use radix::{MAX_DIMENSIONS, MixedRadix};
 pub use route::{Route, Segment};
 pub use shape::Shape;
 pub use timing::{Barrier, PerClass, Timing};

@@ -38,7 +38,8 @@ impl Machine {
         self.topology.ranks()
     }
 
-    /// The machine that some of its ranks are by themselves, the i-th of them its rank i.
+    /// The machine that some of its ranks are by themselves, the i-th of them its rank i. That they are
+    /// its own, and each once, is not checked.
     ///
     /// Ranks in ascending order that are a box of a grid are a grid of as many dimensions: what its
     /// schedules say of routes holds on the whole grid too. A side wraps where the box spans one

@@ -1,12 +1,7 @@
-use smallvec::SmallVec;
-
-use crate::{Rank, TopologyError};
+use crate::{Coordinates, Rank, TopologyError};
 
 /// The most dimensions a grid may have; beyond it every further side of a legal grid is 1.
 pub const MAX_DIMENSIONS: usize = 32;
-
-/// Coordinates of one rank, dimension 0 first.
-pub type Coordinates = SmallVec<[u32; 6]>;
 
 /// Ranks as numbers in a mixed radix: row-major, the last dimension fastest.
 ///
@@ -15,16 +10,16 @@ pub type Coordinates = SmallVec<[u32; 6]>;
 /// ```
 /// use topocoll_topology::{MixedRadix, Rank};
 /// let radix = MixedRadix::new(&[2, 4]).unwrap();
-/// assert_eq!(radix.coordinates(Rank(6)).as_slice(), [1, 2]);
+/// assert_eq!(radix.coordinates(Rank(6))[..], [1, 2]);
 /// assert_eq!(radix.rank(&[1, 2]), Rank(6));
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MixedRadix {
-    sides: SmallVec<[u32; 6]>,
-    strides: SmallVec<[u32; 6]>,
+    sides: Coordinates,
+    strides: Coordinates,
     ranks: u32,
     /// By side, what going around it once adds along each of the longest; empty without twists.
-    shifts: SmallVec<[u32; 6]>,
+    shifts: Coordinates,
 }
 
 impl MixedRadix {
@@ -43,11 +38,11 @@ impl MixedRadix {
             .iter()
             .try_fold(1u32, |ranks, &side| ranks.checked_mul(side))
             .ok_or(TopologyError::TooManyRanks)?;
-        let mut strides = SmallVec::from_elem(1, sides.len());
+        let mut strides = Coordinates::from_elem(1, sides.len());
         for u in (0..sides.len() - 1).rev() {
             strides[u] = strides[u + 1] * sides[u + 1];
         }
-        let (sides, shifts) = (SmallVec::from_slice(sides), SmallVec::new());
+        let (sides, shifts) = (Coordinates::from_slice(sides), Coordinates::default());
         Ok(Self { sides, strides, ranks, shifts })
     }
 
@@ -68,7 +63,7 @@ impl MixedRadix {
                 return Err(TopologyError::Twist { dimension, side, shift, longest });
             }
         }
-        Ok(Self { shifts: SmallVec::from_slice(shifts), ..radix })
+        Ok(Self { shifts: Coordinates::from_slice(shifts), ..radix })
     }
 
     /// The length of the longest side.
@@ -116,12 +111,12 @@ impl MixedRadix {
     #[must_use]
     pub fn coordinates(&self, rank: Rank) -> Coordinates {
         let mut rest = rank.0;
-        let mut out = Coordinates::new();
-        for &stride in &self.strides {
-            out.push(rest / stride);
+        let digit = |&stride: &u32| {
+            let digit = rest / stride;
             rest %= stride;
-        }
-        out
+            digit
+        };
+        self.strides.iter().map(digit).collect()
     }
 
     /// The rank at `coordinates`, each below its side.

@@ -1,6 +1,8 @@
 use crate::{Clusters, Grid, Lattice};
 
 /// The structure of a machine that algorithms may rely on: facts to match on, not types.
+///
+/// Exhaustive, so that the compiler points at every reader when there is one more.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape<'a> {
     /// Any two ranks are joined directly and alike.

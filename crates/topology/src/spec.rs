@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::units::{parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
+use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
 use crate::{
     Barrier, Clusters, Fault, FullyConnected, Grid, Lattice, MAX_DIMENSIONS, Machine, PerClass,
     Shape, TOPOLOGIES, Timing, Topology,
@@ -14,14 +14,13 @@ use crate::{
 
 /// How one kind of topology is written: `kind:rest`.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct ShortForm {
     /// What stands before the colon.
     pub kind: &'static str,
     /// A whole short form.
     pub example: &'static str,
     /// Reads what stands after the colon.
-    pub parse: fn(&str) -> Result<Arc<dyn Topology>, String>,
+    pub(crate) parse: fn(&str) -> Result<Arc<dyn Topology>, String>,
 }
 
 /// Why a text names no machine.
@@ -288,7 +287,7 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
         })?;
 
     let mut per_class =
-        |key: &str, entry: &Entry<Value>, parse: fn(&str) -> Result<f64, String>| {
+        |key: &str, entry: &Entry<Value>, parse: fn(&str) -> Result<f64, UnitError>| {
             cite(key, &entry.source)?;
             per_class(key, &entry.value, &topology.link_classes(), parse)
         };
@@ -298,7 +297,7 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let per_hop = per_class("per_hop", &table.per_hop, parse_seconds)?;
     cite("rearrangement", &table.rearrangement.source)?;
     let rearrangement = (parse_seconds_per_byte(table.rearrangement.value.get_ref()))
-        .map_err(|reason| at(&table.rearrangement.value, reason))?;
+        .map_err(|e| at(&table.rearrangement.value, e.message))?;
     cite("barrier", &table.barrier.source)?;
     let barrier = barrier(&table.barrier, topology.ranks())?;
     let gather = match &table.gather {
@@ -341,10 +340,10 @@ fn per_class(
     key: &str,
     value: &Spanned<Value>,
     classes: &[String],
-    parse: fn(&str) -> Result<f64, String>,
+    parse: fn(&str) -> Result<f64, UnitError>,
 ) -> Result<PerClass, SpecError> {
     let one = |item: &Value| match item {
-        Value::String(text) => parse(text).map_err(|reason| at(value, reason)),
+        Value::String(text) => parse(text).map_err(|e| at(value, e.message)),
         other => Err(at(value, format!("{key} is {}, not text such as \"1us\"", other.type_str()))),
     };
     match value.get_ref() {
@@ -366,9 +365,9 @@ fn per_class(
 
 fn barrier(entry: &BarrierEntry, ranks: u32) -> Result<Barrier, SpecError> {
     let fixed =
-        parse_signed_seconds(entry.value.get_ref()).map_err(|reason| at(&entry.value, reason))?;
+        parse_signed_seconds(entry.value.get_ref()).map_err(|e| at(&entry.value, e.message))?;
     let per_doubling = match &entry.per_doubling {
-        Some(text) => parse_seconds(text.get_ref()).map_err(|reason| at(text, reason))?,
+        Some(text) => parse_seconds(text.get_ref()).map_err(|e| at(text, e.message))?,
         None => 0.0,
     };
     if fixed + per_doubling * f64::from(ranks).log2() < 0.0 {

@@ -1,6 +1,6 @@
 use smallvec::SmallVec;
 
-use crate::Topology;
+use crate::{Topology, TopologyError};
 
 /// A timing value of every link class: one for all, or one each.
 #[derive(Clone, PartialEq, Debug)]
@@ -105,20 +105,15 @@ impl Timing {
     /// meaning on `topology`.
     ///
     /// # Errors
-    /// A message that names the classes of both.
-    pub fn fits(&self, from: &dyn Topology, topology: &dyn Topology) -> Result<(), String> {
+    /// [`TopologyError::LinkClasses`] with the classes of both.
+    pub fn fits(&self, from: &dyn Topology, topology: &dyn Topology) -> Result<(), TopologyError> {
         let (theirs, ours) = (from.link_classes(), topology.link_classes());
         let each = [&self.startup, &self.per_byte, &self.per_hop]
             .iter()
             .any(|value| value.values().len() > 1);
         if each && theirs != ours {
-            return Err(format!(
-                "timing `{}` has values for each of its link classes ({}), and {} has others ({})",
-                self.name,
-                theirs.join(", "),
-                topology.short_form(),
-                ours.join(", "),
-            ));
+            let (timing, topology) = (self.name.clone(), topology.short_form());
+            return Err(TopologyError::LinkClasses { timing, theirs, topology, ours });
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use crate::{Link, LinkId, Rank, Route, Segment, Shape};
 ///
 /// Links that no two messages can share by accident (those of a complete graph) are not numbered:
 /// only grids and lattices have [`Link`]s.
+///
+/// Those there are stand in this crate, and methods may be added: readers ask for the [`Shape`].
 pub trait Topology: fmt::Debug + Send + Sync {
     /// Number of ranks, at least 1.
     fn ranks(&self) -> u32;

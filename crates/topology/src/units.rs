@@ -1,15 +1,32 @@
 //! Quantities with their units, as people write them.
 
+/// Why a text is no quantity.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct UnitError {
+    /// The text and the rule.
+    pub message: String,
+}
+
+impl From<String> for UnitError {
+    fn from(message: String) -> Self {
+        Self { message }
+    }
+}
+
 /// A time past which a timing value is taken for a slip: eleven days.
 const MAX_SECONDS: f64 = 1e6;
 
 /// Reads a duration such as `75us`, 0 or more; a bare `0` needs no unit. Seconds.
 ///
 /// # Errors
-/// A message that names the text and the rule.
-pub fn parse_seconds(text: &str) -> Result<f64, String> {
+/// A text that is none.
+pub fn parse_seconds(text: &str) -> Result<f64, UnitError> {
     match parse_signed_seconds(text)? {
-        seconds if seconds < 0.0 => Err(format!("`{text}` is negative: times are 0 or more")),
+        seconds if seconds < 0.0 => {
+            Err(format!("`{text}` is negative: times are 0 or more").into())
+        }
         seconds => Ok(seconds),
     }
 }
@@ -17,8 +34,8 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
 /// Reads a duration that may be negative. Seconds.
 ///
 /// # Errors
-/// A message that names the text and the rule.
-pub fn parse_signed_seconds(text: &str) -> Result<f64, String> {
+/// A text that is none.
+pub fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
     const UNITS: [(&str, f64); 5] =
         [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     if text.trim() == "0" {
@@ -34,15 +51,15 @@ pub fn parse_signed_seconds(text: &str) -> Result<f64, String> {
     if seconds.is_finite() && seconds.abs() <= MAX_SECONDS {
         Ok(seconds)
     } else {
-        Err(format!("`{text}` is out of range: a duration is at most {MAX_SECONDS} s"))
+        Err(format!("`{text}` is out of range: a duration is at most {MAX_SECONDS} s").into())
     }
 }
 
 /// Reads the time one byte takes: a duration, or a bandwidth such as `8.5MB/s`. Seconds.
 ///
 /// # Errors
-/// A message that names the text and the rule.
-pub fn parse_seconds_per_byte(text: &str) -> Result<f64, String> {
+/// A text that is none.
+pub fn parse_seconds_per_byte(text: &str) -> Result<f64, UnitError> {
     const UNITS: [(&str, f64); 8] = [
         ("B/s", 1.0),
         ("kB/s", 1e3),
@@ -58,7 +75,8 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, String> {
         return match parse_seconds(text) {
             Err(_) if !unit.ends_with('s') || number.is_none() => Err(format!(
                 "`{text}` is neither a bandwidth such as 10GB/s nor the time of one byte such as 0.1ns"
-            )),
+            )
+            .into()),
             seconds => seconds,
         };
     };
@@ -68,7 +86,7 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, String> {
     if bandwidth > 0.0 && bandwidth.is_finite() && 1.0 / bandwidth <= MAX_SECONDS {
         Ok(1.0 / bandwidth)
     } else {
-        Err(format!("`{text}` is out of range: a bandwidth is above 0 and finite"))
+        Err(format!("`{text}` is out of range: a bandwidth is above 0 and finite").into())
     }
 }
 

@@ -4,7 +4,7 @@
 //! two pools, apart by the dateline, the link from the last position to the first; elsewhere one.
 //! So on a lattice, where messages may wait for each other in a circle.
 
-use topocoll_topology::{Grid, Machine, Rank, Route, Segment, Shape};
+use topocoll_topology::{Grid, LinkId, Machine, Rank, Route, Segment, Shape};
 
 use super::settings::{Dateline, Settings};
 
@@ -142,7 +142,7 @@ impl<'a> Channels<'a> {
                 } else {
                     String::new()
                 };
-                format!("{}{class}", link_name(self.machine, pool / 2))
+                format!("{}{class}", link_name(self.machine, LinkId(pool / 2)))
             }
             Some(port) if port < ranks => format!("a sending port of {port}"),
             Some(port) => format!("a receiving port of {}", port - ranks),
@@ -153,7 +153,7 @@ impl<'a> Channels<'a> {
 /// A link as people name it: the coordinates it leaves, its direction and its dimension, such as
 /// `(0,1)+1`.
 #[must_use]
-pub fn link_name(machine: &Machine, link: u64) -> String {
+pub fn link_name(machine: &Machine, LinkId(link): LinkId) -> String {
     let per_rank = 2 * machine.topology.dimensions() as u64;
     let from = |link: u64| Rank((link / per_rank) as u32);
     let coordinates = match machine.topology.shape() {

@@ -10,7 +10,7 @@
 //! clusters messages of one node do not slow each other, as they do in the platform that is written
 //! for `SimGrid`, where a node has one link out and one in.
 
-use topocoll_topology::{Machine, Route};
+use topocoll_topology::{LinkId, Machine, Route};
 
 use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink};
@@ -200,7 +200,7 @@ impl<'a> Fluid<'a> {
             let Message { from, to, step, bytes, .. } = flow.message;
             let (start, end) = (flow.start, self.now);
             self.intervals.extend(flow.links.iter().map(|&link| Interval {
-                link: link.into(),
+                link: LinkId(link.into()),
                 start,
                 end,
                 from,
@@ -303,7 +303,7 @@ impl Network for Fluid<'_> {
     }
 
     fn channel(&self, number: u64) -> String {
-        link_name(self.machine, number)
+        link_name(self.machine, LinkId(number))
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {

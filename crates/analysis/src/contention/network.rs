@@ -1,6 +1,6 @@
 //! What the driver asks of a network, whatever the model inside.
 
-use topocoll_topology::{Rank, Route};
+use topocoll_topology::{LinkId, Rank, Route};
 
 use super::chain::{Cause, Chain};
 use super::clock::Picoseconds;
@@ -51,7 +51,7 @@ pub struct Held {
 #[non_exhaustive]
 pub struct Interval {
     /// The link's number.
-    pub link: u64,
+    pub link: LinkId,
     /// From when.
     pub start: Picoseconds,
     /// Until when.

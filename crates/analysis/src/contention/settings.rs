@@ -8,7 +8,7 @@ use crate::AnalysisError;
 pub(crate) const MAX_VCS: u64 = 16;
 
 /// How a message picks its virtual channels on a side that wraps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Dateline {
     /// On entering the side: one half for messages that will cross the dateline, the other for

@@ -70,7 +70,7 @@ pub const MODELS: &[ContentionModel] = &[
 ];
 
 /// What parts one step from the next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Sync {
     /// A barrier: no node begins a step before all have ended the one before.

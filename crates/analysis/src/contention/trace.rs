@@ -20,7 +20,7 @@ pub fn write_trace(
     intervals: &[Interval],
     out: &mut dyn Write,
 ) -> Result<(), AnalysisError> {
-    let mut links: Vec<u64> = intervals.iter().map(|interval| interval.link).collect();
+    let mut links: Vec<LinkId> = intervals.iter().map(|interval| interval.link).collect();
     links.sort_unstable();
     links.dedup();
     writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[").map_err(failed)?;

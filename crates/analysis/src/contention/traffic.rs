@@ -29,7 +29,8 @@ pub struct Share {
     pub receives: u32,
 }
 
-/// Messages by node and step, asked for as they are needed: nothing here is ever listed whole.
+/// Messages by node and step, asked for as they are needed: nothing here is ever listed whole. To be
+/// implemented for messages of one's own; methods that may be added have defaults.
 pub trait Traffic: Sync {
     /// Nodes of the machine.
     fn nodes(&self) -> u32;

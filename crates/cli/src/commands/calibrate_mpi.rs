@@ -50,7 +50,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     };
     let report = Report {
         version: 1,
-        shape: network.shape(),
+        shape: network.short_form(),
         ports: network.ports,
         message_seconds: network.message,
         inside: network.inside.as_ref().map(values),

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use topocoll::contention::{Placed, Traffic, link_name};
 use topocoll::{
-    AnalysisError, Conflict, ConflictReport, ConflictingMessage, LinkId, Machine, conflicts,
+    AnalysisError, Conflict, ConflictReport, ConflictingMessage, Machine, check_conflict_work,
+    conflicts,
 };
 
 use crate::machine::memory;
@@ -44,7 +45,11 @@ pub(super) fn find(
     asked: Option<usize>,
 ) -> anyhow::Result<Result<ConflictReport, String>> {
     let most = asked.unwrap_or(NAMED);
-    match conflicts(traffic, machine, most, asked.is_some(), memory()) {
+    let affordable = match asked {
+        Some(_) => Ok(()),
+        None => check_conflict_work(traffic, machine),
+    };
+    match affordable.and_then(|()| conflicts(traffic, machine, most, memory())) {
         Ok(report) => Ok(Ok(report)),
         Err(e @ AnalysisError::Work { .. }) => Ok(Err(e.to_string())),
         Err(e) => Err(topocoll::Error::from(e).into()),
@@ -59,7 +64,7 @@ pub(super) fn entries(
     let report = found.as_ref().ok()?;
     let schedule = |m: &ConflictingMessage| placed.and_then(|p| p.on(m.from)).map(|on| on.0);
     let entry = |conflict: &Conflict| {
-        let link = machine.topology.link(LinkId(conflict.link)).expect("bug: it carries messages");
+        let link = machine.topology.link(conflict.link).expect("bug: it carries messages");
         Entry {
             step: conflict.step,
             link: link_name(machine, conflict.link),

@@ -12,7 +12,7 @@ use topocoll::contention::{
 };
 use topocoll::formats::jsonl;
 use topocoll::{
-    AnalysisError, Machine, NotApplicable, Parameters, Rank, Schedule, Time, link_totals,
+    AnalysisError, LinkId, Machine, NotApplicable, Parameters, Rank, Schedule, Time, link_totals,
 };
 
 use super::{conflicts, exchange_of_schedule, heat, watch};
@@ -484,7 +484,7 @@ fn text(machine: &Machine, found: &Simulation, report: &Report, title: &str) -> 
     let waited =
         found.links.iter().enumerate().max_by_key(|(i, l)| (l.waited, std::cmp::Reverse(*i)));
     if let Some((link, used)) = waited.filter(|(_, used)| used.waited > 0) {
-        let name = topocoll::contention::link_name(machine, link as u64);
+        let name = topocoll::contention::link_name(machine, LinkId(link as u64));
         rows.push((
             "waited for most",
             format!("link {name}: {} in all", seconds(in_seconds(used.waited))),

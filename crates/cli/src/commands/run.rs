@@ -118,7 +118,7 @@ fn equal_crew(
     check_memory(schedule, memory())?;
     let plans = plan_all(schedule)?;
     let block = schedule.problem.block_bytes;
-    let sent = plans.iter().map(|plan| u128::from(plan.sent_bytes(block))).sum();
+    let sent = plans.iter().map(|plan| plan.sent_bytes(block)).sum();
     let (_, output) = equal_buffers(&schedule.problem);
     Ok((Crew::new(plans, threads(output)), sent))
 }

@@ -108,7 +108,7 @@ fn fastest(
     };
     let uses = library.uses(operation, problem.ranks, block_bytes).iter();
     let theirs = uses.filter_map(|name| {
-        let choice = unaware(machine, &problem, name, true).ok()?;
+        let choice = unaware(machine, &problem, name).ok()?;
         Some((*name, choice.price.time.total()))
     });
     let theirs = theirs.min_by(|a, b| a.1.total_cmp(&b.1));

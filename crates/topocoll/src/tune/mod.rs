@@ -18,7 +18,6 @@ use crate::{Choice, Crossover, Error, Price, Priced, plan};
 
 /// An MPI library that reads a tuning file.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Library {
     /// As it is asked for.
     pub name: &'static str,
@@ -42,7 +41,6 @@ pub const LIBRARIES: &[Library] = &[
 
 /// An algorithm of a library.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Own {
     /// What it performs.
     pub operation: Collective,
@@ -190,7 +188,6 @@ impl Library {
 
 /// What an algorithm of a library was measured to take.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Times {
     /// The ranks that exchanged.
     pub ranks: u32,
@@ -276,7 +273,7 @@ fn modelled(
     for candidate in library.serving(operation, problem.ranks) {
         let name = (candidate.schedule)(problem.ranks).expect("bug: it serves");
         own.push(candidate);
-        choices.push(unaware(machine, &problem, name, candidate.at_once)?);
+        choices.push(price_of(machine, &problem, name, candidate.at_once)?);
     }
     let turn = |found: &Crossover| Turn { block_bytes: found.block_bytes, own: own[found.choice] };
     Ok(crossovers(&choices, PRICED).iter().map(turn).collect())
@@ -285,13 +282,18 @@ fn modelled(
 /// Bytes of a block that prices are found at: those of all algorithms here grow with it.
 const PRICED: u64 = 1 << 20;
 
-/// The price of a schedule, at radix 2 if it has one, as a library's own: it does not know of nodes,
-/// so all ranks of a node may send at once, and where those that do to other nodes are more than its
-/// ports, their messages take turns.
+/// The price of a schedule, at radix 2 if it has one, as a library's own whose messages are all under
+/// way at once: it does not know of nodes, so all ranks of a node may send at once, and where those
+/// that do to other nodes are more than its ports, their messages take turns.
 ///
 /// # Errors
 /// A schedule that does not serve, or is too large to count.
-pub fn unaware(
+pub fn unaware(machine: &Machine, problem: &Problem, name: &'static str) -> Result<Choice, Error> {
+    price_of(machine, problem, name, true)
+}
+
+/// The same of a library whose messages are all under way at once, or one after the other.
+fn price_of(
     machine: &Machine,
     problem: &Problem,
     name: &'static str,
@@ -406,7 +408,7 @@ mod tests {
             machine.set_ports(ports);
             let ranks = machine.ranks();
             let problem = Problem::new(Collective::AllToAll, ranks, machine.ports, 1000).unwrap();
-            unaware(&machine, &problem, "direct", true).unwrap().price.time.total()
+            unaware(&machine, &problem, "direct").unwrap().price.time.total()
         };
         let one = 1e-6 + 1e-6;
         for (ports, turns) in

@@ -13,14 +13,13 @@ use crate::{Clusters, Machine, TopologyError};
 
 /// A kind of file that describes a machine.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct MachineFile {
     /// What it is, in a line.
     pub about: &'static str,
     /// Whether a file of this text, and this first line of more than comments, is one.
-    pub knows: fn(&str, &str) -> bool,
+    knows: fn(&str, &str) -> bool,
     /// Reads the text; the machine gets this name.
-    pub read: fn(&str, &str) -> Result<Machine, SpecError>,
+    read: fn(&str, &str) -> Result<Machine, SpecError>,
 }
 
 /// Every kind, the first that knows a file reads it.

@@ -36,7 +36,7 @@ impl Fault {
     ///
     /// # Errors
     /// A message that says what is wrong with it.
-    pub fn parse(text: &str, radix: &MixedRadix, wrap: &[bool]) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, radix: &MixedRadix, wrap: &[bool]) -> Result<Self, String> {
         let at = text.find(['+', '-']).unwrap_or(text.len());
         let (place, link) = text.split_at(at);
         let refuse = || {

@@ -16,7 +16,7 @@ mod allocators;
 
 use std::collections::VecDeque;
 
-use topocoll_topology::{Machine, Route};
+use topocoll_topology::{LinkId, Machine, Route};
 
 use super::calendar::Calendar;
 use super::chain::Chain;
@@ -313,6 +313,7 @@ impl<'a> Flits<'a> {
             let Message { from, to, step, bytes, .. } = packet.message;
             let start = self.outputs[output as usize].since;
             let end = (self.cycle + 1).saturating_mul(self.cycle_time);
+            let link = LinkId(link);
             self.intervals.push(Interval { link, start, end, from, to, step, bytes });
         }
         self.schedule(self.after, Arrival::Flit(ahead, flit));

@@ -32,7 +32,7 @@ mod worm;
 
 use std::collections::VecDeque;
 
-use topocoll_topology::{Machine, Route};
+use topocoll_topology::{LinkId, Machine, Route};
 
 use self::event::{Event, Kind};
 use self::worm::{Hop, Worm};
@@ -288,7 +288,7 @@ impl<'a> Wormhole<'a> {
                 }
                 if let Some(start) = got {
                     self.intervals.push(Interval {
-                        link: link as u64,
+                        link: LinkId(link as u64),
                         start,
                         end: self.now,
                         from: message.from,

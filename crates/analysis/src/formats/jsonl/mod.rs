@@ -42,14 +42,14 @@ pub struct Header {
     /// Messages a rank may send, and receive, in a step.
     pub ports: u32,
     /// The shape it was written for.
-    pub topology: Layout,
+    pub topology: HeaderTopology,
 }
 
 /// A topology in a header.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum HeaderTopology {
     /// Fully connected.
     Full,
     /// A grid.
@@ -89,8 +89,8 @@ pub struct Line {
     pub blocks: Vec<Vec<u64>>,
 }
 
-impl Layout {
-    /// The layout that describes `topology`.
+impl HeaderTopology {
+    /// The words that describe `topology`.
     #[must_use]
     pub fn of(topology: &dyn Topology) -> Self {
         match topology.shape() {
@@ -109,7 +109,7 @@ impl Layout {
     ///
     /// # Errors
     /// Sides or sizes that no machine of `ranks` ranks has.
-    pub fn topology(&self, ranks: u32) -> Result<Arc<dyn Topology>, String> {
+    fn topology(&self, ranks: u32) -> Result<Arc<dyn Topology>, String> {
         let made: Result<Arc<dyn Topology>, TopologyError> = match self {
             Self::Full => FullyConnected::new(ranks).map(|full| Arc::new(full) as _),
             Self::Grid { dims, wrap } if dims.len() == wrap.len() => {
@@ -154,7 +154,7 @@ impl Header {
             ranks: problem.ranks,
             block_bytes: problem.block_bytes,
             ports: problem.ports,
-            topology: Layout::of(topology),
+            topology: HeaderTopology::of(topology),
         }
     }
 
@@ -167,7 +167,7 @@ impl Header {
             return Err(format!("version {} is not {VERSION}, the one read here", self.version));
         }
         check_ranks(self.ranks, topology)?;
-        if self.topology != Layout::of(topology) {
+        if self.topology != HeaderTopology::of(topology) {
             return Err(format!(
                 "written for {}, not for {}",
                 self.topology.short_form(),
