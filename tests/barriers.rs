@@ -6,11 +6,10 @@ mod common;
 
 use common::{MEMORY, Plain, serving};
 use topocoll::contention::{
-    Control, MODELS, Posted, Request, Scheduled, Settings, Share, Simulation, Sync, Traffic,
-    simulate, steps_model,
+    MODELS, Posted, Request, Scheduled, Share, Simulation, Sync, Traffic, simulate, steps_model,
 };
 use topocoll::{
-    AnalysisError, Barrier, Machine, PerClass, Progress, Rank, Route, Schedule, count, machine,
+    AnalysisError, Barrier, Machine, PerClass, Rank, Route, Schedule, count, machine,
 };
 
 /// A machine on which nothing costs nothing, and no two classes of links the same.
@@ -123,16 +122,9 @@ fn the_largest_load_is_one_links_in_one_step() {
 }
 
 fn apart(traffic: &dyn Traffic, machine: &Machine, model: &str, records: bool) -> Simulation {
-    let request = Request {
-        traffic,
-        machine,
-        model: MODELS.iter().find(|known| known.name == model).unwrap(),
-        settings: Settings::default(),
-        sync: Sync::Barrier,
-        memory: MEMORY,
-        records,
-        control: Control { progress: Progress::UNHEARD, stop: &|| false },
-    };
+    let model = MODELS.iter().find(|known| known.name == model).unwrap();
+    let mut request = Request::new(traffic, machine, model, MEMORY);
+    (request.sync, request.records) = (Sync::Barrier, records);
     simulate(&request).unwrap()
 }
 
