@@ -8,9 +8,7 @@ use common::{MEMORY, Plain, serving};
 use topocoll::contention::{
     MODELS, Posted, Request, Scheduled, Share, Simulation, Sync, Traffic, simulate, steps_model,
 };
-use topocoll::{
-    AnalysisError, Barrier, Machine, PerClass, Rank, Route, Schedule, count, machine,
-};
+use topocoll::{AnalysisError, Barrier, Machine, PerClass, Rank, Route, Schedule, count, machine};
 
 /// A machine on which nothing costs nothing, and no two classes of links the same.
 fn priced(text: &str) -> Machine {
