@@ -19,7 +19,9 @@ pub enum Method {
     /// Every block of every rank is followed.
     Replay,
     /// Every block of one rank of each class is followed, and a few members of each class are
-    /// compared with it. An argument by symmetry: it rests on the rule's classes being true.
+    /// compared with it. An argument by symmetry: it rests on the rule's classes being true. In an
+    /// all-to-all a block is one thing that travels: a schedule that delivers it and leaves copies
+    /// elsewhere may be refused.
     Classes,
 }
 

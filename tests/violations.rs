@@ -1,0 +1,242 @@
+//! What is wrong with a schedule is named: the violation, its step, its ranks, its slot, with blocks
+//! whole and in two pieces; and found by classes too.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::MEMORY;
+use topocoll::{
+    Block, Collective, LocalCopy, Method, Origin, Parameters, Problem, Rank, RankClasses, Route,
+    Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine, verify,
+};
+
+const RANKS: u32 = 4;
+
+/// Blocks to the ranks, blocks from the ranks, and two to spare.
+const SLOTS: u64 = 10;
+const SPARE: Slot = 8;
+
+type Alter = fn(Rank, u32, &mut Step);
+
+/// An all-to-all on a ring of four, every block straight in step s to the rank s + 1 further, altered.
+#[derive(Clone)]
+struct Altered {
+    how: Alter,
+    start: fn(Rank, Slot) -> Option<Block>,
+    finish: fn(Rank, Slot) -> Option<Block>,
+    cuts: &'static [u64],
+}
+
+fn one(slot: Slot) -> SlotSet {
+    SlotSet::of(Strided::contiguous(slot, 1))
+}
+
+fn starts(rank: Rank, slot: Slot) -> Option<Block> {
+    (slot < 4).then(|| Block { from: rank, to: Rank(slot as u32) })
+}
+
+fn finishes(rank: Rank, slot: Slot) -> Option<Block> {
+    (4..8).contains(&slot).then(|| Block { from: Rank(slot as u32 - 4), to: rank })
+}
+
+impl Rule for Altered {
+    fn steps(&self) -> u32 {
+        RANKS - 1
+    }
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let (to, from) = ((rank.0 + step + 1) % RANKS, (rank.0 + 3 * (step + 1)) % RANKS);
+        if step == 0 {
+            out.copies
+                .push(LocalCopy { from: one(rank.0.into()), to: one(4 + Slot::from(rank.0)) });
+        }
+        let hops = if step == 2 { -1 } else { i64::from(step) + 1 };
+        out.send(Rank(to), one(to.into()), Route::straight(0, hops));
+        out.receive(Rank(from), one(4 + Slot::from(from)));
+        (self.how)(rank, step, out);
+    }
+    fn slots(&self) -> u64 {
+        SLOTS
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (self.start)(rank, slot)
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        (self.finish)(rank, slot)
+    }
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(RANKS)
+    }
+    fn cuts(&self) -> &[u64] {
+        self.cuts
+    }
+}
+
+const SOUND: Altered = Altered { how: |_, _, _| (), start: starts, finish: finishes, cuts: &[] };
+
+fn found(rule: &Altered, method: Method) -> Option<Violation> {
+    let machine = machine("torus:4").unwrap();
+    let problem = Problem::new(Collective::AllToAll, RANKS, 2, 4).unwrap();
+    let origin = Origin { algorithm: "by hand".into(), parameters: Parameters::new() };
+    let schedule = Schedule::new(problem, origin, rule.clone());
+    verify(&schedule, &machine, Some(method), MEMORY).unwrap().violation
+}
+
+fn is_named(what: &str, rule: &Altered, expected: Option<&Violation>) {
+    for cuts in [&[][..], &[2][..]] {
+        let rule = Altered { cuts, ..rule.clone() };
+        assert_eq!(found(&rule, Method::Replay).as_ref(), expected, "{what}, replayed, {cuts:?}");
+    }
+    // By classes a block is one thing that travels, so that more is refused.
+    let by_classes = found(rule, Method::Classes);
+    assert!(by_classes.is_some() || expected.is_none(), "{what}, by classes");
+}
+
+/// Adds a message from a rank to another, in step 1.
+fn extra(rank: Rank, step: u32, out: &mut Step, [from, to]: [u32; 2], sent: SlotSet, got: SlotSet) {
+    let hops = (i64::from(to) - i64::from(from)).rem_euclid(4);
+    if (rank.0, step) == (from, 1) {
+        out.send(Rank(to), sent, Route::straight(0, hops));
+    }
+    if (rank.0, step) == (to, 1) {
+        out.receive(Rank(from), got);
+    }
+}
+
+#[test]
+fn every_violation_is_named_with_its_place() {
+    is_named("nothing altered", &SOUND, None);
+    let harmless: Alter = |rank, step, out| extra(rank, step, out, [1, 2], one(5), one(SPARE));
+    is_named("a message more", &Altered { how: harmless, ..SOUND }, None);
+
+    let (first, second, third) = (Rank(1), Rank(2), Rank(3));
+    let cases: [(&str, Alter, Violation); 12] = [
+        (
+            "a message that nobody receives",
+            |rank, step, out| {
+                if (rank.0, step) == (1, 1) {
+                    out.send(Rank(2), one(5), Route::straight(0, 1));
+                }
+            },
+            Violation::NoReceive { step: 1, from: first, to: second },
+        ),
+        (
+            "a second message to who receives one",
+            |rank, step, out| {
+                if (rank.0, step) == (1, 1) {
+                    out.send(Rank(3), one(5), Route::straight(0, 2));
+                }
+            },
+            Violation::NoReceive { step: 1, from: first, to: third },
+        ),
+        (
+            "a message to a rank that is none",
+            |rank, step, out| {
+                if (rank.0, step) == (1, 1) {
+                    out.send(Rank(4), one(5), Route::straight(0, 3));
+                }
+            },
+            Violation::NoReceive { step: 1, from: first, to: Rank(4) },
+        ),
+        (
+            "a message to itself",
+            |rank, step, out| extra(rank, step, out, [1, 1], one(5), one(SPARE)),
+            Violation::NoReceive { step: 1, from: first, to: first },
+        ),
+        (
+            "a receive that nobody sends",
+            |rank, step, out| {
+                if (rank.0, step) == (1, 1) {
+                    out.receive(Rank(2), one(SPARE));
+                }
+            },
+            Violation::NoSend { step: 1, from: second, to: first },
+        ),
+        (
+            "a route to another rank",
+            |rank, step, out| {
+                if (rank.0, step) == (1, 1) {
+                    out.sends[0].route = Route::straight(0, 1);
+                }
+            },
+            Violation::Misrouted { step: 1, from: first, to: third },
+        ),
+        (
+            "the second of two slots is empty",
+            |rank, step, out| {
+                let two = |slot| SlotSet::of(Strided::contiguous(slot, 2));
+                extra(rank, step, out, [1, 2], two(5), two(SPARE));
+            },
+            Violation::Empty { step: 1, rank: first, slot: 6 },
+        ),
+        (
+            "a slot past the last",
+            |rank, step, out| extra(rank, step, out, [1, 2], one(5), one(SLOTS)),
+            Violation::OutOfRange { step: 1, rank: second, slot: 10, slots: SLOTS },
+        ),
+        (
+            "a slot before the first",
+            |rank, step, out| {
+                let below = SlotSet::of(Strided::descending(0, 2));
+                let two = SlotSet::of(Strided::contiguous(SPARE, 2));
+                extra(rank, step, out, [1, 2], below, two);
+            },
+            Violation::OutOfRange { step: 1, rank: first, slot: -1, slots: SLOTS },
+        ),
+        (
+            "more slots than were sent",
+            |rank, step, out| {
+                let two = SlotSet::of(Strided::contiguous(SPARE, 2));
+                extra(rank, step, out, [1, 2], one(5), two);
+            },
+            Violation::Sizes { step: 1, from: first, to: second },
+        ),
+        (
+            "two messages into one slot",
+            |rank, step, out| {
+                extra(rank, step, out, [1, 2], one(5), one(SPARE));
+                extra(rank, step, out, [3, 2], one(7), one(SPARE));
+            },
+            Violation::WrittenTwice { step: 1, rank: second, slot: SPARE },
+        ),
+        (
+            "another's block at the end",
+            |rank, step, out| {
+                if (rank.0, step) == (1, 2) {
+                    out.copies.push(LocalCopy { from: one(5), to: one(4) });
+                }
+            },
+            Violation::Undelivered {
+                rank: first,
+                slot: 4,
+                expected: Block { from: Rank(0), to: first },
+                found: Some(Block { from: first, to: first }),
+                written: Some((2, first)),
+            },
+        ),
+    ];
+    for (what, how, expected) in cases {
+        is_named(what, &Altered { how, ..SOUND }, Some(&expected));
+    }
+}
+
+#[test]
+fn what_ranks_start_and_finish_with_is_checked() {
+    let own = Block { from: Rank(1), to: Rank(3) };
+    let cases: [(&str, fn(Rank, Slot) -> Option<Block>, u32); 2] = [
+        ("none", |rank, slot| starts(rank, slot).filter(|_| (rank.0, slot) != (1, 3)), 0),
+        (
+            "twice",
+            |rank, slot| starts(rank, if slot == SPARE && rank.0 == 1 { 3 } else { slot }),
+            2,
+        ),
+    ];
+    for (what, start, times) in cases {
+        let expected = Violation::Start { rank: Rank(1), block: own, times };
+        is_named(what, &Altered { start, ..SOUND }, Some(&expected));
+    }
+    let finish = |rank, slot| finishes(rank, slot).filter(|_| (rank, slot) != (Rank(1), 7));
+    let block = Block { from: Rank(3), to: Rank(1) };
+    let expected = Violation::NoPlace { rank: Rank(1), block };
+    is_named("no place", &Altered { finish, ..SOUND }, Some(&expected));
+}
