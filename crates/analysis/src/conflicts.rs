@@ -87,7 +87,7 @@ pub fn check_conflict_work(traffic: &dyn Traffic, machine: &Machine) -> Result<(
 /// shared.
 ///
 /// # Errors
-/// Link counters beyond `memory` bytes.
+/// Link counters, or links to be named, beyond `memory` bytes.
 pub fn conflicts(
     traffic: &dyn Traffic,
     machine: &Machine,
@@ -105,6 +105,11 @@ pub fn conflicts(
     if counters > memory {
         let what = "link counters";
         return Err(AnalysisError::Memory { what, needed: counters, memory });
+    }
+    let what = "conflicting links";
+    let needed = kept_bytes(traffic, topology, most);
+    if needed > memory {
+        return Err(AnalysisError::Memory { what, needed, memory });
     }
     let part = traffic.steps().div_ceil(rayon::current_num_threads() as u32).max(1);
     let starts: Vec<u32> = (0..traffic.steps()).step_by(part as usize).collect();
@@ -140,6 +145,14 @@ pub fn conflicts(
     Ok(ConflictReport { conflicts: all.conflicts, worst: all.found })
 }
 
+/// Bytes of the links that are kept by every thread: those asked for, which there may not be.
+fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u128 {
+    let links = u128::from(topology.links()) * u128::from(traffic.steps());
+    let kept = links.min(kept(most) as u128) * size_of::<Conflict>() as u128;
+    let listed = links.min(most as u128) * (LISTED * size_of::<ConflictingMessage>()) as u128;
+    kept * rayon::current_num_threads() as u128 + listed
+}
+
 /// The torus on which every rank sends to the same shifts: link loads then have a closed form.
 fn shifts<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<&'t Grid> {
     let Shape::Grid(grid) = topology.shape() else { return None };
@@ -147,6 +160,11 @@ fn shifts<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<&'t G
     let closed =
         traffic.schedule().is_some_and(|s| cyclic(s.rule().classes())) && shift::applies(grid);
     closed.then_some(grid)
+}
+
+/// Links that are kept until the worst of them are chosen.
+fn kept(most: usize) -> usize {
+    most.saturating_mul(4).saturating_add(64)
 }
 
 #[derive(Default)]
@@ -165,7 +183,7 @@ impl Worst {
             return;
         }
         self.found.push(Conflict { step, link, messages, bytes, alike, listed: Vec::new() });
-        if self.found.len() >= 4 * self.most + 64 {
+        if self.found.len() >= kept(self.most) {
             self.cut();
         }
     }
