@@ -46,7 +46,7 @@ pub use network::Network;
 pub use plan::{cheapest, claims, plan, plan_unequal};
 pub use price::{Price, Priced, published_price};
 pub use select::{Choice, Crossover, Extremes, Selection, select};
-pub use simulated::{SIMULATE_UP_TO, simulate_choices};
+pub use simulated::{SIMULATE_UP_TO, check_simulation, simulate_choices};
 pub use sweep::{Fastest, Line, Sweep, sweep};
 pub use unequal::select_unequal;
 

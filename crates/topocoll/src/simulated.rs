@@ -8,6 +8,17 @@ use crate::{Error, Selection, plan};
 /// Machines of more ranks are not simulated to select: seconds.
 pub const SIMULATE_UP_TO: u32 = 256;
 
+/// Refuses what [`simulate_choices`] would, before there are choices.
+///
+/// # Errors
+/// More ranks than [`SIMULATE_UP_TO`].
+pub fn check_simulation(ranks: u32) -> Result<(), Error> {
+    if ranks > SIMULATE_UP_TO {
+        return Err(Error::TooLargeToSimulate { ranks, most: SIMULATE_UP_TO });
+    }
+    Ok(())
+}
+
 /// Seconds of every choice of a selection by a model in which messages meet, each rank going on by
 /// itself; in the order of [`Selection::choices`]. Progress is in messages of all of them.
 ///
@@ -21,9 +32,7 @@ pub fn simulate_choices(
     memory: u128,
     progress: &Progress<'_>,
 ) -> Result<Vec<f64>, Error> {
-    if problem.ranks > SIMULATE_UP_TO {
-        return Err(Error::TooLargeToSimulate { ranks: problem.ranks, most: SIMULATE_UP_TO });
-    }
+    check_simulation(problem.ranks)?;
     let schedules = (selection.choices.iter())
         .map(|choice| plan(machine, problem, choice.algorithm, &choice.parameters))
         .collect::<Result<Vec<_>, _>>()?;

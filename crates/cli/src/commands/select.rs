@@ -1,9 +1,10 @@
+use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
-    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, part, plan,
-    plan_unequal, select, select_among, select_unequal, select_unequal_among, simulate_choices,
-    verify,
+    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, check_simulation,
+    part, plan, plan_unequal, select, select_among, select_unequal, select_unequal_among,
+    simulate_choices, verify,
 };
 
 use super::sweep::Subset;
@@ -106,7 +107,8 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
     let members = args.ranks.as_ref().map(|ranks| &*ranks.0);
-    let machine = members.map_or_else(|| Ok(whole.clone()), |members| part(&whole, members))?;
+    let machine = members.map_or_else(|| Ok(whole.clone()), |members| part(&whole, members));
+    let machine = machine.context("--ranks")?;
     anyhow::ensure!(
         members.is_none() || args.model == args::Model::Steps,
         "--ranks: a part of a machine is priced by the steps model"
@@ -115,6 +117,10 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         args.demand.is_none() || args.model == args::Model::Steps,
         "--demand: unequal blocks are priced by the steps model"
     );
+    let model = network::model(args.model);
+    if let Some(model) = model {
+        check_simulation(machine.ranks()).with_context(|| format!("--model {}", model.name))?;
+    }
     let (problem, sizes) = problem_of_sizes(&machine, options, args.demand.as_deref())?;
     let selection = match (&sizes, members) {
         (Some(sizes), Some(members)) => {
@@ -129,7 +135,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     report.demand.clone_from(&args.demand);
     // That of equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
-    if let Some(model) = network::model(args.model) {
+    if let Some(model) = model {
         rank_by(model, &machine, &problem, &selection, &mut report)?;
     }
     let shown = if args.all { usize::MAX } else { SHOWN };
