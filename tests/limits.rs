@@ -10,8 +10,8 @@ use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     Block, Collective, Demand, MAX_BLOCK_BYTES, Machine, Method, Origin, Parameters, Problem, Rank,
-    RankClasses, Rule, Schedule, Setting, Slot, Step, files, load_file, machine, plan, spec,
-    verify,
+    RankClasses, Rule, Schedule, Setting, Slot, Step, check_unequal_work, files, load_file,
+    machine, plan, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -20,7 +20,7 @@ use topocoll_certificate::check;
 /// reason, or not tried.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 18] = [
+const ROWS: [Row; 19] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("ports of a machine file", u32::MAX as u64, ports, "ports is 4294967296, not a whole number"),
@@ -36,6 +36,12 @@ const ROWS: [Row; 18] = [
     ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741823"),
     ("steps of a plan", (1 << 31) - 3, steps, "at most 2147483645"),
     ("ranks of demand-matchings", 2048, demand, "at most 2048 ranks"),
+    (
+        "ranks of a machine on which unequal blocks are ranked",
+        32_768,
+        ranked,
+        "more than the limit of 1073741824",
+    ),
     ("virtual channels of a link", 16, channels, "a whole number from 1 to 16"),
     ("slots of a certificate", 1 << 27, certified_slots, "at most 134217728 are checked"),
     ("steps of a certificate", (1 << 30) + 1, certified_steps, "numbered from 0 to 2^30"),
@@ -203,6 +209,10 @@ fn demand(ranks: u64) -> Result<(), String> {
     let refused = refused.to_string();
     // What it lacks else is a demand.
     if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
+}
+
+fn ranked(ranks: u64) -> Result<(), String> {
+    text(check_unequal_work(&Problem::new(Collective::AllToAll, ranks as u32, 1, 1).unwrap()))
 }
 
 fn channels(vcs: u64) -> Result<(), String> {

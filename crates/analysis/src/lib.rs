@@ -56,7 +56,7 @@ pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_step
 pub use error::AnalysisError;
 pub use progress::Progress;
 pub use simulate::{LinkTotals, link_totals};
-pub use unequal::{count_unequal, unequal_bounds, unequal_work};
+pub use unequal::{check_unequal_work, count_unequal, unequal_bounds, unequal_work};
 pub(crate) use verify::check_named;
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify, verify_watched};
 pub use violation::Violation;

@@ -26,6 +26,22 @@ pub fn unequal_work(schedule: &Schedule) -> u128 {
     slots.sum::<u128>() * u128::from(ranks)
 }
 
+/// Sizes that are looked at for bounds: some seconds.
+const SIZES: u128 = 1 << 30;
+
+/// Whether all sizes of a demand can be looked at, as [`unequal_bounds`] does.
+///
+/// # Errors
+/// More than 2^30 pairs of ranks.
+pub fn check_unequal_work(problem: &Problem) -> Result<(), AnalysisError> {
+    let needed = u128::from(problem.ranks).pow(2);
+    if needed > SIZES {
+        let what = "looking at the sizes of all pairs of ranks";
+        return Err(AnalysisError::Work { what, needed, limit: SIZES });
+    }
+    Ok(())
+}
+
 /// Counts a schedule whose blocks have the sizes of a demand, and tells `each` of its steps in
 /// order: every rank, every message with the bytes that the blocks in it have.
 ///
