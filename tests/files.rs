@@ -158,6 +158,7 @@ fn pictures_are_the_same_bytes_each_time_in_both_formats() {
 #[test]
 fn a_picture_that_cannot_be_is_refused_and_nothing_is_written() {
     let folder = TempDir::new().unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
     let direct = ["--algorithm", "direct", "--heatmap"];
     for (machine, file) in [
         ("torus:4x4", "links.pdf"),
@@ -168,9 +169,55 @@ fn a_picture_that_cannot_be_is_refused_and_nothing_is_written() {
         let arguments = [&["simulate", machine][..], &direct, &[file]].concat();
         assert_eq!(topocoll(folder.path(), &arguments).status.code(), Some(2), "{machine} {file}");
     }
-    let same = sweep(folder.path(), &["--svg", "a", "--png", "a"]);
-    assert_eq!(same.status.code(), Some(2));
+    for place in ["a", "./a", "../here/a"] {
+        let same = ["--svg", "a", "--png", &place.replace("here", name)];
+        assert_eq!(sweep(folder.path(), &same).status.code(), Some(2), "{place}");
+    }
+    let same = ["--model", "fluid", "--csv", "a", "--trace", "a"];
+    let same = [&["simulate", "torus:4x4", "--algorithm", "direct"][..], &same].concat();
+    assert_eq!(topocoll(folder.path(), &same).status.code(), Some(2));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn one_file_of_two_is_not_written_where_the_other_cannot_be() {
+    let folder = TempDir::new().unwrap();
+    let simulate = ["simulate", "torus:4x4", "--algorithm", "direct", "--model", "fluid"];
+    for files in [
+        ["--csv", "a", "--trace", "nowhere/b"],
+        ["--csv", "nowhere/a", "--trace", "b"],
+        ["--csv", "a", "--heatmap", "nowhere/b.svg"],
+        ["--csv", "a", "--trace", "b/"],
+        ["--csv", "a", "--trace", "."],
+    ] {
+        let refused = topocoll(folder.path(), &[&simulate[..], &files].concat());
+        assert_eq!(refused.status.code(), Some(2), "{files:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{files:?}");
+    }
+    let refused = sweep(folder.path(), &["--svg", "a", "--csv", "nowhere/b"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_half_written_is_taken_away_when_the_program_is_ended() {
+    let schedule = ["schedule", "torus:32x32", "--algorithm", "direct", "--format"];
+    for format in ["csv", "simgrid"] {
+        for signal in ["-INT", "-TERM", "-HUP"] {
+            let folder = TempDir::new().unwrap();
+            let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+            let arguments = [&schedule[..], &[format, "--out", "all"]].concat();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_topocoll"));
+            let mut child = command.current_dir(folder.path()).args(arguments).spawn().unwrap();
+            while entries() == 0 {
+                assert_eq!(child.try_wait().unwrap(), None, "{format}: never half written");
+            }
+            let id = child.id().to_string();
+            assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+            assert_eq!(child.wait().unwrap().code(), Some(130), "{format} {signal}");
+            assert_eq!(entries(), 0, "{format} {signal}");
+        }
+    }
 }
 
 #[test]

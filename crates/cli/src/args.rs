@@ -5,9 +5,13 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
-use topocoll::{Collective, Rank, Setting};
+use topocoll::{Collective, Setting};
 
 use crate::examples;
+use crate::values::{
+    BlockSizes, RankList, Settings, bandwidth, block, block_sizes, count, points, ports, rank_list,
+    setting, settings,
+};
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
 #[derive(Parser, Debug)]
@@ -326,10 +330,6 @@ pub(crate) struct Sweep {
     pub(crate) csv: Option<PathBuf>,
 }
 
-/// Ranks of a machine in their order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct RankList(pub(crate) Vec<Rank>);
-
 #[derive(ClapArgs, Debug)]
 #[command(after_help = examples::REPORT)]
 pub(crate) struct Report {
@@ -360,17 +360,6 @@ pub(crate) struct Man {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
-
-/// Block sizes as the command line says them.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum BlockSizes {
-    FromTo(u64, u64),
-    List(Vec<u64>),
-}
-
-/// Values of one parameter, each for a line of its own.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Settings(pub(crate) Vec<Setting>);
 
 /// What every command takes.
 #[derive(ClapArgs, Debug)]
@@ -453,105 +442,4 @@ pub(crate) enum Model {
 pub(crate) enum Sync {
     Barrier,
     Free,
-}
-
-fn rank_list(text: &str) -> Result<RankList, String> {
-    const MOST: usize = 1 << 20;
-    let mut ranks = Vec::new();
-    for range in text.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let rule = || format!("`{range}` is no rank such as 12, nor a range such as 0-7");
-        let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(rule());
-        }
-        if (last - first) as usize >= MOST - ranks.len() {
-            return Err(format!("more than {MOST} ranks"));
-        }
-        ranks.extend((first..=last).map(Rank));
-    }
-    ranks.sort_unstable();
-    Ok(RankList(ranks))
-}
-
-fn block(text: &str) -> Result<u64, String> {
-    let size = text
-        .parse::<bytesize::ByteSize>()
-        .map_err(|_| "not a size such as 64, 4KiB or 1MiB".to_owned())?;
-    match size.as_u64() {
-        0 => Err("a block has at least 1 byte: an exchange of nothing has no cost to choose by"
-            .to_owned()),
-        bytes if bytes > topocoll::MAX_BLOCK_BYTES => {
-            Err(format!("a block has at most {} bytes", topocoll::MAX_BLOCK_BYTES))
-        }
-        bytes => Ok(bytes),
-    }
-}
-
-fn ports(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(0) => Err("a rank needs at least one port to send and receive".to_owned()),
-        Ok(ports) => Ok(ports),
-        Err(_) => Err(format!("not a whole number from 1 to {}", u32::MAX)),
-    }
-}
-
-fn count(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(count @ 1..=1_000_000) => Ok(count),
-        _ => Err("not a whole number from 1 to 1000000".to_owned()),
-    }
-}
-
-fn bandwidth(text: &str) -> Result<f64, String> {
-    match text.trim() {
-        "0" => Err("no bandwidth, or no time? write 0s for a byte that takes none".to_owned()),
-        text => parse_seconds_per_byte(text).map_err(|e| e.message),
-    }
-}
-
-fn setting(text: &str) -> Result<(String, Setting), String> {
-    let (key, value) = text.split_once('=').ok_or("a parameter is set as key=value")?;
-    Ok((key.to_owned(), value_of(value)))
-}
-
-fn settings(text: &str) -> Result<(String, Settings), String> {
-    let (key, values) = text.split_once('=').ok_or("a parameter is set as key=value")?;
-    let values: Vec<_> = values.split(',').map(value_of).collect();
-    match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
-        Some(twice) => Err(format!("{key}={} is there twice", values[twice])),
-        None => Ok((key.to_owned(), Settings(values))),
-    }
-}
-
-fn value_of(text: &str) -> Setting {
-    text.parse().map_or_else(|_| Setting::Text(text.to_owned()), Setting::Integer)
-}
-
-/// The most block sizes of a sweep.
-const MAX_SIZES: usize = 256;
-
-fn points(text: &str) -> Result<u32, String> {
-    let points = text.parse().ok().filter(|&points| (2..=MAX_SIZES as u32).contains(&points));
-    points.ok_or_else(|| format!("not a whole number from 2 to {MAX_SIZES}"))
-}
-
-fn block_sizes(text: &str) -> Result<BlockSizes, String> {
-    let size = |text: &str| block(text).map_err(|reason| format!("`{text}`: {reason}"));
-    if let Some((from, to)) = text.split_once(':') {
-        let (from, to) = (size(from)?, size(to)?);
-        return match from <= to {
-            true => Ok(BlockSizes::FromTo(from, to)),
-            false => Err(format!("the first size, {from} B, is above the last, {to} B")),
-        };
-    }
-    let list = text.split(',').map(size).collect::<Result<Vec<_>, _>>()?;
-    if let Some(pair) = list.windows(2).find(|pair| pair[0] >= pair[1]) {
-        return Err(format!("sizes must rise, and {} B follows {} B", pair[1], pair[0]));
-    }
-    match list.len() {
-        0..=MAX_SIZES => Ok(BlockSizes::List(list)),
-        many => Err(format!("{many} sizes: at most {MAX_SIZES} are looked at")),
-    }
 }

@@ -6,6 +6,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use topocoll::Error;
 
 use crate::args::Command;
+use crate::render::harmless;
 
 /// Prints a line on standard error; where that is closed nobody can be told.
 pub(crate) fn say(line: &str) {
@@ -25,7 +26,7 @@ pub(crate) fn show(problem: &anyhow::Error, command: &Command) {
             let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
             say(&renderer.render(&report));
         }
-        _ => say(&format!("error: {problem:#}")),
+        _ => say(&harmless(&format!("error: {problem:#}"))),
     }
     if let Some(hint) = problem.downcast_ref().and_then(|error| hint(error, command)) {
         say(&format!("\nhint: {hint}"));

@@ -13,6 +13,8 @@ mod examples;
 mod machine;
 mod render;
 mod report;
+mod unfinished;
+mod values;
 
 use std::process::ExitCode;
 

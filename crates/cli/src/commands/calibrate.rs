@@ -7,7 +7,7 @@ use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
 use super::plural;
 use crate::machine::{cores, memory};
-use crate::render::{Bar, Field, bytes, facts, print, seconds, table, write_file};
+use crate::render::{Bar, Field, bytes, check_files, facts, print, seconds, table, write_file};
 use crate::{Outcome, args};
 
 /// Ranks that are measured beside those asked for, and block sizes.
@@ -46,6 +46,7 @@ struct Regrets {
 
 pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     args.mpi_program.only_with("--mpi", args.mpi)?;
+    check_files(&[("--out", args.out.as_deref())])?;
     if args.mpi {
         return super::calibrate_mpi::run(args);
     }

@@ -8,11 +8,12 @@ use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem, front};
 
 use super::exchange;
 use super::sweep::{
-    Rejected, Subset, asked, check_files, check_served, kind, left_out, named, spaced, write_plots,
+    Rejected, Subset, asked, check_served, files, kind, left_out, named, spaced, write_plots,
 };
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Field, Head, Plot, Stroke, blocks, print, seconds, table, write_file,
+    Axes, Blocks, Curve, Field, Head, Plot, Stroke, blocks, check_files, print, seconds, table,
+    write_file,
 };
 use crate::{Outcome, args};
 
@@ -49,7 +50,7 @@ struct Bound {
 
 pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    check_files(args)?;
+    check_files(&files(args))?;
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let found = front(&machine, &problem, &asked(args)?)?;

@@ -33,6 +33,16 @@ pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether drawing would take long, before a file is written.
+pub(super) fn check_work(args: &Simulate, traffic: &dyn Traffic) -> anyhow::Result<()> {
+    let shares = u64::from(traffic.nodes()) * u64::from(traffic.steps());
+    anyhow::ensure!(
+        args.heatmap.is_none() || shares <= WORK,
+        "--heatmap looks at every rank in every step, {shares} times here: more than {WORK}"
+    );
+    Ok(())
+}
+
 /// Draws what links carry into the file asked for, if any; `who` sends, `title` says where.
 pub(super) fn draw(
     args: &Simulate,
@@ -42,11 +52,6 @@ pub(super) fn draw(
     who: &str,
 ) -> anyhow::Result<()> {
     let Some(path) = &args.heatmap else { return Ok(()) };
-    let shares = u64::from(traffic.nodes()) * u64::from(traffic.steps());
-    anyhow::ensure!(
-        shares <= WORK,
-        "--heatmap looks at every rank in every step, {shares} times here: more than {WORK}"
-    );
     write(path, machine, traffic, title, who)
 }
 

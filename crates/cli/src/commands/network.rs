@@ -18,11 +18,14 @@ use topocoll::{
 use super::{conflicts, exchange_of_schedule, heat, watch};
 use crate::Outcome;
 use crate::args::{self, Model};
-use crate::machine::{memory, open, problem, read_schedule, schedule};
+use crate::machine::{check_fits, memory, open, problem, read_schedule, schedule};
 use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seconds, write_file};
 
 /// Links of the critical chain shown.
 const CHAIN: usize = 6;
+
+/// Bytes of a node that sends a message in a pattern.
+const NODE: u128 = 64;
 
 /// Steps of which times are listed.
 const STEPS: usize = 4096;
@@ -291,11 +294,12 @@ pub(super) fn run(
                 machine.topology.short_form(),
                 machine.timing.name
             );
+            check_fits("the messages of all nodes", machine.ranks(), NODE)?;
             let pattern = Pattern::new(machine, text, block, settings.flit_bytes, args.cycles);
             Box::new(pattern.map_err(topocoll::Error::from)?)
         }
     };
-    heat::draw(args, machine, &*traffic, &title, &subject.name())?;
+    heat::check_work(args, &*traffic)?;
     match model(args.model) {
         None => by_steps(machine, args, &*traffic, placed.get(), (subject, head, title)),
         Some(model) => by_model(machine, args, model, settings, &*traffic, (subject, head, title)),
@@ -311,6 +315,7 @@ fn by_steps(
 ) -> anyhow::Result<Outcome> {
     let found = steps_model(traffic, machine, memory()).map_err(topocoll::Error::from)?;
     let named = conflicts::find(traffic, machine, args.conflicts)?;
+    heat::draw(args, machine, traffic, &title, &subject.name())?;
     let time: Time = found.time;
     let able = machine.topology.links() as f64 * time.total();
     let linked = machine.topology.dimensions() > 0 && able > 0.0;
@@ -366,6 +371,7 @@ fn by_model(
         simulate(&request)
     })
     .map_err(topocoll::Error::from)?;
+    heat::draw(args, machine, traffic, &title, &subject.name())?;
     for (path, trace) in [(&args.trace, true), (&args.csv, false)] {
         let Some(path) = path else { continue };
         write_file(path, |file| {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use topocoll::{Parameters, plan};
 
 use crate::machine::{machine, problem};
-use crate::render::{Bar, Head, bytes, print, write_file};
+use crate::render::{Bar, Head, bytes, check_files, print, write_file};
 use crate::report::{PARTS, command, gather, page};
 use crate::{Outcome, args};
 
@@ -22,6 +22,7 @@ struct Report {
 
 pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
+    check_files(&[("--out", Some(&args.out))])?;
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let mut setting = Parameters::new();

@@ -4,13 +4,13 @@ use topocoll::exec::{
     Crew, ExecError, Plan, UnequalPlan, pattern, plan_all, unequal_all, worthwhile_threads,
 };
 use topocoll::{
-    Block, Collective, Demand, Machine, Parameters, Problem, Rank, Schedule, check_counting_work,
-    count, count_among, count_unequal, count_unequal_among, part,
+    Block, Collective, Demand, Error, Machine, Parameters, Problem, Rank, Schedule,
+    check_counting_work, count, count_among, count_unequal, count_unequal_among,
 };
 
 use super::{exchange_of_sizes, plural};
 use crate::demand::{Named, schedule_of_sizes};
-use crate::machine::{cores, machine, memory};
+use crate::machine::{cores, machine, memory, part_of};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
@@ -46,15 +46,22 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
     let members = args.ranks.as_ref().map(|ranks| &*ranks.0);
-    let mut machine = members.map_or_else(|| Ok(whole.clone()), |members| part(&whole, members))?;
+    let mut machine = part_of(&whole, args.ranks.as_ref())?;
     let (schedule, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
-    let (mut crew, bytes_moved) = match demand {
-        None => equal_crew(&schedule, threads)?,
-        Some(demand) => unequal_crew(&schedule, demand, threads)?,
+    let crew = match demand {
+        None => equal_crew(&schedule, threads),
+        Some(demand) => unequal_crew(&schedule, demand, threads),
     };
+    let (mut crew, bytes_moved) = crew.map_err(|error| match error {
+        Error::Exec(ExecError::Memory { .. }) => {
+            let what = exchange_of_sizes(&machine, &schedule.problem, sizes.as_ref());
+            anyhow::Error::from(error).context(what)
+        }
+        other => other.into(),
+    })?;
     let found = measure(&mut crew, &schedule, demand, args.repeat)?;
     let counts = match (demand, members) {
         (None, Some(members)) => count_among(&whole, members, &schedule, memory()),
@@ -88,14 +95,14 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
 }
 
 /// Refuses what would not fit.
-fn fits(needed: u128, available: u128) -> Result<(), topocoll::Error> {
+fn fits(needed: u128, available: u128) -> Result<(), Error> {
     let refused = ExecError::Memory { needed, available };
     if needed > available { Err(refused.into()) } else { Ok(()) }
 }
 
 /// Refuses what would not fit, before any memory is taken: the buffers, and one rank's plan and
 /// workspace for all.
-fn check_memory(schedule: &Schedule, available: u128) -> Result<(), topocoll::Error> {
+fn check_memory(schedule: &Schedule, available: u128) -> Result<(), Error> {
     let ranks = u128::from(schedule.problem.ranks);
     let (input, output) = equal_buffers(&schedule.problem);
     fits(input + output, available)?;
@@ -106,15 +113,12 @@ fn check_memory(schedule: &Schedule, available: u128) -> Result<(), topocoll::Er
 }
 
 /// A rank in the middle is like most.
-fn middle(schedule: &Schedule) -> Result<Plan, topocoll::Error> {
+fn middle(schedule: &Schedule) -> Result<Plan, Error> {
     Ok(Plan::new(schedule, Rank(schedule.problem.ranks / 2))?)
 }
 
 /// The driver, and the bytes that an exchange sends.
-fn equal_crew(
-    schedule: &Schedule,
-    threads: impl Fn(u128) -> usize,
-) -> Result<(Crew, u128), topocoll::Error> {
+fn equal_crew(schedule: &Schedule, threads: impl Fn(u128) -> usize) -> Result<(Crew, u128), Error> {
     check_memory(schedule, memory())?;
     let plans = plan_all(schedule)?;
     let block = schedule.problem.block_bytes;
@@ -128,7 +132,7 @@ fn unequal_crew(
     schedule: &Schedule,
     demand: &Demand,
     threads: impl Fn(u128) -> usize,
-) -> Result<(Crew, u128), topocoll::Error> {
+) -> Result<(Crew, u128), Error> {
     let (ranks, available) = (u128::from(schedule.problem.ranks), memory());
     // Two offsets for each pair at the least, before the sizes of that many are drawn.
     fits(16 * ranks * ranks, available)?;
@@ -164,7 +168,7 @@ fn measure(
     schedule: &Schedule,
     demand: Option<&Demand>,
     repeats: usize,
-) -> Result<Found, topocoll::Error> {
+) -> Result<Found, Error> {
     let problem = &schedule.problem;
     let (input, output) = match demand {
         Some(demand) => unequal_buffers(problem, demand),

@@ -1,10 +1,11 @@
 use std::io::{BufWriter, Write};
 
+use anyhow::Context;
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{Rank, check_counting_work};
 
 use crate::machine::{machine, memory, schedule};
-use crate::render::{Bar, write_file, write_folder};
+use crate::render::{Bar, check_files, check_folder, write_file, write_folder};
 use crate::{Outcome, args};
 
 pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
@@ -12,6 +13,10 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     anyhow::ensure!(!options.json, "--json is for reports: a schedule is written as --format says");
     let format = FORMATS.iter().find(|format| format.name == args.format);
     let format = format.expect("bug: arguments have known formats");
+    match (format.writer, &args.out) {
+        (Writer::Folder(_), Some(path)) => check_folder(path)?,
+        (_, path) => check_files(&[("--out", path.as_deref())])?,
+    }
     let mut machine = machine(&args.common.machine, options)?;
     let schedule = schedule(&mut machine, options, &args.subject)?;
     if let Some(rank) = args.rank {
@@ -27,20 +32,21 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     let mut source = Source::new(&schedule, &machine, memory());
     source.only = args.rank.map(Rank);
     let bar = Bar::new("{spinner} {bytes} written, {bytes_per_sec}");
-    match (format.writer, &args.out) {
+    let written = match (format.writer, &args.out) {
         (Writer::File(write), Some(path)) => {
-            write_file(path, |file| into(&source, write, bar.watch(file)))?;
+            write_file(path, |file| into(&source, write, bar.watch(file)))
         }
-        (Writer::File(write), None) => into(&source, write, bar.watch(std::io::stdout().lock()))?,
+        (Writer::File(write), None) => into(&source, write, bar.watch(std::io::stdout().lock())),
         (Writer::Folder(write), Some(path)) => {
             let written = |bytes| bar.inc(bytes);
             let fill = |folder: &_| write(&source, folder, &written).map_err(topocoll::Error::from);
-            write_folder(path, |folder| Ok(fill(folder)?))?;
+            write_folder(path, |folder| Ok(fill(folder)?))
         }
         (Writer::Folder(_), None) => {
-            anyhow::bail!("--format {}: writes several files, into the folder --out", format.name)
+            Err(anyhow::anyhow!("writes several files, into the folder --out"))
         }
-    }
+    };
+    written.with_context(|| format!("--format {}", format.name))?;
     Ok(Outcome::Fine)
 }
 

@@ -3,15 +3,15 @@ use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
     Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, check_simulation,
-    part, plan, plan_unequal, select, select_among, select_unequal, select_unequal_among,
-    simulate_choices, verify,
+    check_unequal_work, plan, plan_unequal, select, select_among, select_unequal,
+    select_unequal_among, simulate_choices, verify,
 };
 
 use super::sweep::Subset;
 use super::whole::Whole;
 use super::{exchange_of_sizes, network, watch};
 use crate::demand::{Named, problem_of_sizes};
-use crate::machine::{machine, memory};
+use crate::machine::{machine, memory, part_of};
 use crate::render::{
     Bar, Blocks, Field, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
 };
@@ -107,8 +107,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
     let members = args.ranks.as_ref().map(|ranks| &*ranks.0);
-    let machine = members.map_or_else(|| Ok(whole.clone()), |members| part(&whole, members));
-    let machine = machine.context("--ranks")?;
+    let machine = part_of(&whole, args.ranks.as_ref())?;
     anyhow::ensure!(
         members.is_none() || args.model == args::Model::Steps,
         "--ranks: a part of a machine is priced by the steps model"
@@ -122,6 +121,9 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         check_simulation(machine.ranks()).with_context(|| format!("--model {}", model.name))?;
     }
     let (problem, sizes) = problem_of_sizes(&machine, options, args.demand.as_deref())?;
+    if sizes.is_some() {
+        check_unequal_work(&problem).map_err(topocoll::Error::from).context("--demand")?;
+    }
     let selection = match (&sizes, members) {
         (Some(sizes), Some(members)) => {
             select_unequal_among(&whole, members, &problem, &sizes.demand, memory())?

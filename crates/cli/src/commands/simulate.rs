@@ -9,7 +9,7 @@ use super::network::Messages;
 use super::{conflicts, exchange_of_schedule, exchange_of_sizes, heat, network};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::machine::{machine, memory};
-use crate::render::{Bar, Head, Seconds, bytes, facts, parameters, print, seconds};
+use crate::render::{Bar, Head, Seconds, bytes, check_files, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
 /// Characters of the bar that is all of the time.
@@ -49,6 +49,8 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let mut machine = machine(&args.common.machine, options)?;
     heat::check(args, &machine)?;
+    let files = [("--heatmap", &args.heatmap), ("--csv", &args.csv), ("--trace", &args.trace)];
+    check_files(&files.map(|(option, path)| (option, path.as_deref())))?;
     let (settings, rest) = network::settings(args)?;
     if args.model == args::Model::Steps {
         anyhow::ensure!(
@@ -83,6 +85,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     .map_err(topocoll::Error::from)?;
     drop(bar);
     let traffic = Scheduled::new(&schedule, &machine);
+    heat::check_work(args, &traffic)?;
     let named = conflicts::find(&traffic, &machine, args.conflicts)?;
     let who =
         format!("{} ({})", schedule.origin.algorithm, parameters(&schedule.origin.parameters));

@@ -1,16 +1,17 @@
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep, find, sweep};
 
 use super::{exchange_of, front};
-use crate::args::BlockSizes;
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Field, Format, Head, Plot, Seconds, Stroke, bytes, parameters, print,
-    seconds, table, write_file, write_picture,
+    Axes, Blocks, Curve, Field, Format, Head, Plot, Seconds, Stroke, bytes, check_files,
+    parameters, print, seconds, table, write_file, write_picture,
 };
+use crate::values::{BlockSizes, Settings};
 use crate::{Outcome, args};
 
 /// The most lines of a sweep.
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         return front::run(args);
     }
     anyhow::ensure!(options.block.is_none(), "--block is one size: a sweep takes --blocks");
-    check_files(args)?;
+    check_files(&files(args))?;
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let sizes = block_sizes(&args.blocks, args.points)?;
@@ -121,16 +122,10 @@ pub(super) fn check_served(args: &args::Sweep, served: bool) -> anyhow::Result<(
     Ok(())
 }
 
-/// No two of the files are the same.
-pub(super) fn check_files(args: &args::Sweep) -> anyhow::Result<()> {
-    let files = [("--svg", &args.svg), ("--png", &args.png), ("--csv", &args.csv)];
-    for (i, (name, file)) in files.iter().enumerate() {
-        let same = files[..i].iter().find(|(_, other)| file.is_some() && other == file);
-        if let Some((other, _)) = same {
-            anyhow::bail!("{other} and {name} name the same file");
-        }
-    }
-    Ok(())
+/// The files that are asked for.
+pub(super) fn files(args: &args::Sweep) -> [(&'static str, Option<&Path>); 3] {
+    [("--svg", &args.svg), ("--png", &args.png), ("--csv", &args.csv)]
+        .map(|(option, path)| (option, path.as_deref()))
 }
 
 /// Writes a plot into the files that are asked for.
@@ -184,7 +179,7 @@ pub(super) fn asked(args: &args::Sweep) -> anyhow::Result<Vec<(String, Parameter
         anyhow::ensure!(!args.algorithm[..i].contains(name), "--algorithm {name} is there twice");
         asked.push((name.clone(), Parameters::new()));
     }
-    for (i, (key, args::Settings(values))) in args.set.iter().enumerate() {
+    for (i, (key, Settings(values))) in args.set.iter().enumerate() {
         let twice = args.set[..i].iter().any(|(other, _)| other == key);
         anyhow::ensure!(!twice, "parameter `{key}` is set twice");
         // One that none has is given to all, who refuse it.

@@ -8,12 +8,15 @@ use topocoll::tune::{
 use topocoll::{Collective, Error, Machine};
 
 use super::mpi_program::said;
-use crate::machine::machine;
-use crate::render::{bytes, print, table, write_file};
+use crate::machine::{check_fits, machine};
+use crate::render::{bytes, check_files, print, table, write_file};
 use crate::{Outcome, args};
 
 /// Rounds of measuring, unless told.
 const ROUNDS: usize = 9;
+
+/// Bytes of a rank and its place.
+const RANK: u128 = 16;
 
 #[derive(Serialize)]
 struct Report {
@@ -36,6 +39,7 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     anyhow::ensure!(options.block.is_none(), "--block: rules are written for blocks of every size");
     args.mpi_program.only_with("--measured", args.measured)?;
+    check_files(&[("--out", args.out.as_deref())])?;
     let library = LIBRARIES.iter().find(|library| library.name == args.library);
     let library = library.expect("bug: arguments have known libraries");
     let machine = machine(&args.common.machine, options)?;
@@ -44,6 +48,8 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
         None => vec![Collective::AllGather, Collective::AllToAll],
     };
     let sizes = communicators(&machine, &args.communicators).map_err(Error::from)?;
+    let most = sizes.iter().copied().max().unwrap_or(0);
+    check_fits("the ranks of a communicator", most, RANK).context("--communicators")?;
     let tuning = if args.measured {
         measured(library, &machine, &sizes, &operations, args)?
     } else {

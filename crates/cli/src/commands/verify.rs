@@ -12,7 +12,7 @@ use super::whole::Whole;
 use super::{conflicts, exchange_of_schedule};
 use crate::error::say;
 use crate::machine::{machine, memory, schedule};
-use crate::render::{Bar, Blocks, Head, blocks, parameters, print, table, write_file};
+use crate::render::{Bar, Blocks, Head, blocks, check_files, parameters, print, table, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -64,6 +64,7 @@ struct Bounds {
 
 pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
+    check_files(&[("--certificate", args.certificate.as_deref())])?;
     let mut machine = machine(&args.common.machine, options)?;
     let schedule = schedule(&mut machine, options, &args.subject)?;
     let method = args.method.map(|method| match method {

@@ -11,11 +11,11 @@ mod plot;
 mod table;
 
 pub(crate) use bar::Bar;
-pub(crate) use file::{write_file, write_folder};
+pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{Blocks, Head, Seconds};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
-pub(crate) use output::print;
+pub(crate) use output::{harmless, print};
 pub(crate) use picture::{Format, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
 pub(crate) use table::{Field, facts, table};

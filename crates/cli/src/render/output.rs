@@ -12,7 +12,8 @@ pub(crate) fn print(
     report: &impl Serialize,
     text: impl FnOnce() -> String,
 ) -> anyhow::Result<()> {
-    let mut shown = if json { serde_json::to_string_pretty(report)? } else { broken(&text()) };
+    let mut shown =
+        if json { serde_json::to_string_pretty(report)? } else { broken(&harmless(&text())) };
     if !shown.ends_with('\n') {
         shown.push('\n');
     }
@@ -20,6 +21,16 @@ pub(crate) fn print(
     out.write_all(shown.as_bytes())
         .and_then(|()| out.flush())
         .context("cannot write to standard output")
+}
+
+/// What may be from the file of somebody else, without the letters that move a cursor or colour what
+/// follows.
+pub(crate) fn harmless(text: &str) -> String {
+    let letter = |letter: char| match letter.is_control() && letter != '\n' {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(letter).collect()
 }
 
 /// Lines that are longer than those of the terminal, broken and set in.

@@ -1,0 +1,71 @@
+//! What is there when Ctrl-C, or another that ends the program, comes: files half written, which are
+//! taken away, and work that ends with what it has.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
+
+static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Whether there is work that ends early if it is told to, and whether it is told to.
+static HEEDED: AtomicBool = AtomicBool::new(false);
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// A file or folder that is taken away if the program is ended while this lives.
+pub(crate) struct Unfinished<T> {
+    pub(crate) made: T,
+    _listed: Listed,
+}
+
+struct Listed(PathBuf);
+
+impl<T: AsRef<Path>> Unfinished<T> {
+    /// Makes it, and no signal comes between that and the list of what is to be taken away.
+    pub(crate) fn new(make: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<Self> {
+        listen();
+        let mut paths = PATHS.lock().expect("bug: nobody panics");
+        let made = make()?;
+        let path = made.as_ref().to_owned();
+        paths.insert(path.clone());
+        Ok(Self { made, _listed: Listed(path) })
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        PATHS.lock().expect("bug: nobody panics").remove(&self.0);
+    }
+}
+
+/// Runs something that asks whether to stop: the first Ctrl-C says so, the second ends the program.
+pub(crate) fn heeding<T>(run: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T) -> T {
+    listen();
+    HEEDED.store(true, Ordering::Relaxed);
+    let result = run(&|| STOP.load(Ordering::Relaxed));
+    HEEDED.store(false, Ordering::Relaxed);
+    result
+}
+
+fn listen() {
+    static ONCE: Once = Once::new();
+    // Where no handler can be set, or somebody before us set that signals are not heard, it stays so.
+    ONCE.call_once(|| drop(ctrlc::try_set_handler(interrupted)));
+}
+
+fn interrupted() {
+    if HEEDED.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // Nobody goes on writing elsewhere: the lock is kept to the end.
+    let paths = PATHS.lock().expect("bug: nobody panics");
+    for path in &*paths {
+        // A folder may be given a file meanwhile.
+        for _ in 0..100 {
+            if std::fs::remove_file(path).is_ok() || std::fs::remove_dir_all(path).is_ok() {
+                break;
+            }
+        }
+    }
+    std::process::exit(130);
+}

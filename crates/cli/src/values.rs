@@ -1,0 +1,239 @@
+//! Values of options: what people write, and what that is.
+
+use topocoll::units::parse_seconds_per_byte;
+use topocoll::{Rank, Setting};
+
+/// Ranks of a machine in their order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RankList(pub(crate) Vec<Rank>);
+
+/// Block sizes as the command line says them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum BlockSizes {
+    FromTo(u64, u64),
+    List(Vec<u64>),
+}
+
+/// Values of one parameter, each for a line of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Settings(pub(crate) Vec<Setting>);
+
+pub(crate) fn rank_list(text: &str) -> Result<RankList, String> {
+    const MOST: usize = 1 << 20;
+    let mut ranks = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let rule = || format!("`{range}` is no rank such as 12, nor a range such as 0-7");
+        let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(rule());
+        }
+        if (last - first) as usize >= MOST - ranks.len() {
+            return Err(format!("more than {MOST} ranks"));
+        }
+        ranks.extend((first..=last).map(Rank));
+    }
+    ranks.sort_unstable();
+    Ok(RankList(ranks))
+}
+
+pub(crate) fn block(text: &str) -> Result<u64, String> {
+    let size = text
+        .parse::<bytesize::ByteSize>()
+        .map_err(|_| "not a size such as 64, 4KiB or 1MiB".to_owned())?;
+    match size.as_u64() {
+        0 => Err("a block has at least 1 byte: an exchange of nothing has no cost to choose by"
+            .to_owned()),
+        bytes if bytes > topocoll::MAX_BLOCK_BYTES => {
+            Err(format!("a block has at most {} bytes", topocoll::MAX_BLOCK_BYTES))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+pub(crate) fn ports(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("a rank needs at least one port to send and receive".to_owned()),
+        Ok(ports) => Ok(ports),
+        Err(_) => Err(format!("not a whole number from 1 to {}", u32::MAX)),
+    }
+}
+
+pub(crate) fn count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=1_000_000) => Ok(count),
+        _ => Err("not a whole number from 1 to 1000000".to_owned()),
+    }
+}
+
+pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
+    match text.trim() {
+        "0" => Err("no bandwidth, or no time? write 0s for a byte that takes none".to_owned()),
+        text => parse_seconds_per_byte(text).map_err(|e| e.message),
+    }
+}
+
+pub(crate) fn setting(text: &str) -> Result<(String, Setting), String> {
+    let (key, value) = text.split_once('=').ok_or("a parameter is set as key=value")?;
+    Ok((key.to_owned(), value_of(value)))
+}
+
+pub(crate) fn settings(text: &str) -> Result<(String, Settings), String> {
+    let (key, values) = text.split_once('=').ok_or("a parameter is set as key=value")?;
+    let values: Vec<_> = values.split(',').map(value_of).collect();
+    match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
+        Some(twice) => Err(format!("{key}={} is there twice", values[twice])),
+        None => Ok((key.to_owned(), Settings(values))),
+    }
+}
+
+fn value_of(text: &str) -> Setting {
+    text.parse().map_or_else(|_| Setting::Text(text.to_owned()), Setting::Integer)
+}
+
+/// The most block sizes of a sweep.
+const MAX_SIZES: usize = 256;
+
+pub(crate) fn points(text: &str) -> Result<u32, String> {
+    let points = text.parse().ok().filter(|&points| (2..=MAX_SIZES as u32).contains(&points));
+    points.ok_or_else(|| format!("not a whole number from 2 to {MAX_SIZES}"))
+}
+
+pub(crate) fn block_sizes(text: &str) -> Result<BlockSizes, String> {
+    let size = |text: &str| block(text).map_err(|reason| format!("`{text}`: {reason}"));
+    if let Some((from, to)) = text.split_once(':') {
+        let (from, to) = (size(from)?, size(to)?);
+        return match from <= to {
+            true => Ok(BlockSizes::FromTo(from, to)),
+            false => Err(format!("the first size, {from} B, is above the last, {to} B")),
+        };
+    }
+    let list = text.split(',').map(size).collect::<Result<Vec<_>, _>>()?;
+    if let Some(pair) = list.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return Err(format!("sizes must rise, and {} B follows {} B", pair[1], pair[0]));
+    }
+    match list.len() {
+        0..=MAX_SIZES => Ok(BlockSizes::List(list)),
+        many => Err(format!("{many} sizes: at most {MAX_SIZES} are looked at")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use topocoll::MAX_BLOCK_BYTES;
+
+    use super::*;
+
+    /// Ranges that are rising and apart.
+    fn ranges() -> impl Strategy<Value = Vec<(u32, u32)>> {
+        let lengths = proptest::collection::vec((1..1000u32, 0..1000u32), 1..20);
+        lengths.prop_map(|lengths| {
+            let mut next = 0;
+            let range = |(gap, length)| {
+                let first = next + gap;
+                next = first + length + 1;
+                (first, first + length)
+            };
+            lengths.into_iter().map(range).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_rank_list_has_the_ranks_it_names(ranges in ranges(), turn in 0..20usize) {
+            let named = |&(first, last): &(u32, u32)| match first == last {
+                true => first.to_string(),
+                false => format!("{first}-{last}"),
+            };
+            let mut text: Vec<_> = ranges.iter().map(named).collect();
+            // In whatever order they are written.
+            let turn = turn % text.len();
+            text.rotate_left(turn);
+            let ranks = ranges.iter().flat_map(|&(first, last)| (first..=last).map(Rank)).collect();
+            prop_assert_eq!(rank_list(&text.join(",")), Ok(RankList(ranks)));
+        }
+
+        #[test]
+        fn a_block_of_so_many_units_has_so_many_times_the_unit(
+            number in 0..=1u64 << 41,
+            unit in 0..UNITS.len(),
+        ) {
+            let (unit, scale) = UNITS[unit];
+            let bytes = u128::from(number) * u128::from(scale);
+            let found = block(&format!("{number}{unit}"));
+            if (1..=u128::from(MAX_BLOCK_BYTES)).contains(&bytes) {
+                prop_assert_eq!(found.map(u128::from), Ok(bytes));
+            } else {
+                let limit = if bytes == 0 { "at least 1 byte" } else { "at most 1099511627776 bytes" };
+                prop_assert!(found.is_err_and(|refused| refused.contains(limit)));
+            }
+        }
+
+        #[test]
+        fn sizes_from_one_to_another_rise(from in 1..=MAX_BLOCK_BYTES, to in 1..=MAX_BLOCK_BYTES) {
+            let found = block_sizes(&format!("{from}:{to}"));
+            let listed = block_sizes(&format!("{from},{to}"));
+            prop_assert_eq!(found.is_ok(), from <= to);
+            prop_assert_eq!(listed.is_ok(), from < to);
+            if from < to {
+                prop_assert_eq!(found, Ok(BlockSizes::FromTo(from, to)));
+                prop_assert_eq!(listed, Ok(BlockSizes::List(vec![from, to])));
+            }
+        }
+
+        #[test]
+        fn a_parameter_is_a_number_where_it_is_written_as_one(key in "[a-z_]{0,9}", value in ".*") {
+            let text = format!("{key}={value}");
+            let (name, found) = setting(&text).unwrap();
+            prop_assert_eq!(&name, &key);
+            match value.parse::<u64>() {
+                Ok(number) => prop_assert_eq!(found, Setting::Integer(number)),
+                Err(_) => prop_assert_eq!(found.to_string(), value),
+            }
+        }
+    }
+
+    /// Units of sizes and their bytes.
+    const UNITS: [(&str, u64); 8] = [
+        ("", 1),
+        ("B", 1),
+        ("kB", 1000),
+        ("KiB", 1 << 10),
+        ("MB", 1_000_000),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+    ];
+
+    #[test]
+    fn a_rank_list_is_refused_by_the_part_that_is_none() {
+        for text in ["", ",", "1,", "1,,2", "2-1", "1-2-3", "-1", "1-", "a", "4294967296", "1 2"] {
+            let refused = rank_list(text).unwrap_err();
+            let part = text.split(',').find(|part| part.parse::<u32>().is_err()).unwrap();
+            assert!(refused.starts_with(&format!("`{part}` is no rank")), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_rank_list_ends_at_its_most() {
+        assert_eq!(rank_list("0-1048575").map(|list| list.0.len()), Ok(1 << 20));
+        for text in ["0-1048576", "0-4294967295", "0-1048575,7", "7,1-1048576"] {
+            assert_eq!(rank_list(text), Err("more than 1048576 ranks".to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_end_where_they_say() {
+        assert_eq!(ports("4294967295"), Ok(u32::MAX));
+        assert!(ports("4294967296").unwrap_err().contains("4294967295"));
+        assert_eq!(count("1000000"), Ok(1_000_000));
+        assert!(count("1000001").unwrap_err().contains("1000000"));
+        assert_eq!((points("2"), points("256")), (Ok(2), Ok(256)));
+        assert!(points("1").is_err() && points("257").unwrap_err().contains("256"));
+        let sizes = |most: u32| (1..=most).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
+        assert!(block_sizes(&sizes(256)).is_ok());
+        assert!(block_sizes(&sizes(257)).unwrap_err().contains("257 sizes: at most 256"));
+    }
+}
