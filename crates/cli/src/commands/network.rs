@@ -294,7 +294,8 @@ pub(super) fn run(
                 machine.topology.short_form(),
                 machine.timing.name
             );
-            check_fits("the messages of all nodes", machine.ranks(), NODE)?;
+            check_fits("the messages of all nodes", machine.ranks(), NODE)
+                .with_context(|| format!("--traffic {text}"))?;
             let pattern = Pattern::new(machine, text, block, settings.flit_bytes, args.cycles);
             Box::new(pattern.map_err(topocoll::Error::from)?)
         }
@@ -370,7 +371,8 @@ fn by_model(
         (request.records, request.control) = (records, control);
         simulate(&request)
     })
-    .map_err(topocoll::Error::from)?;
+    .map_err(topocoll::Error::from)
+    .with_context(|| format!("--model {}", model.name))?;
     heat::draw(args, machine, traffic, &title, &subject.name())?;
     for (path, trace) in [(&args.trace, true), (&args.csv, false)] {
         let Some(path) = path else { continue };

@@ -160,7 +160,8 @@ fn rank_by(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let seconds = Bar::new(watch::MESSAGES)
-        .of(|progress| simulate_choices(machine, problem, selection, model, memory(), progress))?;
+        .of(|progress| simulate_choices(machine, problem, selection, model, memory(), progress))
+        .with_context(|| format!("--model {}", model.name))?;
     let mut order: Vec<usize> = (0..seconds.len()).collect();
     order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));
     for (entry, &seconds) in report.choices.iter_mut().zip(&seconds) {

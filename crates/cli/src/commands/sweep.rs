@@ -134,7 +134,7 @@ pub(super) fn write_plots(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> an
     if files.iter().all(|(path, _)| path.is_none()) {
         return Ok(());
     }
-    let svg = plot().svg()?;
+    let svg = plot().svg().context("--svg and --png")?;
     for (path, format) in files {
         if let Some(path) = path {
             write_picture(path, format, &svg)?;
