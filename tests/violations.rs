@@ -18,12 +18,15 @@ const SPARE: Slot = 8;
 
 type Alter = fn(Rank, u32, &mut Step);
 
+/// The block in a slot of a rank.
+type Layout = fn(Rank, Slot) -> Option<Block>;
+
 /// An all-to-all on a ring of four, every block straight in step s to the rank s + 1 further, altered.
 #[derive(Clone)]
 struct Altered {
     how: Alter,
-    start: fn(Rank, Slot) -> Option<Block>,
-    finish: fn(Rank, Slot) -> Option<Block>,
+    start: Layout,
+    finish: Layout,
     cuts: &'static [u64],
 }
 
@@ -32,7 +35,7 @@ fn one(slot: Slot) -> SlotSet {
 }
 
 fn starts(rank: Rank, slot: Slot) -> Option<Block> {
-    (slot < 4).then(|| Block { from: rank, to: Rank(slot as u32) })
+    (slot < 4).then_some(Block { from: rank, to: Rank(slot as u32) })
 }
 
 fn finishes(rank: Rank, slot: Slot) -> Option<Block> {
@@ -223,7 +226,7 @@ fn every_violation_is_named_with_its_place() {
 #[test]
 fn what_ranks_start_and_finish_with_is_checked() {
     let own = Block { from: Rank(1), to: Rank(3) };
-    let cases: [(&str, fn(Rank, Slot) -> Option<Block>, u32); 2] = [
+    let cases: [(&str, Layout, u32); 2] = [
         ("none", |rank, slot| starts(rank, slot).filter(|_| (rank.0, slot) != (1, 3)), 0),
         (
             "twice",

@@ -386,10 +386,11 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn all_links_are_named_where_they_fit_and_refused_where_not() {
         let machine = Machine::of(Arc::new(Grid::torus(&[4, 3, 5]).unwrap()));
-        let named = |most, memory| conflicts(&Shifted(&machine, 7), &machine, most, true, memory);
+        let named = |most, memory| conflicts(&Shifted(&machine, 7), &machine, most, memory);
         assert_eq!(named(usize::MAX, 1 << 30), named(1000, 1 << 30));
         let refused = named(usize::MAX, 1 << 15).unwrap_err().to_string();
         assert!(refused.starts_with("conflicting links would take"), "{refused}");
