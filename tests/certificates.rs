@@ -221,6 +221,20 @@ fn absurd_certificates_are_refused_at_once() {
         ("step 0", "step 4000000000"),
         ("class 0", "class 1"),
         ("class 0", "noise"),
+        ("start 0,0,2,8,8", "start 0,0,3,8,8"),
+        ("start 0,0,2,8,8", "start 0,0,0,8,8"),
+        ("start 0,0,2,8,8", "start 0,16,2,8,8"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,8,2"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,8,-2"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 9,8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 -1,8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,0,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,-8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,17,0"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,0,0,8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,8"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,9223372036854775807,9223372036854775807"),
+        ("send 8 0:2 8,8,1", "send 16 0:2 8,8,1"),
     ] {
         let altered = body(&text).replacen(from, to, 1);
         assert_ne!(altered, body(&text), "{from}");
@@ -254,4 +268,14 @@ fn sizes_of_pieces_are_kept_apart() {
     let words: Vec<_> = bytes.iter().map(ToString::to_string).collect();
     let other = body(&text).replace(line, &format!("pieces {}", words.join(";")));
     assert!(matches!(check(sealed(&other).as_bytes()), Err(Fault::Count { .. })));
+}
+
+#[test]
+fn what_nodes_exceed_is_counted_both_ways() {
+    // Written for ranks alike: in the step of shift 2 each node of two sends and receives twice.
+    let (nodes, alike) = (machine("cluster:2*2").unwrap(), machine("full:4").unwrap());
+    let problem = common::problem(&alike, Collective::AllToAll, 100);
+    let schedule = plan(&alike, &problem, "direct", &Parameters::new()).unwrap();
+    let proved = check(written(&schedule, &nodes).as_bytes()).unwrap();
+    assert_eq!(proved.counts.port_violations, 4);
 }

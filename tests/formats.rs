@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::process::Command;
 
-use topocoll::contention::{MODELS, Request, Scheduled, in_seconds, simulate};
+use topocoll::contention::{MODELS, Request, Scheduled, Share, Traffic, in_seconds, simulate};
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{
-    AnalysisError, Collective, Machine, Parameters, Problem, Schedule, Setting, count, machine,
-    plan,
+    AnalysisError, Collective, Machine, Parameters, PerClass, Problem, Rank, Schedule, Setting,
+    count, machine, plan,
 };
 
 const MEMORY: u128 = 1 << 30;
@@ -356,4 +356,93 @@ fn a_pair_with_two_routes_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let refused = simgrid(&case, folder.path()).unwrap_err().to_string();
     assert!(refused.contains("rank 0 sends to rank 32 by another route"), "{refused}");
+}
+
+/// At 0.1 ns a byte that is copied or packed.
+#[test]
+fn goal_text_computes_as_long_as_bytes_are_copied_and_packed() {
+    let nanoseconds = |bytes: u128| (bytes as f64 * 0.1).round() as u64;
+    let mut packs = 0;
+    for case in &cases() {
+        let (text, traffic) =
+            (text("goal", &source(case)).unwrap(), Scheduled::new(&case.0, &case.1));
+        for (rank, part) in (0..).zip(text.split("\nrank ").skip(1)) {
+            let (mut begins, mut packed) = (Vec::new(), Vec::new());
+            for (label, time) in part.lines().filter_map(|line| line.split_once(": calc ")) {
+                let times = if label.starts_with('b') { &mut begins } else { &mut packed };
+                times.push(time.parse::<u64>().unwrap());
+            }
+            let (mut copied, mut sent, mut share) = (Vec::new(), Vec::new(), Share::default());
+            for step in 0..traffic.steps() {
+                traffic.share(Rank(rank), step, &mut share);
+                let does = share.copied > 0 || share.receives > 0 || !share.sends.is_empty();
+                copied.extend(does.then(|| nanoseconds(share.copied)));
+                let sends = share.sends.iter().filter(|send| send.packed > 0);
+                sent.extend(sends.map(|send| nanoseconds(send.packed.into())));
+            }
+            packed.sort_unstable();
+            sent.sort_unstable();
+            packs += packed.len();
+            assert_eq!((begins, packed), (copied, sent), "{:?}, rank {rank}", case.0);
+        }
+    }
+    assert!(packs > 0);
+}
+
+#[test]
+fn links_of_a_cluster_are_those_of_its_ranks_inside_and_of_its_nodes_between() {
+    let (schedule, mut machine) = written_by("cluster:3,1,2", "clustered-factor", None);
+    machine.timing.per_byte = PerClass::each(&[0.125, 0.5]);
+    let case = (schedule, machine);
+    let folder = tempfile::tempdir().unwrap();
+    simgrid(&case, folder.path()).unwrap();
+    let text = std::fs::read_to_string(folder.path().join("platform.xml")).unwrap();
+    for (kind, places, bandwidth) in [("", 6, "8Bps"), ("node-", 3, "2Bps")] {
+        for (place, way) in (0..places).flat_map(|place| [(place, "out"), (place, "in")]) {
+            let tag = format!(r#"<link id="{kind}{way}{place}" bandwidth="{bandwidth}""#);
+            assert!(text.contains(&tag), "{tag}");
+        }
+    }
+    let node = |rank: usize| [0, 0, 0, 1, 2, 2][rank];
+    let routes: Vec<_> = text.lines().filter(|line| line.starts_with("<route")).collect();
+    assert_eq!(routes.len(), 30);
+    for route in routes {
+        let [from, to] = ["src", "dst"].map(|end| value(route, end)[1..].parse().unwrap());
+        let expected = match (node(from), node(to)) {
+            (a, b) if a == b => [format!("out{from}"), format!("in{to}")],
+            (a, b) => [format!("node-out{a}"), format!("node-in{b}")],
+        };
+        let taken: Vec<_> = route.split("<link_ctn").skip(1).map(|tag| value(tag, "id")).collect();
+        assert_eq!(taken, expected, "{route}");
+    }
+}
+
+/// Of one rank of many the blocks are traced back: in the step of bit k of radix 2, a rank holds of the
+/// blocks that go j further those of the rank that is the lower bits of j behind it.
+#[test]
+fn blocks_of_one_rank_of_many_are_those_of_the_formula() {
+    let (schedule, machine) = written_by("full:4100", "bruck", Some(2));
+    for rank in [0, 1234, 4099u64] {
+        let mut source = Source::new(&schedule, &machine, MEMORY);
+        source.only = Some(Rank(rank as u32));
+        let listed = text("jsonl", &source).unwrap();
+        let mut bits = HashSet::new();
+        for line in listed.lines().skip(1) {
+            let message: serde_json::Value = serde_json::from_str(line).unwrap();
+            let number = |value: &serde_json::Value| value.as_u64().unwrap();
+            assert_eq!(number(&message["from"]), rank);
+            let further = |to: u64, from: u64| (to + 4100 - from) % 4100;
+            let bit = further(number(&message["to"]), rank);
+            assert!(bit.is_power_of_two() && bits.insert(bit), "{bit}");
+            let mut moved = HashSet::new();
+            for block in message["blocks"].as_array().unwrap() {
+                let [from, to] = [number(&block[0]), number(&block[1])];
+                let (steps, behind) = (further(to, from), further(rank, from));
+                assert_eq!((steps & bit, steps & (bit - 1)), (bit, behind), "{block}");
+                assert!(moved.insert(steps));
+            }
+            assert_eq!(moved.len(), (0..4100).filter(|j| j & bit > 0).count());
+        }
+        assert_eq!(bits.len(), 13);
+    }
 }

@@ -1,4 +1,4 @@
-use crate::{Rank, Shape, Topology, TopologyError};
+use crate::{Shape, Topology, TopologyError};
 
 /// Every rank joined to every other (Bruck et al. 1997, section 1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -31,9 +31,5 @@ impl Topology for FullyConnected {
 
     fn link_classes(&self) -> Vec<String> {
         vec!["link".to_owned()]
-    }
-
-    fn link_class(&self, _from: Rank, _to: Rank) -> usize {
-        0
     }
 }

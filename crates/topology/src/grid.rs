@@ -124,10 +124,6 @@ impl Grid {
         let forward = hops.rem_euclid(side);
         if 2 * forward <= side { forward } else { forward - side }
     }
-
-    fn coordinates(&self, rank: Rank) -> Coordinates {
-        self.radix.coordinates(rank)
-    }
 }
 
 impl Topology for Grid {
@@ -154,11 +150,6 @@ impl Topology for Grid {
 
     fn link_classes(&self) -> Vec<String> {
         (0..self.sides().len()).map(|u| format!("dimension {u}")).collect()
-    }
-
-    fn link_class(&self, from: Rank, to: Rank) -> usize {
-        let (a, b) = (self.coordinates(from), self.coordinates(to));
-        a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or(0)
     }
 
     fn links(&self) -> u64 {

@@ -118,3 +118,20 @@ impl Timing {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Grid;
+
+    #[test]
+    fn values_for_each_class_fit_machines_of_the_same_classes() {
+        let grid = |sides: &[u32]| Grid::torus(sides).unwrap();
+        let (two, three) = (grid(&[4, 4]), grid(&[4, 4, 4]));
+        let mut timing = Timing::generic();
+        assert_eq!(timing.fits(&two, &three), Ok(()));
+        timing.per_hop = PerClass::each(&[1e-9, 2e-9]);
+        assert_eq!(timing.fits(&two, &grid(&[8, 2])), Ok(()));
+        assert!(timing.fits(&two, &three).is_err());
+    }
+}

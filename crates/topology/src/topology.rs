@@ -21,8 +21,11 @@ pub trait Topology: fmt::Debug + Send + Sync {
     /// Names of the link classes; a timing value may differ from class to class.
     fn link_classes(&self) -> Vec<String>;
 
-    /// The class of the direct link between two ranks; of the first link where a route has many.
-    fn link_class(&self, from: Rank, to: Rank) -> usize;
+    /// The class of the direct link between two ranks; 0 where links are numbered, whose class is
+    /// their dimension.
+    fn link_class(&self, _from: Rank, _to: Rank) -> usize {
+        0
+    }
 
     /// Number of directed links that messages may share.
     fn links(&self) -> u64 {

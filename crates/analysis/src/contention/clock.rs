@@ -49,7 +49,7 @@ pub(crate) struct Clock<'a> {
     pub(crate) cycle: Picoseconds,
 }
 
-/// The largest value of the classes of links on a message's way; of the first where it has none.
+/// The largest value of the classes of links on a message's way, or of the direct link's.
 pub(super) fn slowest(
     values: &PerClass,
     topology: &dyn Topology,
@@ -57,11 +57,8 @@ pub(super) fn slowest(
     to: Rank,
     route: &Route,
 ) -> f64 {
-    if topology.dimensions() == 0 {
-        return values.of(topology.link_class(from, to));
-    }
     let on_its_way = route.segments().iter().map(|segment| values.of(segment.dimension as usize));
-    on_its_way.reduce(f64::max).unwrap_or_else(|| values.of(0))
+    on_its_way.reduce(f64::max).unwrap_or_else(|| values.of(topology.link_class(from, to)))
 }
 
 impl<'a> Clock<'a> {

@@ -226,3 +226,55 @@ fn uniform_sends(
 fn below(random: &mut Pcg64, limit: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use topocoll_topology::Grid;
+
+    use super::*;
+
+    fn machine(sides: &[u32]) -> Machine {
+        Machine::of(Arc::new(Grid::torus(sides).unwrap()))
+    }
+
+    #[test]
+    fn uniform_traffic_comes_at_its_rate_at_any_time_to_anybody_else() {
+        let (machine, mut share) = (machine(&[4, 4]), Share::default());
+        // A message is 4 flits, one in 20 cycles: 2,000 a node, of which 100 follow at once.
+        let pattern = Pattern::new(&machine, "uniform:0.2", 64, 16, Some(40_000)).unwrap();
+        let about = |found: usize, expected: f64| {
+            assert!((found as f64 - expected).abs() < 5.0 * expected.sqrt(), "{found} {expected}");
+        };
+        let mut got = [0; 16];
+        for node in (0..16).map(Rank) {
+            pattern.share(node, 0, &mut share);
+            let sends = &share.sends;
+            about(sends.len(), 2000.0);
+            about(sends.iter().filter(|send| send.cycle < 20_000).count(), 1000.0);
+            about(sends.windows(2).filter(|two| two[1].cycle == two[0].cycle + 1).count(), 100.0);
+            assert!(sends.is_sorted_by(|a, b| a.cycle < b.cycle));
+            for send in sends {
+                assert!(send.to != node && send.cycle < 40_000 && send.bytes == 64);
+                got[send.to.index()] += 1;
+            }
+        }
+        got.iter().for_each(|&count| about(count, 2000.0));
+
+        let always = Pattern::new(&machine, "uniform:1", 16, 16, Some(100)).unwrap();
+        always.share(Rank(3), 0, &mut share);
+        assert!(share.sends.iter().map(|send| send.cycle).eq(0..100));
+    }
+
+    #[test]
+    fn uniform_traffic_that_is_too_much_or_of_one_is_refused() {
+        let refused = |sides: &[u32], cycles| {
+            Pattern::new(&machine(sides), "uniform:1", 16, 16, cycles).unwrap_err().to_string()
+        };
+        let many = refused(&[4, 4], Some(12_500_001));
+        assert!(many.contains("200000016 messages, more than 200000000"), "{many}");
+        assert!(refused(&[1], Some(9)).contains("needs two nodes"));
+        assert!(refused(&[4, 4], None).contains("needs --cycles"));
+    }
+}

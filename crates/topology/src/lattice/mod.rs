@@ -244,10 +244,6 @@ impl Topology for Lattice {
         (0..self.dimensions()).map(|u| format!("dimension {u}")).collect()
     }
 
-    fn link_class(&self, from: Rank, to: Rank) -> usize {
-        if from == to { 0 } else { self.ways.first(from, to) / 2 }
-    }
-
     fn links(&self) -> u64 {
         self.next.iter().filter(|&&to| to != NONE).count() as u64
     }
