@@ -76,8 +76,8 @@ fn messages_cost_what_their_rule_does() {
 fn the_largest_load_is_one_links_in_one_step() {
     /// In step 1 two messages share the link from rank 1 to 2; in step 700 one is longer than one
     /// of them.
-    struct Some<'a>(&'a Machine);
-    impl Traffic for Some<'_> {
+    struct Sparse<'a>(&'a Machine);
+    impl Traffic for Sparse<'_> {
         fn nodes(&self) -> u32 {
             self.0.ranks()
         }
@@ -100,7 +100,7 @@ fn the_largest_load_is_one_links_in_one_step() {
         }
     }
     let machine = priced("mesh:8");
-    let found = steps_model(&Some(&machine), &machine, MEMORY).unwrap();
+    let found = steps_model(&Sparse(&machine), &machine, MEMORY).unwrap();
     assert_eq!((found.steps, found.messages, found.largest_load), (2, 3, 70));
     assert!(close(found.time.startup, 2.0 * 3e-6), "{found:?}");
     assert!(close(found.time.transmission, 130.0 * 2e-9), "{found:?}");
@@ -109,7 +109,7 @@ fn the_largest_load_is_one_links_in_one_step() {
     assert!(close(found.link_seconds, (2.0 * 70.0 + 60.0) * 2e-9), "{found:?}");
 
     let links = 2 * 8 * rayon::current_num_threads() as u128;
-    let needed = |memory| steps_model(&Some(&machine), &machine, memory).map(|found| found.steps);
+    let needed = |memory| steps_model(&Sparse(&machine), &machine, memory).map(|found| found.steps);
     let refused = Err(AnalysisError::Memory {
         what: "link counters",
         needed: 24 * links,

@@ -12,6 +12,7 @@ mod help;
 mod mpi_program;
 mod network;
 mod report;
+mod request;
 mod run;
 mod schedule;
 mod select;

@@ -1,24 +1,20 @@
 //! `simulate` under the models in which messages meet, and of traffic that is no schedule.
 
-use std::collections::BTreeMap;
-use std::io::{BufWriter, Read};
+use std::io::BufWriter;
 
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::{
-    ContentionModel, Job, MODEL_PARAMETERS, MODELS, Pattern, Placed, Request, Scheduled, Settings,
-    Simulation, Sync, Traffic, in_seconds, read_nodes, simulate, steps_model, write_links,
-    write_trace,
+    ContentionModel, Job, Pattern, Placed, Request, Scheduled, Settings, Simulation, Sync, Traffic,
+    in_seconds, simulate, steps_model, write_links, write_trace,
 };
-use topocoll::formats::jsonl;
-use topocoll::{
-    AnalysisError, LinkId, Machine, NotApplicable, Parameters, Rank, Schedule, Time, link_totals,
-};
+use topocoll::{AnalysisError, LinkId, Machine, Parameters, Rank, Schedule, Time, link_totals};
 
+use super::request::{Messages, model};
 use super::{conflicts, exchange_of_schedule, heat, watch};
 use crate::Outcome;
-use crate::args::{self, Model};
-use crate::machine::{check_fits, memory, open, problem, read_schedule, schedule};
+use crate::args;
+use crate::machine::{check_fits, memory, problem};
 use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seconds, write_file};
 
 /// Links of the critical chain shown.
@@ -29,16 +25,6 @@ const NODE: u128 = 64;
 
 /// Steps of which times are listed.
 const STEPS: usize = 4096;
-
-/// What is simulated.
-pub(super) enum Messages {
-    /// One schedule, rank i on node i.
-    Schedule(Schedule),
-    /// Schedules on chosen nodes.
-    Jobs(Vec<Job>),
-    /// A pattern's name.
-    Pattern(String),
-}
 
 #[derive(Serialize)]
 struct Report {
@@ -138,123 +124,6 @@ struct Stuck {
     to: u32,
     step: u32,
     waits_for: String,
-}
-
-/// The model of a name that is not `steps`.
-pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
-    let name = match name {
-        Model::Steps => return None,
-        Model::Wormhole => "wormhole",
-        Model::Flit => "flit",
-        Model::Fluid => "fluid",
-    };
-    MODELS.iter().find(|model| model.name == name)
-}
-
-/// The model's settings and what is left for the algorithm: a name that a model has is the
-/// model's, any other the algorithm's.
-pub(super) fn settings(
-    args: &args::Simulate,
-) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
-    let ours = |(name, _): &(String, _)| args.model != Model::Steps && Settings::knows(name);
-    let (model, rest): (Vec<_>, Vec<_>) = args.set.iter().cloned().partition(ours);
-    let mut given = BTreeMap::new();
-    for (name, value) in model {
-        anyhow::ensure!(
-            given.insert(name.clone(), value).is_none(),
-            "parameter `{name}` is set twice"
-        );
-    }
-    if args.algorithm.is_none()
-        && let Some((name, _)) = rest.first()
-    {
-        if args.model == Model::Steps {
-            anyhow::bail!("--set {name}: without an algorithm the steps model has no parameters");
-        }
-        let parameters = Parameters::from_iter(rest);
-        return Err(Settings::from_parameters(&parameters)
-            .expect_err("bug: a name no model has")
-            .into());
-    }
-    Ok((Settings::from_parameters(&given).map_err(topocoll::Error::from)?, rest))
-}
-
-/// The messages that a command line asks for.
-pub(super) fn messages(
-    machine: &mut Machine,
-    args: &args::Simulate,
-    rest: Vec<(String, topocoll::Setting)>,
-) -> anyhow::Result<Messages> {
-    let options = &args.common.options;
-    if let Some(pattern) = &args.traffic {
-        anyhow::ensure!(
-            options.op.is_none(),
-            "--op is for schedules: traffic performs no exchange"
-        );
-        return Ok(Messages::Pattern(pattern.clone()));
-    }
-    if args.placement.is_none() {
-        anyhow::ensure!(
-            args.schedule.len() < 2,
-            "{} schedules at once need --placement FILE, to say where their ranks sit",
-            args.schedule.len()
-        );
-        let subject = args::Subject {
-            algorithm: args.algorithm.clone(),
-            set: rest,
-            schedule: args.schedule.first().cloned(),
-        };
-        let schedule =
-            schedule(machine, options, &subject).map_err(|e| name_both(e, args.model))?;
-        return Ok(Messages::Schedule(schedule));
-    }
-    let mut schedules = Vec::new();
-    for path in &args.schedule {
-        let shown = path.display();
-        let topology = jsonl::read_topology(&mut open(path)?).map_err(topocoll::Error::from);
-        let topology = topology.with_context(|| {
-            format!("{shown}: with --placement a file says what it is for, as JSON lines do")
-        })?;
-        schedules.push(read_schedule(machine, options, path, &*topology)?);
-    }
-    if schedules.is_empty() {
-        let subject =
-            args::Subject { algorithm: args.algorithm.clone(), set: rest, schedule: None };
-        let schedule = schedule(machine, options, &subject);
-        schedules.push(schedule.map_err(|e| name_both(e, args.model))?);
-    } else {
-        machine.ports = schedules.iter().map(|s| s.problem.ports).max().unwrap_or(1);
-    }
-    let path = args.placement.as_ref().expect("it is given");
-    let mut text = String::new();
-    open(path)?
-        .read_to_string(&mut text)
-        .with_context(|| format!("cannot read `{}`", path.display()))?;
-    let mut nodes = read_nodes(&text).with_context(|| format!("`{}`", path.display()))?;
-    let ranks: usize = schedules.iter().map(|schedule| schedule.problem.ranks as usize).sum();
-    anyhow::ensure!(
-        nodes.len() == ranks,
-        "`{}` names {} nodes, and there are {ranks} ranks",
-        path.display(),
-        nodes.len()
-    );
-    let jobs = schedules.into_iter().map(|schedule| {
-        let rest = nodes.split_off(schedule.problem.ranks as usize);
-        Job { schedule, nodes: std::mem::replace(&mut nodes, rest) }
-    });
-    Ok(Messages::Jobs(jobs.collect()))
-}
-
-/// Says of a parameter that the algorithm lacks that the model lacks it too.
-fn name_both(error: anyhow::Error, name: Model) -> anyhow::Error {
-    match (error.downcast_ref(), model(name)) {
-        (Some(topocoll::Error::Algorithm(NotApplicable::Parameter { .. })), Some(model)) => {
-            let known: Vec<_> = MODEL_PARAMETERS.iter().map(|parameter| parameter.name).collect();
-            let (model, known) = (model.name, known.join(", "));
-            error.context(format!("the {model} model has {known}, and"))
-        }
-        _ => error,
-    }
 }
 
 /// Simulates and reports what is no plain schedule under the steps model.

@@ -9,7 +9,7 @@ use topocoll::{
 
 use super::sweep::Subset;
 use super::whole::Whole;
-use super::{exchange_of_sizes, network, watch};
+use super::{exchange_of_sizes, request, watch};
 use crate::demand::{Named, problem_of_sizes};
 use crate::machine::{machine, memory, part_of};
 use crate::render::{
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         args.demand.is_none() || args.model == args::Model::Steps,
         "--demand: unequal blocks are priced by the steps model"
     );
-    let model = network::model(args.model);
+    let model = request::model(args.model);
     if let Some(model) = model {
         check_simulation(machine.ranks()).with_context(|| format!("--model {}", model.name))?;
     }

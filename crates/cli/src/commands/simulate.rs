@@ -5,8 +5,8 @@ use topocoll::{
     count_unequal, link_totals,
 };
 
-use super::network::Messages;
-use super::{conflicts, exchange_of_schedule, exchange_of_sizes, heat, network};
+use super::request::Messages;
+use super::{conflicts, exchange_of_schedule, exchange_of_sizes, heat, network, request};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::machine::{machine, memory};
 use crate::render::{Bar, Head, Seconds, bytes, check_files, facts, parameters, print, seconds};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     heat::check(args, &machine)?;
     let files = [("--heatmap", &args.heatmap), ("--csv", &args.csv), ("--trace", &args.trace)];
     check_files(&files.map(|(option, path)| (option, path.as_deref())))?;
-    let (settings, rest) = network::settings(args)?;
+    let (settings, rest) = request::settings(args)?;
     if args.model == args::Model::Steps {
         anyhow::ensure!(
             args.sync != Some(args::Sync::Free),
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     if args.demand.is_some() {
         return unequal(&mut machine, args, rest);
     }
-    let schedule = match network::messages(&mut machine, args, rest)? {
+    let schedule = match request::messages(&mut machine, args, rest)? {
         Messages::Schedule(schedule) if args.model == args::Model::Steps => schedule,
         messages => return network::run(&machine, args, settings, &messages),
     };
