@@ -1,5 +1,6 @@
 //! Values of options: what people write, and what that is.
 
+use bytesize::ByteSize;
 use topocoll::units::parse_seconds_per_byte;
 use topocoll::{Rank, Setting};
 
@@ -39,10 +40,7 @@ pub(crate) fn rank_list(text: &str) -> Result<RankList, String> {
 }
 
 pub(crate) fn block(text: &str) -> Result<u64, String> {
-    let size = text
-        .parse::<bytesize::ByteSize>()
-        .map_err(|_| "not a size such as 64, 4KiB or 1MiB".to_owned())?;
-    match size.as_u64() {
+    match bytes(text)? {
         0 => Err("a block has at least 1 byte: an exchange of nothing has no cost to choose by"
             .to_owned()),
         bytes if bytes > topocoll::MAX_BLOCK_BYTES => {
@@ -50,6 +48,27 @@ pub(crate) fn block(text: &str) -> Result<u64, String> {
         }
         bytes => Ok(bytes),
     }
+}
+
+/// A number of bytes, exact: `1.5KiB` are 1,536 and `0.9KiB` none.
+fn bytes(text: &str) -> Result<u64, String> {
+    let rule = || "not a size such as 64, 4KiB or 1MiB".to_owned();
+    let whole = |text: &str| text.parse().map(|size: ByteSize| size.as_u64()).map_err(|_| rule());
+    let Some((before, after)) = text.split_once('.') else { return whole(text) };
+    // The library rounds fractions down, 2.3kB to 2,299: it reads the unit.
+    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    let (fraction, unit) = after.split_at(end);
+    if unit.contains('.') {
+        return Err(rule());
+    }
+    let unit = u128::from(whole(&format!("1{unit}"))?);
+    let digits: u128 = format!("{before}{fraction}").parse().map_err(|_| rule())?;
+    let scale = 10u128.checked_pow(fraction.len() as u32).ok_or_else(rule)?;
+    let scaled = digits.checked_mul(unit).ok_or_else(rule)?;
+    if !scaled.is_multiple_of(scale) {
+        return Err("not a whole number of bytes".to_owned());
+    }
+    Ok(u64::try_from(scaled / scale).unwrap_or(u64::MAX))
 }
 
 pub(crate) fn ports(text: &str) -> Result<u32, String> {
@@ -168,6 +187,28 @@ mod tests {
             } else {
                 let limit = if bytes == 0 { "at least 1 byte" } else { "at most 1099511627776 bytes" };
                 prop_assert!(found.is_err_and(|refused| refused.contains(limit)));
+            }
+        }
+
+        #[test]
+        fn a_block_of_thousandths_of_a_unit_is_exact(
+            number in 1..=1u64 << 30,
+            unit in 0..UNITS.len(),
+        ) {
+            let (unit, scale) = UNITS[unit];
+            let text = format!("{}.{:03}{}", number / 1000, number % 1000, unit);
+            let thousandths = u128::from(number) * u128::from(scale);
+            match block(&text) {
+                // A number without a unit is no fraction.
+                found if unit.is_empty() => prop_assert!(found.is_err()),
+                Ok(bytes) => prop_assert_eq!(u128::from(bytes) * 1000, thousandths),
+                Err(refused) if refused.contains("at most") => {
+                    prop_assert!(thousandths > u128::from(MAX_BLOCK_BYTES) * 1000);
+                }
+                Err(refused) => {
+                    prop_assert_eq!(refused, "not a whole number of bytes");
+                    prop_assert!(!thousandths.is_multiple_of(1000));
+                }
             }
         }
 
