@@ -207,7 +207,9 @@ fn what_is_half_written_is_taken_away_when_the_program_is_ended() {
             let folder = TempDir::new().unwrap();
             let entries = || std::fs::read_dir(folder.path()).unwrap().count();
             let arguments = [&schedule[..], &[format, "--out", "all"]].concat();
-            let mut command = Command::new(env!("CARGO_BIN_EXE_topocoll"));
+            // Who starts the tests may have set that signals are not heard (`nohup`, `&`).
+            let mut command = Command::new("env");
+            command.args(["--default-signal", env!("CARGO_BIN_EXE_topocoll")]);
             let mut child = command.current_dir(folder.path()).args(arguments).spawn().unwrap();
             while entries() == 0 {
                 assert_eq!(child.try_wait().unwrap(), None, "{format}: never half written");
