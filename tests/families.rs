@@ -2,7 +2,8 @@
 //! bounds.
 //!
 //! A seeded sample of each family, or with `TOPOCOLL_SWEEP=MINUTES` as many as these minutes allow,
-//! in a seeded order; `TOPOCOLL_SWEEP=all` takes every one. Run with `--nocapture` it says how many.
+//! in a seeded order; `TOPOCOLL_SWEEP=all` takes every one, and `TOPOCOLL_SWEEP=3/100` the third of
+//! 100 parts, which together are all. Run with `--nocapture` it says how many.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -21,22 +22,27 @@ const SAMPLE: usize = 24;
 /// Ranks of the machines of a sample, at most.
 const SAMPLE_RANKS: u32 = 144;
 
-/// How long a family may take.
+/// How much of a family is looked at.
 enum Effort {
     Sample,
     Until(Instant),
-    All,
+    /// One of so many parts, from 0.
+    Part(usize, usize),
 }
 
 fn effort(families: u32) -> Effort {
-    match std::env::var("TOPOCOLL_SWEEP").as_deref() {
-        Err(_) => Effort::Sample,
-        Ok("all") => Effort::All,
-        Ok(minutes) => {
-            let minutes: u64 = minutes.parse().expect("TOPOCOLL_SWEEP is `all` or minutes");
-            Effort::Until(Instant::now() + Duration::from_secs(60 * minutes) / families)
-        }
+    let rule = "TOPOCOLL_SWEEP is minutes, a part such as 3/100, or `all`";
+    let Ok(text) = std::env::var("TOPOCOLL_SWEEP") else { return Effort::Sample };
+    if text == "all" {
+        return Effort::Part(0, 1);
     }
+    if let Some((part, of)) = text.split_once('/') {
+        let [part, of] = [part, of].map(|number| number.parse().expect(rule));
+        assert!((1..=of).contains(&part), "{rule}");
+        return Effort::Part(part - 1, of);
+    }
+    let minutes: u64 = text.parse().expect(rule);
+    Effort::Until(Instant::now() + Duration::from_secs(60 * minutes) / families)
 }
 
 /// Families share all threads, so each has them to itself for its minutes.
@@ -87,9 +93,13 @@ fn sweep(family: &str, mut machines: Vec<(String, u32)>, method: Method) {
     };
     let all = machines.len();
     fastrand::Rng::with_seed(20_260_101).shuffle(&mut machines);
-    if let Effort::Sample = effort {
-        machines.retain(|text| parsed(text).ranks() <= SAMPLE_RANKS);
-        machines.truncate(SAMPLE);
+    match effort {
+        Effort::Sample => {
+            machines.retain(|text| parsed(text).ranks() <= SAMPLE_RANKS);
+            machines.truncate(SAMPLE);
+        }
+        Effort::Part(part, of) => machines = machines.into_iter().skip(part).step_by(of).collect(),
+        Effort::Until(_) => {}
     }
     let visited = AtomicU32::new(0);
     let schedules: u32 = (machines.par_iter())
