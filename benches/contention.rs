@@ -41,8 +41,8 @@ fn flits(c: &mut Criterion) {
     let mut settings = Settings::default();
     settings.flit_bytes = 1;
     for cycles in [100, 1_000, 10_000, 100_000] {
-        let traffic =
-            Pattern::new(&machine, "uniform:0.05", 64, 1, Some(cycles)).expect("a pattern");
+        let traffic = Pattern::new(&machine, "uniform:0.05", 64, 1, Some(cycles), u128::MAX)
+            .expect("a pattern");
         group.throughput(Throughput::Elements(cycles * 256 / 20));
         group.bench_function(BenchmarkId::from_parameter(cycles), |b| {
             b.iter(|| run(&traffic, &machine, "flit", settings, Sync::Free));

@@ -111,7 +111,7 @@ const BOOKSIM: [(&str, &str, u64, f64, f64, bool); 12] = [
 
 fn one_shot(text: &str, pattern: &str, bytes: u64, model: &str, vcs: u32) -> (f64, f64) {
     let machine = network(text, 50e-9);
-    let traffic = Pattern::new(&machine, pattern, bytes, 1, None).unwrap();
+    let traffic = Pattern::new(&machine, pattern, bytes, 1, None, MEMORY).unwrap();
     let found = run(&traffic, &machine, model, routers(vcs));
     let latencies = found.latencies.unwrap();
     (latencies.average / found.cycle as f64, latencies.max as f64 / found.cycle as f64)
@@ -142,7 +142,7 @@ fn flows_take_as_long_as_in_simgrid() {
     };
     let machine = network("torus:8x8", 1e-6);
     for (pattern, expected) in [("neighbor", 102.0), ("tornado", 306.0), ("bitcomp", 205.0)] {
-        let traffic = Pattern::new(&machine, pattern, 100_000, 16, None).unwrap();
+        let traffic = Pattern::new(&machine, pattern, 100_000, 16, None, MEMORY).unwrap();
         let found = run(&traffic, &machine, "fluid", Settings::default());
         near(found.time as f64 * 1e-6, expected, pattern);
     }
@@ -236,7 +236,7 @@ proptest! {
         buffer_flits in 1u32..40,
     ) {
         let machine = network(text, 5e-9);
-        let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 1, None).unwrap();
+        let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 1, None, MEMORY).unwrap();
         let mut settings = Settings::default();
         (settings.vcs, settings.buffer_flits, settings.flit_bytes) = (vcs, buffer_flits, 1);
         for model in ["wormhole", "fluid", "flit"] {
@@ -259,7 +259,7 @@ proptest! {
         vcs in 2u32..9,
     ) {
         let machine = network(text, 0.0);
-        let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 16, None).unwrap();
+        let traffic = Pattern::new(&machine, &format!("random:{seed}"), bytes, 16, None, MEMORY).unwrap();
         let mut settings = Settings::default();
         settings.vcs = vcs;
         let worms = run(&traffic, &machine, "wormhole", settings);
@@ -434,12 +434,12 @@ fn what_cannot_be_simulated_is_refused_before() {
 
     let machine = network("torus:4", 0.0);
     for text in ["tornad", "random", "random:x", "uniform:0", "uniform:2", "uniform:0.1"] {
-        let error = Pattern::new(&machine, text, 64, 16, None).unwrap_err();
+        let error = Pattern::new(&machine, text, 64, 16, None, MEMORY).unwrap_err();
         assert!(error.to_string().contains(text), "{error}");
     }
-    assert!(Pattern::new(&machine, "tornado", 64, 16, Some(9)).is_err());
-    assert!(Pattern::new(&network("full:4", 0.0), "tornado", 64, 16, None).is_err());
-    assert!(Pattern::new(&network("torus:4x2", 0.0), "transpose", 64, 16, None).is_err());
+    assert!(Pattern::new(&machine, "tornado", 64, 16, Some(9), MEMORY).is_err());
+    assert!(Pattern::new(&network("full:4", 0.0), "tornado", 64, 16, None, MEMORY).is_err());
+    assert!(Pattern::new(&network("torus:4x2", 0.0), "transpose", 64, 16, None, MEMORY).is_err());
 }
 
 #[test]

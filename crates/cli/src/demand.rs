@@ -4,7 +4,8 @@ use anyhow::Context;
 use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule, plan_unequal};
 
 use crate::args::{Options, Subject};
-use crate::machine::{algorithm, memory, open, parameters, problem, schedule};
+use crate::host::memory;
+use crate::machine::{algorithm, open, parameters, problem, schedule};
 
 /// Unequal sizes and what they are called.
 pub(crate) struct Named {

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use anyhow::Context;
 use topocoll::formats::{self, ReadError, Target};
 use topocoll::{
-    AnalysisError, Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule,
-    Timing, Topology, part,
+    Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing, Topology,
+    part,
 };
 
 use crate::args::{Options, Subject};
 use crate::error::say;
+use crate::host::{check_fits, memory};
 use crate::render::Bar;
 use crate::values::RankList;
 
@@ -166,32 +167,6 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
     Ok(())
 }
 
-/// Bytes of memory that may be used: most of what is available, and of what this process may have yet.
-pub(crate) fn memory() -> u128 {
-    const UNKNOWN: u128 = 4 << 30;
-    // The number behind a name, `unlimited` being none.
-    let number = |file: &str, name: &str| -> Option<u128> {
-        let text = std::fs::read_to_string(file).ok()?;
-        let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-        rest.split_whitespace().next()?.parse().ok()
-    };
-    let available = number("/proc/meminfo", "MemAvailable:").map_or(UNKNOWN, |kb| kb * 1024);
-    let allowed = number("/proc/self/limits", "Max address space").map_or(available, |bytes| {
-        let taken = number("/proc/self/status", "VmSize:").map_or(0, |kb| kb * 1024);
-        bytes.saturating_sub(taken)
-    });
-    available.min(allowed) / 10 * 8
-}
-
-/// Refuses what takes so many bytes for each of so many ranks, before they are taken.
-pub(crate) fn check_fits(what: &'static str, ranks: u32, each: u128) -> Result<(), Error> {
-    let (needed, memory) = (u128::from(ranks) * each, memory());
-    if needed > memory {
-        return Err(AnalysisError::Memory { what, needed, memory }.into());
-    }
-    Ok(())
-}
-
 /// The machine that some of the ranks are by themselves, or the whole.
 pub(crate) fn part_of(whole: &Machine, ranks: Option<&RankList>) -> anyhow::Result<Machine> {
     /// Which of them a rank is, in a schedule and in a demand.
@@ -199,9 +174,4 @@ pub(crate) fn part_of(whole: &Machine, ranks: Option<&RankList>) -> anyhow::Resu
     let Some(RankList(members)) = ranks else { return Ok(whole.clone()) };
     let fits = check_fits("the places of all ranks", whole.ranks(), PLACES);
     fits.and_then(|()| part(whole, members)).context("--ranks")
-}
-
-/// Threads that run at once.
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -10,6 +10,7 @@ mod commands;
 mod demand;
 mod error;
 mod examples;
+mod host;
 mod machine;
 mod render;
 mod report;

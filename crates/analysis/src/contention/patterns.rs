@@ -57,14 +57,28 @@ impl<'a> Pattern<'a> {
     /// a node that is its own destination sends to itself through its own ports.
     ///
     /// # Errors
-    /// No such pattern, one that needs another machine, or a rate or number of cycles out of range.
+    /// No such pattern, one that needs another machine, a rate or number of cycles out of range, or
+    /// messages that take more than `memory` bytes.
     pub fn new(
         machine: &'a Machine,
         text: &str,
         bytes: u64,
         flit_bytes: u64,
         cycles: Option<u64>,
+        memory: u128,
     ) -> Result<Self, AnalysisError> {
+        /// Bytes of a node, and of a message of many in a list that doubles as it grows.
+        const NODE: u128 = 64;
+        const MESSAGE: u128 = 32;
+        let ranks = machine.ranks();
+        let fits = |messages: u128| match u128::from(ranks) * NODE + messages {
+            needed if needed > memory => {
+                let what = "the messages of all nodes";
+                Err(AnalysisError::Memory { what, needed, memory })
+            }
+            _ => Ok(()),
+        };
+        fits(0)?;
         let refuse = |rule: String| AnalysisError::Pattern { text: text.to_owned(), rule };
         let (name, argument) = text.split_once(':').map_or((text, None), |(n, a)| (n, Some(a)));
         let uniform = name == "uniform";
@@ -72,7 +86,7 @@ impl<'a> Pattern<'a> {
             return Err(refuse("--cycles goes with uniform:RATE".to_owned()));
         }
         let permutation = PERMUTATIONS.iter().find(|permutation| permutation.name == name);
-        let sends = match (permutation, name, argument) {
+        let sends: Vec<Vec<_>> = match (permutation, name, argument) {
             (Some(permutation), _, None) => {
                 let to = (permutation.destinations)(machine).map_err(|e| refuse(e.to_owned()))?;
                 to.into_iter().map(|to| vec![(to, 0)]).collect()
@@ -84,7 +98,9 @@ impl<'a> Pattern<'a> {
             }
             (None, "uniform", Some(rate)) => {
                 let flits = bytes.div_ceil(flit_bytes);
-                uniform_sends(machine, rate, flits, cycles).map_err(refuse)?
+                let uniform = Uniform::new(machine, rate, flits, cycles).map_err(refuse)?;
+                fits(uniform.expected(ranks) as u128 * MESSAGE)?;
+                (0..ranks).map(|node| uniform.sends(node, ranks)).collect()
             }
             _ => {
                 let known: Vec<_> = (PERMUTATIONS.iter())
@@ -96,7 +112,7 @@ impl<'a> Pattern<'a> {
                 )));
             }
         };
-        let mut receives = vec![0; machine.ranks() as usize];
+        let mut receives = vec![0; ranks as usize];
         for &(to, _) in sends.iter().flatten() {
             receives[to.index()] += 1;
         }
@@ -178,30 +194,40 @@ fn shuffled(machine: &Machine, seed: u64) -> Vec<Rank> {
     to
 }
 
-fn uniform_sends(
-    machine: &Machine,
-    rate: &str,
-    flits: u64,
-    cycles: Option<u64>,
-) -> Result<Vec<Vec<(Rank, u64)>>, String> {
-    /// Messages that a run may have.
-    const MOST: f64 = 2e8;
-    let rate: f64 =
-        rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0).ok_or_else(|| {
-            "a rate is above 0 and at most 1, in flits per node and flit time".to_owned()
-        })?;
-    let cycles = cycles.ok_or("uniform:RATE needs --cycles N")?;
-    let ranks = machine.ranks();
-    if ranks < 2 {
-        return Err("needs two nodes".to_owned());
+/// Random messages from every node to any other.
+struct Uniform {
+    /// That a node sends, of a flit time.
+    chance: f64,
+    cycles: u64,
+}
+
+impl Uniform {
+    fn new(machine: &Machine, rate: &str, flits: u64, cycles: Option<u64>) -> Result<Self, String> {
+        /// Messages that a run may have.
+        const MOST: f64 = 2e8;
+        let rate: f64 =
+            rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0).ok_or_else(|| {
+                "a rate is above 0 and at most 1, in flits per node and flit time".to_owned()
+            })?;
+        let cycles = cycles.ok_or("uniform:RATE needs --cycles N")?;
+        if machine.ranks() < 2 {
+            return Err("needs two nodes".to_owned());
+        }
+        let uniform = Self { chance: rate / flits as f64, cycles };
+        match uniform.expected(machine.ranks()) {
+            expected if expected > MOST => {
+                Err(format!("{expected:.0} messages, more than {MOST:.0}"))
+            }
+            _ => Ok(uniform),
+        }
     }
-    let chance = rate / flits as f64;
-    let expected = chance * cycles as f64 * f64::from(ranks);
-    if expected > MOST {
-        return Err(format!("{expected:.0} messages, more than {MOST:.0}"));
+
+    /// Messages to expect.
+    fn expected(&self, ranks: u32) -> f64 {
+        self.chance * self.cycles as f64 * f64::from(ranks)
     }
-    let mut out = Vec::with_capacity(ranks as usize);
-    for node in 0..ranks {
+
+    fn sends(&self, node: u32, ranks: u32) -> Vec<(Rank, u64)> {
         // A stream of its own for every node.
         let mut random = Pcg64::seed_from_u64(u64::from(node) + 1);
         let mut sends = Vec::new();
@@ -209,17 +235,16 @@ fn uniform_sends(
         loop {
             // The pause to the next message of a memoryless source.
             let uniform = ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-            cycle += if chance < 1.0 { (uniform.ln() / (-chance).ln_1p()).floor() } else { 0.0 };
-            if cycle >= cycles as f64 {
-                break;
+            let pause = |chance: f64| (uniform.ln() / (-chance).ln_1p()).floor();
+            cycle += if self.chance < 1.0 { pause(self.chance) } else { 0.0 };
+            if cycle >= self.cycles as f64 {
+                return sends;
             }
             let other = below(&mut random, u64::from(ranks) - 1) as u32;
             sends.push((Rank(other + u32::from(other >= node)), cycle as u64));
             cycle += 1.0;
         }
-        out.push(sends);
     }
-    Ok(out)
 }
 
 /// A random number below `limit`, each alike to within 2^-32.
@@ -235,6 +260,8 @@ mod tests {
 
     use super::*;
 
+    const MEMORY: u128 = 1 << 30;
+
     fn machine(sides: &[u32]) -> Machine {
         Machine::of(Arc::new(Grid::torus(sides).unwrap()))
     }
@@ -243,7 +270,7 @@ mod tests {
     fn uniform_traffic_comes_at_its_rate_at_any_time_to_anybody_else() {
         let (machine, mut share) = (machine(&[4, 4]), Share::default());
         // A message is 4 flits, one in 20 cycles: 2,000 a node, of which 100 follow at once.
-        let pattern = Pattern::new(&machine, "uniform:0.2", 64, 16, Some(40_000)).unwrap();
+        let pattern = Pattern::new(&machine, "uniform:0.2", 64, 16, Some(40_000), MEMORY).unwrap();
         let about = |found: usize, expected: f64| {
             assert!((found as f64 - expected).abs() < 5.0 * expected.sqrt(), "{found} {expected}");
         };
@@ -262,7 +289,7 @@ mod tests {
         }
         got.iter().for_each(|&count| about(count, 2000.0));
 
-        let always = Pattern::new(&machine, "uniform:1", 16, 16, Some(100)).unwrap();
+        let always = Pattern::new(&machine, "uniform:1", 16, 16, Some(100), MEMORY).unwrap();
         always.share(Rank(3), 0, &mut share);
         assert!(share.sends.iter().map(|send| send.cycle).eq(0..100));
     }
@@ -270,11 +297,17 @@ mod tests {
     #[test]
     fn uniform_traffic_that_is_too_much_or_of_one_is_refused() {
         let refused = |sides: &[u32], cycles| {
-            Pattern::new(&machine(sides), "uniform:1", 16, 16, cycles).unwrap_err().to_string()
+            let machine = machine(sides);
+            Pattern::new(&machine, "uniform:1", 16, 16, cycles, MEMORY).unwrap_err().to_string()
         };
         let many = refused(&[4, 4], Some(12_500_001));
         assert!(many.contains("200000016 messages, more than 200000000"), "{many}");
         assert!(refused(&[1], Some(9)).contains("needs two nodes"));
         assert!(refused(&[4, 4], None).contains("needs --cycles"));
+        // 16 nodes of 64 bytes, and 16,000 messages of 32.
+        let (machine, cycles) = (machine(&[4, 4]), Some(1000));
+        let taken = |memory| Pattern::new(&machine, "uniform:1", 16, 16, cycles, memory);
+        assert!(taken(1024 + 512_000).is_ok());
+        assert!(matches!(taken(1023 + 512_000), Err(AnalysisError::Memory { .. })));
     }
 }

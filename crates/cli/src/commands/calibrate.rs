@@ -6,7 +6,7 @@ use serde::Serialize;
 use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
 use super::plural;
-use crate::machine::{cores, memory};
+use crate::host::{cores, memory};
 use crate::render::{Bar, Field, bytes, check_files, facts, print, seconds, table, write_file};
 use crate::{Outcome, args};
 

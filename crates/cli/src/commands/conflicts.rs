@@ -7,7 +7,7 @@ use topocoll::{
     conflicts,
 };
 
-use crate::machine::memory;
+use crate::host::memory;
 
 /// Links named unless more or fewer are asked for.
 const NAMED: usize = 5;

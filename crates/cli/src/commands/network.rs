@@ -14,14 +14,12 @@ use super::request::{Messages, model};
 use super::{conflicts, exchange_of_schedule, heat, watch};
 use crate::Outcome;
 use crate::args;
-use crate::machine::{check_fits, memory, problem};
+use crate::host::memory;
+use crate::machine::problem;
 use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seconds, write_file};
 
 /// Links of the critical chain shown.
 const CHAIN: usize = 6;
-
-/// Bytes of a node that sends a message in a pattern.
-const NODE: u128 = 64;
 
 /// Steps of which times are listed.
 const STEPS: usize = 4096;
@@ -163,10 +161,14 @@ pub(super) fn run(
                 machine.topology.short_form(),
                 machine.timing.name
             );
-            check_fits("the messages of all nodes", machine.ranks(), NODE)
-                .with_context(|| format!("--traffic {text}"))?;
-            let pattern = Pattern::new(machine, text, block, settings.flit_bytes, args.cycles);
-            Box::new(pattern.map_err(topocoll::Error::from)?)
+            let flit = settings.flit_bytes;
+            let pattern = Pattern::new(machine, text, block, flit, args.cycles, memory());
+            let pattern = pattern.map_err(|error| {
+                let is_named = matches!(error, AnalysisError::Pattern { .. });
+                let error = anyhow::Error::from(topocoll::Error::from(error));
+                if is_named { error } else { error.context(format!("--traffic {text}")) }
+            });
+            Box::new(pattern?)
         }
     };
     heat::check_work(args, &*traffic)?;

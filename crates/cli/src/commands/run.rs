@@ -10,7 +10,8 @@ use topocoll::{
 
 use super::{exchange_of_sizes, plural};
 use crate::demand::{Named, schedule_of_sizes};
-use crate::machine::{cores, machine, memory, part_of};
+use crate::host::{cores, memory};
+use crate::machine::{machine, part_of};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 

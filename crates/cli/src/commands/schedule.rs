@@ -4,7 +4,8 @@ use anyhow::Context;
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{Rank, check_counting_work};
 
-use crate::machine::{machine, memory, schedule};
+use crate::host::memory;
+use crate::machine::{machine, schedule};
 use crate::render::{Bar, check_files, check_folder, write_file, write_folder};
 use crate::{Outcome, args};
 

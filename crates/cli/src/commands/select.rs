@@ -11,7 +11,8 @@ use super::sweep::Subset;
 use super::whole::Whole;
 use super::{exchange_of_sizes, request, watch};
 use crate::demand::{Named, problem_of_sizes};
-use crate::machine::{machine, memory, part_of};
+use crate::host::memory;
+use crate::machine::{machine, part_of};
 use crate::render::{
     Bar, Blocks, Field, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
 };

@@ -8,7 +8,8 @@ use topocoll::{
 use super::request::Messages;
 use super::{conflicts, exchange_of_schedule, exchange_of_sizes, heat, network, request};
 use crate::demand::{Named, schedule_of_sizes};
-use crate::machine::{machine, memory};
+use crate::host::memory;
+use crate::machine::machine;
 use crate::render::{Bar, Head, Seconds, bytes, check_files, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 

@@ -8,7 +8,8 @@ use topocoll::tune::{
 use topocoll::{Collective, Error, Machine};
 
 use super::mpi_program::said;
-use crate::machine::{check_fits, machine};
+use crate::host::check_fits;
+use crate::machine::machine;
 use crate::render::{bytes, check_files, print, table, write_file};
 use crate::{Outcome, args};
 

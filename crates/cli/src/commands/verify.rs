@@ -11,7 +11,8 @@ use topocoll::{
 use super::whole::Whole;
 use super::{conflicts, exchange_of_schedule};
 use crate::error::say;
-use crate::machine::{machine, memory, schedule};
+use crate::host::memory;
+use crate::machine::{machine, schedule};
 use crate::render::{Bar, Blocks, Head, blocks, check_files, parameters, print, table, write_file};
 use crate::{Outcome, args};
 

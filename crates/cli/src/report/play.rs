@@ -10,7 +10,7 @@ use topocoll::{
 };
 
 use super::scene::{Part, Scene};
-use crate::machine::memory;
+use crate::host::memory;
 use crate::render::parameters;
 
 /// Messages that are written of one schedule at most.
