@@ -250,6 +250,28 @@ fn absurd_certificates_are_refused_at_once() {
 }
 
 #[test]
+fn what_is_cut_short_is_told_by_the_line_where_it_ends() {
+    let text = certificate("torus:4x4", "suh-shin");
+    let lines: Vec<&str> = body(&text).lines().collect();
+    // The title alone is none; with the last line, all is there.
+    for kept in 1..lines.len() {
+        let cut = sealed(&(lines[..kept].join("\n") + "\n"));
+        let found = check(cut.as_bytes()).unwrap_err();
+        if let Fault::Line { line, text, .. } = &found {
+            assert!(*line <= kept + 1, "{found}");
+            assert_eq!(*line == kept + 1, text == "the end", "{found}");
+        }
+        // Its head is read in order, and then a class at least.
+        let head = lines.iter().position(|line| line.starts_with("class")).unwrap();
+        let at_the_end = matches!(found, Fault::Line { line, .. } if line == kept + 1);
+        assert!(kept > head || at_the_end, "{found:?}");
+    }
+    let noise = body(&text).replace("operation", "nothing");
+    let found = check(sealed(&noise).as_bytes()).unwrap_err();
+    assert!(matches!(&found, Fault::Line { line: 3, text, .. } if text == "nothing alltoall"));
+}
+
+#[test]
 fn sizes_of_pieces_are_kept_apart() {
     let split = (5..40).find_map(|ranks| {
         let mut machine = machine(&format!("full:{ranks}")).unwrap();

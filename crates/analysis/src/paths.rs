@@ -380,12 +380,14 @@ impl Follower<'_> {
             })?;
             for map in maps {
                 let mut outside = Vec::new();
+                // In an all-gather what is copied stays where it was as well.
+                let keeps = self.gathers().then(|| rest.clone());
                 for slots in rest {
                     slots.split(&map, &mut |inside| moved.push(inside), &mut |part| {
                         outside.push(part);
                     });
                 }
-                rest = outside;
+                rest = keeps.unwrap_or(outside);
             }
         }
         for slots in rest {

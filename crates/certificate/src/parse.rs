@@ -163,6 +163,7 @@ impl Line<'_> {
 
 struct Lines<'t> {
     rest: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'t>>>,
+    count: usize,
 }
 
 impl<'t> Lines<'t> {
@@ -179,14 +180,15 @@ impl<'t> Lines<'t> {
     }
 
     fn here(&mut self, rule: &'static str) -> Fault {
-        let (number, text) = self.rest.peek().copied().unwrap_or((usize::MAX - 2, "the end"));
+        let (number, text) = self.rest.peek().copied().unwrap_or((self.count, "the end"));
         Line { number: number + 2, text }.is(rule)
     }
 }
 
 /// Reads all lines but the first and the last.
 pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
-    let mut lines = Lines { rest: body.lines().enumerate().peekable() };
+    let mut lines =
+        Lines { rest: body.lines().enumerate().peekable(), count: body.lines().count() };
     let (line, text) = lines.next("machine", "the machine is to be named here")?;
     let machine = machine(line, text)?;
     let ranks = machine.ranks().filter(|&ranks| ranks > 0);
