@@ -28,12 +28,15 @@ pub(crate) fn work(schedule: &Schedule) -> u128 {
     u128::from(rule.classes().count()) * u128::from(rule.steps()) * u128::from(rule.slots())
 }
 
-/// Bytes that following takes at least: a step of every class, and a layout per thread.
+/// Bytes that following takes where messages are of one run: a step of every class, and a layout per
+/// thread.
 fn memory(schedule: &Schedule) -> u128 {
     let rule = schedule.rule();
     let steps = u128::from(rule.classes().count()) * u128::from(rule.steps());
+    let message = (size_of::<Move>() + size_of::<Strided>()) as u128;
+    let step = size_of::<Entry>() as u128 + u128::from(schedule.problem.ports) * message;
     let layouts = u128::from(rule.slots()) * rayon::current_num_threads() as u128;
-    steps * size_of::<Entry>() as u128 + layouts * size_of::<Option<Block>>() as u128
+    steps * step + layouts * size_of::<Option<Block>>() as u128
 }
 
 /// Follows every block of every representative and reports the first thing wrong.
@@ -69,8 +72,8 @@ pub(crate) fn run(
 /// What the representative of each class does in each step.
 struct Table {
     classes: RankClasses,
-    /// `[class * steps + step]`.
-    entries: Vec<Entry>,
+    /// `[class][step]`.
+    entries: Vec<Vec<Entry>>,
     steps: u32,
 }
 
@@ -116,11 +119,7 @@ impl Table {
         };
         let entries: Result<Vec<_>, _> =
             (0..classes.count()).into_par_iter().map(of_class).collect();
-        Ok(Self {
-            classes: classes.clone(),
-            entries: entries?.into_iter().flatten().collect(),
-            steps,
-        })
+        Ok(Self { classes: classes.clone(), entries: entries?, steps })
     }
 
     fn entry(
@@ -193,11 +192,13 @@ impl Table {
                 .map(|run| run.slots)
                 .collect();
         }
+        entry.moves.shrink_to_fit();
+        entry.lands.shrink_to_fit();
         Ok(entry)
     }
 
     fn entry_of(&self, class: u32, step: u32) -> &Entry {
-        &self.entries[class as usize * self.steps as usize + step as usize]
+        &self.entries[class as usize][step as usize]
     }
 }
 

@@ -1,7 +1,9 @@
 //! Full replay: every block of every rank is moved as the schedule says.
 
 use rayon::prelude::*;
-use topocoll_schedule::{Block, Collective, Part, Problem, Schedule, Slot, SlotSet, Step};
+use topocoll_schedule::{
+    Block, Collective, Part, Problem, Schedule, Slot, SlotSet, Step, Transfer,
+};
 use topocoll_topology::{Machine, Rank, Route};
 
 use crate::written::Written;
@@ -35,8 +37,9 @@ pub(crate) struct Replay<'a> {
 pub(crate) fn memory(schedule: &Schedule) -> u128 {
     let pieces = schedule.rule().cuts().len() as u128 + 1;
     let labels = u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots()) * pieces;
-    // Labels, the same again in flight, and a step per rank.
-    labels * 4 * 2 + u128::from(schedule.problem.ranks) * 1024
+    // Labels, the same again in flight, and a step per rank: vectors have room for as much again.
+    let step = 1024 + 4 * schedule.problem.ports as usize * size_of::<Transfer>();
+    labels * 4 * 2 + u128::from(schedule.problem.ranks) * step as u128
 }
 
 impl<'a> Replay<'a> {

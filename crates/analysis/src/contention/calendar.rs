@@ -19,6 +19,8 @@ pub(crate) struct Calendar<T> {
     taken: usize,
     /// Events of the days to come, as they were added.
     days: Vec<Vec<(Picoseconds, T)>>,
+    /// Emptied days, whose memory the next to be filled take over.
+    spare: Vec<Vec<(Picoseconds, T)>>,
     /// A bit for each day that has one.
     marks: Vec<u64>,
     /// How many there are.
@@ -39,6 +41,7 @@ impl<T: Ord + Copy> Calendar<T> {
             now: Vec::new(),
             taken: 0,
             days: (0..DAYS).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
             marks: vec![0; DAYS / 64],
             waiting: 0,
             later: BinaryHeap::new(),
@@ -54,7 +57,11 @@ impl<T: Ord + Copy> Calendar<T> {
             self.now.insert(self.taken + after, (time, what));
         } else if day - self.today < DAYS as u64 {
             let place = day as usize % DAYS;
-            self.days[place].push((time, what));
+            let day = &mut self.days[place];
+            if day.capacity() == 0 {
+                *day = self.spare.pop().unwrap_or_default();
+            }
+            day.push((time, what));
             self.marks[place / 64] |= 1 << (place % 64);
             self.waiting += 1;
         } else {
@@ -100,6 +107,9 @@ impl<T: Ord + Copy> Calendar<T> {
         let day = &mut self.days[place];
         self.waiting -= day.len();
         self.now.append(day);
+        if day.capacity() > 0 {
+            self.spare.push(std::mem::take(day));
+        }
         self.marks[place / 64] &= !(1 << (place % 64));
         if self.now.len() > 1 {
             self.now.sort_by_key(|event| event.0);

@@ -44,6 +44,9 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
+    /// Bytes of a cause.
+    pub(crate) const CAUSE: usize = size_of::<Node>();
+
     /// A new cause after `before`, whose reference it takes over; referred to once.
     pub(crate) fn add(&mut self, what: ChainLink, before: Cause) -> Cause {
         let node = Node { what, before, references: 1 };

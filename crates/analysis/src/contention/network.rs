@@ -32,6 +32,16 @@ pub struct LinkUse {
     pub waited: Picoseconds,
 }
 
+/// What a network is to hold.
+pub(crate) struct Contents {
+    /// Messages under way at once.
+    pub(crate) live: u128,
+    /// Most links on a route.
+    pub(crate) hops: u64,
+    /// Messages of a run.
+    pub(crate) messages: u128,
+}
+
 /// A message that can never move: it waits for a channel that the next one in the circle holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]

@@ -7,7 +7,7 @@ use super::clock::{Clock, Picoseconds, within};
 use super::flit::{self, Flits};
 use super::fluid::Fluid;
 use super::latencies::{Latencies, LatencySummary};
-use super::network::{Held, Interval, LinkUse, Network};
+use super::network::{Contents, Held, Interval, LinkUse, Network};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
 use super::settings::{Dateline, Settings};
 use super::survey::{Survey, handed, survey};
@@ -32,7 +32,7 @@ pub struct ContentionModel {
     needs_grid: bool,
     make: Make,
     /// Bytes for the machine, with so many messages under way over at most so many hops.
-    memory: fn(&Machine, &Settings, u128, u64) -> u128,
+    memory: fn(&Machine, &Settings, &Contents) -> u128,
 }
 
 /// The models, in the order in which help lists them.
@@ -264,9 +264,17 @@ fn check(
         (Sync::Free, _) => 1,
         (Sync::Barrier, _) => rayon::current_num_threads() as u128,
     };
+    let largest = survey.steps.iter().zip(closed).filter(|(_, closed)| !**closed);
+    let largest = largest.map(|(step, _)| u128::from(step.messages)).max().unwrap_or(0);
+    let (messages, kept) = match request.sync {
+        Sync::Free => (simulated, 1),
+        Sync::Barrier => (largest, waiting() as u128),
+    };
+    let contents = Contents { live, hops: survey.hops, messages };
+    let links = u128::from(request.machine.topology.links()) * size_of::<LinkUse>() as u128;
     let needed = networks
-        * ((request.model.memory)(request.machine, &request.settings, live, survey.hops)
-            + nodes * 64)
+        * ((request.model.memory)(request.machine, &request.settings, &contents) + nodes * 64)
+        + if networks > 0 { kept * links } else { 0 }
         + survey.steps.len() as u128 * 64
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
     if needed > request.memory {
@@ -292,11 +300,11 @@ fn apart<'a>(
     make: &(dyn Fn() -> Box<dyn Network + 'a> + std::marker::Sync),
     total: &mut Total,
 ) -> Result<(), AnalysisError> {
-    /// Runs of steps for one network each: enough to share among threads, whatever their number.
+    /// Runs of steps for one network each: enough to share among threads.
     const PIECES: usize = 64;
     let steps: Vec<u32> = (0..request.traffic.steps()).collect();
     let piece = steps.len().div_ceil(PIECES).max(1);
-    let pieces = steps.par_chunks(piece).map(|steps| {
+    let run_piece = |steps: &[u32]| {
         let mut network: Option<Box<dyn Network + 'a>> = None;
         let mut outs = Vec::new();
         let mut now = 0;
@@ -318,46 +326,54 @@ fn apart<'a>(
             }
         }
         Ok((outs, network.map(|network| network.links().to_vec())))
-    });
-    let pieces: Vec<_> = pieces.collect::<Result<_, AnalysisError>>()?;
+    };
     let mut step = 0;
-    for (outs, links) in pieces {
-        for out in outs {
-            let before = total.time;
-            match out {
-                None => {
-                    total.add_closed(survey.steps[step].alone);
-                    total.add_alone(request, clock, step as u32, before);
+    // What a piece found is kept until those before it are added.
+    for some in steps.chunks(piece * waiting()) {
+        let pieces = some.par_chunks(piece).map(run_piece);
+        for (outs, links) in pieces.collect::<Result<Vec<_>, AnalysisError>>()? {
+            for out in outs {
+                let before = total.time;
+                match out {
+                    None => {
+                        total.add_closed(survey.steps[step].alone);
+                        total.add_alone(request, clock, step as u32, before);
+                    }
+                    Some((out, intervals, ended)) => {
+                        let began = ended - out.end;
+                        total.intervals.extend(intervals.into_iter().map(|mut interval| {
+                            interval.start = interval.start - began + before;
+                            interval.end = interval.end - began + before;
+                            interval
+                        }));
+                        total.add(out, before);
+                    }
                 }
-                Some((out, intervals, ended)) => {
-                    let began = ended - out.end;
-                    total.intervals.extend(intervals.into_iter().map(|mut interval| {
-                        interval.start = interval.start - began + before;
-                        interval.end = interval.end - began + before;
-                        interval
-                    }));
-                    total.add(out, before);
+                if total.out.partial {
+                    break;
                 }
+                let moves = survey.steps[step].messages > 0;
+                let later = survey.steps[step + 1..].iter().any(|step| step.messages > 0);
+                if moves && later {
+                    total.time += clock.barrier();
+                    within(total.time.into())?;
+                }
+                step += 1;
+            }
+            if let Some(links) = links {
+                total.merge_links(&links);
             }
             if total.out.partial {
-                break;
+                return Ok(());
             }
-            let moves = survey.steps[step].messages > 0;
-            let later = survey.steps[step + 1..].iter().any(|step| step.messages > 0);
-            if moves && later {
-                total.time += clock.barrier();
-                within(total.time.into())?;
-            }
-            step += 1;
-        }
-        if let Some(links) = links {
-            total.merge_links(&links);
-        }
-        if total.out.partial {
-            break;
         }
     }
     Ok(())
+}
+
+/// Pieces of a run whose links wait to be added: enough that no thread is idle for long.
+fn waiting() -> usize {
+    4 * rayon::current_num_threads()
 }
 
 /// The sum of the parts of a run.

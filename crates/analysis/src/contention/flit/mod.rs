@@ -22,7 +22,7 @@ use super::calendar::Calendar;
 use super::chain::Chain;
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds};
-use super::network::{Held, Interval, LinkUse, Message, Network};
+use super::network::{Contents, Held, Interval, LinkUse, Message, Network};
 use super::settings::{Dateline, Settings};
 
 /// Cycles of a hop unless set.
@@ -125,13 +125,19 @@ pub(crate) struct Flits<'a> {
 }
 
 /// Bytes of memory that a machine, and each message under way, takes.
-pub(crate) fn memory(machine: &Machine, settings: &Settings, live: u128, hops: u64) -> u128 {
+pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents) -> u128 {
     let sides = machine.topology.link_classes().len() as u128;
     let ports = 2 * sides + u128::from(machine.ports);
     let per_vc = size_of::<Input>() + size_of::<Output>();
     let flits = u128::from(settings.buffer_flits) * size_of::<Flit>() as u128;
-    u128::from(machine.ranks()) * ports * u128::from(settings.vcs) * (per_vc as u128 + flits)
-        + live * (size_of::<Packet>() as u128 + 4 * u128::from(hops) + 64)
+    let buffers = u128::from(settings.vcs) * (per_vc as u128 + flits);
+    // Flits and credits under way: one of each enters a link in a cycle.
+    let cycles =
+        u128::from(settings.hop_cycles.unwrap_or(HOP_CYCLES)) + u128::from(CREDIT_CYCLES + 2);
+    let wheel = cycles * size_of::<Arrival>() as u128;
+    let port = buffers + wheel + (size_of::<LinkUse>() + size_of::<Source>()) as u128;
+    u128::from(machine.ranks()) * ports * port
+        + contents.live * (size_of::<Packet>() as u128 + 4 * u128::from(contents.hops) + 64)
 }
 
 impl<'a> Flits<'a> {

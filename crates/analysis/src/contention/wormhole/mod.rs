@@ -40,7 +40,7 @@ use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink, NONE};
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, picoseconds};
-use super::network::{Held, Interval, LinkUse, Message, Network};
+use super::network::{Contents, Held, Interval, LinkUse, Message, Network};
 use super::settings::{Dateline, MAX_VCS, Settings};
 
 /// No worm.
@@ -86,16 +86,18 @@ pub(crate) struct Wormhole<'a> {
     intervals: Vec<Interval>,
 }
 
-/// Bytes of memory that a machine, and each message under way, takes.
-pub(crate) fn memory(machine: &Machine, settings: &Settings, live: u128, hops: u64) -> u128 {
+/// Bytes of memory that a machine and its messages take: those under way, and of all the causes of
+/// waiting that are remembered, some one a message.
+pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents) -> u128 {
     let channels = Channels::new(machine, settings, Dateline::Entry);
     let links = channels.links() as u128;
     let per_link = 1 + 4 * u128::from(settings.vcs) + size_of::<LinkUse>() as u128;
     let hop = size_of::<Hop>() + size_of::<Picoseconds>();
-    let worm = size_of::<Worm>() + (hops as usize + 2) * hop + 160;
+    let worm = size_of::<Worm>() + (contents.hops as usize + 2) * hop + 160;
     u128::from(channels.pools()) * size_of::<Pool>() as u128
         + links * per_link
-        + live * worm as u128
+        + contents.live * worm as u128
+        + contents.messages * Chain::CAUSE as u128
 }
 
 impl<'a> Wormhole<'a> {

@@ -1,0 +1,95 @@
+//! Memory is estimated before it is taken: what is refused for want of memory says how much it would
+//! take, one byte less is refused and that much is enough, and what is then taken is about that.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::problem;
+use topocoll::contention::{MODELS, Request, Scheduled, Sync, simulate, steps_model};
+use topocoll::{
+    AnalysisError, Machine, Method, Parameters, Schedule, conflicts, count, machine, plan, verify,
+};
+
+type Ask<'a> = &'a (dyn Fn(u128) -> Result<(), AnalysisError> + std::marker::Sync);
+
+/// What is asked for, where nothing may be used, and what one thread then takes.
+fn asks_for_what_it_takes(what: &str, ask: Ask<'_>) {
+    // Estimates are by threads: all is done by one.
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    alone.install(|| {
+        let needed = |memory| match ask(memory) {
+            Err(AnalysisError::Memory { needed, .. }) => Some(needed),
+            other => other.map(|()| None).unwrap_or_else(|error| panic!("{what}: {error}")),
+        };
+        // One part may ask after another.
+        let mut asked = needed(0).unwrap_or_else(|| panic!("{what}: takes nothing"));
+        while let Some(more) = needed(asked) {
+            assert!(more > asked, "{what}: {more} after {asked}");
+            asked = more;
+        }
+        assert_eq!(needed(asked - 1), Some(asked), "{what}");
+        let taken = allocation_counter::measure(|| ask(asked).unwrap()).bytes_max;
+        // What is small has constants that are not counted, and lists have room for as much again.
+        const SMALL: u64 = 1 << 16;
+        let (asked, least) = (asked as u64, taken.saturating_sub(SMALL) / 2);
+        let most = 4 * taken + SMALL;
+        assert!((least..=most).contains(&asked), "{what}: {asked} bytes asked for, {taken} taken");
+    });
+}
+
+fn planned(text: &str, ports: u32, algorithm: &str) -> (Machine, Schedule) {
+    let mut machine = machine(text).unwrap();
+    machine.set_ports(ports);
+    let operation = topocoll::find(algorithm).unwrap().operation();
+    let problem = problem(&machine, operation, 64);
+    let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+    (machine, schedule)
+}
+
+#[test]
+fn what_is_taken_is_about_what_is_asked_for() {
+    for (text, ports, algorithm) in [
+        ("torus:16x16", 1, "suh-shin"),
+        ("torus:16x16", 4, "neighbour-rings"),
+        ("mesh:16x16", 1, "direct"),
+        ("mesh:9x9", 1, "one-factor"),
+        ("full:200", 1, "bruck"),
+        ("full:120", 3, "concat"),
+        ("cluster:20*5", 1, "clustered-factor"),
+    ] {
+        let (machine, schedule) = planned(text, ports, algorithm);
+        let place = |what: &str| format!("{what} {algorithm} on {text}");
+        let verified = |method, memory| {
+            verify(&schedule, &machine, Some(method), memory)
+                .map(|found| assert_eq!(found.violation, None))
+        };
+        asks_for_what_it_takes(&place("replay"), &|memory| verified(Method::Replay, memory));
+        if schedule.rule().cuts().is_empty() {
+            asks_for_what_it_takes(&place("classes"), &|memory| verified(Method::Classes, memory));
+        }
+        asks_for_what_it_takes(&place("count"), &|memory| {
+            count(&schedule, &machine, memory).map(drop)
+        });
+        let traffic = Scheduled::new(&schedule, &machine);
+        if machine.topology.dimensions() > 0 {
+            asks_for_what_it_takes(&place("conflicts"), &|memory| {
+                conflicts(&traffic, &machine, 9, memory).map(drop)
+            });
+            asks_for_what_it_takes(&place("steps"), &|memory| {
+                steps_model(&traffic, &machine, memory).map(drop)
+            });
+        }
+        for model in MODELS {
+            for sync in [Sync::Free, Sync::Barrier] {
+                let ask = |memory| {
+                    let mut request = Request::new(&traffic, &machine, model, memory);
+                    request.sync = sync;
+                    simulate(&request).map(drop)
+                };
+                if matches!(ask(0), Err(AnalysisError::Memory { .. })) {
+                    asks_for_what_it_takes(&place(&format!("{} {sync:?}", model.name)), &ask);
+                }
+            }
+        }
+    }
+}
