@@ -7,8 +7,8 @@ use common::{MEMORY, check_promises, problem, serving};
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program};
 use proptest::prelude::*;
 use topocoll::{
-    Collective, Lattice, Machine, Method, Rank, Shape, Topology, best_bounds, count, machine, plan,
-    verify,
+    Collective, Lattice, Machine, Method, PerClass, Rank, Shape, Topology, best_bounds, count,
+    machine, plan, verify,
 };
 
 /// What nobody serves is no test of random machines: they are small enough for replay.
@@ -224,6 +224,24 @@ fn twisting_gains_on_slices_twice_as_long_as_wide() {
     }
     let problem = problem(&machine("torus:4x4x8").unwrap(), Collective::AllToAll, 1);
     assert_eq!(best_bounds(&problem, &machine("torus:4x4x8").unwrap()).blocks, 128.0);
+}
+
+#[test]
+fn the_bound_on_time_is_of_the_links_and_the_way() {
+    for text in ["twisted-torus:4x8", "mesh:4x4/1,1", "torus:4x4x4/0,0,0+0"] {
+        let mut machine = named(text, 4);
+        let problem = problem(&machine, Collective::AllToAll, 7);
+        let bound = lattice(&machine).least_load().blocks();
+        machine.timing.startup = PerClass::uniform(0.0);
+        machine.timing.per_hop = PerClass::uniform(0.0);
+        machine.timing.per_byte = PerClass::uniform(2.0);
+        // Where links are fewer than ports, or far to go, they bound more than ports.
+        assert_eq!(best_bounds(&problem, &machine).seconds, bound * 7.0 * 2.0, "{text}");
+        machine.timing.per_byte = PerClass::uniform(0.0);
+        machine.timing.per_hop = PerClass::uniform(3.0);
+        let way = f64::from(lattice(&machine).diameter()) * 3.0;
+        assert_eq!(best_bounds(&problem, &machine).seconds, way, "{text}");
+    }
 }
 
 #[test]

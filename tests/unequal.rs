@@ -17,8 +17,9 @@ use topocoll::exec::{
 };
 use topocoll::formats::{Source, jsonl};
 use topocoll::{
-    AnalysisError, Block, Collective, Demand, Machine, Parameters, Priced, Problem, Rank, Schedule,
-    count, count_unequal, formats, machine, select_unequal, unequal_bounds,
+    AnalysisError, Barrier, Block, Collective, Demand, Machine, Parameters, PerClass, Priced,
+    Problem, Rank, Schedule, count, count_unequal, formats, machine, select_unequal,
+    unequal_bounds,
 };
 
 /// Sizes by a closure, through the file format.
@@ -386,6 +387,38 @@ fn counts_are_those_of_the_blocks_written_out() {
                 assert!(counts.time.total() >= bound.seconds * (1.0 - 1e-12), "{schedule:?}");
             }
         }
+    }
+}
+
+#[test]
+fn bounds_are_those_worked_out_by_hand() {
+    let sizes = "0,7,11,0\n0,0,0,9\n1,1,0,1\n0,0,4,0\n";
+    let bounds = |text: &str, ports: u32, between: f64| {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let problem = problem(&machine, Collective::AllToAll, 11);
+        let classes = machine.topology.link_classes().len();
+        let values =
+            |inside: f64, between: f64| PerClass::each(&[inside, between][..classes.max(1)]);
+        machine.timing.startup = values(100.0, 1000.0);
+        machine.timing.per_byte = values(1.0, between);
+        machine.timing.barrier = Barrier { fixed: 10_000.0, per_doubling: 20_000.0 };
+        unequal_bounds(&problem, &machine, &Demand::read(&problem, sizes.as_bytes()).unwrap())
+    };
+    // Rank 2 has bytes for three others: ceil(log2 4) steps of one port, ceil(log3 4) of two. Rank 0
+    // sends 18 bytes; ranks 0 and 1 send 20 to the others.
+    let apart = 50_000.0;
+    for (text, ports, between, blocks, seconds) in [
+        ("full:4", 1, 1.0, 18.0 / 11.0, 200.0 + 18.0 + apart),
+        ("full:4", 2, 1.0, 9.0 / 11.0, 200.0 + 9.0 + apart),
+        ("full:4", 3, 1.0, 6.0 / 11.0, 100.0 + 6.0),
+        ("cluster:2*2", 1, 3.0, 20.0 / 11.0, 200.0 + 60.0 + apart),
+        ("cluster:2*2", 2, 3.0, 10.0 / 11.0, 200.0 + 30.0 + apart),
+        ("cluster:1,3", 1, 1.0, 18.0 / 11.0, 200.0 + 18.0 + apart),
+        ("cluster:3,1", 1, 2.0, 18.0 / 11.0, 200.0 + 20.0 + apart),
+    ] {
+        let found = bounds(text, ports, between);
+        assert_eq!((found.blocks, found.seconds), (blocks, seconds), "{text} with {ports} ports");
     }
 }
 
