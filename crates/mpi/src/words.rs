@@ -22,8 +22,8 @@ const DISAGREED: Failed = Failed(mpi::MPI_ERR_TRUNCATE as c_int);
 /// What a rank says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Word {
-    /// It has given up, by an error code.
-    Failed(Failed),
+    /// It has given up in a turn, by an error code.
+    Failed(u64, Failed),
     /// In a turn it decides about something.
     Decides(u64, u64),
     /// In a turn all have said that they decide about the same.
@@ -35,7 +35,7 @@ type Encoded = [u64; 3];
 impl Word {
     fn encoded(self) -> Encoded {
         match self {
-            Self::Failed(Failed(code)) => [0, code as u64, 0],
+            Self::Failed(turn, Failed(code)) => [0, turn, code as u64],
             Self::Decides(turn, about) => [1, turn, about],
             Self::Agreed(turn) => [2, turn, 0],
         }
@@ -43,7 +43,7 @@ impl Word {
 
     fn decoded([kind, first, second]: Encoded) -> Self {
         match kind {
-            0 => Self::Failed(Failed(first as c_int)),
+            0 => Self::Failed(first, Failed(second as c_int)),
             1 => Self::Decides(first, second),
             _ => Self::Agreed(first),
         }
@@ -61,12 +61,14 @@ pub(crate) struct Words {
     early: Vec<Word>,
     /// Whether another has failed, so that all have been told.
     told: bool,
+    /// How one failed that is further than a decision of this rank.
+    ahead: Option<Failed>,
 }
 
 impl Words {
     /// On a communicator that is ours alone, and whose errors return.
     pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
-        Self { comm, rank, ranks, turn: 0, early: Vec::new(), told: false }
+        Self { comm, rank, ranks, turn: 0, early: Vec::new(), told: false, ahead: None }
     }
 
     /// Where they are said.
@@ -84,9 +86,10 @@ impl Words {
     /// # Errors
     /// Another has failed, or decides.
     pub(crate) fn look(&mut self) -> Result<(), Failed> {
+        self.ahead.map_or(Ok(()), Err)?;
         while let Some(word) = self.heard()? {
             match word {
-                Word::Failed(failed) => return Err(failed),
+                Word::Failed(_, failed) => return Err(failed),
                 Word::Decides(turn, _) if turn > self.turn => self.early.push(word),
                 _ => return Err(DISAGREED),
             }
@@ -99,6 +102,7 @@ impl Words {
     /// # Errors
     /// They are not, or one has failed.
     pub(crate) fn agree(&mut self, about: u64) -> Result<(), Failed> {
+        self.ahead.map_or(Ok(()), Err)?;
         self.turn += 1;
         let own = Word::Decides(self.turn, about);
         if self.rank > 0 {
@@ -115,7 +119,7 @@ impl Words {
         if !self.told {
             self.told = true;
             // Nothing more can be done for who cannot be reached.
-            let _ = self.say_to_all(Word::Failed(failed));
+            let _ = self.say_to_all(Word::Failed(self.turn, failed));
         }
     }
 
@@ -124,15 +128,19 @@ impl Words {
         let mut early = std::mem::take(&mut self.early).into_iter();
         for expected in words {
             let word = loop {
-                if let Some(word) = early.next() {
-                    break word;
-                }
-                if let Some(word) = self.heard()? {
-                    break word;
+                let word = early.next();
+                match if word.is_some() { word } else { self.heard()? } {
+                    // All have agreed, as that rank is further: who leaves now would leave them in
+                    // the middle of what follows.
+                    Some(Word::Failed(turn, failed)) if turn > self.turn => {
+                        self.ahead = Some(failed);
+                    }
+                    Some(word) => break word,
+                    None => {}
                 }
             };
             match word {
-                Word::Failed(failed) => return Err(failed),
+                Word::Failed(_, failed) => return Err(failed),
                 word if word == *expected => {}
                 _ => return Err(DISAGREED),
             }
@@ -156,7 +164,7 @@ impl Words {
             check(mpi::PMPI_Recv(at, count, kind, from, tag, self.comm, &raw mut status))?;
             Word::decoded(word)
         };
-        self.told |= matches!(word, Word::Failed(_));
+        self.told |= matches!(word, Word::Failed(..));
         Ok(Some(word))
     }
 
