@@ -5,6 +5,7 @@ use topocoll_schedule::RankClasses;
 use topocoll_topology::{Grid, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::contention::{Share, Traffic};
+use crate::error::check_memory;
 use crate::loads::Loads;
 use crate::{AnalysisError, shift, symmetry};
 
@@ -102,15 +103,8 @@ pub fn conflicts(
     let classes = symmetry::common(&traffic.classes(), topology);
     let counters = if closed.is_some() { 0 } else { Loads::memory(&classes, topology) };
     let counters = counters * rayon::current_num_threads() as u128;
-    if counters > memory {
-        let what = "link counters";
-        return Err(AnalysisError::Memory { what, needed: counters, memory });
-    }
-    let what = "conflicting links";
-    let needed = kept_bytes(traffic, topology, most);
-    if needed > memory {
-        return Err(AnalysisError::Memory { what, needed, memory });
-    }
+    check_memory("link counters", counters, memory)?;
+    check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
     let part = traffic.steps().div_ceil(rayon::current_num_threads() as u32).max(1);
     let starts: Vec<u32> = (0..traffic.steps()).step_by(part as usize).collect();
     let pieces: Vec<Worst> = (starts.into_par_iter())

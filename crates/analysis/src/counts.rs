@@ -2,6 +2,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Route, Shape, Timing};
 
+use crate::error::check_memory;
 use crate::loads::{Busiest, Loads};
 use crate::{AnalysisError, shift, symmetry};
 
@@ -388,15 +389,7 @@ impl<'a> Reader<'a> {
         // The messages of a step, sent and received.
         let step = 2 * u128::from(self.schedule.problem.ports) * size_of::<Transfer>() as u128;
         let needed = (counters + step) * rayon::current_num_threads() as u128;
-        if needed > memory {
-            Err(AnalysisError::Memory {
-                what: "a step's messages and link counters",
-                needed,
-                memory,
-            })
-        } else {
-            Ok(())
-        }
+        check_memory("a step's messages and link counters", needed, memory)
     }
 
     pub(crate) fn scratch(&self) -> Scratch {

@@ -158,3 +158,15 @@ pub enum AnalysisError {
 pub(crate) fn failed(error: impl std::fmt::Display) -> AnalysisError {
     AnalysisError::Write(error.to_string())
 }
+
+/// Refuses what would take more bytes than may be used, before they are taken.
+pub(crate) fn check_memory(
+    what: &'static str,
+    needed: u128,
+    memory: u128,
+) -> Result<(), AnalysisError> {
+    if needed > memory {
+        return Err(AnalysisError::Memory { what, needed, memory });
+    }
+    Ok(())
+}

@@ -13,6 +13,7 @@ use topocoll_schedule::{
 use topocoll_topology::{Machine, Rank, Route};
 
 use crate::boxes::{Map, SlotBox};
+use crate::error::check_memory;
 use crate::written::written_twice;
 use crate::{AnalysisError, Progress, Violation, checks};
 
@@ -50,11 +51,7 @@ pub(crate) fn run(
     if let Some(&cut) = rule.cuts().first() {
         return Err(AnalysisError::Split { cut });
     }
-    let needed = memory(schedule);
-    if needed > memory_limit {
-        let what = "following every class";
-        return Err(AnalysisError::Memory { what, needed, memory: memory_limit });
-    }
+    check_memory("following every class", memory(schedule), memory_limit)?;
     let classes = rule.classes();
     (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {

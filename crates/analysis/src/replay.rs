@@ -6,6 +6,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Machine, Rank, Route};
 
+use crate::error::check_memory;
 use crate::written::Written;
 use crate::{AnalysisError, Progress, Violation, checks};
 
@@ -49,13 +50,7 @@ impl<'a> Replay<'a> {
         if ranks > MAX_RANKS {
             return Err(AnalysisError::Replayed { ranks, most: MAX_RANKS });
         }
-        if needed > memory_limit {
-            return Err(AnalysisError::Memory {
-                what: "a full replay",
-                needed,
-                memory: memory_limit,
-            });
-        }
+        check_memory("a full replay", needed, memory_limit)?;
         let problem = schedule.problem;
         let mut bounds = vec![0];
         bounds.extend(schedule.rule().cuts());

@@ -6,6 +6,7 @@ use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Shape};
 
 use crate::bounds::startups;
 use crate::counts::{Reader, Weights};
+use crate::error::check_memory;
 use crate::{AnalysisError, BestBounds, Counts, StepCount, check_named};
 
 /// Slots that are looked at unasked: some seconds.
@@ -66,9 +67,7 @@ pub fn count_unequal(
     }
     // What is under way is at most as much again.
     let needed = 2 * 8 * u128::from(rule.slots()) * u128::from(ranks);
-    if needed > memory {
-        return Err(AnalysisError::Memory { what: "the sizes in all slots", needed, memory });
-    }
+    check_memory("the sizes in all slots", needed, memory)?;
     let needed = unequal_work(schedule);
     if needed > WORK_LIMIT {
         let what = "following the sizes of blocks";

@@ -7,6 +7,7 @@ use topocoll_topology::{Machine, Rank, Route, Shape};
 
 use super::traffic::{Posted, Share, Traffic};
 use crate::AnalysisError;
+use crate::error::check_memory;
 
 /// A pattern's name and its destinations.
 struct Permutation {
@@ -71,14 +72,11 @@ impl<'a> Pattern<'a> {
         const NODE: u128 = 64;
         const MESSAGE: u128 = 32;
         let ranks = machine.ranks();
-        let fits = |messages: u128| match u128::from(ranks) * NODE + messages {
-            needed if needed > memory => {
-                let what = "the messages of all nodes";
-                Err(AnalysisError::Memory { what, needed, memory })
-            }
-            _ => Ok(()),
+        let check = |messages: u128| {
+            let needed = u128::from(ranks) * NODE + messages;
+            check_memory("the messages of all nodes", needed, memory)
         };
-        fits(0)?;
+        check(0)?;
         let refuse = |rule: String| AnalysisError::Pattern { text: text.to_owned(), rule };
         let (name, argument) = text.split_once(':').map_or((text, None), |(n, a)| (n, Some(a)));
         let uniform = name == "uniform";
@@ -99,7 +97,7 @@ impl<'a> Pattern<'a> {
             (None, "uniform", Some(rate)) => {
                 let flits = bytes.div_ceil(flit_bytes);
                 let uniform = Uniform::new(machine, rate, flits, cycles).map_err(refuse)?;
-                fits(uniform.expected(ranks) as u128 * MESSAGE)?;
+                check(uniform.expected(ranks) as u128 * MESSAGE)?;
                 (0..ranks).map(|node| uniform.sends(node, ranks)).collect()
             }
             _ => {

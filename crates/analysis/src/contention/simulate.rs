@@ -14,6 +14,7 @@ use super::survey::{Survey, handed, survey};
 use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
 use crate::counts::count_steps;
+use crate::error::check_memory;
 use crate::{AnalysisError, symmetry};
 
 /// How a network model is made.
@@ -247,11 +248,12 @@ fn check(
     const MESSAGES: u128 = 1 << 30;
     let nodes = u128::from(request.machine.ranks());
     let mut latest = 0u128;
-    let mut simulated = 0u128;
+    let (mut simulated, mut largest) = (0u128, 0);
     for (step, &closed) in survey.steps.iter().zip(closed) {
         latest += u128::from(clock.barrier());
         latest += u128::from(step.alone);
-        simulated += if closed { 0 } else { u128::from(step.messages) };
+        let messages = if closed { 0 } else { u128::from(step.messages) };
+        (simulated, largest) = (simulated + messages, messages.max(largest));
     }
     within(latest)?;
     if simulated > MESSAGES {
@@ -259,28 +261,21 @@ fn check(
         return Err(AnalysisError::Work { what, needed: simulated, limit: MESSAGES });
     }
     let live = (nodes * survey.sends as u128).min(survey.messages);
-    let networks = match (request.sync, simulated) {
-        (_, 0) => 0,
-        (Sync::Free, _) => 1,
-        (Sync::Barrier, _) => rayon::current_num_threads() as u128,
-    };
-    let largest = survey.steps.iter().zip(closed).filter(|(_, closed)| !**closed);
-    let largest = largest.map(|(step, _)| u128::from(step.messages)).max().unwrap_or(0);
-    let (messages, kept) = match request.sync {
-        Sync::Free => (simulated, 1),
-        Sync::Barrier => (largest, waiting() as u128),
+    // Networks at once, the messages of each, and how often the links are kept.
+    let (networks, messages, kept) = match (request.sync, simulated) {
+        (_, 0) => (0, 0, 0),
+        (Sync::Free, _) => (1, simulated, 1),
+        (Sync::Barrier, _) => (rayon::current_num_threads() as u128, largest, waiting() as u128),
     };
     let contents = Contents { live, hops: survey.hops, messages };
     let links = u128::from(request.machine.topology.links()) * size_of::<LinkUse>() as u128;
     let needed = networks
         * ((request.model.memory)(request.machine, &request.settings, &contents) + nodes * 64)
-        + if networks > 0 { kept * links } else { 0 }
+        + kept * links
         + survey.steps.len() as u128 * 64
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
-    if needed > request.memory {
-        let what = "the network, the messages under way and what is recorded";
-        return Err(AnalysisError::Memory { what, needed, memory: request.memory });
-    }
+    let what = "the network, the messages under way and what is recorded";
+    check_memory(what, needed, request.memory)?;
     if simulated > 0
         && 2 * nodes * (1 + 2 * request.machine.topology.link_classes().len() as u128)
             > u128::from(u32::MAX)

@@ -7,6 +7,7 @@ use topocoll_topology::{Machine, Segment};
 use super::clock::slowest;
 use super::traffic::{Share, Traffic};
 use crate::counts::Time;
+use crate::error::check_memory;
 use crate::loads::Loads;
 use crate::{AnalysisError, symmetry};
 
@@ -41,9 +42,7 @@ pub fn steps_model(
     let timing = &machine.timing;
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let needed = Loads::memory(&classes, &*machine.topology) * rayon::current_num_threads() as u128;
-    if needed > memory {
-        return Err(AnalysisError::Memory { what: "link counters", needed, memory });
-    }
+    check_memory("link counters", needed, memory)?;
     let mut out = StepsModel::default();
     for batch in (0..traffic.steps()).step_by(BATCH as usize) {
         let batch = batch..traffic.steps().min(batch.saturating_add(BATCH));
