@@ -61,3 +61,21 @@ pub(crate) fn written_twice<'s>(
     let mut written = Written::new(highest as u64 + 1);
     sets.find_map(|set| written.mark(set).err())
 }
+
+#[cfg(test)]
+mod tests {
+    use topocoll_schedule::Strided;
+
+    use super::*;
+
+    #[test]
+    fn the_highest_slot_is_among_those_looked_at() {
+        let set = |first, count| SlotSet::of(Strided::contiguous(first, count));
+        for highest in [0, 1, 63, 64, 65] {
+            let (all, one, below) = (set(0, highest + 1), set(highest, 1), set(0, highest.max(1)));
+            assert_eq!(written_twice(66, [&all, &one].into_iter()), Some(highest));
+            let apart = written_twice(66, [&below, &one].into_iter());
+            assert_eq!(apart, (highest == 0).then_some(0), "{highest}");
+        }
+    }
+}
