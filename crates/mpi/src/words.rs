@@ -128,8 +128,10 @@ impl Words {
         let mut early = std::mem::take(&mut self.early).into_iter();
         for expected in words {
             let word = loop {
-                let word = early.next();
-                match if word.is_some() { word } else { self.heard()? } {
+                if let Some(word) = early.next() {
+                    break word;
+                }
+                match self.heard()? {
                     // All have agreed, as that rank is further: who leaves now would leave them in
                     // the middle of what follows.
                     Some(Word::Failed(turn, failed)) if turn > self.turn => {
