@@ -43,6 +43,7 @@ pub(crate) struct Requests {
 #[derive(Clone, Copy)]
 struct Open {
     token: Token,
+    peer: u32,
     bytes: u64,
     received: bool,
 }
@@ -58,8 +59,7 @@ const LOOKS: u32 = 64;
 /// schedule's ranks there.
 ///
 /// # Errors
-/// MPI's error code, which the others are to be told. What is under way then is withdrawn where MPI
-/// can.
+/// MPI's error code, with which to give up.
 ///
 /// # Safety
 /// The memories have the sizes that the machine asks for, and nobody else uses them.
@@ -75,7 +75,6 @@ pub(crate) unsafe fn exchange(
     let outcome = unsafe { run(machine, memories, words, rank_of, requests) };
     if outcome.is_err() {
         machine.cancel();
-        requests.withdraw();
     }
     outcome
 }
@@ -142,7 +141,7 @@ impl Requests {
         comm: mpi::MPI_Comm,
     ) -> Result<(), Failed> {
         let bytes = message.region.bytes;
-        let (peer, tag) = (peer as c_int, (message.tag % TAGS) as c_int);
+        let tag = (message.tag % TAGS) as c_int;
         // SAFETY: statics that MPI's own compiler has written; the caller's promise; a datatype that
         // is freed is kept by MPI as long as its message is under way.
         unsafe {
@@ -153,13 +152,13 @@ impl Requests {
             let mut request = mpi::RSMPI_REQUEST_NULL;
             let at = memories.at(message.region).cast();
             let code = if received {
-                mpi::PMPI_Irecv(at, count, datatype, peer, tag, comm, &raw mut request)
+                mpi::PMPI_Irecv(at, count, datatype, peer as c_int, tag, comm, &raw mut request)
             } else {
-                mpi::PMPI_Isend(at, count, datatype, peer, tag, comm, &raw mut request)
+                mpi::PMPI_Isend(at, count, datatype, peer as c_int, tag, comm, &raw mut request)
             };
             if code == 0 {
                 self.open.push(request);
-                self.messages.push(Open { token: message.token, bytes, received });
+                self.messages.push(Open { token: message.token, peer, bytes, received });
             }
             if datatype != mpi::RSMPI_UINT8_T {
                 mpi::PMPI_Type_free(&raw mut datatype);
@@ -205,6 +204,17 @@ impl Requests {
 
     /// Completes the messages that have ended.
     fn some(&mut self, machine: &mut RankMachine) -> Result<(), Failed> {
+        let (code, ended) = self.ended();
+        self.checked(code, ended)?;
+        for i in 0..ended {
+            self.complete(machine, self.ended[i] as usize, i)?;
+        }
+        self.retain(is_open);
+        Ok(())
+    }
+
+    /// Asks MPI which messages have ended: its code, and how many.
+    fn ended(&mut self) -> (c_int, usize) {
         let (count, mut some) = (self.open.len(), 0);
         self.ended.resize(count, 0);
         // SAFETY: a status is plain numbers; then three arrays of `count`.
@@ -214,16 +224,21 @@ impl Requests {
             let statuses = self.statuses.as_mut_ptr();
             mpi::PMPI_Testsome(count as c_int, open, &raw mut some, ended, statuses)
         };
-        self.checked(code, some.max(0) as usize)?;
-        for i in 0..some.max(0) as usize {
-            self.complete(machine, self.ended[i] as usize, i)?;
+        (code, some.max(0) as usize)
+    }
+
+    /// Forgets all messages but these.
+    fn retain(&mut self, mut is_kept: impl FnMut(mpi::MPI_Request, Open) -> bool) {
+        let mut kept = 0;
+        for i in 0..self.open.len() {
+            if is_kept(self.open[i], self.messages[i]) {
+                self.open.swap(kept, i);
+                self.messages.swap(kept, i);
+                kept += 1;
+            }
         }
-        // SAFETY: a constant.
-        let none = unsafe { mpi::RSMPI_REQUEST_NULL };
-        let mut requests = self.open.iter();
-        self.messages.retain(|_| requests.next().is_some_and(|request| *request != none));
-        self.open.retain(|request| *request != none);
-        Ok(())
+        self.open.truncate(kept);
+        self.messages.truncate(kept);
     }
 
     /// The error in a call's code, or in one of so many statuses.
@@ -258,21 +273,57 @@ impl Requests {
         machine.complete(open.token, bytes).map_err(Failed::from)
     }
 
-    /// Cancels receives and lets go of sends, whose memory MPI may still read.
-    fn withdraw(&mut self) {
-        for (request, message) in self.open.iter_mut().zip(&self.messages) {
-            // SAFETY: handles that MPI gave; those it has freed it has set to null.
-            unsafe {
-                if *request == mpi::RSMPI_REQUEST_NULL {
-                    continue;
-                }
-                if message.received {
-                    mpi::PMPI_Cancel(request);
-                }
-                mpi::PMPI_Request_free(request);
-            }
+    /// Ends what is under way when this rank or another has failed, and tells the others. Receives are
+    /// cancelled, or end where their message has come; then this rank has left, and sends end or
+    /// are let go where their receiver has left. So the memories are the caller's again, and nobody
+    /// takes from them what it writes there next.
+    ///
+    /// False if MPI may still read where a message was sent from that nobody receives.
+    pub(crate) fn give_up(&mut self, words: &mut Words, failed: Failed) -> bool {
+        words.fail(failed);
+        self.retain(is_open);
+        for (request, _) in self.open.iter_mut().zip(&self.messages).filter(|(_, m)| m.received) {
+            // SAFETY: a handle that MPI gave and has not freed.
+            unsafe { mpi::PMPI_Cancel(request) };
         }
-        self.open.clear();
-        self.messages.clear();
+        let mut ends = Ok(());
+        while ends.is_ok() && self.messages.iter().any(|message| message.received) {
+            ends = self.end_some(words);
+        }
+        words.leave();
+        let mut all = true;
+        while !self.open.is_empty() {
+            ends = ends.and_then(|()| self.end_some(words));
+            self.retain(|mut request, message| {
+                let waits = ends.is_ok() && !words.has_left(message.peer);
+                if !waits {
+                    // SAFETY: a handle that MPI gave and has not freed.
+                    unsafe { mpi::PMPI_Request_free(&raw mut request) };
+                    all = false;
+                }
+                waits
+            });
+        }
+        all
     }
+
+    /// Forgets the messages that have ended, well or not, and listens.
+    fn end_some(&mut self, words: &mut Words) -> Result<(), Failed> {
+        let (code, ended) = self.ended();
+        if code != mpi::MPI_ERR_IN_STATUS as c_int {
+            check(code)?;
+        }
+        for &message in &self.ended[..ended] {
+            // SAFETY: a constant.
+            self.open[message as usize] = unsafe { mpi::RSMPI_REQUEST_NULL };
+        }
+        self.retain(is_open);
+        words.listen()
+    }
+}
+
+/// Whether MPI has not freed a request.
+fn is_open(request: mpi::MPI_Request, _: Open) -> bool {
+    // SAFETY: a constant.
+    request != unsafe { mpi::RSMPI_REQUEST_NULL }
 }

@@ -18,7 +18,7 @@ pub struct Exchange {
     machine: RankMachine,
     work: Vec<u8>,
     requests: Requests,
-    /// Whether messages of an exchange that failed may still be under way.
+    /// Whether an exchange has failed, so that others may have left.
     broken: bool,
 }
 
@@ -51,7 +51,7 @@ pub enum ExchangeError {
         needed: u128,
     },
     /// An exchange after one that failed.
-    #[error("an earlier exchange failed, and its messages may still be under way")]
+    #[error("an earlier exchange failed, and other ranks may have left")]
     Broken,
     /// What MPI says.
     #[error("MPI's error {code}")]
@@ -109,7 +109,8 @@ impl Exchange {
     /// other; the input of an all-gather has the rank's own.
     ///
     /// # Errors
-    /// Buffers of other sizes, or MPI's error, after which this serves no more.
+    /// Buffers of other sizes, or MPI's error, after which this serves no more. That is told when
+    /// every rank that was sent a message has taken it or has failed too, so the buffers are free.
     pub fn exchange(
         &mut self,
         block_bytes: u64,
@@ -139,7 +140,9 @@ impl Exchange {
         };
         if let Err(failed) = outcome {
             self.broken = true;
-            self.words.fail(failed);
+            if !self.requests.give_up(&mut self.words, failed) {
+                std::mem::forget(std::mem::take(&mut self.work));
+            }
         }
         Ok(outcome?)
     }

@@ -1,6 +1,7 @@
 //! Words between ranks, beside the messages of exchanges: who gives up says so to all, and what is to
 //! be decided is agreed on first. So no rank waits for one that has failed, nor for one that does
-//! another exchange, as in a program whose counts do not agree; who waits looks for words.
+//! another exchange, as in a program whose counts do not agree; who waits looks for words. Who has given
+//! up and takes no more messages says that too: what is still on its way there need not be waited for.
 //!
 //! Exchanges and decisions of a communicator are *turns*, numbered alike by all ranks: they take them
 //! in the same order, or the program is wrong. Before a decision the first rank and each other tell
@@ -28,6 +29,8 @@ enum Word {
     Decides(u64, u64),
     /// In a turn all have said that they decide about the same.
     Agreed(u64),
+    /// It takes no more messages.
+    Left,
 }
 
 type Encoded = [u64; 3];
@@ -38,6 +41,7 @@ impl Word {
             Self::Failed(turn, Failed(code)) => [0, turn, code as u64],
             Self::Decides(turn, about) => [1, turn, about],
             Self::Agreed(turn) => [2, turn, 0],
+            Self::Left => [3, 0, 0],
         }
     }
 
@@ -45,7 +49,8 @@ impl Word {
         match kind {
             0 => Self::Failed(first, Failed(second as c_int)),
             1 => Self::Decides(first, second),
-            _ => Self::Agreed(first),
+            2 => Self::Agreed(first),
+            _ => Self::Left,
         }
     }
 }
@@ -63,12 +68,23 @@ pub(crate) struct Words {
     told: bool,
     /// How one failed that is further than a decision of this rank.
     ahead: Option<Failed>,
+    /// By rank, whether it takes no more messages; empty while all do.
+    left: Vec<bool>,
 }
 
 impl Words {
     /// On a communicator that is ours alone, and whose errors return.
     pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
-        Self { comm, rank, ranks, turn: 0, early: Vec::new(), told: false, ahead: None }
+        Self {
+            comm,
+            rank,
+            ranks,
+            turn: 0,
+            early: Vec::new(),
+            told: false,
+            ahead: None,
+            left: Vec::new(),
+        }
     }
 
     /// Where they are said.
@@ -123,6 +139,23 @@ impl Words {
         }
     }
 
+    /// Says to all others that this rank takes no more messages.
+    pub(crate) fn leave(&self) {
+        // Nothing more can be done for who cannot be reached.
+        let _ = self.say_to_all(Word::Left);
+    }
+
+    /// Hears what there is, after this rank has given up: whom it need not wait for.
+    pub(crate) fn listen(&mut self) -> Result<(), Failed> {
+        while self.heard()?.is_some() {}
+        Ok(())
+    }
+
+    /// Whether a rank has said that it takes no more messages.
+    pub(crate) fn has_left(&self, rank: u32) -> bool {
+        self.left.get(rank as usize).is_some_and(|&left| left)
+    }
+
     /// Waits for these words, and no others of this turn.
     fn expect(&mut self, words: &[Word]) -> Result<(), Failed> {
         let mut early = std::mem::take(&mut self.early).into_iter();
@@ -151,11 +184,25 @@ impl Words {
         Ok(())
     }
 
+    /// The next word, if there is one that says more than who has left.
     fn heard(&mut self) -> Result<Option<Word>, Failed> {
+        while let Some((word, from)) = self.received()? {
+            if word != Word::Left {
+                self.told |= matches!(word, Word::Failed(..));
+                return Ok(Some(word));
+            }
+            self.left.resize(self.ranks as usize, false);
+            self.left[from as usize] = true;
+        }
+        Ok(None)
+    }
+
+    /// The next word, if there is one, and the rank whose it is.
+    fn received(&self) -> Result<Option<(Word, c_int)>, Failed> {
         let (mut there, mut word): (c_int, Encoded) = (0, [0; 3]);
         let (tag, count) = (WORDS as c_int, word.len() as c_int);
         // SAFETY: a status is plain numbers; places for the answers, and for the word.
-        let word = unsafe {
+        unsafe {
             let (any, mut status) = (mpi::RSMPI_ANY_SOURCE, std::mem::zeroed::<mpi::MPI_Status>());
             check(mpi::PMPI_Iprobe(any, tag, self.comm, &raw mut there, &raw mut status))?;
             if there == 0 {
@@ -164,10 +211,8 @@ impl Words {
             let (at, from) = ((&raw mut word).cast(), status.MPI_SOURCE);
             let kind = mpi::RSMPI_UINT64_T;
             check(mpi::PMPI_Recv(at, count, kind, from, tag, self.comm, &raw mut status))?;
-            Word::decoded(word)
-        };
-        self.told |= matches!(word, Word::Failed(..));
-        Ok(Some(word))
+            Ok(Some((Word::decoded(word), from)))
+        }
     }
 
     fn say_to_all(&self, word: Word) -> Result<(), Failed> {

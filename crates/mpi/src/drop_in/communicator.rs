@@ -36,7 +36,7 @@ pub(crate) struct Communicator {
     unequal: Vec<(Collective, Sizes, Option<Served>)>,
     memory: Memory,
     requests: Requests,
-    /// Whether an exchange has failed, so that messages of it may still be under way.
+    /// Whether an exchange has failed, so that others may have left.
     broken: bool,
 }
 
@@ -287,13 +287,13 @@ impl Communicator {
         Ok(true)
     }
 
-    /// Of a failure, tells all other ranks, and leaves what is to come to the library, and memory to
-    /// MPI, which may still read and write it.
+    /// Of a failure, tells all other ranks, and leaves what is to come to the library.
     fn unbroken<T>(&mut self, outcome: Result<T, Failed>) -> Result<T, Failed> {
         if let Err(failed) = outcome {
             self.broken = true;
-            self.words.fail(failed);
-            std::mem::forget(std::mem::take(&mut self.memory));
+            if !self.requests.give_up(&mut self.words, failed) {
+                std::mem::forget(std::mem::take(&mut self.memory));
+            }
         }
         outcome
     }
