@@ -1,5 +1,6 @@
 /* Preloaded beside the drop-in: of the messages that it sends for exchanges, one in LATE is late by up
- * to two milliseconds, and one in FAIL is refused; none where a variable is absent. */
+ * to two milliseconds, and one in FAIL and all to rank REFUSE are refused; none where a variable is
+ * absent. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -21,6 +22,7 @@ int PMPI_Isend(const void *from, int count, MPI_Datatype type, int to, int tag, 
         srandom(getpid());
     }
     if (tag < WORDS && one_in("LATE")) usleep(random() % 2000);
-    if (tag < WORDS && one_in("FAIL")) return MPI_ERR_OTHER;
+    const char *refuse = getenv("REFUSE");
+    if (tag < WORDS && ((refuse && to == atoi(refuse)) || one_in("FAIL"))) return MPI_ERR_OTHER;
     return real(from, count, type, to, tag, comm, request);
 }

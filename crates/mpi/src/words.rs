@@ -64,10 +64,10 @@ pub(crate) struct Words {
     turn: u64,
     /// Heard from ranks that are further.
     early: Vec<Word>,
-    /// Whether another has failed, so that all have been told.
+    /// Whether another has failed in this turn, so that all have been told.
     told: bool,
-    /// How one failed that is further than a decision of this rank.
-    ahead: Option<Failed>,
+    /// The first turn in which one failed that was further than this rank, and how.
+    ahead: Option<(u64, Failed)>,
     /// By rank, whether it takes no more messages; empty while all do.
     left: Vec<bool>,
 }
@@ -102,7 +102,7 @@ impl Words {
     /// # Errors
     /// Another has failed, or decides.
     pub(crate) fn look(&mut self) -> Result<(), Failed> {
-        self.ahead.map_or(Ok(()), Err)?;
+        self.reaches_failure()?;
         while let Some(word) = self.heard()? {
             match word {
                 Word::Failed(_, failed) => return Err(failed),
@@ -118,8 +118,8 @@ impl Words {
     /// # Errors
     /// They are not, or one has failed.
     pub(crate) fn agree(&mut self, about: u64) -> Result<(), Failed> {
-        self.ahead.map_or(Ok(()), Err)?;
         self.turn += 1;
+        self.reaches_failure()?;
         let own = Word::Decides(self.turn, about);
         if self.rank > 0 {
             self.say(0, own)?;
@@ -132,7 +132,7 @@ impl Words {
 
     /// Says to all others that this rank has failed, unless it did so as another has.
     pub(crate) fn fail(&mut self, failed: Failed) {
-        if !self.told {
+        if !self.told && self.reaches_failure().is_ok() {
             self.told = true;
             // Nothing more can be done for who cannot be reached.
             let _ = self.say_to_all(Word::Failed(self.turn, failed));
@@ -164,14 +164,8 @@ impl Words {
                 if let Some(word) = early.next() {
                     break word;
                 }
-                match self.heard()? {
-                    // All have agreed, as that rank is further: who leaves now would leave them in
-                    // the middle of what follows.
-                    Some(Word::Failed(turn, failed)) if turn > self.turn => {
-                        self.ahead = Some(failed);
-                    }
-                    Some(word) => break word,
-                    None => {}
+                if let Some(word) = self.heard()? {
+                    break word;
                 }
             };
             match word {
@@ -184,15 +178,36 @@ impl Words {
         Ok(())
     }
 
-    /// The next word, if there is one that says more than who has left.
+    /// # Errors
+    /// Another has failed in this turn, and was ahead then.
+    fn reaches_failure(&self) -> Result<(), Failed> {
+        match self.ahead {
+            Some((turn, failed)) if turn <= self.turn => Err(failed),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next word that matters in this turn, if there is one.
     fn heard(&mut self) -> Result<Option<Word>, Failed> {
         while let Some((word, from)) = self.received()? {
-            if word != Word::Left {
-                self.told |= matches!(word, Word::Failed(..));
-                return Ok(Some(word));
+            match word {
+                Word::Left => {
+                    self.left.resize(self.ranks as usize, false);
+                    self.left[from as usize] = true;
+                }
+                // That rank has had what it needs in this turn and has done its part, so all can end
+                // it; who left now would fail others in it.
+                Word::Failed(turn, failed) if turn > self.turn => {
+                    if self.ahead.is_none_or(|(first, _)| turn < first) {
+                        self.ahead = Some((turn, failed));
+                    }
+                }
+                Word::Failed(..) => {
+                    self.told = true;
+                    return Ok(Some(word));
+                }
+                Word::Decides(..) | Word::Agreed(_) => return Ok(Some(word)),
             }
-            self.left.resize(self.ranks as usize, false);
-            self.left[from as usize] = true;
         }
         Ok(None)
     }
