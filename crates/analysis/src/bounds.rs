@@ -263,7 +263,7 @@ fn exact_log(n: u64, base: u64) -> Option<u64> {
 }
 
 /// Blocks that each link across the middle of side a must carry: floor(a^2/4) (P/a)^2 cross each
-/// way in an all-to-all, P/a floor(a/2) at the least in an all-gather, over 2 P/a links where the
+/// way in an all-to-all, P/a ceil(a/2) at the least in an all-gather, over 2 P/a links where the
 /// side wraps and P/a where it does not.
 fn bisection(problem: &Problem, machine: &Machine, u: usize) -> Option<f64> {
     narrowest(problem, machine, u).map(|(crossing, links)| crossing as f64 / links as f64)
