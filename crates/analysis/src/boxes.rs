@@ -63,10 +63,10 @@ impl Map {
             }
             return Some(maps);
         }
-        // A contiguous run can take the shape of the other end.
+        // A run of one axis can take the shape of the other end.
         if let ([from], [to]) = (from.runs(), to.runs()) {
             let reshaped = |run: Strided, like: Strided| {
-                (run.outer.count == 1 && run.inner.stride.abs() == 1).then(|| {
+                (run.outer.count == 1).then(|| {
                     let outer = Axis {
                         count: like.outer.count,
                         stride: run.inner.stride * like.inner.count as i64,
@@ -456,6 +456,13 @@ mod tests {
             strided(40, (2, -9), (5, -3)),
             strided(7, (5, 2), (4, 5)),
             strided(3, (1, 0), (1, 1)),
+            // Against those of as many slots above: backwards, and by several strides.
+            strided(47, (1, 0), (48, -1)),
+            strided(2, (1, 0), (10, 3)),
+            strided(20, (2, 10), (5, 2)),
+            strided(30, (2, 9), (5, -3)),
+            strided(1, (4, 2), (6, 9)),
+            strided(40, (6, -7), (4, 11)),
         ];
         let mut boxes = vec![
             SlotBox::contiguous(0, 48),

@@ -329,10 +329,8 @@ fn follow_all(
     }
     (progress.done)(follower.arrived);
     match follower.reached.iter().position(|&reached| !reached) {
-        Some(rank) if gathers => {
-            Err(Violation::NoPlace { rank: Rank(rank as u32), block: Block::of(source) })
-        }
-        _ => Ok(()),
+        Some(rank) => Err(Violation::NoPlace { rank: Rank(rank as u32), block: Block::of(source) }),
+        None => Ok(()),
     }
 }
 
