@@ -9,9 +9,9 @@ use topocoll::contention::Settings;
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    Block, Collective, Demand, MAX_BLOCK_BYTES, Machine, Method, Origin, Parameters, Problem, Rank,
-    RankClasses, Rule, Schedule, Setting, Slot, Step, check_unequal_work, files, load_file,
-    machine, plan, spec, verify,
+    AnalysisError, Block, Collective, Demand, MAX_BLOCK_BYTES, Machine, Method, Origin, Parameters,
+    Problem, Rank, RankClasses, Rule, Schedule, Setting, Slot, Step, check_unequal_work, files,
+    load_file, machine, plan, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -46,6 +46,17 @@ const ROWS: [Row; 19] = [
     ("slots of a certificate", 1 << 27, certified_slots, "at most 134217728 are checked"),
     ("steps of a certificate", (1 << 30) + 1, certified_steps, "numbered from 0 to 2^30"),
 ];
+
+/// Classes times steps times slots, where nobody asks for the method.
+#[test]
+fn following_every_class_is_refused_by_its_work() {
+    let machine = machine("mesh:66x64").unwrap();
+    let problem = Problem::new(Collective::AllToAll, 4224, 1, 1).unwrap();
+    let schedule = plan(&machine, &problem, "one-factor", &Parameters::new()).unwrap();
+    let refused = verify(&schedule, &machine, None, u128::MAX).unwrap_err();
+    let AnalysisError::Work { needed, .. } = refused else { panic!("{refused}") };
+    assert_eq!(needed, 4224 * 4223 * 4224);
+}
 
 #[test]
 fn limits_are_those_of_the_table_and_one_more_is_refused() {
