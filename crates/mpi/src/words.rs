@@ -160,17 +160,13 @@ impl Words {
     fn expect(&mut self, words: &[Word]) -> Result<(), Failed> {
         let mut early = std::mem::take(&mut self.early).into_iter();
         for expected in words {
-            let word = loop {
-                if let Some(word) = early.next() {
-                    break word;
-                }
-                if let Some(word) = self.heard()? {
-                    break word;
-                }
-            };
+            let mut word = early.next();
+            while word.is_none() {
+                word = self.heard()?;
+            }
             match word {
-                Word::Failed(_, failed) => return Err(failed),
-                word if word == *expected => {}
+                Some(Word::Failed(_, failed)) => return Err(failed),
+                word if word == Some(*expected) => {}
                 _ => return Err(DISAGREED),
             }
         }
