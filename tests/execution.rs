@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{Plain, machines_and_ports, problem, serving, target};
 use proptest::prelude::*;
-use topocoll::exec::{Crew, ExecError, Plan, PlanError, RoundRobin};
+use topocoll::exec::{Crew, ExecError, Plan, PlanError, RoundRobin, plan_all};
 use topocoll::{ALGORITHMS, Collective, Machine, Parameters, Rank, Schedule, machine};
 
 fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
@@ -117,6 +117,28 @@ proptest! {
         let (algorithm, problem, setting) = pick.get(&serving);
         let schedule = algorithm.plan(problem, &*machine.topology, setting).unwrap();
         check(&schedule, block_bytes, seed);
+    }
+}
+
+#[test]
+fn of_many_ranks_refused_the_first_is_named() {
+    // Rank 0 gets all blocks but the last, so that it is refused later than those that get none.
+    const RANKS: u32 = 64;
+    let topology = r#""ports":1,"topology":{"kind":"full"}}"#;
+    let mut text = format!(
+        r#"{{"kind":"header","version":1,"operation":"alltoall","algorithm":"x","ranks":{RANKS},"block_bytes":4,{topology}"#
+    );
+    for from in 1..RANKS - 1 {
+        let step = from - 1;
+        text +=
+            &format!("\n{{\"step\":{step},\"from\":{from},\"to\":0,\"blocks\":[[{from},0,0,4]]}}");
+    }
+    text.push('\n');
+    let machine = machine("full:64").unwrap();
+    let schedule = topocoll::formats::jsonl::read(&mut text.as_bytes(), &target(&machine)).unwrap();
+    for _ in 0..100 {
+        let error = plan_all(&schedule).unwrap_err();
+        assert_eq!(error, PlanError::NotDelivered { rank: Rank(0), from: Rank(RANKS - 1) });
     }
 }
 

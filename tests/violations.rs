@@ -90,8 +90,12 @@ fn is_named(what: &str, rule: &Altered, expected: Option<&Violation>) {
         let rule = Altered { cuts, ..rule.clone() };
         assert_eq!(found(&rule, Method::Replay).as_ref(), expected, "{what}, replayed, {cuts:?}");
     }
-    // By classes a block is one thing that travels, so that more is refused.
+    // By classes a block is one thing that travels, so that more is refused; whichever thread is
+    // faster, the same is named.
     let by_classes = found(rule, Method::Classes);
+    for _ in 0..20 {
+        assert_eq!(found(rule, Method::Classes), by_classes, "{what}, once more");
+    }
     match expected {
         Some(Violation::OutOfRange { .. }) => assert_eq!(by_classes.as_ref(), expected, "{what}"),
         _ => assert!(by_classes.is_some() || expected.is_none(), "{what}, by classes"),
@@ -263,12 +267,13 @@ fn by_classes_a_block_lost_under_another_is_told_of() {
             out.receives[0].slots = one(0);
         }
     };
-    // The blocks of rank 1 are followed before those of rank 3, as one thread does all.
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let found = alone.install(|| found(&Altered { how, ..SOUND }, Method::Classes));
+    // That of rank 1 is lost and that of rank 3 arrives where it should not: rank 1 is first.
     let rank = Rank(1);
     let lost = Violation::Overwritten { step: 1, rank, slot: 0, from: rank, start: 0 };
-    assert_eq!(found, Some(lost));
+    for _ in 0..100 {
+        let found = found(&Altered { how, ..SOUND }, Method::Classes);
+        assert_eq!(found.as_ref(), Some(&lost));
+    }
 }
 
 /// A ring's all-gather in which every rank keeps one block twice, then another.

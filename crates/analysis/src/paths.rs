@@ -56,14 +56,19 @@ pub(crate) fn run(
     (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {
         let table = Table::new(schedule, machine, &classes)?;
-        (0..classes.count())
-            .into_par_iter()
-            .try_for_each(|class| compare_members(schedule, &classes, class))?;
-        (0..classes.count())
-            .into_par_iter()
-            .try_for_each(|class| follow_all(schedule, &table, class, progress))
+        of_every_class(&classes, |class| compare_members(schedule, &classes, class))?;
+        of_every_class(&classes, |class| follow_all(schedule, &table, class, progress))
     };
     Ok(follow())
+}
+
+/// Checks every class; the violation is that of the first class that has one.
+fn of_every_class(
+    classes: &RankClasses,
+    check: impl Fn(u32) -> Result<(), Violation> + Sync,
+) -> Result<(), Violation> {
+    let violation = (0..classes.count()).into_par_iter().find_map_first(|class| check(class).err());
+    violation.map_or(Ok(()), Err)
 }
 
 /// What the representative of each class does in each step.
@@ -114,9 +119,10 @@ impl Table {
             }
             Ok(entries)
         };
-        let entries: Result<Vec<_>, _> =
+        let entries: Vec<Result<_, _>> =
             (0..classes.count()).into_par_iter().map(of_class).collect();
-        Ok(Self { classes: classes.clone(), entries: entries?, steps })
+        let entries = entries.into_iter().collect::<Result<_, _>>()?;
+        Ok(Self { classes: classes.clone(), entries, steps })
     }
 
     fn entry(

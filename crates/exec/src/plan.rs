@@ -158,7 +158,14 @@ pub(crate) struct Moves {
 /// As [`Plan::new`], of the first rank refused.
 pub fn plan_all(schedule: &Schedule) -> Result<Vec<Arc<Plan>>, PlanError> {
     let ranks = (0..schedule.problem.ranks).into_par_iter();
-    ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)).collect()
+    all_or_first_error(ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)))
+}
+
+/// What all threads make, or the first error in the order of the items, whichever thread is faster.
+pub(crate) fn all_or_first_error<T: Send>(
+    made: impl IndexedParallelIterator<Item = Result<T, PlanError>>,
+) -> Result<Vec<T>, PlanError> {
+    made.collect::<Vec<_>>().into_iter().collect()
 }
 
 impl Plan {

@@ -24,7 +24,7 @@ use rayon::prelude::*;
 use topocoll_schedule::Demand;
 use topocoll_topology::Rank;
 
-use crate::plan::{NONE, Plan};
+use crate::plan::{NONE, Plan, all_or_first_error};
 use crate::{Arrival, Buffer, ExecError, Memory, PlanError, RankMachine, Region, Transport, drive};
 
 /// One rank's plan for blocks of given sizes: made once for them, kept for any number of exchanges.
@@ -61,17 +61,17 @@ struct Weight {
 /// The plans of all ranks for the sizes of a demand, which whoever plans knows.
 ///
 /// # Errors
-/// As [`UnequalPlan::hear`], or a schedule whose ends do not agree.
+/// As [`UnequalPlan::hear`], or a schedule whose ends do not agree, of the first rank refused.
 pub fn unequal_all(
     plans: &[Arc<Plan>],
     demand: &Demand,
 ) -> Result<Vec<Arc<UnequalPlan>>, PlanError> {
     let start = |plan: &Arc<Plan>| Sizing::new(plan, demand.row(plan.rank()).collect());
-    let mut ranks = plans.par_iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let mut ranks = all_or_first_error(plans.par_iter().map(start))?;
     let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
     for step in 0..steps {
         let sent: Vec<Vec<u64>> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
-        ranks.par_iter_mut().try_for_each(|rank| {
+        all_or_first_error(ranks.par_iter_mut().map(|rank| {
             let plan = Arc::clone(&rank.plan);
             let receives = plan.receives(step);
             for receive in receives.clone() {
@@ -87,9 +87,9 @@ pub fn unequal_all(
             }
             rank.receive(step);
             Ok(())
-        })?;
+        }))?;
     }
-    ranks.into_par_iter().map(|rank| rank.finish().map(Arc::new)).collect()
+    all_or_first_error(ranks.into_par_iter().map(|rank| rank.finish().map(Arc::new)))
 }
 
 impl UnequalPlan {
