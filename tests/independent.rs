@@ -3,32 +3,27 @@
 
 mod common;
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{BufWriter, Write};
+use std::process::Command;
 
 use common::{MEMORY, machines_and_ports, serving};
 use rayon::prelude::*;
+use tempfile::NamedTempFile;
 use topocoll::formats::Source;
-use topocoll::{Algorithm, Parameters, Problem, Schedule, count, formats, machine, plan};
+use topocoll::{Algorithm, Counts, Parameters, Problem, count, find, formats, machine, plan};
 
-fn replayed(schedule: &Schedule, machine: &topocoll::Machine) -> serde_json::Value {
-    let mut written = Vec::new();
-    let source = Source::new(schedule, machine, MEMORY);
-    formats::jsonl::write(&source, &mut written).unwrap();
+/// What the program finds of each file, in order.
+fn replayed(files: &[NamedTempFile]) -> Vec<serde_json::Value> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay.py");
-    let mut python =
-        (Command::new("python3").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn())
-            .expect("python3 runs tests/replay.py; tests/run installs it");
-    // The program reads to the end before it prints.
-    python.stdin.take().unwrap().write_all(&written).unwrap();
-    let output = python.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let output = (Command::new("python3").arg(script).args(files.iter().map(NamedTempFile::path)))
+        .output()
+        .expect("python3 runs tests/replay.py; tests/run installs it");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn check(schedule: &Schedule, machine: &topocoll::Machine, place: &str) {
-    let counts = count(schedule, machine, MEMORY).unwrap();
-    let found = replayed(schedule, machine);
+fn check(counts: &Counts, found: &serde_json::Value, place: &str) {
     assert_eq!(found["delivered"], true, "{place}: {found}");
     assert_eq!(found["port_violations"], 0, "{place}");
     let same = |name: &str, counted: f64| {
@@ -45,11 +40,30 @@ fn check(schedule: &Schedule, machine: &topocoll::Machine, place: &str) {
     same("contention_free_steps", counts.contention_free_steps as f64);
 }
 
-fn check_all(cases: Vec<(topocoll::Machine, Served)>) {
-    cases.into_par_iter().for_each(|(machine, (algorithm, problem, setting))| {
-        let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
-        let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
-        check(&schedule, &machine, &place);
+/// The schedules that one run of the program replays.
+const BATCH: usize = 16;
+
+fn check_all(cases: &[(topocoll::Machine, Served)]) {
+    cases.par_chunks(BATCH).for_each(|cases| {
+        let (mut files, mut counted) = (Vec::new(), Vec::new());
+        for (machine, (algorithm, problem, setting)) in cases {
+            let schedule = plan(machine, problem, algorithm.name(), setting).unwrap();
+            let mut file = NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+            let mut out = BufWriter::new(&mut file);
+            formats::jsonl::write(&Source::new(&schedule, machine, MEMORY), &mut out).unwrap();
+            out.flush().unwrap();
+            drop(out);
+            files.push(file);
+            counted.push(count(&schedule, machine, MEMORY).unwrap());
+        }
+        let found = replayed(&files);
+        assert_eq!(found.len(), cases.len());
+        for ((found, counts), (machine, (algorithm, _, setting))) in
+            found.iter().zip(&counted).zip(cases)
+        {
+            let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
+            check(counts, found, &place);
+        }
     });
 }
 
@@ -74,13 +88,13 @@ fn ends(machines: impl Iterator<Item = topocoll::Machine>) -> Vec<(topocoll::Mac
 
 #[test]
 fn every_schedule_delivers_elsewhere_too() {
-    check_all(ends(machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64)));
+    check_all(&ends(machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64)));
 }
 
 #[test]
 fn every_shipped_machine_delivers_elsewhere_too() {
     let larger = |machine: &topocoll::Machine| (65..=256).contains(&machine.ranks());
-    check_all(ends(topocoll::shipped().map(|(name, _)| machine(name).unwrap()).filter(larger)));
+    check_all(&ends(topocoll::shipped().map(|(name, _)| machine(name).unwrap()).filter(larger)));
 }
 
 #[test]
@@ -89,7 +103,6 @@ fn a_thousand_ranks_deliver_elsewhere_too() {
     cases.into_par_iter().for_each(|(text, name)| {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, topocoll::Collective::AllToAll, 2);
-        let schedule = plan(&machine, &problem, name, &Default::default()).unwrap();
-        check(&schedule, &machine, &format!("{name} on {text}"));
+        check_all(&[(machine, (find(name).unwrap(), problem, Parameters::new()))]);
     });
 }

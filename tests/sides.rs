@@ -109,8 +109,11 @@ fn grids_of_three_and_more_sides_deliver() {
         "grid:2~x5x1x3~",
         "torus:2x2x2x2x2x2",
     ] {
-        check(text, Some(Method::Replay));
+        let t = std::time::Instant::now();
+        let n = check(text, Some(Method::Replay));
+        let a = t.elapsed();
         check(text, Some(Method::Classes));
+        println!("{text} {n} {a:?} {:?}", t.elapsed() - a);
     }
 }
 
@@ -134,7 +137,11 @@ fn longer_sides_of_every_residue_deliver() {
         "torus:61x2",
         "torus:64x65",
     ] {
-        check(text, Some(Method::Replay));
+        let t = std::time::Instant::now();
+        let n = check(text, Some(Method::Replay));
+        let a = t.elapsed();
+        check(text, Some(Method::Classes));
+        println!("{text} {n} {a:?} {:?}", t.elapsed() - a);
     }
 }
 
@@ -496,7 +503,9 @@ fn direct_rings_fill_all_rings_of_every_torus() {
         "torus:33",
         "torus:64",
     ] {
+        let t = std::time::Instant::now();
         direct_rings(text, &[Method::Replay]);
+        println!("{text} {:?}", t.elapsed());
     }
     assert!(direct_rings("torus:53x53", &[]) < 1.02);
     assert!(direct_rings("torus:54x54", &[]) < 1.02);
