@@ -93,11 +93,11 @@ impl Map {
         Some(maps)
     }
 
-    /// The map that leaves the slots of a set where they are.
-    pub(crate) fn identity(set: Strided) -> Self {
+    /// The maps that leave the slots of a set where they are.
+    pub(crate) fn identity(set: Strided) -> Vec<Self> {
         let mut maps = Vec::new();
         Self::push(&mut maps, set, set);
-        maps[0]
+        maps
     }
 
     /// Adds the map of two sets of one shape; several where the axes of `from` interleave.
@@ -491,6 +491,25 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn identities_take_all_slots_of_a_set() {
+        let axis = |count, stride| Axis { count, stride };
+        // The second interleaves: 0, 2, 4, then 3, 5, 7.
+        for (outer, inner) in [((1, 0), (6, 2)), ((2, 3), (3, 2)), ((3, 2), (2, -3))] {
+            let (outer, inner) = (axis(outer.0, outer.1), axis(inner.0, inner.1));
+            let set = Strided { base: 10, outer, inner };
+            let mut taken = Vec::new();
+            for map in Map::identity(set) {
+                let all = SlotBox::contiguous(0, 40);
+                all.split(&map, &mut |inside| taken.extend(inside.slots()), &mut |_| ());
+            }
+            taken.sort_unstable();
+            let mut expected: Vec<_> = set.iter().map(|slot| (slot, slot)).collect();
+            expected.sort_unstable();
+            assert_eq!(taken, expected, "{set:?}");
         }
     }
 }

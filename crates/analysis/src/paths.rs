@@ -483,8 +483,8 @@ impl Follower<'_> {
         step: u32,
     ) -> Result<Vec<SlotBox>, Violation> {
         let mut rest = vec![slots];
-        for land in lands {
-            let (map, mut outside, mut hit) = (Map::identity(land), Vec::new(), None);
+        for map in lands.flat_map(Map::identity) {
+            let (mut outside, mut hit) = (Vec::new(), None);
             for slots in rest {
                 slots.split(&map, &mut |inside| hit = Some(inside), &mut |part| outside.push(part));
             }
