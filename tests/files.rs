@@ -223,6 +223,22 @@ fn what_is_half_written_is_taken_away_when_the_program_is_ended() {
 }
 
 #[test]
+fn what_grows_past_the_size_that_files_may_have_is_refused_and_taken_away() {
+    let schedule = ["schedule", "torus:16x16", "--algorithm", "direct", "--format"];
+    for format in ["csv", "simgrid"] {
+        let folder = TempDir::new().unwrap();
+        let mut command = Command::new("bash");
+        command.args(["-c", "ulimit -f 64; exec \"$@\"", "bash", env!("CARGO_BIN_EXE_topocoll")]);
+        let arguments = [&schedule[..], &[format, "--out", "all"]].concat();
+        let refused = command.current_dir(folder.path()).args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{format}: {said}");
+        assert!(said.contains("`all`") && said.contains("too large"), "{format}: {said}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{format}");
+    }
+}
+
+#[test]
 fn a_page_is_the_same_bytes_each_time_and_holds_what_select_ranks() {
     let folder = TempDir::new().unwrap();
     let page = |name: &str| {

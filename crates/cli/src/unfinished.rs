@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, Once};
 
 static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -50,7 +50,11 @@ pub(crate) fn heeding<T>(run: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T) -> T
 fn listen() {
     static ONCE: Once = Once::new();
     // Where no handler can be set, or somebody before us set that signals are not heard, it stays so.
-    ONCE.call_once(|| drop(ctrlc::try_set_handler(interrupted)));
+    ONCE.call_once(|| {
+        drop(ctrlc::try_set_handler(interrupted));
+        // A file that grows past what is allowed does not end the program: the write fails.
+        drop(signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()));
+    });
 }
 
 fn interrupted() {
