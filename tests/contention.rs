@@ -364,6 +364,8 @@ fn jobs_on_parts_of_a_machine_share_its_links() {
     let both = Placed::new(&whole, vec![job(even), job(odd)]).unwrap();
     let time = |traffic: &Placed<'_>| run(traffic, &whole, "wormhole", Settings::default()).time;
     assert!(time(&both) > time(&alone));
+    let steps = part.ranks() - 1;
+    assert_eq!((alone.steps(), both.steps(), both.jobs().len()), (steps, steps, 2));
     let worst = |traffic: &Placed<'_>| conflicts(traffic, &whole, 9, MEMORY).unwrap();
     let mixed = worst(&both).worst.into_iter().any(|conflict| {
         let jobs: Vec<_> = conflict.listed.iter().map(|m| both.on(m.from).unwrap().0).collect();

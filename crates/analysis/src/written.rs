@@ -78,4 +78,21 @@ mod tests {
             assert_eq!(apart, (highest == 0).then_some(0), "{highest}");
         }
     }
+
+    #[test]
+    fn parts_of_a_slot_are_written_twice_where_they_share_a_byte() {
+        let part = |first, end| {
+            let mut set = SlotSet::default();
+            set.push_part(Strided::contiguous(7, 1), Part::Bytes { first, end });
+            set
+        };
+        let twice = |a: &SlotSet, b: &SlotSet| written_twice(9, [a, b].into_iter()) == Some(7);
+        for (second, shared) in
+            [((2, 4), false), ((6, 9), false), ((2, 5), true), ((5, 9), true), ((4, 6), true)]
+        {
+            assert_eq!(twice(&part(4, 6), &part(second.0, second.1)), shared, "{second:?}");
+        }
+        let elsewhere = SlotSet::of(Strided::contiguous(6, 1));
+        assert!(!twice(&part(4, 6), &elsewhere));
+    }
 }

@@ -326,7 +326,8 @@ fn apart<'a>(
     // What a piece found is kept until those before it are added.
     for some in steps.chunks(piece * waiting()) {
         let pieces = some.par_chunks(piece).map(run_piece);
-        for (outs, links) in pieces.collect::<Result<Vec<_>, AnalysisError>>()? {
+        for piece in pieces.collect::<Vec<_>>() {
+            let (outs, links) = piece?;
             for out in outs {
                 let before = total.time;
                 match out {

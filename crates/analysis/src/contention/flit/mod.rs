@@ -433,18 +433,17 @@ impl Network for Flits<'_> {
     }
 
     fn circle(&self) -> Vec<Held> {
-        // The packet in front of each input that has no output, and who has what it wants.
-        let per_router = self.ports * self.vcs;
+        // A packet in front of an input that has no output, and who has what is wanted.
         let mut holder = hashbrown::HashMap::new();
-        let mut waiting = Vec::new();
-        for (number, input) in self.inputs.iter().enumerate() {
+        let mut at = None;
+        for input in &self.inputs {
             let Some(front) = input.flits.front() else { continue };
             let packet = &self.packets[front.packet as usize];
             for &pool in &packet.way[..packet.hop as usize] {
                 holder.entry(pool).or_insert(front.packet);
             }
-            if input.granted.is_none() && front.head {
-                waiting.push((number as u32 / per_router, front.packet));
+            if input.granted.is_none() {
+                at = at.or(Some(front.packet));
             }
         }
         let wanted = |packet: u32| {
@@ -452,7 +451,6 @@ impl Network for Flits<'_> {
             packet.way.get(packet.hop as usize).copied()
         };
         let mut order: Vec<u32> = Vec::new();
-        let mut at = waiting.first().map(|&(_, packet)| packet);
         while let Some(packet) = at {
             if let Some(first) = order.iter().position(|&seen| seen == packet) {
                 order.drain(..first);
