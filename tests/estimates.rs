@@ -6,6 +6,7 @@ mod common;
 
 use common::problem;
 use topocoll::contention::{MODELS, Request, Scheduled, Sync, simulate, steps_model};
+use topocoll::formats::{FORMATS, ReadError, Reader, Source, Target, Writer};
 use topocoll::{
     AnalysisError, Machine, Method, Parameters, Schedule, conflicts, count, machine, plan, verify,
 };
@@ -91,6 +92,56 @@ fn what_is_taken_is_about_what_is_asked_for() {
                     asks_for_what_it_takes(&place(&format!("{} {sync:?}", model.name)), &ask);
                 }
             }
+        }
+    }
+}
+
+/// The least memory in which a file is read, and what reading it then takes.
+fn read_in(
+    machine: &Machine,
+    read: &dyn Fn(&Target<'_>) -> Result<Schedule, ReadError>,
+) -> [u64; 2] {
+    let (mut too_little, mut enough) = (0, 1 << 32);
+    while enough - too_little > 1 {
+        let between = (too_little + enough) / 2;
+        match read(&Target::new(machine, between)) {
+            Ok(_) => enough = between,
+            Err(error) => {
+                assert!(error.to_string().contains("may be used"), "{error}");
+                too_little = between;
+            }
+        }
+    }
+    let target = Target::new(machine, enough);
+    [enough as u64, allocation_counter::measure(|| drop(read(&target).unwrap())).bytes_max]
+}
+
+#[test]
+fn what_is_read_takes_about_what_it_is_refused_at() {
+    let (machine, schedule) = planned("torus:12x12", 1, "direct");
+    let source = Source::new(&schedule, &machine, 1 << 32);
+    let about = |what: &str, [asked, taken]: [u64; 2]| {
+        assert!((taken..=4 * taken).contains(&asked), "{what}: {asked} asked for, {taken} taken");
+    };
+    for format in FORMATS {
+        match (format.writer, format.reader) {
+            (Writer::File(write), Reader::File(read)) => {
+                let mut text = Vec::new();
+                write(&source, &mut text).unwrap();
+                let lines = text.split_inclusive(|&byte| byte == b'\n');
+                // Without the blocks, which are told beside.
+                let plain = lines.filter(|line| !line.starts_with(b"// {")).flatten();
+                for text in [plain.copied().collect(), text.clone()] {
+                    let read = |target: &Target<'_>| read(&mut text.as_slice(), target);
+                    about(format.name, read_in(&machine, &read));
+                }
+            }
+            (Writer::Folder(write), Reader::Folder(read)) => {
+                let folder = tempfile::tempdir().unwrap();
+                write(&source, folder.path(), &|_| ()).unwrap();
+                about(format.name, read_in(&machine, &|target| read(folder.path(), target)));
+            }
+            (_, reader) => assert!(matches!(reader, Reader::None(_)), "{}", format.name),
         }
     }
 }

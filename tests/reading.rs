@@ -345,7 +345,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         ("num_ranks 2\nrank 1 {\n", 2, "rank 1, and ranks are 0 to 1 in order"),
         ("num_ranks 2\nrank 0 {\nsend 8b to 5\n", 3, "to is rank 5, and ranks end at 1"),
         ("num_ranks 2\nrank 0 {\nsend 8b to 0\n", 3, "rank 0 sends to itself"),
-        ("num_ranks 2\nrank 0 {\nsend 0b to 1\n", 3, "a message of 0 bytes"),
+        ("num_ranks 2\nrank 0 {\nsend 0b to 1\n", 3, "0 bytes: a message has at least one"),
         (
             "num_ranks 2\nrank 0 {\nsend 18446744073709551615b to 1\n",
             3,
@@ -363,6 +363,16 @@ fn refusals_name_the_line_the_value_and_the_rule() {
             "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1\n}\nrank 1 {\n}\n",
             3,
             "rank 1 does not receive what 0 sends it with tag 1",
+        ),
+        (
+            "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 2\n}\nrank 1 {\nrecv 8b from 0 tag 1\n}\n",
+            6,
+            "nobody sends what rank 1 receives from 0 with tag 1",
+        ),
+        (
+            "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 2\n}\nrank 1 {\nrecv 8b from 0 tag 3\n}\n",
+            3,
+            "rank 1 does not receive what 0 sends it with tag 2",
         ),
         (
             "num_ranks 2\nrank 0 {\n}\nrank 1 {\nrecv 8b from 0\n}\n",
@@ -383,6 +393,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         ("step,from,to,bytes\n1,0,1,8\n0,1,0,8\n", 3, "step 0 after step 1"),
         ("step,from,to,bytes\n4294967295,0,1,8\n", 2, "step 4294967295 after step 0"),
         ("step,from,to,bytes,packed\n0,0,1,8,4\n", 2, "packed 4 of 8 bytes"),
+        ("step,from,to,bytes,packed\n0,0,1,2,2\n0,1,0,1,1\n", 3, "packed 1 of 1 bytes"),
         (
             "step,from,to,bytes,packed,route\n0,0,1,8,0,0:+1\n",
             2,
@@ -498,4 +509,26 @@ fn the_topology_of_json_lines_is_read_alone() {
     let topology = jsonl::read_topology(&mut text.as_bytes()).unwrap();
     assert_eq!(topology.short_form(), "torus:4x3");
     assert!(jsonl::read_topology(&mut "\n".as_bytes()).is_err());
+}
+
+#[test]
+fn json_lines_of_another_machine_name_both() {
+    let of = |machine: &str, algorithm: &str| {
+        let (schedule, machine) = planned(machine, algorithm);
+        write("jsonl", &schedule, &machine).unwrap()
+    };
+    let grid = of("torus:2x3", "direct");
+    let wraps = r#""wrap":[true,true]"#;
+    for (text, named) in [
+        (grid.clone(), "written for torus:2x3, not for full:6"),
+        (grid.replace(wraps, r#""wrap":[true]"#), "written for a grid of 2 dims and 1 wraps, not"),
+        (of("cluster:2,4", "clustered-factor"), "written for a cluster of 2 nodes, not for full:6"),
+        (of("mesh:7/6", "direct"), "written for mesh:7/6, not for full:6"),
+    ] {
+        let (line, message) = refused("jsonl", &text, &machine("full:6").unwrap());
+        assert!(line == 1 && message.contains(named), "{message}");
+    }
+    let mismatched = grid.replace(wraps, r#""wrap":[true]"#);
+    let error = jsonl::read_topology(&mut mismatched.as_bytes()).err().unwrap().to_string();
+    assert!(error.contains("a grid of 2 dims and 1 wraps"), "{error}");
 }

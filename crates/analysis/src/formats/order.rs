@@ -102,6 +102,29 @@ mod tests {
     }
 
     #[test]
+    fn a_receive_waits_for_receives_before_it_and_not_for_sends() {
+        for (receives_first, expected) in [(true, [0, 1]), (false, [0, 0])] {
+            for apart in [false, true] {
+                let mut order = Order::default();
+                let [a, b, c, d, e, f, g] = [(); 7].map(|()| order.point());
+                // Rank 1 receives from 0 or sends to it, and then receives from 2.
+                if receives_first {
+                    order.message((a, b), (c, d));
+                } else {
+                    order.message((c, d), (a, b));
+                }
+                let mut then = d;
+                if apart {
+                    then = order.point();
+                    order.after(then, d);
+                }
+                order.message((e, f), (then, g));
+                assert_eq!(order.steps(), Ok(expected.into()), "{receives_first} {apart}");
+            }
+        }
+    }
+
+    #[test]
     fn two_ranks_may_send_before_they_receive_and_not_the_other_way() {
         let exchange = |sends_first: bool| {
             let mut order = Order::default();
