@@ -108,6 +108,16 @@ fn the_largest_load_is_one_links_in_one_step() {
     assert!(close(found.time.barrier, 5e-6 + 3.0 * 1e-6), "{found:?}");
     assert!(close(found.link_seconds, (2.0 * 70.0 + 60.0) * 2e-9), "{found:?}");
 
+    // Between steps in which nothing is sent there are no barriers, and none at the end.
+    let barrier = 8_000_000;
+    for model in ["wormhole", "fluid"] {
+        let alone = |step| apart(&Alone(&Sparse(&machine), step), &machine, model, true).time;
+        for records in [false, true] {
+            let found = apart(&Sparse(&machine), &machine, model, records);
+            assert_eq!(found.time, alone(1) + barrier + alone(700), "{model}");
+        }
+    }
+
     let links = 2 * 8 * rayon::current_num_threads() as u128;
     let needed = |memory| steps_model(&Sparse(&machine), &machine, memory).map(|found| found.steps);
     let refused = Err(AnalysisError::Memory {

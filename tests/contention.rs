@@ -69,6 +69,32 @@ impl Traffic for Posts<'_> {
     }
 }
 
+/// Messages by step: from a rank, to another, of so many bytes, so many flit times after the step
+/// begins.
+struct Script<'a> {
+    machine: &'a Machine,
+    messages: Vec<(u32, u32, u32, u64, u64)>,
+}
+
+impl Traffic for Script<'_> {
+    fn nodes(&self) -> u32 {
+        self.machine.ranks()
+    }
+    fn steps(&self) -> u32 {
+        self.messages.iter().map(|message| message.0 + 1).max().unwrap_or(0)
+    }
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        out.sends.clear();
+        let of_step = || self.messages.iter().filter(|message| message.0 == step);
+        for &(_, _, to, bytes, cycle) in of_step().filter(|message| message.1 == node.0) {
+            let mut route = Route::default();
+            self.machine.topology.route(node, Rank(to), &mut route);
+            out.sends.push(Posted { to: Rank(to), bytes, route, cycle, ..Posted::default() });
+        }
+        out.receives = of_step().filter(|message| message.2 == node.0).count() as u32;
+    }
+}
+
 fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
     plan(machine, &problem(machine, Collective::AllToAll, block), algorithm, &Default::default())
         .unwrap()
@@ -177,6 +203,60 @@ fn a_message_alone_takes_startup_transmission_and_hops() {
                 assert_eq!(found.time, 1_000_000 + 1_000_000 + 50_000 * route.hops(), "{text}");
             }
         }
+    }
+}
+
+#[test]
+fn messages_of_a_node_take_turns_at_its_port() {
+    let mut machine = network("cluster:2,2,2", 0.0);
+    machine.timing.per_byte = PerClass::uniform(1e-9);
+    for (messages, times) in [
+        (vec![(0, 2, 1000), (1, 4, 1000)], 2),
+        (vec![(2, 0, 1000), (4, 1, 1000)], 2),
+        (vec![(0, 2, 1000), (3, 4, 1000)], 1),
+        (vec![(0, 2, 1000), (2, 1, 1000), (4, 5, 1000)], 1),
+    ] {
+        let traffic = Posts { machine: &machine, messages };
+        let found = run(&traffic, &machine, "wormhole", Settings::default());
+        assert_eq!(found.time, times * 1_000_000, "{:?}", traffic.messages);
+    }
+}
+
+/// Rank 2 gets the two messages of its second step before that of its first.
+#[test]
+fn messages_that_come_early_wait_for_their_step() {
+    let machine = network("mesh:8", 5e-9);
+    let early = vec![(0, 0, 2, 100_000, 0), (1, 3, 2, 10, 0), (1, 4, 2, 10, 0), (2, 2, 3, 10, 0)];
+    let slow = Posts { machine: &machine, messages: vec![(0, 2, 100_000)] };
+    for model in ["wormhole", "fluid", "flit"] {
+        let script = Script { machine: &machine, messages: early.clone() };
+        let found = run(&script, &machine, model, routers(2));
+        assert!(!found.partial && found.messages == 4, "{model}: {found:?}");
+        assert!(found.time > run(&slow, &machine, model, routers(2)).time, "{model}");
+    }
+}
+
+/// A message of the first step comes to be sent long after another has led to one of the second.
+#[test]
+fn a_message_posted_late_keeps_none_posted_before_it() {
+    let machine = network("mesh:8", 5e-9);
+    let messages = vec![(0, 0, 1, 100, 1_000_000), (0, 2, 3, 100, 0), (1, 3, 4, 100, 0)];
+    let script = Script { machine: &machine, messages };
+    // A flit of a byte takes a nanosecond, and a router's output is given one before the first.
+    for (model, held) in [("wormhole", 100_000), ("flit", 101_000)] {
+        let mut asked = request(&script, &machine, model, routers(2), Sync::Free);
+        asked.records = true;
+        let found = simulate(&asked).unwrap();
+        assert!(!found.partial && found.messages == 3, "{model}: {found:?}");
+        let interval = |from| {
+            let mut of_rank = found.intervals.iter().filter(move |it| it.from == Rank(from));
+            of_rank.next().unwrap()
+        };
+        let late = interval(0).start;
+        assert!(late >= 1_000_000, "{model}: {late}");
+        assert!(found.intervals.iter().all(|it| it.end - it.start == held), "{model}: {found:?}");
+        let (first, second) = (interval(2), interval(3));
+        assert!(first.end <= second.start && second.end < late, "{model}: {:?}", found.intervals);
     }
 }
 

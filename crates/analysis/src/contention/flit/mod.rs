@@ -404,6 +404,8 @@ impl Network for Flits<'_> {
                 let cycle = time.div_ceil(self.cycle_time);
                 if nothing && self.injecting.is_empty() && self.delivered.is_empty() {
                     self.cycle = self.cycle.max(cycle);
+                    // While nothing is under way nobody waits in vain.
+                    self.still_since = self.cycle;
                 }
                 if cycle > self.cycle {
                     break;
