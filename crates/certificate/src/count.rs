@@ -320,8 +320,7 @@ pub(crate) fn bounds(certificate: &Certificate) -> (u64, u128) {
                 let crossing = if gathers { others } else { u128::from(size) * others };
                 (crossing * b).div_ceil(k)
             };
-            let several = nodes.iter().map(|(count, _)| count).sum::<u32>() > 1;
-            if several { nodes.iter().map(through).max().unwrap_or(0) } else { 0 }
+            nodes.iter().map(through).max().unwrap_or(0)
         }
     };
     (steps, injected.max(narrowest))
