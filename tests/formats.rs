@@ -350,6 +350,40 @@ fn simgrid_takes_as_long_as_the_fluid_model() {
     }
 }
 
+/// In some steps of gathering and broadcasting a rank sends, receives, or does nothing.
+#[test]
+fn traces_wait_once_in_each_step_in_which_their_rank_does_something() {
+    let machine = machine("full:6").unwrap();
+    let problem = Problem::new(Collective::AllGather, 6, 1, 64).unwrap();
+    let schedule = plan(&machine, &problem, "gather-broadcast", &Parameters::new()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    simgrid(&(schedule.clone(), machine), folder.path()).unwrap();
+    for rank in (0..6).map(Rank) {
+        let mut does = topocoll::Step::default();
+        let busy = (0..schedule.rule().steps()).filter(|&step| {
+            schedule.rule().step(rank, step, &mut does);
+            !does.sends.is_empty() || !does.receives.is_empty()
+        });
+        let busy = busy.count();
+        let traces = std::fs::read_to_string(folder.path().join("traces.txt")).unwrap();
+        let name = traces.lines().nth(rank.index()).unwrap();
+        let trace = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let waits = trace.lines().filter(|line| line.ends_with(" waitall")).count();
+        assert_eq!(waits, busy, "{trace}");
+    }
+}
+
+#[test]
+fn goal_text_packs_only_what_is_packed() {
+    for case in cases() {
+        let text = text("goal", &source(&case)).unwrap();
+        let packs = text.lines().filter(|line| line.starts_with('p') && line.contains(": calc"));
+        let nothing = packs.clone().filter(|line| line.ends_with("calc 0")).count();
+        assert_eq!(nothing, 0, "{:?}", case.0);
+        assert!(case.0.origin.algorithm != "direct" || packs.count() == 0);
+    }
+}
+
 #[test]
 fn a_pair_with_two_routes_is_named() {
     let case = written_by("torus:8x8", "coloured-rings", None);

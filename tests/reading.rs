@@ -285,6 +285,24 @@ fn files_of_others_have_the_steps_that_their_order_says() {
     );
 }
 
+/// By a profiler counts are doubles; ranks 2 and 3 wait for what 0 and 1 do before two barriers.
+#[test]
+fn traces_count_doubles_and_wait_at_each_barrier() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("traces.txt", "0\n1\n2\n3\n"),
+        ("0", "0 init 1\n0 send 1 1 8\n0 barrier\n0 send 1 2 8\n0 barrier\n0 finalize\n"),
+        ("1", "1 init 1\n1 recv 0 1 8\n1 barrier\n1 recv 0 2 8\n1 barrier\n1 finalize\n"),
+        ("2", "2 init\n2 barrier\n2 barrier\n2 send 3 1 8\n2 finalize\n"),
+        ("3", "3 init\n3 barrier\n3 barrier\n3 recv 2 1 8\n3 finalize\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let machine = machine("full:4").unwrap();
+    let read = formats::read(folder.path(), &target(&machine)).unwrap();
+    assert_eq!(messages(&read), [(0, 0, 1, 64), (1, 0, 1, 64), (2, 2, 3, 8)]);
+}
+
 #[test]
 fn what_is_written_is_the_same_bytes_as_ever() {
     let machine = machine("full:3").unwrap();
@@ -405,6 +423,8 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         let (line, message) = refused(name, text, &two);
         assert!(line == expected && message.contains(rule), "{text}: line {line}: {message}");
     }
+    // All of two bytes may be packed.
+    assert!(read("csv", "step,from,to,bytes,packed\n0,0,1,2,2\n0,1,0,2,0\n", &two).is_ok());
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     file("traces.txt", "0\n1\n");
@@ -496,7 +516,8 @@ fn a_format_is_known_by_what_is_in_it_and_the_others_say_why_not() {
     for text in ["", "hello\n", "\0.\u{7f}\n", "MIT License 1.0\n"] {
         std::fs::write(&path, text).unwrap();
         let error = formats::read(&path, &target(&machine)).unwrap_err();
-        assert!(matches!(error, ReadError::Unknown { .. }), "{error}");
+        let ReadError::Unknown { known, .. } = error else { panic!("{error}") };
+        assert_eq!(known, ["jsonl", "csv", "goal", "simgrid"]);
     }
     let missing = formats::read(&folder.path().join("missing"), &target(&machine)).unwrap_err();
     assert!(matches!(missing, ReadError::File { .. }), "{missing}");

@@ -151,7 +151,11 @@ mod tests {
             let error = set(name, Setting::Integer(0)).map_err(|e| e.to_string());
             assert!(error.is_err_and(|e| e.contains(name) && e.contains("0")), "{name}");
         }
-        assert!(set("dateline", Setting::Text("never".into())).is_err());
+        let dateline = |text: &str| set("dateline", Setting::Text(text.into()));
+        assert!(dateline("never").is_err());
+        assert_eq!(dateline("entry").map(|settings| settings.dateline), Ok(Some(Dateline::Entry)));
+        let crossing = dateline("crossing").map(|settings| settings.dateline);
+        assert_eq!(crossing, Ok(Some(Dateline::Crossing)));
         assert!(set("flits", Setting::Integer(1)).is_err());
         assert_eq!(set("vcs", Setting::Integer(4)).map(|settings| settings.vcs), Ok(4));
     }
