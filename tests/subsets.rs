@@ -9,7 +9,7 @@ use common::{MEMORY, serving};
 use proptest::prelude::*;
 use topocoll::exec::{Members, Plan, PlanError, RoundRobin};
 use topocoll::{
-    Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Topology, count,
+    Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Topology, count,
     count_among, count_unequal, count_unequal_among, machine, part, plan, plan_unequal,
     select_among, select_unequal, select_unequal_among, verify,
 };
@@ -230,4 +230,29 @@ fn a_part_of_no_such_ranks_is_refused() {
     assert_eq!(said(&[]), "a part of a machine: 0 ranks: a machine has at least one");
     assert_eq!(said(&[3, 16]), "rank 16: there are ranks 0 to 15");
     assert_eq!(said(&[3, 4, 3]), "rank 3 is member 0 and member 2");
+}
+
+#[test]
+fn placed_blocks_are_those_of_the_members() {
+    let on = [7, 3, 1, 0, 5, 6].map(Rank);
+    let moved = |block: Block| Block { from: on[block.from.index()], to: on[block.to.index()] };
+    let mut split = 0;
+    for mut machine in ["torus:2x3", "full:6"].map(|text| machine(text).unwrap()) {
+        machine.set_ports(3);
+        for (algorithm, problem, setting) in serving(&machine, 24) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let placed = schedule.placed(&on, 8);
+            let (members, all) = (schedule.rule(), placed.rule());
+            assert_eq!((members.slots(), members.cuts()), (all.slots(), all.cuts()));
+            split += u32::from(!members.cuts().is_empty());
+            for slot in 0..members.slots() {
+                for (member, &rank) in (0..).map(Rank).zip(&on) {
+                    assert_eq!(all.start(rank, slot), members.start(member, slot).map(moved));
+                    assert_eq!(all.finish(rank, slot), members.finish(member, slot).map(moved));
+                }
+                assert_eq!((all.start(Rank(2), slot), all.finish(Rank(4), slot)), (None, None));
+            }
+        }
+    }
+    assert!(split > 0, "no schedule splits blocks");
 }
