@@ -17,6 +17,7 @@ fn each_kind_is_known_by_what_is_in_it() {
         ("torus.xml", "torus:4x8"),
         ("two-packages.xml", "cluster:2*3"),
         ("topology.conf", "cluster:2*4"),
+        ("units.xml", "cluster:2,3"),
         ("openmpi-hosts", "cluster:2*4,1"),
         ("mpich-hosts", "cluster:3,2"),
     ] {
@@ -50,6 +51,9 @@ fn what_says_something_wrong_is_refused_at_its_place() {
         ("huge.conf", "more than 1048576 nodes", 1),
         ("again-hosts", "host node1 comes again", 3),
         ("none-hosts", "`0` is no number of ranks", 1),
+        ("slots-hosts", "a second number of ranks", 2),
+        ("key-hosts", "`colour` is none of slots, max_slots", 2),
+        ("hosts.xml", "<host>: platforms of a torus alone are read", 2),
     ] {
         let path = path(&format!("refused/{name}"));
         let text = std::fs::read_to_string(&path).unwrap();

@@ -315,3 +315,13 @@ fn in_an_all_gather_a_copy_may_be_lost() {
         assert_eq!(found.violation, None, "{}", method.name());
     }
 }
+
+#[test]
+fn a_route_where_there_are_no_links_leads_nowhere() {
+    for text in ["full:4", "cluster:2*2"] {
+        let machine = machine(text).unwrap();
+        let route = Route::straight(0, 1);
+        assert_eq!(machine.topology.follow(Rank(1), &Route::default()), Ok(Rank(1)), "{text}");
+        assert_eq!(machine.topology.follow(Rank(1), &route), Err(route.segments()[0]), "{text}");
+    }
+}

@@ -218,6 +218,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_box_has_its_ranks_in_order() {
+        let grid = Grid::mesh(&[4, 4]).unwrap();
+        let boxed = |ranks: &[u32]| {
+            let ranks: Vec<Rank> = ranks.iter().copied().map(Rank).collect();
+            grid.boxed(&ranks).map(|part| part.sides().to_vec())
+        };
+        assert_eq!(boxed(&[1, 2, 5, 6]), Some(vec![2, 2]));
+        assert_eq!(boxed(&[1, 5, 2, 6]), None);
+        assert_eq!(boxed(&[1, 2, 6]), None);
+        assert_eq!(boxed(&[1, 16]), None);
+    }
+
+    #[test]
     fn links_are_numbered_apart_and_counted() {
         let grids = [
             Grid::torus(&[4, 3]),

@@ -127,5 +127,10 @@ mod tests {
         for text in ["0B/s", "-1GB/s", "inf GB/s", "GB/s", "3", "-1ns", "1e-300GB/s", "NaNGB/s"] {
             assert!(parse_seconds_per_byte(text).is_err(), "{text}");
         }
+        // A number of seconds that is refused is told as that.
+        for (text, neither) in [("3", true), ("us", true), ("3 GB", true), ("-1ns", false)] {
+            let said = parse_seconds_per_byte(text).unwrap_err().to_string();
+            assert_eq!(said.contains("neither a bandwidth"), neither, "{text}: {said}");
+        }
     }
 }

@@ -134,6 +134,24 @@ mod tests {
     }
 
     #[test]
+    fn lists_end_at_as_many_hosts_as_there_may_be() {
+        let count = |list: &str, most: usize| {
+            let mut hosts = 0;
+            expand(list, most, &mut |_| {
+                hosts += 1;
+                Ok(())
+            })
+            .map(|()| hosts)
+            .ok()
+        };
+        let lists = [("a", 1), ("a,b", 2), ("a[1-4]", 4), ("a[1-2]x[1-3]", 6), ("a[1-2,5-6],c", 5)];
+        for (list, hosts) in lists {
+            assert_eq!(count(list, hosts), Some(hosts), "{list}");
+            assert_eq!(count(list, hosts - 1), None, "{list}");
+        }
+    }
+
+    #[test]
     fn host_lists_are_those_of_slurm() {
         assert_eq!(all("login,dev[8-10]").unwrap(), ["login", "dev8", "dev9", "dev10"]);
         assert_eq!(all("n[08-10,3]").unwrap(), ["n08", "n09", "n10", "n3"]);
