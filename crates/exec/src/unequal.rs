@@ -71,7 +71,7 @@ pub fn unequal_all(
     let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
     for step in 0..steps {
         let sent: Vec<Vec<u64>> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
-        all_or_first_error(ranks.par_iter_mut().map(|rank| {
+        let hear = |rank: &mut Sizing| -> Result<(), PlanError> {
             let plan = Arc::clone(&rank.plan);
             let receives = plan.receives(step);
             for receive in receives.clone() {
@@ -87,7 +87,10 @@ pub fn unequal_all(
             }
             rank.receive(step);
             Ok(())
-        }))?;
+        };
+        if let Some(refused) = ranks.par_iter_mut().find_map_first(|rank| hear(rank).err()) {
+            return Err(refused);
+        }
     }
     all_or_first_error(ranks.into_par_iter().map(|rank| rank.finish().map(Arc::new)))
 }
