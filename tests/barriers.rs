@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{MEMORY, Plain, serving};
+use common::{MEMORY, Plain, Script, serving};
 use topocoll::contention::{
-    MODELS, Posted, Request, Scheduled, Share, Simulation, Sync, Traffic, simulate, steps_model,
+    MODELS, Request, Scheduled, Share, Simulation, Sync, Traffic, simulate, steps_model,
 };
-use topocoll::{AnalysisError, Barrier, Machine, PerClass, Rank, Route, Schedule, count, machine};
+use topocoll::{AnalysisError, Barrier, Machine, PerClass, Rank, Schedule, count, machine};
 
 /// A machine on which nothing costs nothing, and no two classes of links the same.
 fn priced(text: &str) -> Machine {
@@ -74,33 +74,12 @@ fn messages_cost_what_their_rule_does() {
 
 #[test]
 fn the_largest_load_is_one_links_in_one_step() {
-    /// In step 1 two messages share the link from rank 1 to 2; in step 700 one is longer than one
-    /// of them.
-    struct Sparse<'a>(&'a Machine);
-    impl Traffic for Sparse<'_> {
-        fn nodes(&self) -> u32 {
-            self.0.ranks()
-        }
-        fn steps(&self) -> u32 {
-            701
-        }
-        fn share(&self, node: Rank, step: u32, out: &mut Share) {
-            let messages: &[(u32, u32, u64)] = match step {
-                1 => &[(0, 2, 40), (1, 3, 30)],
-                700 => &[(4, 5, 60)],
-                _ => &[],
-            };
-            out.sends.clear();
-            for &(_, to, bytes) in messages.iter().filter(|message| message.0 == node.0) {
-                let mut route = Route::default();
-                self.0.topology.route(node, Rank(to), &mut route);
-                out.sends.push(Posted { to: Rank(to), bytes, route, ..Posted::default() });
-            }
-            out.receives = messages.iter().filter(|message| message.1 == node.0).count() as u32;
-        }
-    }
+    // In step 1 two messages share the link from rank 1 to 2; in step 700 one is longer than one of
+    // them.
     let machine = priced("mesh:8");
-    let found = steps_model(&Sparse(&machine), &machine, MEMORY).unwrap();
+    let messages = vec![(1, 0, 2, 40, 0), (1, 1, 3, 30, 0), (700, 4, 5, 60, 0)];
+    let sparse = Script { machine: &machine, messages };
+    let found = steps_model(&sparse, &machine, MEMORY).unwrap();
     assert_eq!((found.steps, found.messages, found.largest_load), (2, 3, 70));
     assert!(close(found.time.startup, 2.0 * 3e-6), "{found:?}");
     assert!(close(found.time.transmission, 130.0 * 2e-9), "{found:?}");
@@ -111,15 +90,15 @@ fn the_largest_load_is_one_links_in_one_step() {
     // Between steps in which nothing is sent there are no barriers, and none at the end.
     let barrier = 8_000_000;
     for model in ["wormhole", "fluid"] {
-        let alone = |step| apart(&Alone(&Sparse(&machine), step), &machine, model, true).time;
+        let alone = |step| apart(&Alone(&sparse, step), &machine, model, true).time;
         for records in [false, true] {
-            let found = apart(&Sparse(&machine), &machine, model, records);
+            let found = apart(&sparse, &machine, model, records);
             assert_eq!(found.time, alone(1) + barrier + alone(700), "{model}");
         }
     }
 
     let links = 2 * 8 * rayon::current_num_threads() as u128;
-    let needed = |memory| steps_model(&Sparse(&machine), &machine, memory).map(|found| found.steps);
+    let needed = |memory| steps_model(&sparse, &machine, memory).map(|found| found.steps);
     let refused = Err(AnalysisError::Memory {
         what: "link counters",
         needed: 24 * links,

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{MEMORY, problem};
+use common::{MEMORY, Script, problem};
 use proptest::prelude::*;
 use topocoll::contention::{
     Dateline, Job, MODELS, Pattern, Placed, Posted, Request, Scheduled, Settings, Share,
@@ -45,56 +45,6 @@ fn routers(vcs: u32) -> Settings {
     settings
 }
 
-/// Messages posted at once, each from a rank to another.
-struct Posts<'a> {
-    machine: &'a Machine,
-    messages: Vec<(u32, u32, u64)>,
-}
-
-impl Traffic for Posts<'_> {
-    fn nodes(&self) -> u32 {
-        self.machine.ranks()
-    }
-    fn steps(&self) -> u32 {
-        1
-    }
-    fn share(&self, node: Rank, _step: u32, out: &mut Share) {
-        out.sends.clear();
-        for &(_, to, bytes) in self.messages.iter().filter(|message| message.0 == node.0) {
-            let mut route = Route::default();
-            self.machine.topology.route(node, Rank(to), &mut route);
-            out.sends.push(Posted { to: Rank(to), bytes, route, ..Posted::default() });
-        }
-        out.receives = self.messages.iter().filter(|message| message.1 == node.0).count() as u32;
-    }
-}
-
-/// Messages by step: from a rank, to another, of so many bytes, so many flit times after the step
-/// begins.
-struct Script<'a> {
-    machine: &'a Machine,
-    messages: Vec<(u32, u32, u32, u64, u64)>,
-}
-
-impl Traffic for Script<'_> {
-    fn nodes(&self) -> u32 {
-        self.machine.ranks()
-    }
-    fn steps(&self) -> u32 {
-        self.messages.iter().map(|message| message.0 + 1).max().unwrap_or(0)
-    }
-    fn share(&self, node: Rank, step: u32, out: &mut Share) {
-        out.sends.clear();
-        let of_step = || self.messages.iter().filter(|message| message.0 == step);
-        for &(_, _, to, bytes, cycle) in of_step().filter(|message| message.1 == node.0) {
-            let mut route = Route::default();
-            self.machine.topology.route(node, Rank(to), &mut route);
-            out.sends.push(Posted { to: Rank(to), bytes, route, cycle, ..Posted::default() });
-        }
-        out.receives = of_step().filter(|message| message.2 == node.0).count() as u32;
-    }
-}
-
 fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
     plan(machine, &problem(machine, Collective::AllToAll, block), algorithm, &Default::default())
         .unwrap()
@@ -107,7 +57,7 @@ fn a_flit_takes_five_cycles_a_hop() {
         let machine = network(text, 50e-9);
         for to in 1..machine.ranks() {
             for flits in [1, 2, 7, 16] {
-                let traffic = Posts { machine: &machine, messages: vec![(0, to, flits)] };
+                let traffic = Script::posted(&machine, vec![(0, to, flits)]);
                 let found = run(&traffic, &machine, "flit", routers(2));
                 let mut route = Route::default();
                 machine.topology.route(Rank(0), Rank(to), &mut route);
@@ -186,7 +136,7 @@ fn flows_take_as_long_as_in_simgrid() {
     // Everything posted at once.
     let all = (0..64u32).flat_map(|from| (0..64).map(move |to| (from, to, 1024)));
     let messages = all.filter(|message| message.0 != message.1).collect();
-    let found = run(&Posts { machine: &machine, messages }, &machine, "fluid", Settings::default());
+    let found = run(&Script::posted(&machine, messages), &machine, "fluid", Settings::default());
     near(found.time as f64 * 1e-6, 84.0, "all at once");
 }
 
@@ -195,7 +145,7 @@ fn a_message_alone_takes_startup_transmission_and_hops() {
     for text in ["torus:8x8", "mesh:5x3x2", "grid:6~x4", "full:7", "cluster:2,3"] {
         let machine = machine(text).unwrap();
         for to in 1..machine.ranks() {
-            let traffic = Posts { machine: &machine, messages: vec![(0, to, 1000)] };
+            let traffic = Script::posted(&machine, vec![(0, to, 1000)]);
             let mut route = Route::default();
             machine.topology.route(Rank(0), Rank(to), &mut route);
             for model in ["wormhole", "fluid"] {
@@ -216,7 +166,7 @@ fn messages_of_a_node_take_turns_at_its_port() {
         (vec![(0, 2, 1000), (3, 4, 1000)], 1),
         (vec![(0, 2, 1000), (2, 1, 1000), (4, 5, 1000)], 1),
     ] {
-        let traffic = Posts { machine: &machine, messages };
+        let traffic = Script::posted(&machine, messages);
         let found = run(&traffic, &machine, "wormhole", Settings::default());
         assert_eq!(found.time, times * 1_000_000, "{:?}", traffic.messages);
     }
@@ -227,7 +177,7 @@ fn messages_of_a_node_take_turns_at_its_port() {
 fn messages_that_come_early_wait_for_their_step() {
     let machine = network("mesh:8", 5e-9);
     let early = vec![(0, 0, 2, 100_000, 0), (1, 3, 2, 10, 0), (1, 4, 2, 10, 0), (2, 2, 3, 10, 0)];
-    let slow = Posts { machine: &machine, messages: vec![(0, 2, 100_000)] };
+    let slow = Script::posted(&machine, vec![(0, 2, 100_000)]);
     for model in ["wormhole", "fluid", "flit"] {
         let script = Script { machine: &machine, messages: early.clone() };
         let found = run(&script, &machine, model, routers(2));
@@ -353,7 +303,7 @@ proptest! {
 fn one_channel_on_a_ring_deadlocks_and_says_so() {
     let machine = network("torus:8", 5e-9);
     let messages = (0..8).map(|from| (from, (from + 3) % 8, 10_000)).collect();
-    let traffic = Posts { machine: &machine, messages };
+    let traffic = Script::posted(&machine, messages);
     for model in ["wormhole", "flit"] {
         let found = run(&traffic, &machine, model, routers(1));
         assert!(found.partial && found.deadlock.len() > 1, "{model}");

@@ -2,11 +2,11 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use topocoll::Rank;
+use topocoll::contention::{Posted, Share, Traffic};
 use topocoll::formats::Target;
 use topocoll::{
-    ALGORITHMS, Algorithm, Block, Collective, Machine, Measure, Method, Parameters, Problem,
-    RankClasses, Rule, Schedule, Slot, Step, bounds, claims, machine, plan, shipped, verify,
+    ALGORITHMS, Algorithm, Block, Collective, Machine, Measure, Method, Parameters, Problem, Rank,
+    RankClasses, Route, Rule, Schedule, Slot, Step, bounds, claims, machine, plan, shipped, verify,
 };
 
 /// Bytes that readers may use in tests.
@@ -185,5 +185,39 @@ impl Rule for Plain {
     }
     fn cuts(&self) -> &[u64] {
         self.0.rule().cuts()
+    }
+}
+
+/// Messages by step: from a rank, to another, of so many bytes, so many flit times after the step
+/// begins.
+pub(crate) struct Script<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) messages: Vec<(u32, u32, u32, u64, u64)>,
+}
+
+impl<'a> Script<'a> {
+    /// Messages posted at once, each from a rank to another.
+    pub(crate) fn posted(machine: &'a Machine, messages: Vec<(u32, u32, u64)>) -> Self {
+        let messages = messages.into_iter().map(|(from, to, bytes)| (0, from, to, bytes, 0));
+        Self { machine, messages: messages.collect() }
+    }
+}
+
+impl Traffic for Script<'_> {
+    fn nodes(&self) -> u32 {
+        self.machine.ranks()
+    }
+    fn steps(&self) -> u32 {
+        self.messages.iter().map(|message| message.0 + 1).max().unwrap_or(0)
+    }
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        out.sends.clear();
+        let of_step = || self.messages.iter().filter(|message| message.0 == step);
+        for &(_, _, to, bytes, cycle) in of_step().filter(|message| message.1 == node.0) {
+            let mut route = Route::default();
+            self.machine.topology.route(node, Rank(to), &mut route);
+            out.sends.push(Posted { to: Rank(to), bytes, route, cycle, ..Posted::default() });
+        }
+        out.receives = of_step().filter(|message| message.2 == node.0).count() as u32;
     }
 }
