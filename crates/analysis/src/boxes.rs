@@ -3,6 +3,8 @@
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Slot, SlotSet, Strided};
 
+use crate::touches::Span;
+
 /// Slots that travel together: where each started, and where it is now.
 ///
 /// Both are sums over the axes of index times stride, so the set is a product of ranges. Axes have
@@ -196,6 +198,12 @@ impl SlotBox {
             }
             (start as Slot, now as Slot)
         })
+    }
+
+    /// From the first to the last slot now.
+    pub(crate) fn span(&self) -> Span {
+        let reach: i64 = self.axes.iter().map(|axis| (axis.count - 1) * axis.stride).sum();
+        Span::new(self.now as Slot, (self.now + reach) as Slot)
     }
 
     /// Moves the box by the map if it lies in its set as a whole: then true; false if it lies

@@ -40,6 +40,7 @@ mod replay;
 mod shift;
 mod simulate;
 mod symmetry;
+mod touches;
 mod unequal;
 mod verify;
 mod violation;

@@ -2,8 +2,9 @@
 //!
 //! Slots that have travelled together so far are followed together, as a box: a set of slots in
 //! a few strided axes. A box is cut where a message takes part of it, and follows the two parts
-//! on. So the time is proportional to the boxes and the steps they live through, not to blocks
-//! times steps; and since boxes are followed one after the other, memory does not grow with them.
+//! on. Steps that touch none of its slots are skipped. So the time is proportional to the boxes and
+//! the steps that touch them, not to blocks times steps; and since boxes are followed one after the
+//! other, memory does not grow with them.
 
 use rayon::prelude::*;
 use smallvec::SmallVec;
@@ -14,6 +15,7 @@ use topocoll_topology::{Machine, Rank, Route};
 
 use crate::boxes::{Map, SlotBox};
 use crate::error::check_memory;
+use crate::touches::{Span, Touches};
 use crate::written::written_twice;
 use crate::{AnalysisError, Progress, Violation, checks};
 
@@ -35,7 +37,8 @@ fn memory(schedule: &Schedule) -> u128 {
     let rule = schedule.rule();
     let steps = u128::from(rule.classes().count()) * u128::from(rule.steps());
     let message = (size_of::<Move>() + size_of::<Strided>()) as u128;
-    let step = size_of::<Entry>() as u128 + u128::from(schedule.problem.ports) * message;
+    let step = (size_of::<Entry>() + 2 * size_of::<Span>()) as u128
+        + u128::from(schedule.problem.ports) * message;
     let layouts = u128::from(rule.slots()) * rayon::current_num_threads() as u128;
     steps * step + layouts * size_of::<Option<Block>>() as u128
 }
@@ -74,9 +77,14 @@ fn of_every_class(
 /// What the representative of each class does in each step.
 struct Table {
     classes: RankClasses,
-    /// `[class][step]`.
-    entries: Vec<Vec<Entry>>,
+    each: Vec<ClassSteps>,
     steps: u32,
+}
+
+/// What one class does.
+struct ClassSteps {
+    entries: Vec<Entry>,
+    touches: Touches,
 }
 
 #[derive(Default)]
@@ -105,6 +113,7 @@ impl Table {
         let of_class = |class: u32| {
             let (mut does, mut peer_does) = (Step::default(), Step::default());
             let mut entries = Vec::with_capacity(steps as usize);
+            let mut touched = Vec::with_capacity(steps as usize);
             for step in 0..steps {
                 let rank = classes.representative(class);
                 schedule.rule().step(rank, step, &mut does);
@@ -116,13 +125,13 @@ impl Table {
                     &does,
                     &mut peer_does,
                 )?);
+                touched.push(touched_in(&does));
             }
-            Ok(entries)
+            Ok(ClassSteps { entries, touches: Touches::new(touched) })
         };
-        let entries: Vec<Result<_, _>> =
-            (0..classes.count()).into_par_iter().map(of_class).collect();
-        let entries = entries.into_iter().collect::<Result<_, _>>()?;
-        Ok(Self { classes: classes.clone(), entries, steps })
+        let each: Vec<Result<_, _>> = (0..classes.count()).into_par_iter().map(of_class).collect();
+        let each = each.into_iter().collect::<Result<_, _>>()?;
+        Ok(Self { classes: classes.clone(), each, steps })
     }
 
     fn entry(
@@ -201,8 +210,22 @@ impl Table {
     }
 
     fn entry_of(&self, class: u32, step: u32) -> &Entry {
-        &self.entries[class as usize][step as usize]
+        &self.each[class as usize].entries[step as usize]
     }
+
+    /// The first step from its own on that may touch a group, or how many steps there are.
+    fn next_touch(&self, group: &Group) -> u32 {
+        self.each[group.class as usize].touches.next(group.step, group.slots.span())
+    }
+}
+
+/// The slots that messages of a step take or fill; all if it copies.
+fn touched_in(does: &Step) -> Span {
+    if !does.copies.is_empty() {
+        return Span::ALL;
+    }
+    let runs = does.sends.iter().chain(&does.receives).flat_map(|transfer| transfer.slots.runs());
+    runs.fold(Span::NONE, |all, run| all.and(Span::of(run.slots)))
 }
 
 /// No slot is written by two copies or two messages at once.
@@ -347,7 +370,11 @@ impl Follower<'_> {
 
     /// Follows a group until it is cut or the schedule ends; the other parts wait in `pending`.
     fn follow(&mut self, mut group: Group) -> Result<(), Violation> {
-        while group.step < self.table.steps {
+        loop {
+            group.step = self.table.next_touch(&group);
+            if group.step >= self.table.steps {
+                return self.arrive(&group);
+            }
             let entry = self.table.entry_of(group.class, group.step);
             if entry.copies && !group.copied {
                 match self.copy(group)? {
@@ -364,7 +391,6 @@ impl Follower<'_> {
             group.step += 1;
             group.copied = false;
         }
-        self.arrive(&group)
     }
 
     /// The local copies of the holder; what remains of the group after them, if it is not cut.

@@ -1,0 +1,106 @@
+//! Which steps of a rank touch some of its slots.
+
+use topocoll_schedule::{Slot, Strided};
+
+/// For every step of a rank the range of slots that its messages and copies touch, and of every
+/// two, four, eight, ... steps together: so the next step that touches a box is found in time
+/// logarithmic in the steps between.
+pub(crate) struct Touches {
+    /// `[log2 of the steps together][which of them]`.
+    levels: Vec<Vec<Span>>,
+}
+
+/// The least and the greatest slot; none where the least is greater.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Span {
+    low: Slot,
+    high: Slot,
+}
+
+impl Span {
+    /// No slot.
+    pub(crate) const NONE: Self = Self { low: Slot::MAX, high: 0 };
+    /// Every slot.
+    pub(crate) const ALL: Self = Self { low: 0, high: Slot::MAX };
+
+    /// The slots from `low` to `high`, both included.
+    pub(crate) fn new(low: Slot, high: Slot) -> Self {
+        Self { low, high }
+    }
+
+    /// The slots of a set that lies within the slots of a rank.
+    pub(crate) fn of(slots: Strided) -> Self {
+        slots.span().map_or(Self::NONE, |(low, high)| Self::new(low as Slot, high as Slot))
+    }
+
+    /// All from the first to the last slot of both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+}
+
+impl Touches {
+    /// Of what each step touches.
+    pub(crate) fn new(steps: Vec<Span>) -> Self {
+        let mut levels = vec![steps];
+        while let Some(below) = levels.last()
+            && below.len() > 1
+        {
+            let pairs = below.chunks(2);
+            let joined = pairs.map(|pair| pair.iter().fold(Span::NONE, |all, &one| all.and(one)));
+            let joined = joined.collect();
+            levels.push(joined);
+        }
+        Self { levels }
+    }
+
+    /// The first step from `step` on that may touch slots of `slots`, or how many steps there are.
+    pub(crate) fn next(&self, step: u32, slots: Span) -> u32 {
+        let (mut at, mut level) = (step as usize, 0);
+        while let Some(span) = self.levels[level].get(at) {
+            if !span.meets(slots) {
+                // On to the next steps, as many together as begin there.
+                at += 1;
+                while at % 2 == 0 && level + 1 < self.levels.len() {
+                    (at, level) = (at / 2, level + 1);
+                }
+            } else if level > 0 {
+                (at, level) = (at * 2, level - 1);
+            } else {
+                return at as u32;
+            }
+        }
+        self.levels[0].len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_is_what_looking_at_every_step_finds() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for steps in 0..70 {
+            let spans: Vec<_> = (0..steps)
+                .map(|_| match rng.u8(..8) {
+                    0 => Span::new(rng.u64(..40), 40 + rng.u64(..40)),
+                    1 => Span::ALL,
+                    2 => Span::new(0, 0),
+                    _ => Span::NONE,
+                })
+                .collect();
+            let touches = Touches::new(spans.clone());
+            for step in 0..=steps {
+                let low = rng.u64(..90);
+                let slots = Span::new(low, low + rng.u64(..5));
+                let found = (step..steps).find(|&step| spans[step as usize].meets(slots));
+                assert_eq!(touches.next(step, slots), found.unwrap_or(steps), "{step} of {steps}");
+            }
+        }
+    }
+}
