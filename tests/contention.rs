@@ -499,8 +499,9 @@ fn conflicts_are_those_of_every_link() {
     let grids = ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3"];
     let lattices = ["twisted-torus:2x4", "twisted-torus:4x4x8", "mesh:3x4/1,1/0,2+1/2,3"];
     for text in grids.into_iter().chain(lattices) {
-        let machine = machine(text).unwrap();
-        for algorithm in ["direct", "bruck"] {
+        let mut machine = machine(text).unwrap();
+        for (algorithm, ports) in [("direct", 1), ("bruck", 1), ("direct", 3)] {
+            machine.set_ports(ports);
             let schedule = schedule(&machine, algorithm, 8);
             let found =
                 conflicts(&Scheduled::new(&schedule, &machine), &machine, 1 << 20, MEMORY).unwrap();

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Slot, SlotSet, Strided};
 
-use crate::touches::Span;
+use crate::paths::Span;
 
 /// Slots that travel together: where each started, and where it is now.
 ///

@@ -63,8 +63,11 @@ pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
         return 0;
     }
     let classes = symmetry::common(&traffic.classes(), topology);
-    let ranks = if shifts(traffic, topology).is_some() { 1 } else { classes.count() };
-    u128::from(ranks) * u128::from(traffic.steps())
+    let shares = match shifts(traffic, topology) {
+        Some(grid) => shift::told_apart(grid),
+        None => u64::from(classes.count()),
+    };
+    u128::from(shares) * u128::from(traffic.steps())
 }
 
 /// Whether naming conflicts is a matter of seconds.
@@ -147,13 +150,11 @@ fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u1
     kept * rayon::current_num_threads() as u128 + listed
 }
 
-/// The torus on which every rank sends to the same shifts: link loads then have a closed form.
+/// The grid on which every rank sends to the same shifts: link loads then have a closed form.
 fn shifts<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<&'t Grid> {
     let Shape::Grid(grid) = topology.shape() else { return None };
     let cyclic = |classes: RankClasses| classes.radix().dimensions() == 1 && classes.count() == 1;
-    let closed =
-        traffic.schedule().is_some_and(|s| cyclic(s.rule().classes())) && shift::applies(grid);
-    closed.then_some(grid)
+    traffic.schedule().is_some_and(|s| cyclic(s.rule().classes())).then_some(grid)
 }
 
 /// Links that are kept until the worst of them are chosen.
@@ -221,11 +222,9 @@ fn by_shift(traffic: &dyn Traffic, grid: &Grid, step: u32, share: &mut Share, wo
     traffic.share(Rank(0), step, share);
     let shifts: Vec<(u32, u128)> =
         share.sends.iter().map(|send| (send.to.0, send.bytes.into())).collect();
-    shift::lines(grid, &shifts, |line| {
-        if line.load > 1 {
-            let direction = if line.downwards { -1 } else { 1 };
-            let link = grid.link_id(Rank(line.suffix), line.dimension, direction);
-            worst.add(step, link, line.load, line.bytes, line.links);
+    shift::links(grid, &shifts, |links| {
+        if links.load > 1 {
+            worst.add(step, links.link, links.load, links.bytes, links.count);
         }
     });
 }
@@ -315,15 +314,11 @@ fn list_shift(
     listed: &mut Vec<ConflictingMessage>,
 ) {
     let (radix, stride) = (grid.radix(), grid.radix().stride(u));
-    let hops = shift::hops(grid, u, shift, at.0 % stride);
-    if hops.signum() != direction {
-        return;
-    }
     let (ranks, block) = (u64::from(radix.ranks()), u64::from(stride) * u64::from(grid.sides()[u]));
     // The slower coordinates, as multiples of `block`, go back by the shift's and by the carry out
     // of u and what is faster.
-    for hop in 0..hops.abs() {
-        let here = radix.shifted(at, u, -hop * direction);
+    for start in shift::starts(grid, at, u, direction, shift) {
+        let here = radix.shifted(at, u, start);
         let low = u64::from(here.0) % block;
         let carry = u64::from(low + u64::from(shift) % block >= block);
         let back = (u64::from(shift) / block + carry) * block;
@@ -364,19 +359,21 @@ mod tests {
 
     #[test]
     fn messages_listed_by_shift_are_those_on_the_link() {
-        let grid = Grid::torus(&[4, 3, 5]).unwrap();
-        let machine = Machine::of(Arc::new(grid.clone()));
-        for shift in 1..60 {
-            let traffic = Shifted(&machine, shift);
-            let found = conflicts(&traffic, &machine, 1 << 20, 1 << 30).unwrap();
-            for conflict in found.worst {
-                let link = grid.link(conflict.link).unwrap();
-                let mut listed = Vec::new();
-                let u = link.dimension as usize;
-                list_shift(&grid, link.from, u, link.direction, shift, 3, &mut listed);
-                listed.sort_unstable();
-                assert_eq!(listed, conflict.listed, "shift {shift}, {link:?}");
-                assert_eq!(listed.len() as u64, conflict.messages);
+        for wrap in [[true; 3], [false; 3], [true, false, true]] {
+            let grid = Grid::new(&[4, 3, 5], &wrap).unwrap();
+            let machine = Machine::of(Arc::new(grid.clone()));
+            for shift in 1..60 {
+                let traffic = Shifted(&machine, shift);
+                let found = conflicts(&traffic, &machine, 1 << 20, 1 << 30).unwrap();
+                for conflict in found.worst {
+                    let link = grid.link(conflict.link).unwrap();
+                    let mut listed = Vec::new();
+                    let u = link.dimension as usize;
+                    list_shift(&grid, link.from, u, link.direction, shift, 3, &mut listed);
+                    listed.sort_unstable();
+                    assert_eq!(listed, conflict.listed, "shift {shift}, {link:?}");
+                    assert_eq!(listed.len() as u64, conflict.messages);
+                }
             }
         }
     }

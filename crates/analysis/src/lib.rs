@@ -40,7 +40,6 @@ mod replay;
 mod shift;
 mod simulate;
 mod symmetry;
-mod touches;
 mod unequal;
 mod verify;
 mod violation;

@@ -1,29 +1,37 @@
-//! Link loads of a uniform shift on a torus, in closed form.
+//! Link loads of a uniform shift on a grid, in closed form.
 //!
 //! In a step of a cyclic rule every rank x sends the same message to x + s (mod P). Along
-//! dimension u the message travels `s_u` hops, or `s_u + 1` where the faster coordinates carry into
-//! it: x mod S + s mod S >= S, with S the stride of u. By dimension order it travels on the line
-//! whose slower coordinates are already those of its destination, and whose faster ones are still
-//! its own. On each such line every position starts exactly one message, and all have the same
-//! carry; so every link of the line, in the nearer direction, carries exactly as many messages as
-//! hops are travelled. Time per step is proportional to dimensions and messages, whatever the size.
+//! dimension u the message turns from position a to a + t (mod side), where t is `s_u`, or `s_u + 1`
+//! where the faster coordinates carry into it: x mod S + s mod S >= S, with S the stride of u. By
+//! dimension order it travels on the line whose slower coordinates are already those of its
+//! destination, and whose faster ones are still its own. On each such line every position starts
+//! exactly one message, and all turn as far.
+//!
+//! Where the side wraps, every link of the line, in the nearer direction, so carries exactly as many
+//! messages as hops are travelled. Where it does not, those that start below side - t go up by t, the
+//! others come down by side - t, and the links above position i, either way, carry
+//! min(i + 1, t, side - t, side - 1 - i): most in the middle, of several messages as well. Time per
+//! step is proportional to dimensions and messages, whatever the size.
 
-use topocoll_topology::{Grid, Timing};
+use topocoll_topology::{Grid, LinkId, Rank, Timing, Topology};
 
 use crate::counts::StepCount;
 
-/// Whether the closed form holds for cyclic rules on `grid`.
-pub(crate) fn applies(grid: &Grid) -> bool {
-    grid.wrap().iter().zip(grid.sides()).all(|(&wraps, &side)| wraps || side == 1)
-}
-
 /// Adds the links' part of a step in which every rank sends, for each (shift, bytes), one message.
 pub(crate) fn count(grid: &Grid, timing: &Timing, messages: &[(u32, u128)], step: &mut StepCount) {
-    lines(grid, messages, |line| {
-        let Line { dimension: u, links, load, bytes, .. } = line;
-        step.link_seconds += links as f64 * bytes as f64 * timing.per_byte.of(u);
-        step.load(timing, u, load, bytes, if load > 1 { links } else { 0 });
-    });
+    for u in 0..grid.sides().len() {
+        each_run(grid, u, messages, |run| {
+            if grid.wrap()[u] {
+                run.for_each_direction(messages, |_, load, bytes| {
+                    let links = run.lines * u128::from(grid.sides()[u]);
+                    step.link_seconds += links as f64 * bytes as f64 * timing.per_byte.of(u);
+                    step.load(timing, u, load, bytes, if load > 1 { links } else { 0 });
+                });
+            } else {
+                run.count_line(timing, messages, step);
+            }
+        });
+    }
     for &(shift, _) in messages {
         let (hops, seconds) = longest_way(grid, timing, shift);
         step.hops = step.hops.max(hops);
@@ -31,69 +39,163 @@ pub(crate) fn count(grid: &Grid, timing: &Timing, messages: &[(u32, u128)], step
     }
 }
 
-/// Lines whose links all carry the same.
+/// Links that all carry the same.
 #[derive(Clone, Copy)]
-pub(crate) struct Line {
-    pub(crate) dimension: usize,
-    pub(crate) downwards: bool,
-    /// The lowest of the faster coordinates, read as one number, of these lines.
-    pub(crate) suffix: u32,
-    /// Their links.
-    pub(crate) links: u128,
+pub(crate) struct Links {
+    /// One of them.
+    pub(crate) link: LinkId,
+    pub(crate) count: u128,
     /// Messages and bytes on each.
     pub(crate) load: u64,
     pub(crate) bytes: u128,
 }
 
-/// Calls `each` with the lines that carry something, along all dimensions.
-pub(crate) fn lines(grid: &Grid, messages: &[(u32, u128)], mut each: impl FnMut(Line)) {
+/// How many links with loads of their own [`links`] tells of, for one message at most.
+pub(crate) fn told_apart(grid: &Grid) -> u64 {
+    let along = |(&side, &wraps): (&u32, &bool)| if wraps { 1 } else { u64::from(side) };
+    grid.sides().iter().zip(grid.wrap()).map(along).sum()
+}
+
+/// Calls `each` with the links that carry something, along all dimensions.
+pub(crate) fn links(grid: &Grid, messages: &[(u32, u128)], mut each: impl FnMut(Links)) {
     for u in 0..grid.sides().len() {
-        lines_along(grid, u, messages, &mut each);
+        each_run(grid, u, messages, |run| {
+            let (first, side) = (Rank(run.first), grid.sides()[u]);
+            if grid.wrap()[u] {
+                run.for_each_direction(messages, |direction, load, bytes| {
+                    let link = grid.link_id(first, u, direction);
+                    each(Links { link, count: run.lines * u128::from(side), load, bytes });
+                });
+                return;
+            }
+            for i in 0..side - 1 {
+                let (load, bytes) = run.above(i, messages);
+                for (position, direction) in [(i, 1), (i + 1, -1)] {
+                    let at = grid.radix().shifted(first, u, position.into());
+                    let link = grid.link_id(at, u, direction);
+                    if load > 0 {
+                        each(Links { link, count: run.lines, load, bytes });
+                    }
+                }
+            }
+        });
     }
 }
 
-/// The links along dimension u, line by line of equal carries.
-fn lines_along(grid: &Grid, u: usize, messages: &[(u32, u128)], each: &mut impl FnMut(Line)) {
+/// Lines along a dimension on which each message turns as far as on the others.
+struct Run<'g> {
+    grid: &'g Grid,
+    dimension: usize,
+    /// The lowest of the faster coordinates, read as one number, of these lines.
+    first: u32,
+    lines: u128,
+}
+
+/// The lines along dimension u, by equal carries.
+fn each_run(grid: &Grid, u: usize, messages: &[(u32, u128)], mut each: impl FnMut(&Run<'_>)) {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let lines_per_suffix = u64::from(grid.radix().ranks() / side / stride);
     // A message carries into u on the lines of the highest `shift mod stride` suffixes.
-    let carrying = |shift: u32| shift % stride;
     let mut borders: smallvec::SmallVec<[u32; 8]> =
-        messages.iter().map(|&(shift, _)| stride - carrying(shift)).collect();
+        messages.iter().map(|&(shift, _)| stride - shift % stride).collect();
     borders.push(0);
     borders.sort_unstable();
     borders.dedup();
     for (i, &first) in borders.iter().enumerate() {
         let end = borders.get(i + 1).copied().unwrap_or(stride);
-        if first >= end {
-            continue;
-        }
-        let (mut load, mut bytes) = ([0u64; 2], [0u128; 2]);
-        for &(shift, size) in messages {
-            let hops = hops(grid, u, shift, first);
-            let direction = usize::from(hops < 0);
-            load[direction] += hops.unsigned_abs();
-            bytes[direction] += u128::from(hops.unsigned_abs()) * size;
-        }
-        let links = u128::from(lines_per_suffix) * u128::from(end - first) * u128::from(side);
-        for direction in (0..2).filter(|&direction| load[direction] > 0) {
-            each(Line {
-                dimension: u,
-                downwards: direction == 1,
-                suffix: first,
-                links,
-                load: load[direction],
-                bytes: bytes[direction],
-            });
+        if first < end {
+            let lines = u128::from(lines_per_suffix) * u128::from(end - first);
+            each(&Run { grid, dimension: u, first, lines });
         }
     }
 }
 
-/// The hops along dimension u of a message whose faster coordinates are `suffix`.
-pub(crate) fn hops(grid: &Grid, u: usize, shift: u32, suffix: u32) -> i64 {
+impl Run<'_> {
+    /// How far each message turns, and its bytes.
+    fn turns(&self, messages: &[(u32, u128)]) -> impl Iterator<Item = (u32, u128)> {
+        let turn = |&(shift, bytes)| (turn(self.grid, self.dimension, shift, self.first), bytes);
+        messages.iter().map(turn)
+    }
+
+    /// The messages and bytes on every link in each direction of a side that wraps.
+    fn for_each_direction(&self, messages: &[(u32, u128)], mut each: impl FnMut(i64, u64, u128)) {
+        let (mut load, mut bytes) = ([0u64; 2], [0u128; 2]);
+        for (turn, size) in self.turns(messages) {
+            let hops = self.grid.nearest(self.dimension, 0, turn);
+            let direction = usize::from(hops < 0);
+            load[direction] += hops.unsigned_abs();
+            bytes[direction] += u128::from(hops.unsigned_abs()) * size;
+        }
+        for (i, direction) in [1, -1].into_iter().enumerate().filter(|&(i, _)| load[i] > 0) {
+            each(direction, load[i], bytes[i]);
+        }
+    }
+
+    /// The messages and bytes on each of the two links above a position of a side that does not wrap.
+    fn above(&self, position: u32, messages: &[(u32, u128)]) -> (u64, u128) {
+        let side = self.grid.sides()[self.dimension];
+        let border = (position + 1).min(side - 1 - position);
+        self.turns(messages).fold((0, 0), |(load, bytes), (turn, size)| {
+            let passing = border.min(turn).min(side - turn);
+            (load + u64::from(passing), bytes + u128::from(passing) * size)
+        })
+    }
+
+    /// Counts lines of a side that does not wrap.
+    fn count_line(&self, timing: &Timing, messages: &[(u32, u128)], step: &mut StepCount) {
+        let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
+        if side == 1 {
+            return;
+        }
+        // As many messages go up by `turn` as come down by the rest, and the other way round.
+        let carried =
+            |(turn, size): (u32, u128)| 2 * u128::from(turn) * u128::from(side - turn) * size;
+        let carried: u128 = self.turns(messages).map(carried).sum();
+        step.link_seconds += self.lines as f64 * carried as f64 * timing.per_byte.of(u);
+        let (load, bytes) = self.above((side - 1) / 2, messages);
+        let (at_the_end, _) = self.above(0, messages);
+        // Load grows by what is at the end, from there to the middle, as long as it grows.
+        let shared = match (at_the_end, load) {
+            (0 | 1, 0 | 1) => 0,
+            (0 | 1, _) => side - 3,
+            _ => side - 1,
+        };
+        step.load(timing, u, load, bytes, 2 * self.lines * u128::from(shared));
+    }
+}
+
+/// How far a message turns along dimension u, upwards, whose faster coordinates are `suffix`.
+fn turn(grid: &Grid, u: usize, shift: u32, suffix: u32) -> u32 {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let carry = u32::from(suffix >= stride - shift % stride);
-    grid.nearest(u, 0, (shift / stride % side + carry) % side)
+    (shift / stride % side + carry) % side
+}
+
+/// How far back or on the positions lie, along dimension u, whose messages to rank + shift take the
+/// link in this direction from `at`.
+pub(crate) fn starts(
+    grid: &Grid,
+    at: Rank,
+    u: usize,
+    direction: i64,
+    shift: u32,
+) -> std::ops::Range<i64> {
+    let side = i64::from(grid.sides()[u]);
+    let turn = turn(grid, u, shift, at.0 % grid.radix().stride(u));
+    if grid.wrap()[u] {
+        let hops = grid.nearest(u, 0, turn);
+        return match direction {
+            _ if hops.signum() != direction => 0..0,
+            1 => 1 - hops..1,
+            _ => 0..-hops,
+        };
+    }
+    let (at, turn) = (i64::from(grid.radix().coordinate(at, u)), i64::from(turn));
+    let (low, end) = match direction {
+        1 => ((at - turn + 1).max(0), (at + 1).min(side - turn)),
+        _ => (at.max(side - turn), (at + side - turn).min(side)),
+    };
+    low - at..end - at
 }
 
 /// The most hops, and seconds of propagation, of any rank's message to rank + shift: a carry can
@@ -102,18 +204,24 @@ pub(crate) fn hops(grid: &Grid, u: usize, shift: u32, suffix: u32) -> i64 {
 fn longest_way(grid: &Grid, timing: &Timing, shift: u32) -> (u64, f64) {
     let mut best: [Option<(u64, f64)>; 2] = [Some((0, 0.0)), None];
     for u in (0..grid.sides().len()).rev() {
-        let side = grid.sides()[u];
-        let digit = shift / grid.radix().stride(u) % side;
+        let side = u64::from(grid.sides()[u]);
+        let digit = u64::from(shift / grid.radix().stride(u)) % side;
         let mut next = [None; 2];
         for (carry, way) in best.iter().enumerate() {
             let Some((hops, seconds)) = *way else { continue };
-            let moved = u64::from(digit) + carry as u64;
-            let here = grid.nearest(u, 0, (moved % u64::from(side)) as u32).unsigned_abs();
-            let way = (hops + here, seconds + here as f64 * timing.per_hop.of(u));
-            for (out, possible) in [(0, moved < u64::from(side)), (1, moved > 0)] {
+            let moved = digit + carry as u64;
+            for (out, possible) in [(0, moved < side), (1, moved > 0)] {
                 if possible {
+                    let here = match out {
+                        _ if grid.wrap()[u] => {
+                            grid.nearest(u, 0, (moved % side) as u32).unsigned_abs()
+                        }
+                        0 => moved,
+                        _ => side - moved,
+                    };
+                    let seconds = seconds + here as f64 * timing.per_hop.of(u);
                     let (h, s) = next[out].unwrap_or((0, 0.0));
-                    next[out] = Some((way.0.max(h), way.1.max(s)));
+                    next[out] = Some(((hops + here).max(h), seconds.max(s)));
                 }
             }
         }

@@ -9,9 +9,6 @@ use crate::{
 /// Up to so many ranks every block is replayed unless asked otherwise.
 pub const REPLAY_UP_TO: u32 = 4096;
 
-/// Slot steps that are followed unasked: minutes.
-const FOLLOW_LIMIT: u128 = 20_000_000_000;
-
 /// How a schedule is verified.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -85,13 +82,8 @@ pub fn verify_watched(
     let replays = schedule.problem.ranks <= REPLAY_UP_TO || !schedule.rule().cuts().is_empty();
     let chosen = method.unwrap_or(if replays { Method::Replay } else { Method::Classes });
     if method.is_none() {
-        let needed = if chosen == Method::Classes { paths::work(schedule) } else { 0 };
-        if needed > FOLLOW_LIMIT {
-            return Err(AnalysisError::Work {
-                what: "following every class",
-                needed,
-                limit: FOLLOW_LIMIT,
-            });
+        if chosen == Method::Classes {
+            paths::check_work(schedule, memory)?;
         }
         check_counting_work(schedule, machine)?;
     }

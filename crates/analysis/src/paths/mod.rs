@@ -6,17 +6,18 @@
 //! the steps that touch them, not to blocks times steps; and since boxes are followed one after the
 //! other, memory does not grow with them.
 
+mod table;
+mod touches;
+
 use rayon::prelude::*;
 use smallvec::SmallVec;
-use topocoll_schedule::{
-    Block, Collective, RankClasses, Schedule, SlotSet, Step, Strided, Transfer,
-};
-use topocoll_topology::{Machine, Rank, Route};
+use topocoll_schedule::{Block, Collective, RankClasses, Schedule, Step, Strided, Transfer};
+use topocoll_topology::{Machine, Rank};
 
+use self::table::{Entry, Move, Table, check_writes, touched};
+pub(crate) use self::touches::Span;
 use crate::boxes::{Map, SlotBox};
 use crate::error::check_memory;
-use crate::touches::{Span, Touches};
-use crate::written::written_twice;
 use crate::{AnalysisError, Progress, Violation, checks};
 
 /// Members of each class, beside its representative, whose steps are compared with its own.
@@ -25,36 +26,58 @@ pub(crate) const MEMBERS_COMPARED: u32 = 4;
 /// Slots that arrive between two reports of progress.
 const REPORT: u64 = 4096;
 
-/// Slot steps that following may visit, an upper bound.
-pub(crate) fn work(schedule: &Schedule) -> u128 {
-    let rule = schedule.rule();
-    u128::from(rule.classes().count()) * u128::from(rule.steps()) * u128::from(rule.slots())
+/// Slot steps that are followed unasked: minutes.
+const WORK_LIMIT: u128 = 20_000_000_000;
+
+/// What is refused: the memory or the work of it.
+const FOLLOWING: &str = "following every class";
+
+/// Whether what following takes, where messages are of one run, fits in `limit` bytes: the steps of
+/// every class, and a layout per thread.
+fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
+    let slots = u128::from(schedule.rule().slots());
+    let layouts = slots * rayon::current_num_threads() as u128;
+    let needed = Table::memory(schedule) + layouts * size_of::<Option<Block>>() as u128;
+    check_memory(FOLLOWING, needed, limit)
 }
 
-/// Bytes that following takes where messages are of one run: a step of every class, and a layout per
-/// thread.
-fn memory(schedule: &Schedule) -> u128 {
-    let rule = schedule.rule();
-    let steps = u128::from(rule.classes().count()) * u128::from(rule.steps());
-    let message = (size_of::<Move>() + size_of::<Strided>()) as u128;
-    let step = (size_of::<Entry>() + 2 * size_of::<Span>()) as u128
-        + u128::from(schedule.problem.ports) * message;
-    let layouts = u128::from(rule.slots()) * rayon::current_num_threads() as u128;
-    steps * step + layouts * size_of::<Option<Block>>() as u128
+/// Whether following is a matter of minutes at most, and fits in `memory` bytes.
+///
+/// Every slot of a rank holds at most one block, and a step visits those that it touches.
+pub(crate) fn check_work(schedule: &Schedule, memory: u128) -> Result<(), AnalysisError> {
+    check_fits(schedule, memory)?;
+    let (rule, classes) = (schedule.rule(), schedule.rule().classes());
+    let (steps, slots) = (rule.steps(), rule.slots());
+    if u128::from(classes.count()) * u128::from(steps) * u128::from(slots) <= WORK_LIMIT {
+        return Ok(());
+    }
+    let visits_of = |class| {
+        let mut does = Step::default();
+        let visits_in = |step| {
+            rule.step(classes.representative(class), step, &mut does);
+            u128::from(touched(&does).len().min(slots))
+        };
+        (0..steps).map(visits_in).sum::<u128>() + u128::from(slots)
+    };
+    let needed = (0..classes.count()).into_par_iter().map(visits_of).sum();
+    if needed > WORK_LIMIT {
+        return Err(AnalysisError::Work { what: FOLLOWING, needed, limit: WORK_LIMIT });
+    }
+    Ok(())
 }
 
 /// Follows every block of every representative and reports the first thing wrong.
 pub(crate) fn run(
     schedule: &Schedule,
     machine: &Machine,
-    memory_limit: u128,
+    memory: u128,
     progress: &Progress<'_>,
 ) -> Result<Result<(), Violation>, AnalysisError> {
     let rule = schedule.rule();
     if let Some(&cut) = rule.cuts().first() {
         return Err(AnalysisError::Split { cut });
     }
-    check_memory("following every class", memory(schedule), memory_limit)?;
+    check_fits(schedule, memory)?;
     let classes = rule.classes();
     (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {
@@ -72,178 +95,6 @@ fn of_every_class(
 ) -> Result<(), Violation> {
     let violation = (0..classes.count()).into_par_iter().find_map_first(|class| check(class).err());
     violation.map_or(Ok(()), Err)
-}
-
-/// What the representative of each class does in each step.
-struct Table {
-    classes: RankClasses,
-    each: Vec<ClassSteps>,
-    steps: u32,
-}
-
-/// What one class does.
-struct ClassSteps {
-    entries: Vec<Entry>,
-    touches: Touches,
-}
-
-#[derive(Default)]
-struct Entry {
-    moves: Vec<Move>,
-    /// Where messages land, if anywhere but in the slots just sent.
-    lands: Vec<Strided>,
-    copies: bool,
-}
-
-/// A part of a message.
-struct Move {
-    map: Map,
-    /// Hops along each coordinate of the classes from the sender to the receiver.
-    shift: SmallVec<[(usize, i64); 2]>,
-    class_after: u32,
-}
-
-impl Table {
-    fn new(
-        schedule: &Schedule,
-        machine: &Machine,
-        classes: &RankClasses,
-    ) -> Result<Self, Violation> {
-        let steps = schedule.rule().steps();
-        let of_class = |class: u32| {
-            let (mut does, mut peer_does) = (Step::default(), Step::default());
-            let mut entries = Vec::with_capacity(steps as usize);
-            let mut touched = Vec::with_capacity(steps as usize);
-            for step in 0..steps {
-                let rank = classes.representative(class);
-                schedule.rule().step(rank, step, &mut does);
-                entries.push(Self::entry(
-                    schedule,
-                    machine,
-                    classes,
-                    (rank, step),
-                    &does,
-                    &mut peer_does,
-                )?);
-                touched.push(touched_in(&does));
-            }
-            Ok(ClassSteps { entries, touches: Touches::new(touched) })
-        };
-        let each: Vec<Result<_, _>> = (0..classes.count()).into_par_iter().map(of_class).collect();
-        let each = each.into_iter().collect::<Result<_, _>>()?;
-        Ok(Self { classes: classes.clone(), each, steps })
-    }
-
-    fn entry(
-        schedule: &Schedule,
-        machine: &Machine,
-        classes: &RankClasses,
-        (rank, step): (Rank, u32),
-        does: &Step,
-        peer_does: &mut Step,
-    ) -> Result<Entry, Violation> {
-        let mut entry = Entry { copies: !does.copies.is_empty(), ..Entry::default() };
-        let slots = schedule.rule().slots();
-        for transfer in does.sends.iter().chain(&does.receives) {
-            check_range(&transfer.slots, slots).map_err(|slot| Violation::OutOfRange {
-                step,
-                rank,
-                slot,
-                slots,
-            })?;
-        }
-        check_writes(slots, rank, step, does)?;
-        for (i, send) in does.sends.iter().enumerate() {
-            let to = send.peer;
-            if !checks::leads_to_peer(machine, rank, send, &mut Route::default()) {
-                return Err(Violation::Misrouted { step, from: rank, to });
-            }
-            schedule.rule().step(to, step, peer_does);
-            let nth = does.sends[..i].iter().filter(|send| send.peer == to).count();
-            let receive =
-                (peer_does.receives.iter().filter(|receive| receive.peer == rank).nth(nth))
-                    .ok_or(Violation::NoReceive { step, from: rank, to })?;
-            let maps = Map::between(&send.slots, &receive.slots).ok_or(Violation::Sizes {
-                step,
-                from: rank,
-                to,
-            })?;
-            let shift: SmallVec<[(usize, i64); 2]> = (0..classes.periods().len())
-                .map(|u| {
-                    let at = |rank| i64::from(classes.radix().coordinate(rank, u));
-                    (u, at(to) - at(rank))
-                })
-                .filter(|(_, hops)| *hops != 0)
-                .collect();
-            let class_after = classes.class_of(to);
-            entry.moves.extend(maps.into_iter().map(|map| Move {
-                map,
-                shift: shift.clone(),
-                class_after,
-            }));
-        }
-        for (i, receive) in does.receives.iter().enumerate() {
-            let from = receive.peer;
-            schedule.rule().step(from, step, peer_does);
-            let nth = does.receives[..i].iter().filter(|receive| receive.peer == from).count();
-            if peer_does.sends.iter().filter(|send| send.peer == rank).nth(nth).is_none() {
-                return Err(Violation::NoSend { step, from, to: rank });
-            }
-        }
-        let same = does.sends.len() == does.receives.len()
-            && does
-                .sends
-                .iter()
-                .zip(&does.receives)
-                .all(|(send, receive)| send.slots == receive.slots);
-        if !same || schedule.problem.operation == Collective::AllGather {
-            entry.lands = does
-                .receives
-                .iter()
-                .flat_map(|receive| receive.slots.runs())
-                .map(|run| run.slots)
-                .collect();
-        }
-        entry.moves.shrink_to_fit();
-        entry.lands.shrink_to_fit();
-        Ok(entry)
-    }
-
-    fn entry_of(&self, class: u32, step: u32) -> &Entry {
-        &self.each[class as usize].entries[step as usize]
-    }
-
-    /// The first step from its own on that may touch a group, or how many steps there are.
-    fn next_touch(&self, group: &Group) -> u32 {
-        self.each[group.class as usize].touches.next(group.step, group.slots.span())
-    }
-}
-
-/// The slots that messages of a step take or fill; all if it copies.
-fn touched_in(does: &Step) -> Span {
-    if !does.copies.is_empty() {
-        return Span::ALL;
-    }
-    let runs = does.sends.iter().chain(&does.receives).flat_map(|transfer| transfer.slots.runs());
-    runs.fold(Span::NONE, |all, run| all.and(Span::of(run.slots)))
-}
-
-/// No slot is written by two copies or two messages at once.
-fn check_writes(slots: u64, rank: Rank, step: u32, does: &Step) -> Result<(), Violation> {
-    let copied = written_twice(slots, does.copies.iter().map(|copy| &copy.to));
-    let twice =
-        copied.or_else(|| written_twice(slots, does.receives.iter().map(|receive| &receive.slots)));
-    twice.map_or(Ok(()), |slot| Err(Violation::WrittenTwice { step, rank, slot }))
-}
-
-fn check_range(set: &SlotSet, slots: u64) -> Result<(), i128> {
-    for run in set.runs() {
-        let (low, high) = run.slots.span().expect("sets have no empty run");
-        if low < 0 || high >= i128::from(slots) {
-            return Err(if low < 0 { low } else { high });
-        }
-    }
-    Ok(())
 }
 
 /// Compares seeded members of a class with its representative, in every step.
@@ -371,10 +222,9 @@ impl Follower<'_> {
     /// Follows a group until it is cut or the schedule ends; the other parts wait in `pending`.
     fn follow(&mut self, mut group: Group) -> Result<(), Violation> {
         loop {
-            group.step = self.table.next_touch(&group);
-            if group.step >= self.table.steps {
-                return self.arrive(&group);
-            }
+            let touched = self.table.next_touch(group.class, group.step, group.slots.span());
+            let Some(step) = touched else { return self.arrive(&group) };
+            group.step = step;
             let entry = self.table.entry_of(group.class, group.step);
             if entry.copies && !group.copied {
                 match self.copy(group)? {

@@ -5,7 +5,7 @@ use topocoll_schedule::{Slot, Strided};
 /// For every step of a rank the range of slots that its messages and copies touch, and of every
 /// two, four, eight, ... steps together: so the next step that touches a box is found in time
 /// logarithmic in the steps between.
-pub(crate) struct Touches {
+pub(super) struct Touches {
     /// `[log2 of the steps together][which of them]`.
     levels: Vec<Vec<Span>>,
 }
@@ -19,9 +19,9 @@ pub(crate) struct Span {
 
 impl Span {
     /// No slot.
-    pub(crate) const NONE: Self = Self { low: Slot::MAX, high: 0 };
+    pub(super) const NONE: Self = Self { low: Slot::MAX, high: 0 };
     /// Every slot.
-    pub(crate) const ALL: Self = Self { low: 0, high: Slot::MAX };
+    pub(super) const ALL: Self = Self { low: 0, high: Slot::MAX };
 
     /// The slots from `low` to `high`, both included.
     pub(crate) fn new(low: Slot, high: Slot) -> Self {
@@ -29,13 +29,18 @@ impl Span {
     }
 
     /// The slots of a set that lies within the slots of a rank.
-    pub(crate) fn of(slots: Strided) -> Self {
+    pub(super) fn of(slots: Strided) -> Self {
         slots.span().map_or(Self::NONE, |(low, high)| Self::new(low as Slot, high as Slot))
     }
 
     /// All from the first to the last slot of both.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// How many slots there are from the first to the last.
+    pub(super) fn len(self) -> u64 {
+        if self.low > self.high { 0 } else { (self.high - self.low).saturating_add(1) }
     }
 
     fn meets(self, other: Self) -> bool {
@@ -45,21 +50,20 @@ impl Span {
 
 impl Touches {
     /// Of what each step touches.
-    pub(crate) fn new(steps: Vec<Span>) -> Self {
+    pub(super) fn new(steps: Vec<Span>) -> Self {
         let mut levels = vec![steps];
         while let Some(below) = levels.last()
             && below.len() > 1
         {
-            let pairs = below.chunks(2);
-            let joined = pairs.map(|pair| pair.iter().fold(Span::NONE, |all, &one| all.and(one)));
-            let joined = joined.collect();
+            let join = |pair: &[Span]| pair.iter().fold(Span::NONE, |all, &one| all.and(one));
+            let joined = below.chunks(2).map(join).collect();
             levels.push(joined);
         }
         Self { levels }
     }
 
-    /// The first step from `step` on that may touch slots of `slots`, or how many steps there are.
-    pub(crate) fn next(&self, step: u32, slots: Span) -> u32 {
+    /// The first step from `step` on that may touch these slots, if any does.
+    pub(super) fn next(&self, step: u32, slots: Span) -> Option<u32> {
         let (mut at, mut level) = (step as usize, 0);
         while let Some(span) = self.levels[level].get(at) {
             if !span.meets(slots) {
@@ -71,10 +75,10 @@ impl Touches {
             } else if level > 0 {
                 (at, level) = (at * 2, level - 1);
             } else {
-                return at as u32;
+                return Some(at as u32);
             }
         }
-        self.levels[0].len() as u32
+        None
     }
 }
 
@@ -99,7 +103,7 @@ mod tests {
                 let low = rng.u64(..90);
                 let slots = Span::new(low, low + rng.u64(..5));
                 let found = (step..steps).find(|&step| spans[step as usize].meets(slots));
-                assert_eq!(touches.next(step, slots), found.unwrap_or(steps), "{step} of {steps}");
+                assert_eq!(touches.next(step, slots), found, "{step} of {steps}");
             }
         }
     }
