@@ -520,6 +520,7 @@ fn conflicts_are_those_of_every_link() {
                     }
                 }
                 on.retain(|_, messages| messages.len() > 1);
+                on.values_mut().for_each(|messages| messages.sort_unstable());
                 all += on.len() as u128;
                 for conflict in found.worst.iter().filter(|conflict| conflict.step == step) {
                     let messages = &on[&conflict.link.0];

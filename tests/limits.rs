@@ -10,8 +10,8 @@ use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Block, Collective, Demand, MAX_BLOCK_BYTES, Machine, Method, Origin, Parameters,
-    Problem, Rank, RankClasses, Rule, Schedule, Setting, Slot, Step, check_unequal_work, files,
-    load_file, machine, plan, spec, verify,
+    Problem, Rank, RankClasses, Route, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
+    check_unequal_work, files, load_file, machine, plan, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -47,15 +47,50 @@ const ROWS: [Row; 19] = [
     ("steps of a certificate", (1 << 30) + 1, certified_steps, "numbered from 0 to 2^30"),
 ];
 
-/// Classes times steps times slots, where nobody asks for the method.
+/// Every step touches all slots, or one of them.
+struct Touching(bool);
+
+impl Rule for Touching {
+    fn steps(&self) -> u32 {
+        400
+    }
+    fn step(&self, _rank: Rank, _step: u32, out: &mut Step) {
+        out.clear();
+        let slot = || SlotSet::of(Strided::contiguous(0, 1));
+        if self.0 {
+            out.copy(slot(), slot());
+        } else {
+            out.send(Rank(0), slot(), Route::default());
+        }
+    }
+    fn slots(&self) -> u64 {
+        8192
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: rank, to: Rank(slot as u32) })
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: Rank(slot as u32), to: rank })
+    }
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(8192)
+    }
+}
+
+/// The slots that every step of every class touches, where nobody asks for the method.
 #[test]
 fn following_every_class_is_refused_by_its_work() {
-    let machine = machine("mesh:66x64").unwrap();
-    let problem = Problem::new(Collective::AllToAll, 4224, 1, 1).unwrap();
-    let schedule = plan(&machine, &problem, "one-factor", &Parameters::new()).unwrap();
-    let refused = verify(&schedule, &machine, None, u128::MAX).unwrap_err();
+    let machine = machine("full:8192").unwrap();
+    let problem = Problem::new(Collective::AllToAll, 8192, 1, 1).unwrap();
+    let verified = |all| {
+        let origin = Origin { algorithm: "none".to_owned(), parameters: Parameters::new() };
+        let schedule = Schedule::new(problem, origin, Touching(all));
+        verify(&schedule, &machine, None, u128::MAX)
+    };
+    let refused = verified(true).unwrap_err();
     let AnalysisError::Work { needed, .. } = refused else { panic!("{refused}") };
-    assert_eq!(needed, 4224 * 4223 * 4224);
+    assert_eq!(needed, 8192 * (400 * 8192 + 8192));
+    assert!(verified(false).unwrap().violation.is_some());
 }
 
 #[test]
