@@ -150,11 +150,9 @@ fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u1
     kept * rayon::current_num_threads() as u128 + listed
 }
 
-/// The grid on which every rank sends to the same shifts: link loads then have a closed form.
+/// The grid, where link loads have a closed form.
 fn shifts<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<&'t Grid> {
-    let Shape::Grid(grid) = topology.shape() else { return None };
-    let cyclic = |classes: RankClasses| classes.radix().dimensions() == 1 && classes.count() == 1;
-    traffic.schedule().is_some_and(|s| cyclic(s.rule().classes())).then_some(grid)
+    shift::grid(&traffic.schedule()?.rule().classes(), topology)
 }
 
 /// Links that are kept until the worst of them are chosen.

@@ -360,8 +360,7 @@ pub(crate) struct Scratch {
 impl<'a> Reader<'a> {
     fn new(schedule: &'a Schedule, machine: &'a Machine) -> Self {
         let classes = schedule.rule().classes();
-        let cyclic = classes.radix().dimensions() == 1 && classes.count() == 1;
-        let shifts = cyclic && matches!(machine.topology.shape(), Shape::Grid(_));
+        let shifts = shift::grid(&classes, &*machine.topology).is_some();
         let classes = if shifts { classes } else { symmetry::common(&classes, &*machine.topology) };
         Self { schedule, machine, classes, shifts }
     }

@@ -38,8 +38,8 @@ mod paths;
 mod progress;
 mod replay;
 mod shift;
-mod simulate;
 mod symmetry;
+mod totals;
 mod unequal;
 mod verify;
 mod violation;
@@ -55,7 +55,7 @@ pub use conflicts::{
 pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
 pub use error::AnalysisError;
 pub use progress::Progress;
-pub use simulate::{LinkTotals, link_totals};
+pub use totals::{LinkTotals, link_totals};
 pub use unequal::{check_unequal_work, count_unequal, unequal_bounds, unequal_work};
 pub(crate) use verify::check_named;
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify, verify_watched};

@@ -13,9 +13,20 @@
 //! min(i + 1, t, side - t, side - 1 - i): most in the middle, of several messages as well. Time per
 //! step is proportional to dimensions and messages, whatever the size.
 
-use topocoll_topology::{Grid, LinkId, Rank, Timing, Topology};
+use hashbrown::HashMap;
+use topocoll_schedule::RankClasses;
+use topocoll_topology::{Grid, LinkId, Rank, Shape, Timing, Topology};
 
 use crate::counts::StepCount;
+
+/// The grid on which every rank sends to the same shifts, if the classes are those of a cyclic rule.
+pub(crate) fn grid<'t>(classes: &RankClasses, topology: &'t dyn Topology) -> Option<&'t Grid> {
+    let cyclic = classes.radix().dimensions() == 1 && classes.count() == 1;
+    match topology.shape() {
+        Shape::Grid(grid) if cyclic => Some(grid),
+        _ => None,
+    }
+}
 
 /// Adds the links' part of a step in which every rank sends, for each (shift, bytes), one message.
 pub(crate) fn count(grid: &Grid, timing: &Timing, messages: &[(u32, u128)], step: &mut StepCount) {
@@ -121,10 +132,10 @@ impl Run<'_> {
     fn for_each_direction(&self, messages: &[(u32, u128)], mut each: impl FnMut(i64, u64, u128)) {
         let (mut load, mut bytes) = ([0u64; 2], [0u128; 2]);
         for (turn, size) in self.turns(messages) {
-            let hops = self.grid.nearest(self.dimension, 0, turn);
-            let direction = usize::from(hops < 0);
-            load[direction] += hops.unsigned_abs();
-            bytes[direction] += u128::from(hops.unsigned_abs()) * size;
+            for (i, most) in most(self.grid, self.dimension, turn).into_iter().enumerate() {
+                load[i] += most;
+                bytes[i] += u128::from(most) * size;
+            }
         }
         for (i, direction) in [1, -1].into_iter().enumerate().filter(|&(i, _)| load[i] > 0) {
             each(direction, load[i], bytes[i]);
@@ -162,6 +173,72 @@ impl Run<'_> {
         };
         step.load(timing, u, load, bytes, 2 * self.lines * u128::from(shared));
     }
+}
+
+/// What links carry over several steps, where they carry most.
+pub(crate) struct Totals<'g> {
+    grid: &'g Grid,
+    along: Vec<TotalsAlong>,
+}
+
+/// Bytes on the links of one dimension, upwards and downwards.
+#[derive(Clone, Default)]
+struct TotalsAlong {
+    /// On lines of the lowest suffix.
+    lowest: [i128; 2],
+    /// How many more on those from a suffix on.
+    more: HashMap<u32, [i128; 2]>,
+}
+
+impl<'g> Totals<'g> {
+    pub(crate) fn new(grid: &'g Grid) -> Self {
+        Self { grid, along: vec![TotalsAlong::default(); grid.sides().len()] }
+    }
+
+    /// Adds a message of every rank.
+    pub(crate) fn add(&mut self, shift: u32, bytes: u128) {
+        for (u, along) in self.along.iter_mut().enumerate() {
+            let stride = self.grid.radix().stride(u);
+            let on_lines = |suffix| {
+                let most = most(self.grid, u, turn(self.grid, u, shift, suffix));
+                most.map(|messages| i128::from(messages) * bytes as i128)
+            };
+            let (below, carrying) = (on_lines(0), stride - shift % stride);
+            add(&mut along.lowest, below);
+            if carrying < stride {
+                let above = on_lines(carrying);
+                let more = along.more.entry(carrying).or_default();
+                add(more, [0, 1].map(|i| above[i] - below[i]));
+            }
+        }
+    }
+
+    /// Bytes on the link that carries most.
+    pub(crate) fn max_link_bytes(self) -> u128 {
+        let along = self.along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {
+            let mut more: Vec<_> = more.into_iter().collect();
+            more.sort_unstable_by_key(|&(suffix, _)| suffix);
+            more.into_iter().fold(bytes[0].max(bytes[1]), |most, (_, more)| {
+                add(&mut bytes, more);
+                most.max(bytes[0]).max(bytes[1])
+            })
+        });
+        along.max().unwrap_or(0) as u128
+    }
+}
+
+fn add(sums: &mut [i128; 2], more: [i128; 2]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+/// The most messages on one link of a line, upwards and downwards, if each turns so far: in the
+/// middle where the side does not wrap, and of all other turns as well.
+fn most(grid: &Grid, u: usize, turn: u32) -> [u64; 2] {
+    if grid.wrap()[u] {
+        let hops = grid.nearest(u, 0, turn);
+        return [hops.max(0), (-hops).max(0)].map(|hops| hops as u64);
+    }
+    [turn.min(grid.sides()[u] - turn).into(); 2]
 }
 
 /// How far a message turns along dimension u, upwards, whose faster coordinates are `suffix`.

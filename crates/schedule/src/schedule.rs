@@ -55,7 +55,8 @@ pub trait Rule: Send + Sync {
         out.extend((0..self.slots()).map(|slot| self.finish(rank, slot)));
     }
 
-    /// Ranks that act alike up to renaming of peers.
+    /// Ranks that act alike up to renaming of peers. Where all do along one dimension, every rank
+    /// sending to itself + s (mod P), messages take the machine's own routes.
     fn classes(&self) -> RankClasses;
 
     /// The byte offsets at which blocks are ever split, ascending; none where all move whole.

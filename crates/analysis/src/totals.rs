@@ -1,9 +1,9 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Step};
-use topocoll_topology::{Machine, Route};
+use topocoll_topology::{Grid, Machine, Rank, Route};
 
 use crate::loads::Loads;
-use crate::symmetry;
+use crate::{shift, symmetry};
 
 /// Calls of the rule that are made for link totals.
 const WORK_LIMIT: u128 = 50_000_000;
@@ -21,14 +21,16 @@ pub struct LinkTotals {
 #[must_use]
 pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals> {
     let topology = &*machine.topology;
-    let classes = symmetry::common(&schedule.rule().classes(), topology);
-    if topology.dimensions() == 0 {
+    let (rule, steps) = (schedule.rule(), schedule.rule().steps());
+    let closed = shift::grid(&rule.classes(), topology);
+    let classes = symmetry::common(&rule.classes(), topology);
+    let shares = if closed.is_some() { 1 } else { classes.count() };
+    if topology.dimensions() == 0 || u128::from(shares) * u128::from(steps) > WORK_LIMIT {
         return None;
     }
-    if u128::from(classes.count()) * u128::from(schedule.rule().steps()) > WORK_LIMIT {
-        return None;
+    if let Some(grid) = closed {
+        return Some(by_shift(schedule, grid));
     }
-    let steps = schedule.rule().steps();
     let part = steps.div_ceil(rayon::current_num_threads() as u32).max(1);
     let starts: Vec<u32> = (0..steps).step_by(part as usize).collect();
     let parts = starts.into_par_iter().map(|start| {
@@ -36,7 +38,7 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
         let (mut does, mut own) = (Step::default(), Route::default());
         for step in start..steps.min(start.saturating_add(part)) {
             for rank in (0..classes.count()).map(|class| classes.representative(class)) {
-                schedule.rule().step(rank, step, &mut does);
+                rule.step(rank, step, &mut does);
                 for send in &does.sends {
                     let route = send.way(rank, topology, &mut own);
                     loads.add(
@@ -54,4 +56,17 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     let mut busiest = Vec::new();
     loads.take(&mut busiest);
     Some(LinkTotals { max_link_bytes: busiest.iter().map(|most| most.bytes).max().unwrap_or(0) })
+}
+
+fn by_shift(schedule: &Schedule, grid: &Grid) -> LinkTotals {
+    let mut totals = shift::Totals::new(grid);
+    let mut does = Step::default();
+    for step in 0..schedule.rule().steps() {
+        // Rank 0, so its peer is the shift.
+        schedule.rule().step(Rank(0), step, &mut does);
+        for send in &does.sends {
+            totals.add(send.peer.0, send.slots.bytes(schedule.problem.block_bytes));
+        }
+    }
+    LinkTotals { max_link_bytes: totals.max_link_bytes() }
 }
