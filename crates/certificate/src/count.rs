@@ -1,14 +1,17 @@
 //! What a schedule costs, and the least that any costs.
 
 use crate::Fault;
-use crate::machine::{Machine, node_of, own_way, walk};
+use crate::machine::{Machine, Segment, node_of, own_way, walk};
 use crate::parse::{Certificate, Send, Slots, Step};
 use crate::radix::{Radix, limited};
 
-/// Blocks moved by representatives, and links travelled by messages, at most: some minutes each.
+/// Blocks moved by representatives, and links looked at, at most: some minutes each.
 const MOST_WORK: u128 = 1 << 36;
 
-/// Links that are counted one by one, at most: 16 bytes each.
+/// A segment of a message's way takes as long as looking at so many links.
+const SEGMENT: u128 = 16;
+
+/// Links that are counted one by one, at most: 32 bytes each.
 const MOST_LINKS: u128 = 1 << 26;
 
 /// Ranks that are counted one by one, at most.
@@ -90,78 +93,139 @@ struct Links<'c> {
     grid: &'c Radix,
     wraps: &'c [bool],
     /// Links whose coordinates are alike modulo these are counted as one.
-    periods: Vec<u32>,
+    periods: &'c [u32],
     /// How many links one stands for.
     each: u128,
-    /// By position, dimension and direction: messages and bytes.
-    loads: Vec<(u32, u128)>,
-    used: Vec<usize>,
+    /// By dimension and direction, then by the lower position of a link's two ends: messages and
+    /// bytes that it carries more than the link before it on its line.
+    more: Vec<(i64, i128)>,
+    /// Whether a line, known by its first link, has messages, and those that have.
+    used: Vec<bool>,
+    lines: Vec<usize>,
+    positions: usize,
+    own: Vec<Segment>,
 }
 
-impl Links<'_> {
+impl<'c> Links<'c> {
+    fn new(grid: &'c Radix, wraps: &'c [bool], periods: &'c [u32], each: u128) -> Self {
+        let positions: usize = periods.iter().map(|&period| period as usize).product();
+        let count = 2 * periods.len() * positions;
+        let (more, used) = (vec![(0, 0); count], vec![false; count]);
+        let (lines, own) = (Vec::new(), Vec::new());
+        Self { grid, wraps, periods, each, more, used, lines, positions, own }
+    }
+
+    /// The distance of two positions that are neighbours along dimension u.
+    fn stride(&self, u: usize) -> usize {
+        self.periods[u + 1..].iter().map(|&period| period as usize).product()
+    }
+
     /// Adds a message from a rank; its hops, or none if it does not end at `to`.
     fn add(&mut self, from: u32, to: u32, send: &Send, bytes: u128) -> Option<u128> {
-        let Self { grid, wraps, periods, loads, used, .. } = self;
-        let own;
+        let (grid, wraps) = (self.grid, self.wraps);
+        let mut own = std::mem::take(&mut self.own);
         let way = match &send.way {
             Some(way) => way,
             None => {
-                own = own_way(grid, wraps, from, to);
+                own_way(grid, wraps, from, to, &mut own);
                 &own
             }
         };
         let mut hops = 0;
-        let end = walk(grid, wraps, from, way, |at, u, up| {
-            let position = at.iter().zip(periods.iter()).fold(0, |position, (at, period)| {
-                position * *period as usize + (at % period) as usize
-            });
-            let link = (position * periods.len() + u) * 2 + usize::from(up);
-            let (messages, load) = &mut loads[link];
-            if *messages == 0 {
-                used.push(link);
-            }
-            *messages += 1;
-            *load += bytes;
-            hops += 1;
+        let end = walk(grid, wraps, from, way, |rank, segment| {
+            self.add_segment(rank, segment, bytes as i128);
+            hops += u128::from(segment.1.unsigned_abs());
         });
+        self.own = own;
         (end == Some(to)).then_some(hops)
+    }
+
+    /// Adds a message along one dimension, from a rank on: where it enters a line more is carried,
+    /// from where it leaves it less.
+    fn add_segment(&mut self, rank: u32, (u, hops): Segment, bytes: i128) {
+        let (side, period) = (i64::from(self.grid.sides[u]), i64::from(self.periods[u]));
+        let first = (0..self.periods.len()).fold(0, |position, v| {
+            let at = if v == u { 0 } else { self.grid.coordinate(rank, v) % self.periods[v] };
+            position * self.periods[v] as usize + at as usize
+        });
+        let line = (2 * u + usize::from(hops < 0)) * self.positions + first;
+        if !std::mem::replace(&mut self.used[line], true) {
+            self.lines.push(line);
+        }
+        let stride = self.stride(u);
+        let mut enter = |position: i64, times: i64| {
+            let (messages, load) = &mut self.more[line + position as usize * stride];
+            *messages += times;
+            *load += i128::from(times) * bytes;
+        };
+        let lowest = i64::from(self.grid.coordinate(rank, u)) + hops.min(0);
+        let begin = lowest.rem_euclid(side) % period;
+        let (rounds, end) = (hops.abs() / period, begin + hops.abs() % period);
+        enter(0, rounds + i64::from(end > period));
+        enter(begin, 1);
+        match end {
+            end if end > period => enter(end - period, -1),
+            end if end < period => enter(end, -1),
+            _ => {}
+        }
     }
 
     /// The most messages on a link, the largest load, and links with several; and none are loaded.
     fn busiest(&mut self) -> (u128, u128, u128) {
         let (mut most, mut largest, mut shared) = (0, 0, 0);
-        for link in self.used.drain(..) {
-            let (messages, load) = std::mem::take(&mut self.loads[link]);
-            most = most.max(messages.into());
-            largest = largest.max(load);
-            shared += if messages > 1 { self.each } else { 0 };
+        for line in std::mem::take(&mut self.lines) {
+            let u = line / self.positions / 2;
+            let (mut messages, mut load) = (0, 0);
+            for position in 0..self.periods[u] as usize {
+                let link = line + position * self.stride(u);
+                let more = std::mem::take(&mut self.more[link]);
+                (messages, load) = (messages + more.0, load + more.1);
+                most = most.max(messages as u128);
+                largest = largest.max(load as u128);
+                shared += if messages > 1 { self.each } else { 0 };
+            }
+            self.used[line] = false;
         }
         (most, largest, shared)
     }
 }
 
+/// How many ranks stand for all others, and the periods of a grid that they fill; refused if counting
+/// them would take more than some minutes.
+pub(crate) fn counted(certificate: &Certificate) -> Result<(u32, Vec<u32>), Fault> {
+    let Certificate { machine, radix, .. } = certificate;
+    let (mut count, mut periods) = (radix.ranks(), Vec::new());
+    if machine.keeps(radix) {
+        (count, periods) = (radix.classes(), radix.periods.clone());
+    } else if let Machine::Grid(grid, wraps) = machine {
+        periods.clone_from(&grid.sides);
+        // Moved by whole lines along side 0, ranks in one row stay in order.
+        if let ([period], true) = (&radix.periods[..], wraps[0]) {
+            let line = grid.strides[0];
+            periods[0] = (1..=grid.sides[0])
+                .find(|lines| lines * line % period == 0)
+                .expect("bug: the ranks are a multiple of the period");
+            count = periods[0] * line;
+        }
+    }
+    limited("ranks one by one", count.into(), MOST_RANKS)?;
+    limit_work(certificate, count.into())?;
+    Ok((count, periods))
+}
+
 /// Counts the steps of all ranks.
 pub(crate) fn count(certificate: &Certificate) -> Result<Counts, Fault> {
     let Certificate { machine, radix, .. } = certificate;
-    let keeps = machine.keeps(radix);
-    if !keeps {
-        limited("ranks one by one", radix.ranks().into(), MOST_RANKS)?;
-    }
-    let classes: Vec<(u32, u32)> = if keeps {
-        (0..radix.classes()).map(|class| (radix.representative(class), class)).collect()
+    let (ranks, periods) = counted(certificate)?;
+    let each = u128::from(radix.ranks() / ranks);
+    let of_class = |class| (radix.representative(class), class);
+    let classes: Vec<(u32, u32)> = if ranks == radix.classes() {
+        (0..ranks).map(of_class).collect()
     } else {
-        (0..radix.ranks()).map(|rank| (rank, radix.class_of(rank))).collect()
+        (0..ranks).map(|rank| (rank, radix.class_of(rank))).collect()
     };
-    let each = u128::from(radix.ranks()) / classes.len() as u128;
-    limit_work(certificate, classes.len() as u128 / u128::from(radix.classes()))?;
     let mut links = match machine {
-        Machine::Grid(grid, wraps) => {
-            let periods = if keeps { radix.periods.clone() } else { grid.sides.clone() };
-            let count = 2 * wraps.len() as u128 * classes.len() as u128;
-            limited("links", count, MOST_LINKS)?;
-            let loads = vec![(0, 0); count as usize];
-            Some(Links { grid, wraps, periods, each, loads, used: Vec::new() })
-        }
+        Machine::Grid(grid, wraps) => Some(Links::new(grid, wraps, &periods, each)),
         Machine::Complete(_) | Machine::Cluster(_) => None,
     };
     let mut counts = Counts::default();
@@ -208,21 +272,30 @@ pub(crate) fn count(certificate: &Certificate) -> Result<Counts, Fault> {
     Ok(counts)
 }
 
-/// Refuses what would take more than some minutes.
-fn limit_work(certificate: &Certificate, repeats: u128) -> Result<(), Fault> {
-    let hops = match &certificate.machine {
-        Machine::Grid(grid, _) => grid.sides.iter().map(|side| u128::from(*side)).sum(),
-        Machine::Complete(_) | Machine::Cluster(_) => 1,
+/// Refuses what would take more than some minutes, or memory, to count for so many ranks.
+fn limit_work(certificate: &Certificate, ranks: u128) -> Result<(), Fault> {
+    let (dimensions, hops) = match &certificate.machine {
+        Machine::Grid(grid, _) => {
+            (grid.sides.len() as u128, grid.sides.iter().map(|&side| u128::from(side)).sum())
+        }
+        Machine::Complete(_) | Machine::Cluster(_) => (0, 0),
     };
-    let (mut moved, mut travelled) = (0, 0);
-    for step in certificate.classes.iter().flat_map(|class| &class.steps) {
-        let slots = step.sends.iter().map(|send| &send.slots);
-        let copied = step.copies.iter().map(|(from, _)| from);
-        moved += slots.chain(copied).map(|slots| u128::from(slots.count())).sum::<u128>();
-        travelled += repeats * hops * step.sends.len() as u128;
+    let links = 2 * dimensions * ranks;
+    limited("links", links, MOST_LINKS)?;
+    let repeats = ranks / u128::from(certificate.radix.classes());
+    let (mut moved, mut looked_at) = (0, 0);
+    for (_, step) in certificate.in_order() {
+        let mut messages = 0;
+        for does in step.into_iter().flatten() {
+            let slots = does.sends.iter().map(|send| &send.slots);
+            let copied = does.copies.iter().map(|(from, _)| from);
+            moved += slots.chain(copied).map(|slots| u128::from(slots.count())).sum::<u128>();
+            messages += repeats * does.sends.len() as u128;
+        }
+        looked_at += messages * SEGMENT * dimensions.max(1) + links.min(messages * hops);
     }
     limited("blocks moved", moved, MOST_WORK)?;
-    limited("links travelled", travelled, MOST_WORK)
+    limited("links looked at", looked_at, MOST_WORK)
 }
 
 /// Bytes of a message; none where a run spans several pieces.

@@ -176,7 +176,7 @@ impl Follower<'_> {
             if !whole && at / slots != to_at / slots {
                 return Err(is(to, "a piece of a block lands as another"));
             }
-            let held = Held { block, travelled: by.apply(radix, travelled) };
+            let held = Held { block, travelled: by.apply(travelled) };
             self.moving.push((to_base + to_at, held));
         }
         Ok(())

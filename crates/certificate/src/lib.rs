@@ -19,8 +19,10 @@
 //! with the block of every rank at the place where the certificate says; no place is written twice
 //! in a step, and nothing is sent from an empty one; every message that is sent is received, and
 //! along its way on the machine; the counts listed are the counts found, and so are the bounds.
-//! Rearrangements within a rank before the first message and after the last are not told apart from
-//! the caller's own order, and none are counted.
+//! Links are counted for one rank of each class where the translations keep them, for some rows of
+//! ranks where the classes are shifts of all ranks in order and rows wrap around, and else for every
+//! rank. Rearrangements within a rank before the first message and after the last are not told apart
+//! from the caller's own order, and none are counted.
 //!
 //! # Format
 //! Lines of ASCII, words apart by single spaces:
@@ -163,6 +165,16 @@ pub fn check(text: &[u8]) -> Result<Proved, Fault> {
         least_link_bytes,
         digest,
     })
+}
+
+/// Reads a certificate, and looks whether it is small enough to be checked, in some minutes and
+/// bounded memory.
+///
+/// # Errors
+/// What cannot be read, or is too much.
+pub fn check_limits(text: &[u8]) -> Result<(), Fault> {
+    let (body, _) = sealed(text)?;
+    count::counted(&parse::parse(body)?).map(drop)
 }
 
 /// The text above its digest, which must be that of the text.

@@ -70,45 +70,44 @@ pub(crate) fn node_of(nodes: &[(u32, u32)], rank: u32) -> u32 {
     node
 }
 
-/// The machine's own way on a grid: dimension 0 first, the nearer way, upwards at half a ring.
-pub(crate) fn own_way(grid: &Radix, wraps: &[bool], from: u32, to: u32) -> Vec<Segment> {
-    let (from, to) = (grid.coordinates(from), grid.coordinates(to));
-    let hops = |u: usize| {
-        let straight = i64::from(to[u]) - i64::from(from[u]);
+/// Writes the machine's own way on a grid: dimension 0 first, the nearer way, upwards at half a ring.
+pub(crate) fn own_way(grid: &Radix, wraps: &[bool], from: u32, to: u32, way: &mut Vec<Segment>) {
+    way.clear();
+    for (u, &wraps) in wraps.iter().enumerate() {
         let side = i64::from(grid.sides[u]);
-        match straight.rem_euclid(side) {
-            _ if !wraps[u] => straight,
+        let straight = i64::from(grid.coordinate(to, u)) - i64::from(grid.coordinate(from, u));
+        let hops = match straight.rem_euclid(side) {
+            _ if !wraps => straight,
             up if 2 * up <= side => up,
             up => up - side,
+        };
+        if hops != 0 {
+            way.push((u, hops));
         }
-    };
-    (0..wraps.len()).map(|u| (u, hops(u))).filter(|(_, hops)| *hops != 0).collect()
+    }
 }
 
-/// Calls `each` with every link of a way, as the coordinates that it leaves, its dimension and
-/// whether it goes up; where the way ends, or none if it leaves the grid.
+/// Calls `each` with the segments of a way, and the rank that each of them leaves; where the way
+/// ends, or none if it leaves the grid or goes all around a side.
 pub(crate) fn walk(
     grid: &Radix,
     wraps: &[bool],
     from: u32,
     way: &[Segment],
-    mut each: impl FnMut(&[u32], usize, bool),
+    mut each: impl FnMut(u32, Segment),
 ) -> Option<u32> {
-    let mut at = grid.coordinates(from);
+    let mut rank = from;
     for &(u, hops) in way {
-        let side = *grid.sides.get(u)?;
-        if hops.unsigned_abs() >= side.into() {
+        let side = i64::from(*grid.sides.get(u)?);
+        let at = i64::from(grid.coordinate(rank, u));
+        let to = at.checked_add(hops)?;
+        let stays = if wraps[u] { hops > -side && hops < side } else { to >= 0 && to < side };
+        if !stays {
             return None;
         }
-        for _ in 0..hops.unsigned_abs() {
-            each(&at, u, hops > 0);
-            at[u] = match (hops > 0, at[u]) {
-                (true, last) if last == side - 1 => wraps[u].then_some(0)?,
-                (true, at) => at + 1,
-                (false, 0) => wraps[u].then_some(side - 1)?,
-                (false, at) => at - 1,
-            };
-        }
+        each(rank, (u, hops));
+        let moved = (to.rem_euclid(side) - at) * i64::from(grid.strides[u]);
+        rank = (i64::from(rank) + moved) as u32;
     }
-    Some(grid.rank(&at))
+    Some(rank)
 }

@@ -78,7 +78,7 @@ fn along(
     let apart = radix.shift(axis.displacement);
     for i in 0..axis.count {
         along(faster, radix, (slot + i * axis.slots, displacement), each)?;
-        displacement = apart.apply(radix, displacement);
+        displacement = apart.apply(displacement);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::Fault;
 pub(crate) struct Radix {
     pub(crate) sides: Vec<u32>,
     pub(crate) periods: Vec<u32>,
-    strides: Vec<u32>,
+    pub(crate) strides: Vec<u32>,
     ranks: u32,
 }
 
@@ -38,27 +38,24 @@ impl Radix {
         self.ranks / self.classes()
     }
 
-    fn coordinate(&self, rank: u32, u: usize) -> u32 {
+    pub(crate) fn coordinate(&self, rank: u32, u: usize) -> u32 {
         rank / self.strides[u] % self.sides[u]
-    }
-
-    pub(crate) fn coordinates(&self, rank: u32) -> Vec<u32> {
-        (0..self.sides.len()).map(|u| self.coordinate(rank, u)).collect()
-    }
-
-    pub(crate) fn rank(&self, coordinates: &[u32]) -> u32 {
-        coordinates.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum()
     }
 
     /// The sum of two displacements, or of a rank and a displacement.
     pub(crate) fn sum(&self, a: u32, b: u32) -> u32 {
-        self.shift(b).apply(self, a)
+        self.shift(b).apply(a)
     }
 
     /// A displacement, coordinate by coordinate, where it is not 0.
     pub(crate) fn shift(&self, displacement: u32) -> Shift {
-        let by = (0..self.sides.len()).map(|u| (u, self.coordinate(displacement, u)));
-        Shift(by.filter(|(_, by)| *by > 0).collect())
+        let along = |u| {
+            let (side, stride, by) =
+                (self.sides[u], self.strides[u], self.coordinate(displacement, u));
+            let (up, down) = (by * stride, (side - by) * stride);
+            (by > 0).then_some(Along { side, stride, passes: side - by, up, down })
+        };
+        Shift((0..self.sides.len()).filter_map(along).collect())
     }
 
     /// The displacement back.
@@ -85,19 +82,24 @@ impl Radix {
 }
 
 /// A displacement, ready to be added many times.
-pub(crate) struct Shift(Vec<(usize, u32)>);
+pub(crate) struct Shift(Vec<Along>);
+
+/// What is added along one side.
+struct Along {
+    side: u32,
+    stride: u32,
+    /// From this coordinate on the sum passes the side, and is brought back around it.
+    passes: u32,
+    up: u32,
+    down: u32,
+}
 
 impl Shift {
-    pub(crate) fn apply(&self, radix: &Radix, rank: u32) -> u32 {
-        let mut rank = rank;
-        for &(u, by) in &self.0 {
-            let (side, stride) = (radix.sides[u], radix.strides[u]);
-            // The sum may pass 2^32 before it is brought back around the side.
-            let (at, by) = (u64::from(rank / stride % side), u64::from(by));
-            let to = if at + by < side.into() { at + by } else { at + by - u64::from(side) };
-            rank = rank - at as u32 * stride + to as u32 * stride;
-        }
-        rank
+    pub(crate) fn apply(&self, rank: u32) -> u32 {
+        self.0.iter().fold(rank, |rank, along| {
+            let at = rank / along.stride % along.side;
+            if at < along.passes { rank + along.up } else { rank - along.down }
+        })
     }
 }
 

@@ -1,12 +1,14 @@
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
+use anyhow::Context as _;
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Claims, ConflictReport, Counts, Machine, Method, Parameters, Schedule, Shape, Verification,
     Violation, best_bounds, check_counting_work, count, verify_watched, write_certificate,
 };
+use topocoll_certificate::check_limits;
 
 use super::whole::Whole;
 use super::{conflicts, exchange_of_schedule};
@@ -109,7 +111,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     Ok(if fails { Outcome::Failed } else { Outcome::Fine })
 }
 
-/// Writes the certificate; its digest.
+/// Writes the certificate, if `check` would take it; its digest.
 fn certify(
     path: &Path,
     schedule: &Schedule,
@@ -118,10 +120,11 @@ fn certify(
 ) -> anyhow::Result<String> {
     let mut digest = String::new();
     write_file(path, |file| {
-        let mut out = BufWriter::new(file);
-        digest = write_certificate(schedule, machine, counts, &mut out)
+        let mut text = Vec::new();
+        digest = write_certificate(schedule, machine, counts, &mut text)
             .map_err(topocoll::Error::from)?;
-        Ok(out.flush()?)
+        check_limits(&text).context("it would not be checked")?;
+        Ok(file.write_all(&text)?)
     })?;
     Ok(digest)
 }
