@@ -35,16 +35,19 @@ fn replay(c: &mut Criterion) {
     }
 }
 
-/// Boxes times steps grow with the third power of the side.
+/// Of `suh-shin` boxes times steps grow with the third power of the side, of `direct` steps with its
+/// square, and each of them touches one box.
 fn classes(c: &mut Criterion) {
-    let mut group = c.benchmark_group("verify suh-shin by classes");
-    group.sample_size(10).warm_up_time(Duration::from_millis(1));
-    for side in [128, 256, 512, 1024] {
-        let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
-        let schedule = schedule(&machine, "suh-shin");
-        group.bench_function(BenchmarkId::from_parameter(side), |b| {
-            b.iter(|| verify(&schedule, &machine, None, MEMORY).expect("it fits"));
-        });
+    for algorithm in ["suh-shin", "direct"] {
+        let mut group = c.benchmark_group(format!("verify {algorithm} by classes"));
+        group.sample_size(10).warm_up_time(Duration::from_millis(1));
+        for side in [128, 256, 512, 1024] {
+            let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
+            let schedule = schedule(&machine, algorithm);
+            group.bench_function(BenchmarkId::from_parameter(side), |b| {
+                b.iter(|| verify(&schedule, &machine, None, MEMORY).expect("it fits"));
+            });
+        }
     }
 }
 
