@@ -7,6 +7,7 @@ use topocoll_topology::{Grid, LinkId, Machine, Rank, Shape, Topology};
 use crate::contention::{Share, Traffic};
 use crate::error::check_memory;
 use crate::loads::Loads;
+use crate::shift::Links;
 use crate::{AnalysisError, shift, symmetry};
 
 /// Messages that are listed of one link.
@@ -63,11 +64,8 @@ pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
         return 0;
     }
     let classes = symmetry::common(&traffic.classes(), topology);
-    let shares = match shifts(traffic, topology) {
-        Some(grid) => shift::told_apart(grid),
-        None => u64::from(classes.count()),
-    };
-    u128::from(shares) * u128::from(traffic.steps())
+    let ranks = if shifts(traffic, topology).is_some() { 1 } else { classes.count() };
+    u128::from(ranks) * u128::from(traffic.steps())
 }
 
 /// Whether naming conflicts is a matter of seconds.
@@ -112,7 +110,7 @@ pub fn conflicts(
     let starts: Vec<u32> = (0..traffic.steps()).step_by(part as usize).collect();
     let pieces: Vec<Worst> = (starts.into_par_iter())
         .map(|start| {
-            let mut worst = Worst { most, ..Worst::default() };
+            let mut worst = Worst::new(most);
             let (mut share, mut loads) = (Share::default(), Loads::new(&classes, topology));
             for step in start..traffic.steps().min(start.saturating_add(part)) {
                 match closed {
@@ -130,7 +128,7 @@ pub fn conflicts(
             worst
         })
         .collect();
-    let mut all = Worst { most, ..Worst::default() };
+    let mut all = Worst::new(most);
     for piece in pieces {
         all.conflicts += piece.conflicts;
         all.found.extend(piece.found);
@@ -160,7 +158,6 @@ fn kept(most: usize) -> usize {
     most.saturating_mul(4).saturating_add(64)
 }
 
-#[derive(Default)]
 struct Worst {
     most: usize,
     conflicts: u128,
@@ -170,15 +167,23 @@ struct Worst {
 }
 
 impl Worst {
-    fn add(&mut self, step: u32, link: LinkId, messages: u64, bytes: u128, alike: u128) {
-        self.conflicts += alike;
-        if (messages, bytes) < self.floor {
-            return;
+    fn new(most: usize) -> Self {
+        let floor = if most == 0 { (u64::MAX, u128::MAX) } else { (0, 0) };
+        Self { most, conflicts: 0, found: Vec::new(), floor }
+    }
+
+    /// Adds links that carry several messages, if they may be among the worst; whether they may.
+    fn add(&mut self, step: u32, links: Links) -> bool {
+        let Links { link, count, load, bytes } = links;
+        if (load, bytes) < self.floor {
+            return false;
         }
-        self.found.push(Conflict { step, link, messages, bytes, alike, listed: Vec::new() });
+        let listed = Vec::new();
+        self.found.push(Conflict { step, link, messages: load, bytes, alike: count, listed });
         if self.found.len() >= kept(self.most) {
             self.cut();
         }
+        true
     }
 
     /// Keeps the worst.
@@ -211,7 +216,8 @@ fn by_class(
         if messages > 1 {
             let direction = if downwards { -1 } else { 1 };
             let link = topology.link_id(classes.representative(class), u, direction);
-            worst.add(step, link, messages, bytes, alike);
+            worst.conflicts += alike;
+            worst.add(step, Links { link, count: alike, load: messages, bytes });
         }
     });
 }
@@ -220,11 +226,7 @@ fn by_shift(traffic: &dyn Traffic, grid: &Grid, step: u32, share: &mut Share, wo
     traffic.share(Rank(0), step, share);
     let shifts: Vec<(u32, u128)> =
         share.sends.iter().map(|send| (send.to.0, send.bytes.into())).collect();
-    shift::links(grid, &shifts, |links| {
-        if links.load > 1 {
-            worst.add(step, links.link, links.load, links.bytes, links.count);
-        }
-    });
+    worst.conflicts += shift::shared(grid, &shifts, |links| worst.add(step, links));
 }
 
 /// Lists the messages on a link.

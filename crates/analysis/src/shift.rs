@@ -61,36 +61,34 @@ pub(crate) struct Links {
     pub(crate) bytes: u128,
 }
 
-/// How many links with loads of their own [`links`] tells of, for one message at most.
-pub(crate) fn told_apart(grid: &Grid) -> u64 {
-    let along = |(&side, &wraps): (&u32, &bool)| if wraps { 1 } else { u64::from(side) };
-    grid.sides().iter().zip(grid.wrap()).map(along).sum()
-}
-
-/// Calls `each` with the links that carry something, along all dimensions.
-pub(crate) fn links(grid: &Grid, messages: &[(u32, u128)], mut each: impl FnMut(Links)) {
+/// Calls `each` with links that carry several messages: along every line from its middle to its
+/// ends, where less and less is carried, as long as `each` asks for more; how many such links there
+/// are.
+pub(crate) fn shared(
+    grid: &Grid,
+    messages: &[(u32, u128)],
+    mut each: impl FnMut(Links) -> bool,
+) -> u128 {
+    let mut all = 0;
     for u in 0..grid.sides().len() {
         each_run(grid, u, messages, |run| {
-            let (first, side) = (Rank(run.first), grid.sides()[u]);
-            if grid.wrap()[u] {
-                run.for_each_direction(messages, |direction, load, bytes| {
-                    let link = grid.link_id(first, u, direction);
-                    each(Links { link, count: run.lines * u128::from(side), load, bytes });
-                });
+            let side = grid.sides()[u];
+            if !grid.wrap()[u] {
+                all += 2 * run.lines * u128::from(run.shared_above(messages));
+                run.name_shared(messages, &mut each);
                 return;
             }
-            for i in 0..side - 1 {
-                let (load, bytes) = run.above(i, messages);
-                for (position, direction) in [(i, 1), (i + 1, -1)] {
-                    let at = grid.radix().shifted(first, u, position.into());
-                    let link = grid.link_id(at, u, direction);
-                    if load > 0 {
-                        each(Links { link, count: run.lines, load, bytes });
-                    }
+            run.for_each_direction(messages, |direction, load, bytes| {
+                if load > 1 {
+                    let link = grid.link_id(Rank(run.first), u, direction);
+                    let count = run.lines * u128::from(side);
+                    all += count;
+                    each(Links { link, count, load, bytes });
                 }
-            }
+            });
         });
     }
+    all
 }
 
 /// Lines along a dimension on which each message turns as far as on the others.
@@ -142,36 +140,63 @@ impl Run<'_> {
         }
     }
 
-    /// The messages and bytes on each of the two links above a position of a side that does not wrap.
-    fn above(&self, position: u32, messages: &[(u32, u128)]) -> (u64, u128) {
+    /// The messages and bytes on each of the links that have so many positions on this side of them,
+    /// and more on the other, of a side that does not wrap.
+    fn so_near_an_end(&self, positions: u32, messages: &[(u32, u128)]) -> (u64, u128) {
         let side = self.grid.sides()[self.dimension];
-        let border = (position + 1).min(side - 1 - position);
         self.turns(messages).fold((0, 0), |(load, bytes), (turn, size)| {
-            let passing = border.min(turn).min(side - turn);
+            let passing = positions.min(turn).min(side - turn);
             (load + u64::from(passing), bytes + u128::from(passing) * size)
         })
+    }
+
+    /// Above how many positions of a side that does not wrap the links carry several messages.
+    fn shared_above(&self, messages: &[(u32, u128)]) -> u32 {
+        let side = self.grid.sides()[self.dimension];
+        let several = |positions| self.so_near_an_end(positions, messages).0 > 1;
+        // One message alone starts at each end, and as many more pass as far as their number grows.
+        match (several(1), several(side / 2)) {
+            (true, _) => side - 1,
+            (false, true) => side - 3,
+            (false, false) => 0,
+        }
     }
 
     /// Counts lines of a side that does not wrap.
     fn count_line(&self, timing: &Timing, messages: &[(u32, u128)], step: &mut StepCount) {
         let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
-        if side == 1 {
-            return;
-        }
         // As many messages go up by `turn` as come down by the rest, and the other way round.
         let carried =
             |(turn, size): (u32, u128)| 2 * u128::from(turn) * u128::from(side - turn) * size;
         let carried: u128 = self.turns(messages).map(carried).sum();
         step.link_seconds += self.lines as f64 * carried as f64 * timing.per_byte.of(u);
-        let (load, bytes) = self.above((side - 1) / 2, messages);
-        let (at_the_end, _) = self.above(0, messages);
-        // Load grows by what is at the end, from there to the middle, as long as it grows.
-        let shared = match (at_the_end, load) {
-            (0 | 1, 0 | 1) => 0,
-            (0 | 1, _) => side - 3,
-            _ => side - 1,
-        };
-        step.load(timing, u, load, bytes, 2 * self.lines * u128::from(shared));
+        let (load, bytes) = self.so_near_an_end(side / 2, messages);
+        if load > 0 {
+            let shared = 2 * self.lines * u128::from(self.shared_above(messages));
+            step.load(timing, u, load, bytes, shared);
+        }
+    }
+
+    /// Calls `each` with the shared links of a side that does not wrap, from the middle to the ends.
+    fn name_shared(&self, messages: &[(u32, u128)], each: &mut impl FnMut(Links) -> bool) {
+        let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
+        for positions in (1..=side / 2).rev() {
+            let (load, bytes) = self.so_near_an_end(positions, messages);
+            if load < 2 {
+                return;
+            }
+            // Both ends of a link, as it is numbered by the one that it leaves.
+            let (lower, upper) =
+                ([positions - 1, positions], [side - 1 - positions, side - positions]);
+            let both = if lower == upper { &[lower][..] } else { &[lower, upper] };
+            for (&at, direction) in both.iter().flat_map(|ends| ends.iter().zip([1, -1])) {
+                let at = self.grid.radix().shifted(Rank(self.first), u, at.into());
+                let link = self.grid.link_id(at, u, direction);
+                if !each(Links { link, count: self.lines, load, bytes }) {
+                    return;
+                }
+            }
+        }
     }
 }
 
