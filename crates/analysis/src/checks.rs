@@ -1,9 +1,17 @@
 //! What both methods of verification check.
 
+use rayon::prelude::*;
 use topocoll_schedule::{Block, Collective, Problem, Transfer};
 use topocoll_topology::{Machine, Rank, Route};
 
 use crate::Violation;
+
+/// The first violation in order, whichever thread is faster.
+pub(crate) fn first_violation(
+    found: impl ParallelIterator<Item = Result<(), Violation>>,
+) -> Result<(), Violation> {
+    found.find_map_first(Result::err).map_or(Ok(()), Err)
+}
 
 /// Checks that `held`, all that `rank` has before the first step, is each of its own blocks once.
 pub(crate) fn check_start(

@@ -6,6 +6,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Machine, Rank, Route};
 
+use crate::checks::first_violation;
 use crate::error::check_memory;
 use crate::written::Written;
 use crate::{AnalysisError, Progress, Violation, checks};
@@ -119,7 +120,7 @@ impl<'a> Replay<'a> {
                     Ok(())
                 },
             );
-        first_violation(found.collect())
+        first_violation(found)
     }
 
     /// Performs the transfers of the step looked at, after checking that both ends agree.
@@ -153,7 +154,7 @@ impl<'a> Replay<'a> {
                 Ok(())
             },
         );
-        first_violation(found.collect())?;
+        first_violation(found)?;
         let rows = self.labels.par_chunks_mut(length * CHUNK);
         let found = rows.zip(self.arriving.par_iter()).enumerate().map_init(
             || Written::new(slots),
@@ -177,7 +178,7 @@ impl<'a> Replay<'a> {
                 Ok(())
             },
         );
-        first_violation(found.collect())
+        first_violation(found)
     }
 
     /// Every send has a receive, and every route leads to it.
@@ -200,7 +201,7 @@ impl<'a> Replay<'a> {
             }
             Ok(())
         });
-        first_violation(found.collect())
+        first_violation(found)
     }
 
     /// Every rank holds its own blocks once, and nothing else.
@@ -210,7 +211,7 @@ impl<'a> Replay<'a> {
             let held = row.iter().step_by(pieces).filter_map(|&label| block(problem, label));
             checks::check_start(problem, Rank(rank as u32), held)
         });
-        first_violation(found.collect())
+        first_violation(found)
     }
 
     /// Every rank holds, where the rule says so, the block of every rank for it.
@@ -250,7 +251,7 @@ impl<'a> Replay<'a> {
                 }
             },
         );
-        first_violation(found.collect())
+        first_violation(found)
     }
 
     fn pieces(&self) -> usize {
@@ -304,10 +305,6 @@ fn explain(schedule: &Schedule, mut violation: Violation) -> Violation {
         }
     }
     violation
-}
-
-fn first_violation(found: Vec<Result<(), Violation>>) -> Result<(), Violation> {
-    found.into_iter().collect()
 }
 
 fn label(problem: Problem, block: Block) -> Label {

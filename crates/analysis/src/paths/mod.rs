@@ -17,6 +17,7 @@ use topocoll_topology::{Machine, Rank};
 use self::table::{Entry, Move, Table, check_writes, touched};
 pub(crate) use self::touches::Span;
 use crate::boxes::{Map, SlotBox};
+use crate::checks::first_violation;
 use crate::error::check_memory;
 use crate::{AnalysisError, Progress, Violation, checks};
 
@@ -82,19 +83,11 @@ pub(crate) fn run(
     (progress.starting)(u64::from(classes.count()) * u64::from(schedule.problem.ranks));
     let follow = || -> Result<(), Violation> {
         let table = Table::new(schedule, machine, &classes)?;
-        of_every_class(&classes, |class| compare_members(schedule, &classes, class))?;
-        of_every_class(&classes, |class| follow_all(schedule, &table, class, progress))
+        let each = || (0..classes.count()).into_par_iter();
+        first_violation(each().map(|class| compare_members(schedule, &classes, class)))?;
+        first_violation(each().map(|class| follow_all(schedule, &table, class, progress)))
     };
     Ok(follow())
-}
-
-/// Checks every class; the violation is that of the first class that has one.
-fn of_every_class(
-    classes: &RankClasses,
-    check: impl Fn(u32) -> Result<(), Violation> + Sync,
-) -> Result<(), Violation> {
-    let violation = (0..classes.count()).into_par_iter().find_map_first(|class| check(class).err());
-    violation.map_or(Ok(()), Err)
 }
 
 /// Compares seeded members of a class with its representative, in every step.
