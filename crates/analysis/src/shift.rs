@@ -143,10 +143,10 @@ impl Run<'_> {
     /// The messages and bytes on each of the links that have so many positions on this side of them,
     /// and more on the other, of a side that does not wrap.
     fn so_near_an_end(&self, positions: u32, messages: &[(u32, u128)]) -> (u64, u128) {
-        let side = self.grid.sides()[self.dimension];
         self.turns(messages).fold((0, 0), |(load, bytes), (turn, size)| {
-            let passing = positions.min(turn).min(side - turn);
-            (load + u64::from(passing), bytes + u128::from(passing) * size)
+            let [most, _] = most(self.grid, self.dimension, turn);
+            let passing = most.min(positions.into());
+            (load + passing, bytes + u128::from(passing) * size)
         })
     }
 

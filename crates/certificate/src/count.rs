@@ -102,7 +102,9 @@ struct Links<'c> {
     /// Whether a line, known by its first link, has messages, and those that have.
     used: Vec<bool>,
     lines: Vec<usize>,
+    /// How many positions there are.
     positions: usize,
+    /// Room for the machine's own way.
     own: Vec<Segment>,
 }
 
@@ -173,12 +175,12 @@ impl<'c> Links<'c> {
     /// The most messages on a link, the largest load, and links with several; and none are loaded.
     fn busiest(&mut self) -> (u128, u128, u128) {
         let (mut most, mut largest, mut shared) = (0, 0, 0);
-        for line in std::mem::take(&mut self.lines) {
+        while let Some(line) = self.lines.pop() {
             let u = line / self.positions / 2;
+            let stride = self.stride(u);
             let (mut messages, mut load) = (0, 0);
             for position in 0..self.periods[u] as usize {
-                let link = line + position * self.stride(u);
-                let more = std::mem::take(&mut self.more[link]);
+                let more = std::mem::take(&mut self.more[line + position * stride]);
                 (messages, load) = (messages + more.0, load + more.1);
                 most = most.max(messages as u128);
                 largest = largest.max(load as u128);
