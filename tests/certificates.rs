@@ -273,6 +273,34 @@ fn absurd_certificates_are_refused_at_once() {
     }
 }
 
+/// Certificates of some megabytes that would be looked at for hours, or fill the memory.
+#[test]
+fn certificates_that_would_take_hours_are_refused_at_once() {
+    let text = certificate("full:2", "direct");
+    let message = ["send 1 own 1\n", "receive 1 1\n"];
+    let many = message.map(|end| end.repeat(200_000));
+    let rule = |text: &str| match check(sealed(text).as_bytes()) {
+        Err(Fault::Step { step: 0, rule, .. }) => rule,
+        found => panic!("{found:?}"),
+    };
+    let between = |ends: [&str; 2]| body(&text).replace(&message.concat(), &ends.concat());
+    assert_eq!(rule(&between([&many[0], &many[1]])), "a slot is written twice at once");
+    assert_eq!(rule(&between([&many[0], message[1]])), "a message is sent that nobody receives");
+    assert_eq!(rule(&between([message[0], &many[1]])), "a message is received that nobody sends");
+    // 2^31 blocks are copied to one slot.
+    let copies = "copy 0,1048576,0 0,1048576,0\n".repeat(2048);
+    let copied = between([&copies, ""]).replace("slots 2\n", "slots 1048576\n");
+    assert_eq!(rule(&copied), "a slot is written twice at once");
+    // Each of 2^20 ranks sends a message to and fro.
+    let long = format!("send 1 {}0:1 1\n", "0:1;0:-1;".repeat(3000));
+    let ways = between([&long, message[1]])
+        .replace("complete 2\n", "grid 1048576\n")
+        .replace("ranks 2 by 1\n", "ranks 1048576 by 1\n")
+        .replace("slots 2\n", "slots 1048576\n");
+    let found = check(sealed(&ways).as_bytes());
+    assert!(matches!(found, Err(Fault::TooMuch { what: "links looked at", .. })), "{found:?}");
+}
+
 #[test]
 fn what_is_cut_short_is_told_by_the_line_where_it_ends() {
     let text = certificate("torus:4x4", "suh-shin");

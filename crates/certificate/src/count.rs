@@ -1,7 +1,9 @@
 //! What a schedule costs, and the least that any costs.
 
+use std::iter::repeat_n;
+
 use crate::Fault;
-use crate::machine::{Machine, Segment, node_of, own_way, walk};
+use crate::machine::{Machine, Segment, own_way, walk};
 use crate::parse::{Certificate, Send, Slots, Step};
 use crate::radix::{Radix, limited};
 
@@ -192,13 +194,19 @@ impl<'c> Links<'c> {
     }
 }
 
-/// How many ranks stand for all others, and the periods of a grid that they fill; refused if counting
-/// them would take more than some minutes.
-pub(crate) fn counted(certificate: &Certificate) -> Result<(u32, Vec<u32>), Fault> {
+/// The ranks that stand for all others, and the periods of a grid that they fill.
+pub(crate) struct Counted {
+    ranks: u32,
+    periods: Vec<u32>,
+}
+
+/// What is to be counted; refused if that, or following what representatives hold, would take more
+/// than some minutes, or memory.
+pub(crate) fn counted(certificate: &Certificate) -> Result<Counted, Fault> {
     let Certificate { machine, radix, .. } = certificate;
-    let (mut count, mut periods) = (radix.ranks(), Vec::new());
+    let (mut ranks, mut periods) = (radix.ranks(), Vec::new());
     if machine.keeps(radix) {
-        (count, periods) = (radix.classes(), radix.periods.clone());
+        (ranks, periods) = (radix.classes(), radix.periods.clone());
     } else if let Machine::Grid(grid, wraps) = machine {
         periods.clone_from(&grid.sides);
         // Moved by whole lines along side 0, ranks in one row stay in order.
@@ -207,54 +215,58 @@ pub(crate) fn counted(certificate: &Certificate) -> Result<(u32, Vec<u32>), Faul
             periods[0] = (1..=grid.sides[0])
                 .find(|lines| lines * line % period == 0)
                 .expect("bug: the ranks are a multiple of the period");
-            count = periods[0] * line;
+            ranks = periods[0] * line;
         }
     }
-    limited("ranks one by one", count.into(), MOST_RANKS)?;
-    limit_work(certificate, count.into())?;
-    Ok((count, periods))
+    limited("ranks one by one", ranks.into(), MOST_RANKS)?;
+    limit_work(certificate, ranks.into())?;
+    Ok(Counted { ranks, periods })
 }
 
 /// Counts the steps of all ranks.
-pub(crate) fn count(certificate: &Certificate) -> Result<Counts, Fault> {
+pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Counts, Fault> {
     let Certificate { machine, radix, .. } = certificate;
-    let (ranks, periods) = counted(certificate)?;
-    let each = u128::from(radix.ranks() / ranks);
-    let of_class = |class| (radix.representative(class), class);
-    let classes: Vec<(u32, u32)> = if ranks == radix.classes() {
-        (0..ranks).map(of_class).collect()
+    let each = u128::from(radix.ranks() / counted.ranks);
+    let mut members = vec![Vec::new(); radix.classes() as usize];
+    if counted.ranks == radix.classes() {
+        (0..).zip(&mut members).for_each(|(class, of)| of.push(radix.representative(class)));
     } else {
-        (0..ranks).map(|rank| (rank, radix.class_of(rank))).collect()
-    };
+        (0..counted.ranks).for_each(|rank| members[radix.class_of(rank) as usize].push(rank));
+    }
     let mut links = match machine {
-        Machine::Grid(grid, wraps) => Some(Links::new(grid, wraps, &periods, each)),
+        Machine::Grid(grid, wraps) => Some(Links::new(grid, wraps, &counted.periods, each)),
         Machine::Complete(_) | Machine::Cluster(_) => None,
     };
+    let mut ports = Ports::new(certificate);
     let mut counts = Counts::default();
-    for (number, step) in certificate.in_order() {
-        let mut ports = Ports::new(certificate, each);
+    for step in certificate.in_order() {
         let (mut messages, mut largest, mut hops) = (0, 0, 0);
-        for &(rank, class) in &classes {
-            let Some(does) = step[class as usize] else { continue };
+        for does in step {
+            let members = &members[does.class as usize];
+            let is = |rule| Fault::Step { step: does.number, class: does.class, rule };
             for send in &does.sends {
-                let is = |rule| Fault::Step { step: number, class, rule };
-                let to = radix.sum(rank, send.to);
                 let bytes = bytes(certificate, &send.slots)
                     .ok_or_else(|| is("a run of slots is of several pieces"))?;
-                if let Some(links) = &mut links {
-                    let way = links.add(rank, to, send, bytes);
-                    hops = way
-                        .ok_or_else(|| is("a message's way does not lead to its receiver"))?
-                        .max(hops);
-                } else if send.way.is_some() {
+                if links.is_none() && send.way.is_some() {
                     return Err(is("a message has a way where there are no links"));
                 }
-                ports.send(rank, to);
-                messages += each;
+                let by = radix.shift(send.to);
+                for &rank in members {
+                    let to = by.apply(rank);
+                    if let Some(links) = &mut links {
+                        let way = links.add(rank, to, send, bytes);
+                        hops = way
+                            .ok_or_else(|| is("a message's way does not lead to its receiver"))?
+                            .max(hops);
+                    }
+                    ports.send(rank, to);
+                }
+                messages += each * members.len() as u128;
                 largest = bytes.max(largest);
             }
-            ports.rank(does);
+            ports.ranks(each * members.len() as u128, does);
         }
+        let (violations, crosses) = ports.counted();
         if messages == 0 {
             continue;
         }
@@ -268,33 +280,36 @@ pub(crate) fn count(certificate: &Certificate) -> Result<Counts, Fault> {
         counts.max_link_sharing = counts.max_link_sharing.max(sharing);
         counts.contended_steps += u128::from(sharing > 1);
         counts.contention_free_steps += sharing;
-        counts.port_violations += ports.violations();
-        counts.inter_node_steps += u128::from(ports.crosses);
+        counts.port_violations += violations;
+        counts.inter_node_steps += u128::from(crosses);
     }
     Ok(counts)
 }
 
-/// Refuses what would take more than some minutes, or memory, to count for so many ranks.
+/// Refuses what would take more than some minutes, or memory, to follow and to count for so many
+/// ranks.
 fn limit_work(certificate: &Certificate, ranks: u128) -> Result<(), Fault> {
     let (dimensions, hops) = match &certificate.machine {
         Machine::Grid(grid, _) => {
-            (grid.sides.len() as u128, grid.sides.iter().map(|&side| u128::from(side)).sum())
+            (grid.sides.len(), grid.sides.iter().map(|&side| u128::from(side)).sum())
         }
         Machine::Complete(_) | Machine::Cluster(_) => (0, 0),
     };
-    let links = 2 * dimensions * ranks;
+    let links = 2 * dimensions as u128 * ranks;
     limited("links", links, MOST_LINKS)?;
     let repeats = ranks / u128::from(certificate.radix.classes());
     let (mut moved, mut looked_at) = (0, 0);
-    for (_, step) in certificate.in_order() {
+    for step in certificate.in_order() {
         let mut messages = 0;
-        for does in step.into_iter().flatten() {
+        for does in step {
             let slots = does.sends.iter().map(|send| &send.slots);
             let copied = does.copies.iter().map(|(from, _)| from);
             moved += slots.chain(copied).map(|slots| u128::from(slots.count())).sum::<u128>();
             messages += repeats * does.sends.len() as u128;
+            let segments = |send: &Send| send.way.as_ref().map_or(dimensions, Vec::len).max(1);
+            looked_at += repeats * SEGMENT * does.sends.iter().map(segments).sum::<usize>() as u128;
         }
-        looked_at += messages * SEGMENT * dimensions.max(1) + links.min(messages * hops);
+        looked_at += links.min(messages * hops);
     }
     limited("blocks moved", moved, MOST_WORK)?;
     limited("links looked at", looked_at, MOST_WORK)
@@ -314,49 +329,61 @@ fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
 }
 
 /// Messages by rank, and on a cluster those that leave and enter nodes.
-struct Ports<'c> {
+struct Ports {
     ports: u64,
-    each: u128,
     over: u128,
-    nodes: Option<&'c [(u32, u32)]>,
+    /// On a cluster, the node of each rank.
+    nodes: Option<Vec<u32>>,
     /// By node, messages out and in.
     crossing: Vec<(u64, u64)>,
-    crosses: bool,
+    /// The nodes that have any.
+    used: Vec<u32>,
 }
 
-impl<'c> Ports<'c> {
-    fn new(certificate: &'c Certificate, each: u128) -> Self {
-        let nodes = match &certificate.machine {
-            Machine::Cluster(nodes) => Some(&nodes[..]),
-            Machine::Complete(_) | Machine::Grid(..) => None,
-        };
-        let count: u32 = nodes.unwrap_or_default().iter().map(|(count, _)| count).sum();
-        let crossing = vec![(0, 0); count as usize];
-        Self { ports: certificate.ports, each, over: 0, nodes, crossing, crosses: false }
+impl Ports {
+    fn new(certificate: &Certificate) -> Self {
+        let (mut nodes, mut count) = (None, 0);
+        if let Machine::Cluster(groups) = &certificate.machine {
+            let sizes = groups.iter().flat_map(|&(nodes, size)| repeat_n(size, nodes as usize));
+            let of_rank = (0..).zip(sizes).flat_map(|(node, size)| repeat_n(node, size as usize));
+            nodes = Some(of_rank.collect());
+            count = groups.iter().map(|(nodes, _)| *nodes as usize).sum();
+        }
+        let crossing = vec![(0, 0); count];
+        Self { ports: certificate.ports, over: 0, nodes, crossing, used: Vec::new() }
     }
 
     fn send(&mut self, from: u32, to: u32) {
-        let Some(nodes) = self.nodes else { return };
-        let (from, to) = (node_of(nodes, from), node_of(nodes, to));
+        let Some(nodes) = &self.nodes else { return };
+        let [from, to] = [from, to].map(|rank| nodes[rank as usize]);
         if from != to {
+            for node in [from, to] {
+                if self.crossing[node as usize] == (0, 0) {
+                    self.used.push(node);
+                }
+            }
             self.crossing[from as usize].0 += 1;
             self.crossing[to as usize].1 += 1;
-            self.crosses = true;
         }
     }
 
-    fn rank(&mut self, does: &Step) {
+    /// So many ranks do the same.
+    fn ranks(&mut self, ranks: u128, does: &Step) {
         for messages in [does.sends.len(), does.receives.len()] {
             let over = self.nodes.is_none() && messages as u64 > self.ports;
-            self.over += if over { self.each } else { 0 };
+            self.over += if over { ranks } else { 0 };
         }
     }
 
-    fn violations(&self) -> u128 {
-        let over = |&(out, into): &(u64, u64)| {
-            u128::from(out > self.ports) + u128::from(into > self.ports)
-        };
-        self.over + self.crossing.iter().map(over).sum::<u128>()
+    /// Cases in which ports are exceeded, and whether a message crosses between nodes; and there are
+    /// no messages.
+    fn counted(&mut self) -> (u128, bool) {
+        let (mut over, crosses) = (std::mem::take(&mut self.over), !self.used.is_empty());
+        for node in self.used.drain(..) {
+            let (out, into) = std::mem::take(&mut self.crossing[node as usize]);
+            over += u128::from(out > self.ports) + u128::from(into > self.ports);
+        }
+        (over, crosses)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Fault;
 use crate::fault::Found;
-use crate::parse::{Certificate, Class, Row, Slots, Step};
+use crate::parse::{Certificate, Row, Slots, Step};
 
 /// A block: the class and slot where it started as one number, and how far it has travelled.
 #[derive(Clone, Copy)]
@@ -25,6 +25,23 @@ struct Follower<'c> {
     moving: Vec<(usize, Held)>,
 }
 
+/// One end of a message: of which class its sender is, how far it goes, and the slots at this end.
+struct End<'c> {
+    sender: u32,
+    by: u32,
+    receiver: u32,
+    slots: &'c Slots,
+}
+
+impl End<'_> {
+    /// What both ends of a message have in common.
+    fn message(&self) -> (u32, u32) {
+        (self.sender, self.by)
+    }
+}
+
+const TWICE: &str = "a slot is written twice at once";
+
 /// Moves the blocks of every representative, and looks where they end.
 pub(crate) fn follow(certificate: &Certificate) -> Result<(), Fault> {
     let places = certificate.slots as usize * certificate.pieces.len();
@@ -37,28 +54,11 @@ pub(crate) fn follow(certificate: &Certificate) -> Result<(), Fault> {
         moving: Vec::new(),
     };
     let goals = follower.start()?;
-    for (number, step) in certificate.in_order() {
-        follower.step(number, &step)?;
+    let (mut sent, mut received) = (Vec::new(), Vec::new());
+    for step in certificate.in_order() {
+        follower.step(step, &mut sent, &mut received)?;
     }
     follower.finish(&goals)
-}
-
-impl Certificate {
-    /// The steps in order, each as what every class does in it, if anything.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (u32, Vec<Option<&Step>>)> {
-        let mut next = vec![0; self.classes.len()];
-        std::iter::from_fn(move || {
-            let step = |class: &Class, at: usize| class.steps.get(at).map(|step| step.number);
-            let steps = self.classes.iter().zip(&next);
-            let number = steps.filter_map(|(class, &at)| step(class, at)).min()?;
-            let does = self.classes.iter().zip(&mut next).map(|(class, at)| {
-                let does = class.steps.get(*at).filter(|step| step.number == number)?;
-                *at += 1;
-                Some(does)
-            });
-            Some((number, does.collect()))
-        })
-    }
 }
 
 /// Calls `each` with the slots of a layout and their displacements, and checks that it has each of
@@ -93,14 +93,14 @@ fn laid_out(
     Ok(())
 }
 
-impl Follower<'_> {
+impl<'c> Follower<'c> {
     /// Lays out what is there at first: by block, how far it has to travel.
     fn start(&mut self) -> Result<Vec<u32>, Fault> {
         let certificate = self.certificate;
         let slots = certificate.slots;
         let blocks = if certificate.gathers { 1 } else { certificate.radix.ranks() };
-        let mut goals = vec![0; slots as usize * certificate.classes.len()];
-        for (class, rows) in (0..).zip(certificate.classes.iter().map(|class| &class.start)) {
+        let mut goals = vec![0; slots as usize * certificate.layouts.len()];
+        for (class, rows) in (0..).zip(certificate.layouts.iter().map(|layout| &layout.start)) {
             laid_out(certificate, class, rows, blocks, |slot, displacement| {
                 let block = u64::from(class) * slots + slot;
                 goals[block as usize] = displacement;
@@ -115,37 +115,57 @@ impl Follower<'_> {
         Ok(goals)
     }
 
-    fn step(&mut self, number: u32, step: &[Option<&Step>]) -> Result<(), Fault> {
-        for (class, does) in (0..).zip(step) {
-            for (from, to) in does.iter().flat_map(|does| &does.copies) {
-                self.take(number, class, from, class, to, 0)?;
+    fn step(
+        &mut self,
+        step: &'c [Step],
+        sent: &mut Vec<End<'c>>,
+        received: &mut Vec<End<'c>>,
+    ) -> Result<(), Fault> {
+        let radix = &self.certificate.radix;
+        let number = step[0].number;
+        for does in step {
+            for (from, to) in &does.copies {
+                self.take(number, (does.class, from), (does.class, to), 0)?;
             }
         }
         self.put(number, 2 * number + 1)?;
-        let radix = &self.certificate.radix;
-        for (class, does) in (0..).zip(step) {
-            let Some(does) = does else { continue };
-            let rank = radix.representative(class);
-            let is = |rule| Fault::Step { step: number, class, rule };
-            for (i, (from, slots)) in does.receives.iter().enumerate() {
-                let sender = radix.class_of(radix.sum(rank, *from));
-                let back = radix.back(*from);
-                let nth = does.receives[..i].iter().filter(|(other, _)| other == from).count();
-                let sends = step[sender as usize].iter().flat_map(|step| &step.sends);
-                let send = sends.filter(|send| send.to == back).nth(nth);
-                let send = send.ok_or_else(|| is("a message is received that nobody sends"))?;
-                self.take(number, sender, &send.slots, class, slots, back)?;
-            }
-            for send in &does.sends {
-                let receiver = radix.class_of(radix.sum(rank, send.to));
-                let back = radix.back(send.to);
-                let receives = step[receiver as usize].iter().flat_map(|step| &step.receives);
-                let received = receives.filter(|(from, _)| *from == back).count();
-                let sent = does.sends.iter().filter(|other| other.to == send.to).count();
-                if received != sent {
-                    return Err(is("a message is sent that nobody receives"));
+        sent.clear();
+        received.clear();
+        for does in step {
+            let rank = radix.representative(does.class);
+            let peer = |displacement| radix.class_of(radix.sum(rank, displacement));
+            sent.extend(does.sends.iter().map(|send| End {
+                sender: does.class,
+                by: send.to,
+                receiver: peer(send.to),
+                slots: &send.slots,
+            }));
+            received.extend(does.receives.iter().map(|(from, slots)| End {
+                sender: peer(*from),
+                by: radix.back(*from),
+                receiver: does.class,
+                slots,
+            }));
+        }
+        // Several messages of one rank to another are received in the order in which they are sent.
+        sent.sort_by_key(End::message);
+        received.sort_by_key(End::message);
+        for i in 0..sent.len().max(received.len()) {
+            let (class, rule) = match (sent.get(i), received.get(i)) {
+                (Some(sent), Some(received)) if sent.message() == received.message() => {
+                    let to = (received.receiver, received.slots);
+                    self.take(number, (sent.sender, sent.slots), to, sent.by)?;
+                    continue;
                 }
-            }
+                (Some(sent), next) if next.is_none_or(|next| sent.message() < next.message()) => {
+                    (sent.sender, "a message is sent that nobody receives")
+                }
+                (_, received) => {
+                    let receiver = received.expect("bug: neither end").receiver;
+                    (receiver, "a message is received that nobody sends")
+                }
+            };
+            return Err(Fault::Step { step: number, class, rule });
         }
         self.put(number, 2 * number + 2)
     }
@@ -154,15 +174,16 @@ impl Follower<'_> {
     fn take(
         &mut self,
         step: u32,
-        from: u32,
-        taken: &Slots,
-        to: u32,
-        put: &Slots,
+        (from, taken): (u32, &Slots),
+        (to, put): (u32, &Slots),
         by: u32,
     ) -> Result<(), Fault> {
         let is = |class, rule| Fault::Step { step, class, rule };
         if taken.count() != put.count() {
             return Err(is(to, "a message has as many slots at both ends"));
+        }
+        if self.moving.len() as u64 + put.count() > self.held.len() as u64 {
+            return Err(is(to, TWICE));
         }
         let radix = &self.certificate.radix;
         let (by, slots) = (radix.shift(by), self.certificate.slots as usize);
@@ -187,7 +208,7 @@ impl Follower<'_> {
         for (place, held) in self.moving.drain(..) {
             if std::mem::replace(&mut self.written[place], time) == time {
                 let class = (place / self.places) as u32;
-                return Err(Fault::Step { step, class, rule: "a slot is written twice at once" });
+                return Err(Fault::Step { step, class, rule: TWICE });
             }
             self.held[place] = held;
         }
@@ -198,7 +219,7 @@ impl Follower<'_> {
     fn finish(&self, goals: &[u32]) -> Result<(), Fault> {
         let certificate = self.certificate;
         let radix = &certificate.radix;
-        for (class, rows) in (0..).zip(certificate.classes.iter().map(|class| &class.finish)) {
+        for (class, rows) in (0..).zip(certificate.layouts.iter().map(|layout| &layout.finish)) {
             laid_out(certificate, class, rows, radix.ranks(), |slot, displacement| {
                 let travelled = radix.back(displacement);
                 for piece in 0..certificate.pieces.len() as u64 {

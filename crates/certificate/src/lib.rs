@@ -133,15 +133,16 @@ pub struct Proved {
 /// Checks a certificate.
 ///
 /// Takes time in proportion to the classes times the slots that their ranks move, and memory of 16
-/// bytes for each slot of each class.
+/// bytes for each slot of each class, and as many for each that moves in one step.
 ///
 /// # Errors
 /// The first thing that does not hold, or cannot be read.
 pub fn check(text: &[u8]) -> Result<Proved, Fault> {
     let (body, digest) = sealed(text)?;
     let certificate = parse::parse(body)?;
-    let counts = count::count(&certificate)?;
+    let counted = count::counted(&certificate)?;
     follow::follow(&certificate)?;
+    let counts = count::count(&certificate, &counted)?;
     counts.compare(&certificate.counts)?;
     let (least_steps, least_link_bytes) = count::bounds(&certificate);
     for (name, listed, found) in [

@@ -57,19 +57,6 @@ impl Machine {
     }
 }
 
-/// The node of a rank, and the ranks on it.
-pub(crate) fn node_of(nodes: &[(u32, u32)], rank: u32) -> u32 {
-    let (mut node, mut rest) = (0, rank);
-    for &(count, size) in nodes {
-        if rest < count * size {
-            return node + rest / size;
-        }
-        node += count;
-        rest -= count * size;
-    }
-    node
-}
-
 /// Writes the machine's own way on a grid: dimension 0 first, the nearer way, upwards at half a ring.
 pub(crate) fn own_way(grid: &Radix, wraps: &[bool], from: u32, to: u32, way: &mut Vec<Segment>) {
     way.clear();

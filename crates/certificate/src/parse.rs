@@ -26,15 +26,22 @@ pub(crate) struct Certificate {
     pub(crate) counts: [u128; 11],
     /// Steps and link bytes.
     pub(crate) bounds: (u64, u128),
-    pub(crate) classes: Vec<Class>,
+    pub(crate) layouts: Vec<Layout>,
+    /// In order, and those of one number by class; those in which nothing is done are left out.
+    pub(crate) steps: Vec<Step>,
 }
 
-/// What the representative of a class does.
-pub(crate) struct Class {
+/// Where the representative of a class has its blocks.
+pub(crate) struct Layout {
     pub(crate) start: Vec<Row>,
     pub(crate) finish: Vec<Row>,
-    /// In order; those in which it does nothing are left out.
-    pub(crate) steps: Vec<Step>,
+}
+
+impl Certificate {
+    /// What is done in each step, in order, by the classes that do anything.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &[Step]> {
+        self.steps.chunk_by(|step, next| step.number == next.number)
+    }
 }
 
 /// Slots and the displacements of the blocks in them: the first, and along each axis, the slowest
@@ -83,9 +90,10 @@ fn along(
     Ok(())
 }
 
-#[derive(Default)]
+/// What the representative of a class does in a step.
 pub(crate) struct Step {
     pub(crate) number: u32,
+    pub(crate) class: u32,
     pub(crate) copies: Vec<(Slots, Slots)>,
     pub(crate) sends: Vec<Send>,
     pub(crate) receives: Vec<(u32, Slots)>,
@@ -234,14 +242,16 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
         .and_then(|text| text.split_once(" link_bytes="))
         .ok_or_else(|| line.is("the bounds are steps= and link_bytes="))?;
     let bounds = (line.number(bounds.0)?, line.number(bounds.1)?);
-    let mut classes = Vec::new();
+    let (mut layouts, mut steps) = (Vec::new(), Vec::new());
     for class in 0..radix.classes() {
         let (line, text) = lines.next("class", "the next class is to begin here")?;
         if line.number::<u32>(text)? != class {
             return Err(line.is("classes are numbered from 0"));
         }
-        classes.push(read_class(&mut lines, places as u64, slots, ranks)?);
+        layouts.push(read_layout(&mut lines, slots, ranks)?);
+        read_steps(&mut lines, class, places as u64, ranks, &mut steps)?;
     }
+    steps.sort_by_key(|step: &Step| step.number);
     if lines.rest.peek().is_some() {
         return Err(lines.here("this line says nothing known here"));
     }
@@ -256,7 +266,8 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
         pieces,
         counts,
         bounds,
-        classes,
+        layouts,
+        steps,
     })
 }
 
@@ -289,27 +300,46 @@ fn machine(line: Line<'_>, text: &str) -> Result<Machine, Fault> {
     }
 }
 
-fn read_class(lines: &mut Lines<'_>, places: u64, slots: u64, ranks: u32) -> Result<Class, Fault> {
+fn read_layout(lines: &mut Lines<'_>, slots: u64, ranks: u32) -> Result<Layout, Fault> {
     let (line, text) = lines.next("start", "the layout at the start is to be listed here")?;
     let start = rows(line, text, slots, ranks)?;
     let (line, text) = lines.next("finish", "the layout at the end is to be listed here")?;
     let finish = rows(line, text, slots, ranks)?;
-    let mut steps: Vec<Step> = Vec::new();
+    Ok(Layout { start, finish })
+}
+
+/// Adds the steps of a class to those of the others.
+fn read_steps(
+    lines: &mut Lines<'_>,
+    class: u32,
+    places: u64,
+    ranks: u32,
+    steps: &mut Vec<Step>,
+) -> Result<(), Fault> {
+    let mut next = 0;
     while let Some((line, text)) = lines.next_if("step") {
         let number: u32 = line.number(text)?;
         if number > MOST_STEPS {
             return Err(line.is("steps are numbered from 0 to 2^30"));
         }
-        if steps.last().is_some_and(|last| last.number >= number) {
+        if number < next {
             return Err(line.is("steps are listed in order"));
         }
-        steps.push(read_step(lines, number, places, ranks)?);
+        next = number + 1;
+        steps.push(read_step(lines, number, class, places, ranks)?);
     }
-    Ok(Class { start, finish, steps })
+    Ok(())
 }
 
-fn read_step(lines: &mut Lines<'_>, number: u32, places: u64, ranks: u32) -> Result<Step, Fault> {
-    let mut step = Step { number, ..Step::default() };
+fn read_step(
+    lines: &mut Lines<'_>,
+    number: u32,
+    class: u32,
+    places: u64,
+    ranks: u32,
+) -> Result<Step, Fault> {
+    let (copies, sends, receives) = (Vec::new(), Vec::new(), Vec::new());
+    let mut step = Step { number, class, copies, sends, receives };
     let peer = |line: Line<'_>, word: &str| {
         let displacement = line.number::<u32>(word)?;
         let moves = displacement > 0 && displacement < ranks;
