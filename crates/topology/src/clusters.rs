@@ -37,6 +37,7 @@ impl Clusters {
                 return Err(TopologyError::EmptyNode { node: u64::from(cluster.nodes) });
             }
             let ranks = nodes.checked_mul(size).and_then(|ranks| ranks.checked_add(cluster.ranks));
+            let ranks = ranks.ok_or(TopologyError::TooManyRanks)?;
             match cluster.runs.last_mut() {
                 Some(run) if run.size == size => run.nodes += nodes,
                 _ => cluster.runs.push(Run {
@@ -46,7 +47,7 @@ impl Clusters {
                     first_rank: cluster.ranks,
                 }),
             }
-            cluster.ranks = ranks.ok_or(TopologyError::TooManyRanks)?;
+            cluster.ranks = ranks;
             cluster.nodes += nodes;
         }
         if cluster.nodes == 0 { Err(TopologyError::NoNodes) } else { Ok(cluster) }

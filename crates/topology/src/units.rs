@@ -92,9 +92,11 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, UnitError> {
 
 /// Splits `1e9B/s` into its number, if it is one, and its unit.
 fn split(text: &str) -> (Option<f64>, &str) {
+    /// Longer than any number that means something.
+    const LONGEST: usize = 64;
     let text = text.trim();
     // The unit is what follows the longest prefix that reads as a number: `1e9B/s` has an `e`.
-    let end = (0..=text.len())
+    let end = (0..=text.len().min(LONGEST))
         .rev()
         .filter(|&end| text.is_char_boundary(end))
         .find(|&end| text[..end].trim_end().parse::<f64>().is_ok());

@@ -78,12 +78,15 @@ fn expand(
     }
 }
 
+/// Characters of a host's name, as `HOST_NAME_MAX` has it.
+const LONGEST: usize = 64;
+
 /// The hosts of one item.
 fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
     let bad = || format!("`{}` is no host list such as dev[0-5],login", shown(item));
     let too_many = || format!("more than {MAX_NODES} nodes");
     let mut hosts = vec![String::new()];
-    let mut rest = item;
+    let (mut rest, mut length) = (item, 0);
     if item.is_empty() {
         return Err(bad());
     }
@@ -92,6 +95,9 @@ fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
         let mut numbers: Vec<String> = Vec::new();
         for range in ranges.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
+            if length + before.len() + first.len() > LONGEST {
+                return Err(bad());
+            }
             let value = |text: &str| text.parse::<u32>().ok().filter(|_| !text.starts_with('+'));
             let (from, to) = value(first).zip(value(last)).ok_or_else(bad)?;
             if from > to {
@@ -105,12 +111,13 @@ fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
             let width = first.len();
             numbers.extend((from..=to).map(|number| format!("{number:0width$}")));
         }
+        length += before.len() + numbers.iter().map(String::len).max().unwrap_or(0);
         hosts = (hosts.iter())
             .flat_map(|host| numbers.iter().map(move |number| format!("{host}{before}{number}")))
             .collect();
         rest = after;
     }
-    if rest.contains(']') {
+    if rest.contains(']') || length + rest.len() > LONGEST {
         return Err(bad());
     }
     if hosts.len() > most {
@@ -154,6 +161,8 @@ mod tests {
     #[test]
     fn host_lists_are_those_of_slurm() {
         assert_eq!(all("login,dev[8-10]").unwrap(), ["login", "dev8", "dev9", "dev10"]);
+        let longest = format!("{}[08]", "a".repeat(62));
+        assert_eq!(all(&longest).unwrap(), [longest.replace(['[', ']'], "")]);
         assert_eq!(all("n[08-10,3]").unwrap(), ["n08", "n09", "n10", "n3"]);
         assert_eq!(all("r[0-1]n[0-1]x").unwrap(), ["r0n0x", "r0n1x", "r1n0x", "r1n1x"]);
         for bad in [
@@ -166,6 +175,10 @@ mod tests {
             "a[2-1]",
             "a[0-4294967295]",
             "a[0-9]b[0-9]c[0-9]",
+            &"a".repeat(65),
+            &format!("{}[1]", "a".repeat(64)),
+            &format!("a[{}]", "0".repeat(70_000)),
+            &"a[0]".repeat(70_000),
         ] {
             assert!(all(bad).is_err(), "{bad}");
         }

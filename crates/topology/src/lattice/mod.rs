@@ -87,7 +87,9 @@ impl Lattice {
         wrap: Vec<bool>,
         mut faults: Vec<Fault>,
     ) -> Result<Self, TopologyError> {
-        if !faults.is_empty() && radix.ranks() > MOST_FAULTY {
+        // Whole, every node is like the others, and one table of ways is enough.
+        let whole = faults.is_empty() && wrap.iter().all(|&wraps| wraps);
+        if !whole && radix.ranks() > MOST_FAULTY {
             let (what, nodes) = ("a machine that lacks nodes or links", radix.ranks());
             return Err(TopologyError::TooManyNodes { what, nodes, most: MOST_FAULTY });
         }
@@ -120,7 +122,6 @@ impl Lattice {
             }
         }
         fault::check_whole(&radix, &wrap, &nodes, &next)?;
-        let whole = faults.is_empty() && wrap.iter().all(|&wraps| wraps);
         let ways = Ways::new(&next, per_rank, whole.then_some(&radix));
         Ok(Self { radix, wrap, faults, nodes, next, ways, least_load: OnceLock::new() })
     }
