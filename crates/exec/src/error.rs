@@ -7,7 +7,7 @@ use topocoll_topology::Rank;
 #[non_exhaustive]
 pub enum PlanError {
     /// No such rank.
-    #[error("rank {rank}: there are ranks 0 to {}", ranks - 1)]
+    #[error("rank {rank}: there are ranks 0 to {}", i64::from(*ranks) - 1)]
     Rank {
         /// What was asked for.
         rank: Rank,

@@ -26,6 +26,13 @@ pub struct Region {
 }
 
 impl Region {
+    /// # Panics
+    /// A copy to the input, or to a region of another length.
+    pub(crate) fn check_copy(self, to: Self) {
+        assert_ne!(to.buffer, Buffer::Input, "the input of an exchange is only read");
+        assert_eq!(self.bytes, to.bytes, "a copy is as long as what is copied");
+    }
+
     pub(crate) fn range(self) -> Range<usize> {
         self.offset as usize..(self.offset + self.bytes) as usize
     }
@@ -72,6 +79,7 @@ impl Storage for Memory<'_> {
     }
 
     fn copy(&mut self, from: Region, to: Region) {
+        from.check_copy(to);
         let at = to.offset as usize;
         match (from.buffer, to.buffer) {
             (Buffer::Output, Buffer::Output) => self.output.copy_within(from.range(), at),

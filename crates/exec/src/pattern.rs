@@ -5,12 +5,17 @@ use topocoll_schedule::{Block, Demand, Problem};
 use topocoll_topology::Rank;
 
 /// Fills the inputs of all ranks, one after the other.
+///
+/// # Panics
+/// Not as many bytes as the blocks of all ranks.
 pub fn fill(problem: &Problem, input: &mut [u8]) {
-    let blocks = problem.blocks_at_start() as usize;
-    if input.is_empty() {
-        return;
-    }
-    let each = blocks * problem.block_bytes as usize;
+    let blocks = u128::from(problem.ranks) * u128::from(problem.blocks_at_start());
+    assert_eq!(
+        input.len() as u128,
+        blocks * u128::from(problem.block_bytes),
+        "bytes of all inputs"
+    );
+    let each = problem.blocks_at_start() as usize * problem.block_bytes as usize;
     input.par_chunks_mut(each).enumerate().for_each(|(from, input)| {
         for (to, block) in input.chunks_mut(problem.block_bytes as usize).enumerate() {
             write(problem.wanted(Rank(from as u32), Rank(to as u32)), block);
@@ -20,10 +25,19 @@ pub fn fill(problem: &Problem, input: &mut [u8]) {
 
 /// The first byte of the outputs of all ranks that is not what it must be: whose output, the block
 /// it belongs to, and its place in it.
+///
+/// # Panics
+/// Not as many bytes as the blocks of all ranks.
 #[must_use]
 pub fn first_wrong(problem: &Problem, output: &[u8]) -> Option<(Rank, Block, u64)> {
+    let blocks = u128::from(problem.ranks) * u128::from(problem.ranks);
+    assert_eq!(
+        output.len() as u128,
+        blocks * u128::from(problem.block_bytes),
+        "bytes of all outputs"
+    );
     let each = problem.ranks as usize * problem.block_bytes as usize;
-    let wrong = output.par_chunks(each.max(1)).enumerate().filter_map(|(to, output)| {
+    let wrong = output.par_chunks(each).enumerate().filter_map(|(to, output)| {
         let mut expected = vec![0; problem.block_bytes as usize];
         output.chunks(problem.block_bytes as usize).enumerate().find_map(|(from, block)| {
             let wanted = problem.wanted(Rank(from as u32), Rank(to as u32));
@@ -39,6 +53,9 @@ pub fn first_wrong(problem: &Problem, output: &[u8]) -> Option<(Rank, Block, u64
 }
 
 /// Fills the inputs of all ranks, one after the other, with blocks of the sizes of a demand.
+///
+/// # Panics
+/// Fewer bytes than those blocks have.
 pub fn fill_unequal(problem: &Problem, demand: &Demand, input: &mut [u8]) {
     let mut rest = input;
     let mut rows = Vec::with_capacity(problem.ranks as usize);
@@ -58,6 +75,9 @@ pub fn fill_unequal(problem: &Problem, demand: &Demand, input: &mut [u8]) {
 }
 
 /// As [`first_wrong`], for blocks of the sizes of a demand.
+///
+/// # Panics
+/// Fewer bytes than those blocks have.
 #[must_use]
 pub fn first_wrong_unequal(
     problem: &Problem,

@@ -93,7 +93,15 @@ impl RoundRobin {
         mut output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        let workspace = |machine: &RankMachine| vec![0xa5; machine.workspace_bytes() as usize];
+        // Buffers that are too small are refused before there is a workspace for what they lack.
+        let needed =
+            |bytes: fn(&RankMachine) -> u128| self.machines.iter().map(bytes).sum::<u128>();
+        let fit = input.len() as u128 >= needed(RankMachine::input_bytes)
+            && output.len() as u128 >= needed(RankMachine::output_bytes);
+        let workspace = |machine: &RankMachine| match fit {
+            true => vec![0xa5; machine.workspace_bytes() as usize],
+            false => Vec::new(),
+        };
         let mut works: Vec<Vec<u8>> = self.machines.iter().map(workspace).collect();
         let mut memories = Vec::with_capacity(works.len());
         for (machine, work) in self.machines.iter().zip(&mut works) {

@@ -44,8 +44,8 @@ pub fn drive(
     transport: &mut impl Transport,
     patience: Duration,
 ) -> Result<(), ExecError> {
-    machine.check(memory)?;
-    let outcome = exchange(machine, memory, transport, patience);
+    let outcome =
+        machine.check(memory).and_then(|()| exchange(machine, memory, transport, patience));
     if outcome.is_err() {
         machine.cancel();
     }
@@ -108,9 +108,11 @@ fn awaited(
         return Ok((at, early.remove(i).expect("it is there")));
     }
     let first = posted.first().expect("bug: a rank that waits for nobody");
-    let until = Instant::now() + patience;
+    // None: a time that no clock reaches.
+    let until = Instant::now().checked_add(patience);
     loop {
-        let left = until.saturating_duration_since(Instant::now());
+        let now = Instant::now();
+        let left = until.map_or(patience, |until| until.saturating_duration_since(now));
         let arrival = match transport.arrival(left) {
             Err(reason) => return Err(machine.fail(first.token, reason)),
             Ok(None) if left.is_zero() => {

@@ -58,6 +58,7 @@ impl Layout {
         });
         let span =
             reach.and_then(|reach| reach.checked_add(element_bytes)).ok_or_else(too_large)?;
+        isize::try_from(span).map_err(|_| too_large())?;
         // By rising strides, each axis leaves what is below it behind.
         let mut rising: Vec<_> = all().filter(|&(count, _)| count > 1).collect();
         rising.sort_unstable_by_key(|&(_, stride)| stride);
@@ -98,6 +99,7 @@ impl Layout {
     /// first byte in the buffer, and how many.
     fn pieces(&self, offset: usize, bytes: usize, mut each: impl FnMut(usize, usize)) {
         let (mut at, end) = (offset, offset + bytes);
+        assert!(end <= self.blocks.0 * self.block_bytes, "bytes {offset}..{end} of all blocks");
         let (inner, outer) = self.axes.split_last().map_or(((1, 0), &[][..]), |(i, o)| (*i, o));
         while at < end {
             let (block, within) = (at / self.block_bytes, at % self.block_bytes);
@@ -121,6 +123,9 @@ impl Layout {
     }
 
     /// Copies bytes of the blocks, from `offset` on, out of the buffer.
+    ///
+    /// # Panics
+    /// Bytes past the blocks or the buffer.
     pub fn gather(&self, buffer: &[u8], offset: usize, out: &mut [u8]) {
         let mut done = 0;
         self.pieces(offset, out.len(), |at, bytes| {
@@ -130,6 +135,9 @@ impl Layout {
     }
 
     /// Copies bytes of the blocks, from `offset` on, into the buffer.
+    ///
+    /// # Panics
+    /// Bytes past the blocks or the buffer.
     pub fn scatter(&self, bytes: &[u8], offset: usize, buffer: &mut [u8]) {
         let mut done = 0;
         self.pieces(offset, bytes.len(), |at, count| {
@@ -225,6 +233,7 @@ impl Storage for Views<'_> {
     }
 
     fn copy(&mut self, from: Region, to: Region) {
+        from.check_copy(to);
         if to.buffer == Buffer::Work {
             let (offset, work) = (from.offset as usize, &mut self.work);
             match from.buffer {

@@ -149,7 +149,7 @@ const SHORT: Duration = Duration::from_millis(200);
 #[test]
 fn late_and_reordered_messages_give_the_right_bytes() {
     for fault in [Fault::None, Fault::Delay, Fault::Reorder] {
-        for (rank, output) in exchange(fault, LONG).into_iter().enumerate() {
+        for (rank, output) in exchange(fault, Duration::MAX).into_iter().enumerate() {
             assert!(right(rank, &output.unwrap()), "{fault:?}, rank {rank}");
         }
     }
