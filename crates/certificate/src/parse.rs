@@ -6,7 +6,7 @@ use crate::radix::{Radix, limited};
 /// Slots of all classes together, at most: 16 bytes each.
 const MOST_SLOTS: u128 = 1 << 27;
 
-/// Axes of a row, at most: each of them at least doubles it.
+/// Sides of a radix, and axes of a row, at most: as many as can each double it.
 const MOST_AXES: usize = 32;
 
 /// The last step there may be, so that twice as many moments can be told apart.
@@ -220,6 +220,7 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
         lines.next("ranks", "the sides and periods of ranks are to be listed here")?;
     let (sides, periods) =
         text.split_once(" by ").ok_or_else(|| line.is("sides `by` periods are to be listed"))?;
+    limited("sides", sides.split('x').count() as u128, MOST_AXES as u128)?;
     let radix = Radix::new(line.numbers(sides, 'x')?, line.numbers(periods, 'x')?);
     let radix = radix.filter(|radix| radix.ranks() == ranks).ok_or_else(|| {
         line.is("periods divide their sides, and the sides multiply to the machine's ranks")
@@ -277,6 +278,7 @@ fn machine(line: Line<'_>, text: &str) -> Result<Machine, Fault> {
     match kind {
         "complete" => Ok(Machine::Complete(line.number(shape)?)),
         "grid" => {
+            limited("sides", shape.split('x').count() as u128, MOST_AXES as u128)?;
             let wraps: Vec<bool> = shape.split('x').map(|side| side.ends_with('~')).collect();
             let side = |side: &str| line.number::<u32>(side.strip_suffix('~').unwrap_or(side));
             let sides = shape.split('x').map(side).collect::<Result<Vec<_>, _>>()?;
