@@ -21,7 +21,8 @@ typedef enum topocoll_status {
    */
   TOPOCOLL_STATUS_OK = 0,
   /*
-   A null pointer, or text that is not UTF-8.
+   A null pointer, text that is not UTF-8, parameters that are no `name=value`, set one twice or
+   are of no algorithm, or a call before the one that it follows.
    */
   TOPOCOLL_STATUS_ARGUMENT = 1,
   /*
@@ -150,7 +151,8 @@ const char *topocoll_message(void);
 
  `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
  `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
- `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own.
+ `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. `out`
+ is null where there is no plan.
 
  # Safety
  Texts end with a zero byte; `out` may be written to.

@@ -27,7 +27,8 @@ pub const TOPOCOLL_ABI_VERSION: u32 = 1;
 pub enum Status {
     /// As asked.
     Ok = 0,
-    /// A null pointer, or text that is not UTF-8.
+    /// A null pointer, text that is not UTF-8, parameters that are no `name=value`, set one twice or
+    /// are of no algorithm, or a call before the one that it follows.
     Argument = 1,
     /// No such machine, algorithm, parameter or rank, or one that does not serve.
     Plan = 2,
@@ -162,7 +163,8 @@ pub extern "C" fn topocoll_message() -> *const c_char {
 ///
 /// `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
 /// `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
-/// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own.
+/// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. `out`
+/// is null where there is no plan.
 ///
 /// # Safety
 /// Texts end with a zero byte; `out` may be written to.
@@ -178,15 +180,17 @@ pub unsafe extern "C" fn topocoll_plan_new(
     out: *mut *mut PlanHandle,
 ) -> Status {
     guarded(|| {
+        if out.is_null() {
+            return Err(argument("nowhere to put the plan"));
+        }
+        // SAFETY: not null, and the caller's promise.
+        unsafe { out.write(ptr::null_mut()) };
         // SAFETY: the caller's promise.
         let (name, operation, algorithm, parameters) =
             unsafe { (text(machine_name)?, text(operation)?, text(algorithm)?, text(parameters)?) };
         let (Some(name), Some(operation)) = (name, operation) else {
             return Err(argument("no machine or no operation"));
         };
-        if out.is_null() {
-            return Err(argument("nowhere to put the plan"));
-        }
         let mut machine = machine(name).map_err(refused)?;
         if ports > 0 {
             machine.set_ports(ports);

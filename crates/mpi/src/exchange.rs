@@ -1,6 +1,7 @@
 //! Exchanges of Rust programs.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use mpi_sys as mpi;
@@ -20,6 +21,8 @@ pub struct Exchange {
     requests: Requests,
     /// Whether an exchange has failed, so that others may have left.
     broken: bool,
+    /// In the thread that made it: MPI may allow but one.
+    thread: PhantomData<*mut ()>,
 }
 
 /// Why an exchange is not done.
@@ -72,10 +75,12 @@ impl Exchange {
     /// the communicator call it, with the same schedule.
     ///
     /// # Errors
-    /// A schedule for other ranks, or MPI's error.
+    /// A schedule for other ranks or that cannot be planned, an inter-communicator, or MPI's error.
     ///
     /// # Safety
-    /// MPI is initialized, and not finalized before this is dropped; `comm` is a communicator.
+    /// MPI is initialized, and not finalized before this is dropped; `comm` is a communicator. Where
+    /// an exchange ends with MPI's error, its buffers stay allocated until MPI is finalized: MPI may
+    /// still read a message that nobody takes.
     pub unsafe fn new(comm: mpi::MPI_Comm, schedule: &Schedule) -> Result<Self, ExchangeError> {
         let (mut inter, mut rank, mut ranks) = (0, 0, 0);
         // SAFETY: the caller's promise, and places for the answers.
@@ -102,7 +107,7 @@ impl Exchange {
         let words = Words::new(private, rank as u32, ranks as u32);
         let machine = RankMachine::new(Arc::new(plan), 0);
         let (work, requests) = (Vec::new(), Requests::default());
-        Ok(Self { words, machine, work, requests, broken: false })
+        Ok(Self { words, machine, work, requests, broken: false, thread: PhantomData })
     }
 
     /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after the
@@ -110,7 +115,8 @@ impl Exchange {
     ///
     /// # Errors
     /// Buffers of other sizes, or MPI's error, after which this serves no more. That is told when
-    /// every rank that was sent a message has taken it or has failed too, so the buffers are free.
+    /// every rank that was sent a message has taken it or has failed too, so nobody takes from the
+    /// buffers what is written there next.
     pub fn exchange(
         &mut self,
         block_bytes: u64,

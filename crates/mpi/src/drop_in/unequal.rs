@@ -130,7 +130,8 @@ impl Vector {
     /// Whether all blocks lie as they travel, one after the other.
     fn is_dense(&self, offsets: &[u64]) -> bool {
         let begins = |(&(count, first), &offset): (&(u64, isize), &u64)| {
-            count == 0 || first as u64 * self.bytes == offset
+            let at = u64::try_from(first).ok().and_then(|first| first.checked_mul(self.bytes));
+            count == 0 || at == Some(offset)
         };
         self.elements.plain && self.blocks.iter().zip(offsets).all(begins)
     }
