@@ -203,20 +203,27 @@ fn one_file_of_two_is_not_written_where_the_other_cannot_be() {
 fn what_is_half_written_is_taken_away_when_the_program_is_ended() {
     let schedule = ["schedule", "torus:32x32", "--algorithm", "direct", "--format"];
     for format in ["csv", "simgrid"] {
-        for signal in ["-INT", "-TERM", "-HUP"] {
+        // Ended by one, while another is not heard.
+        for (signal, number, deaf) in
+            [("INT", 2, "HUP"), ("TERM", 15, "INT"), ("HUP", 1, "QUIT"), ("QUIT", 3, "TERM")]
+        {
             let folder = TempDir::new().unwrap();
             let entries = || std::fs::read_dir(folder.path()).unwrap().count();
             let arguments = [&schedule[..], &[format, "--out", "all"]].concat();
             // Who starts the tests may have set that signals are not heard (`nohup`, `&`).
             let mut command = Command::new("env");
-            command.args(["--default-signal", env!("CARGO_BIN_EXE_topocoll")]);
+            command.args(["--default-signal", &format!("--ignore-signal={deaf}")]);
+            command.arg(env!("CARGO_BIN_EXE_topocoll"));
             let mut child = command.current_dir(folder.path()).args(arguments).spawn().unwrap();
             while entries() == 0 {
                 assert_eq!(child.try_wait().unwrap(), None, "{format}: never half written");
             }
             let id = child.id().to_string();
-            assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-            assert_eq!(child.wait().unwrap().code(), Some(130), "{format} {signal}");
+            for signal in [deaf, signal] {
+                let sent = Command::new("kill").args(["-s", signal, &id]).status().unwrap();
+                assert!(sent.success());
+            }
+            assert_eq!(child.wait().unwrap().code(), Some(128 + number), "{format} {signal}");
             assert_eq!(entries(), 0, "{format} {signal}");
         }
     }

@@ -9,9 +9,10 @@ use topocoll::contention::Settings;
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Block, Collective, Demand, MAX_BLOCK_BYTES, Machine, Method, Origin, Parameters,
-    Problem, Rank, RankClasses, Route, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
-    check_unequal_work, files, load_file, machine, plan, spec, verify,
+    AnalysisError, Block, Collective, Demand, Grid, Lattice, MAX_BLOCK_BYTES, Machine, Method,
+    Origin, Parameters, Problem, Rank, RankClasses, Route, Rule, SIMULATE_UP_TO, Schedule, Setting,
+    Slot, SlotSet, Step, Strided, check_simulation, check_unequal_work, files, load_file, machine,
+    plan, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -20,19 +21,27 @@ use topocoll_certificate::check;
 /// reason, or not tried.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 24] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
+    ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
+    ("nodes of a machine that lacks nodes or links", 4096, faulty, "has at most 4096"),
     ("ports of a machine file", u32::MAX as u64, ports, "ports is 4294967296, not a whole number"),
     ("ranks of a machine that is replayed", 65_535, replayed, "at most 65535 ranks"),
     ("bytes of a block", MAX_BLOCK_BYTES, block, "between 1 and 1099511627776"),
     ("bytes of a block in a list of sizes", MAX_BLOCK_BYTES, listed, "from 0 to 1099511627776"),
     ("bytes of a machine file", 1 << 20, machine_file, "longer than 1048576 bytes"),
     ("hosts of a host file", 1 << 20, hosts, "more than 1048576 hosts"),
+    ("characters of a host in a list", 64, host, "is no host list"),
     ("elements of a machine file within each other", 256, elements, "more than 256 elements"),
     ("ranks of a schedule that is read", 65_535, ranks_read, "at most 65535 are read"),
     ("bytes of a message that is read", MAX_BLOCK_BYTES, message, "at most 1099511627776"),
-    ("bytes of a line that is read", (64 << 20) - 1, line, "longer than 67108864 bytes"),
+    (
+        "bytes of a line that is read, with what ends it",
+        64 << 20,
+        line,
+        "longer than 67108864 bytes",
+    ),
     ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741823"),
     ("steps of a plan", (1 << 31) - 3, steps, "at most 2147483645"),
     ("ranks of demand-matchings", 2048, demand, "at most 2048 ranks"),
@@ -42,7 +51,14 @@ const ROWS: [Row; 19] = [
         ranked,
         "more than the limit of 1073741824",
     ),
+    (
+        "ranks of a machine on which choices are simulated",
+        SIMULATE_UP_TO as u64,
+        simulated,
+        "of up to 256",
+    ),
     ("virtual channels of a link", 16, channels, "a whole number from 1 to 16"),
+    ("sides of a certificate's ranks", 32, certified_sides, "at most 32 are checked"),
     ("slots of a certificate", 1 << 27, certified_slots, "at most 134217728 are checked"),
     ("steps of a certificate", (1 << 30) + 1, certified_steps, "numbered from 0 to 2^30"),
 ];
@@ -108,6 +124,17 @@ fn text<T, E: ToString>(result: Result<T, E>) -> Result<(), String> {
 
 fn ranks(ranks: u64) -> Result<(), String> {
     text(machine(&format!("full:{ranks}")))
+}
+
+/// So many nodes, or a row more.
+fn twisted(nodes: u64) -> Result<(), String> {
+    text(machine(&format!("twisted-torus:512x{}", nodes.div_ceil(512))))
+}
+
+fn faulty(nodes: u64) -> Result<(), String> {
+    text(machine(&format!("torus:{nodes}/0")))?;
+    let mesh = Grid::mesh(&[nodes as u32]).unwrap();
+    text(Lattice::of_grid(&mesh, &[]))
 }
 
 fn sides(sides: u64) -> Result<(), String> {
@@ -180,6 +207,11 @@ fn machine_file(bytes: u64) -> Result<(), String> {
     text(load_file(file.path()))
 }
 
+fn host(characters: u64) -> Result<(), String> {
+    let name = "n".repeat(characters as usize);
+    text(files::read("named", &format!("SwitchName=s Nodes={name}\n")))
+}
+
 fn hosts(hosts: u64) -> Result<(), String> {
     let hosts: String = (0..hosts).map(|host| format!("n{host}\n")).collect();
     text(files::read("many", &hosts))
@@ -210,7 +242,7 @@ fn message(bytes: u64) -> Result<(), String> {
     read("csv", &machine("full:2").unwrap(), &mut file.as_bytes())
 }
 
-/// A line of comment in a program of no messages, what ends it not counted.
+/// A line of comment in a program of no messages.
 fn line(bytes: u64) -> Result<(), String> {
     let comment = std::io::repeat(b'.').take(bytes - 3);
     let begins = "num_ranks 1\n//".as_bytes();
@@ -256,6 +288,10 @@ fn ranked(ranks: u64) -> Result<(), String> {
     text(check_unequal_work(&Problem::new(Collective::AllToAll, ranks as u32, 1, 1).unwrap()))
 }
 
+fn simulated(ranks: u64) -> Result<(), String> {
+    text(check_simulation(ranks as u32))
+}
+
 fn channels(vcs: u64) -> Result<(), String> {
     let given = Parameters::from([("vcs".to_owned(), Setting::Integer(vcs))]);
     text(Settings::from_parameters(&given))
@@ -279,6 +315,11 @@ fn certified_slots(slots: u64) -> Result<(), String> {
     // Of pieces that are no bytes of the block, which is found before memory is taken.
     let pieces = if slots > 1 << 27 { "pieces 1" } else { "pieces 2" };
     certified("slots 1\npieces 1", &format!("slots {slots}\n{pieces}"), "checked")
+}
+
+fn certified_sides(sides: u64) -> Result<(), String> {
+    let ones = vec!["1"; sides as usize].join("x");
+    certified("ranks 1 by 1", &format!("ranks {ones} by {ones}"), "checked")
 }
 
 fn certified_steps(steps: u64) -> Result<(), String> {

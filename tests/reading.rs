@@ -409,7 +409,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         ("step,from,to,bytes\n0,0,1,+8\n", 2, "bytes is `+8`"),
         ("step,from,to,bytes\n0,0,2,8\n", 2, "to is rank 2"),
         ("step,from,to,bytes\n1,0,1,8\n0,1,0,8\n", 3, "step 0 after step 1"),
-        ("step,from,to,bytes\n4294967295,0,1,8\n", 2, "step 4294967295 after step 0"),
+        ("step,from,to,bytes\n4294967295,0,1,8\n", 2, "step 4294967295 after 0 messages"),
         ("step,from,to,bytes,packed\n0,0,1,8,4\n", 2, "packed 4 of 8 bytes"),
         ("step,from,to,bytes,packed\n0,0,1,2,2\n0,1,0,1,1\n", 3, "packed 1 of 1 bytes"),
         (

@@ -6,8 +6,8 @@ mod common;
 use common::{MEMORY, machines_and_ports};
 use rayon::prelude::*;
 use topocoll::{
-    Choice, Collective, Machine, Priced, Problem, Setting, Time, best_bounds, count, machine, plan,
-    select,
+    Choice, Collective, Machine, PerClass, Priced, Problem, Setting, Time, best_bounds, count,
+    machine, plan, select,
 };
 
 fn of<'c>(choices: &'c [Choice], algorithm: &str, radix: u64) -> &'c Choice {
@@ -123,6 +123,46 @@ fn the_fastest_by_block_size_is_what_selection_at_that_size_picks() {
             );
         }
     }
+}
+
+/// Where several settings become faster at one size, and small startups make lines cross there.
+#[test]
+fn crossovers_within_a_byte_name_the_fastest_of_each_size() {
+    for (text, startup) in [("full:64", 20e-9), ("full:100", 5e-9), ("cluster:4,1,4", 100e-9)] {
+        let mut machine = machine(text).unwrap();
+        machine.timing.startup = PerClass::uniform(startup);
+        machine.timing.per_hop = PerClass::uniform(0.0);
+        machine.timing.rearrangement_per_byte = 0.1e-9;
+        let problem = common::problem(&machine, Collective::AllToAll, 1);
+        let selection = select(&machine, &problem);
+        for bytes in 1u32..40 {
+            let time = |choice: &Choice| {
+                let (fixed, per_byte) = choice.price.line(1);
+                fixed + per_byte * f64::from(bytes)
+            };
+            let least = selection.choices.iter().map(time).fold(f64::INFINITY, f64::min);
+            let crossovers = &selection.crossovers;
+            let named = crossovers.iter().rfind(|from| from.block_bytes <= bytes.into()).unwrap();
+            let named = time(&selection.choices[named.choice]);
+            assert!(named <= least * (1.0 + 1e-12), "{text}, {bytes} B: {named} {least}");
+        }
+    }
+}
+
+/// What splits blocks does not cost in proportion to them.
+#[test]
+fn crossovers_are_left_to_a_sweep_where_blocks_are_split() {
+    let mut mesh = machine("mesh:4x4").unwrap();
+    mesh.set_ports(4);
+    for (block_bytes, split) in [(1, &["concat"][..]), (1024, &["bucket", "concat"])] {
+        let problem = common::problem(&mesh, Collective::AllGather, block_bytes);
+        let selection = select(&mesh, &problem);
+        assert_eq!(selection.split, split);
+        assert_eq!(selection.crossovers, []);
+    }
+    let selection = select(&mesh, &common::problem(&mesh, Collective::AllToAll, 1));
+    assert_eq!(selection.split, [""; 0]);
+    assert!(!selection.crossovers.is_empty());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use topocoll_schedule::{
 use topocoll_topology::{Machine, Rank, Shape};
 
 use crate::bounds::{least_link_bytes, startups};
+use crate::counts::check_ranks;
 use crate::error::failed;
 use crate::paths::{MEMBERS_COMPARED, member_of};
 use crate::{AnalysisError, Counts, check_named};
@@ -28,8 +29,9 @@ const LINE: u128 = 40;
 /// message and after the last is written as the layout that it makes.
 ///
 /// # Errors
-/// A schedule that names no blocks, a certificate of more than 256 MiB, one of a schedule that copies parts of blocks or on a
-/// machine that is twisted or lacks something, or a failure to write.
+/// A schedule that names no blocks or is of other ranks than the machine's, a certificate of more than
+/// 256 MiB, one of a schedule that copies parts of blocks or on a machine that is twisted or lacks
+/// something, or a failure to write.
 pub fn write_certificate(
     schedule: &Schedule,
     machine: &Machine,
@@ -37,6 +39,7 @@ pub fn write_certificate(
     out: &mut dyn io::Write,
 ) -> Result<String, AnalysisError> {
     check_named(schedule)?;
+    check_ranks(schedule.problem.ranks, machine)?;
     let claimed = schedule.rule().classes();
     let alike = Writer::new(schedule, machine, claimed.clone())?;
     let writer = if alike.members_are_alike()? {

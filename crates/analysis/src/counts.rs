@@ -208,9 +208,12 @@ impl Counts {
 
 /// Route segments that [`count`] looks at, an upper bound: steps times the ranks that stand for all
 /// others, times ports, times dimensions.
+///
+/// # Panics
+/// A schedule of other ranks than the machine's.
 #[must_use]
 pub fn counting_work(schedule: &Schedule, machine: &Machine) -> u128 {
-    let reader = Reader::new(schedule, machine);
+    let reader = Reader::new(schedule, machine).unwrap_or_else(|error| panic!("{error}"));
     let ports = u128::from(schedule.problem.ports);
     let per_rank = match machine.topology.shape() {
         // Lines of a shift are told apart by the carries of all messages of a step.
@@ -229,13 +232,23 @@ const COUNT_LIMIT: u128 = 2_000_000_000;
 /// Whether counting a schedule is a matter of minutes at most.
 ///
 /// # Errors
-/// [`AnalysisError::Work`] with the segments that would be looked at.
+/// [`AnalysisError::Work`] with the segments that would be looked at, and of other ranks than the
+/// machine's.
 pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(), AnalysisError> {
+    check_ranks(schedule.problem.ranks, machine)?;
     let needed = counting_work(schedule, machine);
     if needed > COUNT_LIMIT {
         return Err(AnalysisError::Work { what: "counting", needed, limit: COUNT_LIMIT });
     }
     Ok(())
+}
+
+/// Refuses a schedule, or messages, of so many ranks on a machine of others.
+pub(crate) fn check_ranks(ranks: u32, machine: &Machine) -> Result<(), AnalysisError> {
+    match machine.ranks() {
+        machine if machine != ranks => Err(AnalysisError::Ranks { ranks, machine }),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a step and the counters of all links fit in `memory` bytes.
@@ -244,7 +257,7 @@ pub(crate) fn check_counting_memory(
     machine: &Machine,
     memory: u128,
 ) -> Result<(), AnalysisError> {
-    Reader::new(schedule, machine).fits(memory)
+    Reader::new(schedule, machine)?.fits(memory)
 }
 
 /// Counts a schedule on a machine: every step, every link, one rank of each class.
@@ -253,13 +266,13 @@ pub(crate) fn check_counting_memory(
 /// to the classes. A shared link's whole load is charged.
 ///
 /// # Errors
-/// More link counters than `memory` bytes hold.
+/// More link counters than `memory` bytes hold, or a schedule of other ranks than the machine's.
 pub fn count(
     schedule: &Schedule,
     machine: &Machine,
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
-    let reader = Reader::new(schedule, machine);
+    let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;
     let steps = u64::from(schedule.rule().steps());
     let chunk_steps = steps.div_ceil(64).clamp(1, MAX_CHUNK);
@@ -292,7 +305,7 @@ pub fn count_steps(
     memory: u128,
     mut each: impl FnMut(u32, &StepCount),
 ) -> Result<Counts, AnalysisError> {
-    let reader = Reader::new(schedule, machine);
+    let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;
     let steps = schedule.rule().steps();
     let per_step = counting_work(schedule, machine) / u128::from(steps).max(1);
@@ -358,18 +371,23 @@ pub(crate) struct Scratch {
 }
 
 impl<'a> Reader<'a> {
-    fn new(schedule: &'a Schedule, machine: &'a Machine) -> Self {
+    fn new(schedule: &'a Schedule, machine: &'a Machine) -> Result<Self, AnalysisError> {
+        check_ranks(schedule.problem.ranks, machine)?;
         let classes = schedule.rule().classes();
         let shifts = shift::grid(&classes, &*machine.topology).is_some();
         let classes = if shifts { classes } else { symmetry::common(&classes, &*machine.topology) };
-        Self { schedule, machine, classes, shifts }
+        Ok(Self { schedule, machine, classes, shifts })
     }
 
     /// A reader that looks at every rank.
-    pub(crate) fn of_all_ranks(schedule: &'a Schedule, machine: &'a Machine) -> Self {
+    pub(crate) fn of_all_ranks(
+        schedule: &'a Schedule,
+        machine: &'a Machine,
+    ) -> Result<Self, AnalysisError> {
+        check_ranks(schedule.problem.ranks, machine)?;
         let distinct = RankClasses::distinct(schedule.problem.ranks);
         let classes = symmetry::common(&distinct, &*machine.topology);
-        Self { schedule, machine, classes, shifts: false }
+        Ok(Self { schedule, machine, classes, shifts: false })
     }
 
     fn equal(&self) -> Weights<'static> {

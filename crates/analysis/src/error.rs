@@ -12,6 +12,14 @@ pub enum AnalysisError {
         /// Bytes allowed.
         memory: u128,
     },
+    /// A schedule, or messages, of another machine.
+    #[error("what is asked about has {ranks} ranks, and the machine has {machine}")]
+    Ranks {
+        /// The ranks of the schedule.
+        ranks: u32,
+        /// Those of the machine.
+        machine: u32,
+    },
     /// More ranks than have blocks of their own numbers.
     #[error("a full replay numbers the blocks of at most {most} ranks, and there are {ranks}")]
     Replayed {
@@ -40,6 +48,9 @@ pub enum AnalysisError {
         /// The limit.
         limit: u128,
     },
+    /// A schedule that cannot be written block by block, as nobody knows which those are.
+    #[error("a schedule that breaks its own rules is not written: {0}")]
+    Broken(crate::Violation),
     /// The classes method follows whole blocks only.
     #[error(
         "blocks are split at byte {cut}: the method `classes` follows whole blocks, `replay` follows parts too"
@@ -132,9 +143,9 @@ pub enum AnalysisError {
     #[error("{inputs} virtual channels into each router: the flit model has at most {most}")]
     Inputs {
         /// Those of all inputs together.
-        inputs: u32,
+        inputs: u64,
         /// The limit.
-        most: u32,
+        most: u64,
     },
     /// A time out of range.
     #[error("times are out of range: {what}")]

@@ -34,6 +34,7 @@ mod error;
 pub mod formats;
 mod loads;
 mod origin;
+mod pairs;
 mod paths;
 mod progress;
 mod replay;

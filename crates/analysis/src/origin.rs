@@ -3,6 +3,8 @@
 use topocoll_schedule::{Block, Schedule, Slot, SlotSet, Step};
 use topocoll_topology::Rank;
 
+use crate::pairs;
+
 /// Traces single slots back through a schedule of whole blocks.
 ///
 /// Each step back costs a call of the rule, so this is for a few slots of a machine too large to
@@ -37,11 +39,8 @@ impl<'a> Origin<'a> {
                 .find(|(_, receive)| receive.slots.position(slot).is_some());
             if let Some((i, receive)) = arrival {
                 self.schedule.rule().step(receive.peer, before, &mut self.peer_does);
-                let nth = self.does.receives[..i]
-                    .iter()
-                    .filter(|earlier| earlier.peer == receive.peer)
-                    .count();
-                let send = self.peer_does.sends.iter().filter(|send| send.peer == rank).nth(nth)?;
+                let sends = &self.peer_does.sends;
+                let send = pairs::other_end(&self.does.receives, i, rank, sends)?;
                 slot = moved(&receive.slots, &send.slots, slot)?;
                 rank = receive.peer;
             }

@@ -8,8 +8,9 @@ use topocoll_topology::{Machine, Rank, Route};
 
 use crate::checks::first_violation;
 use crate::error::check_memory;
+use crate::pairs::ByPeer;
 use crate::written::Written;
-use crate::{AnalysisError, Progress, Violation, checks};
+use crate::{AnalysisError, Progress, Violation, checks, pairs};
 
 /// The identity of a block, or [`NOTHING`].
 type Label = u32;
@@ -31,8 +32,16 @@ pub(crate) struct Replay<'a> {
     bounds: Vec<u64>,
     /// What each rank does in the current step.
     pub(crate) steps: Vec<Step>,
+    /// What each rank sends and receives in it, by peer.
+    ends: Vec<Ends>,
     /// What the ranks of each chunk receive in the current step.
     arriving: Vec<Vec<Label>>,
+}
+
+#[derive(Clone, Default)]
+struct Ends {
+    sends: ByPeer,
+    receives: ByPeer,
 }
 
 /// Bytes that a replay takes at most.
@@ -40,7 +49,8 @@ pub(crate) fn memory(schedule: &Schedule) -> u128 {
     let pieces = schedule.rule().cuts().len() as u128 + 1;
     let labels = u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots()) * pieces;
     // Labels, the same again in flight, and a step per rank: vectors have room for as much again.
-    let step = 1024 + 4 * schedule.problem.ports as usize * size_of::<Transfer>();
+    let ports = schedule.problem.ports as usize;
+    let step = 1024 + 4 * ports * size_of::<Transfer>() + 2 * pairs::memory(ports);
     labels * 4 * 2 + u128::from(schedule.problem.ranks) * step as u128
 }
 
@@ -69,7 +79,8 @@ impl<'a> Replay<'a> {
             }
         });
         let arriving = vec![Vec::new(); ranks.div_ceil(CHUNK)];
-        Ok(Self { schedule, labels, row, bounds, steps: vec![Step::default(); ranks], arriving })
+        let (steps, ends) = (vec![Step::default(); ranks], vec![Ends::default(); ranks]);
+        Ok(Self { schedule, labels, row, bounds, steps, ends, arriving })
     }
 
     /// The block in a slot, by the piece that opens `part`.
@@ -84,10 +95,12 @@ impl<'a> Replay<'a> {
     /// Asks every rank what it does in `step`.
     pub(crate) fn look(&mut self, step: u32) {
         let rule = self.schedule.rule();
-        self.steps
-            .par_iter_mut()
-            .enumerate()
-            .for_each(|(rank, out)| rule.step(Rank(rank as u32), step, out));
+        let ranks = self.steps.par_iter_mut().zip(&mut self.ends).enumerate();
+        ranks.with_min_len(CHUNK).for_each(|(rank, (out, ends))| {
+            rule.step(Rank(rank as u32), step, out);
+            ends.sends.list(&out.sends);
+            ends.receives.list(&out.receives);
+        });
     }
 
     /// Performs the local copies of the step looked at.
@@ -95,7 +108,7 @@ impl<'a> Replay<'a> {
         let slots = self.schedule.rule().slots();
         let (pieces, bounds, steps) = (self.pieces(), &self.bounds, &self.steps);
         let found =
-            self.labels.par_chunks_mut(self.row).enumerate().map_init(
+            self.labels.par_chunks_mut(self.row).enumerate().with_min_len(CHUNK).map_init(
                 || (Vec::new(), Written::new(slots)),
                 |(staged, written), (rank, row)| {
                     let (copies, rank) = (&steps[rank].copies, Rank(rank as u32));
@@ -127,16 +140,20 @@ impl<'a> Replay<'a> {
     pub(crate) fn transfer(&mut self, step: u32, machine: &Machine) -> Result<(), Violation> {
         self.check_sends(step, machine)?;
         let slots = self.schedule.rule().slots();
-        let (pieces, bounds, steps, labels, length) =
-            (self.pieces(), &self.bounds, &self.steps, &self.labels, self.row);
+        let (pieces, bounds, labels, length) =
+            (self.pieces(), &self.bounds, &self.labels, self.row);
+        let (steps, ends) = (&self.steps, &self.ends);
         let found = self.arriving.par_iter_mut().zip(steps.par_chunks(CHUNK)).enumerate().map(
             |(chunk, (staged, does))| {
                 staged.clear();
                 for (i, does) in does.iter().enumerate() {
                     let to = Rank((chunk * CHUNK + i) as u32);
-                    for (nth, receive) in does.receives.iter().enumerate() {
+                    let receives = &ends[to.index()].receives;
+                    for (place, receive) in does.receives.iter().enumerate() {
                         let from = receive.peer;
-                        let send = matching(steps, &does.receives[..nth], from, to)
+                        let send = (ends.get(from.index()))
+                            .and_then(|peers| receives.other_end(place, to, from, &peers.sends))
+                            .map(|place| &steps[from.index()].sends[place])
                             .ok_or(Violation::NoSend { step, from, to })?;
                         check_ends(bounds, &send.slots, &receive.slots)
                             .map_err(|()| Violation::Sizes { step, from, to })?;
@@ -183,15 +200,13 @@ impl<'a> Replay<'a> {
 
     /// Every send has a receive, and every route leads to it.
     fn check_sends(&self, step: u32, machine: &Machine) -> Result<(), Violation> {
-        let steps = &self.steps;
-        let found = steps.par_iter().enumerate().map_init(Route::default, |route, (from, does)| {
+        let ranks = self.steps.par_iter().zip(&self.ends).enumerate().with_min_len(CHUNK);
+        let found = ranks.map_init(Route::default, |route, (from, (does, ends))| {
             let from = Rank(from as u32);
             for send in &does.sends {
                 let to = send.peer;
-                let sent = does.sends.iter().filter(|send| send.peer == to).count();
-                let received = steps.get(to.index()).map(|does| {
-                    does.receives.iter().filter(|receive| receive.peer == from).count()
-                });
+                let sent = ends.sends.count(to);
+                let received = self.ends.get(to.index()).map(|ends| ends.receives.count(from));
                 if received.is_none_or(|received| received < sent) || to == from {
                     return Err(Violation::NoReceive { step, from, to });
                 }
@@ -324,17 +339,6 @@ fn block(problem: Problem, label: Label) -> Option<Block> {
         }
         Collective::AllGather => Block::of(Rank(label)),
     })
-}
-
-/// The send that pairs with the receive after `earlier` ones: the n-th from the same rank.
-fn matching<'s>(
-    steps: &'s [Step],
-    earlier: &[topocoll_schedule::Transfer],
-    from: Rank,
-    to: Rank,
-) -> Option<&'s topocoll_schedule::Transfer> {
-    let nth = earlier.iter().filter(|receive| receive.peer == from).count();
-    steps.get(from.index())?.sends.iter().filter(|send| send.peer == to).nth(nth)
 }
 
 /// Both ends list equally many slots and, where blocks are split, the same parts of them.

@@ -18,8 +18,12 @@ pub struct LinkTotals {
 
 /// Sums what every link carries over all steps, for one link of each class; `None` off grids, and
 /// where there are too many classes and steps to visit.
+///
+/// # Panics
+/// A schedule of other ranks than the machine's.
 #[must_use]
 pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals> {
+    assert_eq!(schedule.problem.ranks, machine.ranks(), "a schedule of the machine's ranks");
     let topology = &*machine.topology;
     let (rule, steps) = (schedule.rule(), schedule.rule().steps());
     let closed = shift::grid(&rule.classes(), topology);

@@ -7,6 +7,7 @@ use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Shape};
 use crate::bounds::startups;
 use crate::counts::{Reader, Weights};
 use crate::error::check_memory;
+use crate::pairs::ByPeer;
 use crate::{AnalysisError, BestBounds, Counts, StepCount, check_named};
 
 /// Slots that are looked at unasked: some seconds.
@@ -73,7 +74,7 @@ pub fn count_unequal(
         let what = "following the sizes of blocks";
         return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
     }
-    let reader = Reader::of_all_ranks(schedule, machine);
+    let reader = Reader::of_all_ranks(schedule, machine)?;
     reader.fits(memory)?;
     let slots = rule.slots() as usize;
     let mut sizes = vec![0; slots * ranks as usize];
@@ -83,7 +84,7 @@ pub fn count_unequal(
             *size = block.map_or(0, |block| demand.bytes(block));
         }
     });
-    let mut follower = Follower { schedule, slots, sent: vec![Vec::new(); ranks as usize] };
+    let mut follower = Follower { schedule, slots, sent: vec![Sent::default(); ranks as usize] };
     let (mut scratch, mut counts) = (reader.scratch(), Counts::default());
     for step in 0..rule.steps() {
         follower.copy(step, &mut sizes);
@@ -99,8 +100,16 @@ pub fn count_unequal(
 struct Follower<'a> {
     schedule: &'a Schedule,
     slots: usize,
-    /// By sender, the peers of its messages, and the sizes in each.
-    sent: Vec<Vec<(Rank, Vec<u64>)>>,
+    /// By sender.
+    sent: Vec<Sent>,
+}
+
+/// What a rank sends in a step.
+#[derive(Clone, Default)]
+struct Sent {
+    by_peer: ByPeer,
+    /// The sizes in each message.
+    sizes: Vec<Vec<u64>>,
 }
 
 impl Follower<'_> {
@@ -127,24 +136,24 @@ impl Follower<'_> {
         self.sent.par_iter_mut().enumerate().for_each_init(Step::default, |does, (rank, sent)| {
             rule.step(Rank(rank as u32), step, does);
             let own = &before[rank * slots..][..slots];
-            sent.clear();
-            sent.extend(does.sends.iter().map(|send| {
-                let sizes = send.slots.slots().map(|(slot, _)| own[slot as usize]);
-                (send.peer, sizes.collect())
-            }));
+            sent.by_peer.list(&does.sends);
+            sent.sizes.resize_with(does.sends.len(), Vec::new);
+            for (send, sizes) in does.sends.iter().zip(&mut sent.sizes) {
+                sizes.clear();
+                sizes.extend(send.slots.slots().map(|(slot, _)| own[slot as usize]));
+            }
         });
         let sent = &self.sent;
         sizes.par_chunks_mut(slots.max(1)).enumerate().for_each_init(
-            Step::default,
-            |does, (rank, sizes)| {
-                rule.step(Rank(rank as u32), step, does);
-                for (i, receive) in does.receives.iter().enumerate() {
-                    // Messages between the same two ranks pair in order.
-                    let earlier = does.receives[..i].iter();
-                    let before = earlier.filter(|other| other.peer == receive.peer).count();
-                    let to_here = |(to, _): &&(Rank, Vec<u64>)| to.index() == rank;
-                    let message = sent[receive.peer.index()].iter().filter(to_here).nth(before);
-                    let message = message.map_or(&[][..], |(_, sizes)| sizes);
+            || (Step::default(), ByPeer::default()),
+            |(does, receives), (rank, sizes)| {
+                let rank = Rank(rank as u32);
+                rule.step(rank, step, does);
+                receives.list(&does.receives);
+                for (place, receive) in does.receives.iter().enumerate() {
+                    let from = &sent[receive.peer.index()];
+                    let message = receives.other_end(place, rank, receive.peer, &from.by_peer);
+                    let message = message.map_or(&[][..], |message| &from.sizes[message]);
                     for ((slot, _), &size) in receive.slots.slots().zip(message) {
                         sizes[slot as usize] = size;
                     }

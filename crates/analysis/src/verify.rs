@@ -1,7 +1,7 @@
 use topocoll_schedule::Schedule;
 use topocoll_topology::Machine;
 
-use crate::counts::check_counting_memory;
+use crate::counts::{check_counting_memory, check_ranks};
 use crate::{
     AnalysisError, Counts, Progress, Violation, check_counting_work, count, paths, replay,
 };
@@ -55,7 +55,7 @@ pub struct Verification {
 /// proportion to the boxes of slots that travel together, times steps.
 ///
 /// # Errors
-/// A schedule that names no blocks; not enough memory, of which `memory` bytes may be used; without
+/// A schedule that names no blocks, or of other ranks than the machine's; not enough memory, of which `memory` bytes may be used; without
 /// a method also too much work.
 pub fn verify(
     schedule: &Schedule,
@@ -78,6 +78,7 @@ pub fn verify_watched(
     progress: &Progress<'_>,
 ) -> Result<Verification, AnalysisError> {
     check_named(schedule)?;
+    check_ranks(schedule.problem.ranks, machine)?;
     // Split blocks are followed by replay alone.
     let replays = schedule.problem.ranks <= REPLAY_UP_TO || !schedule.rule().cuts().is_empty();
     let chosen = method.unwrap_or(if replays { Method::Replay } else { Method::Classes });

@@ -1,7 +1,7 @@
 //! The machine, the problem and the schedule that a command line names.
 
 use std::fs::{File, Metadata};
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -137,6 +137,15 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
     Ok(BufReader::new(file))
 }
 
+/// All of a file, which has at most so many bytes.
+pub(crate) fn read_whole(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
+    let (name, mut bytes) = (path.display(), Vec::new());
+    let read = open(path)?.take(most + 1).read_to_end(&mut bytes);
+    read.with_context(|| format!("cannot read `{name}`"))?;
+    anyhow::ensure!(bytes.len() as u64 <= most, "`{name}` has more than {most} bytes");
+    Ok(bytes)
+}
+
 /// The header of a schedule file contradicts nothing that was asked for. The one port of a short
 /// form is a default that a header may raise; those of a machine file are a fact.
 fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> anyhow::Result<()> {
@@ -156,6 +165,11 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
     anyhow::ensure!(
         block == block_bytes,
         "the schedule has blocks of {block_bytes} bytes, not --block {block}"
+    );
+    anyhow::ensure!(
+        options.ports.is_none() || machine.ports <= ports,
+        "the schedule and its bounds are for --ports {ports}, not --ports {}",
+        machine.ports
     );
     let stated = options.ports.is_some() || !machine.sources.is_empty();
     anyhow::ensure!(

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
+
 static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Whether there is work that ends early if it is told to, and whether it is told to.
@@ -49,15 +52,27 @@ pub(crate) fn heeding<T>(run: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T) -> T
 
 fn listen() {
     static ONCE: Once = Once::new();
-    // Where no handler can be set, or somebody before us set that signals are not heard, it stays so.
+    // Where no handler can be set, it stays so.
     ONCE.call_once(|| {
-        drop(ctrlc::try_set_handler(interrupted));
+        let ignored = ignored();
+        let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+        let heard = heard.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        if let Ok(mut signals) = Signals::new(heard) {
+            std::thread::spawn(move || signals.forever().for_each(interrupted));
+        }
         // A file that grows past what is allowed does not end the program: the write fails.
-        drop(signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()));
+        drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));
     });
 }
 
-fn interrupted() {
+/// The signals that whoever started us set not to be heard, as `nohup` does, a bit each from 1 on.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn interrupted(signal: i32) {
     if HEEDED.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -71,5 +86,5 @@ fn interrupted() {
             }
         }
     }
-    std::process::exit(130);
+    std::process::exit(128 + signal);
 }

@@ -129,9 +129,10 @@ impl Recorder {
     /// Adds a message whose ranks, blocks and byte ranges lie within the problem.
     ///
     /// # Panics
-    /// A rank that the problem does not have.
+    /// A rank that the problem does not have, or the step 2^32 - 1.
     pub fn push(&mut self, message: &Message) {
         let &Message { step, from, to, .. } = message;
+        self.check(step, from, to);
         let route = number(&message.route, &mut self.routes, &mut self.recorded.routes);
         for (at, peer, sends) in [(from, to, true), (to, from, false)] {
             let first = self.recorded.pieces.len();
@@ -153,9 +154,10 @@ impl Recorder {
     /// Adds a message of which only the size is known.
     ///
     /// # Panics
-    /// A receiver that the problem does not have.
+    /// As [`push`](Self::push).
     pub fn push_sized(&mut self, message: &SizedMessage) {
         let &SizedMessage { step, from, to, bytes, packed, .. } = message;
+        self.check(step, from, to);
         self.recorded.named = false;
         let route = number(&message.route, &mut self.routes, &mut self.recorded.routes);
         let part = number(&Part::Whole, &mut self.parts, &mut self.recorded.parts);
@@ -201,6 +203,12 @@ impl Recorder {
         recorded.sends.sort_by_key(|end| end.at);
         recorded.receives.sort_by_key(|end| end.at);
         recorded
+    }
+
+    fn check(&self, step: u32, from: Rank, to: Rank) {
+        let ranks = self.recorded.problem.ranks;
+        assert!(from.0 < ranks && to.0 < ranks, "a message from {from} to {to} of {ranks} ranks");
+        assert!(step < u32::MAX, "steps 0 to 2^32 - 2");
     }
 
     fn end(&mut self, sends: bool, at: (u32, Rank), peer: Rank, route: u32, first: usize) {

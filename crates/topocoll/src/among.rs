@@ -27,6 +27,7 @@ pub fn count_among(
     schedule: &Schedule,
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
+    check_placing(machine, memory)?;
     let placed = schedule.placed(members, machine.ranks());
     let needed = counting_work(&placed, machine);
     if needed > WORK_PER_CHOICE {
@@ -48,10 +49,19 @@ pub fn count_unequal_among(
     demand: &Demand,
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
+    check_placing(machine, memory)?;
     let placed = schedule.placed(members, machine.ranks());
     let demand = demand.placed(members, machine.ranks());
     let counts = count_unequal(&placed, machine, &demand, memory, |_, _| {})?;
     Ok(with_own_barriers(counts, machine, schedule))
+}
+
+/// Whether it fits in `memory` bytes which of the machine's ranks are whose, for blocks and their
+/// sizes.
+fn check_placing(machine: &Machine, memory: u128) -> Result<(), AnalysisError> {
+    let what = "where the ranks of a part are on the machine";
+    let needed = u128::from(machine.ranks()) * 2 * size_of::<Option<Rank>>() as u128;
+    if needed > memory { Err(AnalysisError::Memory { what, needed, memory }) } else { Ok(()) }
 }
 
 /// Barriers are among those that take part.
@@ -159,6 +169,7 @@ fn again(
         rejected,
         bound,
         crossovers: Vec::new(),
+        split: Vec::new(),
         extremes: Vec::new(),
         subsets: alone.subsets,
         undecided: Vec::new(),

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use topocoll_algorithms::ALGORITHMS;
-use topocoll_analysis::count;
+use topocoll_analysis::{AnalysisError, count};
 use topocoll_exec::{Crew, pattern, plan_all, worthwhile_threads};
 use topocoll_schedule::{Collective, Parameters, Problem, Schedule};
 use topocoll_topology::{Machine, PerClass, Timing};
@@ -116,7 +116,7 @@ pub fn samples(
 /// `threads` move the bytes, as many as these are worth.
 ///
 /// # Errors
-/// A machine, problem or plan that is refused.
+/// A machine, problem or plan that is refused, or more bytes than can be addressed.
 pub fn measure(
     ranks: u32,
     block_bytes: u64,
@@ -125,15 +125,20 @@ pub fn measure(
 ) -> Result<Vec<Sample>, Error> {
     let machine = machine(&format!("full:{ranks}"))?;
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
-    let bytes = u64::from(ranks) * u64::from(ranks) * block_bytes;
-    let threads = threads.min(worthwhile_threads(bytes.into()));
+    let bytes = u128::from(ranks) * u128::from(ranks) * u128::from(block_bytes);
+    let buffer = usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
+    let buffer = buffer.ok_or(AnalysisError::Memory {
+        what: "the blocks of all ranks",
+        needed: bytes,
+        memory: isize::MAX as u128,
+    })?;
+    let threads = threads.min(worthwhile_threads(bytes));
     let (mut samples, mut plans) = (Vec::new(), Vec::new());
     for (sample, schedule) in self::samples(&machine, block_bytes, threads as u32)? {
         plans.push(plan_all(&schedule)?);
         samples.push(sample);
     }
-    let mut input = vec![0; bytes as usize];
-    let mut output = vec![0; bytes as usize];
+    let (mut input, mut output) = (vec![0; buffer], vec![0; buffer]);
     pattern::fill(&problem, &mut input);
     for _ in 0..rounds {
         for (sample, plans) in samples.iter_mut().zip(&plans) {

@@ -1,4 +1,5 @@
 use topocoll_algorithms::{Algorithm, Claims, NotApplicable, find};
+use topocoll_analysis::AnalysisError;
 use topocoll_schedule::{Demand, Parameters, Problem, Schedule};
 use topocoll_topology::Machine;
 
@@ -11,13 +12,15 @@ use crate::{Error, Price};
 /// given are chosen by the machine's timing values.
 ///
 /// # Errors
-/// No such algorithm, or one that does not serve this problem on this machine.
+/// No such algorithm, one that does not serve this problem on this machine, or a problem of other ranks
+/// than the machine's.
 pub fn plan(
     machine: &Machine,
     problem: &Problem,
     name: &str,
     given: &Parameters,
 ) -> Result<Schedule, Error> {
+    check_ranks(machine, problem)?;
     let algorithm = find(name)?;
     let parameters = complete(machine, problem, algorithm, given)?;
     algorithm
@@ -39,6 +42,7 @@ pub fn plan_unequal(
     given: &Parameters,
     memory: u128,
 ) -> Result<Schedule, Error> {
+    check_ranks(machine, problem)?;
     let algorithm = find(name)?;
     let topology = &*machine.topology;
     let mut settings = algorithm.settings_for(problem, topology, demand);
@@ -68,10 +72,19 @@ pub fn claims(
     name: &str,
     parameters: &Parameters,
 ) -> Result<Claims, Error> {
+    check_ranks(machine, problem)?;
     let algorithm = find(name)?;
     algorithm
         .claims(problem, &*machine.topology, parameters)
         .map_err(|reason| refused(algorithm.name(), reason))
+}
+
+/// Refuses a problem of other ranks than the machine's.
+pub(crate) fn check_ranks(machine: &Machine, problem: &Problem) -> Result<(), Error> {
+    match (problem.ranks, machine.ranks()) {
+        (ranks, machine) if ranks != machine => Err(AnalysisError::Ranks { ranks, machine }.into()),
+        _ => Ok(()),
+    }
 }
 
 /// The best setting of an algorithm by predicted time, and its price.

@@ -64,8 +64,12 @@ pub struct Selection {
     pub rejected: Vec<Rejected>,
     /// What none can beat.
     pub bound: BestBounds,
-    /// The fastest choice by block size, ascending from 1 byte; only exact prices.
+    /// The fastest choice by block size, ascending from 1 byte; only exact prices. Empty where a
+    /// choice splits blocks.
     pub crossovers: Vec<Crossover>,
+    /// Algorithms with a choice that splits blocks, so that what it moves does not grow in proportion
+    /// to them.
+    pub split: Vec<&'static str>,
     /// Of every algorithm that trades startups for volume.
     pub extremes: Vec<Extremes>,
     /// Algorithms of which only some settings were priced.
@@ -75,8 +79,12 @@ pub struct Selection {
 }
 
 /// Ranks every algorithm and setting that serves a problem on a machine.
+///
+/// # Panics
+/// A problem of other ranks than the machine's.
 #[must_use]
 pub fn select(machine: &Machine, problem: &Problem) -> Selection {
+    assert_eq!(problem.ranks, machine.ranks(), "a problem of the machine's ranks");
     let bound = best_bounds(problem, machine);
     let none = Parameters::new();
     let priced: Vec<_> = (ALGORITHMS.par_iter())
@@ -116,9 +124,30 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
             choices[i].price.priced == Priced::AtLeast && choices[i].price.time.total() < best
         })
         .collect();
-    let crossovers = crossovers(&choices, problem.block_bytes);
+    let split = split(&choices, machine, problem);
+    let mut crossovers = crossovers(&choices, problem.block_bytes);
+    if !split.is_empty() {
+        crossovers.clear();
+    }
     let extremes = extremes(&choices, problem.block_bytes);
-    Selection { choices, rejected, bound, crossovers, extremes, subsets, undecided }
+    Selection { choices, rejected, bound, crossovers, split, extremes, subsets, undecided }
+}
+
+/// The algorithms of which a choice moves no whole number of blocks of most sizes.
+fn split(choices: &[Choice], machine: &Machine, problem: &Problem) -> Vec<&'static str> {
+    /// A size that parts of no kind make up evenly: a prime.
+    const PRIME: u64 = 1_048_573;
+    let mut problem = *problem;
+    problem.block_bytes = PRIME;
+    let splits = |choice: &&Choice| {
+        let algorithm = find(choice.algorithm).expect("bug: a choice of no algorithm");
+        let claims = algorithm.claims(&problem, &*machine.topology, &choice.parameters);
+        claims.is_ok_and(|claims| claims.bytes % u128::from(PRIME) != 0)
+    };
+    let mut names: Vec<_> = choices.iter().filter(splits).map(|choice| choice.algorithm).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// A price over the time that none can beat.
@@ -290,16 +319,19 @@ pub(crate) fn crossovers(choices: &[Choice], block_bytes: u64) -> Vec<Crossover>
     let at = |i: usize, bytes: u64| lines[i].0 + lines[i].1 * bytes as f64;
     let mut out = Vec::new();
     let mut bytes = 1;
-    let mut fastest =
-        (0..choices.len()).filter(exact).min_by(|&a, &b| at(a, 1).total_cmp(&at(b, 1)));
+    // Of those as fast the flattest, which stays so.
+    let faster = |&a: &usize, &b: &usize, bytes: u64| {
+        at(a, bytes).total_cmp(&at(b, bytes)).then(lines[a].1.total_cmp(&lines[b].1))
+    };
+    let mut fastest = (0..choices.len()).filter(exact).min_by(|a, b| faster(a, b, 1));
     while let Some(now) = fastest {
         out.push(Crossover { block_bytes: bytes, choice: now });
-        // The first line to come below the present one; the flattest of several.
+        // The first line to come below the present one; of several the one that is fastest there.
         let next = (0..choices.len())
             .filter(exact)
-            .filter_map(|i| Some((first_below(lines[now], lines[i], bytes)?, lines[i].1, i)))
-            .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        fastest = next.map(|(from, _, i)| {
+            .filter_map(|i| Some((first_below(lines[now], lines[i], bytes)?, i)))
+            .min_by(|a, b| a.0.cmp(&b.0).then_with(|| faster(&a.1, &b.1, a.0)));
+        fastest = next.map(|(from, i)| {
             bytes = from;
             i
         });

@@ -65,6 +65,7 @@ pub fn select_unequal(
         rejected,
         bound,
         crossovers: Vec::new(),
+        split: Vec::new(),
         extremes: Vec::new(),
         subsets,
         undecided: Vec::new(),

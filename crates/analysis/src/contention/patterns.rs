@@ -5,6 +5,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use topocoll_topology::{Machine, Rank, Route, Shape};
 
+use super::settings::Settings;
 use super::traffic::{Posted, Share, Traffic};
 use crate::AnalysisError;
 use crate::error::check_memory;
@@ -71,6 +72,7 @@ impl<'a> Pattern<'a> {
         /// Bytes of a node, and of a message of many in a list that doubles as it grows.
         const NODE: u128 = 64;
         const MESSAGE: u128 = 32;
+        Settings { flit_bytes, ..Settings::default() }.check()?;
         let ranks = machine.ranks();
         let check = |messages: u128| {
             let needed = u128::from(ranks) * NODE + messages;

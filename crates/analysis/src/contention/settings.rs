@@ -42,7 +42,13 @@ pub struct ModelParameter {
     pub name: &'static str,
     /// Its values and its default.
     pub values: &'static str,
-    set: fn(&mut Settings, &Setting) -> Result<(), &'static str>,
+    /// What a value must be.
+    rule: &'static str,
+    /// Sets it, unless the value is of another kind.
+    set: fn(&mut Settings, &Setting) -> Option<()>,
+    /// Its number, if it has one, which is from 1 to `most`.
+    number: fn(&Settings) -> Option<u64>,
+    most: u64,
 }
 
 /// The parameters, in the order in which help lists them.
@@ -50,49 +56,49 @@ pub const MODEL_PARAMETERS: &[ModelParameter] = &[
     ModelParameter {
         name: "vcs",
         values: "virtual channels of a link, 1 to 16; default 2",
-        set: |settings, value| {
-            settings.vcs = whole(value, 1, MAX_VCS).ok_or("a whole number from 1 to 16")? as u32;
-            Ok(())
-        },
+        rule: "a whole number from 1 to 16",
+        set: |settings, value| whole(value).map(|value| settings.vcs = value),
+        number: |settings| Some(settings.vcs.into()),
+        most: MAX_VCS,
     },
     ModelParameter {
         name: "buffer_flits",
         values: "flits that a virtual channel buffers, 1 to 65536; default 8",
-        set: |settings, value| {
-            settings.buffer_flits =
-                whole(value, 1, 65_536).ok_or("a whole number from 1 to 65536")? as u32;
-            Ok(())
-        },
+        rule: "a whole number from 1 to 65536",
+        set: |settings, value| whole(value).map(|value| settings.buffer_flits = value),
+        number: |settings| Some(settings.buffer_flits.into()),
+        most: 65_536,
     },
     ModelParameter {
         name: "flit_bytes",
         values: "bytes of a flit, 1 to 1048576; default 16",
-        set: |settings, value| {
-            settings.flit_bytes =
-                whole(value, 1, 1 << 20).ok_or("a whole number from 1 to 1048576")?;
-            Ok(())
-        },
+        rule: "a whole number from 1 to 1048576",
+        set: |settings, value| whole(value).map(|value| settings.flit_bytes = value),
+        number: |settings| Some(settings.flit_bytes),
+        most: 1 << 20,
     },
     ModelParameter {
         name: "hop_cycles",
         values: "flit times of a hop, 1 to 4096; default 5 (flit), the machine's propagation (wormhole, fluid)",
-        set: |settings, value| {
-            let cycles = whole(value, 1, 4096).ok_or("a whole number from 1 to 4096")?;
-            settings.hop_cycles = Some(cycles as u32);
-            Ok(())
-        },
+        rule: "a whole number from 1 to 4096",
+        set: |settings, value| whole(value).map(|value| settings.hop_cycles = Some(value)),
+        number: |settings| settings.hop_cycles.map(u64::from),
+        most: 4096,
     },
     ModelParameter {
         name: "dateline",
         values: "entry or crossing: when virtual channels change; default entry where no route goes more than half around",
+        rule: "one of entry, crossing",
         set: |settings, value| {
             settings.dateline = Some(match value.to_string().as_str() {
                 "entry" => Dateline::Entry,
                 "crossing" => Dateline::Crossing,
-                _ => return Err("one of entry, crossing"),
+                _ => return None,
             });
-            Ok(())
+            Some(())
         },
+        number: |_| None,
+        most: u64::MAX,
     },
 ];
 
@@ -121,19 +127,35 @@ impl Settings {
                 name: name.clone(),
                 known: MODEL_PARAMETERS.iter().map(|parameter| parameter.name).collect(),
             })?;
-            (parameter.set)(&mut settings, value).map_err(|rule| AnalysisError::Setting {
-                name: parameter.name,
-                value: value.to_string(),
-                rule,
-            })?;
+            let set = (parameter.set)(&mut settings, value);
+            set.ok_or_else(|| parameter.refused(value.to_string()))?;
         }
+        settings.check()?;
         Ok(settings)
+    }
+
+    /// Refuses what no router has.
+    pub(crate) fn check(&self) -> Result<(), AnalysisError> {
+        for parameter in MODEL_PARAMETERS {
+            if let Some(number) = (parameter.number)(self)
+                && !(1..=parameter.most).contains(&number)
+            {
+                return Err(parameter.refused(number.to_string()));
+            }
+        }
+        Ok(())
     }
 }
 
-fn whole(value: &Setting, least: u64, most: u64) -> Option<u64> {
+impl ModelParameter {
+    fn refused(&self, value: String) -> AnalysisError {
+        AnalysisError::Setting { name: self.name, value, rule: self.rule }
+    }
+}
+
+fn whole<N: TryFrom<u64>>(value: &Setting) -> Option<N> {
     match *value {
-        Setting::Integer(value) if (least..=most).contains(&value) => Some(value),
+        Setting::Integer(value) => value.try_into().ok(),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use super::settings::{Dateline, Settings};
 use super::survey::{Survey, handed, survey};
 use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
-use crate::counts::count_steps;
+use crate::counts::{check_ranks, count_steps};
 use crate::error::check_memory;
 use crate::{AnalysisError, symmetry};
 
@@ -178,10 +178,13 @@ pub struct Simulation {
 /// links, and to the hops of the messages under way at one time.
 ///
 /// # Errors
-/// Traffic or memory beyond what is allowed, times that overflow, or a schedule in which a rank
-/// waits for a message that nobody sends; all but the last before the work starts.
+/// Settings that no router has, traffic of another machine, traffic or memory beyond what is allowed,
+/// times that overflow, or a schedule in which a rank waits for a message that nobody sends; all but
+/// the last before the work starts.
 pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let Request { traffic, machine, model, settings, .. } = *request;
+    settings.check()?;
+    check_ranks(traffic.nodes(), machine)?;
     if model.needs_grid && !matches!(machine.topology.shape(), Shape::Grid(_)) {
         return Err(AnalysisError::NeedsGrid {
             model: model.name,
@@ -193,7 +196,8 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     if clock.cycle == 0 && model.needs_grid {
         return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
     }
-    let inputs = (2 * machine.topology.link_classes().len() as u32 + machine.ports) * settings.vcs;
+    let ports = 2 * machine.topology.link_classes().len() as u64 + u64::from(machine.ports);
+    let inputs = ports * u64::from(settings.vcs);
     if model.needs_grid && inputs > flit::MAX_INPUTS {
         return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
     }

@@ -83,8 +83,12 @@ pub struct Scheduled<'a> {
 
 impl<'a> Scheduled<'a> {
     /// The messages of `schedule` on `machine`.
+    ///
+    /// # Panics
+    /// A schedule of other ranks than the machine's.
     #[must_use]
     pub fn new(schedule: &'a Schedule, machine: &'a Machine) -> Self {
+        assert_eq!(schedule.problem.ranks, machine.ranks(), "a schedule of the machine's ranks");
         Self { schedule, machine }
     }
 }

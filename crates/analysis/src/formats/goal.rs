@@ -235,6 +235,9 @@ impl<'a> Program<'a> {
 
     fn statement(&mut self, word: &str, words: &mut Words<'_>) -> Result<(), String> {
         if matches!(word, "send" | "recv" | "calc") {
+            if word == "calc" {
+                self.ends.take(order::MEMORY)?;
+            }
             self.operation(word, words)?;
             return Ok(());
         }

@@ -2,7 +2,7 @@ use std::io::{BufRead, Read};
 
 use super::{ReadError, Seen};
 
-/// A line longer than this is refused before it is read to its end.
+/// A line longer than this, with what ends it, is refused before it is read to its end.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// The lines of a file, one at a time in memory, and counted.
@@ -23,9 +23,9 @@ impl<'a> Lines<'a> {
     pub(super) fn next(&mut self) -> Result<Option<&str>, ReadError> {
         self.text.clear();
         self.number += 1;
-        let read = Read::take(&mut self.input, MAX_LINE_BYTES).read_line(&mut self.text);
+        let read = Read::take(&mut self.input, MAX_LINE_BYTES + 1).read_line(&mut self.text);
         let bytes = read.map_err(|e| self.error(format!("cannot be read: {e}")))? as u64;
-        if bytes == MAX_LINE_BYTES {
+        if bytes > MAX_LINE_BYTES {
             return Err(self.error(format!("longer than {MAX_LINE_BYTES} bytes")));
         }
         (self.seen)(bytes);

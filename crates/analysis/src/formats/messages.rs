@@ -27,9 +27,13 @@ pub(super) fn check_ranks(ranks: u32, topology: &dyn Topology) -> Result<(), Str
 
 /// Steps never go back, and may be skipped, but a few messages cannot claim billions of them.
 pub(super) fn check_step(step: u32, after: u32, messages: usize) -> Result<(), String> {
-    if step < after || step as usize > 64 * (messages + 64) {
+    let most = 64 * (messages + 64);
+    if step < after {
+        return Err(format!("step {step} after step {after}: steps never go back"));
+    }
+    if step as usize > most {
         return Err(format!(
-            "step {step} after step {after} and {messages} messages: steps are numbered from 0 and never go back"
+            "step {step} after {messages} messages: steps are numbered from 0, and after so many there are at most {most}"
         ));
     }
     Ok(())

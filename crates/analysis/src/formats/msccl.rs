@@ -11,7 +11,7 @@ use topocoll_schedule::{Collective, SlotSet, Step};
 use topocoll_topology::Rank;
 
 use super::{Listing, Source, check, failed};
-use crate::{AnalysisError, check_named};
+use crate::{AnalysisError, Progress, check_named, replay};
 
 /// Why no program is read. It moves single chunks in an order that its thread blocks leave open: the
 /// steps and the messages of a schedule, what is sent at once and together, are not in it.
@@ -34,6 +34,9 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Anal
     }
     let kept = 2 * u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots());
     check((Listing::of(schedule, None).blocks * LINES + kept) * LINE)?;
+    // Where nobody holds what is sent, a chunk would be sent that nobody has set.
+    let held = replay::run(schedule, source.machine, source.memory, &Progress::UNHEARD)?;
+    held.map_err(AnalysisError::Broken)?;
     algorithm(source, out).map_err(failed)
 }
 

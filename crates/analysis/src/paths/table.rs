@@ -8,7 +8,7 @@ use topocoll_topology::{Machine, Rank, Route};
 use super::touches::{Span, Touches};
 use crate::boxes::Map;
 use crate::written::written_twice;
-use crate::{Violation, checks};
+use crate::{Violation, checks, pairs};
 
 /// What the representative of each class does in each step.
 pub(super) struct Table {
@@ -103,10 +103,8 @@ impl Table {
                 return Err(Violation::Misrouted { step, from: rank, to });
             }
             schedule.rule().step(to, step, peer_does);
-            let nth = does.sends[..i].iter().filter(|send| send.peer == to).count();
-            let receive =
-                (peer_does.receives.iter().filter(|receive| receive.peer == rank).nth(nth))
-                    .ok_or(Violation::NoReceive { step, from: rank, to })?;
+            let receive = pairs::other_end(&does.sends, i, rank, &peer_does.receives)
+                .ok_or(Violation::NoReceive { step, from: rank, to })?;
             let maps = Map::between(&send.slots, &receive.slots).ok_or(Violation::Sizes {
                 step,
                 from: rank,
@@ -129,8 +127,7 @@ impl Table {
         for (i, receive) in does.receives.iter().enumerate() {
             let from = receive.peer;
             schedule.rule().step(from, step, peer_does);
-            let nth = does.receives[..i].iter().filter(|receive| receive.peer == from).count();
-            if peer_does.sends.iter().filter(|send| send.peer == rank).nth(nth).is_none() {
+            if pairs::other_end(&does.receives, i, rank, &peer_does.sends).is_none() {
                 return Err(Violation::NoSend { step, from, to: rank });
             }
         }

@@ -1,11 +1,8 @@
-use std::fs::File;
-use std::io::Read as _;
-
-use anyhow::Context as _;
 use serde::Serialize;
 use topocoll_certificate::{Fault, Proved, check};
 
 use super::plural;
+use crate::machine::read_whole;
 use crate::render::{Blocks, blocks, bytes, facts, print};
 use crate::{Outcome, args};
 
@@ -45,13 +42,7 @@ struct Bounds {
 
 pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
     let name = args.file.display();
-    let mut text = Vec::new();
-    let file = File::open(&args.file).map_err(|error| anyhow::anyhow!("{}", error.kind()));
-    let file = file.with_context(|| format!("cannot read `{name}`"))?;
-    let read = file.take(LARGEST + 1).read_to_end(&mut text);
-    read.map_err(|error| anyhow::anyhow!("{}", error.kind()))
-        .with_context(|| format!("cannot read `{name}`"))?;
-    anyhow::ensure!(text.len() as u64 <= LARGEST, "`{name}` has more than {LARGEST} bytes");
+    let text = read_whole(&args.file, LARGEST)?;
     let found = check(&text);
     if let Err(fault @ Fault::NoCertificate) = &found {
         anyhow::bail!("`{name}`: {fault}");

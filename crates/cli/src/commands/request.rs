@@ -1,7 +1,6 @@
 //! What `simulate` is asked for: the model, its settings, and the messages.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 
 use anyhow::Context;
 use topocoll::contention::{ContentionModel, Job, MODEL_PARAMETERS, MODELS, Settings, read_nodes};
@@ -9,7 +8,14 @@ use topocoll::formats::jsonl;
 use topocoll::{Machine, NotApplicable, Parameters, Schedule};
 
 use crate::args::{self, Model};
-use crate::machine::{open, read_schedule, schedule};
+use crate::host::check_fits;
+use crate::machine::{open, read_schedule, read_whole, schedule};
+
+/// The most bytes of a file of places that are read.
+const LARGEST_PLACEMENT: u64 = 1 << 30;
+
+/// Bytes for whose rank is on a node, at most.
+const NODE: u128 = 16;
 
 /// What is simulated.
 pub(super) enum Messages {
@@ -38,6 +44,10 @@ pub(super) fn settings(
     args: &args::Simulate,
 ) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
     let ours = |(name, _): &(String, _)| args.model != Model::Steps && Settings::knows(name);
+    anyhow::ensure!(
+        args.model != Model::Flit || args.common.options.per_hop.is_none(),
+        "--per-hop: hops of the flit model take flit times, `--set hop_cycles`"
+    );
     let (model, rest): (Vec<_>, Vec<_>) = args.set.iter().cloned().partition(ours);
     let mut given = BTreeMap::new();
     for (name, value) in model {
@@ -107,9 +117,8 @@ pub(super) fn messages(
         machine.ports = schedules.iter().map(|s| s.problem.ports).max().unwrap_or(1);
     }
     let path = args.placement.as_ref().expect("it is given");
-    let mut text = String::new();
-    open(path)?
-        .read_to_string(&mut text)
+    check_fits("the nodes of a machine", machine.ranks(), NODE).context("--placement")?;
+    let text = String::from_utf8(read_whole(path, LARGEST_PLACEMENT)?)
         .with_context(|| format!("cannot read `{}`", path.display()))?;
     let mut nodes = read_nodes(&text).with_context(|| format!("`{}`", path.display()))?;
     let ranks: usize = schedules.iter().map(|schedule| schedule.problem.ranks as usize).sum();

@@ -39,6 +39,7 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     best_delivers: Option<bool>,
     crossovers: Vec<Crossover>,
+    split: Vec<&'static str>,
     extremes: Vec<Extremes>,
     subsets: Vec<Subset>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,6 +228,7 @@ fn report(
                 parameters: of(crossover.choice).parameters.clone(),
             })
             .collect(),
+        split: selection.split.clone(),
         extremes: (selection.extremes.iter())
             .map(|extremes| Extremes {
                 algorithm: of(extremes.fewest_steps).algorithm,
@@ -396,8 +398,9 @@ fn text(
             &format!("  and {more} more settings that trade steps for volume (--all shows them)\n");
     }
     out += &format!("\n{}.\n", report.reason);
+    let by = if report.simulated.is_some() { " by the steps model" } else { "" };
     out += &format!(
-        "Nothing can be predicted to end before {}, take fewer than {} steps, or carry less than {} blocks.\n",
+        "Nothing can be predicted{by} to end before {}, take fewer than {} steps, or carry less than {} blocks.\n",
         seconds(selection.bound.seconds),
         selection.bound.steps,
         blocks(selection.bound.blocks),
@@ -408,7 +411,7 @@ fn text(
     out += &proof(machine, problem, selection, report);
     if sizes.is_some() {
         out += &format!(
-            "Every step is counted with the bytes of its messages, sizes known to both ends; a block is the mean of {}.\n",
+            "Every step is counted with the bytes of its messages, sizes known to both ends; a block is their mean, rounded up: {}.\n",
             bytes(problem.block_bytes)
         );
     }
@@ -505,6 +508,13 @@ fn by_block_size(selection: &Selection) -> String {
             .collect();
         out += &parts.join(", ");
         out += ".\n";
+    }
+    if !selection.split.is_empty() {
+        let (names, verb) = (
+            selection.split.join(" and "),
+            if selection.split.len() > 1 { "split" } else { "splits" },
+        );
+        out += &format!("{names} {verb} blocks: `topocoll sweep` prices every block size anew.\n");
     }
     for extremes in &selection.extremes {
         out += &format!(

@@ -9,12 +9,15 @@ use topocoll::{Collective, Error, Machine};
 
 use super::mpi_program::said;
 use crate::host::check_fits;
-use crate::machine::machine;
+use crate::machine::{machine, read_whole};
 use crate::render::{bytes, check_files, print, table, write_file};
 use crate::{Outcome, args};
 
 /// Rounds of measuring, unless told.
 const ROUNDS: usize = 9;
+
+/// The most bytes of a tuning file to go beside that are read.
+const LARGEST_BASE: u64 = 1 << 26;
 
 /// Bytes of a rank and its place.
 const RANK: u128 = 16;
@@ -57,9 +60,7 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
         by_model(library, &machine, &sizes, &operations)?
     };
     let base = match &args.base {
-        Some(path) => {
-            Some(std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?)
-        }
+        Some(path) => Some(read_whole(path, LARGEST_BASE)?),
         None => None,
     };
     let mut given = Given::default();

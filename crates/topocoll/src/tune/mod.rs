@@ -248,9 +248,14 @@ pub fn by_model(
 ) -> Result<Tuning, Error> {
     let mut rules = Vec::new();
     for &ranks in communicators {
-        let members: Vec<Rank> = (0..ranks).map(Rank).collect();
-        let part = machine.among(&members)?;
-        let machine = if ranks == machine.ranks() { machine } else { &part };
+        let part;
+        let machine = if ranks == machine.ranks() {
+            machine
+        } else {
+            let members: Vec<Rank> = (0..ranks).map(Rank).collect();
+            part = machine.among(&members)?;
+            &part
+        };
         let mut turns = Vec::new();
         for &operation in operations {
             turns.push((operation, modelled(library, machine, operation)?));

@@ -33,7 +33,7 @@ const CREDIT_CYCLES: u64 = 2;
 const PATIENCE: u64 = 100_000;
 
 /// Virtual channels of all inputs of a router that are told apart.
-pub(crate) const MAX_INPUTS: u32 = 128;
+pub(crate) const MAX_INPUTS: u64 = 128;
 
 #[derive(Clone, Copy)]
 struct Flit {

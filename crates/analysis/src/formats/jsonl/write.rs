@@ -59,10 +59,7 @@ fn replay(
     let mut number = 0;
     for step in 0..schedule.rule().steps() {
         replay.look(step);
-        // A schedule that breaks its own rules is written as far as it goes.
-        if replay.copy(step).is_err() {
-            break;
-        }
+        replay.copy(step).map_err(AnalysisError::Broken)?;
         let mut any = false;
         for (rank, does) in replay.steps.iter().enumerate() {
             let from = Rank(rank as u32);
@@ -78,9 +75,7 @@ fn replay(
             }
         }
         number += u32::from(any);
-        if replay.transfer(step, machine).is_err() {
-            break;
-        }
+        replay.transfer(step, machine).map_err(AnalysisError::Broken)?;
     }
     Ok(())
 }

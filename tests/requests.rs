@@ -1,0 +1,166 @@
+//! What a program asks that no machine, schedule or memory has is refused by name, before work
+//! begins: whatever its arithmetic would come to.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::MEMORY;
+use topocoll::contention::{MODELS, Pattern, Request, Scheduled, Settings, simulate};
+use topocoll::exec::{
+    Buffer, Layout, Members, Memory, Region, RoundRobin, Storage, pattern, plan_all,
+};
+use topocoll::formats::{FORMATS, Reader, Target};
+use topocoll::{
+    AnalysisError, Collective, Demand, Message, Origin, Parameters, Part, Problem, Rank, Recorder,
+    Route, Schedule, check_counting_work, claims, count, count_among, count_steps, count_unequal,
+    machine, measure, plan, plan_unequal, select, units, verify, write_certificate,
+};
+
+fn schedule(text: &str) -> Schedule {
+    let machine = machine(text).unwrap();
+    plan(&machine, &problem(text), "direct", &Parameters::new()).unwrap()
+}
+
+fn problem(text: &str) -> Problem {
+    common::problem(&machine(text).unwrap(), Collective::AllToAll, 100)
+}
+
+#[test]
+fn schedules_of_other_ranks_than_the_machine_are_refused() {
+    let (other, torus) = (schedule("full:15"), machine("torus:4x4").unwrap());
+    let counts = count(&other, &machine("full:15").unwrap(), MEMORY).unwrap();
+    let demand = Demand::drawn(&other.problem, "power-law:4".parse().unwrap()).unwrap();
+    let none = Parameters::new();
+    let fluid = &MODELS[0];
+    let traffic_machine = machine("full:15").unwrap();
+    let traffic = Scheduled::new(&other, &traffic_machine);
+    let ranks = Err(AnalysisError::Ranks { ranks: 15, machine: 16 });
+    assert_eq!(verify(&other, &torus, None, MEMORY).map(drop), ranks);
+    assert_eq!(count(&other, &torus, MEMORY).map(drop), ranks);
+    assert_eq!(count_steps(&other, &torus, MEMORY, |_, _| {}).map(drop), ranks);
+    assert_eq!(count_unequal(&other, &torus, &demand, MEMORY, |_, _| {}).map(drop), ranks);
+    assert_eq!(check_counting_work(&other, &torus), ranks);
+    assert_eq!(write_certificate(&other, &torus, &counts, &mut Vec::new()).map(drop), ranks);
+    assert_eq!(simulate(&Request::new(&traffic, &torus, fluid, MEMORY)).map(drop), ranks);
+    let said = "what is asked about has 15 ranks, and the machine has 16";
+    let planned = plan(&torus, &other.problem, "direct", &none).unwrap_err();
+    let claimed = claims(&torus, &other.problem, "direct", &none).unwrap_err();
+    let unequal = plan_unequal(&torus, &other.problem, &demand, "direct", &none, MEMORY);
+    for error in [planned, claimed, unequal.unwrap_err()] {
+        assert_eq!(error.to_string(), said);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a problem of the machine's ranks")]
+fn nothing_is_selected_for_other_ranks() {
+    let _ = select(&machine("torus:4x4").unwrap(), &problem("full:15"));
+}
+
+#[test]
+fn settings_that_no_router_has_are_refused_however_they_are_set() {
+    let torus = machine("torus:4x4").unwrap();
+    let schedule = schedule("torus:4x4");
+    let traffic = Scheduled::new(&schedule, &torus);
+    type Alter = fn(&mut Settings);
+    let alter: [(Alter, &str); 4] = [
+        (|settings| settings.vcs = 17, "vcs=17: a whole number from 1 to 16"),
+        (|settings| settings.buffer_flits = 0, "buffer_flits=0: a whole number from 1 to 65536"),
+        (|settings| settings.flit_bytes = 0, "flit_bytes=0: a whole number from 1 to 1048576"),
+        (|settings| settings.hop_cycles = Some(0), "hop_cycles=0: a whole number from 1 to 4096"),
+    ];
+    for model in MODELS {
+        for (alter, said) in alter {
+            let mut request = Request::new(&traffic, &torus, model, MEMORY);
+            alter(&mut request.settings);
+            assert_eq!(simulate(&request).unwrap_err().to_string(), said);
+        }
+    }
+    let refused = Pattern::new(&torus, "uniform:0.1", 100, 0, None, MEMORY).unwrap_err();
+    assert!(refused.to_string().starts_with("flit_bytes=0: "), "{refused}");
+    let mut many = torus.clone();
+    many.ports = u32::MAX;
+    let flit = MODELS.iter().find(|model| model.name == "flit").unwrap();
+    let refused = simulate(&Request::new(&traffic, &many, flit, MEMORY)).unwrap_err();
+    assert_eq!(refused, AnalysisError::Inputs { inputs: 2 * (4 + u64::from(u32::MAX)), most: 128 });
+}
+
+#[test]
+fn numbers_past_what_can_be_counted_are_refused() {
+    let refused = machine("cluster:4294967295*1,1").unwrap_err().to_string();
+    assert!(refused.contains("more than 4294967295 ranks"), "{refused}");
+    let refused = measure(1 << 20, 1 << 30, 1, 1).unwrap_err().to_string();
+    assert!(refused.contains("the blocks of all ranks would take"), "{refused}");
+    assert!(Members::new(&[Rank(0)], 0).unwrap_err().to_string().contains("rank 0"));
+    let strides = [0, 0, isize::MAX];
+    let refused = Layout::new(&[1, 2, 3], &strides, 1).unwrap_err().to_string();
+    assert!(refused.contains("fewer than 2^63 bytes"), "{refused}");
+    // Before the workspace of so large blocks is taken.
+    let plans = plan_all(&schedule("torus:4x4")).unwrap();
+    let refused = RoundRobin::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
+    assert!(refused.to_string().contains("input"), "{refused}");
+    let full = machine("full:1000000").unwrap();
+    let refused = count_among(&full, &[Rank(0)], &schedule("full:1"), 1 << 20).unwrap_err();
+    assert!(refused.to_string().starts_with("where the ranks of a part are"), "{refused}");
+}
+
+/// Of megabytes, each would take hours.
+#[test]
+fn what_is_long_is_read_in_time() {
+    let begin = Instant::now();
+    let long = "1".repeat(500_000) + &"x".repeat(500_000);
+    assert!(units::parse_seconds(&long).is_err());
+    assert!(units::parse_seconds_per_byte(&long).is_err());
+    // Many messages of one rank to another in a step: each is paired.
+    let mut recorder = Recorder::new(Problem::new(Collective::AllToAll, 2, 1, 1).unwrap());
+    for _ in 0..200_000 {
+        for (from, to) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+            let blocks = vec![(topocoll::Block { from, to }, Part::Whole)];
+            recorder.push(&Message { step: 0, from, to, route: Route::default(), blocks });
+        }
+    }
+    let problem = Problem::new(Collective::AllToAll, 2, 1, 1).unwrap();
+    let origin = Origin { algorithm: "by hand".to_owned(), parameters: Parameters::new() };
+    let schedule = Schedule::new(problem, origin, recorder.finish());
+    let full = machine("full:2").unwrap();
+    assert!(verify(&schedule, &full, None, MEMORY).unwrap().violation.is_some());
+    let demand = Demand::drawn(&problem, "power-law:4".parse().unwrap()).unwrap();
+    assert!(count_unequal(&schedule, &full, &demand, MEMORY, |_, _| {}).is_ok());
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn operations_of_a_program_without_labels_take_memory_too() {
+    let format = FORMATS.iter().find(|format| format.name == "goal").unwrap();
+    let Reader::File(read) = format.reader else { panic!("a format of one file") };
+    let program = format!("num_ranks 1\nrank 0 {{\n{}}}\n", "calc 1\n".repeat(100_000));
+    let full = machine("full:1").unwrap();
+    let memory = |memory| read(&mut program.as_bytes(), &Target::new(&full, memory));
+    assert!(memory(1 << 30).is_ok());
+    assert!(memory(1 << 20).unwrap_err().to_string().contains("may be used"));
+}
+
+#[test]
+#[should_panic(expected = "a message from 99 to 0 of 4 ranks")]
+fn no_rank_that_there_is_not_sends() {
+    let mut recorder = Recorder::new(Problem::new(Collective::AllToAll, 4, 1, 1).unwrap());
+    let (from, to) = (Rank(99), Rank(0));
+    recorder.push(&Message { step: 0, from, to, route: Route::default(), blocks: Vec::new() });
+}
+
+#[test]
+#[should_panic(expected = "bytes of all outputs")]
+fn what_is_missing_of_an_output_is_not_right() {
+    let _ = pattern::first_wrong(&problem("full:2"), &[]);
+}
+
+#[test]
+#[should_panic(expected = "the input of an exchange is only read")]
+fn nothing_is_copied_to_the_input() {
+    let (mut output, mut work) = ([0; 4], [0; 4]);
+    let mut memory = Memory { input: &[0; 4], output: &mut output, work: &mut work };
+    let region = |buffer| Region { buffer, offset: 0, bytes: 4 };
+    memory.copy(region(Buffer::Work), region(Buffer::Input));
+}
