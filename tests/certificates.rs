@@ -273,6 +273,22 @@ fn absurd_certificates_are_refused_at_once() {
     }
 }
 
+#[test]
+fn messages_without_another_end_are_told_by_the_end_that_there_is() {
+    let text = certificate("full:5", "direct");
+    let first = "step 0\nsend 1 own 1\nreceive 4 1\n";
+    assert!(text.contains(first), "{text}");
+    // The rank that sends to the one 2 on receives from the one 1 or 4 on.
+    for (from, rule) in [
+        (4, "a message is received that nobody sends"),
+        (1, "a message is sent that nobody receives"),
+    ] {
+        let other = format!("step 0\nsend 2 own 1\nreceive {from} 1\n");
+        let found = check(sealed(&body(&text).replace(first, &other)).as_bytes());
+        assert_eq!(found, Err(Fault::Step { step: 0, class: 0, rule }));
+    }
+}
+
 /// Certificates of some megabytes that would be looked at for hours, or fill the memory.
 #[test]
 fn certificates_that_would_take_hours_are_refused_at_once() {

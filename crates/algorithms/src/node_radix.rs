@@ -146,10 +146,8 @@ impl Lanes {
         let (nodes, width, largest) =
             (u64::from(self.nodes()), u64::from(self.width()), u64::from(self.clusters.largest()));
         let room = u64::from(lane) * nodes + u64::from(distance);
-        for source in from {
-            let row = (room * width + u64::from(source)) * largest;
-            rows.push(row + u64::from(to.start), to.len() as u64);
-        }
+        let first = (room * width + u64::from(from.start)) * largest + u64::from(to.start);
+        rows.push_rows(first, to.len() as u64, largest, from.len() as u64);
     }
 
     /// A step in which carriers gather.
@@ -335,6 +333,37 @@ impl Rows {
         }
         self.close();
         self.open = (first, count);
+    }
+
+    /// So many rows of `count` slots, `apart` slots from one to the next.
+    fn push_rows(&mut self, first: Slot, count: u64, apart: u64, rows: u64) {
+        if count == apart {
+            return self.push(first, rows * count);
+        }
+        let mut row = 0;
+        while row < rows {
+            let at = first + row * apart;
+            self.push(at, count);
+            row += 1;
+            // All but the last, which may go on, where they continue the runs before.
+            let more = rows.saturating_sub(row + 1);
+            if more > 0 {
+                self.close();
+                row += self.extend(at + apart, count, apart, more);
+            }
+        }
+    }
+
+    /// Adds runs to the last ones if they continue them: how many.
+    fn extend(&mut self, base: Slot, count: u64, apart: u64, runs: u64) -> u64 {
+        let Some(last) = &mut self.last else { return 0 };
+        let stride = if last.outer.count == 1 { apart as i64 } else { last.outer.stride };
+        let next = last.base + last.outer.count * apart;
+        if last.inner.count != count || stride != apart as i64 || next != base {
+            return 0;
+        }
+        last.outer = Axis { count: last.outer.count + runs, stride };
+        runs
     }
 
     fn close(&mut self) {
