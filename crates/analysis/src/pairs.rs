@@ -57,6 +57,11 @@ impl ByPeer {
     fn with(&self, peer: Rank) -> &[(Rank, u32)] {
         let first = self.0.partition_point(|&(other, _)| other < peer);
         let from = &self.0[first..];
-        &from[..from.partition_point(|&(other, _)| other == peer)]
+        let is_with = |message: &(Rank, u32)| message.0 == peer;
+        // One or none is all that most have.
+        match from.get(1).is_some_and(is_with) {
+            true => &from[..from.partition_point(is_with)],
+            false => &from[..usize::from(from.first().is_some_and(is_with))],
+        }
     }
 }
