@@ -231,7 +231,12 @@ fn absurd_certificates_are_refused_at_once() {
     let text = certificate("torus:4x4", "suh-shin");
     for (from, to) in [
         ("slots 16", "slots 99999999999999"),
+        ("slots 16", "slots 8388609"),
         ("slots 16", "slots 0"),
+        ("grid 4~x4~", "complete 0"),
+        ("step 1\n", "step 0\n"),
+        ("start 0,0,2,8,8", "start 0,0,2,8"),
+        ("send 8 0:2 8,8,1", "send 0 0:2 8,8,1"),
         ("ranks 4x4 by 4x4", "ranks 4x4 by 0x4"),
         ("ranks 4x4 by 4x4", "ranks 4x4 by 3x4"),
         ("ranks 4x4 by 4x4", "ranks 65536x65536 by 1x1"),
@@ -287,6 +292,61 @@ fn messages_without_another_end_are_told_by_the_end_that_there_is() {
         let found = check(sealed(&body(&text).replace(first, &other)).as_bytes());
         assert_eq!(found, Err(Fault::Step { step: 0, class: 0, rule }));
     }
+}
+
+#[test]
+fn places_are_told_of_by_class_and_by_what_they_hold() {
+    let text = certificate("full:2", "direct");
+    let pair = "class 0\nstart 0,0,2,1,1\nfinish 0,0,2,1,1\n";
+    let begin = &text[..text.find(pair).unwrap()];
+    let altered = |begin: &str, end: &str| check(sealed(&(begin.to_owned() + end)).as_bytes());
+    // Of two classes the second copies two blocks to one slot.
+    let two = begin.replace("by 1", "by 2").replace("slots 2\n", "slots 3\n");
+    let twice = format!("{pair}{}step 0\ncopy 0;1 2;2\n", pair.replace("class 0", "class 1"));
+    let rule = "a slot is written twice at once";
+    assert_eq!(altered(&two, &twice), Err(Fault::Step { step: 0, class: 1, rule }));
+    let alone = begin.replace("complete 2", "complete 1").replace("2 by 1", "1 by 1");
+    let empty = altered(&alone, "class 0\nstart 0,0\nfinish 1,0\n");
+    let found = Found::Nothing;
+    assert_eq!(empty, Err(Fault::Undelivered { class: 0, slot: 1, displacement: 0, found }));
+}
+
+/// Runs that go backwards, of pieces of different sizes.
+#[test]
+fn runs_lie_within_the_piece_that_they_are_of() {
+    let text = certificate("full:2", "direct");
+    let (_, steps) = text.split_once("step 0\n").unwrap();
+    assert!(steps.starts_with("send 1 own 1\nreceive 1 1\n"), "{text}");
+    let backwards = "2,2,-1;6,2,-1";
+    let pieces = body(&text)
+        .replace("slots 2\npieces 100\n", "slots 4\npieces 30;70\n")
+        .replace("bytes=100", "bytes=200")
+        .replace("bounds steps=1 link_bytes=200", "bounds steps=1 link_bytes=100");
+    let sent = |slots: &str| {
+        let message = format!("copy 1;5 2;6\nsend 1 own {slots}\nreceive 1 {slots}\n");
+        let text = pieces.replace("send 1 own 1\nreceive 1 1\n", &message);
+        check(sealed(&text).as_bytes())
+    };
+    assert_eq!(sent(backwards).unwrap().counts.bytes, 200);
+    assert_eq!(sent("2,2,-1;5,2,1").unwrap().counts.bytes, 200);
+    assert_eq!(sent("1,2,1;6,2,-1").unwrap().counts.bytes, 200);
+    let rule = "a run of slots is of several pieces";
+    for across in ["2,2,3;1;6", "5,2,-3;1;6"] {
+        assert_eq!(sent(across), Err(Fault::Step { step: 0, class: 0, rule }));
+    }
+}
+
+#[test]
+fn more_messages_than_ports_are_counted_by_rank() {
+    let mut machine = machine("full:5").unwrap();
+    machine.set_ports(2);
+    let problem = common::problem(&machine, Collective::AllToAll, 100);
+    let schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+    let text = written(&schedule, &machine);
+    let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
+    let (listed, found_there) = (0, 2 * 2 * 5);
+    let fault = Fault::Count { name: "port_violations", listed, found: found_there };
+    assert_eq!(found, Err(fault));
 }
 
 /// Certificates of some megabytes that would be looked at for hours, or fill the memory.
