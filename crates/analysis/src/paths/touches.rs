@@ -87,6 +87,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_span_has_as_many_slots_as_from_its_first_to_its_last() {
+        let lengths = [Span::NONE, Span::new(5, 5), Span::new(5, 6), Span::ALL].map(Span::len);
+        assert_eq!(lengths, [0, 1, 2, u64::MAX]);
+    }
+
+    #[test]
     fn next_is_what_looking_at_every_step_finds() {
         let mut rng = fastrand::Rng::with_seed(1);
         for steps in 0..70 {
