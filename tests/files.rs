@@ -180,6 +180,25 @@ fn a_picture_that_cannot_be_is_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn a_link_stays_one_and_leads_to_what_is_written() {
+    let folder = TempDir::new().unwrap();
+    let schedule = ["schedule", "full:3", "--algorithm", "direct", "--out"];
+    let written = |name: &str| topocoll(folder.path(), &[&schedule[..], &[name]].concat());
+    std::fs::write(folder.path().join("there"), "").unwrap();
+    for to in ["there", "nowhere"] {
+        std::os::unix::fs::symlink(to, folder.path().join(format!("to-{to}"))).unwrap();
+    }
+    assert!(written("to-there").status.success());
+    assert!(std::fs::read_to_string(folder.path().join("there")).unwrap().starts_with("{"));
+    let refused = written("to-nowhere");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("`to-nowhere`: a link that leads nowhere"), "{said}");
+    assert!(["to-there", "to-nowhere"].iter().all(|name| folder.path().join(name).is_symlink()));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+#[test]
 fn one_file_of_two_is_not_written_where_the_other_cannot_be() {
     let folder = TempDir::new().unwrap();
     let simulate = ["simulate", "torus:4x4", "--algorithm", "direct", "--model", "fluid"];

@@ -64,6 +64,7 @@ fn place(path: &Path) -> anyhow::Result<PathBuf> {
         );
         return Ok(place);
     }
+    anyhow::ensure!(!path.is_symlink(), "a link that leads nowhere");
     let name = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"));
     let name = name.context("this names no file")?;
     let folder =
