@@ -13,9 +13,9 @@ use topocoll::spec::SpecError;
 use topocoll::tune::{TuneError, Tuning};
 use topocoll::units::UnitError;
 use topocoll::{
-    Algorithm, AnalysisError, Counts, Demand, Front, Machine, NotApplicable, Price, Problem,
-    Progress, Rank, Recorder, Route, Rule, Schedule, ScheduleError, Selection, SlotSet, Step,
-    Sweep, Topology, TopologyError, Verification, Violation,
+    Algorithm, AnalysisError, Counts, Demand, Front, LinkId, Machine, NotApplicable, Port, Price,
+    Problem, Progress, Rank, Recorder, Route, Rule, Schedule, ScheduleError, Selection, SlotSet,
+    Step, Sweep, Topology, TopologyError, Verification, Violation,
 };
 use topocoll_certificate::{Fault, Proved};
 
@@ -56,6 +56,12 @@ fn errors_are_errors_of_any_program() {
     error::<TuneError>();
     error::<UnitError>();
     error::<Violation>();
+}
+
+#[test]
+fn what_is_numbered_reads_as_its_number() {
+    let read = [Rank(3).to_string(), Port(3).to_string(), LinkId(3).to_string()];
+    assert_eq!(read, ["3"; 3]);
 }
 
 #[test]

@@ -79,6 +79,9 @@ fn hostile_files_are_refused_and_none_panics() {
     assert!(refused.message.contains("more than 64 attributes"), "{refused}");
     let list = format!("SwitchName=a Nodes={}", "a[0-1]".repeat(60_000));
     assert!(files::read("list", &list).unwrap_err().message.contains("more than"));
+    // Of two switches as many as of one.
+    let two = "SwitchName=a Nodes=a[1-1048576]\nSwitchName=b Nodes=b[1-2]\n";
+    assert!(files::read("two", two).unwrap_err().message.contains("more than 1048576 nodes"));
     let many = "node slots=4294967295\nnode slots=1\n";
     assert!(files::read("many", many).unwrap_err().message.contains("too many ranks"));
     for name in ["torus.xml", "two-packages.xml", "topology.conf", "openmpi-hosts", "mpich-hosts"] {

@@ -334,7 +334,8 @@ fn leaving(problem: &Problem, machine: &Machine) -> Option<u128> {
     clusters.groups().map(|(_, _, size)| crossing(size)).max()
 }
 
-/// The strongest bound on the sum over steps of the largest message or link load, in whole bytes.
+/// The strongest bound on the sum over steps of the largest message or link load, in whole bytes, on
+/// what certificates are written for: no lattice.
 pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
     let (b, k) = (u128::from(problem.block_bytes), u128::from(problem.ports));
     let doors = fewest_links(problem, machine).map_or(k, u128::from);
@@ -344,8 +345,7 @@ pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
         Shape::Grid(grid) => grid.sides().len(),
         Shape::Complete | Shape::Lattice(_) | Shape::Clustered(_) => 0,
     };
-    let carried = distances(problem, machine).map(|l| (l.distances * b).div_ceil(l.lengths));
     let across = (0..dimensions).filter_map(|u| narrowest(problem, machine, u));
     let across = across.map(|(crossing, links)| (crossing * b).div_ceil(links));
-    across.chain(left).chain(carried).fold(injected, u128::max)
+    across.chain(left).fold(injected, u128::max)
 }
