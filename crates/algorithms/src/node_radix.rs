@@ -371,13 +371,12 @@ impl Rows {
         if count == 0 {
             return;
         }
-        if let Some(last) = &mut self.last
-            && last.inner.count == count
-            && let Some(apart) = base.checked_sub(last.base)
-            && (last.outer.count == 1 || apart == last.outer.count * last.outer.stride as u64)
-        {
-            let stride = if last.outer.count == 1 { apart as i64 } else { last.outer.stride };
-            last.outer = Axis { count: last.outer.count + 1, stride };
+        // The second run says how far all are apart.
+        let apart = self.last.as_ref().map_or(0, |last| match last.outer.count {
+            1 => base.saturating_sub(last.base),
+            _ => last.outer.stride as u64,
+        });
+        if self.extend(base, count, apart, 1) == 1 {
             return;
         }
         if let Some(last) = self.last.replace(Strided::contiguous(base, count)) {

@@ -243,8 +243,11 @@ pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(),
     Ok(())
 }
 
-/// Refuses a schedule, or messages, of so many ranks on a machine of others.
-pub(crate) fn check_ranks(ranks: u32, machine: &Machine) -> Result<(), AnalysisError> {
+/// Refuses a problem, a schedule, or messages of so many ranks on a machine of others.
+///
+/// # Errors
+/// [`AnalysisError::Ranks`], of both.
+pub fn check_ranks(ranks: u32, machine: &Machine) -> Result<(), AnalysisError> {
     match machine.ranks() {
         machine if machine != ranks => Err(AnalysisError::Ranks { ranks, machine }),
         _ => Ok(()),

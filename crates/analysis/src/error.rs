@@ -171,11 +171,10 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> AnalysisError {
 }
 
 /// Refuses what would take more bytes than may be used, before they are taken.
-pub(crate) fn check_memory(
-    what: &'static str,
-    needed: u128,
-    memory: u128,
-) -> Result<(), AnalysisError> {
+///
+/// # Errors
+/// [`AnalysisError::Memory`], of what.
+pub fn check_memory(what: &'static str, needed: u128, memory: u128) -> Result<(), AnalysisError> {
     if needed > memory {
         return Err(AnalysisError::Memory { what, needed, memory });
     }

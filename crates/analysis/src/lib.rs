@@ -53,8 +53,10 @@ pub use certificate::write_certificate;
 pub use conflicts::{
     Conflict, ConflictReport, ConflictingMessage, check_conflict_work, conflict_work, conflicts,
 };
-pub use counts::{Counts, StepCount, Time, check_counting_work, count, count_steps, counting_work};
-pub use error::AnalysisError;
+pub use counts::{
+    Counts, StepCount, Time, check_counting_work, check_ranks, count, count_steps, counting_work,
+};
+pub use error::{AnalysisError, check_memory};
 pub use progress::Progress;
 pub use totals::{LinkTotals, link_totals};
 pub use unequal::{check_unequal_work, count_unequal, unequal_bounds, unequal_work};

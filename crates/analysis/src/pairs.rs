@@ -17,7 +17,8 @@ pub(crate) fn other_end<'m>(
     peers.iter().filter(|message| message.peer == rank).nth(before)
 }
 
-/// The same for many: the messages that a rank sends, or those that it receives, in a step, found by peer.
+/// The same for many: the messages that a rank sends, or those that it receives, in a step, found by
+/// peer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByPeer(Vec<(Rank, u32)>);
 

@@ -55,8 +55,8 @@ pub struct Verification {
 /// proportion to the boxes of slots that travel together, times steps.
 ///
 /// # Errors
-/// A schedule that names no blocks, or of other ranks than the machine's; not enough memory, of which `memory` bytes may be used; without
-/// a method also too much work.
+/// A schedule that names no blocks, or of other ranks than the machine's; not enough memory, of which
+/// `memory` bytes may be used; without a method also too much work.
 pub fn verify(
     schedule: &Schedule,
     machine: &Machine,

@@ -44,9 +44,12 @@ fn hint(error: &Error, command: &Command) -> Option<&'static str> {
         {
             Some("`verify --method` asks for it explicitly")
         }
-        Error::Analysis(topocoll::AnalysisError::Listing { .. }) if matches!(command, Command::Schedule(args) if args.rank.is_none()) => {
-            Some("--rank writes what one rank sends")
-        }
+        Error::Analysis(topocoll::AnalysisError::Listing { .. }) => match command {
+            Command::Schedule(args) if args.rank.is_none() => {
+                Some("--rank writes what one rank sends")
+            }
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use sysinfo::{
     MemoryRefreshKind, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System, get_current_pid,
 };
-use topocoll::{AnalysisError, Error};
+use topocoll::{Error, check_memory};
 
 /// Bytes of memory that may be used: most of what is available, and of what this process and its
 /// control group may have yet.
@@ -34,11 +34,7 @@ fn address_space() -> Option<u64> {
 
 /// Refuses what takes so many bytes for each of so many ranks, before they are taken.
 pub(crate) fn check_fits(what: &'static str, ranks: u32, each: u128) -> Result<(), Error> {
-    let (needed, memory) = (u128::from(ranks) * each, memory());
-    if needed > memory {
-        return Err(AnalysisError::Memory { what, needed, memory }.into());
-    }
-    Ok(())
+    Ok(check_memory(what, u128::from(ranks) * each, memory())?)
 }
 
 /// Threads that run at once.

@@ -9,13 +9,7 @@ use topocoll_topology::Rank;
 /// # Panics
 /// Not as many bytes as the blocks of all ranks.
 pub fn fill(problem: &Problem, input: &mut [u8]) {
-    let blocks = u128::from(problem.ranks) * u128::from(problem.blocks_at_start());
-    assert_eq!(
-        input.len() as u128,
-        blocks * u128::from(problem.block_bytes),
-        "bytes of all inputs"
-    );
-    let each = problem.blocks_at_start() as usize * problem.block_bytes as usize;
+    let each = each(problem, problem.blocks_at_start(), input, "bytes of all inputs");
     input.par_chunks_mut(each).enumerate().for_each(|(from, input)| {
         for (to, block) in input.chunks_mut(problem.block_bytes as usize).enumerate() {
             write(problem.wanted(Rank(from as u32), Rank(to as u32)), block);
@@ -30,13 +24,7 @@ pub fn fill(problem: &Problem, input: &mut [u8]) {
 /// Not as many bytes as the blocks of all ranks.
 #[must_use]
 pub fn first_wrong(problem: &Problem, output: &[u8]) -> Option<(Rank, Block, u64)> {
-    let blocks = u128::from(problem.ranks) * u128::from(problem.ranks);
-    assert_eq!(
-        output.len() as u128,
-        blocks * u128::from(problem.block_bytes),
-        "bytes of all outputs"
-    );
-    let each = problem.ranks as usize * problem.block_bytes as usize;
+    let each = each(problem, problem.ranks, output, "bytes of all outputs");
     let wrong = output.par_chunks(each).enumerate().filter_map(|(to, output)| {
         let mut expected = vec![0; problem.block_bytes as usize];
         output.chunks(problem.block_bytes as usize).enumerate().find_map(|(from, block)| {
@@ -50,6 +38,13 @@ pub fn first_wrong(problem: &Problem, output: &[u8]) -> Option<(Rank, Block, u64
         })
     });
     wrong.min_by_key(|&(rank, block, at)| (rank, block, at))
+}
+
+/// The bytes of so many blocks, if there are as many for every rank.
+fn each(problem: &Problem, blocks: u32, all: &[u8], what: &str) -> usize {
+    let each = u128::from(blocks) * u128::from(problem.block_bytes);
+    assert_eq!(all.len() as u128, u128::from(problem.ranks) * each, "{what}");
+    each as usize
 }
 
 /// Fills the inputs of all ranks, one after the other, with blocks of the sizes of a demand.

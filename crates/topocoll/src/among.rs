@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use topocoll_analysis::{
-    AnalysisError, BestBounds, Counts, best_bounds, count, count_unequal, counting_work,
-    unequal_bounds,
+    AnalysisError, BestBounds, Counts, best_bounds, check_memory, count, count_unequal,
+    counting_work, unequal_bounds,
 };
 use topocoll_exec::Members;
 use topocoll_schedule::{Demand, Problem, Schedule};
@@ -61,7 +61,7 @@ pub fn count_unequal_among(
 fn check_placing(machine: &Machine, memory: u128) -> Result<(), AnalysisError> {
     let what = "where the ranks of a part are on the machine";
     let needed = u128::from(machine.ranks()) * 2 * size_of::<Option<Rank>>() as u128;
-    if needed > memory { Err(AnalysisError::Memory { what, needed, memory }) } else { Ok(()) }
+    check_memory(what, needed, memory)
 }
 
 /// Barriers are among those that take part.

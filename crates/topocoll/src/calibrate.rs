@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use topocoll_algorithms::ALGORITHMS;
-use topocoll_analysis::{AnalysisError, count};
+use topocoll_analysis::{check_memory, count};
 use topocoll_exec::{Crew, pattern, plan_all, worthwhile_threads};
 use topocoll_schedule::{Collective, Parameters, Problem, Schedule};
 use topocoll_topology::{Machine, PerClass, Timing};
@@ -126,19 +126,14 @@ pub fn measure(
     let machine = machine(&format!("full:{ranks}"))?;
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
     let bytes = u128::from(ranks) * u128::from(ranks) * u128::from(block_bytes);
-    let buffer = usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
-    let buffer = buffer.ok_or(AnalysisError::Memory {
-        what: "the blocks of all ranks",
-        needed: bytes,
-        memory: isize::MAX as u128,
-    })?;
+    check_memory("the blocks of all ranks", bytes, isize::MAX as u128)?;
     let threads = threads.min(worthwhile_threads(bytes));
     let (mut samples, mut plans) = (Vec::new(), Vec::new());
     for (sample, schedule) in self::samples(&machine, block_bytes, threads as u32)? {
         plans.push(plan_all(&schedule)?);
         samples.push(sample);
     }
-    let (mut input, mut output) = (vec![0; buffer], vec![0; buffer]);
+    let (mut input, mut output) = (vec![0; bytes as usize], vec![0; bytes as usize]);
     pattern::fill(&problem, &mut input);
     for _ in 0..rounds {
         for (sample, plans) in samples.iter_mut().zip(&plans) {

@@ -1,5 +1,5 @@
 use topocoll_algorithms::{Algorithm, Claims, NotApplicable, find};
-use topocoll_analysis::AnalysisError;
+use topocoll_analysis::check_ranks;
 use topocoll_schedule::{Demand, Parameters, Problem, Schedule};
 use topocoll_topology::Machine;
 
@@ -20,7 +20,7 @@ pub fn plan(
     name: &str,
     given: &Parameters,
 ) -> Result<Schedule, Error> {
-    check_ranks(machine, problem)?;
+    check_ranks(problem.ranks, machine)?;
     let algorithm = find(name)?;
     let parameters = complete(machine, problem, algorithm, given)?;
     algorithm
@@ -42,7 +42,7 @@ pub fn plan_unequal(
     given: &Parameters,
     memory: u128,
 ) -> Result<Schedule, Error> {
-    check_ranks(machine, problem)?;
+    check_ranks(problem.ranks, machine)?;
     let algorithm = find(name)?;
     let topology = &*machine.topology;
     let mut settings = algorithm.settings_for(problem, topology, demand);
@@ -72,19 +72,11 @@ pub fn claims(
     name: &str,
     parameters: &Parameters,
 ) -> Result<Claims, Error> {
-    check_ranks(machine, problem)?;
+    check_ranks(problem.ranks, machine)?;
     let algorithm = find(name)?;
     algorithm
         .claims(problem, &*machine.topology, parameters)
         .map_err(|reason| refused(algorithm.name(), reason))
-}
-
-/// Refuses a problem of other ranks than the machine's.
-pub(crate) fn check_ranks(machine: &Machine, problem: &Problem) -> Result<(), Error> {
-    match (problem.ranks, machine.ranks()) {
-        (ranks, machine) if ranks != machine => Err(AnalysisError::Ranks { ranks, machine }.into()),
-        _ => Ok(()),
-    }
 }
 
 /// The best setting of an algorithm by predicted time, and its price.

@@ -125,10 +125,10 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
         })
         .collect();
     let split = split(&choices, machine, problem);
-    let mut crossovers = crossovers(&choices, problem.block_bytes);
-    if !split.is_empty() {
-        crossovers.clear();
-    }
+    let crossovers = match split.is_empty() {
+        true => crossovers(&choices, problem.block_bytes),
+        false => Vec::new(),
+    };
     let extremes = extremes(&choices, problem.block_bytes);
     Selection { choices, rejected, bound, crossovers, split, extremes, subsets, undecided }
 }
