@@ -3,47 +3,16 @@
 
 mod common;
 
-use common::{MEMORY, Script, problem};
+use common::{MEMORY, Script, network, problem, request, routers, run};
 use proptest::prelude::*;
 use topocoll::contention::{
-    Dateline, Job, MODELS, Pattern, Placed, Posted, Request, Scheduled, Settings, Share,
-    Simulation, Sync, Traffic, read_nodes, simulate, write_trace,
+    Job, Pattern, Placed, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds,
+    read_nodes, simulate, write_links, write_trace,
 };
 use topocoll::{
     AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule, Setting,
     check_conflict_work, conflict_work, conflicts, machine, plan,
 };
-
-fn request<'a>(
-    traffic: &'a dyn Traffic,
-    machine: &'a Machine,
-    model: &str,
-    settings: Settings,
-    sync: Sync,
-) -> Request<'a> {
-    let model = MODELS.iter().find(|known| known.name == model).unwrap();
-    let mut request = Request::new(traffic, machine, model, MEMORY);
-    (request.settings, request.sync) = (settings, sync);
-    request
-}
-
-fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings) -> Simulation {
-    simulate(&request(traffic, machine, model, settings, Sync::Free)).unwrap()
-}
-
-/// A machine without startups, so that times are those of the network.
-fn network(text: &str, per_hop: f64) -> Machine {
-    let mut machine = machine(text).unwrap();
-    machine.timing.startup = PerClass::uniform(0.0);
-    machine.timing.per_hop = PerClass::uniform(per_hop);
-    machine
-}
-
-fn routers(vcs: u32) -> Settings {
-    let mut settings = Settings::default();
-    (settings.vcs, settings.flit_bytes, settings.hop_cycles) = (vcs, 1, Some(5));
-    settings
-}
 
 fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
     plan(machine, &problem(machine, Collective::AllToAll, block), algorithm, &Default::default())
@@ -300,45 +269,6 @@ proptest! {
 }
 
 #[test]
-fn one_channel_on_a_ring_deadlocks_and_says_so() {
-    let machine = network("torus:8", 5e-9);
-    let messages = (0..8).map(|from| (from, (from + 3) % 8, 10_000)).collect();
-    let traffic = Script::posted(&machine, messages);
-    for model in ["wormhole", "flit"] {
-        let found = run(&traffic, &machine, model, routers(1));
-        assert!(found.partial && found.deadlock.len() > 1, "{model}");
-        assert!(found.deadlock.iter().all(|held| held.waits_for.contains("+0")), "{model}");
-        assert!(!run(&traffic, &machine, model, routers(2)).partial, "{model}");
-    }
-}
-
-/// Routes around most of a ring, which channels chosen on entry would not keep from a deadlock.
-#[test]
-fn long_ways_around_a_ring_do_not_deadlock() {
-    struct Around(Machine);
-    impl Traffic for Around {
-        fn nodes(&self) -> u32 {
-            8
-        }
-        fn steps(&self) -> u32 {
-            1
-        }
-        fn share(&self, node: Rank, _step: u32, out: &mut Share) {
-            let (to, route) = (Rank((node.0 + 6) % 8), Route::straight(0, 6));
-            out.sends = vec![Posted { to, bytes: 10_000, route, ..Posted::default() }];
-            out.receives = 1;
-        }
-    }
-    let traffic = Around(network("torus:8", 5e-9));
-    for model in ["wormhole", "flit"] {
-        assert!(!run(&traffic, &traffic.0, model, routers(2)).partial);
-        let mut entry = routers(2);
-        entry.dateline = Some(Dateline::Entry);
-        assert!(run(&traffic, &traffic.0, model, entry).partial, "{model}");
-    }
-}
-
-#[test]
 fn results_do_not_depend_on_threads() {
     let machine = machine("torus:6x6").unwrap();
     let schedule = schedule(&machine, "direct", 300);
@@ -362,6 +292,22 @@ fn results_do_not_depend_on_threads() {
             let hops: u64 = one.0.links.iter().map(|link| link.messages).sum();
             let events = trace["traceEvents"].as_array().unwrap();
             assert_eq!(events.iter().filter(|event| event["ph"] == "X").count() as u64, hops);
+            let mut lines = Vec::new();
+            write_links(&machine, &one.0.links, &mut lines).unwrap();
+            let lines = String::from_utf8(lines).unwrap();
+            let lines: Vec<Vec<&str>> =
+                lines.lines().map(|line| line.split(',').collect()).collect();
+            assert_eq!(lines[0][5..], ["bytes", "messages", "busy_seconds", "waited_seconds"]);
+            assert_eq!(lines.len() - 1, one.0.links.len());
+            for (line, link) in lines[1..].iter().zip(&one.0.links) {
+                assert_eq!(line[5..7], [link.bytes.to_string(), link.messages.to_string()]);
+                let busy = link.bytes as f64 * machine.timing.per_byte.of(0);
+                let waited = in_seconds(link.waited);
+                assert_eq!(
+                    line[7..].iter().map(|x| x.parse().unwrap()).collect::<Vec<f64>>(),
+                    [busy, waited]
+                );
+            }
         }
     }
 }

@@ -299,6 +299,12 @@ fn pictures_have_an_edge_for_each_message() {
         assert_eq!(text.lines().filter(|l| l.contains(" -> ")).count() as u128, counts.messages);
         assert_eq!(text.matches('{').count(), text.matches('}').count());
     }
+    let plane = text("dot", &source(&written_by("twisted-torus:2x4", "direct", None))).unwrap();
+    let places: Vec<_> = plane.lines().filter(|line| line.contains("[pos=")).collect();
+    assert_eq!(places.len(), 8);
+    assert_eq!(places[5].trim(), r#"5 [pos="90,-90"];"#);
+    let space = text("dot", &source(&written_by("mesh:3x4x2/1,1,1", "direct", None))).unwrap();
+    assert!(!space.contains("pos="), "{space}");
     let large = written_by("torus:32x32", "direct", None);
     let refused = text("dot", &source(&large)).unwrap_err().to_string();
     assert!(refused.contains("1047552") && refused.contains("20000"), "{refused}");
@@ -381,6 +387,19 @@ fn goal_text_packs_only_what_is_packed() {
         let nothing = packs.clone().filter(|line| line.ends_with("calc 0")).count();
         assert_eq!(nothing, 0, "{:?}", case.0);
         assert!(case.0.origin.algorithm != "direct" || packs.count() == 0);
+    }
+}
+
+/// Where copies cost nothing, nothing is computed for them.
+#[test]
+fn goal_text_computes_nothing_that_costs_nothing() {
+    for (schedule, mut machine) in cases() {
+        machine.timing.rearrangement_per_byte = 0.0;
+        let text = text("goal", &source(&(schedule, machine))).unwrap();
+        let computed = text.lines().filter(|line| line.contains(": calc"));
+        for line in computed {
+            assert!(line.starts_with('b') && line.ends_with(": calc 0"), "{line}");
+        }
     }
 }
 

@@ -7,15 +7,18 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::MEMORY;
-use topocoll::contention::{MODELS, Pattern, Request, Scheduled, Settings, simulate};
+use topocoll::contention::{
+    MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Traffic, simulate,
+};
 use topocoll::exec::{
     Buffer, Layout, Members, Memory, Region, RoundRobin, Storage, pattern, plan_all,
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Collective, Demand, Message, Origin, Parameters, Part, Problem, Rank, Recorder,
-    Route, Schedule, check_counting_work, claims, count, count_among, count_steps, count_unequal,
-    machine, measure, plan, plan_unequal, select, units, verify, write_certificate,
+    AnalysisError, Collective, Demand, Machine, Message, Origin, Parameters, Part, Problem, Rank,
+    RankClasses, Recorder, Route, Schedule, Shape, check_counting_work, claims, count, count_among,
+    count_steps, count_unequal, machine, measure, plan, plan_unequal, select, units, verify,
+    write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
@@ -104,6 +107,42 @@ fn numbers_past_what_can_be_counted_are_refused() {
     let full = machine("full:1000000").unwrap();
     let refused = count_among(&full, &[Rank(0)], &schedule("full:1"), 1 << 20).unwrap_err();
     assert!(refused.to_string().starts_with("where the ranks of a part are"), "{refused}");
+}
+
+/// Every node of a torus sends the next one a byte.
+struct Onward<'a>(&'a Machine);
+
+impl Traffic for Onward<'_> {
+    fn nodes(&self) -> u32 {
+        self.0.ranks()
+    }
+    fn steps(&self) -> u32 {
+        1
+    }
+    fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+        let Shape::Grid(torus) = self.0.topology.shape() else { panic!("a torus") };
+        let to = torus.radix().shifted(node, 0, 1);
+        let mut route = Route::default();
+        self.0.topology.route(node, to, &mut route);
+        out.receives = 1;
+        out.sends = vec![Posted { to, bytes: 1, route, ..Posted::default() }];
+    }
+    fn classes(&self) -> RankClasses {
+        let Shape::Grid(torus) = self.0.topology.shape() else { panic!("a torus") };
+        RankClasses::translations(torus.radix().clone(), [1, 1].into_iter().collect())
+    }
+}
+
+#[test]
+fn more_channels_than_can_be_numbered_are_refused() {
+    let wormhole = MODELS.iter().find(|model| model.name == "wormhole").unwrap();
+    for (text, needed) in [("torus:32768x32768", 10 << 30), ("torus:20725x20724", 4_295_049_000)] {
+        let torus = machine(text).unwrap();
+        let onward = Onward(&torus);
+        let refused = simulate(&Request::new(&onward, &torus, wormhole, u128::MAX)).unwrap_err();
+        let what = "numbering the channels of all links and ports";
+        assert_eq!(refused, AnalysisError::Work { what, needed, limit: u32::MAX.into() });
+    }
 }
 
 /// Of megabytes, each would take hours.

@@ -2,11 +2,14 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use topocoll::contention::{Posted, Share, Traffic};
+use topocoll::contention::{
+    MODELS, Posted, Request, Settings, Share, Simulation, Sync, Traffic, simulate,
+};
 use topocoll::formats::Target;
 use topocoll::{
-    ALGORITHMS, Algorithm, Block, Collective, Machine, Measure, Method, Parameters, Problem, Rank,
-    RankClasses, Route, Rule, Schedule, Slot, Step, bounds, claims, machine, plan, shipped, verify,
+    ALGORITHMS, Algorithm, Block, Collective, Machine, Measure, Method, Parameters, PerClass,
+    Problem, Rank, RankClasses, Route, Rule, Schedule, Slot, Step, bounds, claims, machine, plan,
+    shipped, verify,
 };
 
 /// Bytes that readers may use in tests.
@@ -220,4 +223,43 @@ impl Traffic for Script<'_> {
         }
         out.receives = of_step().filter(|message| message.2 == node.0).count() as u32;
     }
+}
+
+/// What a model is asked of messages on a machine.
+pub(crate) fn request<'a>(
+    traffic: &'a dyn Traffic,
+    machine: &'a Machine,
+    model: &str,
+    settings: Settings,
+    sync: Sync,
+) -> Request<'a> {
+    let model = MODELS.iter().find(|known| known.name == model).unwrap();
+    let mut request = Request::new(traffic, machine, model, MEMORY);
+    (request.settings, request.sync) = (settings, sync);
+    request
+}
+
+/// What a model finds, steps not apart.
+pub(crate) fn run(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    model: &str,
+    settings: Settings,
+) -> Simulation {
+    simulate(&request(traffic, machine, model, settings, Sync::Free)).unwrap()
+}
+
+/// A machine without startups, so that times are those of the network.
+pub(crate) fn network(text: &str, per_hop: f64) -> Machine {
+    let mut machine = machine(text).unwrap();
+    machine.timing.startup = PerClass::uniform(0.0);
+    machine.timing.per_hop = PerClass::uniform(per_hop);
+    machine
+}
+
+/// Routers of flits of a byte, five cycles a hop.
+pub(crate) fn routers(vcs: u32) -> Settings {
+    let mut settings = Settings::default();
+    (settings.vcs, settings.flit_bytes, settings.hop_cycles) = (vcs, 1, Some(5));
+    settings
 }

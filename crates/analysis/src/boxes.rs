@@ -471,6 +471,7 @@ mod tests {
             strided(30, (2, 9), (5, -3)),
             strided(1, (4, 2), (6, 9)),
             strided(40, (6, -7), (4, 11)),
+            strided(2, (1, 0), (20, 3)),
         ];
         let mut boxes = vec![
             SlotBox::contiguous(0, 48),

@@ -280,12 +280,12 @@ fn check(
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
     let what = "the network, the messages under way and what is recorded";
     check_memory(what, needed, request.memory)?;
-    if simulated > 0
-        && 2 * nodes * (1 + 2 * request.machine.topology.link_classes().len() as u128)
-            > u128::from(u32::MAX)
-    {
-        let what = "simulating every link";
-        return Err(AnalysisError::Work { what, needed: nodes, limit: u128::from(u32::MAX) / 8 });
+    // Channels of links and of ports are numbered in 32 bits.
+    let classes = request.machine.topology.link_classes().len() as u128;
+    let (needed, limit) = (2 * nodes * (1 + 2 * classes), u128::from(u32::MAX));
+    if simulated > 0 && needed > limit {
+        let what = "numbering the channels of all links and ports";
+        return Err(AnalysisError::Work { what, needed, limit });
     }
     Ok(())
 }

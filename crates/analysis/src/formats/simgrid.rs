@@ -20,7 +20,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use topocoll_schedule::Schedule;
-use topocoll_topology::{LinkId, Rank, Route, Shape};
+use topocoll_topology::{BETWEEN, INSIDE, LinkId, Rank, Route, Shape};
 
 use super::ends::{End, Ends, Named};
 use super::jsonl;
@@ -127,17 +127,13 @@ fn platform(source: &Source<'_>, routes: &Routes, out: &mut dyn Write) -> std::i
             }
         }
         Shape::Clustered(clusters) => {
-            for rank in (0..source.schedule.problem.ranks).map(Rank) {
-                let inside = machine.topology.link_class(rank, rank);
-                link(format!("out{rank}"), inside, 0.0)?;
-                link(format!("in{rank}"), inside, 0.0)?;
+            for rank in 0..source.schedule.problem.ranks {
+                link(format!("out{rank}"), INSIDE, 0.0)?;
+                link(format!("in{rank}"), INSIDE, 0.0)?;
             }
             for node in 0..clusters.nodes() {
-                let first = clusters.first_rank(node);
-                let other = clusters.first_rank((node + 1) % clusters.nodes());
-                let between = machine.topology.link_class(first, other);
-                link(format!("node-out{node}"), between, 0.0)?;
-                link(format!("node-in{node}"), between, 0.0)?;
+                link(format!("node-out{node}"), BETWEEN, 0.0)?;
+                link(format!("node-in{node}"), BETWEEN, 0.0)?;
             }
         }
     }

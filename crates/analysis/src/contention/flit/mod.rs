@@ -386,23 +386,22 @@ impl Network for Flits<'_> {
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
         loop {
             let passed = self.cycle.saturating_mul(self.cycle_time);
+            let still = self.on_wheel == 0 && self.working.is_empty();
             if let Some(&(at, packet)) = self.delivered.front()
-                && (at <= passed || self.on_wheel == 0 && self.working.is_empty())
+                && (at <= passed || still)
             {
                 self.delivered.pop_front();
                 self.idle.push(packet);
                 self.cycle = self.cycle.max(at.div_ceil(self.cycle_time));
                 return Some((at, self.packets[packet as usize].message));
             }
-            let nothing =
-                self.on_wheel == 0 && self.working.is_empty() && self.injecting.is_empty();
             loop {
                 if self.next_posted.is_none() {
                     self.next_posted = self.posted.next();
                 }
                 let Some((time, packet)) = self.next_posted else { break };
                 let cycle = time.div_ceil(self.cycle_time);
-                if nothing && self.injecting.is_empty() && self.delivered.is_empty() {
+                if still && self.injecting.is_empty() {
                     self.cycle = self.cycle.max(cycle);
                     // While nothing is under way nobody waits in vain.
                     self.still_since = self.cycle;
@@ -413,7 +412,7 @@ impl Network for Flits<'_> {
                 self.next_posted = None;
                 self.begin(packet);
             }
-            if nothing && self.injecting.is_empty() && self.delivered.is_empty() {
+            if still && self.injecting.is_empty() {
                 return None;
             }
             if self.cycle - self.still_since > PATIENCE && self.on_wheel == 0 {
@@ -422,11 +421,7 @@ impl Network for Flits<'_> {
             if self.cycle % 4096 == 0 && stop() {
                 return None;
             }
-            if nothing && self.injecting.is_empty() {
-                self.cycle += 1;
-            } else {
-                self.tick();
-            }
+            self.tick();
         }
     }
 
