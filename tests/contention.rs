@@ -457,8 +457,12 @@ fn conflicts_are_those_of_every_link() {
                 conflicts(&Scheduled::new(&schedule, &machine), &machine, 1 << 20, MEMORY).unwrap();
             let plain = common::Plain::of(&schedule);
             let traffic = Scheduled::new(&plain, &machine);
+            let mut by_step = vec![Vec::new(); traffic.steps() as usize];
+            for conflict in &found.worst {
+                by_step[conflict.step as usize].push(conflict);
+            }
             let mut all = 0;
-            for step in 0..traffic.steps() {
+            for (step, named) in (0..).zip(&by_step) {
                 let mut on = std::collections::BTreeMap::<u64, Vec<(Rank, Rank)>>::new();
                 let mut share = Share::default();
                 for node in (0..machine.ranks()).map(Rank) {
@@ -472,16 +476,13 @@ fn conflicts_are_those_of_every_link() {
                 on.retain(|_, messages| messages.len() > 1);
                 on.values_mut().for_each(|messages| messages.sort_unstable());
                 all += on.len() as u128;
-                for conflict in found.worst.iter().filter(|conflict| conflict.step == step) {
+                for conflict in named {
                     let messages = &on[&conflict.link.0];
                     assert_eq!(conflict.messages as usize, messages.len());
                     let listed: Vec<_> = conflict.listed.iter().map(|m| (m.from, m.to)).collect();
                     assert_eq!(listed[..], messages[..listed.len()], "{text} {algorithm} {step}");
                 }
-                let alike: u128 = (found.worst.iter())
-                    .filter(|conflict| conflict.step == step)
-                    .map(|conflict| conflict.alike)
-                    .sum();
+                let alike: u128 = named.iter().map(|conflict| conflict.alike).sum();
                 assert_eq!(alike, on.len() as u128, "{text} {algorithm} step {step}");
             }
             assert_eq!(found.conflicts, all);

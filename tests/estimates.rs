@@ -47,9 +47,9 @@ fn planned(text: &str, ports: u32, algorithm: &str) -> (Machine, Schedule) {
     (machine, schedule)
 }
 
-#[test]
-fn what_is_taken_is_about_what_is_asked_for() {
-    for (text, ports, algorithm) in [
+/// Schedules of every kind of rule, and what they are called.
+fn cases() -> impl Iterator<Item = (String, Machine, Schedule)> {
+    [
         ("torus:16x16", 1, "suh-shin"),
         ("torus:16x16", 4, "neighbour-rings"),
         ("mesh:16x16", 1, "direct"),
@@ -57,29 +57,54 @@ fn what_is_taken_is_about_what_is_asked_for() {
         ("full:200", 1, "bruck"),
         ("full:120", 3, "concat"),
         ("cluster:20*5", 1, "clustered-factor"),
-    ] {
+    ]
+    .into_iter()
+    .map(|(text, ports, algorithm)| {
         let (machine, schedule) = planned(text, ports, algorithm);
-        let place = |what: &str| format!("{what} {algorithm} on {text}");
+        (format!("{algorithm} on {text}"), machine, schedule)
+    })
+}
+
+#[test]
+fn verifying_takes_about_what_it_asks_for() {
+    for (place, machine, schedule) in cases() {
         let verified = |method, memory| {
             verify(&schedule, &machine, Some(method), memory)
                 .map(|found| assert_eq!(found.violation, None))
         };
-        asks_for_what_it_takes(&place("replay"), &|memory| verified(Method::Replay, memory));
+        asks_for_what_it_takes(&format!("replay, {place}"), &|memory| {
+            verified(Method::Replay, memory)
+        });
         if schedule.rule().cuts().is_empty() {
-            asks_for_what_it_takes(&place("classes"), &|memory| verified(Method::Classes, memory));
+            asks_for_what_it_takes(&format!("classes, {place}"), &|memory| {
+                verified(Method::Classes, memory)
+            });
         }
-        asks_for_what_it_takes(&place("count"), &|memory| {
+    }
+}
+
+#[test]
+fn counting_takes_about_what_it_asks_for() {
+    for (place, machine, schedule) in cases() {
+        asks_for_what_it_takes(&format!("count, {place}"), &|memory| {
             count(&schedule, &machine, memory).map(drop)
         });
-        let traffic = Scheduled::new(&schedule, &machine);
         if machine.topology.dimensions() > 0 {
-            asks_for_what_it_takes(&place("conflicts"), &|memory| {
+            let traffic = Scheduled::new(&schedule, &machine);
+            asks_for_what_it_takes(&format!("conflicts, {place}"), &|memory| {
                 conflicts(&traffic, &machine, 9, memory).map(drop)
             });
-            asks_for_what_it_takes(&place("steps"), &|memory| {
+            asks_for_what_it_takes(&format!("steps, {place}"), &|memory| {
                 steps_model(&traffic, &machine, memory).map(drop)
             });
         }
+    }
+}
+
+#[test]
+fn simulating_takes_about_what_it_asks_for() {
+    for (place, machine, schedule) in cases() {
+        let traffic = Scheduled::new(&schedule, &machine);
         for model in MODELS {
             for sync in [Sync::Free, Sync::Barrier] {
                 let ask = |memory| {
@@ -89,7 +114,7 @@ fn what_is_taken_is_about_what_is_asked_for() {
                 };
                 // Flits move on tori and meshes alone.
                 if !matches!(ask(0), Err(AnalysisError::NeedsGrid { .. })) {
-                    asks_for_what_it_takes(&place(&format!("{} {sync:?}", model.name)), &ask);
+                    asks_for_what_it_takes(&format!("{} {sync:?}, {place}", model.name), &ask);
                 }
             }
         }

@@ -44,8 +44,9 @@ fn looked_up(mutant: u32) -> bool {
         ALIVE.store(alive, Relaxed);
         return on(mutant);
     }
-    let bit = 1 << (mutant % 64);
-    if SEEN[mutant as usize / 64].fetch_or(bit, Relaxed) & bit == 0 {
+    let (seen, bit) = (&SEEN[mutant as usize / 64], 1 << (mutant % 64));
+    // Most places are come to again and again: reading alone is quick.
+    if seen.load(Relaxed) & bit == 0 && seen.fetch_or(bit, Relaxed) & bit == 0 {
         let mut list = LIST.get().expect("opened above");
         // One write, as other processes write there too.
         list.write_all(format!("{mutant}\n").as_bytes()).expect("the list can be written");
