@@ -16,9 +16,9 @@ use topocoll::exec::{
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Collective, Demand, Machine, Message, Origin, Parameters, Part, Problem, Rank,
-    RankClasses, Recorder, Route, Schedule, Shape, check_counting_work, claims, count, count_among,
-    count_steps, count_unequal, machine, measure, plan, plan_unequal, select, units, verify,
-    write_certificate,
+    RankClasses, Recorder, Route, Schedule, Shape, check_conflict_work, check_counting_work,
+    claims, conflict_work, count, count_among, count_steps, count_unequal, counting_work, machine,
+    measure, plan, plan_unequal, select, units, verify, write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
@@ -142,6 +142,54 @@ fn more_channels_than_can_be_numbered_are_refused() {
         let refused = simulate(&Request::new(&onward, &torus, wormhole, u128::MAX)).unwrap_err();
         let what = "numbering the channels of all links and ports";
         assert_eq!(refused, AnalysisError::Work { what, needed, limit: u32::MAX.into() });
+    }
+}
+
+/// Of so many steps, in which nobody looks.
+struct Steps(u32);
+
+impl Traffic for Steps {
+    fn nodes(&self) -> u32 {
+        4096
+    }
+    fn steps(&self) -> u32 {
+        self.0
+    }
+    fn share(&self, _node: Rank, _step: u32, _out: &mut Share) {
+        panic!("before work begins");
+    }
+}
+
+#[test]
+fn work_is_borne_up_to_its_limit() {
+    let mesh = machine("mesh:64x64").unwrap();
+    assert_eq!(check_conflict_work(&Steps(8192), &mesh), Ok(()));
+    let what = "naming conflicting links";
+    let refused = AnalysisError::Work { what, needed: 8193 * 4096, limit: 1 << 25 };
+    assert_eq!(check_conflict_work(&Steps(8193), &mesh), Err(refused));
+    assert_eq!(conflict_work(&Steps(8193), &machine("full:4096").unwrap()), 0);
+}
+
+/// Steps, the ranks that stand for all others, ports, and what is looked at of each message.
+#[test]
+fn counting_looks_at_what_it_says() {
+    for (text, ports, algorithm, expected) in [
+        ("full:16", 1, "direct", [15, 1, 1, 1]),
+        ("full:16", 3, "direct", [5, 1, 3, 1]),
+        ("cluster:4*4", 4, "direct", [15, 16, 4, 1]),
+        // Its sides; where ranks differ by carries alone, messages are told apart by each other's.
+        ("mesh:4x4", 1, "pairwise-xor", [15, 16, 1, 2]),
+        ("mesh:4x4x2", 4, "neighbour-rings", [18, 32, 4, 3]),
+        ("torus:4x6", 3, "direct", [8, 1, 3 * 3, 2]),
+        // Its diameter.
+        ("twisted-torus:4x8", 1, "direct", [31, 32, 1, 4]),
+    ] {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let problem = common::problem(&machine, Collective::AllToAll, 100);
+        let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+        let work: u128 = expected.iter().product();
+        assert_eq!(counting_work(&schedule, &machine), work, "{algorithm} on {text}");
     }
 }
 

@@ -5,7 +5,7 @@ use topocoll_schedule::RankClasses;
 use topocoll_topology::{Grid, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::contention::{Share, Traffic};
-use crate::error::check_memory;
+use crate::error::{check_memory, check_work};
 use crate::loads::Loads;
 use crate::shift::Links;
 use crate::{AnalysisError, shift, symmetry};
@@ -73,12 +73,7 @@ pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
 /// # Errors
 /// [`AnalysisError::Work`] for more than 2^25 shares of steps, with those that would be looked at.
 pub fn check_conflict_work(traffic: &dyn Traffic, machine: &Machine) -> Result<(), AnalysisError> {
-    let needed = conflict_work(traffic, machine);
-    if needed > WORK_LIMIT {
-        let what = "naming conflicting links";
-        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
-    }
-    Ok(())
+    check_work("naming conflicting links", conflict_work(traffic, machine), WORK_LIMIT)
 }
 
 /// Names the links that carry several messages in a step: the `most` worst, exactly, and how many

@@ -2,7 +2,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Route, Shape, Timing};
 
-use crate::error::check_memory;
+use crate::error::{check_memory, check_work};
 use crate::loads::{Busiest, Loads};
 use crate::{AnalysisError, shift, symmetry};
 
@@ -236,11 +236,7 @@ const COUNT_LIMIT: u128 = 2_000_000_000;
 /// machine's.
 pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(), AnalysisError> {
     check_ranks(schedule.problem.ranks, machine)?;
-    let needed = counting_work(schedule, machine);
-    if needed > COUNT_LIMIT {
-        return Err(AnalysisError::Work { what: "counting", needed, limit: COUNT_LIMIT });
-    }
-    Ok(())
+    check_work("counting", counting_work(schedule, machine), COUNT_LIMIT)
 }
 
 /// Refuses a problem, a schedule, or messages of so many ranks on a machine of others.

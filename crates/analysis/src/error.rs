@@ -170,6 +170,17 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> AnalysisError {
     AnalysisError::Write(error.to_string())
 }
 
+/// Refuses what would take longer than anyone waits, before it begins.
+///
+/// # Errors
+/// [`AnalysisError::Work`], of what.
+pub fn check_work(what: &'static str, needed: u128, limit: u128) -> Result<(), AnalysisError> {
+    if needed > limit {
+        return Err(AnalysisError::Work { what, needed, limit });
+    }
+    Ok(())
+}
+
 /// Refuses what would take more bytes than may be used, before they are taken.
 ///
 /// # Errors

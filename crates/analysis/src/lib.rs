@@ -56,7 +56,7 @@ pub use conflicts::{
 pub use counts::{
     Counts, StepCount, Time, check_counting_work, check_ranks, count, count_steps, counting_work,
 };
-pub use error::{AnalysisError, check_memory};
+pub use error::{AnalysisError, check_memory, check_work};
 pub use progress::Progress;
 pub use totals::{LinkTotals, link_totals};
 pub use unequal::{check_unequal_work, count_unequal, unequal_bounds, unequal_work};

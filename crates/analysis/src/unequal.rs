@@ -6,7 +6,7 @@ use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Shape};
 
 use crate::bounds::startups;
 use crate::counts::{Reader, Weights};
-use crate::error::check_memory;
+use crate::error::{check_memory, check_work};
 use crate::pairs::ByPeer;
 use crate::{AnalysisError, BestBounds, Counts, StepCount, check_named};
 
@@ -36,12 +36,8 @@ const SIZES: u128 = 1 << 30;
 /// # Errors
 /// More than 2^30 pairs of ranks.
 pub fn check_unequal_work(problem: &Problem) -> Result<(), AnalysisError> {
-    let needed = u128::from(problem.ranks).pow(2);
-    if needed > SIZES {
-        let what = "looking at the sizes of all pairs of ranks";
-        return Err(AnalysisError::Work { what, needed, limit: SIZES });
-    }
-    Ok(())
+    let pairs = u128::from(problem.ranks).pow(2);
+    check_work("looking at the sizes of all pairs of ranks", pairs, SIZES)
 }
 
 /// Counts a schedule whose blocks have the sizes of a demand, and tells `each` of its steps in
@@ -69,11 +65,7 @@ pub fn count_unequal(
     // What is under way is at most as much again.
     let needed = 2 * 8 * u128::from(rule.slots()) * u128::from(ranks);
     check_memory("the sizes in all slots", needed, memory)?;
-    let needed = unequal_work(schedule);
-    if needed > WORK_LIMIT {
-        let what = "following the sizes of blocks";
-        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
-    }
+    check_work("following the sizes of blocks", unequal_work(schedule), WORK_LIMIT)?;
     let reader = Reader::of_all_ranks(schedule, machine)?;
     reader.fits(memory)?;
     let slots = rule.slots() as usize;

@@ -84,7 +84,7 @@ pub fn verify_watched(
     let chosen = method.unwrap_or(if replays { Method::Replay } else { Method::Classes });
     if method.is_none() {
         if chosen == Method::Classes {
-            paths::check_work(schedule, memory)?;
+            paths::check_following(schedule, memory)?;
         }
         check_counting_work(schedule, machine)?;
     }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use topocoll_analysis::{
-    AnalysisError, BestBounds, Counts, best_bounds, check_memory, count, count_unequal,
+    AnalysisError, BestBounds, Counts, best_bounds, check_memory, check_work, count, count_unequal,
     counting_work, unequal_bounds,
 };
 use topocoll_exec::Members;
@@ -29,11 +29,8 @@ pub fn count_among(
 ) -> Result<Counts, AnalysisError> {
     check_placing(machine, memory)?;
     let placed = schedule.placed(members, machine.ranks());
-    let needed = counting_work(&placed, machine);
-    if needed > WORK_PER_CHOICE {
-        let what = "counting on the links of the whole machine";
-        return Err(AnalysisError::Work { what, needed, limit: WORK_PER_CHOICE });
-    }
+    let what = "counting on the links of the whole machine";
+    check_work(what, counting_work(&placed, machine), WORK_PER_CHOICE)?;
     Ok(with_own_barriers(count(&placed, machine, memory)?, machine, schedule))
 }
 

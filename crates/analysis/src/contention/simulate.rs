@@ -14,7 +14,7 @@ use super::survey::{Survey, handed, survey};
 use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
 use crate::counts::{check_ranks, count_steps};
-use crate::error::check_memory;
+use crate::error::{check_memory, check_work};
 use crate::{AnalysisError, symmetry};
 
 /// How a network model is made.
@@ -260,10 +260,7 @@ fn check(
         (simulated, largest) = (simulated + messages, messages.max(largest));
     }
     within(latest)?;
-    if simulated > MESSAGES {
-        let what = "simulating";
-        return Err(AnalysisError::Work { what, needed: simulated, limit: MESSAGES });
-    }
+    check_work("simulating", simulated, MESSAGES)?;
     let live = (nodes * survey.sends as u128).min(survey.messages);
     // Networks at once, the messages of each, and how often the links are kept.
     let (networks, messages, kept) = match (request.sync, simulated) {
@@ -282,12 +279,8 @@ fn check(
     check_memory(what, needed, request.memory)?;
     // Channels of links and of ports are numbered in 32 bits.
     let classes = request.machine.topology.link_classes().len() as u128;
-    let (needed, limit) = (2 * nodes * (1 + 2 * classes), u128::from(u32::MAX));
-    if simulated > 0 && needed > limit {
-        let what = "numbering the channels of all links and ports";
-        return Err(AnalysisError::Work { what, needed, limit });
-    }
-    Ok(())
+    let numbered = if simulated > 0 { 2 * nodes * (1 + 2 * classes) } else { 0 };
+    check_work("numbering the channels of all links and ports", numbered, u32::MAX.into())
 }
 
 /// Runs steps apart by barriers, several at once.

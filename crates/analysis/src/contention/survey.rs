@@ -7,6 +7,7 @@ use topocoll_topology::{Machine, Shape};
 
 use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
+use crate::error::check_work;
 use crate::{AnalysisError, symmetry};
 
 /// Shares that are looked at: a quarter of a minute.
@@ -59,10 +60,7 @@ pub(crate) fn survey(
 ) -> Result<Survey, AnalysisError> {
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let needed = u128::from(classes.count()) * u128::from(traffic.steps());
-    if needed > WORK_LIMIT {
-        let what = "looking at all messages";
-        return Err(AnalysisError::Work { what, needed, limit: WORK_LIMIT });
-    }
+    check_work("looking at all messages", needed, WORK_LIMIT)?;
     let mut survey = Survey::default();
     for batch in (0..traffic.steps()).step_by(BATCH as usize) {
         let batch = batch..traffic.steps().min(batch.saturating_add(BATCH));

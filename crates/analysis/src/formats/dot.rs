@@ -7,16 +7,13 @@ use topocoll_topology::{Rank, Shape, Topology};
 use super::local::Local;
 use super::{Listing, Source, failed};
 use crate::AnalysisError;
+use crate::error::check_work;
 
 /// What Graphviz lays out in a minute or so; more edges are no picture.
 const EDGES: u128 = 20_000;
 
 pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), AnalysisError> {
-    let schedule = source.schedule;
-    let needed = Listing::of(schedule, None).messages;
-    if needed > EDGES {
-        return Err(AnalysisError::Work { what: "drawing the messages", needed, limit: EDGES });
-    }
+    check_work("drawing the messages", Listing::of(source.schedule, None).messages, EDGES)?;
     draw(source, out).map_err(failed)
 }
 

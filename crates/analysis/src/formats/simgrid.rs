@@ -30,6 +30,7 @@ use super::messages::{check_ranks, ends, number, rank};
 use super::order::{self, Order, Point};
 use super::{Listing, ReadError, Seen, Source, Target, failed};
 use crate::AnalysisError;
+use crate::error::check_work;
 
 /// Names the traces of the ranks.
 const TRACES: &str = "traces.txt";
@@ -41,7 +42,7 @@ const BLOCKS: &str = "schedule.jsonl";
 const MESSAGE: u128 = 60;
 
 /// Pairs whose routes SimGrid reads in some seconds.
-const PAIRS: usize = 1 << 21;
+const PAIRS: u128 = 1 << 21;
 
 type Routes = BTreeMap<(Rank, Rank), Route>;
 
@@ -86,10 +87,7 @@ fn routes(source: &Source<'_>) -> Result<Routes, AnalysisError> {
                     return Err(AnalysisError::TwoRoutes { from: rank, to: sent.to, step });
                 }
             }
-            if routes.len() > PAIRS {
-                let (what, needed) = ("routes between so many pairs", routes.len() as u128);
-                return Err(AnalysisError::Work { what, needed, limit: PAIRS as u128 });
-            }
+            check_work("routes between so many pairs", routes.len() as u128, PAIRS)?;
         }
     }
     Ok(routes)

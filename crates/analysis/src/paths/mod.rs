@@ -18,7 +18,7 @@ use self::table::{Entry, Move, Table, check_writes, touched};
 pub(crate) use self::touches::Span;
 use crate::boxes::{Map, SlotBox};
 use crate::checks::first_violation;
-use crate::error::check_memory;
+use crate::error::{check_memory, check_work};
 use crate::{AnalysisError, Progress, Violation, checks};
 
 /// Members of each class, beside its representative, whose steps are compared with its own.
@@ -45,7 +45,7 @@ fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
 /// Whether following is a matter of minutes at most, and fits in `memory` bytes.
 ///
 /// Every slot of a rank holds at most one block, and a step visits those that it touches.
-pub(crate) fn check_work(schedule: &Schedule, memory: u128) -> Result<(), AnalysisError> {
+pub(crate) fn check_following(schedule: &Schedule, memory: u128) -> Result<(), AnalysisError> {
     check_fits(schedule, memory)?;
     let (rule, classes) = (schedule.rule(), schedule.rule().classes());
     let (steps, slots) = (rule.steps(), rule.slots());
@@ -61,10 +61,7 @@ pub(crate) fn check_work(schedule: &Schedule, memory: u128) -> Result<(), Analys
         (0..steps).map(visits_in).sum::<u128>() + u128::from(slots)
     };
     let needed = (0..classes.count()).into_par_iter().map(visits_of).sum();
-    if needed > WORK_LIMIT {
-        return Err(AnalysisError::Work { what: FOLLOWING, needed, limit: WORK_LIMIT });
-    }
-    Ok(())
+    check_work(FOLLOWING, needed, WORK_LIMIT)
 }
 
 /// Follows every block of every representative and reports the first thing wrong.
