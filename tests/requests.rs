@@ -11,7 +11,8 @@ use topocoll::contention::{
     MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Traffic, simulate,
 };
 use topocoll::exec::{
-    Buffer, Layout, Members, Memory, Region, RoundRobin, Storage, pattern, plan_all,
+    Buffer, Crew, Layout, Members, Memory, Region, RoundRobin, Storage, pattern, plan_all,
+    unequal_all,
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
@@ -193,6 +194,22 @@ fn counting_looks_at_what_it_says() {
     }
 }
 
+const MANY: u64 = 200_000;
+
+/// Two ranks that send each other parts of their block, so many in one step.
+fn many(block_bytes: u64, part: impl Fn(u64) -> Part) -> Schedule {
+    let problem = Problem::new(Collective::AllToAll, 2, 1, block_bytes).unwrap();
+    let mut recorder = Recorder::new(problem);
+    for i in 0..MANY {
+        for (from, to) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+            let blocks = vec![(topocoll::Block { from, to }, part(i))];
+            recorder.push(&Message { step: 0, from, to, route: Route::default(), blocks });
+        }
+    }
+    let origin = Origin { algorithm: "by hand".to_owned(), parameters: Parameters::new() };
+    Schedule::new(problem, origin, recorder.finish())
+}
+
 /// Of megabytes, each would take hours.
 #[test]
 fn what_is_long_is_read_in_time() {
@@ -201,20 +218,21 @@ fn what_is_long_is_read_in_time() {
     assert!(units::parse_seconds(&long).is_err());
     assert!(units::parse_seconds_per_byte(&long).is_err());
     // Many messages of one rank to another in a step: each is paired.
-    let mut recorder = Recorder::new(Problem::new(Collective::AllToAll, 2, 1, 1).unwrap());
-    for _ in 0..200_000 {
-        for (from, to) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
-            let blocks = vec![(topocoll::Block { from, to }, Part::Whole)];
-            recorder.push(&Message { step: 0, from, to, route: Route::default(), blocks });
-        }
-    }
-    let problem = Problem::new(Collective::AllToAll, 2, 1, 1).unwrap();
-    let origin = Origin { algorithm: "by hand".to_owned(), parameters: Parameters::new() };
-    let schedule = Schedule::new(problem, origin, recorder.finish());
     let full = machine("full:2").unwrap();
-    assert!(verify(&schedule, &full, None, MEMORY).unwrap().violation.is_some());
-    let demand = Demand::drawn(&problem, "power-law:4".parse().unwrap()).unwrap();
-    assert!(count_unequal(&schedule, &full, &demand, MEMORY, |_, _| {}).is_ok());
+    let whole = many(1, |_| Part::Whole);
+    assert!(verify(&whole, &full, None, MEMORY).unwrap().violation.is_some());
+    let demand = Demand::drawn(&whole.problem, "power-law:4".parse().unwrap()).unwrap();
+    assert!(count_unequal(&whole, &full, &demand, MEMORY, |_, _| {}).is_ok());
+    assert!(unequal_all(&plan_all(&whole).unwrap(), &demand).is_ok());
+    // Each a byte of the block.
+    let bytes = many(MANY, |i| Part::Bytes { first: i, end: i + 1 });
+    assert_eq!(verify(&bytes, &full, None, MEMORY).unwrap().violation, None);
+    let mut input = vec![0; 4 * MANY as usize];
+    let mut output = input.clone();
+    pattern::fill(&bytes.problem, &mut input);
+    let mut crew = Crew::new(plan_all(&bytes).unwrap(), 2);
+    crew.exchange(MANY, &input, &mut output).unwrap();
+    assert_eq!(pattern::first_wrong(&bytes.problem, &output), None);
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }
 

@@ -1,15 +1,17 @@
+use std::collections::BTreeMap;
+
 use topocoll_schedule::{Part, Slot, SlotSet};
 
 /// Marks the slots that a rank writes at once, to find one written twice.
 pub(crate) struct Written {
     whole: Vec<bool>,
-    /// Written parts, which are few: slots, and bytes of each.
-    parts: Vec<(Slot, Part)>,
+    /// Written parts, none of which meets another: the end of each by its slot and first byte.
+    parts: BTreeMap<(Slot, u64), u64>,
 }
 
 impl Written {
     pub(crate) fn new(slots: u64) -> Self {
-        Self { whole: vec![false; slots as usize], parts: Vec::new() }
+        Self { whole: vec![false; slots as usize], parts: BTreeMap::new() }
     }
 
     pub(crate) fn mark(&mut self, set: &SlotSet) -> Result<(), Slot> {
@@ -19,12 +21,10 @@ impl Written {
             let again = match part {
                 Part::Whole => *whole,
                 Part::Bytes { first, end } => {
-                    let meets = |&(other, part): &(Slot, Part)| match part {
-                        Part::Bytes { first: f, end: e } => other == slot && first < e && f < end,
-                        Part::Whole => false,
-                    };
-                    let meets = self.parts.iter().any(meets);
-                    self.parts.push((slot, part));
+                    // The last of those that begin before this one ends.
+                    let before = self.parts.range((slot, 0)..(slot, end)).next_back();
+                    let meets = before.is_some_and(|(_, &end)| first < end);
+                    self.parts.insert((slot, first), end);
                     meets
                 }
             };

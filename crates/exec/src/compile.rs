@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use hashbrown::HashMap;
 use topocoll_schedule::{Block, Collective, LocalCopy, Part, Schedule, SlotSet, Step};
 use topocoll_topology::Rank;
 
@@ -39,17 +40,21 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
         aside: None,
         most_messages: 0,
     };
-    let mut copies = Copies { slots, renamings: Vec::new(), moves: Vec::new() };
-    record(&mut plan, schedule, &mut copies)?;
-    let registers = name(&mut plan, schedule, copies)?;
+    let mut found =
+        Found { slots, parts: HashMap::new(), renamings: Vec::new(), moves: Vec::new() };
+    record(&mut plan, schedule, &mut found)?;
+    let registers = name(&mut plan, schedule, found)?;
     follow(&mut plan, registers)?;
     settle(&mut plan)?;
     Ok(plan)
 }
 
-/// Local copies as they are found.
-struct Copies {
+/// What is found as steps are written down, and not kept.
+struct Found {
+    /// Slots of the schedule.
     slots: u64,
+    /// The numbers of parts of blocks: first byte, and end.
+    parts: HashMap<(u64, u64), u32>,
     /// Steps whose copies permute the slots: the new slot of each.
     renamings: Vec<(u32, Vec<u32>)>,
     /// Those whose copies do not: slots (from, to).
@@ -57,7 +62,7 @@ struct Copies {
 }
 
 /// Writes down the rank's steps.
-fn record(plan: &mut Plan, schedule: &Schedule, copies: &mut Copies) -> Result<(), PlanError> {
+fn record(plan: &mut Plan, schedule: &Schedule, found: &mut Found) -> Result<(), PlanError> {
     let (rule, rank) = (schedule.rule(), plan.rank);
     let steps = rule.steps();
     if steps >= NONE / 2 - 1 {
@@ -67,7 +72,7 @@ fn record(plan: &mut Plan, schedule: &Schedule, copies: &mut Copies) -> Result<(
     plan.steps.reserve_exact(steps as usize);
     let mut recorded = Ok(());
     rule.each_step(rank, &mut |number, step| {
-        recorded = plan.record_step(number, step, copies);
+        recorded = plan.record_step(number, step, found);
         if recorded.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     recorded?;
@@ -81,20 +86,20 @@ impl Plan {
         &mut self,
         number: u32,
         step: &Step,
-        copies: &mut Copies,
+        found: &mut Found,
     ) -> Result<(), PlanError> {
         self.idle_until(number);
         if !step.copies.is_empty() {
-            copies.add(self.rank, number, step)?;
+            found.add(self.rank, number, step)?;
         }
         let first_send = self.messages.len() as u32;
         for send in &step.sends {
-            let slots = self.slots(copies.slots, number, &send.slots)?;
+            let slots = self.slots(found, number, &send.slots)?;
             self.messages.push(MessageRow { peer: send.peer.0, slots });
         }
         let first_receive = self.messages.len() as u32;
         for receive in &step.receives {
-            let slots = self.slots(copies.slots, number, &receive.slots)?;
+            let slots = self.slots(found, number, &receive.slots)?;
             self.messages.push(MessageRow { peer: receive.peer.0, slots });
         }
         self.steps.push(StepRow { first_send, first_receive });
@@ -115,15 +120,15 @@ impl Plan {
 
 impl Plan {
     /// The slots of a message, its set written down unless it is that of the message before.
-    fn slots(&mut self, slots: u64, step: u32, set: &SlotSet) -> Result<Slots, PlanError> {
+    fn slots(&mut self, found: &mut Found, step: u32, set: &SlotSet) -> Result<Slots, PlanError> {
         if let [run] = set.runs()
             && run.slots.len() == 1
             && run.part == Part::Whole
-            && run.slots.base < slots
+            && run.slots.base < found.slots
         {
             return Ok(Slots::single(run.slots.base as u32));
         }
-        inside(self.rank, step, set, slots)?;
+        inside(self.rank, step, set, found.slots)?;
         let (first_run, mut whole) = (self.runs.len(), 0);
         for run in set.runs() {
             let part = match run.part {
@@ -132,11 +137,10 @@ impl Plan {
                     NONE
                 }
                 Part::Bytes { first, end } => {
-                    let known = self.parts.iter().position(|&part| part == (first, end));
-                    known.unwrap_or_else(|| {
+                    *found.parts.entry((first, end)).or_insert_with(|| {
                         self.parts.push((first, end));
-                        self.parts.len() - 1
-                    }) as u32
+                        self.parts.len() as u32 - 1
+                    })
                 }
             };
             let (outer, inner) = (RunRow::axes(run.slots.outer), RunRow::axes(run.slots.inner));
@@ -167,7 +171,7 @@ fn inside(rank: Rank, step: u32, set: &SlotSet, slots: u64) -> Result<(), PlanEr
     Ok(())
 }
 
-impl Copies {
+impl Found {
     fn add(&mut self, rank: Rank, number: u32, step: &Step) -> Result<(), PlanError> {
         for copy in &step.copies {
             inside(rank, number, &copy.from, self.slots)?;
@@ -238,9 +242,9 @@ struct Registers {
 
 /// Names the registers by slot: at the end by the blocks they hold, and backwards through the
 /// renamings. Writes down the input that they hold at first.
-fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Registers, PlanError> {
+fn name(plan: &mut Plan, schedule: &Schedule, found: Found) -> Result<Registers, PlanError> {
     let (rule, rank, ranks) = (schedule.rule(), plan.rank, plan.problem.ranks);
-    let slots = copies.slots as u32;
+    let slots = found.slots as u32;
     let (mut taken, mut count) = (vec![false; ranks as usize], ranks);
     let mut layout = Vec::with_capacity(slots as usize);
     rule.finishes(rank, &mut layout);
@@ -255,7 +259,7 @@ fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Register
     if let Some(from) = taken.iter().position(|taken| !taken) {
         return Err(PlanError::NotDelivered { rank, from: Rank(from as u32) });
     }
-    let mut moves = copies.moves;
+    let mut moves = found.moves;
     let mut name_moves = |names: &[u32], from: u32, before: u32| {
         for (_, pairs) in moves.iter_mut().filter(|(step, _)| (from..before).contains(step)) {
             for (a, b) in pairs {
@@ -264,7 +268,7 @@ fn name(plan: &mut Plan, schedule: &Schedule, copies: Copies) -> Result<Register
         }
     };
     let mut end = plan.steps.len() as u32;
-    for (step, new_slot) in copies.renamings.into_iter().rev() {
+    for (step, new_slot) in found.renamings.into_iter().rev() {
         name_moves(&names, step, end);
         let earlier = new_slot.iter().map(|&to| names[to as usize]).collect();
         let later = std::mem::replace(&mut names, earlier);

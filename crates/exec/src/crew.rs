@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,15 +71,15 @@ struct Lane<'m> {
     desk: &'m mut Desk,
 }
 
-/// What one rank keeps track of.
+/// What one rank keeps track of, in order: mostly the first is the next that is looked for.
 #[derive(Debug, Default)]
 struct Desk {
     /// Receives that have been started.
-    posted: Vec<Message>,
+    posted: VecDeque<Message>,
     /// What has come before its receive was started.
-    early: Vec<Envelope>,
+    early: VecDeque<Envelope>,
     /// Packed messages before they are sent, and received ones before they are unpacked.
-    held: Vec<(Token, Payload)>,
+    held: VecDeque<(Token, Payload)>,
 }
 
 #[derive(Debug)]
@@ -369,7 +370,7 @@ impl Shared<'_> {
         let waiting = self.lanes.iter().find_map(|lane| {
             let lane = lock(lane);
             let (rank, step) = (lane.machine.rank(), lane.machine.step());
-            lane.desk.posted.first().map(|&Message { peer, .. }| ExecError::Stalled {
+            lane.desk.posted.front().map(|&Message { peer, .. }| ExecError::Stalled {
                 rank,
                 step,
                 peer,
@@ -392,9 +393,9 @@ impl Shared<'_> {
             match lane.machine.poll()? {
                 Action::Copy(copy) => lane.copy(copy, self, spare),
                 Action::Send(message) => self.send(rank, lane, message, spare)?,
-                Action::Receive(message) => lane.desk.posted.push(message),
+                Action::Receive(message) => lane.desk.posted.push_back(message),
                 Action::Wait => {
-                    lane.desk.early.append(&mut lock(&self.inboxes[rank]));
+                    lane.desk.early.extend(lock(&self.inboxes[rank]).drain(..));
                     let step = lane.machine.step();
                     if !lane.receive(self, spare)? && self.turns[rank].rest(step) {
                         return Ok(Outcome::Waits);
@@ -483,7 +484,8 @@ impl Lane<'_> {
 
     fn take_held(&mut self, token: Token) -> Payload {
         let at = self.desk.held.iter().position(|(held, _)| *held == token);
-        self.desk.held.swap_remove(at.expect("bug: a staged message that nobody holds")).1
+        let held = at.and_then(|at| self.desk.held.remove(at));
+        held.expect("bug: a staged message that nobody holds").1
     }
 
     fn copy(&mut self, copy: Copy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
@@ -519,7 +521,7 @@ impl Lane<'_> {
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
                 let memory = Memory { input, output, work };
                 self.machine.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
-                self.desk.held.push((message.token, Payload::Packed(packed)));
+                self.desk.held.push_back((message.token, Payload::Packed(packed)));
             }
             Copy::Unpack(message) => {
                 let payload = self.take_held(message.token);
@@ -548,17 +550,18 @@ impl Lane<'_> {
             let message = self.desk.posted[i];
             let from = self.machine.plan().local(message.peer);
             let fits = |envelope: &Envelope| (envelope.from, envelope.tag) == (from, message.tag);
-            let Some(at) = self.desk.early.iter().position(fits) else {
+            let at = self.desk.early.iter().position(fits);
+            let Some(Envelope { payload, .. }) = at.and_then(|at| self.desk.early.remove(at))
+            else {
                 i += 1;
                 continue;
             };
             any = true;
             self.desk.posted.remove(i);
-            let payload = self.desk.early.remove(at).payload;
             let bytes = shared.bytes(&payload);
             self.machine.complete(message.token, bytes.len() as u64)?;
             if message.staged {
-                self.desk.held.push((message.token, payload));
+                self.desk.held.push_back((message.token, payload));
             } else {
                 self.memory().bytes_mut(message.region).copy_from_slice(bytes);
                 shared.arrived(payload, spare);

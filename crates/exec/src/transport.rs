@@ -58,7 +58,7 @@ fn exchange(
     transport: &mut impl Transport,
     patience: Duration,
 ) -> Result<(), ExecError> {
-    let (mut posted, mut early): (Vec<Message>, VecDeque<Arrival>) = Default::default();
+    let (mut posted, mut early) = (VecDeque::new(), VecDeque::new());
     loop {
         match machine.poll()? {
             Action::Copy(copy) => machine.copy(copy, memory),
@@ -70,10 +70,10 @@ fn exchange(
                 }
                 machine.complete(message.token, message.region.bytes)?;
             }
-            Action::Receive(message) => posted.push(message),
+            Action::Receive(message) => posted.push_back(message),
             Action::Wait => {
                 let (at, arrival) = awaited(machine, &posted, &mut early, transport, patience)?;
-                let message = posted.remove(at);
+                let message: Message = posted.remove(at).expect("it is there");
                 machine.complete(message.token, arrival.bytes.len() as u64)?;
                 memory.write(message.region, &arrival.bytes);
             }
@@ -93,7 +93,7 @@ fn unexpected(machine: &RankMachine, arrival: &Arrival) -> ExecError {
 /// A message that has come for one of the receives posted, and for which.
 fn awaited(
     machine: &mut RankMachine,
-    posted: &[Message],
+    posted: &VecDeque<Message>,
     early: &mut VecDeque<Arrival>,
     transport: &mut impl Transport,
     patience: Duration,
@@ -107,7 +107,7 @@ fn awaited(
     if let Some((i, at)) = known {
         return Ok((at, early.remove(i).expect("it is there")));
     }
-    let first = posted.first().expect("bug: a rank that waits for nobody");
+    let first = posted.front().expect("bug: a rank that waits for nobody");
     // None: a time that no clock reaches.
     let until = Instant::now().checked_add(patience);
     loop {

@@ -17,9 +17,11 @@
 //! that it passes, and not at others.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 use topocoll_schedule::Demand;
 use topocoll_topology::Rank;
@@ -70,19 +72,17 @@ pub fn unequal_all(
     let mut ranks = all_or_first_error(plans.par_iter().map(start))?;
     let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
     for step in 0..steps {
-        let sent: Vec<Vec<u64>> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
+        let sent: Vec<Sent> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
         let hear = |rank: &mut Sizing| -> Result<(), PlanError> {
             let plan = Arc::clone(&rank.plan);
-            let receives = plan.receives(step);
-            for receive in receives.clone() {
+            let mut before = HashMap::new();
+            for receive in plan.receives(step) {
                 let peer = plan.messages[receive as usize].peer;
-                let same = |&other: &u32| plan.messages[other as usize].peer == peer;
-                let before = (receives.start..receive).filter(same).count();
-                let pieces = plans[peer as usize].pieces_to(step, rank.plan.rank.0, before);
-                let sizes = pieces.and_then(|range| sent[peer as usize].get(range));
+                let before = before.entry(peer).or_insert(0);
+                let sizes = sent[peer as usize].to(plan.rank.0, *before);
+                *before += 1;
                 let heard = sizes.filter(|sizes| sizes.len() == plan.piece_count(receive));
-                let (rank_number, peer) = (plan.rank, Rank(peer));
-                let refused = PlanError::Unpaired { rank: rank_number, step, peer };
+                let refused = PlanError::Unpaired { rank: plan.rank, step, peer: Rank(peer) };
                 rank.given.extend_from_slice(heard.ok_or(refused)?);
             }
             rank.receive(step);
@@ -347,6 +347,24 @@ struct Sizing {
     too_large: bool,
 }
 
+/// What a rank sends in a step.
+#[derive(Default)]
+struct Sent {
+    /// Of the pieces of all messages.
+    sizes: Vec<u64>,
+    /// Where those of each message are, by peer.
+    messages: Vec<(u32, Range<usize>)>,
+}
+
+impl Sent {
+    /// The sizes of the pieces of the message to `peer` that follows `before` others to it.
+    fn to(&self, peer: u32, before: usize) -> Option<&[u64]> {
+        let first = self.messages.partition_point(|&(other, _)| other < peer);
+        let (other, pieces) = self.messages.get(first + before)?;
+        (*other == peer).then(|| &self.sizes[pieces.clone()])
+    }
+}
+
 impl Sizing {
     fn new(plan: &Arc<Plan>, row: Vec<u64>) -> Result<Self, PlanError> {
         if let Some(&(first, end)) = plan.parts.first() {
@@ -388,8 +406,8 @@ impl Sizing {
         })
     }
 
-    /// Does a step's copies, and gives the sizes of the pieces of what is sent, message by message.
-    fn sent(&mut self, step: u32) -> Vec<u64> {
+    /// Does a step's copies, and gives the sizes of the pieces of what is sent.
+    fn sent(&mut self, step: u32) -> Sent {
         let plan = Arc::clone(&self.plan);
         let moves = plan.moves.binary_search_by_key(&step, |moves| moves.step);
         if let Ok(i) = moves {
@@ -404,15 +422,20 @@ impl Sizing {
                 self.give(to, self.given[first + j], 2 * step);
             }
         }
-        let mut sent = Vec::new();
+        let mut sent = Sent::default();
         if let Some(row) = plan.steps.get(step as usize) {
             for send in row.first_send..row.first_receive {
-                let first = sent.len();
+                let first = sent.sizes.len();
                 plan.pieces(send, step, 0, |register, _, _| {
-                    sent.push(self.sizes[register as usize]);
+                    sent.sizes.push(self.sizes[register as usize]);
                 });
-                self.messages[send as usize].bytes = total(&sent[first..], &mut self.too_large);
+                let of_message = &sent.sizes[first..];
+                self.messages[send as usize].bytes = total(of_message, &mut self.too_large);
+                let peer = plan.messages[send as usize].peer;
+                sent.messages.push((peer, first..sent.sizes.len()));
             }
+            // Those to one peer keep their order.
+            sent.messages.sort_by_key(|&(peer, _)| peer);
         }
         sent
     }
@@ -529,24 +552,6 @@ impl Plan {
     fn piece_count(&self, message: u32) -> usize {
         let slots = self.messages[message as usize].slots;
         slots.number().map_or_else(|set| self.sets[set].whole as usize, |_| 1)
-    }
-
-    /// Among the pieces sent in a step, those of the message to `peer` that follows `before` others
-    /// to it.
-    fn pieces_to(&self, step: u32, peer: u32, before: usize) -> Option<std::ops::Range<usize>> {
-        let row = self.steps.get(step as usize)?;
-        let (mut first, mut before) = (0, before);
-        for send in row.first_send..row.first_receive {
-            let end = first + self.piece_count(send);
-            if self.messages[send as usize].peer == peer {
-                if before == 0 {
-                    return Some(first..end);
-                }
-                before -= 1;
-            }
-            first = end;
-        }
-        None
     }
 
     fn check_sizes(&self, what: &'static str, sizes: usize, blocks: u32) -> Result<(), PlanError> {
