@@ -325,3 +325,67 @@ fn a_route_where_there_are_no_links_leads_nowhere() {
         assert_eq!(machine.topology.follow(Rank(1), &route), Err(route.segments()[0]), "{text}");
     }
 }
+
+/// A schedule in which some ranks do otherwise in step 2 than its classes say.
+struct Lying {
+    schedule: Schedule,
+    lies: fn(Rank) -> bool,
+    how: fn(&mut Step),
+}
+
+impl Rule for Lying {
+    fn steps(&self) -> u32 {
+        self.schedule.rule().steps()
+    }
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        self.schedule.rule().step(rank, step, out);
+        if step == 2 && (self.lies)(rank) {
+            (self.how)(out);
+        }
+    }
+    fn slots(&self) -> u64 {
+        self.schedule.rule().slots()
+    }
+    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().start(rank, slot)
+    }
+    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().finish(rank, slot)
+    }
+    fn classes(&self) -> RankClasses {
+        self.schedule.rule().classes()
+    }
+}
+
+/// The last of a class is compared with its representative, and some that are spread over it. The ends
+/// of what the representative itself sends and receives are looked at before.
+#[test]
+fn classes_that_lie_are_found() {
+    let torus = machine("torus:4x4").unwrap();
+    let problem = common::problem(&torus, Collective::AllToAll, 4);
+    let lies: [fn(&mut Step); 9] = [
+        |_| (),
+        |step| step.sends.clear(),
+        |step| step.receives.clear(),
+        |step| step.sends[0].peer.0 ^= 1,
+        |step| step.receives[0].peer.0 ^= 1,
+        |step| step.sends[0].slots = one(0),
+        |step| step.receives[0].slots = one(0),
+        |step| step.sends[0].route = Route::straight(0, 1),
+        |step| step.copies.push(LocalCopy { from: one(0), to: one(0) }),
+    ];
+    let liars: [(u32, fn(Rank) -> bool); 2] =
+        [(15, |rank| rank.0 == 15), (7, |rank| !matches!(rank.0, 0 | 3 | 13 | 15))];
+    for (lie, how) in lies.into_iter().enumerate() {
+        for (liar, lies) in liars {
+            let direct = plan(&torus, &problem, "direct", &Parameters::new()).unwrap();
+            let origin = direct.origin.clone();
+            let lying = Schedule::new(problem, origin, Lying { schedule: direct, lies, how });
+            assert_eq!(lying.rule().classes().count(), 1);
+            let found = verify(&lying, &torus, Some(Method::Classes), MEMORY).unwrap().violation;
+            let (rank, representative) = (Rank(liar), Rank(0));
+            let broken = Violation::ClassBroken { step: 2, rank, representative };
+            assert_eq!(found, (lie > 0).then_some(broken), "lie {lie} of {liar}");
+        }
+    }
+}
