@@ -6,8 +6,9 @@ mod common;
 
 use common::MEMORY;
 use topocoll::{
-    Block, Collective, LocalCopy, Method, Origin, Parameters, Problem, Rank, RankClasses, Route,
-    Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine, plan, verify,
+    Block, Collective, Counts, LocalCopy, Method, Origin, Parameters, Problem, Rank, RankClasses,
+    Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine, plan, verify,
+    write_certificate,
 };
 
 const RANKS: u32 = 4;
@@ -386,6 +387,12 @@ fn classes_that_lie_are_found() {
             let (rank, representative) = (Rank(liar), Rank(0));
             let broken = Violation::ClassBroken { step: 2, rank, representative };
             assert_eq!(found, (lie > 0).then_some(broken), "lie {lie} of {liar}");
+            // What a certificate says of one rank it says of all: of liars it lists every one.
+            let mut certificate = Vec::new();
+            let counts = Counts::default();
+            write_certificate(&lying, &torus, &counts, &mut certificate).unwrap();
+            let listed = if lie > 0 { "\nranks 16 by 16\n" } else { "\nranks 16 by 1\n" };
+            assert!(String::from_utf8(certificate).unwrap().contains(listed), "lie {lie}");
         }
     }
 }
