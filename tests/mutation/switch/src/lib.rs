@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// Mutants are numbered below this.
 const MOST: usize = 1 << 14;
@@ -18,14 +18,16 @@ const REACHED: u32 = u32::MAX - 1;
 const NONE: u32 = u32::MAX - 2;
 
 static ALIVE: AtomicU32 = AtomicU32::new(UNKNOWN);
-static SEEN: [AtomicU64; MOST / 64] = [const { AtomicU64::new(0) }; MOST / 64];
+static SEEN: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
 static LIST: OnceLock<File> = OnceLock::new();
 
 /// Whether a mutant is alive.
 #[inline]
 pub fn on(mutant: u32) -> bool {
     let alive = ALIVE.load(Relaxed);
-    alive == mutant || alive >= REACHED && looked_up(mutant)
+    // Most places are come to again and again: looking is quick.
+    let first = || !SEEN[mutant as usize].load(Relaxed);
+    alive == mutant || alive >= REACHED && first() && looked_up(mutant)
 }
 
 #[cold]
@@ -44,9 +46,7 @@ fn looked_up(mutant: u32) -> bool {
         ALIVE.store(alive, Relaxed);
         return on(mutant);
     }
-    let (seen, bit) = (&SEEN[mutant as usize / 64], 1 << (mutant % 64));
-    // Most places are come to again and again: reading alone is quick.
-    if seen.load(Relaxed) & bit == 0 && seen.fetch_or(bit, Relaxed) & bit == 0 {
+    if !SEEN[mutant as usize].swap(true, Relaxed) {
         let mut list = LIST.get().expect("opened above");
         // One write, as other processes write there too.
         list.write_all(format!("{mutant}\n").as_bytes()).expect("the list can be written");
