@@ -327,10 +327,13 @@ fn a_route_where_there_are_no_links_leads_nowhere() {
     }
 }
 
+/// Who lies.
+type Liars = fn(Rank) -> bool;
+
 /// A schedule in which some ranks do otherwise in step 2 than its classes say.
 struct Lying {
     schedule: Schedule,
-    lies: fn(Rank) -> bool,
+    lies: Liars,
     how: fn(&mut Step),
 }
 
@@ -375,7 +378,7 @@ fn classes_that_lie_are_found() {
         |step| step.sends[0].route = Route::straight(0, 1),
         |step| step.copies.push(LocalCopy { from: one(0), to: one(0) }),
     ];
-    let liars: [(u32, fn(Rank) -> bool); 2] =
+    let liars: [(u32, Liars); 2] =
         [(15, |rank| rank.0 == 15), (7, |rank| !matches!(rank.0, 0 | 3 | 13 | 15))];
     for (lie, how) in lies.into_iter().enumerate() {
         for (liar, lies) in liars {

@@ -289,7 +289,7 @@ impl SlotBox {
                 .map(|axis| (axis.count - 1) * axis.stride)
                 .sum()
         };
-        if single && (position < 0 || position + reach(false) >= period) {
+        if single && position < 0 {
             return self.within(position, map.fast.count * unit, |_| true);
         }
         let (slow_reach, fast_reach) = (reach(true), reach(false));
@@ -472,6 +472,9 @@ mod tests {
             strided(1, (4, 2), (6, 9)),
             strided(40, (6, -7), (4, 11)),
             strided(2, (1, 0), (20, 3)),
+            // Rows that interleave though the next begins behind the last but one of the one before.
+            strided(20, (2, 7), (3, 4)),
+            strided(3, (1, 0), (6, 5)),
         ];
         let mut boxes = vec![
             SlotBox::contiguous(0, 48),
@@ -486,6 +489,15 @@ mod tests {
                     whole.clone().split(&map, &mut |part| parts.push(part), &mut |_| ());
                 }
                 boxes.extend(parts.into_iter().take(3));
+            }
+        }
+        // And as they are once moved, backwards too.
+        for from in sets {
+            for to in sets.iter().filter(|to| to.len() == from.len() && to.base != from.base) {
+                for map in Map::between(&SlotSet::of(from), &SlotSet::of(*to)).unwrap() {
+                    let whole = SlotBox::contiguous(0, 48);
+                    whole.split(&map, &mut |part| boxes.push(part), &mut |_| ());
+                }
             }
         }
         for pieces in &boxes {
@@ -507,7 +519,9 @@ mod tests {
     fn identities_take_all_slots_of_a_set() {
         let axis = |count, stride| Axis { count, stride };
         // The second interleaves: 0, 2, 4, then 3, 5, 7.
-        for (outer, inner) in [((1, 0), (6, 2)), ((2, 3), (3, 2)), ((3, 2), (2, -3))] {
+        for (outer, inner) in
+            [((1, 0), (6, 2)), ((2, 3), (3, 2)), ((3, 2), (2, -3)), ((2, 7), (3, 4))]
+        {
             let (outer, inner) = (axis(outer.0, outer.1), axis(inner.0, inner.1));
             let set = Strided { base: 10, outer, inner };
             let mut taken = Vec::new();

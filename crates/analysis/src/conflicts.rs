@@ -5,7 +5,7 @@ use topocoll_schedule::RankClasses;
 use topocoll_topology::{Grid, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::contention::{Share, Traffic};
-use crate::error::{check_memory, check_work};
+use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::Loads;
 use crate::shift::Links;
 use crate::{AnalysisError, shift, symmetry};
@@ -98,8 +98,7 @@ pub fn conflicts(
     let closed = shifts(traffic, topology);
     let classes = symmetry::common(&traffic.classes(), topology);
     let counters = if closed.is_some() { 0 } else { Loads::memory(&classes, topology) };
-    let counters = counters * rayon::current_num_threads() as u128;
-    check_memory("link counters", counters, memory)?;
+    check_memory("link counters", by_all_threads(counters), memory)?;
     check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
     let part = traffic.steps().div_ceil(rayon::current_num_threads() as u32).max(1);
     let starts: Vec<u32> = (0..traffic.steps()).step_by(part as usize).collect();
@@ -140,7 +139,7 @@ fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u1
     let links = u128::from(topology.links()) * u128::from(traffic.steps());
     let kept = links.min(kept(most) as u128) * size_of::<Conflict>() as u128;
     let listed = links.min(most as u128) * (LISTED * size_of::<ConflictingMessage>()) as u128;
-    kept * rayon::current_num_threads() as u128 + listed
+    by_all_threads(kept) + listed
 }
 
 /// The grid, where link loads have a closed form.

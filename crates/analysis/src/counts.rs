@@ -2,7 +2,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Route, Shape, Timing};
 
-use crate::error::{check_memory, check_work};
+use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::{Busiest, Loads};
 use crate::{AnalysisError, shift, symmetry};
 
@@ -403,7 +403,7 @@ impl<'a> Reader<'a> {
         };
         // The messages of a step, sent and received.
         let step = 2 * u128::from(self.schedule.problem.ports) * size_of::<Transfer>() as u128;
-        let needed = (counters + step) * rayon::current_num_threads() as u128;
+        let needed = by_all_threads(counters + step);
         check_memory("a step's messages and link counters", needed, memory)
     }
 

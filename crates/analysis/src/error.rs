@@ -181,6 +181,11 @@ pub fn check_work(what: &'static str, needed: u128, limit: u128) -> Result<(), A
     Ok(())
 }
 
+/// Bytes that all threads take of which each takes so many.
+pub(crate) fn by_all_threads(bytes: u128) -> u128 {
+    bytes * rayon::current_num_threads() as u128
+}
+
 /// Refuses what would take more bytes than may be used, before they are taken.
 ///
 /// # Errors

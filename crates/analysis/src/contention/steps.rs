@@ -7,7 +7,7 @@ use topocoll_topology::{Machine, Segment};
 use super::clock::slowest;
 use super::traffic::{Share, Traffic};
 use crate::counts::Time;
-use crate::error::check_memory;
+use crate::error::{by_all_threads, check_memory};
 use crate::loads::Loads;
 use crate::{AnalysisError, symmetry};
 
@@ -41,7 +41,7 @@ pub fn steps_model(
 ) -> Result<StepsModel, AnalysisError> {
     let timing = &machine.timing;
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
-    let needed = Loads::memory(&classes, &*machine.topology) * rayon::current_num_threads() as u128;
+    let needed = by_all_threads(Loads::memory(&classes, &*machine.topology));
     check_memory("link counters", needed, memory)?;
     let mut out = StepsModel::default();
     for batch in (0..traffic.steps()).step_by(BATCH as usize) {

@@ -18,7 +18,7 @@ use self::table::{Entry, Move, Table, check_writes, touched};
 pub(crate) use self::touches::Span;
 use crate::boxes::{Map, SlotBox};
 use crate::checks::first_violation;
-use crate::error::{check_memory, check_work};
+use crate::error::{by_all_threads, check_memory, check_work};
 use crate::{AnalysisError, Progress, Violation, checks};
 
 /// Members of each class, beside its representative, whose steps are compared with its own.
@@ -37,8 +37,8 @@ const FOLLOWING: &str = "following every class";
 /// every class, and a layout per thread.
 fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
     let slots = u128::from(schedule.rule().slots());
-    let layouts = slots * rayon::current_num_threads() as u128;
-    let needed = Table::memory(schedule) + layouts * size_of::<Option<Block>>() as u128;
+    let layouts = by_all_threads(slots * size_of::<Option<Block>>() as u128);
+    let needed = Table::memory(schedule) + layouts;
     check_memory(FOLLOWING, needed, limit)
 }
 
