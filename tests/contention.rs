@@ -10,8 +10,8 @@ use topocoll::contention::{
     read_nodes, simulate, write_links, write_trace,
 };
 use topocoll::{
-    AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule, Setting,
-    check_conflict_work, conflict_work, conflicts, count, machine, plan,
+    AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule,
+    check_conflict_work, conflict_work, conflicts, machine, plan,
 };
 
 fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
@@ -441,73 +441,4 @@ fn a_message_that_nobody_sends_is_found() {
     let machine = network("torus:4", 0.0);
     let asked = request(&Lonely, &machine, "wormhole", Settings::default(), Sync::Free);
     assert_eq!(simulate(&asked).unwrap_err(), AnalysisError::Unpaired { rank: 2, step: 1 });
-}
-
-/// The report against links walked one by one.
-#[test]
-fn conflicts_are_those_of_every_link() {
-    let grids = ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3"];
-    let lattices = ["twisted-torus:2x4", "twisted-torus:2x4x4", "mesh:3x4/1,1/0,2+1/2,3"];
-    for text in grids.into_iter().chain(lattices) {
-        let mut machine = machine(text).unwrap();
-        for (algorithm, ports) in [("direct", 1), ("bruck", 1), ("direct", 3)] {
-            machine.set_ports(ports);
-            let schedule = schedule(&machine, algorithm, 8);
-            let found =
-                conflicts(&Scheduled::new(&schedule, &machine), &machine, 1 << 20, MEMORY).unwrap();
-            let plain = common::Plain::of(&schedule);
-            let traffic = Scheduled::new(&plain, &machine);
-            let mut by_step = vec![Vec::new(); traffic.steps() as usize];
-            for conflict in &found.worst {
-                by_step[conflict.step as usize].push(conflict);
-            }
-            let mut all = 0;
-            for (step, named) in (0..).zip(&by_step) {
-                let mut on = std::collections::BTreeMap::<u64, Vec<(Rank, Rank)>>::new();
-                let mut share = Share::default();
-                for node in (0..machine.ranks()).map(Rank) {
-                    traffic.share(node, step, &mut share);
-                    for send in &share.sends {
-                        machine.topology.for_each_link(node, &send.route, &mut |link| {
-                            on.entry(link.0).or_default().push((node, send.to));
-                        });
-                    }
-                }
-                on.retain(|_, messages| messages.len() > 1);
-                on.values_mut().for_each(|messages| messages.sort_unstable());
-                all += on.len() as u128;
-                for conflict in named {
-                    let messages = &on[&conflict.link.0];
-                    assert_eq!(conflict.messages as usize, messages.len());
-                    let listed: Vec<_> = conflict.listed.iter().map(|m| (m.from, m.to)).collect();
-                    assert_eq!(listed[..], messages[..listed.len()], "{text} {algorithm} {step}");
-                }
-                let alike: u128 = named.iter().map(|conflict| conflict.alike).sum();
-                assert_eq!(alike, on.len() as u128, "{text} {algorithm} step {step}");
-            }
-            assert_eq!(found.conflicts, all);
-            assert_eq!(count(&schedule, &machine, MEMORY).unwrap().link_conflicts, all);
-            let order: Vec<_> =
-                found.worst.iter().map(|c| (std::cmp::Reverse(c.messages), c.step)).collect();
-            assert!(order.is_sorted_by_key(|(messages, _)| *messages), "{text} {algorithm}");
-            for most in 0..4 {
-                let traffic = Scheduled::new(&schedule, &machine);
-                let few = conflicts(&traffic, &machine, most, MEMORY).unwrap();
-                assert_eq!(few.conflicts, all, "{text} {algorithm}");
-                let first = &found.worst[..most.min(found.worst.len())];
-                assert_eq!(few.worst, first, "{text} {algorithm}");
-            }
-        }
-    }
-}
-
-#[test]
-fn a_billion_nodes_have_their_conflicts_named() {
-    let machine = machine("torus:32768x32768").unwrap();
-    let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
-    let problem = problem(&machine, Collective::AllToAll, 1);
-    let schedule = plan(&machine, &problem, "bruck", &radix).unwrap();
-    let found = conflicts(&Scheduled::new(&schedule, &machine), &machine, 1, MEMORY).unwrap();
-    assert_eq!((found.worst[0].messages, found.worst[0].alike), (16_384, 1 << 30));
-    assert_eq!(found.worst[0].listed[0].to.0, 16_384);
 }

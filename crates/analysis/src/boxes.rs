@@ -290,7 +290,8 @@ impl SlotBox {
                 .sum()
         };
         if single && position < 0 {
-            return self.within(position, map.fast.count * unit, |_| true);
+            // Only where the set begins: its end is looked at below.
+            return self.within(position, 0, |_| true);
         }
         let (slow_reach, fast_reach) = (reach(true), reach(false));
         if !single && rest + fast_reach >= period {

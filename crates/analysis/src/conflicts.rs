@@ -186,7 +186,7 @@ impl Worst {
             (std::cmp::Reverse(c.messages), std::cmp::Reverse(c.bytes), c.step, c.link)
         });
         self.found.truncate(self.most);
-        if let Some(last) = self.found.last().filter(|_| self.found.len() == self.most) {
+        if let Some(last) = self.found.last() {
             self.floor = (last.messages, last.bytes);
         }
     }
