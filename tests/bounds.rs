@@ -172,3 +172,23 @@ fn orders() {
     assert!(orders("full:1", 1, AllToAll).is_empty());
     assert!(orders("full:2", 1, AllGather).is_empty());
 }
+
+#[test]
+fn a_node_alone_is_bounded_by_nothing() {
+    for text in ["full:1", "torus:1", "mesh:1x1", "mesh:1x2/0,1", "cluster:1"] {
+        for operation in [AllToAll, AllGather] {
+            let (problem, machine) = on(text, 2, operation, 100);
+            assert!(bounds(&problem, &machine).iter().all(|bound| bound.value == 0.0), "{text}");
+            assert!(best_bounds(&problem, &machine).seconds == 0.0, "{text}");
+        }
+    }
+}
+
+/// The distances that the blocks of an all-to-all go bound no all-gather, but for the longest.
+#[test]
+fn gathering_is_not_bounded_by_all_distances() {
+    let (problem, machine) = on("twisted-torus:4x8", 4, AllGather, 100);
+    let found = bounds(&problem, &machine);
+    let found: Vec<_> = found.iter().map(|bound| (bound.measure.name(), bound.value)).collect();
+    assert_eq!(found, [("steps", 3.0), ("blocks", 7.75), ("hops", 4.0)]);
+}

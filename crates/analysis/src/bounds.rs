@@ -308,7 +308,7 @@ fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
 fn distances(problem: &Problem, machine: &Machine) -> Option<LeastLoad> {
     match machine.topology.shape() {
         Shape::Lattice(lattice) if problem.operation == Collective::AllToAll => {
-            Some(lattice.least_load()).filter(|least| least.lengths > 0)
+            Some(lattice.least_load())
         }
         _ => None,
     }
