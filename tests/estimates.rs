@@ -135,7 +135,7 @@ fn simulating_takes_about_what_it_asks_for() {
 /// Most links conflict in most steps, and all are to be named.
 #[test]
 fn naming_all_conflicts_takes_about_what_it_asks_for() {
-    let (place, machine, schedule) = case(("mesh:8x8", 1, "pairwise-xor"));
+    let (place, machine, schedule) = case(("mesh:32x4", 1, "pairwise-xor"));
     let traffic = Scheduled::new(&schedule, &machine);
     asks_for_what_it_takes(&format!("conflicts, {place}"), &|memory| {
         conflicts(&traffic, &machine, 1 << 20, memory).map(drop)
