@@ -16,10 +16,11 @@ use topocoll::exec::{
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Collective, Demand, Machine, Message, Origin, Parameters, Part, Problem, Rank,
-    RankClasses, Recorder, Route, Schedule, Shape, check_conflict_work, check_counting_work,
-    claims, conflict_work, count, count_among, count_steps, count_unequal, counting_work, machine,
-    measure, plan, plan_unequal, select, units, verify, write_certificate,
+    AnalysisError, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part, Problem,
+    Rank, RankClasses, Recorder, Route, Schedule, Shape, check_conflict_work, check_counting_work,
+    claims, conflict_work, count, count_among, count_steps, count_unequal, counting_work,
+    link_totals, machine, measure, plan, plan_unequal, select, unequal_work, units, verify,
+    write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
@@ -171,6 +172,41 @@ fn work_is_borne_up_to_its_limit() {
     assert_eq!(conflict_work(&Steps(8193), &machine("full:4096").unwrap()), 0);
 }
 
+/// A look at each step, what is copied, and what is sent, by a rank in the middle, for all ranks.
+#[test]
+fn sizes_are_followed_where_they_go() {
+    for (text, algorithm, expected) in [
+        // Each step sends a block.
+        ("full:16", "direct", 16 * 15 * (1 + 1)),
+        // All five blocks are copied before the first step, and in a step after the last.
+        ("full:5", "bruck", 5 * (5 + 2 * 5 + 4)),
+        // Copies in two of four steps.
+        ("mesh:4x4", "suh-shin", 16 * (4 + 2 * 16 + 32)),
+        // Rank 4 hands its blocks in; rank 0 sends those of its node as well.
+        ("cluster:3,5", "node-aware", 8 * (9 + 7)),
+    ] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 100);
+        let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+        assert_eq!(unequal_work(&schedule), expected, "{algorithm} on {text}");
+    }
+}
+
+#[test]
+fn what_links_carry_of_too_many_messages_is_not_told() {
+    let mesh = machine("mesh:128x64").unwrap();
+    let problem = common::problem(&mesh, Collective::AllToAll, 1);
+    let long = plan(&mesh, &problem, "pairwise-xor", &Parameters::new()).unwrap();
+    assert_eq!(link_totals(&long, &mesh), None);
+    let shifts = plan(&mesh, &problem, "direct", &Parameters::new()).unwrap();
+    assert!(link_totals(&shifts, &mesh).is_some());
+}
+
+#[test]
+fn methods_have_the_names_that_are_asked_for() {
+    assert_eq!([Method::Replay, Method::Classes].map(Method::name), ["replay", "classes"]);
+}
+
 /// Steps, the ranks that stand for all others, ports, and what is looked at of each message.
 #[test]
 fn counting_looks_at_what_it_says() {
@@ -194,7 +230,8 @@ fn counting_looks_at_what_it_says() {
     }
 }
 
-const MANY: u64 = 200_000;
+/// Odd, so that one part is in the middle.
+const MANY: u64 = 200_001;
 
 /// Two ranks that send each other parts of their block, so many in one step.
 fn many(block_bytes: u64, part: impl Fn(u64) -> Part) -> Schedule {

@@ -6,9 +6,9 @@ mod common;
 
 use common::MEMORY;
 use topocoll::{
-    Block, Collective, Counts, LocalCopy, Method, Origin, Parameters, Problem, Rank, RankClasses,
-    Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine, plan, verify,
-    write_certificate,
+    Block, Collective, Counts, LocalCopy, Method, Origin, Parameters, Part, Problem, Rank,
+    RankClasses, Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine, plan,
+    verify, write_certificate,
 };
 
 const RANKS: u32 = 4;
@@ -398,4 +398,25 @@ fn classes_that_lie_are_found() {
             assert!(String::from_utf8(certificate).unwrap().contains(listed), "lie {lie}");
         }
     }
+}
+
+/// Half of a block that is received as the other half.
+#[test]
+fn ends_that_disagree_on_the_part_are_found() {
+    let how: Alter = |rank, step, out| {
+        let half = |slot: Slot, first, end| {
+            let mut set = SlotSet::default();
+            set.push_part(Strided::contiguous(slot, 1), Part::Bytes { first, end });
+            set
+        };
+        if (rank.0, step) == (0, 1) {
+            out.sends[0].slots = half(2, 0, 2);
+        }
+        if (rank.0, step) == (2, 1) {
+            out.receives[0].slots = half(4, 2, 4);
+        }
+    };
+    let altered = Altered { how, cuts: &[2], ..SOUND };
+    let sizes = Violation::Sizes { step: 1, from: Rank(0), to: Rank(2) };
+    assert_eq!(found(&altered, Method::Replay), Some(sizes));
 }

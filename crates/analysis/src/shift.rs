@@ -270,7 +270,7 @@ fn most(grid: &Grid, u: usize, turn: u32) -> [u64; 2] {
 fn turn(grid: &Grid, u: usize, shift: u32, suffix: u32) -> u32 {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let carry = u32::from(suffix >= stride - shift % stride);
-    (shift / stride % side + carry) % side
+    (shift / stride + carry) % side
 }
 
 /// How far back or on the positions lie, along dimension u, whose messages to rank + shift take the
@@ -286,11 +286,8 @@ pub(crate) fn starts(
     let turn = turn(grid, u, shift, at.0 % grid.radix().stride(u));
     if grid.wrap()[u] {
         let hops = grid.nearest(u, 0, turn);
-        return match direction {
-            _ if hops.signum() != direction => 0..0,
-            1 => 1 - hops..1,
-            _ => 0..-hops,
-        };
+        // Empty where the hops are in the other direction.
+        return if direction > 0 { 1 - hops..1 } else { 0..-hops };
     }
     let (at, turn) = (i64::from(grid.radix().coordinate(at, u)), i64::from(turn));
     let (low, end) = match direction {
@@ -315,9 +312,7 @@ fn longest_way(grid: &Grid, timing: &Timing, shift: u32) -> (u64, f64) {
             for (out, possible) in [(0, moved < side), (1, moved > 0)] {
                 if possible {
                     let here = match out {
-                        _ if grid.wrap()[u] => {
-                            grid.nearest(u, 0, (moved % side) as u32).unsigned_abs()
-                        }
+                        _ if grid.wrap()[u] => grid.nearest(u, 0, moved as u32).unsigned_abs(),
                         0 => moved,
                         _ => side - moved,
                     };

@@ -2,6 +2,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Step};
 use topocoll_topology::{Grid, Machine, Rank, Route};
 
+use crate::error::check_work;
 use crate::loads::Loads;
 use crate::{shift, symmetry};
 
@@ -29,9 +30,11 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     let closed = shift::grid(&rule.classes(), topology);
     let classes = symmetry::common(&rule.classes(), topology);
     let shares = if closed.is_some() { 1 } else { classes.count() };
-    if topology.dimensions() == 0 || u128::from(shares) * u128::from(steps) > WORK_LIMIT {
+    if topology.dimensions() == 0 {
         return None;
     }
+    let work = u128::from(shares) * u128::from(steps);
+    check_work("adding up what links carry", work, WORK_LIMIT).ok()?;
     if let Some(grid) = closed {
         return Some(by_shift(schedule, grid));
     }

@@ -74,6 +74,7 @@ mod tests {
         for highest in [0, 1, 63, 64, 65] {
             let (all, one, below) = (set(0, highest + 1), set(highest, 1), set(0, highest.max(1)));
             assert_eq!(written_twice(66, [&all, &one].into_iter()), Some(highest));
+            assert!(written_twice(66, [&below, &one, &one].into_iter()).is_some());
             let apart = written_twice(66, [&below, &one].into_iter());
             assert_eq!(apart, (highest == 0).then_some(0), "{highest}");
         }

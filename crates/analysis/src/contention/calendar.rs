@@ -163,5 +163,12 @@ mod tests {
         taken.extend(std::iter::from_fn(|| calendar.next()));
         expected.sort_unstable();
         assert_eq!(taken, expected);
+        // Within the year, and beyond it.
+        for ahead in [1000, 1 << 40] {
+            let both = [(now + ahead, 7), (now + ahead, 3)];
+            both.iter().for_each(|&(time, what)| calendar.add(time, what));
+            assert_eq!([calendar.next(), calendar.next()], both.map(Some));
+            now += ahead;
+        }
     }
 }

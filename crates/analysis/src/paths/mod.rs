@@ -34,11 +34,13 @@ const WORK_LIMIT: u128 = 20_000_000_000;
 const FOLLOWING: &str = "following every class";
 
 /// Whether what following takes, where messages are of one run, fits in `limit` bytes: the steps of
-/// every class, and a layout per thread.
+/// every class, and per thread a layout and the messages of two steps, sent and received.
 fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
     let slots = u128::from(schedule.rule().slots());
-    let layouts = by_all_threads(slots * size_of::<Option<Block>>() as u128);
-    let needed = Table::memory(schedule) + layouts;
+    let ports = u128::from(schedule.problem.ports);
+    let layout = slots * size_of::<Option<Block>>() as u128;
+    let messages = 4 * ports * size_of::<Transfer>() as u128;
+    let needed = Table::memory(schedule) + by_all_threads(layout + messages);
     check_memory(FOLLOWING, needed, limit)
 }
 
