@@ -98,3 +98,34 @@ impl Chain {
         (links, all)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(step: u32) -> ChainLink {
+        ChainLink { from: Rank(0), to: Rank(1), step, at: 0, waited: None }
+    }
+
+    #[test]
+    fn what_nothing_refers_to_is_forgotten() {
+        let mut chain = Chain::default();
+        let mut kept = NONE;
+        for step in 0..100 {
+            let last = chain.add(link(step), NONE);
+            let next = chain.add(link(step), last);
+            if step == 50 {
+                kept = chain.keep(next);
+            }
+            // Twice referred to: once is not enough.
+            chain.keep(next);
+            chain.drop(next);
+            assert_eq!(chain.leading_to(next, 9).1, 2);
+            chain.drop(next);
+        }
+        assert_eq!(chain.nodes.len() - chain.free.len(), 2);
+        assert!(chain.nodes.len() <= 4);
+        let (links, all) = chain.leading_to(kept, 1);
+        assert_eq!((links, all), (vec![link(50)], 2));
+    }
+}

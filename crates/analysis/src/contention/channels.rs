@@ -165,3 +165,89 @@ pub fn link_name(machine: &Machine, LinkId(link): LinkId) -> String {
     let sign = if link % 2 == 0 { '+' } else { '-' };
     format!("({}){sign}{}", coordinates.join(","), link % per_rank / 2)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use topocoll_topology::FullyConnected;
+
+    use super::*;
+
+    fn machine(wrap: bool) -> Machine {
+        let mut machine = Machine::of(Arc::new(Grid::new(&[4, 3], &[wrap, wrap]).unwrap()));
+        machine.set_ports(5);
+        machine
+    }
+
+    fn channels(machine: &Machine, vcs: u32) -> Channels<'_> {
+        let mut settings = Settings::default();
+        settings.vcs = vcs;
+        Channels::new(machine, &settings, Dateline::Crossing)
+    }
+
+    /// Four links of each of twelve ranks, two pools each; a port out, a port in, and one for the rest.
+    #[test]
+    fn links_share_their_channels_among_two_pools_where_they_wrap() {
+        for (wrap, vcs, sizes) in
+            [(true, 3, [2, 1]), (true, 4, [2, 2]), (true, 1, [1, 0]), (false, 3, [3, 0])]
+        {
+            let machine = machine(wrap);
+            let channels = channels(&machine, vcs);
+            assert_eq!((channels.links(), channels.pools()), (48, 96 + 24 + 1));
+            for link in 0..48 {
+                assert_eq!([2 * link, 2 * link + 1].map(|pool| channels.size(pool)), sizes);
+                let first = [2 * link, 2 * link + 1].map(|pool| channels.first(pool));
+                assert_eq!(first, [0, sizes[0]]);
+                assert_eq!(channels.dimension(link), (link as usize / 2) % 2);
+            }
+            assert!((96..120).all(|pool| channels.size(pool) == 5));
+            assert_eq!(u64::from(channels.size(120)), ROOM);
+        }
+    }
+
+    #[test]
+    fn channels_are_named_by_link_class_and_port() {
+        let machine = machine(true);
+        let named = |vcs, pool| channels(&machine, vcs).name(pool);
+        assert_eq!(
+            [named(2, 0), named(2, 1), named(1, 0)].join("; "),
+            "(0,0)+0 class 0; (0,0)+0 class 1; (0,0)+0"
+        );
+        assert_eq!([named(2, 92), named(2, 95)].join("; "), "(3,2)+1 class 0; (3,2)-1 class 1");
+        let ports = [named(2, 96), named(2, 107), named(2, 108), named(2, 119)];
+        let expected = [
+            "a sending port of 0",
+            "a sending port of 11",
+            "a receiving port of 0",
+            "a receiving port of 11",
+        ];
+        assert_eq!(ports, expected);
+        let full = Machine::of(Arc::new(FullyConnected::new(3).unwrap()));
+        assert_eq!(link_name(&full, LinkId(7)), "link 7");
+    }
+
+    /// The pools of a message around a ring of four, upwards and downwards, and whether it needs none.
+    #[test]
+    fn a_message_changes_its_pool_where_it_crosses_the_dateline() {
+        let ring = Machine::of(Arc::new(Grid::torus(&[4]).unwrap()));
+        let mut settings = Settings::default();
+        settings.vcs = 2;
+        let pools = |dateline, from: u32, hops: i64| {
+            let mut seen = Vec::new();
+            let to = Rank((i64::from(from) + hops).rem_euclid(4) as u32);
+            let channels = Channels::new(&ring, &settings, dateline);
+            channels.along(Rank(from), to, &Route::straight(0, hops), |pool, _| seen.push(pool));
+            seen
+        };
+        let (out, arrive) = (16, 20);
+        // Links 2r upwards, 2r + 1 downwards; pools 2l, 2l + 1.
+        let crossing = Dateline::Crossing;
+        assert_eq!(pools(crossing, 0, 2), [out, 0, 4, arrive + 2]);
+        assert_eq!(pools(crossing, 2, 3), [out + 2, 8, 12, 1, arrive + 1]);
+        assert_eq!(pools(crossing, 1, -3), [out + 1, 6, 2, 15, arrive + 2]);
+        assert_eq!(pools(Dateline::Entry, 0, 2), [out, 1, 5, arrive + 2]);
+        assert_eq!(pools(Dateline::Entry, 2, 3), [out + 2, 8, 12, 0, arrive + 1]);
+        assert_eq!(pools(Dateline::Entry, 1, -3), [out + 1, 6, 2, 14, arrive + 2]);
+    }
+}

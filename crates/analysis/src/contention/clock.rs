@@ -102,3 +102,16 @@ impl<'a> Clock<'a> {
         picoseconds(self.machine.timing.barrier.seconds(self.machine.ranks()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_lasts_53_days() {
+        assert_eq!(within(LATEST), Ok(1 << 62));
+        let refused = within(LATEST + 1).unwrap_err().to_string();
+        assert!(refused.contains("4.612e6 s is reached"), "{refused}");
+        assert!(within(u128::MAX).is_err());
+    }
+}
