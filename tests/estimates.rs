@@ -120,24 +120,37 @@ fn counting_takes_about_what_it_asks_for() {
     }
 }
 
-#[test]
-fn simulating_takes_about_what_it_asks_for() {
+fn simulating_takes_about_what_it_asks_for(model: &str) {
+    let model = MODELS.iter().find(|known| known.name == model).unwrap();
     for (place, machine, schedule) in cases() {
         let traffic = Scheduled::new(&schedule, &machine);
-        for model in MODELS {
-            for sync in [Sync::Free, Sync::Barrier] {
-                let ask = |memory| {
-                    let mut request = Request::new(&traffic, &machine, model, memory);
-                    request.sync = sync;
-                    simulate(&request).map(drop)
-                };
-                // Flits move on tori and meshes alone.
-                if !matches!(ask(0), Err(AnalysisError::NeedsGrid { .. })) {
-                    asks_for_what_it_takes(&format!("{} {sync:?}, {place}", model.name), &ask);
-                }
+        for sync in [Sync::Free, Sync::Barrier] {
+            let ask = |memory| {
+                let mut request = Request::new(&traffic, &machine, model, memory);
+                request.sync = sync;
+                simulate(&request).map(drop)
+            };
+            // Flits move on tori and meshes alone.
+            if !matches!(ask(0), Err(AnalysisError::NeedsGrid { .. })) {
+                asks_for_what_it_takes(&format!("{} {sync:?}, {place}", model.name), &ask);
             }
         }
     }
+}
+
+#[test]
+fn worms_take_about_what_they_ask_for() {
+    simulating_takes_about_what_it_asks_for("wormhole");
+}
+
+#[test]
+fn flits_take_about_what_they_ask_for() {
+    simulating_takes_about_what_it_asks_for("flit");
+}
+
+#[test]
+fn flows_take_about_what_they_ask_for() {
+    simulating_takes_about_what_it_asks_for("fluid");
 }
 
 /// Most links conflict in most steps, and all are to be named.
