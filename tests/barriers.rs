@@ -4,11 +4,12 @@
 
 mod common;
 
-use common::{MEMORY, Plain, Script, request, serving};
+use common::{MEMORY, Plain, Script, network, request, serving};
 use topocoll::contention::{
-    Scheduled, Settings, Share, Simulation, Sync, Traffic, simulate, steps_model,
+    Posted, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate,
+    steps_model,
 };
-use topocoll::{AnalysisError, Barrier, Machine, PerClass, Rank, Schedule, count, machine};
+use topocoll::{AnalysisError, Barrier, Machine, PerClass, Rank, Route, Schedule, count, machine};
 
 /// A machine on which nothing costs nothing, and no two classes of links the same.
 fn priced(text: &str) -> Machine {
@@ -158,6 +159,11 @@ fn steps_take_as_long_together_as_one_by_one() {
             assert_eq!(quick.latencies, whole.latencies, "{place}");
             let used = |found: &Simulation| found.link_utilisation.unwrap_or_default();
             assert!(close(used(&quick), used(&whole)), "{place}");
+            if let Some(used) = whole.link_utilisation {
+                let able = machine.topology.links() as f64 * in_seconds(whole.time);
+                let counts = count(&schedule, &machine, MEMORY).unwrap();
+                assert!((used * able / counts.link_seconds - 1.0).abs() < 1e-3, "{place}");
+            }
 
             let barrier = machine.timing.barrier.seconds(machine.ranks());
             let barrier = (barrier * 1e12).round() as u64;
@@ -184,5 +190,57 @@ fn steps_take_as_long_together_as_one_by_one() {
             };
             assert!(whole.chain.iter().all(|link| of_longest(link.link.at)), "{place}");
         }
+    }
+}
+
+/// Of the longest step, as late as it is in the whole run.
+#[test]
+fn a_chain_tells_times_of_the_whole_run() {
+    let machine = network("mesh:4", 0.0);
+    for (bytes, ends) in [([100, 1000], 1_100_000), ([1000, 100], 1_000_000)] {
+        let messages = vec![(0, 0, 1, bytes[0], 0), (1, 2, 3, bytes[1], 0)];
+        let script = Script { machine: &machine, messages };
+        for model in ["wormhole", "fluid", "flit"] {
+            let found = apart(&script, &machine, model, true);
+            let last = found.chain.last().unwrap().link;
+            let step = u32::from(bytes[1] > bytes[0]);
+            assert_eq!((last.step, last.to), (step, Rank(2 * step + 1)), "{model}");
+            if model != "flit" {
+                assert_eq!((last.at, found.time), (ends, 1_100_000), "{model}");
+            }
+        }
+    }
+}
+
+/// Copies a kilobyte in a first step, and sends a hundred bytes on in a second.
+struct Later<'a>(&'a Machine);
+
+impl Traffic for Later<'_> {
+    fn nodes(&self) -> u32 {
+        self.0.ranks()
+    }
+    fn steps(&self) -> u32 {
+        2
+    }
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        *out = Share::default();
+        match (step, node.0) {
+            (0, _) => out.copied = 1000,
+            (_, 0) => {
+                let (to, route) = (Rank(1), Route::straight(0, 1));
+                out.sends = vec![Posted { to, bytes: 100, route, ..Posted::default() }];
+            }
+            (_, rank) => out.receives = u32::from(rank == 1),
+        }
+    }
+}
+
+#[test]
+fn time_on_the_network_begins_with_the_first_message() {
+    let mut machine = network("mesh:4", 0.0);
+    machine.timing.rearrangement_per_byte = 1e-9;
+    for model in ["wormhole", "fluid"] {
+        let found = apart(&Later(&machine), &machine, model, true);
+        assert_eq!((found.time, found.network_time), (1_100_000, 100_000), "{model}");
     }
 }

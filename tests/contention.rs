@@ -442,3 +442,16 @@ fn a_message_that_nobody_sends_is_found() {
     let asked = request(&Lonely, &machine, "wormhole", Settings::default(), Sync::Free);
     assert_eq!(simulate(&asked).unwrap_err(), AnalysisError::Unpaired { rank: 2, step: 1 });
 }
+
+/// Two flows of a microsecond share a link, each at half its rate, and each is a microsecond late.
+#[test]
+fn flows_wait_for_the_link_that_they_share() {
+    let machine = network("mesh:3", 0.0);
+    let traffic = Script::posted(&machine, vec![(0, 2, 1000), (1, 2, 1000)]);
+    let found = run(&traffic, &machine, "fluid", Settings::default());
+    assert_eq!((found.time, found.partial), (2_000_000, false));
+    let waited: Vec<_> = found.links.iter().map(|link| link.waited).filter(|&w| w > 0).collect();
+    assert_eq!(waited, [2_000_000]);
+    let channels: Vec<_> = found.chain.iter().filter_map(|link| link.channel.as_deref()).collect();
+    assert_eq!(channels, ["(1)+0"]);
+}

@@ -222,7 +222,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         }
         Sync::Barrier => apart(request, &survey, &closed, &clock, &make, &mut total)?,
     }
-    Ok(total.close(machine, &clock, linked))
+    Ok(total.close(machine, linked))
 }
 
 /// Which steps need no simulation, and the seconds that links are busy in those: under barriers,
@@ -468,7 +468,7 @@ impl Total {
         }
     }
 
-    fn close(self, machine: &Machine, clock: &Clock<'_>, linked: bool) -> Simulation {
+    fn close(self, machine: &Machine, linked: bool) -> Simulation {
         let all_simulated = self.closed == 0;
         let dimensions = machine.topology.link_classes().len();
         let busy: f64 = (self.links.iter().enumerate())
@@ -482,7 +482,7 @@ impl Total {
             messages: self.out.messages,
             latencies: self.latencies.summary(),
             network_time: self.out.first_handed.map_or(0, |first| self.time.saturating_sub(first)),
-            cycle: self.cycle.max(u64::from(clock.cycle > 0)),
+            cycle: self.cycle,
             steps: self.out.steps,
             link_utilisation: (linked && able > 0.0).then(|| (busy + self.link_seconds) / able),
             links: if all_simulated { self.links } else { Vec::new() },
