@@ -181,8 +181,7 @@ mod tests {
     }
 
     fn channels(machine: &Machine, vcs: u32) -> Channels<'_> {
-        let mut settings = Settings::default();
-        settings.vcs = vcs;
+        let settings = Settings { vcs, ..Settings::default() };
         Channels::new(machine, &settings, Dateline::Crossing)
     }
 
@@ -231,8 +230,7 @@ mod tests {
     #[test]
     fn a_message_changes_its_pool_where_it_crosses_the_dateline() {
         let ring = Machine::of(Arc::new(Grid::torus(&[4]).unwrap()));
-        let mut settings = Settings::default();
-        settings.vcs = 2;
+        let settings = Settings { vcs: 2, ..Settings::default() };
         let pools = |dateline, from: u32, hops: i64| {
             let mut seen = Vec::new();
             let to = Rank((i64::from(from) + hops).rem_euclid(4) as u32);
