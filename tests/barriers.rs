@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{MEMORY, Plain, Script, network, request, serving};
+use common::{MEMORY, Script, network, request, serving, without_classes};
 use topocoll::contention::{
     Posted, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate,
     steps_model,
@@ -55,7 +55,7 @@ fn messages_cost_what_their_rule_does() {
         let machine = priced(text);
         for schedule in schedules(&machine) {
             let counts = count(&schedule, &machine, MEMORY).unwrap();
-            for told in [schedule.clone(), Plain::of(&schedule)] {
+            for told in [schedule.clone(), without_classes(&schedule)] {
                 let place = format!("{schedule:?} on {text}");
                 let traffic = Scheduled::new(&told, &machine);
                 let found = steps_model(&traffic, &machine, MEMORY).unwrap();

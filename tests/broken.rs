@@ -3,21 +3,14 @@
 
 mod common;
 
-use common::MEMORY;
+use common::{MEMORY, edited};
 use proptest::prelude::*;
 use topocoll::{
-    Block, Collective, LocalCopy, Machine, Message, Method, Origin, Part, Problem, Rank,
-    RankClasses, Recorder, Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine,
-    plan, verify,
+    Block, Collective, LocalCopy, Machine, Message, Method, Origin, Part, Problem, Rank, Recorder,
+    Route, Schedule, SlotSet, Step, Strided, Violation, machine, plan, verify,
 };
 
-/// A rule with one thing wrong in one step of one rank, or of all.
-struct Broken {
-    schedule: Schedule,
-    step: u32,
-    how: How,
-}
-
+/// One thing wrong in a step of every rank that sends in it.
 #[derive(Clone, Copy, Debug)]
 enum How {
     DropSend,
@@ -45,16 +38,11 @@ const ALL: [How; 10] = [
     How::Overwrite,
 ];
 
-impl Rule for Broken {
-    fn steps(&self) -> u32 {
-        self.schedule.rule().steps()
-    }
-    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
-        self.schedule.rule().step(rank, step, out);
-        if step != self.step || out.sends.is_empty() {
+impl How {
+    fn break_step(self, slots: u64, ranks: u32, out: &mut Step) {
+        if out.sends.is_empty() {
             return;
         }
-        let slots = self.slots();
         let shifted = |set: &SlotSet| {
             let mut moved = set
                 .runs()
@@ -62,12 +50,12 @@ impl Rule for Broken {
                 .map(|run| Strided { base: (run.slots.base + 1) % slots, ..run.slots });
             SlotSet::of(moved.next_back().unwrap())
         };
-        match self.how {
+        match self {
             How::DropSend => out.sends.clear(),
             How::DropReceive => out.receives.clear(),
             How::DropBoth => out.clear(),
             How::WrongPeer => {
-                out.sends[0].peer = Rank((out.sends[0].peer.0 + 1) % self.schedule.problem.ranks);
+                out.sends[0].peer = Rank((out.sends[0].peer.0 + 1) % ranks);
             }
             How::WrongSlot => out.receives[0].slots = shifted(&out.receives[0].slots),
             How::FewerSlots => {
@@ -98,18 +86,6 @@ impl Rule for Broken {
             }
         }
     }
-    fn slots(&self) -> u64 {
-        self.schedule.rule().slots()
-    }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().start(rank, slot)
-    }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().finish(rank, slot)
-    }
-    fn classes(&self) -> RankClasses {
-        self.schedule.rule().classes()
-    }
 }
 
 #[test]
@@ -137,8 +113,13 @@ fn every_way_to_break_a_step_is_caught_by_both_methods() {
                 if matches!(how, How::WrongRoute) && does.sends[0].route == Route::straight(0, 1) {
                     continue;
                 }
-                let rule = Broken { schedule: sound.clone(), step, how };
-                let broken = Schedule::new(problem, sound.origin.clone(), rule);
+                let slots = sound.rule().slots();
+                let classes = sound.rule().classes();
+                let broken = edited(&sound, classes, move |_, at, out| {
+                    if at == step {
+                        how.break_step(slots, problem.ranks, out);
+                    }
+                });
                 for method in [Method::Replay, Method::Classes] {
                     let found = verify(&broken, &machine, Some(method), MEMORY).unwrap();
                     assert!(
@@ -152,32 +133,15 @@ fn every_way_to_break_a_step_is_caught_by_both_methods() {
 }
 
 /// An all-gather whose last step overwrites, at every rank, a block that had arrived.
-struct Clobbered(Schedule);
-
-impl Rule for Clobbered {
-    fn steps(&self) -> u32 {
-        self.0.rule().steps()
-    }
-    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
-        self.0.rule().step(rank, step, out);
-        if step + 1 == self.steps() {
+fn clobbered(sound: &Schedule) -> Schedule {
+    let steps = sound.rule().steps();
+    edited(sound, sound.rule().classes(), move |_, step, out| {
+        if step + 1 == steps {
             let (next, previous) = (out.sends[0].peer, out.receives[0].peer);
             out.send(next, SlotSet::of(Strided::contiguous(0, 1)), Route::default());
             out.receive(previous, SlotSet::of(Strided::contiguous(2, 1)));
         }
-    }
-    fn slots(&self) -> u64 {
-        self.0.rule().slots()
-    }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.0.rule().start(rank, slot)
-    }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.0.rule().finish(rank, slot)
-    }
-    fn classes(&self) -> RankClasses {
-        self.0.rule().classes()
-    }
+    })
 }
 
 #[test]
@@ -185,7 +149,7 @@ fn a_block_overwritten_after_it_arrived_is_caught_by_both_methods() {
     let machine = machine("full:7").unwrap();
     let problem = common::problem(&machine, Collective::AllGather, 4);
     let sound = plan(&machine, &problem, "ring", &Default::default()).unwrap();
-    let broken = Schedule::new(problem, sound.origin.clone(), Clobbered(sound.clone()));
+    let broken = clobbered(&sound);
     for method in [Method::Replay, Method::Classes] {
         assert_eq!(verify(&sound, &machine, Some(method), MEMORY).unwrap().violation, None);
         assert!(

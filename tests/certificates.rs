@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{MEMORY, Plain, machines_and_ports, serving};
+use common::{MEMORY, machines_and_ports, serving, without_classes};
 use sha2::{Digest as _, Sha256};
 use topocoll::{
     AnalysisError, Collective, Parameters, Problem, Schedule, Shape, count, machine, plan,
@@ -47,7 +47,7 @@ fn hold(machine: &topocoll::Machine) -> u32 {
         let schedule = plan(machine, &problem, algorithm.name(), &setting).unwrap();
         let counts = count(&schedule, machine, MEMORY).unwrap();
         // The classes of the schedule, and every rank by itself.
-        for schedule in [Plain::of(&schedule), schedule] {
+        for schedule in [without_classes(&schedule), schedule] {
             let text = written(&schedule, machine);
             let found: Proved =
                 check(text.as_bytes()).unwrap_or_else(|fault| panic!("{place}: {fault}"));

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{MEMORY, Plain, machines_and_ports, serving};
+use common::{MEMORY, machines_and_ports, serving, without_classes};
 use proptest::prelude::*;
 use topocoll::{
     Collective, Machine, Method, Problem, Progress, Rank, RankClasses, Schedule, Step, Transfer,
@@ -44,7 +44,7 @@ fn check_classes(schedule: &Schedule, place: &str) {
 /// The two methods, and counting with and without classes, agree.
 fn check(schedule: &Schedule, machine: &Machine, place: &str) {
     check_classes(schedule, place);
-    let plain = Plain::of(schedule);
+    let plain = without_classes(schedule);
     let by_replay = verify(&plain, machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!(by_replay.violation, None, "{place}");
     let mut b = count(schedule, machine, MEMORY).unwrap();

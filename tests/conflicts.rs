@@ -85,7 +85,7 @@ fn conflicts_are_those_of_every_link() {
         };
         let problem = problem(&machine, Collective::AllToAll, 8);
         let schedule = plan(&machine, &problem, algorithm, &settings).unwrap();
-        let plain = common::Plain::of(&schedule);
+        let plain = common::without_classes(&schedule);
         let [traffic, each] = [&schedule, &plain].map(|one| Scheduled::new(one, &machine));
         let place = format!("{algorithm} by {ports} ports on {text}");
         let conflicts = check(&place, &machine, &traffic, &each);

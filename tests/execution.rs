@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Plain, machines_and_ports, problem, serving, target};
+use common::{machines_and_ports, problem, serving, target, without_classes};
 use proptest::prelude::*;
 use topocoll::exec::{Crew, ExecError, Plan, PlanError, RoundRobin, plan_all};
 use topocoll::{ALGORITHMS, Collective, Machine, Parameters, Rank, Schedule, machine};
@@ -195,7 +195,7 @@ fn layouts_written_as_a_whole_change_no_plan() {
         for (algorithm, problem, setting) in serving(&machine, 64) {
             let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
             // Of whose rule every slot is asked for.
-            let slow = Plain::of(&schedule);
+            let slow = without_classes(&schedule);
             for rank in (0..problem.ranks).step_by(problem.ranks as usize / 16 + 1).map(Rank) {
                 let plan = |schedule| format!("{:?}", Plan::new(schedule, rank).unwrap());
                 assert_eq!(plan(&schedule), plan(&slow), "{schedule:?}, rank {rank}");

@@ -14,12 +14,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::serving;
+use common::{edited, serving};
 use fastrand::Rng;
 use topocoll::exec::{Arrival, Crew, Memory, Plan, RankMachine, Transport, drive, plan_all};
-use topocoll::{
-    Block, Collective, Problem, Rank, RankClasses, Rule, Schedule, Slot, Step, Strided, machine,
-};
+use topocoll::{Collective, Problem, Rank, RankClasses, Schedule, Strided, machine};
 
 /// An exchange that takes longer hangs.
 const HANGS: Duration = Duration::from_secs(120);
@@ -68,24 +66,17 @@ fn data(problem: &Problem, random: &mut Rng) -> (Vec<u8>, Vec<u8>) {
     (input, output)
 }
 
-/// A rule in which one rank does something else in one step.
-struct Faulty {
-    schedule: Schedule,
-    rank: Rank,
-    step: u32,
-    how: u8,
-}
-
-impl Rule for Faulty {
-    fn steps(&self) -> u32 {
-        self.schedule.rule().steps()
-    }
-    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
-        self.schedule.rule().step(rank, step, out);
-        if (rank, step) != (self.rank, self.step) {
+/// One rank does something else in one step.
+fn broken(schedule: &Schedule, random: &mut Rng) -> Schedule {
+    let faulty = Rank(random.u32(..schedule.problem.ranks));
+    let at = random.u32(..schedule.rule().steps().max(1));
+    let how = random.u8(..4);
+    let classes = RankClasses::distinct(schedule.problem.ranks);
+    edited(schedule, classes, move |rank, step, out| {
+        if (rank, step) != (faulty, at) {
             return;
         }
-        match self.how {
+        match how {
             0 => out.sends.clear(),
             1 => out.receives.clear(),
             2 => out.clear(),
@@ -95,32 +86,7 @@ impl Rule for Faulty {
                 }
             }
         }
-    }
-    fn slots(&self) -> u64 {
-        self.schedule.rule().slots()
-    }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().start(rank, slot)
-    }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().finish(rank, slot)
-    }
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.schedule.problem.ranks)
-    }
-    fn cuts(&self) -> &[u64] {
-        self.schedule.rule().cuts()
-    }
-}
-
-fn broken(schedule: &Schedule, random: &mut Rng) -> Schedule {
-    let rule = Faulty {
-        schedule: schedule.clone(),
-        rank: Rank(random.u32(..schedule.problem.ranks)),
-        step: random.u32(..schedule.rule().steps().max(1)),
-        how: random.u8(..4),
-    };
-    Schedule::new(schedule.problem, schedule.origin.clone(), rule)
+    })
 }
 
 /// Exchanges by the driver of few threads, at times of a schedule that is broken: whether it ended.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::MEMORY;
+use common::{MEMORY, edited};
 use topocoll::{
     Block, Collective, Counts, LocalCopy, Method, Origin, Parameters, Part, Problem, Rank,
     RankClasses, Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine, plan,
@@ -330,37 +330,6 @@ fn a_route_where_there_are_no_links_leads_nowhere() {
 /// Who lies.
 type Liars = fn(Rank) -> bool;
 
-/// A schedule in which some ranks do otherwise in step 2 than its classes say.
-struct Lying {
-    schedule: Schedule,
-    lies: Liars,
-    how: fn(&mut Step),
-}
-
-impl Rule for Lying {
-    fn steps(&self) -> u32 {
-        self.schedule.rule().steps()
-    }
-    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
-        self.schedule.rule().step(rank, step, out);
-        if step == 2 && (self.lies)(rank) {
-            (self.how)(out);
-        }
-    }
-    fn slots(&self) -> u64 {
-        self.schedule.rule().slots()
-    }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().start(rank, slot)
-    }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().finish(rank, slot)
-    }
-    fn classes(&self) -> RankClasses {
-        self.schedule.rule().classes()
-    }
-}
-
 /// The last of a class is compared with its representative, and some that are spread over it. The ends
 /// of what the representative itself sends and receives are looked at before.
 #[test]
@@ -383,8 +352,12 @@ fn classes_that_lie_are_found() {
     for (lie, how) in lies.into_iter().enumerate() {
         for (liar, lies) in liars {
             let direct = plan(&torus, &problem, "direct", &Parameters::new()).unwrap();
-            let origin = direct.origin.clone();
-            let lying = Schedule::new(problem, origin, Lying { schedule: direct, lies, how });
+            // In step 2 some ranks do otherwise than their classes say.
+            let lying = edited(&direct, direct.rule().classes(), move |rank, step, out| {
+                if step == 2 && lies(rank) {
+                    how(out);
+                }
+            });
             assert_eq!(lying.rule().classes().count(), 1);
             let found = verify(&lying, &torus, Some(Method::Classes), MEMORY).unwrap().violation;
             let (rank, representative) = (Rank(liar), Rank(0));

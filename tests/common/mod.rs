@@ -158,36 +158,50 @@ pub(crate) fn check_promises(
     }
 }
 
-/// A rule without its classes: every rank for itself.
-pub(crate) struct Plain(pub(crate) Schedule);
-
-impl Plain {
-    pub(crate) fn of(schedule: &Schedule) -> Schedule {
-        Schedule::new(schedule.problem, schedule.origin.clone(), Self(schedule.clone()))
-    }
+/// A rule whose steps are altered once they are written, with the classes that it claims.
+struct Edited<E> {
+    schedule: Schedule,
+    classes: RankClasses,
+    edit: E,
 }
 
-impl Rule for Plain {
+/// A schedule with `edit` made to what each rank does in each step.
+pub(crate) fn edited(
+    schedule: &Schedule,
+    classes: RankClasses,
+    edit: impl Fn(Rank, u32, &mut Step) + Send + std::marker::Sync + 'static,
+) -> Schedule {
+    let (problem, origin) = (schedule.problem, schedule.origin.clone());
+    Schedule::new(problem, origin, Edited { schedule: schedule.clone(), classes, edit })
+}
+
+/// A schedule without its classes: every rank for itself.
+pub(crate) fn without_classes(schedule: &Schedule) -> Schedule {
+    edited(schedule, RankClasses::distinct(schedule.problem.ranks), |_, _, _| ())
+}
+
+impl<E: Fn(Rank, u32, &mut Step) + Send + std::marker::Sync> Rule for Edited<E> {
     fn steps(&self) -> u32 {
-        self.0.rule().steps()
+        self.schedule.rule().steps()
     }
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
-        self.0.rule().step(rank, step, out);
+        self.schedule.rule().step(rank, step, out);
+        (self.edit)(rank, step, out);
     }
     fn slots(&self) -> u64 {
-        self.0.rule().slots()
+        self.schedule.rule().slots()
     }
     fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.0.rule().start(rank, slot)
+        self.schedule.rule().start(rank, slot)
     }
     fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.0.rule().finish(rank, slot)
+        self.schedule.rule().finish(rank, slot)
     }
     fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.0.problem.ranks)
+        self.classes.clone()
     }
     fn cuts(&self) -> &[u64] {
-        self.0.rule().cuts()
+        self.schedule.rule().cuts()
     }
 }
 
