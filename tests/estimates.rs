@@ -4,12 +4,14 @@
 
 mod common;
 
-use common::problem;
-use topocoll::contention::{MODELS, Request, Scheduled, Sync, simulate, steps_model};
+use common::{Script, problem, request, settings};
+use topocoll::contention::{
+    Interval, LinkUse, MODELS, Request, Scheduled, Settings, Sync, simulate, steps_model,
+};
 use topocoll::formats::{FORMATS, ReadError, Reader, Source, Target, Writer};
 use topocoll::{
-    AnalysisError, Demand, Machine, Method, Parameters, Schedule, conflicts, count, count_unequal,
-    machine, plan, verify,
+    AnalysisError, Conflict, ConflictingMessage, Demand, Machine, Method, Parameters, Schedule,
+    Transfer, conflicts, count, count_unequal, machine, plan, verify,
 };
 
 type Ask<'a> = &'a (dyn Fn(u128) -> Result<(), AnalysisError> + std::marker::Sync);
@@ -120,6 +122,87 @@ fn counting_takes_about_what_it_asks_for() {
     }
 }
 
+/// What one thread asks for, where nothing may be used.
+fn asked_by_one<T: Send>(
+    ask: impl Fn() -> Result<T, AnalysisError> + std::marker::Sync,
+) -> (&'static str, u128) {
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    match alone.install(|| ask().map(drop)) {
+        Err(AnalysisError::Memory { what, needed, .. }) => (what, needed),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The messages of a step, sent and received, and what is counted by link or by node.
+#[test]
+fn counting_asks_for_its_counters_and_the_messages_of_a_step() {
+    let asked = |text: &str, ports, algorithm: &str| {
+        let (machine, schedule) = planned(text, ports, algorithm);
+        asked_by_one(|| count(&schedule, &machine, 0)).1
+    };
+    let message = 2 * size_of::<Transfer>() as u128;
+    assert_eq!(asked("full:9", 1, "direct"), message);
+    assert_eq!(asked("full:9", 5, "direct"), 5 * message);
+    assert_eq!(asked("cluster:30*2", 3, "bruck"), 30 * 8 + 3 * message);
+    // Of cyclic shifts links have a closed form.
+    assert_eq!(asked("torus:8x6", 1, "bruck"), message);
+    let links = asked("mesh:8x8", 1, "pairwise-xor") - message;
+    assert_eq!(asked("mesh:8x16", 1, "pairwise-xor") - message, 2 * links);
+    assert!(links >= 4 * 64 * 24, "{links}");
+}
+
+/// Every slot's blocks, piece by piece, held and under way, and the messages of a step at both ends.
+#[test]
+fn replaying_asks_for_all_slots_and_the_messages_of_a_step() {
+    let message = 4 * (size_of::<Transfer>() + size_of::<[u32; 2]>()) as u128;
+    for (text, ports, algorithm) in [
+        ("full:9", 1, "direct"),
+        ("full:9", 7, "direct"),
+        ("torus:4x6", 1, "bruck"),
+        ("full:14", 3, "concat"),
+    ] {
+        let (machine, schedule) = planned(text, ports, algorithm);
+        let ask = || verify(&schedule, &machine, Some(Method::Replay), 4096);
+        let (ranks, rule) = (u128::from(machine.ranks()), schedule.rule());
+        let pieces = u128::from(rule.slots()) * (rule.cuts().len() as u128 + 1);
+        let needed = ranks * (8 * pieces + 1024 + u128::from(ports) * message);
+        assert_eq!(asked_by_one(ask), ("a full replay", needed), "{algorithm} on {text}");
+    }
+}
+
+#[test]
+fn counting_unequal_blocks_asks_for_a_size_in_every_slot() {
+    for (text, algorithm) in [("full:9", "direct"), ("torus:4x6", "bruck")] {
+        let (machine, schedule) = planned(text, 1, algorithm);
+        let demand = Demand::drawn(&schedule.problem, "power-law:4".parse().unwrap()).unwrap();
+        let ask = || count_unequal(&schedule, &machine, &demand, 0, |_, _| {});
+        let slots = u128::from(schedule.rule().slots()) * u128::from(machine.ranks());
+        // What is under way is at most as much again.
+        assert_eq!(asked_by_one(ask), ("the sizes in all slots", 2 * 8 * slots), "{text}");
+    }
+}
+
+/// As many links as there are in all steps, or as are kept for those that are asked for, and as many
+/// messages as are named of each of these.
+#[test]
+fn naming_conflicts_asks_for_links_and_for_their_messages() {
+    let asked = |text: &str, most| {
+        let (machine, schedule) = planned(text, 1, "direct");
+        let traffic = Scheduled::new(&schedule, &machine);
+        // Of cyclic shifts links need no counters.
+        let (what, needed) = asked_by_one(|| conflicts(&traffic, &machine, most, 0));
+        assert_eq!(what, "conflicting links", "{text}");
+        let steps = schedule.rule().steps();
+        (needed, u128::from(machine.topology.links()) * u128::from(steps))
+    };
+    let named = 16 * size_of::<ConflictingMessage>() as u128;
+    let kept = size_of::<Conflict>() as u128;
+    let (all, links) = asked("torus:4x6", 1 << 40);
+    assert_eq!(all, links * (kept + named));
+    let (few, _) = asked("torus:30x30", 100);
+    assert_eq!(asked("torus:30x30", 300).0 - few, 200 * (4 * kept + named));
+}
+
 fn simulating_takes_about_what_it_asks_for(model: &str) {
     let model = MODELS.iter().find(|known| known.name == model).unwrap();
     for (place, machine, schedule) in cases() {
@@ -136,6 +219,118 @@ fn simulating_takes_about_what_it_asks_for(model: &str) {
             }
         }
     }
+}
+
+/// What a model asks for on an 8x8 torus but for what is said otherwise, where one message goes over a
+/// link.
+struct Asked<'a> {
+    model: &'a str,
+    torus: &'a str,
+    ports: u32,
+    settings: Settings,
+    /// By step: from a rank to another, of so many bytes, at once.
+    messages: Vec<(u32, u32, u32, u64, u64)>,
+    records: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn of(model: &'a str) -> Self {
+        let (settings, messages) = (Settings::default(), vec![(0, 0, 1, 64, 0)]);
+        Self { model, torus: "torus:8x8", ports: 1, settings, messages, records: false }
+    }
+
+    /// With one message over a link in each of so many steps.
+    fn steps(self, steps: u32) -> u128 {
+        Self { messages: (0..steps).map(|step| (step, 0, 1, 64, 0)).collect(), ..self }.bytes()
+    }
+
+    fn bytes(self) -> u128 {
+        let mut machine = machine(self.torus).unwrap();
+        machine.set_ports(self.ports);
+        let traffic = Script { machine: &machine, messages: self.messages };
+        let mut asked = request(&traffic, &machine, self.model, self.settings, Sync::Free);
+        (asked.memory, asked.records) = (0, self.records);
+        asked_by_one(|| simulate(&asked)).1
+    }
+}
+
+const LINK: u128 = size_of::<LinkUse>() as u128;
+
+#[test]
+fn what_is_recorded_is_asked_for_by_link_and_steps_by_step() {
+    for model in ["wormhole", "flit", "fluid"] {
+        let (one, of) = (Asked::of(model).bytes(), || Asked::of(model));
+        let over = |links| vec![(0, 0, links, 64, 0)];
+        let recorded = |links| Asked { messages: over(links), records: true, ..of() }.bytes();
+        let plain = |links| Asked { messages: over(links), ..of() }.bytes();
+        for links in 1..5 {
+            let kept = u128::from(links) * size_of::<Interval>() as u128;
+            assert_eq!(recorded(links) - plain(links), kept, "{model}");
+        }
+        // Of steps in which nothing is sent there are times alone.
+        let late = Asked { messages: vec![(100, 0, 1, 64, 0)], ..of() }.bytes();
+        assert_eq!(late - one, 100 * 64, "{model}");
+    }
+}
+
+#[test]
+fn worms_are_asked_for_by_link_port_message_and_hop() {
+    for model in ["wormhole", "fluid"] {
+        let (one, of) = (Asked::of(model).bytes(), || Asked::of(model));
+        // By link two pools of three numbers, a worm for each channel and a count.
+        let link = 2 * 12 + 1 + 4 * 2 + 2 * LINK;
+        assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 128 * link, "{model}");
+        assert_eq!(
+            Asked { settings: settings(5, 8, 16, None), ..of() }.bytes() - one,
+            256 * 3 * 4,
+            "{model}"
+        );
+        let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
+        assert_eq!(larger - one, 192 * (4 * link + 2 * 12 + 64), "{model}");
+        let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
+        assert_eq!((far(3) - one, far(4) - one), (2 * 24, 3 * 24), "{model}");
+        // A worm and a cause, and above as many as there are nodes a cause alone; a step each.
+        let worm = of().steps(2) - one - 64;
+        let cause = of().steps(65) - of().steps(64) - 64;
+        assert!(
+            (400..700).contains(&(worm - cause)) && (40..100).contains(&cause),
+            "{worm} {cause}"
+        );
+        assert_eq!(of().steps(64) - one, 63 * (worm + 64), "{model}");
+        assert_eq!(of().steps(99) - of().steps(64), 35 * (cause + 64), "{model}");
+    }
+}
+
+#[test]
+fn routers_are_asked_for_by_port_channel_flit_and_cycle() {
+    let (one, of) = (Asked::of("flit").bytes(), || Asked::of("flit"));
+    let ports = |settings| {
+        let of = |ports| Asked { ports, settings, ..of() }.bytes();
+        assert_eq!(of(4) - of(2), 2 * (of(2) - of(1)));
+        (of(2) - of(1)) / 64
+    };
+    let port = ports(Settings::default());
+    let flits = |vcs, flits| ports(settings(vcs, flits, 16, None));
+    let cycles = |cycles| ports(settings(2, 8, 16, Some(cycles)));
+    assert_eq!(port, cycles(5));
+    assert_eq!([flits(2, 9) - port, flits(2, 16) - port], [2 * 16, 2 * 8 * 16]);
+    let channel = flits(3, 8) - port;
+    assert_eq!(flits(4, 8) - port, 2 * channel);
+    assert!((8 * 16 + 40..8 * 16 + 120).contains(&channel), "{channel}");
+    let arrival = cycles(6) - port;
+    assert_eq!(cycles(9) - port, 4 * arrival);
+    assert!((16..=32).contains(&arrival), "{arrival}");
+    // A flit and a credit under way in each of nine cycles, and who injects.
+    let rest = port - 2 * channel - 9 * arrival - LINK;
+    assert!((40..100).contains(&rest), "{rest}");
+    // Four links and a port by router, and six where there are three sides.
+    assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 64 * 2 * (port + LINK));
+    let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
+    assert_eq!((far(3) - one, far(4) - one), (2 * 4, 3 * 4));
+    let packet = of().steps(2) - one - 64;
+    assert!((120..180).contains(&packet), "{packet}");
+    assert_eq!(of().steps(64) - one, 63 * (packet + 64));
+    assert_eq!(of().steps(99) - of().steps(64), 35 * 64);
 }
 
 #[test]

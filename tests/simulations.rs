@@ -6,7 +6,7 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{Script, request, serving};
+use common::{Script, request, serving, settings};
 use sha2::{Digest, Sha256};
 use topocoll::contention::{Dateline, Request, Scheduled, Settings, Simulation, Sync, simulate};
 use topocoll::{AnalysisError, Machine, PerClass, machine};
@@ -25,13 +25,6 @@ fn priced(text: &str, ports: u32) -> Machine {
     machine.timing.per_hop = each(5e-9);
     machine.timing.rearrangement_per_byte = 1e-9;
     machine
-}
-
-fn settings(vcs: u32, buffer_flits: u32, flit_bytes: u64, hop_cycles: Option<u32>) -> Settings {
-    let mut settings = Settings::default();
-    (settings.vcs, settings.buffer_flits) = (vcs, buffer_flits);
-    (settings.flit_bytes, settings.hop_cycles) = (flit_bytes, hop_cycles);
-    settings
 }
 
 /// Machines, their ports, and the settings of models.

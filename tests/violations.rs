@@ -393,3 +393,25 @@ fn ends_that_disagree_on_the_part_are_found() {
     let sizes = Violation::Sizes { step: 1, from: Rank(0), to: Rank(2) };
     assert_eq!(found(&altered, Method::Replay), Some(sizes));
 }
+
+/// Of three pieces of a block the one in the middle, with nothing on either side.
+#[test]
+fn a_block_of_which_only_the_middle_arrives_is_found() {
+    let how: Alter = |rank, step, out| {
+        let middle = |slot: Slot| {
+            let mut set = SlotSet::default();
+            set.push_part(Strided::contiguous(slot, 1), Part::Bytes { first: 1, end: 3 });
+            set
+        };
+        if (rank.0, step) == (0, 1) {
+            out.sends[0].slots = middle(2);
+        }
+        if (rank.0, step) == (2, 1) {
+            out.receives[0].slots = middle(4);
+        }
+    };
+    let altered = Altered { how, cuts: &[1, 3], ..SOUND };
+    let violation = found(&altered, Method::Replay);
+    let missing = matches!(violation, Some(Violation::Undelivered { rank: Rank(2), .. }));
+    assert!(missing, "{violation:?}");
+}

@@ -271,9 +271,20 @@ pub(crate) fn network(text: &str, per_hop: f64) -> Machine {
     machine
 }
 
+/// Parameters of the models.
+pub(crate) fn settings(
+    vcs: u32,
+    buffer_flits: u32,
+    flit_bytes: u64,
+    hop_cycles: Option<u32>,
+) -> Settings {
+    let mut settings = Settings::default();
+    (settings.vcs, settings.buffer_flits) = (vcs, buffer_flits);
+    (settings.flit_bytes, settings.hop_cycles) = (flit_bytes, hop_cycles);
+    settings
+}
+
 /// Routers of flits of a byte, five cycles a hop.
 pub(crate) fn routers(vcs: u32) -> Settings {
-    let mut settings = Settings::default();
-    (settings.vcs, settings.flit_bytes, settings.hop_cycles) = (vcs, 1, Some(5));
-    settings
+    settings(vcs, 8, 1, Some(5))
 }

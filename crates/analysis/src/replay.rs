@@ -85,7 +85,7 @@ impl<'a> Replay<'a> {
 
     /// The block in a slot, by the piece that opens `part`.
     pub(crate) fn block(&self, rank: Rank, slot: Slot, part: Part) -> Option<Block> {
-        let (first, _) = self.pieces_of(part);
+        let (first, _) = pieces_of(&self.bounds, part);
         block(
             self.schedule.problem,
             self.labels[rank.index() * self.row + slot as usize * self.pieces() + first],
@@ -271,10 +271,6 @@ impl<'a> Replay<'a> {
 
     fn pieces(&self) -> usize {
         self.bounds.len() - 1
-    }
-
-    fn pieces_of(&self, part: Part) -> (usize, usize) {
-        pieces_of(&self.bounds, part)
     }
 }
 

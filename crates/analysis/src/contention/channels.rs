@@ -206,6 +206,16 @@ mod tests {
     }
 
     #[test]
+    fn only_sides_that_wrap_have_two_pools_a_link() {
+        let mixed = Machine::of(Arc::new(Grid::new(&[4, 3], &[true, false]).unwrap()));
+        let channels = channels(&mixed, 3);
+        for link in 0..48 {
+            let sizes = if channels.dimension(link) == 0 { [2, 1] } else { [3, 0] };
+            assert_eq!([2 * link, 2 * link + 1].map(|pool| channels.size(pool)), sizes, "{link}");
+        }
+    }
+
+    #[test]
     fn channels_are_named_by_link_class_and_port() {
         let machine = machine(true);
         let named = |vcs, pool| channels(&machine, vcs).name(pool);

@@ -117,7 +117,6 @@ pub(crate) struct Flits<'a> {
     working: Vec<u32>,
     still_since: u64,
     delivered: VecDeque<(Picoseconds, u32)>,
-    moved: u64,
     links: Vec<LinkUse>,
     chain: Chain,
     records: bool,
@@ -185,7 +184,6 @@ impl<'a> Flits<'a> {
             working: Vec::new(),
             still_since: 0,
             delivered: VecDeque::new(),
-            moved: 0,
             links: vec![LinkUse::default(); channels.links()],
             chain: Chain::default(),
             records,
@@ -279,7 +277,6 @@ impl<'a> Flits<'a> {
 
     /// A flit goes through the switch.
     fn cross(&mut self, router: u32, i: u32, port: u32) {
-        self.moved += 1;
         self.still_since = self.cycle;
         let number = router * self.ports * self.vcs + i;
         let input = &mut self.inputs[number as usize];
