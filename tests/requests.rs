@@ -6,9 +6,10 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::MEMORY;
+use common::{MEMORY, Script, run};
 use topocoll::contention::{
-    MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Traffic, simulate,
+    MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic, in_seconds,
+    simulate,
 };
 use topocoll::exec::{
     Buffer, Crew, Layout, Members, Memory, Region, RoundRobin, Storage, pattern, plan_all,
@@ -170,6 +171,75 @@ fn work_is_borne_up_to_its_limit() {
     let refused = AnalysisError::Work { what, needed: 8193 * 4096, limit: 1 << 25 };
     assert_eq!(check_conflict_work(&Steps(8193), &mesh), Err(refused));
     assert_eq!(conflict_work(&Steps(8193), &machine("full:4096").unwrap()), 0);
+}
+
+/// A message in the second step that its receiver does not wait for, and that is there before it.
+#[test]
+fn a_message_that_nobody_waits_for_is_delivered() {
+    struct Unasked<'a>(Script<'a>);
+    impl Traffic for Unasked<'_> {
+        fn nodes(&self) -> u32 {
+            self.0.nodes()
+        }
+        fn steps(&self) -> u32 {
+            self.0.steps()
+        }
+        fn share(&self, node: Rank, step: u32, out: &mut Share) {
+            self.0.share(node, step, out);
+            out.receives *= u32::from(step == 0);
+        }
+    }
+    let mesh = machine("mesh:8").unwrap();
+    let messages = vec![(0, 0, 1, 100_000, 0), (1, 2, 1, 10, 0), (1, 3, 2, 10, 0)];
+    let unasked = Unasked(Script { machine: &mesh, messages });
+    for model in ["wormhole", "flit", "fluid"] {
+        let found = run(&unasked, &mesh, model, Settings::default());
+        assert_eq!((found.messages, found.partial), (3, false), "{model}");
+    }
+}
+
+#[test]
+fn looking_at_all_messages_has_its_limit() {
+    let mesh = machine("mesh:64x64").unwrap();
+    let asked = Steps((1 << 16) + 1);
+    let what = "looking at all messages";
+    let refused = AnalysisError::Work { what, needed: 4096 * ((1 << 16) + 1), limit: 1 << 28 };
+    assert_eq!(simulate(&Request::new(&asked, &mesh, &MODELS[0], MEMORY)).map(drop), Err(refused));
+}
+
+/// 128 inputs of a router: three sides, and two ports or three, times the channels of a link.
+#[test]
+fn inputs_of_a_router_have_their_limit() {
+    let flit = |ports| {
+        let mut torus = machine("torus:2x2x2").unwrap();
+        torus.set_ports(ports);
+        let script = Script::posted(&torus, vec![(0, 1, 10)]);
+        let settings = common::settings(16, 8, 16, None);
+        simulate(&common::request(&script, &torus, "flit", settings, Sync::Free)).map(drop)
+    };
+    assert_eq!(flit(2), Ok(()));
+    assert_eq!(flit(3), Err(AnalysisError::Inputs { inputs: 9 * 16, most: 128 }));
+}
+
+/// Where no link is shared nothing is simulated, and no channel numbered.
+#[test]
+fn a_billion_nodes_take_as_long_as_their_longest_messages() {
+    let torus = machine("torus:1024x1024x1024").unwrap();
+    let problem = common::problem(&torus, Collective::AllToAll, 1);
+    let schedule = plan(&torus, &problem, "suh-shin", &Parameters::new()).unwrap();
+    let traffic = Scheduled::new(&schedule, &torus);
+    let found = simulate(&common::request(
+        &traffic,
+        &torus,
+        "wormhole",
+        Settings::default(),
+        Sync::Barrier,
+    ));
+    let found = found.unwrap();
+    assert_eq!(found.closed_steps, schedule.rule().steps());
+    let counts = count(&schedule, &torus, MEMORY).unwrap();
+    let seconds = in_seconds(found.time);
+    assert!((seconds / counts.time.total() - 1.0).abs() < 1e-9, "{seconds} {:?}", counts.time);
 }
 
 /// A look at each step, what is copied, and what is sent, by a rank in the middle, for all ranks.

@@ -116,7 +116,7 @@ pub(crate) fn run(
         steps,
         nodes: vec![node; traffic.nodes() as usize],
         share: Share::default(),
-        out: Outcome { end: start, steps: times, ..Outcome::default() },
+        out: Outcome { steps: times, ..Outcome::default() },
     };
     for node in 0..traffic.nodes() {
         run.go_on(network, Rank(node), start);
@@ -161,7 +161,8 @@ impl Run<'_> {
             time.end = time.end.max(begin);
             let early = node.early.iter().position(|&(number, _)| number == step);
             let early = early.map_or(0, |at| node.early.swap_remove(at).1);
-            node.open = self.share.sends.len() as u32 + self.share.receives - early;
+            // More may come than it waits for.
+            node.open = (self.share.sends.len() as u32 + self.share.receives).saturating_sub(early);
             let cause = node.cause;
             for send in &self.share.sends {
                 let message = Message {
@@ -194,7 +195,7 @@ impl Run<'_> {
     ) {
         for rank in [message.from, message.to] {
             let node = &mut self.nodes[rank.index()];
-            if node.step == message.step && node.open > 0 {
+            if node.step == message.step {
                 node.open -= 1;
                 if node.open == 0 {
                     node.step += 1;

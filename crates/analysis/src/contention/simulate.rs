@@ -192,7 +192,6 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         });
     }
     let clock = Clock::new(machine, &settings);
-    let linked = machine.topology.dimensions() > 0;
     if clock.cycle == 0 && model.needs_grid {
         return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
     }
@@ -202,7 +201,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
     }
     let survey = survey(traffic, machine, &clock)?;
-    let (closed, link_seconds) = closed_steps(request, linked)?;
+    let (closed, link_seconds) = closed_steps(request)?;
     check(request, &survey, &closed, &clock)?;
     let dateline = settings.dateline.unwrap_or(match survey.goes_far {
         true => Dateline::Crossing,
@@ -222,19 +221,18 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         }
         Sync::Barrier => apart(request, &survey, &closed, &clock, &make, &mut total)?,
     }
-    Ok(total.close(machine, linked))
+    Ok(total.close(machine))
 }
 
 /// Which steps need no simulation, and the seconds that links are busy in those: under barriers,
 /// where no link is shared and no port exceeded.
-fn closed_steps(request: &Request<'_>, linked: bool) -> Result<(Vec<bool>, f64), AnalysisError> {
+fn closed_steps(request: &Request<'_>) -> Result<(Vec<bool>, f64), AnalysisError> {
     let steps = request.traffic.steps() as usize;
     let (mut closed, mut link_seconds) = (vec![false; steps], 0.0);
     let may = request.sync == Sync::Barrier && request.model.closed_form && !request.records;
     if may && let Some(schedule) = request.traffic.schedule() {
         count_steps(schedule, request.machine, request.memory, |step, count| {
-            let apart = !linked || count.sharing <= 1;
-            closed[step as usize] = apart && count.port_violations == 0;
+            closed[step as usize] = count.sharing <= 1 && count.port_violations == 0;
             link_seconds += if closed[step as usize] { count.link_seconds } else { 0.0 };
         })?;
     }
@@ -468,7 +466,7 @@ impl Total {
         }
     }
 
-    fn close(self, machine: &Machine, linked: bool) -> Simulation {
+    fn close(self, machine: &Machine) -> Simulation {
         let all_simulated = self.closed == 0;
         let dimensions = machine.topology.link_classes().len();
         let busy: f64 = (self.links.iter().enumerate())
@@ -484,7 +482,7 @@ impl Total {
             network_time: self.out.first_handed.map_or(0, |first| self.time.saturating_sub(first)),
             cycle: self.cycle,
             steps: self.out.steps,
-            link_utilisation: (linked && able > 0.0).then(|| (busy + self.link_seconds) / able),
+            link_utilisation: (able > 0.0).then(|| (busy + self.link_seconds) / able),
             links: if all_simulated { self.links } else { Vec::new() },
             chain: self.out.chain,
             chain_length: self.out.chain_length,
