@@ -10,8 +10,8 @@ use topocoll::contention::{
 };
 use topocoll::formats::{FORMATS, ReadError, Reader, Source, Target, Writer};
 use topocoll::{
-    AnalysisError, Conflict, ConflictingMessage, Demand, Machine, Method, Parameters, Schedule,
-    Transfer, conflicts, count, count_unequal, machine, plan, verify,
+    AnalysisError, Block, Conflict, ConflictingMessage, Demand, Machine, Method, Parameters,
+    Schedule, Transfer, conflicts, count, count_unequal, machine, plan, verify,
 };
 
 type Ask<'a> = &'a (dyn Fn(u128) -> Result<(), AnalysisError> + std::marker::Sync);
@@ -167,6 +167,36 @@ fn replaying_asks_for_all_slots_and_the_messages_of_a_step() {
         let pieces = u128::from(rule.slots()) * (rule.cuts().len() as u128 + 1);
         let needed = ranks * (8 * pieces + 1024 + u128::from(ports) * message);
         assert_eq!(asked_by_one(ask), ("a full replay", needed), "{algorithm} on {text}");
+    }
+}
+
+/// The steps of every class, and a layout and the messages of two steps, sent and received.
+#[test]
+fn following_asks_for_the_steps_of_every_class() {
+    let step = |text: &str, ports, algorithm: &str| {
+        let (machine, schedule) = planned(text, ports, algorithm);
+        let asked =
+            |memory| asked_by_one(|| verify(&schedule, &machine, Some(Method::Classes), memory));
+        // What is counted is asked for before.
+        let counting = asked(0).1;
+        let (what, needed) = asked(counting);
+        assert_eq!(what, "following every class", "{text}");
+        let rule = schedule.rule();
+        let layout = u128::from(rule.slots()) * size_of::<Option<Block>>() as u128;
+        let messages = 4 * u128::from(ports) * size_of::<Transfer>() as u128;
+        let steps = u128::from(rule.classes().count()) * u128::from(rule.steps());
+        let of_steps = needed - layout - messages;
+        assert_eq!(of_steps % steps, 0, "{text}");
+        of_steps / steps
+    };
+    let [one, two, five] = [1, 2, 5].map(|ports| step("full:99", ports, "direct"));
+    let (message, rest) = (two - one, 2 * one - two);
+    assert_eq!(five, rest + 5 * message);
+    assert!((100..300).contains(&message) && (80..200).contains(&rest), "{message} {rest}");
+    for (text, algorithm) in
+        [("mesh:8x8", "suh-shin"), ("torus:8x16", "suh-shin"), ("full:64", "bruck")]
+    {
+        assert_eq!(step(text, 1, algorithm), one, "{text}");
     }
 }
 
@@ -358,13 +388,13 @@ fn naming_all_conflicts_takes_about_what_it_asks_for() {
     });
 }
 
-/// The least memory in which a file is read, and what reading it then takes.
+/// The least memory in which a file is read, nearly, and what reading it then takes.
 fn read_in(
     machine: &Machine,
     read: &dyn Fn(&Target<'_>) -> Result<Schedule, ReadError>,
 ) -> [u64; 2] {
-    let (mut too_little, mut enough) = (0, 1 << 32);
-    while enough - too_little > 1 {
+    let (mut too_little, mut enough) = (0, 1 << 28);
+    while enough - too_little > 1 + enough / 256 {
         let between = (too_little + enough) / 2;
         match read(&Target::new(machine, between)) {
             Ok(_) => enough = between,
@@ -380,7 +410,7 @@ fn read_in(
 
 #[test]
 fn what_is_read_takes_about_what_it_is_refused_at() {
-    let (machine, schedule) = planned("torus:12x12", 1, "direct");
+    let (machine, schedule) = planned("torus:10x10", 1, "direct");
     let source = Source::new(&schedule, &machine, 1 << 32);
     let about = |what: &str, [asked, taken]: [u64; 2]| {
         assert!((taken..=4 * taken).contains(&asked), "{what}: {asked} asked for, {taken} taken");

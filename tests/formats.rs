@@ -281,6 +281,16 @@ fn programs_for_gpus_transpose_the_chunks_in_any_order() {
     }
 }
 
+/// About three lines for a block that is sent, and one for each slot at the start and at the end.
+#[test]
+fn programs_for_gpus_of_many_bytes_are_refused() {
+    let (schedule, machine) = written_by("full:5000", "direct", None);
+    let slots = 5000 * u128::from(schedule.rule().slots());
+    let bytes = (3 * 5000 * 4999 + 2 * slots) * 130;
+    let refused = text("msccl", &source(&(schedule, machine)));
+    assert_eq!(refused, Err(AnalysisError::Listing { bytes, limit: 4 << 30 }));
+}
+
 #[test]
 fn gpus_gather_nothing() {
     let mut machine = machine("full:14").unwrap();
