@@ -322,11 +322,12 @@ fn runs_lie_within_the_piece_that_they_are_of() {
         .replace("slots 2\npieces 100\n", "slots 4\npieces 30;70\n")
         .replace("bytes=100", "bytes=200")
         .replace("bounds steps=1 link_bytes=200", "bounds steps=1 link_bytes=100");
-    let sent = |slots: &str| {
-        let message = format!("copy 1;5 2;6\nsend 1 own {slots}\nreceive 1 {slots}\n");
+    let copied = |copies: &str, slots: &str| {
+        let message = format!("copy {copies}\nsend 1 own {slots}\nreceive 1 {slots}\n");
         let text = pieces.replace("send 1 own 1\nreceive 1 1\n", &message);
         check(sealed(&text).as_bytes())
     };
+    let sent = |slots: &str| copied("1;5 2;6", slots);
     assert_eq!(sent(backwards).unwrap().counts.bytes, 200);
     assert_eq!(sent("2,2,-1;5,2,1").unwrap().counts.bytes, 200);
     assert_eq!(sent("1,2,1;6,2,-1").unwrap().counts.bytes, 200);
@@ -334,6 +335,130 @@ fn runs_lie_within_the_piece_that_they_are_of() {
     for across in ["2,2,3;1;6", "5,2,-3;1;6"] {
         assert_eq!(sent(across), Err(Fault::Step { step: 0, class: 0, rule }));
     }
+    // Up to the last slot of a piece, and down from it.
+    assert_eq!(copied("1;5 3;7", "1,2,2;7,2,-2").unwrap().counts.bytes, 200);
+    let both = copied("1;1;5;5 2;3;6;7", "2,2,1;1;6,2,1;5");
+    assert!(matches!(both, Err(Fault::Count { name: "bytes", found: 300, .. })), "{both:?}");
+}
+
+/// Two ranks whose blocks are split in two pieces, and one message of these slots.
+#[test]
+fn a_piece_is_told_from_another() {
+    let text = certificate("full:2", "direct");
+    let split = body(&text).replace("pieces 100\n", "pieces 30;70\n");
+    let sent = |from: &str, to: &str| {
+        let message = format!("send 1 own {from}\nreceive 1 {to}\n");
+        check(sealed(&split.replace("send 1 own 1\nreceive 1 1\n", &message)).as_bytes())
+    };
+    assert_eq!(sent("1;3", "1;3").unwrap().counts.bytes, 100);
+    let rule = "a piece of a block lands as another";
+    assert_eq!(sent("1;3", "3;1"), Err(Fault::Step { step: 0, class: 0, rule }));
+    // The slot for the other's block has kept what it began with.
+    let kept = Found::Travelled(0);
+    let fault = Fault::Undelivered { class: 0, slot: 1, displacement: 1, found: kept };
+    assert_eq!(sent("1", "1"), Err(fault.clone()));
+    assert_eq!(sent("3", "3"), Err(fault));
+}
+
+#[test]
+fn a_way_stays_on_the_machine_and_goes_around_no_side() {
+    let rule = "a message's way does not lead to its receiver";
+    for (machine, from, rounds) in [
+        ("torus:4x4", " 0:2 ", [" 0:4;0:-2 ", " 0:-4;0:2 ", " 0:5;0:-3 ", " 0:-5;0:3 "]),
+        ("mesh:4x4", " 0:2 ", [" 0:4;0:-2 ", " 0:-1;0:3 ", " 0:5;0:-3 ", " 0:-4;0:6 "]),
+    ] {
+        let text = certificate(machine, "suh-shin");
+        let sends = |text: &str| text.contains(&format!("send 8{from}"));
+        assert!(sends(&text), "{text}");
+        for round in rounds {
+            let other = body(&text).replace(&format!("send 8{from}"), &format!("send 8{round}"));
+            let found = check(sealed(&other).as_bytes());
+            assert!(
+                matches!(found, Err(Fault::Step { rule: told, .. }) if told == rule),
+                "{machine},{round}: {found:?}"
+            );
+        }
+        // Another way that stays.
+        let other = body(&text).replace(&format!("send 8{from}"), "send 8 0:1;0:1 ");
+        assert_eq!(check(sealed(&other).as_bytes()).map(drop), Ok(()), "{machine}");
+    }
+}
+
+/// What a certificate of two ranks says, said of so many, by so many alike, on another machine.
+fn of_many(machine: &str, ranks: &str, periods: &str) -> String {
+    body(&certificate("full:2", "direct"))
+        .replace("complete 2\n", &format!("{machine}\n"))
+        .replace("ranks 2 by 1\n", &format!("ranks {ranks} by {periods}\n"))
+}
+
+/// Where the classes keep the links one rank of each is looked at, and elsewhere all are.
+#[test]
+fn ranks_alike_are_not_looked_at_one_by_one() {
+    let ranks = (1 << 24) + 2;
+    let one_by_one = |machine: &str| {
+        let text = of_many(machine, &ranks.to_string(), "1");
+        let (what, most) = ("ranks one by one", 1 << 24);
+        check(sealed(&text).as_bytes()) == Err(Fault::TooMuch { what, count: ranks, most })
+    };
+    assert!(!one_by_one(&format!("complete {ranks}")));
+    assert!(!one_by_one(&format!("grid {ranks}~")));
+    assert!(one_by_one(&format!("grid {ranks}")));
+    assert!(one_by_one(&format!("cluster {ranks}*1")));
+}
+
+#[test]
+fn what_is_too_much_is_counted() {
+    let too_much = |text: &str| match check(sealed(text).as_bytes()) {
+        Err(Fault::TooMuch { what, count, .. }) => (what, count),
+        found => panic!("{found:?}"),
+    };
+    // Two links for each of three sides.
+    let links = of_many("grid 11184811x1x1", "11184811x1x1", "1x1x1");
+    assert_eq!(too_much(&links), ("links", 6 * 11_184_811));
+    // Each second rank sends a message over twenty sides, in each of 400 steps: a segment is as sixteen
+    // links, and of the links no more are looked at than there are hops.
+    let sides = vec!["2"; 20].join("x");
+    let halves = "1x".repeat(19) + "2";
+    let steps: String =
+        (0..400).map(|step| format!("step {step}\nsend 1 own 1\nreceive 1 1\n")).collect();
+    let text = of_many(&format!("grid {sides}"), &sides, &halves);
+    let (head, _) = text.split_once("class 0\n").unwrap();
+    let layout = "start 0,0,2,1,1\nfinish 0,0,2,1,1\n";
+    let classes = format!("class 0\n{layout}{steps}class 1\n{layout}");
+    let each = (1 << 19) * (16 * 20 + 2 * 20);
+    assert_eq!(too_much(&format!("{head}{classes}")), ("links looked at", 400 * each));
+    // Of the blocks of a class those that are sent, and those that are copied.
+    let text = of_many("complete 1048576", "1048576", "1").replace("slots 2\n", "slots 1048576\n");
+    let message = "send 1 own 0,1048576,1\nreceive 1 0,1048576,1\n";
+    let copy = "copy 0,1048576,1 0,1048576,1\n";
+    let steps: String = (0..40_000).map(|step| format!("step {step}\n{copy}{message}")).collect();
+    let (head, _) = text.split_once("step 0\n").unwrap();
+    assert_eq!(too_much(&format!("{head}{steps}")), ("blocks moved", 2 * 40_000 << 20));
+}
+
+#[test]
+fn a_line_that_cannot_be_is_named_by_its_number_and_its_rule() {
+    let text = certificate("torus:4x4", "suh-shin");
+    let axes = |axes| format!("start 0,0{}", ",1,1,1".repeat(axes));
+    for (from, to, line, rule) in [
+        ("ports 1", "ports 0", 4, "there is at least one port"),
+        ("grid 4~x4~", "complete 0", 2, "a machine has 1 to 2^32 - 1 ranks"),
+        (
+            "start 0,0,2,8,8,2,1,4,4,2,1",
+            &*axes(33),
+            13,
+            "a row lies within the slots, and its displacements are ranks",
+        ),
+    ] {
+        let altered = body(&text).replacen(from, to, 1);
+        let found = check(sealed(&altered).as_bytes());
+        let Err(Fault::Line { line: told, rule: given, .. }) = &found else { panic!("{found:?}") };
+        assert_eq!((*told, &**given), (line, rule));
+    }
+    // As many axes as there may be.
+    let altered = body(&text).replacen("start 0,0,2,8,8,2,1,4,4,2,1", &axes(32), 1);
+    let found = check(sealed(&altered).as_bytes());
+    assert!(!matches!(found, Err(Fault::Line { .. })), "{found:?}");
 }
 
 #[test]

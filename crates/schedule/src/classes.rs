@@ -124,4 +124,19 @@ mod tests {
         assert_eq!(RankClasses::distinct(5).count(), 5);
         assert_eq!(RankClasses::cyclic(5).count(), 1);
     }
+
+    /// A twist by nothing is none.
+    #[test]
+    fn sides_that_are_not_twisted_may_have_periods() {
+        let radix = MixedRadix::twisted(&[4, 4], &[0, 0]).unwrap();
+        let periods = Coordinates::from_slice(&[2, 2]);
+        assert_eq!(RankClasses::translations(radix, periods).count(), 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "of the twisted")]
+    fn twisted_sides_have_no_periods() {
+        let radix = MixedRadix::twisted(&[2, 4], &[2, 0]).unwrap();
+        let _ = RankClasses::translations(radix, Coordinates::from_slice(&[1, 2]));
+    }
 }

@@ -292,6 +292,39 @@ mod tests {
         Problem::new(operation, ranks, 1, block_bytes).expect("a good problem")
     }
 
+    /// The largest mean of each law, and the block that one byte more might make.
+    #[test]
+    fn no_block_drawn_may_be_longer_than_any() {
+        const MOST: u64 = MAX_BLOCK_BYTES;
+        for (law, mean, longer) in [
+            ("uniform", MOST / 2, MOST + 2),
+            // The longest is 2^11 ninths of the mean.
+            ("power-law", 4_831_838_208, 1_099_511_628_003),
+            ("sparse", MOST / 8, MOST + 8),
+            ("experts", MOST / 9, MOST - MOST % 9 + 9),
+        ] {
+            let drawn = |mean| {
+                let law = format!("{law}:1").parse().expect("a law");
+                Demand::drawn(&problem(Collective::AllToAll, 9, mean), law).map(drop)
+            };
+            assert_eq!(drawn(mean), Ok(()), "{law}");
+            assert_eq!(drawn(mean + 1), Err(ScheduleError::BlockBytes(longer)), "{law}");
+        }
+    }
+
+    /// Twenty-four bytes a size, whatever stands around it, and two for the end of the line.
+    #[test]
+    fn a_line_is_as_long_as_its_sizes_may_be() {
+        let read = |bytes: usize| {
+            let line = format!("{:>width$}\n", "1,2,3", width = bytes - 1);
+            let lines = line.repeat(3);
+            Demand::read(&problem(Collective::AllToAll, 3, 1), lines.as_bytes()).map(drop)
+        };
+        assert_eq!(read(3 * 24 + 2), Ok(()));
+        let message = "longer than 3 sizes can be".to_owned();
+        assert_eq!(read(3 * 24 + 3), Err(ScheduleError::Line { line: 1, message }));
+    }
+
     #[test]
     fn drawn_sizes_keep_their_law() {
         let problem = problem(Collective::AllToAll, 300, 1000);

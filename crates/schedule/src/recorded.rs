@@ -310,3 +310,71 @@ fn at(ends: &[End], at: (u32, Rank)) -> &[End] {
     let count = ends[first..].partition_point(|end| end.at == at);
     &ends[first..first + count]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorder(ranks: u32) -> Recorder {
+        Recorder::new(Problem::new(Collective::AllToAll, ranks, 1, 9).unwrap())
+    }
+
+    fn step(recorded: &Recorded, rank: u32, step: u32) -> Step {
+        let mut does = Step::default();
+        recorded.step(Rank(rank), step, &mut does);
+        does
+    }
+
+    /// Four times an end of 32 bytes, and for each block a run of slots of 24 and a slot's number of 16.
+    #[test]
+    fn memory_is_that_of_messages_and_blocks() {
+        let (message, block) = (Recorder::memory(0), Recorder::memory(1) - Recorder::memory(0));
+        assert_eq!((message, block), (4 * 32, 4 * 24 + 4 * 16));
+        assert_eq!(Recorder::memory(7), message + 7 * block);
+    }
+
+    #[test]
+    fn blocks_side_by_side_are_one_run_and_bytes_of_them_are_cuts() {
+        let mut recorder = recorder(6);
+        let route = Route::default();
+        let block = |to: u32, part| (Block { from: Rank(0), to: Rank(to) }, part);
+        let thirds = [(0, 3), (3, 6), (6, 9)].map(|(first, end)| Part::Bytes { first, end });
+        let whole = [2, 3, 4].map(|to| block(to, Part::Whole)).to_vec();
+        let parts = thirds.map(|part| block(5, part)).to_vec();
+        for (step, blocks) in [(0, whole), (1, parts)] {
+            let (from, to) = (Rank(0), Rank(1));
+            recorder.push(&Message { step, from, to, route: route.clone(), blocks });
+        }
+        let recorded = recorder.finish();
+        assert_eq!(recorded.cuts(), [3, 6]);
+        let runs = |number| step(&recorded, 0, number).sends[0].slots.runs().len();
+        assert_eq!([runs(0), runs(1)], [1, 3]);
+    }
+
+    #[test]
+    fn bytes_that_nobody_names_lie_in_one_place_or_two_and_land_side_by_side() {
+        let mut recorder = recorder(4);
+        for (step, from, bytes, packed) in
+            [(0, 1, 5, false), (0, 2, 4, true), (0, 3, 7, true), (1, 1, 3, true), (1, 2, 2, false)]
+        {
+            let (from, to, route) = (Rank(from), Rank(0), Route::default());
+            recorder.push_sized(&SizedMessage { step, from, to, route, bytes, packed });
+        }
+        let recorded = recorder.finish();
+        let slots = |set: &SlotSet| set.slots().map(|(slot, _)| slot).collect::<Vec<_>>();
+        let sent = |rank, number| slots(&step(&recorded, rank, number).sends[0].slots);
+        assert_eq!([sent(1, 0), sent(2, 0)], [vec![0, 1, 2, 3, 4], vec![0, 1, 3, 4]]);
+        assert_eq!([sent(3, 0), sent(1, 1)], [vec![0, 1, 2, 4, 5, 6, 7], vec![0, 2, 3]]);
+        let landed = |number| {
+            let does = step(&recorded, 0, number);
+            does.receives.iter().flat_map(|receive| slots(&receive.slots)).collect::<Vec<_>>()
+        };
+        assert_eq!([landed(0), landed(1)], [(0..16).collect::<Vec<_>>(), (0..5).collect()]);
+        assert_eq!(recorded.slots(), 16);
+        // A message in two places takes a slot more than it has bytes.
+        let mut alone = self::recorder(4);
+        let (from, to, route) = (Rank(1), Rank(0), Route::default());
+        alone.push_sized(&SizedMessage { step: 0, from, to, route, bytes: 4, packed: true });
+        assert_eq!(alone.finish().slots(), 5);
+    }
+}

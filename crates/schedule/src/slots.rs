@@ -320,6 +320,25 @@ mod tests {
     }
 
     #[test]
+    fn a_set_is_contiguous_if_its_bytes_are_one_run_in_order() {
+        let set = |runs: &[(Strided, Part)]| {
+            let mut set = SlotSet::default();
+            runs.iter().for_each(|&(slots, part)| set.push_part(slots, part));
+            set.is_contiguous(8)
+        };
+        let (run, whole) = (Strided::contiguous, Part::Whole);
+        let bytes = |first, end| Part::Bytes { first, end };
+        assert!(set(&[(run(3, 2), whole), (run(5, 1), whole), (run(6, 4), whole)]));
+        assert!(!set(&[(run(3, 2), whole), (run(6, 1), whole)]));
+        assert!(!set(&[(run(3, 2), whole), (run(4, 1), whole)]));
+        assert!(!set(&[(run(5, 1), whole), (run(3, 2), whole)]));
+        assert!(!set(&[(Strided::runs(3, 3, 2, 1), whole)]));
+        assert!(set(&[(run(3, 1), bytes(2, 8)), (run(4, 3), whole), (run(7, 1), bytes(0, 5))]));
+        assert!(!set(&[(run(3, 2), bytes(0, 5))]));
+        assert!(set(&[(run(3, 1), bytes(1, 3)), (run(3, 1), bytes(3, 7))]));
+    }
+
+    #[test]
     fn positions_are_those_of_the_listing() {
         let strided = |outer: (u64, i64), inner: (u64, i64)| Strided {
             base: 30,

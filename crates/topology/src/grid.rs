@@ -240,6 +240,7 @@ mod tests {
         ];
         for grid in grids.map(Result::unwrap) {
             let numbers = 0..u64::from(grid.ranks()) * 2 * grid.sides().len() as u64;
+            assert_eq!(grid.link(LinkId(numbers.end)), None);
             let links: Vec<_> = numbers.filter_map(|id| grid.link(LinkId(id))).collect();
             assert_eq!(links.len() as u64, grid.links(), "{}", grid.short_form());
             for link in links {

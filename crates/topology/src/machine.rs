@@ -80,3 +80,25 @@ impl Machine {
         self.ports = ports.min(self.ranks() - 1).max(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FullyConnected, Rank, Route};
+
+    #[test]
+    fn ports_are_no_more_than_the_other_ranks_and_one_at_least() {
+        for (ranks, ports, granted) in [(5, 3, 3), (5, 4, 4), (5, 9, 4), (5, 0, 1), (1, 9, 1)] {
+            let mut machine = Machine::of(Arc::new(FullyConnected::new(ranks).unwrap()));
+            machine.set_ports(ports);
+            assert_eq!(machine.ports, granted, "{ports} of {ranks} ranks");
+        }
+    }
+
+    #[test]
+    fn where_no_links_are_shared_there_is_no_way() {
+        let mut route = Route::straight(0, 3);
+        FullyConnected::new(5).unwrap().route(Rank(0), Rank(1), &mut route);
+        assert_eq!(route, Route::default());
+    }
+}

@@ -125,6 +125,12 @@ mod tests {
     use crate::Grid;
 
     #[test]
+    fn values_are_uniform_if_they_are_the_same() {
+        assert!(PerClass::uniform(1.0).is_uniform() && PerClass::each(&[2.0, 2.0]).is_uniform());
+        assert!(!PerClass::each(&[1.0, 1.0, 2.0]).is_uniform());
+    }
+
+    #[test]
     fn values_for_each_class_fit_machines_of_the_same_classes() {
         let grid = |sides: &[u32]| Grid::torus(sides).unwrap();
         let (two, three) = (grid(&[4, 4]), grid(&[4, 4, 4]));

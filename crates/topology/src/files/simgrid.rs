@@ -143,6 +143,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_platform_is_one_torus_of_sides_that_there_may_be() {
+        let cluster = |sides: usize| {
+            let ones = vec!["1"; sides].join(",");
+            format!(
+                "<cluster topology=\"TORUS\" radical=\"0\" bw=\"1GBps\" lat=\"1us\" topo_parameters=\"{ones}\"/>"
+            )
+        };
+        let platform = |text: &str| {
+            let text = format!("<platform>{text}</platform>");
+            read("some", &text).map(|machine| machine.ranks()).map_err(|error| error.message)
+        };
+        let most = crate::MAX_DIMENSIONS;
+        assert_eq!(platform(&cluster(most)), Ok(1));
+        let refused = platform(&cluster(most + 1)).unwrap_err();
+        assert!(refused.contains(&format!("a grid has between 1 and {most}")), "{refused}");
+        let refused = platform(&cluster(1).repeat(2)).unwrap_err();
+        assert!(refused.contains("a second cluster"), "{refused}");
+    }
+
+    #[test]
     fn quantities_are_those_of_simgrid() {
         let bandwidths =
             [("1GBps", 1e9), ("10Gbps", 1.25e9), ("125MiBps", 131_072_000.0), ("1e9", 1e9)];
@@ -152,7 +172,7 @@ mod tests {
         for (text, expected) in [("1us", 1e-6), ("0.5ms", 5e-4), ("0", 0.0), ("2", 2.0)] {
             assert_eq!(seconds(text), Ok(expected), "{text}");
         }
-        for text in ["", "fast", "1GB", "0Bps", "-1GBps", "1e999GBps"] {
+        for text in ["", "fast", "1GB", "0Bps", "-1GBps", "1e999GBps", "0.000001Bps"] {
             assert!(bandwidth(text).is_err(), "{text}");
         }
         assert_eq!(hosts("0-127,130"), Ok(129));

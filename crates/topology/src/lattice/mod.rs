@@ -338,8 +338,9 @@ mod tests {
             let lattice = Lattice::of_grid(&grid, &[]).unwrap();
             assert_eq!(routes(&lattice), routes(&grid), "{sides:?}");
             assert_eq!((lattice.links(), lattice.short_form()), (grid.links(), grid.short_form()));
-            let numbers = (0..u64::from(grid.ranks()) * 2 * sides.len() as u64).map(LinkId);
-            assert!(numbers.into_iter().all(|number| lattice.link(number) == grid.link(number)));
+            assert_eq!(lattice.link_classes(), grid.link_classes());
+            let mut numbers = (0..=u64::from(grid.ranks()) * 2 * sides.len() as u64).map(LinkId);
+            assert!(numbers.all(|number| lattice.link(number) == grid.link(number)));
         }
     }
 
@@ -362,9 +363,41 @@ mod tests {
         }
     }
 
+    /// As many times around as there are ranks, along a dimension that there is, over links.
+    #[test]
+    fn routes_off_the_lattice_are_found() {
+        let torus = Lattice::twisted_torus(&[2, 4], &[2, 0]).unwrap();
+        let follow = |dimension, hops| torus.follow(Rank(0), &Route::straight(dimension, hops));
+        assert_eq!(
+            (follow(1, 8), follow(1, -8), follow(0, 4)),
+            (Ok(Rank(0)), Ok(Rank(0)), Ok(Rank(0)))
+        );
+        for (dimension, hops) in [(1, 9), (1, -9), (0, i64::MAX), (2, 1), (2, 9)] {
+            assert_eq!(follow(dimension, hops), Err(Segment { dimension, hops }));
+        }
+    }
+
+    #[test]
+    fn what_no_fault_is_is_told_by_an_example() {
+        let refused = |text: &str| parse_short_form(text).unwrap_err().message;
+        let told = "is no link: a node is named as `0,0,0`, a link as `0,0,0+0`";
+        assert_eq!(refused("mesh:3x3x3/1,1+0"), format!("`mesh:3x3x3/1,1+0`: `1,1+0` {told}"));
+        let told = "dimension 3, and dimensions end at 2";
+        assert_eq!(
+            refused("mesh:3x3x3/1,1,1+3"),
+            format!("`mesh:3x3x3/1,1,1+3`: `1,1,1+3`: {told}")
+        );
+    }
+
     #[test]
     fn what_is_cut_off_is_named() {
         let refused = |text: &str| parse_short_form(text).unwrap_err().message;
+        // Eight are named, and how many there are more.
+        for (links, more) in [(8, ""), (9, " and 1 more"), (12, " and 4 more")] {
+            let broken: String = (0..links).map(|row| format!("/0,{row}+0")).collect();
+            let message = refused(&format!("mesh:2x{links}{broken}"));
+            assert!(message.ends_with(&format!(" 0,7+0{more}")), "{message}");
+        }
         assert_eq!(
             refused("mesh:3x3/0,1/0,0+0"),
             "`mesh:3x3/0,1/0,0+0`: cut in two: node 0,0 and the other 7 nodes have no way to each \
