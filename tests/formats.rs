@@ -309,12 +309,16 @@ fn pictures_have_an_edge_for_each_message() {
         assert_eq!(text.lines().filter(|l| l.contains(" -> ")).count() as u128, counts.messages);
         assert_eq!(text.matches('{').count(), text.matches('}').count());
     }
-    let plane = text("dot", &source(&written_by("twisted-torus:2x4", "direct", None))).unwrap();
-    let places: Vec<_> = plane.lines().filter(|line| line.contains("[pos=")).collect();
-    assert_eq!(places.len(), 8);
-    assert_eq!(places[5].trim(), r#"5 [pos="90,-90"];"#);
-    let space = text("dot", &source(&written_by("mesh:3x4x2/1,1,1", "direct", None))).unwrap();
-    assert!(!space.contains("pos="), "{space}");
+    for name in ["torus:2x4", "twisted-torus:2x4"] {
+        let plane = text("dot", &source(&written_by(name, "direct", None))).unwrap();
+        let places: Vec<_> = plane.lines().filter(|line| line.contains("[pos=")).collect();
+        assert_eq!(places.len(), 8);
+        assert_eq!(places[5].trim(), r#"5 [pos="90,-90"];"#);
+    }
+    for name in ["mesh:3x4x2", "mesh:3x4x2/1,1,1"] {
+        let space = text("dot", &source(&written_by(name, "direct", None))).unwrap();
+        assert!(!space.contains("pos="), "{space}");
+    }
     let large = written_by("torus:32x32", "direct", None);
     let refused = text("dot", &source(&large)).unwrap_err().to_string();
     assert!(refused.contains("1047552") && refused.contains("20000"), "{refused}");
@@ -450,6 +454,17 @@ fn goal_text_computes_as_long_as_bytes_are_copied_and_packed() {
         }
     }
     assert!(packs > 0);
+}
+
+#[test]
+fn platforms_have_the_links_that_there_are() {
+    for name in ["mesh:5", "torus:2x3", "torus:2x3x4", "mesh:3x3/1,1"] {
+        let case = written_by(name, "direct", None);
+        let folder = tempfile::tempdir().unwrap();
+        simgrid(&case, folder.path()).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("platform.xml")).unwrap();
+        assert_eq!(text.matches("<link id=").count() as u64, case.1.topology.links(), "{name}");
+    }
 }
 
 #[test]

@@ -361,6 +361,10 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         ("num_ranks 3\n", 1, "3 ranks, but full:2 has 2"),
         ("num_ranks 99999999999\n", 1, "num_ranks is `99999999999`, no number that is read"),
         ("num_ranks 2\nrank 1 {\n", 2, "rank 1, and ranks are 0 to 1 in order"),
+        ("num_ranks 2\nnum_ranks 2\n", 2, "`num_ranks`, and `rank` comes next"),
+        ("num_ranks 2\n}\n", 2, "`}`, and `rank` comes next"),
+        ("num_ranks 2\nrank 0 (\n", 2, "`(`, and `{` comes next"),
+        ("num_ranks 2\nrank 0 {\nrank 1 {\n", 3, "comes after `rank`"),
         ("num_ranks 2\nrank 0 {\nsend 8b to 5\n", 3, "to is rank 5, and ranks end at 1"),
         ("num_ranks 2\nrank 0 {\nsend 8b to 0\n", 3, "rank 0 sends to itself"),
         ("num_ranks 2\nrank 0 {\nsend 0b to 1\n", 3, "0 bytes: a message has at least one"),
@@ -552,4 +556,27 @@ fn json_lines_of_another_machine_name_both() {
     let mismatched = grid.replace(wraps, r#""wrap":[true]"#);
     let error = jsonl::read_topology(&mut mismatched.as_bytes()).err().unwrap().to_string();
     assert!(error.contains("a grid of 2 dims and 1 wraps"), "{error}");
+}
+
+/// Up to 64 steps a message, and as many as of 64 messages before the first.
+#[test]
+fn steps_are_as_many_as_messages_make_them() {
+    let two = machine("full:2").unwrap();
+    let header = r#"{"kind":"header","version":1,"operation":"alltoall","algorithm":"by hand","ranks":2,"block_bytes":1,"ports":1,"topology":{"kind":"full"}}"#;
+    for (name, head) in [("csv", "step,from,to,bytes"), ("jsonl", header)] {
+        let line = |step: u32| match name {
+            "csv" => format!("{step},0,1,1\n"),
+            _ => format!("{{\"step\":{step},\"from\":0,\"to\":1,\"blocks\":[[0,1,0,1]]}}\n"),
+        };
+        for before in [0, 1, 100] {
+            let most = 64 * (before + 64);
+            let text =
+                |last: u32| format!("{head}\n{}{}", line(0).repeat(before as usize), line(last));
+            let steps = read(name, &text(most), &two).map(|schedule| schedule.rule().steps());
+            assert_eq!(steps.map_err(|error| error.to_string()), Ok(most + 1), "{name}");
+            let (at, message) = refused(name, &text(most + 1), &two);
+            assert_eq!(at as u32, before + 2, "{name}: {message}");
+            assert!(message.contains(&format!("there are at most {most}")), "{name}: {message}");
+        }
+    }
 }

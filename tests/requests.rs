@@ -4,12 +4,13 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use common::{MEMORY, Script, run};
 use topocoll::contention::{
-    MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic, in_seconds,
-    simulate,
+    Control, MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic,
+    in_seconds, simulate,
 };
 use topocoll::exec::{
     Buffer, Crew, Layout, Members, Memory, Region, RoundRobin, Storage, pattern, plan_all,
@@ -18,10 +19,10 @@ use topocoll::exec::{
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part, Problem,
-    Rank, RankClasses, Recorder, Route, Schedule, Shape, check_conflict_work, check_counting_work,
-    claims, conflict_work, count, count_among, count_steps, count_unequal, counting_work,
-    link_totals, machine, measure, plan, plan_unequal, select, unequal_work, units, verify,
-    write_certificate,
+    Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, check_conflict_work,
+    check_counting_work, claims, conflict_work, count, count_among, count_steps, count_unequal,
+    counting_work, link_totals, machine, measure, plan, plan_unequal, select, unequal_work, units,
+    verify, write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
@@ -195,6 +196,31 @@ fn a_message_that_nobody_waits_for_is_delivered() {
     for model in ["wormhole", "flit", "fluid"] {
         let found = run(&unasked, &mesh, model, Settings::default());
         assert_eq!((found.messages, found.partial), (3, false), "{model}");
+    }
+}
+
+/// Told of 4096 messages at a time, and of the rest at the end.
+#[test]
+fn who_watches_a_simulation_hears_of_all_messages_and_may_stop_it() {
+    let torus = machine("torus:9x9").unwrap();
+    let problem = common::problem(&torus, Collective::AllToAll, 1);
+    let schedule = plan(&torus, &problem, "direct", &Parameters::new()).unwrap();
+    let traffic = Scheduled::new(&schedule, &torus);
+    for model in ["wormhole", "flit", "fluid"] {
+        let (starting, done) = (AtomicU64::new(0), AtomicU64::new(0));
+        let progress = Progress {
+            starting: &|messages| starting.store(messages, Relaxed),
+            done: &|messages| _ = done.fetch_add(messages, Relaxed),
+        };
+        let mut asked = common::request(&traffic, &torus, model, Settings::default(), Sync::Free);
+        asked.control = Control { progress, ..Control::NONE };
+        let found = simulate(&asked).unwrap();
+        let heard = (starting.load(Relaxed), done.load(Relaxed));
+        assert_eq!((found.messages, heard, found.partial), (81 * 80, (81 * 80, 81 * 80), false));
+        asked.control = Control { stop: &|| true, ..Control::NONE };
+        let found = simulate(&asked).unwrap();
+        assert!(found.partial && found.messages <= 4096, "{model}: {}", found.messages);
+        assert!(found.deadlock.is_empty(), "{model}");
     }
 }
 
