@@ -7,8 +7,8 @@ mod common;
 use common::{MEMORY, edited};
 use topocoll::{
     Block, Collective, Counts, LocalCopy, Method, Origin, Parameters, Part, Problem, Rank,
-    RankClasses, Route, Rule, Schedule, Slot, SlotSet, Step, Strided, Violation, machine, plan,
-    verify, write_certificate,
+    RankClasses, Route, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided, Violation, machine,
+    plan, verify, write_certificate,
 };
 
 const RANKS: u32 = 4;
@@ -275,6 +275,29 @@ fn by_classes_a_block_lost_under_another_is_told_of() {
         let found = found(&Altered { how, ..SOUND }, Method::Classes);
         assert_eq!(found.as_ref(), Some(&lost));
     }
+}
+
+/// What a rank sends and receives is in the same slots, but for one message more that it receives.
+#[test]
+fn by_classes_a_block_lost_under_a_message_more_is_told_of() {
+    let full = machine("full:4").unwrap();
+    let problem = Problem::new(Collective::AllToAll, 4, 1, 4).unwrap();
+    let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
+    let bruck = plan(&full, &problem, "bruck", &radix).unwrap();
+    let altered = edited(&bruck, RankClasses::distinct(4), |rank, step, out| {
+        let (messages, peer) = match (rank.0, step) {
+            (3, 1) => (&mut out.sends, Rank(1)),
+            (1, 1) => (&mut out.receives, Rank(3)),
+            _ => return,
+        };
+        let mut more = messages[0].clone();
+        (more.peer, more.slots) = (peer, one(1));
+        messages.push(more);
+    });
+    // Rank 1 had got the block there from rank 0, and gets one of rank 2, which is lost as well.
+    let found = verify(&altered, &full, Some(Method::Classes), MEMORY).unwrap().violation;
+    let lost = Violation::Overwritten { step: 1, rank: Rank(1), slot: 1, from: Rank(0), start: 1 };
+    assert_eq!(found, Some(lost));
 }
 
 /// A ring's all-gather in which every rank keeps one block twice, then another.
