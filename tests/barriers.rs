@@ -109,6 +109,36 @@ fn the_largest_load_is_one_links_in_one_step() {
     assert_eq!(needed(24 * links), Ok(2));
 }
 
+/// Steps are run several after the other, and what is told of one is told in the time of all.
+#[test]
+fn times_of_a_step_are_those_of_the_whole_run() {
+    struct Copying<'a>(Script<'a>);
+    impl Traffic for Copying<'_> {
+        fn nodes(&self) -> u32 {
+            self.0.nodes()
+        }
+        fn steps(&self) -> u32 {
+            self.0.steps()
+        }
+        fn share(&self, node: Rank, step: u32, out: &mut Share) {
+            self.0.share(node, step, out);
+            out.copied = if step == 0 { 1000 } else { 0 };
+        }
+    }
+    let machine = priced("mesh:8");
+    // In step 100 two share a link; in the first a microsecond is spent on copies alone.
+    let mut messages: Vec<_> = (1..200).map(|step| (step, 4, 5, 10, 0)).collect();
+    messages.extend([(100, 0, 2, 1000, 0), (100, 1, 2, 1000, 0)]);
+    let traffic = Copying(Script { machine: &machine, messages });
+    for model in ["wormhole", "fluid"] {
+        let found = apart(&traffic, &machine, model, true);
+        assert_eq!(found.network_time, found.time - (1_000_000 + 3_000_000), "{model}");
+        let last = found.chain.last().unwrap().link;
+        assert_eq!((last.step, last.at), (100, found.steps[100].end), "{model}");
+        assert!(found.chain.iter().all(|link| link.link.at > found.steps[100].start), "{model}");
+    }
+}
+
 fn apart(traffic: &dyn Traffic, machine: &Machine, model: &str, records: bool) -> Simulation {
     let mut request = request(traffic, machine, model, Settings::default(), Sync::Barrier);
     request.records = records;

@@ -365,13 +365,14 @@ fn a_way_stays_on_the_machine_and_goes_around_no_side() {
     let rule = "a message's way does not lead to its receiver";
     for (machine, from, rounds) in [
         ("torus:4x4", " 0:2 ", [" 0:4;0:-2 ", " 0:-4;0:2 ", " 0:5;0:-3 ", " 0:-5;0:3 "]),
-        ("mesh:4x4", " 0:2 ", [" 0:4;0:-2 ", " 0:-1;0:3 ", " 0:5;0:-3 ", " 0:-4;0:6 "]),
+        ("mesh:4x4", " 0:2 ", [" 0:4;0:2 ", " 0:-1;0:3 ", " 0:5;0:-3 ", " 0:-4;0:6 "]),
     ] {
         let text = certificate(machine, "suh-shin");
         let sends = |text: &str| text.contains(&format!("send 8{from}"));
         assert!(sends(&text), "{text}");
         for round in rounds {
-            let other = body(&text).replace(&format!("send 8{from}"), &format!("send 8{round}"));
+            let other =
+                body(&text).replacen(&format!("send 8{from}"), &format!("send 8{round}"), 1);
             let found = check(sealed(&other).as_bytes());
             assert!(
                 matches!(found, Err(Fault::Step { rule: told, .. }) if told == rule),
@@ -395,13 +396,20 @@ fn of_many(machine: &str, ranks: &str, periods: &str) -> String {
 #[test]
 fn ranks_alike_are_not_looked_at_one_by_one() {
     let ranks = (1 << 24) + 2;
+    let half = ranks / 2;
     let one_by_one = |machine: &str| {
-        let text = of_many(machine, &ranks.to_string(), "1");
+        let (sides, periods) = match machine.contains('x') {
+            true => (format!("{half}x2"), "1x1"),
+            false => (ranks.to_string(), "1"),
+        };
+        let text = of_many(machine, &sides, periods);
         let (what, most) = ("ranks one by one", 1 << 24);
         check(sealed(&text).as_bytes()) == Err(Fault::TooMuch { what, count: ranks, most })
     };
     assert!(!one_by_one(&format!("complete {ranks}")));
     assert!(!one_by_one(&format!("grid {ranks}~")));
+    assert!(!one_by_one(&format!("grid {half}~x2~")));
+    assert!(one_by_one(&format!("grid {half}~x2")));
     assert!(one_by_one(&format!("grid {ranks}")));
     assert!(one_by_one(&format!("cluster {ranks}*1")));
 }
@@ -471,6 +479,14 @@ fn more_messages_than_ports_are_counted_by_rank() {
     let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
     let (listed, found_there) = (0, 2 * 2 * 5);
     let fault = Fault::Count { name: "port_violations", listed, found: found_there };
+    assert_eq!(found, Err(fault.clone()));
+    // On a line each rank is looked at for all that are alike.
+    let mut line = topocoll::machine("mesh:5").unwrap();
+    line.set_ports(2);
+    let text = written(&schedule, &line);
+    let bounds = body(&text).lines().find(|line| line.starts_with("bounds")).unwrap();
+    assert!(text.contains("\nranks 5 by 1\n") && bounds.starts_with("bounds steps=2 "), "{text}");
+    let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
     assert_eq!(found, Err(fault));
 }
 

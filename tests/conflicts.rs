@@ -68,7 +68,7 @@ fn check(place: &str, machine: &Machine, traffic: &dyn Traffic, each: &dyn Traff
 
 #[test]
 fn conflicts_are_those_of_every_link() {
-    let grids = ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3", "torus:9x10"];
+    let grids = ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3", "torus:9x10", "mesh:7x3"];
     let lattices = ["twisted-torus:2x4", "twisted-torus:2x4x4", "mesh:3x4/1,1/0,2+1/2,3"];
     let any = [("direct", 1), ("bruck", 1), ("direct", 3)];
     let cases = grids.into_iter().chain(lattices).flat_map(|text| any.map(|how| (text, how)));

@@ -206,6 +206,24 @@ fn models_agree_where_nothing_is_shared() {
     }
 }
 
+/// Each of the six of three nodes is drawn as often.
+#[test]
+fn any_permutation_is_as_likely() {
+    let machine = machine("full:3").unwrap();
+    let mut drawn = std::collections::BTreeMap::<Vec<u32>, u32>::new();
+    for seed in 0..600 {
+        let pattern =
+            Pattern::new(&machine, &format!("random:{seed}"), 1, 1, None, MEMORY).unwrap();
+        let to = (0..3).map(|node| {
+            let mut share = Share::default();
+            pattern.share(Rank(node), 0, &mut share);
+            share.sends[0].to.0
+        });
+        *drawn.entry(to.collect()).or_default() += 1;
+    }
+    assert!(drawn.len() == 6 && drawn.values().all(|times| (70..130).contains(times)), "{drawn:?}");
+}
+
 /// Cycles of flit and wormhole models, as means over permutations of long messages.
 #[test]
 fn worms_and_flits_agree_on_long_messages() {

@@ -206,6 +206,7 @@ type Chunks = Vec<Option<(usize, usize)>>;
 fn run_msccl(text: &str, seed: u64) -> Vec<Chunks> {
     let mut gpus: Vec<Vec<ThreadBlock<'_>>> = Vec::new();
     let mut buffers: Vec<HashMap<&str, Chunks>> = Vec::new();
+    let number_of_gpus: i64 = number(text.lines().next().unwrap(), "ngpus");
     for tag in text.lines().map(str::trim) {
         if tag.starts_with("<gpu ") {
             let gpu = gpus.len();
@@ -217,7 +218,12 @@ fn run_msccl(text: &str, seed: u64) -> Vec<Chunks> {
         } else if tag.starts_with("<tb ") {
             let blocks = gpus.last_mut().unwrap();
             assert_eq!(number::<usize>(tag, "id"), blocks.len());
-            blocks.push((number(tag, "send"), number(tag, "recv"), Vec::new()));
+            let (send, recv) = (number(tag, "send"), number(tag, "recv"));
+            // A block sends, receives, or copies.
+            let peers = [send, recv].map(|peer: i64| (0..number_of_gpus).contains(&peer));
+            assert!(send >= -1 && recv >= -1 && peers != [true; 2], "{tag}");
+            assert_eq!(peers == [false; 2], blocks.is_empty(), "{tag}");
+            blocks.push((send, recv, Vec::new()));
         } else if tag.starts_with("<step ") {
             gpus.last_mut().unwrap().last_mut().unwrap().2.push(tag);
         }
@@ -231,6 +237,7 @@ fn run_msccl(text: &str, seed: u64) -> Vec<Chunks> {
             for (b, (_, from, steps)) in blocks.iter().enumerate() {
                 let Some(tag) = steps.get(done[g][b]) else { continue };
                 let (id, step): (i64, i64) = (number(tag, "depid"), number(tag, "deps"));
+                assert!((id, step) == (-1, -1) || id >= 0 && step >= 0, "{tag}");
                 if id >= 0 {
                     assert_eq!(value(gpus[g][id as usize].2[step as usize], "hasdep"), "1");
                 }
@@ -391,6 +398,41 @@ fn traces_wait_once_in_each_step_in_which_their_rank_does_something() {
         let waits = trace.lines().filter(|line| line.ends_with(" waitall")).count();
         assert_eq!(waits, busy, "{trace}");
     }
+}
+
+/// In a step a rank computes until the last message is sent: what is copied, then packed, then begun.
+#[test]
+fn traces_compute_until_the_last_message_of_a_step_begins() {
+    let machine = {
+        let mut machine = machine("full:14").unwrap();
+        machine.set_ports(3);
+        machine.timing.rearrangement_per_byte = 1e-10;
+        machine
+    };
+    let problem = Problem::new(Collective::AllToAll, 14, 3, 1024).unwrap();
+    let radix = [("radix".to_owned(), Setting::Integer(4))].into_iter().collect();
+    let schedule = plan(&machine, &problem, "bruck", &radix).unwrap();
+    let traffic = Scheduled::new(&schedule, &machine);
+    let folder = tempfile::tempdir().unwrap();
+    simgrid(&(schedule.clone(), machine.clone()), folder.path()).unwrap();
+    let mut packs = 0;
+    for rank in 0..14 {
+        let trace =
+            std::fs::read_to_string(folder.path().join(format!("rank-{rank}.txt"))).unwrap();
+        let computes = trace.lines().filter_map(|line| line.split_once(" compute "));
+        let computed: f64 = computes.map(|(_, time)| time.parse::<f64>().unwrap()).sum();
+        let (mut expected, mut share) = (0.0, Share::default());
+        for step in 0..traffic.steps() {
+            traffic.share(Rank(rank), step, &mut share);
+            let packed: Vec<u64> = share.sends.iter().map(|send| send.packed).collect();
+            let startup = if packed.is_empty() { 0.0 } else { 1000.0 };
+            let longest = packed.iter().copied().max().unwrap_or(0);
+            expected += 0.1 * (share.copied + u128::from(longest)) as f64 + startup;
+            packs += usize::from(packed.iter().any(|&packed| packed < longest));
+        }
+        assert!((computed - expected).abs() < 1.0, "rank {rank}: {computed}, not {expected}");
+    }
+    assert!(packs > 0, "no step in which messages begin one after the other");
 }
 
 #[test]

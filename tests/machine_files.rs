@@ -67,6 +67,14 @@ fn what_says_something_wrong_is_refused_at_its_place() {
 }
 
 #[test]
+fn what_is_no_list_of_hosts_is_not_read_as_one() {
+    for text in ["some/path slots=2\n", "{ \"ranks\": 4 }\n", ":3\n", "node 3\n"] {
+        let refused = files::read("some", text).unwrap_err();
+        assert!(!refused.message.contains("host "), "{text}: {refused}");
+    }
+}
+
+#[test]
 fn hostile_files_are_refused_and_none_panics() {
     let deep = format!("<topology>{}", "<object type='Group'>".repeat(40_000));
     let refused = files::read("deep", &deep).unwrap_err();

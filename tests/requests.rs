@@ -133,14 +133,20 @@ impl Traffic for Onward<'_> {
     }
     fn classes(&self) -> RankClasses {
         let Shape::Grid(torus) = self.0.topology.shape() else { panic!("a torus") };
-        RankClasses::translations(torus.radix().clone(), [1, 1].into_iter().collect())
+        let periods = vec![1; torus.sides().len()];
+        RankClasses::translations(torus.radix().clone(), periods.into_iter().collect())
     }
 }
 
 #[test]
 fn more_channels_than_can_be_numbered_are_refused() {
     let wormhole = MODELS.iter().find(|model| model.name == "wormhole").unwrap();
-    for (text, needed) in [("torus:32768x32768", 10 << 30), ("torus:20725x20724", 4_295_049_000)] {
+    for (text, needed) in [
+        ("torus:32768x32768", 10 << 30),
+        ("torus:20725x20724", 4_295_049_000),
+        ("torus:1024x1024x1024", 14 << 30),
+        ("torus:1073741824", 6 << 30),
+    ] {
         let torus = machine(text).unwrap();
         let onward = Onward(&torus);
         let refused = simulate(&Request::new(&onward, &torus, wormhole, u128::MAX)).unwrap_err();

@@ -335,6 +335,7 @@ mod tests {
         assert!(!set(&[(Strided::runs(3, 3, 2, 1), whole)]));
         assert!(set(&[(run(3, 1), bytes(2, 8)), (run(4, 3), whole), (run(7, 1), bytes(0, 5))]));
         assert!(!set(&[(run(3, 2), bytes(0, 5))]));
+        assert!(!set(&[(run(3, 2), bytes(3, 5))]));
         assert!(set(&[(run(3, 1), bytes(1, 3)), (run(3, 1), bytes(3, 7))]));
     }
 
