@@ -9,20 +9,10 @@ use topocoll::contention::{
     Posted, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate,
     steps_model,
 };
-use topocoll::{AnalysisError, Barrier, Machine, PerClass, Rank, Route, Schedule, count, machine};
+use topocoll::{AnalysisError, Barrier, Machine, Rank, Route, Schedule, count};
 
-/// A machine on which nothing costs nothing, and no two classes of links the same.
 fn priced(text: &str) -> Machine {
-    let mut machine = machine(text).unwrap();
-    let classes = machine.topology.link_classes().len().max(1);
-    let each = |unit: f64| {
-        let values: Vec<f64> = (0..classes).map(|class| unit * (1.0 + class as f64)).collect();
-        PerClass::each(&values)
-    };
-    machine.timing.startup = each(3e-6);
-    machine.timing.per_byte = each(2e-9);
-    machine.timing.per_hop = each(100e-9);
-    machine.timing.rearrangement_per_byte = 1e-9;
+    let mut machine = common::priced(text, 3e-6, 100e-9);
     machine.timing.barrier = Barrier { fixed: 5e-6, per_doubling: 1e-6 };
     machine
 }

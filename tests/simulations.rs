@@ -6,26 +6,10 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{Script, request, serving, settings};
+use common::{Script, priced, request, serving, settings};
 use sha2::{Digest, Sha256};
 use topocoll::contention::{Dateline, Request, Scheduled, Settings, Simulation, Sync, simulate};
-use topocoll::{AnalysisError, Machine, PerClass, machine};
-
-/// Nothing costs nothing, and no two classes of links cost the same.
-fn priced(text: &str, ports: u32) -> Machine {
-    let mut machine = machine(text).unwrap();
-    machine.set_ports(ports);
-    let classes = machine.topology.link_classes().len().max(1);
-    let each = |unit: f64| {
-        let values: Vec<f64> = (0..classes).map(|class| unit * (1.0 + class as f64)).collect();
-        PerClass::each(&values)
-    };
-    machine.timing.startup = each(70e-9);
-    machine.timing.per_byte = each(2e-9);
-    machine.timing.per_hop = each(5e-9);
-    machine.timing.rearrangement_per_byte = 1e-9;
-    machine
-}
+use topocoll::{AnalysisError, Machine};
 
 /// Machines, their ports, and the settings of models.
 fn scenes() -> Vec<(&'static str, u32, Settings)> {
@@ -92,7 +76,8 @@ fn is_as_before(model: &str) {
         Err(error) => panic!("{scene}: {error}"),
     };
     for (number, (name, ports, settings)) in (0..).zip(scenes()) {
-        let machine = priced(name, ports);
+        let mut machine = priced(name, 70e-9, 5e-9);
+        machine.set_ports(ports);
         for (sync, records) in [(Sync::Free, true), (Sync::Barrier, false)] {
             let script = drawn(&machine, number);
             let mut asked = request(&script, &machine, model, settings, sync);

@@ -271,6 +271,22 @@ pub(crate) fn network(text: &str, per_hop: f64) -> Machine {
     machine
 }
 
+/// A machine on which no message and no copy costs nothing, and no two classes of links the same: of the
+/// first so much a startup and a hop.
+pub(crate) fn priced(text: &str, startup: f64, per_hop: f64) -> Machine {
+    let mut machine = machine(text).unwrap();
+    let classes = machine.topology.link_classes().len().max(1);
+    let each = |unit: f64| {
+        let values: Vec<f64> = (0..classes).map(|class| unit * (1.0 + class as f64)).collect();
+        PerClass::each(&values)
+    };
+    machine.timing.startup = each(startup);
+    machine.timing.per_byte = each(2e-9);
+    machine.timing.per_hop = each(per_hop);
+    machine.timing.rearrangement_per_byte = 1e-9;
+    machine
+}
+
 /// Parameters of the models.
 pub(crate) fn settings(
     vcs: u32,

@@ -190,7 +190,6 @@ fn by_steps(
     heat::draw(args, machine, traffic, &title, &subject.name())?;
     let time: Time = found.time;
     let able = machine.topology.links() as f64 * time.total();
-    let linked = machine.topology.dimensions() > 0 && able > 0.0;
     let report = StepsReport {
         head,
         subject,
@@ -199,7 +198,7 @@ fn by_steps(
         seconds: time.into(),
         steps: found.steps,
         messages: found.messages,
-        link_utilisation: linked.then(|| found.link_seconds / able),
+        link_utilisation: (able > 0.0).then(|| found.link_seconds / able),
         conflicts: conflicts::entries(&named, machine, placed),
     };
     print(args.common.options.json, &report, || {

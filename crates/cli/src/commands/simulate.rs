@@ -147,8 +147,7 @@ fn report(
     conflicts: Option<Vec<conflicts::Entry>>,
 ) -> Report {
     let time = counts.time;
-    let linked = machine.topology.dimensions() > 0 && time.total() > 0.0;
-    let links = machine.topology.links() as f64;
+    let able = machine.topology.links() as f64 * time.total();
     Report {
         head: Head::of_schedule(machine, schedule),
         demand: None,
@@ -159,7 +158,7 @@ fn report(
         seconds: time.into(),
         steps: counts.steps,
         messages: counts.messages,
-        link_utilisation: linked.then(|| counts.link_seconds / (links * time.total())),
+        link_utilisation: (able > 0.0).then(|| counts.link_seconds / able),
         max_link_bytes: None,
         conflicts,
     }
