@@ -80,6 +80,12 @@ fn certificates_of_a_few_machines_hold() {
     for text in ["full:6", "cluster:2,3,1", "cluster:4*2", "cluster:5", "torus:4x6", "mesh:3x4"] {
         assert!(hold(&machine(text).unwrap()) > 0, "{text}");
     }
+    // Of as many ports as there are links at all but a corner, which is then the narrowest place.
+    for (text, ports) in [("mesh:3x3", 4), ("mesh:1x5", 2), ("grid:3~x2", 3)] {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        assert!(hold(&machine) > 0, "{text}");
+    }
 }
 
 #[test]
