@@ -340,6 +340,23 @@ fn in_an_all_gather_a_copy_may_be_lost() {
     }
 }
 
+/// What is sent is kept, and what arrives in its place is put over it.
+#[test]
+fn in_an_all_gather_what_arrives_where_was_sent_from_is_told_of() {
+    let machine = machine("full:4").unwrap();
+    let problem = Problem::new(Collective::AllGather, RANKS, 1, 4).unwrap();
+    let ring = plan(&machine, &problem, "ring", &Parameters::new()).unwrap();
+    let over = edited(&ring, ring.rule().classes(), |_, step, out| {
+        if step == 2 {
+            out.receives[0].slots = out.sends[0].slots.clone();
+        }
+    });
+    let found = verify(&over, &machine, Some(Method::Classes), MEMORY).unwrap().violation;
+    // The block of rank 0 is lost at rank 2, and does not come to rank 3 where it should.
+    let (rank, block) = (Rank(2), Block::of(Rank(0)));
+    assert_eq!(found, Some(Violation::NoPlace { rank, block }));
+}
+
 #[test]
 fn a_route_where_there_are_no_links_leads_nowhere() {
     for text in ["full:4", "cluster:2*2"] {
