@@ -28,7 +28,7 @@ pub struct LinkUse {
     pub bytes: u128,
     /// Messages carried.
     pub messages: u64,
-    /// Time that messages stood still because they waited for the link.
+    /// Time that messages stood still because they waited for the link; not counted by the flit model.
     pub waited: Picoseconds,
 }
 

@@ -11,6 +11,9 @@
 //!
 //! Both allocators are one iteration of iSLIP: outputs grant round robin, inputs accept round
 //! robin, and pointers move only past what was accepted.
+//!
+//! # What it leaves out
+//! Who waited for whom: links count no waiting, and the critical chain has deliveries alone.
 
 mod allocators;
 
@@ -415,7 +418,7 @@ impl Network for Flits<'_> {
             if self.cycle - self.still_since > PATIENCE && self.on_wheel == 0 {
                 return None;
             }
-            if self.cycle % 4096 == 0 && stop() {
+            if self.cycle.is_multiple_of(4096) && stop() {
                 return None;
             }
             self.tick();
