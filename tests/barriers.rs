@@ -6,10 +6,9 @@ mod common;
 
 use common::{MEMORY, Script, network, request, serving, without_classes};
 use topocoll::contention::{
-    Posted, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate,
-    steps_model,
+    Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate, steps_model,
 };
-use topocoll::{AnalysisError, Barrier, Machine, Rank, Route, Schedule, count};
+use topocoll::{AnalysisError, Barrier, Machine, Rank, Schedule, count};
 
 fn priced(text: &str) -> Machine {
     let mut machine = common::priced(text, 3e-6, 100e-9);
@@ -99,27 +98,20 @@ fn the_largest_load_is_one_links_in_one_step() {
     assert_eq!(needed(24 * links), Ok(2));
 }
 
+/// A kilobyte is copied by all in the first step.
+fn copying_first(script: Script<'_>) -> impl Traffic {
+    script.edited(|step, share| share.copied = if step == 0 { 1000 } else { 0 })
+}
+
 /// Steps are run several after the other, and what is told of one is told in the time of all.
 #[test]
 fn times_of_a_step_are_those_of_the_whole_run() {
-    struct Copying<'a>(Script<'a>);
-    impl Traffic for Copying<'_> {
-        fn nodes(&self) -> u32 {
-            self.0.nodes()
-        }
-        fn steps(&self) -> u32 {
-            self.0.steps()
-        }
-        fn share(&self, node: Rank, step: u32, out: &mut Share) {
-            self.0.share(node, step, out);
-            out.copied = if step == 0 { 1000 } else { 0 };
-        }
-    }
     let machine = priced("mesh:8");
-    // In step 101, not the first of those that are run together, two share a link; in the first a microsecond is spent on copies alone.
+    // In step 101, not the first of those that are run together, two share a link; in the first step a
+    // microsecond is spent on copies alone.
     let mut messages: Vec<_> = (1..200).map(|step| (step, 4, 5, 10, 0)).collect();
     messages.extend([(101, 0, 2, 1000, 0), (101, 1, 2, 1000, 0)]);
-    let traffic = Copying(Script { machine: &machine, messages });
+    let traffic = copying_first(Script { machine: &machine, messages });
     for model in ["wormhole", "fluid"] {
         let found = apart(&traffic, &machine, model, true);
         assert_eq!(found.network_time, found.time - (1_000_000 + 3_000_000), "{model}");
@@ -232,35 +224,14 @@ fn a_chain_tells_times_of_the_whole_run() {
     }
 }
 
-/// Copies a kilobyte in a first step, and sends a hundred bytes on in a second.
-struct Later<'a>(&'a Machine);
-
-impl Traffic for Later<'_> {
-    fn nodes(&self) -> u32 {
-        self.0.ranks()
-    }
-    fn steps(&self) -> u32 {
-        2
-    }
-    fn share(&self, node: Rank, step: u32, out: &mut Share) {
-        *out = Share::default();
-        match (step, node.0) {
-            (0, _) => out.copied = 1000,
-            (_, 0) => {
-                let (to, route) = (Rank(1), Route::straight(0, 1));
-                out.sends = vec![Posted { to, bytes: 100, route, ..Posted::default() }];
-            }
-            (_, rank) => out.receives = u32::from(rank == 1),
-        }
-    }
-}
-
 #[test]
 fn time_on_the_network_begins_with_the_first_message() {
     let mut machine = network("mesh:4", 0.0);
     machine.timing.rearrangement_per_byte = 1e-9;
+    let messages = vec![(1, 0, 1, 100, 0)];
+    let later = copying_first(Script { machine: &machine, messages });
     for model in ["wormhole", "fluid"] {
-        let found = apart(&Later(&machine), &machine, model, true);
+        let found = apart(&later, &machine, model, true);
         assert_eq!((found.time, found.network_time), (1_100_000, 100_000), "{model}");
     }
 }

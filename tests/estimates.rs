@@ -16,11 +16,14 @@ use topocoll::{
 
 type Ask<'a> = &'a (dyn Fn(u128) -> Result<(), AnalysisError> + std::marker::Sync);
 
+/// Estimates are by threads: all is done by one.
+fn alone<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(work)
+}
+
 /// What is asked for, where nothing may be used, and what one thread then takes.
 fn asks_for_what_it_takes(what: &str, ask: Ask<'_>) {
-    // Estimates are by threads: all is done by one.
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    alone.install(|| {
+    alone(|| {
         let needed = |memory| match ask(memory) {
             Err(AnalysisError::Memory { needed, .. }) => Some(needed),
             other => other.map(|()| None).unwrap_or_else(|error| panic!("{what}: {error}")),
@@ -126,8 +129,7 @@ fn counting_takes_about_what_it_asks_for() {
 fn asked_by_one<T: Send>(
     ask: impl Fn() -> Result<T, AnalysisError> + std::marker::Sync,
 ) -> (&'static str, u128) {
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    match alone.install(|| ask().map(drop)) {
+    match alone(|| ask().map(drop)) {
         Err(AnalysisError::Memory { what, needed, .. }) => (what, needed),
         other => panic!("{other:?}"),
     }

@@ -183,22 +183,10 @@ fn work_is_borne_up_to_its_limit() {
 /// A message in the second step that its receiver does not wait for, and that is there before it.
 #[test]
 fn a_message_that_nobody_waits_for_is_delivered() {
-    struct Unasked<'a>(Script<'a>);
-    impl Traffic for Unasked<'_> {
-        fn nodes(&self) -> u32 {
-            self.0.nodes()
-        }
-        fn steps(&self) -> u32 {
-            self.0.steps()
-        }
-        fn share(&self, node: Rank, step: u32, out: &mut Share) {
-            self.0.share(node, step, out);
-            out.receives *= u32::from(step == 0);
-        }
-    }
     let mesh = machine("mesh:8").unwrap();
     let messages = vec![(0, 0, 1, 100_000, 0), (1, 2, 1, 10, 0), (1, 3, 2, 10, 0)];
-    let unasked = Unasked(Script { machine: &mesh, messages });
+    let script = Script { machine: &mesh, messages };
+    let unasked = script.edited(|step, share| share.receives *= u32::from(step == 0));
     for model in ["wormhole", "flit", "fluid"] {
         let found = run(&unasked, &mesh, model, Settings::default());
         assert_eq!((found.messages, found.partial), (3, false), "{model}");
@@ -208,9 +196,7 @@ fn a_message_that_nobody_waits_for_is_delivered() {
 /// Told of 4096 messages at a time, and of the rest at the end.
 #[test]
 fn who_watches_a_simulation_hears_of_all_messages_and_may_stop_it() {
-    let torus = machine("torus:9x9").unwrap();
-    let problem = common::problem(&torus, Collective::AllToAll, 1);
-    let schedule = plan(&torus, &problem, "direct", &Parameters::new()).unwrap();
+    let (torus, schedule) = (machine("torus:9x9").unwrap(), schedule("torus:9x9"));
     let traffic = Scheduled::new(&schedule, &torus);
     for model in ["wormhole", "flit", "fluid"] {
         let (starting, done) = (AtomicU64::new(0), AtomicU64::new(0));

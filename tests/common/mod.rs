@@ -218,6 +218,29 @@ impl<'a> Script<'a> {
         let messages = messages.into_iter().map(|(from, to, bytes)| (0, from, to, bytes, 0));
         Self { machine, messages: messages.collect() }
     }
+
+    /// With `edit` made to what each node does in each step.
+    pub(crate) fn edited(self, edit: impl Fn(u32, &mut Share) + std::marker::Sync) -> impl Traffic {
+        EditedScript { script: self, edit }
+    }
+}
+
+struct EditedScript<'a, E> {
+    script: Script<'a>,
+    edit: E,
+}
+
+impl<E: Fn(u32, &mut Share) + std::marker::Sync> Traffic for EditedScript<'_, E> {
+    fn nodes(&self) -> u32 {
+        self.script.nodes()
+    }
+    fn steps(&self) -> u32 {
+        self.script.steps()
+    }
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        self.script.share(node, step, out);
+        (self.edit)(step, out);
+    }
 }
 
 impl Traffic for Script<'_> {

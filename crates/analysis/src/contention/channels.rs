@@ -174,8 +174,8 @@ mod tests {
 
     use super::*;
 
-    fn machine(wrap: bool) -> Machine {
-        let mut machine = Machine::of(Arc::new(Grid::new(&[4, 3], &[wrap, wrap]).unwrap()));
+    fn machine(wrap: [bool; 2]) -> Machine {
+        let mut machine = Machine::of(Arc::new(Grid::new(&[4, 3], &wrap).unwrap()));
         machine.set_ports(5);
         machine
     }
@@ -191,7 +191,7 @@ mod tests {
         for (wrap, vcs, sizes) in
             [(true, 3, [2, 1]), (true, 4, [2, 2]), (true, 1, [1, 0]), (false, 3, [3, 0])]
         {
-            let machine = machine(wrap);
+            let machine = machine([wrap; 2]);
             let channels = channels(&machine, vcs);
             assert_eq!((channels.links(), channels.pools()), (48, 96 + 24 + 1));
             for link in 0..48 {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn only_sides_that_wrap_have_two_pools_a_link() {
-        let mixed = Machine::of(Arc::new(Grid::new(&[4, 3], &[true, false]).unwrap()));
+        let mixed = machine([true, false]);
         let channels = channels(&mixed, 3);
         for link in 0..48 {
             let sizes = if channels.dimension(link) == 0 { [2, 1] } else { [3, 0] };
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn channels_are_named_by_link_class_and_port() {
-        let machine = machine(true);
+        let machine = machine([true; 2]);
         let named = |vcs, pool| channels(&machine, vcs).name(pool);
         assert_eq!(
             [named(2, 0), named(2, 1), named(1, 0)].join("; "),
