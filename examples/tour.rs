@@ -22,7 +22,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // 2. What is to be exchanged, and what nothing can beat.
     let problem = Problem::new(Collective::AllToAll, torus.ranks(), torus.ports, BLOCK)?;
     let selection = select(&torus, &problem);
-    let best = &selection.choices[0];
+    let best = selection.best().ok_or("no algorithm serves a torus")?;
     println!(
         "{} {:?}: {:.1} us in {} steps; nothing can end before {:.1} us",
         best.algorithm,

@@ -17,7 +17,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let machine = machine("torus:4x2")?;
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK as u64)?;
-    let best = &select(&machine, &problem).choices[0];
+    let selection = select(&machine, &problem);
+    let best = selection.best().ok_or("no algorithm serves a torus")?;
     let schedule = plan(&machine, &problem, best.algorithm, &best.parameters)?;
     let mut crew = Crew::new(plan_all(&schedule)?, 2);
 

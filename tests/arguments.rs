@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::num::NonZero;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -499,4 +500,70 @@ fn every_line_is_answered_or_refused_by_its_name() {
     let broke = broke.into_inner().unwrap();
     assert!(broke.is_empty(), "{}", broke.join("\n"));
     assert!(fine > all / 50 && failed + ended < all / 4 && refused > all / 4);
+}
+
+/// Commands that take a few MiB each, by what they estimate.
+const HUNGRY: [&str; 18] = [
+    "verify torus:64x64 --algorithm suh-shin --method classes",
+    "verify torus:16x16 --algorithm bruck",
+    "verify mesh:12x12 --algorithm one-factor --certificate proof",
+    "verify full:256 --algorithm concat --op allgather",
+    "simulate torus:32x32 --algorithm bruck --model steps",
+    "simulate torus:12x12 --algorithm direct --model wormhole --trace trace --heatmap heat.png",
+    "simulate torus:32x32 --traffic tornado --model wormhole --sync barrier",
+    "simulate torus:8x8 --algorithm suh-shin --model flit",
+    "simulate torus:12x12 --algorithm direct --model fluid",
+    "simulate full:128 --algorithm demand-matchings --demand sparse:7",
+    "select mesh:12x12",
+    "select full:48 --demand uniform:7",
+    "select torus:4x4 --model wormhole",
+    "schedule torus:12x12 --algorithm direct --out schedule",
+    "run full:64 --algorithm bruck --block 4KiB --repeat 1 --threads 3",
+    "sweep torus:16x16 --svg plot.svg --png plot.png",
+    "report torus:4x4 --out page",
+    "check altered.txt",
+];
+
+/// Decimal megabytes of addresses, from about as many as the program itself takes.
+const LIMITS: [u64; 16] = [20, 22, 24, 26, 28, 31, 34, 38, 44, 52, 64, 90, 150, 280, 420, 1000];
+
+/// A limit of addresses is met, or what would take more is refused with the estimate.
+#[test]
+fn no_limit_of_addresses_ends_a_command_by_a_signal() {
+    let next = AtomicU64::new(0);
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let lines = [&HUNGRY[..], &["bounds torus:64x64", "tune full:64 --for openmpi"]].concat();
+    let within = |folder: &Path, limit: u64, line: &str| {
+        let limits = format!("ulimit -c 0; ulimit -v {}; exec \"$0\" \"$@\"", limit * 1000);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &limits, program()]).args(line.split(' '));
+        command.current_dir(folder).env_remove("RUST_BACKTRACE").output().unwrap()
+    };
+    let work = || {
+        let place = TempDir::new().unwrap();
+        fs::copy(tests.join("certificates/altered.txt"), place.path().join("altered.txt")).unwrap();
+        // Below, the loader finds no room for the program.
+        let starts = |limit: &&u64| within(place.path(), **limit, "--version").status.success();
+        let least = LIMITS.iter().find(starts).unwrap();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed) as usize;
+            let Some(line) = lines.get(i) else { break };
+            for &limit in LIMITS.iter().filter(|limit| *limit >= least) {
+                let ran = within(place.path(), limit, line);
+                let error = String::from_utf8_lossy(&ran.stderr);
+                let refused = error.starts_with("error: ") && error.contains(" may be used");
+                let met = match ran.status.code() {
+                    Some(0 | 1) => !ran.stdout.is_empty() || line.contains("--out"),
+                    Some(2) => refused && limit < 1000,
+                    _ => false,
+                };
+                assert!(met, "ulimit -v {limit}000; {line}: {:?}, {error}", ran.status);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(work);
+        }
+    });
 }

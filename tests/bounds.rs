@@ -139,7 +139,7 @@ fn in_seconds() {
         machine.timing.per_hop = PerClass::each(per_hop);
         machine.timing.barrier = Barrier { fixed: 5.0, per_doubling: 0.0 };
         let best = best_bounds(&problem, &machine);
-        (best.steps, best.blocks, best.seconds)
+        (best.steps, best.link_blocks, best.seconds)
     };
     // In three steps 800 s of bytes, in two 1200.
     assert_eq!(least("full:9", 2, AllToAll, 100, 3.0, &[2.0], &[0.0]), (2, 4.0, 819.0));

@@ -167,13 +167,7 @@ fn messages(schedule: &Schedule) -> Vec<Message> {
             schedule.rule().step(from, step, &mut does);
             for send in &does.sends {
                 let block = (Block { from, to: send.peer }, Part::Whole);
-                out.push(Message {
-                    step,
-                    from,
-                    to: send.peer,
-                    route: Route::default(),
-                    blocks: vec![block],
-                });
+                out.push(Message { step, from, to: send.peer, route: None, blocks: vec![block] });
             }
         }
     }
@@ -231,6 +225,57 @@ proptest! {
         let found = verify(&recorded(problem, &messages), &machine, None, MEMORY).unwrap();
         prop_assert!(found.violation.is_some());
     }
+}
+
+/// Messages of rank 0 to others of full:3, as (step, from, to, part of block 0 -> 1), added to an
+/// exchange that delivers after step 1, and how many blocks ranks then send again.
+#[test]
+fn blocks_that_are_sent_again_are_counted_and_not_refused() {
+    let machine = machine("full:3").unwrap();
+    let problem = common::problem(&machine, Collective::AllToAll, 8);
+    let whole = Part::Whole;
+    let [low, high] = [(0, 4), (4, 8)].map(|(first, end)| Part::Bytes { first, end });
+    let exchange = plan(&machine, &problem, "direct", &Default::default()).unwrap();
+    type Extra = (u32, u32, u32, Part);
+    let cases: [(&[Extra], u64); 8] = [
+        (&[], 0),
+        // The first of these was delivered in step 0.
+        (&[(2, 0, 1, whole)], 1),
+        (&[(2, 0, 1, whole), (3, 0, 1, whole)], 2),
+        (&[(2, 0, 1, low), (2, 0, 2, high)], 2),
+        // In the same step, too.
+        (&[(0, 0, 2, whole)], 1),
+        (&[(0, 0, 2, low), (1, 0, 2, high)], 2),
+        // There and back is moving, and so is going on from there.
+        (&[(2, 1, 0, whole), (3, 0, 2, whole), (4, 2, 1, whole)], 0),
+        // Rank 2 passes on what came, and has it no more.
+        (&[(2, 1, 2, whole), (3, 2, 1, whole), (4, 2, 0, low)], 1),
+    ];
+    for (extra, resent) in cases {
+        let mut messages = messages(&exchange);
+        messages.extend(extra.iter().map(|&(step, from, to, part)| Message {
+            step,
+            from: Rank(from),
+            to: Rank(to),
+            route: None,
+            blocks: vec![(Block { from: Rank(0), to: Rank(1) }, part)],
+        }));
+        messages.sort_by_key(|message| message.step);
+        let schedule = recorded(problem, &messages);
+        let found = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
+        assert_eq!((found.violation, found.resent_blocks), (None, Some(resent)), "{extra:?}");
+    }
+    // An all-gather makes copies. Classes, and a replay that breaks off, do not count them.
+    let gather = common::problem(&machine, Collective::AllGather, 8);
+    let ring = plan(&machine, &gather, "ring", &Default::default()).unwrap();
+    let resent = |schedule: &Schedule, method| {
+        verify(schedule, &machine, Some(method), MEMORY).unwrap().resent_blocks
+    };
+    assert_eq!(resent(&ring, Method::Replay), None);
+    assert_eq!(resent(&exchange, Method::Classes), None);
+    let mut unheld = messages(&exchange);
+    unheld[0].blocks[0].0 = Block { from: Rank(1), to: Rank(0) };
+    assert_eq!(resent(&recorded(problem, &unheld), Method::Replay), None);
 }
 
 #[test]

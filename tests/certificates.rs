@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
+mod forgery;
 
 use common::{MEMORY, machines_and_ports, serving, without_classes};
+use forgery::{Forger, expand};
 use sha2::{Digest as _, Sha256};
 use topocoll::{
     AnalysisError, Collective, Parameters, Problem, Schedule, Shape, count, machine, plan,
@@ -28,7 +30,7 @@ fn written(schedule: &Schedule, machine: &topocoll::Machine) -> String {
 }
 
 /// The text with the digest that it has.
-fn sealed(body: &str) -> String {
+pub(crate) fn sealed(body: &str) -> String {
     let digest = Sha256::digest(body);
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{body}sha256 {digest}\n")
@@ -67,8 +69,14 @@ fn hold(machine: &topocoll::Machine) -> u32 {
             assert_eq!(found.counts.named().map(|(_, count)| count), expected, "{place}");
             let best = topocoll::best_bounds(&problem, machine);
             assert_eq!(found.least_steps, best.steps, "{place}");
-            let blocks = found.least_link_bytes as f64 / 3.0;
-            assert!((blocks - best.blocks).abs() < 1.0, "{place}: {blocks}");
+            for (bytes, blocks) in
+                [(found.least_bytes, best.blocks), (found.least_link_bytes, best.link_blocks)]
+            {
+                assert!((bytes as f64 / 3.0 - blocks).abs() < 1.0, "{place}: {bytes} bytes");
+            }
+            if machine.ranks() <= 16 {
+                assert_eq!(expand(&text), Ok(()), "{place}");
+            }
             held += 1;
         }
     }
@@ -315,6 +323,24 @@ fn places_are_told_of_by_class_and_by_what_they_hold() {
     let empty = altered(&alone, "class 0\nstart 0,0\nfinish 1,0\n");
     let found = Found::Nothing;
     assert_eq!(empty, Err(Fault::Undelivered { class: 0, slot: 1, displacement: 0, found }));
+}
+
+#[test]
+fn control_characters_are_neither_written_nor_read() {
+    let machine = machine("full:2").unwrap();
+    let problem = common::problem(&machine, Collective::AllToAll, 100);
+    let mut schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+    schedule.origin.algorithm = "a\nports 2\u{1b}[2J\u{e9}".to_owned();
+    let text = written(&schedule, &machine);
+    let proved = check(text.as_bytes()).unwrap();
+    assert_eq!(proved.algorithm, r"a\nports 2\u{1b}[2J\u{e9}");
+    for control in ["\r", "\t", "\u{1b}[2J", "\u{7f}", "\0"] {
+        let altered = body(&text).replace("\nranks", &format!("{control}\nranks"));
+        assert_eq!(check(sealed(&altered).as_bytes()), Err(Fault::NotAscii), "{control:?}");
+        let listed = text.replace("sha256 ", &format!("sha256 {control}"));
+        let Err(Fault::Altered { listed, .. }) = check(listed.as_bytes()) else { panic!() };
+        assert!(listed.len() == 64 && !listed.contains(control), "{listed:?}");
+    }
 }
 
 /// Runs that go backwards, of pieces of different sizes.
@@ -567,17 +593,103 @@ fn sizes_of_pieces_are_kept_apart() {
     assert!(matches!(check(sealed(&other).as_bytes()), Err(Fault::Count { .. })));
 }
 
+/// Written for ranks that need no machine, with as many ports as they like.
 #[test]
-fn what_nodes_exceed_is_counted_both_ways() {
-    // Written for ranks alike: in the step of shift 2 each node of two sends and receives twice.
-    let (nodes, alike) = (machine("cluster:2*2").unwrap(), machine("full:4").unwrap());
-    let problem = common::problem(&alike, Collective::AllToAll, 100);
-    let schedule = plan(&alike, &problem, "direct", &Parameters::new()).unwrap();
-    let proved = check(written(&schedule, &nodes).as_bytes()).unwrap();
-    assert_eq!(proved.counts.port_violations, 4);
-    // On nodes of two sizes ranks alike are not: each is counted.
-    let uneven = machine("cluster:1,3").unwrap();
-    let counts = count(&schedule, &uneven, MEMORY).unwrap();
-    let proved = check(written(&schedule, &uneven).as_bytes()).unwrap();
-    assert_eq!(proved.counts.port_violations, counts.port_violations.into());
+fn what_ranks_and_nodes_exceed_is_counted_as_verify_counts_it() {
+    let mut exceeded = 0;
+    for text in [
+        "cluster:2*2",
+        "cluster:1,3",
+        "cluster:6",
+        "cluster:6*1",
+        "cluster:3*2",
+        "cluster:1,2,3",
+        "full:6",
+        "torus:3x2",
+        "mesh:6",
+    ] {
+        let machine = machine(text).unwrap();
+        for planned in 1..machine.ranks() {
+            let mut alike = topocoll::machine(&format!("full:{}", machine.ranks())).unwrap();
+            alike.set_ports(planned);
+            for (algorithm, problem, setting) in serving(&alike, 60) {
+                let mut schedule = plan(&alike, &problem, algorithm.name(), &setting).unwrap();
+                for ports in 1..=planned {
+                    schedule.problem.ports = ports;
+                    let counts = count(&schedule, &machine, MEMORY).unwrap();
+                    let proved = check(written(&schedule, &machine).as_bytes()).unwrap();
+                    let place =
+                        format!("{} on {text}, {ports} of {planned} ports", algorithm.name());
+                    let found = proved.counts.port_violations;
+                    assert_eq!(found, counts.port_violations.into(), "{place}");
+                    exceeded += u32::from(found > 0);
+                }
+            }
+        }
+    }
+    assert!(exceeded > 500, "{exceeded}");
+}
+
+/// Every rank of a node sends to all others in one step, within its ports by the forger's own word.
+#[test]
+fn ranks_of_one_node_have_ports() {
+    let messages = |line: fn(u32) -> String| (1..8).map(line).collect::<String>();
+    let sends = messages(|to| format!("send {to} own {to}\n"));
+    let receives = messages(|from| format!("receive {from} {}\n", 8 - from));
+    let forged = |violations: u32| {
+        let body = format!(
+            "topocoll certificate 1\nmachine cluster 1*8\noperation alltoall\nports 1\nblock 100\n\
+             algorithm direct\nranks 8 by 1\nslots 8\npieces 100\ncounts steps=1 messages=56 \
+             bytes=100 link_bytes=100 hops=0 link_conflicts=0 max_link_sharing=0 contended_steps=0 \
+             contention_free_steps=1 port_violations={violations} inter_node_steps=0\n\
+             bounds steps=3 link_bytes=700\n\
+             class 0\nstart 0,0,8,1,1\nfinish 0,0,8,1,7\nstep 0\n{sends}{receives}"
+        );
+        check(sealed(&body).as_bytes())
+    };
+    let fault = Fault::Count { name: "port_violations", listed: 0, found: 16 };
+    assert_eq!(forged(0), Err(fault));
+    assert_eq!(forged(16).unwrap().counts.port_violations, 16);
+}
+
+/// More are tried with FORGERIES=1000, of each certificate.
+#[test]
+fn what_a_forger_writes_is_true_or_refused() {
+    const MACHINES: [&str; 16] = [
+        "full:1",
+        "full:2",
+        "full:5",
+        "full:8",
+        "torus:3x3",
+        "torus:4x2",
+        "torus:6",
+        "mesh:3x2",
+        "mesh:5",
+        "grid:4~x2",
+        "grid:3x2~",
+        "cluster:8",
+        "cluster:2*4",
+        "cluster:4*2",
+        "cluster:1,2,3",
+        "cluster:4*1",
+    ];
+    let times = std::env::var("FORGERIES").map_or(40, |times| times.parse().unwrap());
+    let mut forger = Forger::new(1);
+    for (text, ports) in MACHINES.into_iter().flat_map(|text| [1, 2, 4].map(|ports| (text, ports)))
+    {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let mut algorithms = serving(&machine, 30);
+        // Of one setting each.
+        algorithms.dedup_by_key(|(algorithm, ..)| algorithm.name());
+        for (algorithm, problem, setting) in algorithms {
+            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            forger.forge(body(&written(&schedule, &machine)), times);
+        }
+    }
+    println!("{forger}");
+    // A forger who writes nothing that is read proves nothing, and no field is left out.
+    assert!(forger.accepted > forger.tried / 10 && forger.tried > 400 * times, "{forger}");
+    assert_eq!(forger.fields.len(), 18, "{forger}");
+    assert!(forger.forms.values().sum::<usize>() < forger.tried / 1000, "{forger}");
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{MEMORY, machines_and_ports, serving, without_classes};
 use proptest::prelude::*;
 use topocoll::{
-    Collective, Machine, Method, Problem, Progress, Rank, RankClasses, Schedule, Step, Transfer,
-    count, link_totals, machine, plan, verify, verify_watched,
+    Collective, Machine, Method, PerClass, Problem, Progress, Rank, RankClasses, Schedule, Step,
+    Transfer, count, count_steps, link_totals, machine, plan, verify, verify_watched,
 };
 
 /// Every rank acts as the representative of its class, moved.
@@ -41,30 +41,42 @@ fn check_classes(schedule: &Schedule, place: &str) {
     }
 }
 
-/// The two methods, and counting with and without classes, agree.
+/// Gives each link class values of its own. Sums of the values per hop are often equal, or apart by
+/// rounding only.
+fn set_values(machine: &mut Machine, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let classes = machine.topology.link_classes().len();
+    let mut values = |unit: f64| {
+        let value = |_| unit * f64::from(random.u8(1..=3));
+        PerClass::each(&(0..classes).map(value).collect::<Vec<_>>())
+    };
+    let timing = &mut machine.timing;
+    (timing.startup, timing.per_byte, timing.per_hop) =
+        (values(0.3e-6), values(0.7e-9), values(0.1e-7));
+}
+
+/// The two methods, and counting with and without classes, agree to the last digit.
 fn check(schedule: &Schedule, machine: &Machine, place: &str) {
     check_classes(schedule, place);
     let plain = without_classes(schedule);
     let by_replay = verify(&plain, machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!(by_replay.violation, None, "{place}");
-    let mut b = count(schedule, machine, MEMORY).unwrap();
+    let counts = count(schedule, machine, MEMORY).unwrap();
     if schedule.rule().cuts().is_empty() {
         let by_classes = verify(schedule, machine, Some(Method::Classes), MEMORY).unwrap();
         assert_eq!(by_classes.violation, None, "{place}");
-        assert_eq!(by_classes.counts, b, "{place}");
+        assert_eq!(by_classes.counts, counts, "{place}");
     }
-    let mut a = by_replay.counts;
-    assert!((a.link_seconds - b.link_seconds).abs() <= 1e-9 * a.link_seconds, "{place}");
-    assert!((a.time.total() - b.time.total()).abs() <= 1e-9 * a.time.total(), "{place}");
-    (a.link_seconds, b.link_seconds) = (0.0, 0.0);
-    (a.time, b.time) = Default::default();
-    assert_eq!(a, b, "{place}");
+    assert_eq!(by_replay.counts, counts, "{place}");
+    assert_eq!(count_steps(&plain, machine, MEMORY, |_, _| {}), Ok(counts), "{place}");
     assert_eq!(link_totals(&plain, machine), link_totals(schedule, machine), "{place}");
 }
 
 #[test]
 fn classes_change_no_count() {
-    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 96) {
+    let small = machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 96);
+    for (seed, mut machine) in (0..).zip(small) {
+        set_values(&mut machine, seed);
         for (algorithm, problem, setting) in serving(&machine, 5) {
             let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
             check(
@@ -100,8 +112,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_random_machine_is_served_right(text in shape(), ports in 1u32..5, block_bytes in 1u64..9, pick in any::<prop::sample::Index>()) {
+    fn every_random_machine_is_served_right(text in shape(), ports in 1u32..5, block_bytes in 1u64..9, pick in any::<prop::sample::Index>(), seed in any::<u64>()) {
         let mut machine = machine(&text).unwrap();
+        set_values(&mut machine, seed);
         machine.set_ports(ports);
         prop_assume!(machine.ranks() <= 256);
         let served = serving(&machine, block_bytes);

@@ -7,11 +7,12 @@ use common::{MEMORY, Script, network, problem, request, routers, run};
 use proptest::prelude::*;
 use topocoll::contention::{
     Job, Pattern, Placed, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds,
-    read_nodes, simulate, write_links, write_trace,
+    read_nodes, simulate, steps_model, write_links, write_trace,
 };
 use topocoll::{
-    AnalysisError, Collective, Machine, PerClass, Problem, Rank, Route, Schedule,
-    check_conflict_work, conflict_work, conflicts, machine, plan,
+    AnalysisError, Block, Collective, Machine, Message, MixedRadix, Origin, Part, PerClass,
+    Problem, Rank, Recorder, Route, Schedule, Shape, check_conflict_work, conflict_work, conflicts,
+    count, machine, plan,
 };
 
 fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
@@ -374,6 +375,126 @@ fn jobs_on_parts_of_a_machine_share_its_links() {
     assert!(read_nodes("0\nx").unwrap_err().to_string().contains("line 2: `x`"));
 }
 
+/// A schedule whose rank at some coordinates sits at others.
+fn moved<'a>(
+    machine: &'a Machine,
+    schedule: &Schedule,
+    sides: &[u32],
+    to: impl Fn(&mut [u32]),
+) -> Placed<'a> {
+    let Shape::Grid(grid) = machine.topology.shape() else { panic!("a grid") };
+    let own = MixedRadix::new(sides).unwrap();
+    let node = |rank| {
+        let mut at = own.coordinates(rank);
+        to(&mut at);
+        grid.radix().rank(&at)
+    };
+    let nodes = (0..own.ranks()).map(Rank).map(node).collect();
+    Placed::new(machine, vec![Job { schedule: schedule.clone(), nodes }]).unwrap()
+}
+
+/// What happens to a rank's coordinates.
+type Move<'m> = dyn Fn(&mut [u32]) + 'm;
+
+/// Routes are moved, mirrored and turned with the ranks, and a machine that looks the same from the
+/// new nodes takes as long.
+#[test]
+fn a_placement_keeps_the_routes_that_it_maps_onto_routes() {
+    for (text, algorithm) in [
+        ("torus:8x8", "direct-rings"),
+        ("torus:8x8", "suh-shin"),
+        ("torus:8x8", "direct"),
+        ("torus:5x5", "coloured-rings"),
+        ("torus:4x4x4", "neighbour-rings"),
+        ("torus:5x5x5", "direct-rings"),
+    ] {
+        let machine = machine(text).unwrap();
+        let schedule = schedule(&machine, algorithm, 1000);
+        let alone = Scheduled::new(&schedule, &machine);
+        let Shape::Grid(grid) = machine.topology.shape() else { panic!("a grid") };
+        let sides = grid.sides();
+        let expected = count(&schedule, &machine, MEMORY).unwrap().time;
+        let flows = run(&alone, &machine, "fluid", Settings::default()).time;
+        let side = sides[0];
+        let moves: [(&str, &Move<'_>); 5] = [
+            ("in place", &|_| ()),
+            ("one along a side", &|at| at[1] = (at[1] + 1) % side),
+            ("along all sides", &|at| (1..).zip(at).for_each(|(by, x)| *x = (*x + by) % side)),
+            ("mirrored", &|at| at[0] = side - 1 - at[0]),
+            ("turned", &|at| at.reverse()),
+        ];
+        for (name, to) in moves {
+            let placed = moved(&machine, &schedule, sides, to);
+            let place = format!("{algorithm} on {text}, {name}");
+            let routes = placed.routes();
+            assert_eq!((routes.kept, routes.name()), (routes.given, "schedule"), "{place}");
+            // Where no route is given, half a ring stays the way up, and dimension 0 the first.
+            if routes.given > 0 || !["mirrored", "turned"].contains(&name) {
+                let found = steps_model(&placed, &machine, MEMORY).unwrap();
+                assert_eq!(found.time, expected, "{place}");
+                let found = run(&placed, &machine, "fluid", Settings::default()).time;
+                assert_eq!(found, flows, "{place}");
+            }
+        }
+    }
+}
+
+/// Nodes of a part are in the order of its ranks, and no dateline is near: no tie ends otherwise.
+#[test]
+fn a_part_of_a_mesh_takes_as_long_wherever_it_is() {
+    let large = machine("mesh:7x7").unwrap();
+    let schedule = schedule(&machine("mesh:4x4").unwrap(), "direct", 1000);
+    for model in ["wormhole", "flit", "fluid"] {
+        let time = |down: u32, right: u32| {
+            let to = |at: &mut [u32]| (at[0], at[1]) = (at[0] + down, at[1] + right);
+            let placed = moved(&large, &schedule, &[4, 4], to);
+            run(&placed, &large, model, Settings::default()).time
+        };
+        assert_eq!([time(3, 0), time(0, 2), time(3, 3)], [time(0, 0); 3], "{model}");
+    }
+}
+
+/// Elsewhere messages take the machine's own routes, and it is said.
+#[test]
+fn a_placement_counts_the_routes_that_it_does_not_keep() {
+    let large = machine("torus:8x8").unwrap();
+    let of = |text: &str, algorithm: &str| schedule(&machine(text).unwrap(), algorithm, 1000);
+    let own = of("torus:8x8", "direct-rings");
+    let scattered = moved(&large, &own, &[8, 8], |at| at[1] = at[1] * 3 % 8);
+    let routes = scattered.routes();
+    assert!(routes.kept < routes.given && routes.given == 64 * 63, "{routes:?}");
+    let found = steps_model(&scattered, &large, MEMORY).unwrap();
+    assert!(found.time.total() > count(&own, &large, MEMORY).unwrap().time.total());
+    // A part of the machine is a mesh: what goes around a ring has no other way but the machine's.
+    let corner = |at: &mut [u32]| at.iter_mut().for_each(|x| *x += 2);
+    let of_part = |text: &str, algorithm: &str| {
+        let routes = moved(&large, &of(text, algorithm), &[6, 6], corner).routes();
+        (routes.name(), routes.given > 0)
+    };
+    assert_eq!(of_part("mesh:6x6", "suh-shin"), ("schedule", true));
+    assert_eq!(of_part("torus:6x6", "direct-rings"), ("mixed", true));
+    assert_eq!(of_part("torus:6x6", "direct"), ("schedule", false));
+    // One hop along dimension 0 is two along dimension 1.
+    let mut recorder = Recorder::new(Problem::new(Collective::AllToAll, 2, 1, 8).unwrap());
+    let (from, to) = (Rank(0), Rank(1));
+    let blocks = vec![(Block { from, to }, Part::Whole)];
+    let route = Some(Route::straight(0, 1));
+    recorder.push(&Message { step: 0, from, to, route, blocks });
+    let origin = Origin { algorithm: "by hand".to_owned(), parameters: Default::default() };
+    let schedule = Schedule::new(
+        Problem::new(Collective::AllToAll, 2, 1, 8).unwrap(),
+        origin,
+        recorder.finish(),
+    );
+    let job = Job { schedule, nodes: vec![Rank(0), Rank(2)] };
+    let placed = Placed::new(&large, vec![job]).unwrap();
+    let routes = placed.routes();
+    assert_eq!((routes.given, routes.kept, routes.name()), (1, 0, "machine"));
+    let mut share = Share::default();
+    placed.share(Rank(0), 0, &mut share);
+    assert_eq!(share.sends[0].route, Route::straight(1, 2));
+}
+
 #[test]
 fn what_cannot_be_simulated_is_refused_before() {
     let refused = |text: &str, model: &str, bytes: u64, settings: Settings, memory: u128| {
@@ -401,7 +522,7 @@ fn what_cannot_be_simulated_is_refused_before() {
     };
     assert!(matches!(recorded, AnalysisError::Memory { .. }), "{recorded}");
     let full = refused("full:8", "flit", 64, default, MEMORY);
-    assert!(full.to_string().contains("needs a torus or mesh"), "{full}");
+    assert!(full.to_string().contains("requires a torus or mesh"), "{full}");
     let mut most = default;
     most.vcs = 16;
     let many = refused("torus:2x2x2x2x2", "flit", 64, most, MEMORY);

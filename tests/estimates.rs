@@ -125,6 +125,32 @@ fn counting_takes_about_what_it_asks_for() {
     }
 }
 
+/// Where each rank is a class of its own, following classes visits as many ranks as replay, and each
+/// takes longer.
+#[test]
+fn beyond_4096_ranks_the_method_is_the_cheaper_of_those_that_fit() {
+    const ENOUGH: u128 = 16 << 30;
+    for (text, algorithm, memory, method) in [
+        ("torus:67x67", "coloured-rings", ENOUGH, Method::Replay),
+        ("torus:67x67", "one-factor", ENOUGH, Method::Replay),
+        ("torus:65x65", "direct-rings", ENOUGH, Method::Replay),
+        ("mesh:65x65", "gather-broadcast", ENOUGH, Method::Replay),
+        ("torus:67x67", "coloured-rings", 1 << 20, Method::Classes),
+        ("torus:67x67", "bruck", ENOUGH, Method::Classes),
+        ("torus:67x67", "neighbour-rings", ENOUGH, Method::Classes),
+        ("torus:72x72", "coloured-rings", ENOUGH, Method::Classes),
+        ("torus:72x72", "suh-shin", ENOUGH, Method::Classes),
+        ("torus:256x256", "suh-shin", ENOUGH, Method::Classes),
+        ("torus:64x64", "bruck", ENOUGH, Method::Replay),
+    ] {
+        let (_, schedule) = planned(text, 1, algorithm);
+        assert_eq!(Method::cheaper(&schedule, memory), method, "{algorithm} on {text}");
+    }
+    // The method that was used is the one that is told.
+    let (machine, schedule) = planned("mesh:65x65", 1, "gather-broadcast");
+    assert_eq!(verify(&schedule, &machine, None, ENOUGH).unwrap().method, Method::Replay);
+}
+
 /// What one thread asks for, where nothing may be used.
 fn asked_by_one<T: Send>(
     ask: impl Fn() -> Result<T, AnalysisError> + std::marker::Sync,
@@ -145,7 +171,9 @@ fn counting_asks_for_its_counters_and_the_messages_of_a_step() {
     let message = 2 * size_of::<Transfer>() as u128;
     assert_eq!(asked("full:9", 1, "direct"), message);
     assert_eq!(asked("full:9", 5, "direct"), 5 * message);
-    assert_eq!(asked("cluster:30*2", 3, "bruck"), 30 * 8 + 3 * message);
+    assert_eq!(asked("cluster:30*2,1", 3, "bruck"), 31 * 8 + 3 * message);
+    // Equal nodes stand for each other.
+    assert_eq!(asked("cluster:30*2", 3, "bruck"), 8 + 3 * message);
     // Of cyclic shifts links have a closed form.
     assert_eq!(asked("torus:8x6", 1, "bruck"), message);
     let links = asked("mesh:8x8", 1, "pairwise-xor") - message;
@@ -167,7 +195,9 @@ fn replaying_asks_for_all_slots_and_the_messages_of_a_step() {
         let ask = || verify(&schedule, &machine, Some(Method::Replay), 4096);
         let (ranks, rule) = (u128::from(machine.ranks()), schedule.rule());
         let pieces = u128::from(rule.slots()) * (rule.cuts().len() as u128 + 1);
-        let needed = ranks * (8 * pieces + 1024 + u128::from(ports) * message);
+        // Of an all-to-all also whether each is passed on.
+        let bytes = if algorithm == "concat" { 8 } else { 9 };
+        let needed = ranks * (bytes * pieces + 1024 + u128::from(ports) * message);
         assert_eq!(asked_by_one(ask), ("a full replay", needed), "{algorithm} on {text}");
     }
 }

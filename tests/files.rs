@@ -1,10 +1,13 @@
 //! The files that the program writes: complete or not there, and the same bytes each time.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use topocoll::formats::{FORMATS, Format};
 
 fn sweep(folder: &Path, arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_topocoll");
@@ -340,4 +343,256 @@ fn the_pictures_of_the_readme_are_those_that_its_commands_make() {
         pictures += 1;
     }
     assert_eq!(pictures, 2);
+}
+
+/// A line that others would like to write.
+const FORGED: &str = "forged";
+
+/// That every line is printable, and none is the one that was put into a name.
+fn is_unforged(what: &str, text: &str) {
+    for line in text.lines() {
+        let odd = line.chars().find(|&letter| !topocoll::text::is_printable(letter));
+        assert_eq!(odd, None, "{what}: {line:?}");
+        assert!(!line.starts_with(FORGED), "{what}: {line:?}");
+    }
+}
+
+/// Runs a command in a folder; what it prints, and the new files.
+fn unforged(folder: &Path, arguments: &[&str]) -> Output {
+    let before = entries(folder);
+    let output = topocoll(folder, arguments);
+    let what = format!("{arguments:?}");
+    for text in [&output.stdout, &output.stderr] {
+        is_unforged(&what, std::str::from_utf8(text).unwrap());
+    }
+    for name in entries(folder).difference(&before) {
+        let path = folder.join(name);
+        let files = match path.is_dir() {
+            true => std::fs::read_dir(&path).unwrap().map(|file| file.unwrap().path()).collect(),
+            false => vec![path],
+        };
+        for file in files {
+            is_unforged(&what, &std::fs::read_to_string(file).unwrap());
+        }
+    }
+    output
+}
+
+fn entries(folder: &Path) -> BTreeSet<OsString> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn a_name_writes_no_line_and_no_letter_that_is_not_printable() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    let machine = format!("m\n{FORGED} 99 # injected\n\u{1b}[31m\u{9b}\u{202e}.toml");
+    let text = include_str!("../topologies/paragon-16x16.toml").replace("16x16", "4x4");
+    let title = format!("title = \"t\\n{FORGED}\\u001b\\u202e\"");
+    let (_, rest) = text.split_once('\n').unwrap();
+    std::fs::write(folder.join(&machine), format!("{title}\n{rest}")).unwrap();
+    let machine = machine.as_str();
+    for line in [
+        "bounds",
+        "bounds --json",
+        "algorithms",
+        "select",
+        "select --json",
+        "verify --algorithm suh-shin --certificate proof",
+        "simulate --algorithm suh-shin --model wormhole --trace trace --csv links --heatmap heat.svg",
+        "simulate --algorithm suh-shin --model fluid --json",
+        "sweep --svg plot.svg --csv table",
+        "sweep --front --svg front.svg --json",
+        "report --out page",
+        "tune --for openmpi --out rules",
+        "tune --for openmpi",
+        "run --algorithm bruck --repeat 1",
+    ] {
+        let mut arguments: Vec<_> = line.split(' ').collect();
+        arguments.insert(1, machine);
+        let ran = unforged(folder, &arguments);
+        assert_eq!(ran.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    // Names of files and other values.
+    let name = machine.replace(".toml", "");
+    for line in [
+        "tune full:4 --for openmpi --out @",
+        "verify full:4 --algorithm @",
+        "verify full:4 --algorithm bruck --set @=1",
+        "verify full:4 --algorithm bruck --set radix=@",
+        "verify full:4 --schedule @",
+        "check @",
+        "select full:4 --op @",
+        "select full:4 --demand @",
+        "select full:4 --ranks @",
+        "select full:4 --startup @",
+        "select full:4 --block @",
+        "select full:4 --timing @",
+        "simulate full:4 --traffic @",
+        "simulate full:4 --algorithm direct --model fluid --heatmap @",
+        "schedule full:4 --algorithm direct --format @",
+        "select @",
+        "@",
+    ] {
+        let arguments: Vec<_> = line.split(' ').map(|word| word.replace('@', &name)).collect();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let ran = unforged(folder, &arguments);
+        let said = [ran.stdout, ran.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("m\\nforged 99 # injected\\n\\u{1b}[31m\\u{9b}\\u{202e}"), "{said}");
+    }
+}
+
+#[test]
+fn an_origin_writes_no_line_and_no_letter_that_is_not_printable() {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    let made = topocoll(folder, &["schedule", "torus:4x4", "--algorithm", "direct"]);
+    let header = format!("\"algorithm\":\"a\\\"<&\\n{FORGED}\\n\\u001b\\u202e\"");
+    let parameters = format!("\"parameters\":{{\"k\\n{FORGED}\":\"v\\n{FORGED}\\u001b\"}}");
+    let text = String::from_utf8(made.stdout).unwrap();
+    let text = text.replacen("\"algorithm\":\"direct\"", &format!("{header},{parameters}"), 1);
+    std::fs::write(folder.join("schedule"), &text).unwrap();
+    let commands = ["verify --certificate proof", "verify --json", "simulate", "run --repeat 1"];
+    let lines = commands.into_iter().map(str::to_owned).chain(
+        FORMATS
+            .iter()
+            .map(|Format { name, .. }| format!("schedule --format {name} --out {name}.out")),
+    );
+    for line in lines {
+        let mut arguments: Vec<_> = line.split(' ').collect();
+        arguments.splice(1..1, ["torus:4x4", "--schedule", "schedule"]);
+        let ran = unforged(folder, &arguments);
+        assert_eq!(ran.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    // Formats with quotes close none early.
+    let written = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(written("dot.out").starts_with("digraph \"a\\\"<&\\\\nforged"));
+    assert!(written("msccl.out").starts_with("<algo name=\"a&quot;&lt;&amp;\\nforged"));
+}
+
+#[test]
+fn a_long_value_is_cut_and_has_its_length() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("m.toml"), format!("title = {}", "x".repeat(5000))).unwrap();
+    let long = "x".repeat(5000);
+    for line in [
+        "@",
+        "select full:@",
+        "select full:4 --@",
+        "select full:4 --op @",
+        "select full:4 --block @",
+        "select full:4 --startup @",
+        "select full:4 --ranks @",
+        "select full:4 --demand @",
+        "select full:4 --demand @:7",
+        "select full:4 --timing torus:@",
+        "select m.toml",
+        "verify full:4 --algorithm @",
+        "verify full:4 --algorithm bruck --set @=1",
+        "verify full:4 --algorithm bruck --set radix=@",
+        "verify full:4 --schedule @",
+        "simulate full:4 --traffic @",
+        "simulate full:4 --algorithm direct --model fluid --set vcs=@",
+        "simulate full:4 --algorithm direct --heatmap @",
+        "schedule full:4 --algorithm direct --format @",
+        "schedule full:4 --algorithm direct --out @",
+        "tune full:4 --for openmpi --release @",
+        "check @",
+    ] {
+        let arguments: Vec<_> = line.split(' ').map(|word| word.replace('@', &long)).collect();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let ran = topocoll(folder.path(), &arguments);
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{line}: {said}");
+        assert!(!said.contains(&"x".repeat(201)), "{line}: {said}");
+        let length = said.contains("… (5") || line.ends_with("m.toml");
+        assert!(length, "{line}: {said}");
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_arrive_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    for line in [
+        "--help",
+        "--version",
+        "help",
+        "help select",
+        "select --help",
+        "select -h",
+        "select full:4",
+        "select full:4 --json",
+        "schedule full:4 --algorithm direct",
+        "tune full:4 --for openmpi",
+        "completions bash",
+    ] {
+        let ran = Command::new(env!("CARGO_BIN_EXE_topocoll"))
+            .args(line.split(' '))
+            .current_dir(folder.path())
+            .stdout(std::fs::File::create("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{line}: {said}");
+        assert!(said.starts_with("error: ") && said.contains("No space left"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_is_taken_away_by_the_next_and_nothing_else() {
+    let schedule = ["schedule", "torus:32x32", "--algorithm", "direct", "--format"];
+    for format in ["csv", "simgrid"] {
+        let folder = TempDir::new().unwrap();
+        let folder = folder.path();
+        let start = |out: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_topocoll"));
+            command.current_dir(folder).args(schedule).args([format, "--out", out]);
+            let before = entries(folder);
+            let mut child = command.spawn().unwrap();
+            // Whether a file can be written is tried before, with an empty one.
+            let written = |name: &OsString| {
+                let path = folder.join(name);
+                match std::fs::read_dir(&path) {
+                    Ok(mut files) => files.next().is_some(),
+                    Err(_) => std::fs::metadata(path).is_ok_and(|file| file.len() > 0),
+                }
+            };
+            while !entries(folder).difference(&before).any(written) {
+                assert_eq!(child.try_wait().unwrap(), None, "{format}: never half written");
+            }
+            child
+        };
+        let mut killed = start("all");
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let left = entries(folder);
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(left.iter().all(|name| name.to_str().unwrap().starts_with(".all.topocoll-")));
+        // Files of other programs with similar names, and what a run of another target left.
+        let others =
+            [".all.topocoll-", ".all.topocoll-note", ".all.topocoll-notes-1", ".al", "all2"];
+        for name in &others {
+            std::fs::write(folder.join(name), "mine").unwrap();
+        }
+        let mut other = start("other");
+        other.kill().unwrap();
+        other.wait().unwrap();
+        // A run of the same target that is under way.
+        let before = entries(folder);
+        let mut living = start("all");
+        let of_living: Vec<_> = entries(folder).difference(&before).cloned().collect();
+        assert_eq!(of_living.len(), 1, "{of_living:?}");
+        let quick = ["schedule", "torus:2x2", "--algorithm", "direct", "--format", format, "--out"];
+        let ran = topocoll(folder, &[&quick[..], &["all"]].concat());
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        let there = entries(folder);
+        assert!(there.contains(&of_living[0]), "{format}: a living run's file is gone: {there:?}");
+        assert!(left.is_disjoint(&there), "{format}: left: {there:?}");
+        assert!(others.iter().all(|name| there.contains(OsStr::new(name))), "{there:?}");
+        let of_other = there.iter().filter(|name| name.to_str().unwrap().starts_with(".other."));
+        assert_eq!(of_other.count(), 1, "{there:?}");
+        living.kill().unwrap();
+        living.wait().unwrap();
+    }
 }

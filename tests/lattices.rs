@@ -31,7 +31,7 @@ fn over_the_bound(machine: &Machine, algorithm: &str) -> (f64, f64) {
     let schedule = plan(machine, &problem, algorithm, &Default::default()).unwrap();
     let counts = count(&schedule, machine, MEMORY).unwrap();
     let blocks = counts.in_blocks(counts.link_bytes);
-    (blocks, blocks / best_bounds(&problem, machine).blocks)
+    (blocks, blocks / best_bounds(&problem, machine).link_blocks)
 }
 
 /// A twisted torus of two or three sides.
@@ -223,7 +223,7 @@ fn twisting_gains_on_slices_twice_as_long_as_wide() {
         assert!((found - gain).abs() < 5e-4, "{twisted}: {found}");
     }
     let problem = problem(&machine("torus:4x4x8").unwrap(), Collective::AllToAll, 1);
-    assert_eq!(best_bounds(&problem, &machine("torus:4x4x8").unwrap()).blocks, 128.0);
+    assert_eq!(best_bounds(&problem, &machine("torus:4x4x8").unwrap()).link_blocks, 128.0);
 }
 
 #[test]

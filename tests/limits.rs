@@ -9,10 +9,10 @@ use topocoll::contention::Settings;
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Block, Collective, Demand, Grid, Lattice, MAX_BLOCK_BYTES, Machine, Method,
-    Origin, Parameters, Problem, Rank, RankClasses, Route, Rule, SIMULATE_UP_TO, Schedule, Setting,
-    Slot, SlotSet, Step, Strided, check_simulation, check_unequal_work, files, load_file, machine,
-    plan, spec, verify,
+    AnalysisError, Block, Collective, Coordinates, Demand, Grid, Lattice, MAX_BLOCK_BYTES, Machine,
+    Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses, Route, Rule,
+    SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided, check_simulation,
+    check_unequal_work, files, load_file, machine, plan, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -42,7 +42,7 @@ const ROWS: [Row; 24] = [
         line,
         "longer than 67108864 bytes",
     ),
-    ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741823"),
+    ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741824"),
     ("steps of a plan", (1 << 31) - 3, steps, "at most 2147483645"),
     ("ranks of demand-matchings", 2048, demand, "at most 2048 ranks"),
     (
@@ -63,16 +63,20 @@ const ROWS: [Row; 24] = [
     ("steps of a certificate", (1 << 30) + 1, certified_steps, "numbered from 0 to 2^30"),
 ];
 
-/// Every step touches so many slots from 1 on.
-struct Touching(u64);
+/// Every step touches this number of slots from 1 on; ranks this period apart are equivalent.
+struct Touching {
+    touched: u64,
+    steps: u32,
+    period: u32,
+}
 
 impl Rule for Touching {
     fn steps(&self) -> u32 {
-        400
+        self.steps
     }
     fn step(&self, _rank: Rank, _step: u32, out: &mut Step) {
         out.clear();
-        out.send(Rank(0), SlotSet::of(Strided::contiguous(1, self.0)), Route::default());
+        out.send(Rank(0), SlotSet::of(Strided::contiguous(1, self.touched)), Route::default());
     }
     fn slots(&self) -> u64 {
         8192
@@ -84,24 +88,32 @@ impl Rule for Touching {
         Some(Block { from: Rank(slot as u32), to: rank })
     }
     fn classes(&self) -> RankClasses {
-        RankClasses::distinct(8192)
+        RankClasses::translations(
+            MixedRadix::new(&[8192]).unwrap(),
+            Coordinates::from_slice(&[self.period]),
+        )
     }
 }
 
-/// The slots that every step of every class touches, where nobody asks for the method.
+/// The slots that every step of every rank or class touches, where no method is asked for.
 #[test]
-fn following_every_class_is_refused_by_its_work() {
+fn verifying_is_refused_by_its_work() {
     let machine = machine("full:8192").unwrap();
     let problem = Problem::new(Collective::AllToAll, 8192, 1, 1).unwrap();
-    let verified = |touched| {
+    let verified = |touching| {
         let origin = Origin { algorithm: "none".to_owned(), parameters: Parameters::new() };
-        let schedule = Schedule::new(problem, origin, Touching(touched));
+        let schedule = Schedule::new(problem, origin, touching);
         verify(&schedule, &machine, None, u128::MAX)
     };
-    let refused = verified(7000).unwrap_err();
-    let AnalysisError::Work { needed, .. } = refused else { panic!("{refused}") };
-    assert_eq!(needed, 8192 * (400 * 7000 + 8192));
-    assert!(verified(1).unwrap().violation.is_some());
+    for (steps, period, by) in
+        [(400, 8192, "a full replay"), (12_800, 256, "following every class")]
+    {
+        let refused = verified(Touching { touched: 7000, steps, period }).unwrap_err();
+        let AnalysisError::Work { what, needed, .. } = refused else { panic!("{refused}") };
+        let visits = u128::from(period) * (u128::from(steps) * 7000 + 8192);
+        assert_eq!((what, needed), (by, visits));
+        assert!(verified(Touching { touched: 1, steps: 1, period }).unwrap().violation.is_some());
+    }
 }
 
 #[test]
@@ -257,7 +269,7 @@ fn slots(both: u64) -> Result<(), String> {
     match both > 1 << 30 {
         true => Err(refused(both - 1)),
         false => {
-            assert!(!refused(1).contains("numbers at most"));
+            assert!(!refused(1).contains("together"));
             Ok(())
         }
     }

@@ -207,6 +207,6 @@ fn a_limit_below_the_fewest_is_refused() {
     let error = topocoll::plan(&machine, &problem, "demand-matchings", &Parameters::new());
     assert_eq!(
         error.unwrap_err().to_string(),
-        "demand-matchings: plans for blocks of unequal sizes, and none are given (--demand)"
+        "demand-matchings: requires the sizes of blocks (--demand)"
     );
 }

@@ -5,9 +5,10 @@ mod common;
 
 use common::{MEMORY, problem};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use topocoll::{
-    Collective, Counts, Machine, Method, Parameters, PerClass, Setting, machine, plan, select,
-    verify,
+    ByLinks, Collective, Counts, Machine, Method, Parameters, PerClass, Setting, count, machine,
+    plan, select, verify,
 };
 
 fn radix(lanes: u64, radix: u64) -> Parameters {
@@ -84,6 +85,62 @@ fn node_radix_of_equal_nodes_takes_the_digits_of_nodes_and_of_ranks_on_one() {
     assert_eq!(counts.bytes, (1 + 1) * 128 + 4 * 8 * 32 + 7 * 64);
 }
 
+/// What steps charge by the links in use is what counting finds where one kind of link alone costs.
+#[test]
+fn claims_by_links_are_what_is_counted() {
+    let mut seen = BTreeSet::new();
+    let clusters = [
+        &[1][..],
+        &[2],
+        &[5],
+        &[1, 1],
+        &[2, 2],
+        &[3, 3],
+        &[3, 2],
+        &[4, 4, 4],
+        &[1, 1, 1, 1],
+        &[2; 5],
+        &[3; 6],
+        &[1, 2, 3],
+        &[4, 4, 1, 1],
+    ];
+    for (sizes, ports) in clusters.into_iter().flat_map(|sizes| (1..=4).map(move |k| (sizes, k))) {
+        let machine = cluster(sizes, ports);
+        let alone = |inside: f64, between: f64| {
+            let mut machine = machine.clone();
+            machine.timing.startup = PerClass::each(&[inside, between]);
+            machine.timing.per_byte = PerClass::each(&[inside, between]);
+            machine
+        };
+        for algorithm in topocoll::ALGORITHMS {
+            let problem = problem(&machine, algorithm.operation(), 3);
+            for setting in algorithm.settings(&problem, &*machine.topology) {
+                let claims = algorithm.claims(&problem, &*machine.topology, &setting).unwrap();
+                let Some(claimed) = claims.by_links else { continue };
+                let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+                let counted = |machine: &Machine| count(&schedule, machine, MEMORY).unwrap();
+                let place = format!("{} {setting:?} on {sizes:?}, {ports}", algorithm.name());
+                let ByLinks { intra_node, inter_node, both } = claimed;
+                let steps = counted(&machine).inter_node_steps;
+                assert_eq!(inter_node.steps + both.steps, steps, "{place}");
+                for (kind, time) in [
+                    (intra_node, counted(&alone(1.0, 0.0))),
+                    (inter_node, counted(&alone(0.0, 1.0))),
+                ] {
+                    let charged = (kind.steps + both.steps) as f64;
+                    assert_eq!(time.time.startup, charged, "{place}");
+                    let charged = (kind.bytes + both.bytes) as f64;
+                    assert_eq!(time.time.transmission, charged, "{place}");
+                }
+                seen.insert(algorithm.name());
+            }
+        }
+    }
+    let all =
+        ["clustered-factor", "clustered-matchings", "node-aware", "node-gather", "node-radix"];
+    assert!(seen.into_iter().eq(all));
+}
+
 #[test]
 fn few_steps_win_where_startups_are_dear() {
     let mut machine = cluster(&[8, 8, 8, 7, 6, 8, 8, 8, 8], 1);
@@ -109,6 +166,6 @@ fn lanes_that_a_node_lacks_are_refused() {
     );
     assert_eq!(
         said(&[6], Parameters::new()),
-        "node-radix: needs a cluster of several nodes, and cluster:6 is none"
+        "node-radix: requires a cluster of several nodes, which cluster:6 is not"
     );
 }

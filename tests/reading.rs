@@ -86,6 +86,7 @@ fn drawn(name: &str, operation: Collective, seed: u64) -> (Schedule, Machine) {
                 arrived.extend(blocks.iter().map(|(block, _)| (to, *block)));
                 arrived.dedup();
                 let route = far_way(&machine, from, to, &mut random);
+                let route = (!route.is_empty()).then_some(route);
                 recorder.push(&Message { step, from, to, route, blocks });
             }
         }
@@ -354,6 +355,51 @@ fn what_json_lines_and_statements_do_not_agree_on_is_named() {
     assert_eq!((line, message.as_str()), (2, "JSON lines come before `num_ranks`"));
 }
 
+/// The machine's own route is for a message that names none, not for one whose route is wrong.
+#[test]
+fn a_route_that_does_not_lead_to_the_receiver_is_refused() {
+    let torus = machine("torus:4x4").unwrap();
+    let header = r#"{"kind":"header","version":1,"operation":"alltoall","algorithm":"by hand","ranks":16,"block_bytes":8,"ports":1,"topology":{"kind":"grid","dims":[4,4],"wrap":[true,true]}}"#;
+    let lines = |route: &str| {
+        let first = r#"{"step":0,"from":0,"to":1,"blocks":[[0,1,0,8]]}"#;
+        format!(
+            r#"{header}
+{first}
+{{"step":1,"from":0,"to":1{route},"blocks":[[0,2,0,8]]}}
+"#
+        )
+    };
+    let routes = [
+        ("[]", "an empty route, which leads from rank 0 to rank 0, not to 1"),
+        ("[[0,0]]", "a segment of 0 hops along dimension 0"),
+        ("[[1,0]]", "a segment of 0 hops along dimension 1"),
+        ("[[1,1],[0,0]]", "a segment of 0 hops along dimension 0"),
+        ("[[0,1]]", "it leads from rank 0 to rank 4, not to 1"),
+        ("[[1,1],[1,-1]]", "it leads from rank 0 to rank 0, not to 1"),
+        ("[[1,5]]", "it leaves torus:4x4: 5 hops along dimension 1"),
+        ("[[2,1]]", "it leaves torus:4x4: 1 hops along dimension 2"),
+    ];
+    for (route, rule) in routes {
+        let (line, message) = refused("jsonl", &lines(&format!(r#","route":{route}"#)), &torus);
+        assert_eq!((line, message), (3, format!("route {route}: {rule}")));
+    }
+    let (line, message) = refused("jsonl", &lines(r#","route":null"#), &torus);
+    assert!(line == 3 && message.starts_with("no message: invalid type: null"), "{message}");
+    for route in ["", r#","route":[[1,1]]"#, r#","route":[[0,2],[1,1],[0,2]]"#] {
+        assert!(read("jsonl", &lines(route), &torus).is_ok(), "{route}");
+    }
+    // An empty column is a route that is not named.
+    let values = |route: &str| format!("step,from,to,bytes,packed,route\n0,0,1,8,0,{route}\n");
+    for (route, rule) in [
+        ("1:+0", "a segment of 0 hops along dimension 1"),
+        ("0:+1", "it leads from rank 0 to rank 4, not to 1"),
+    ] {
+        let (line, message) = refused("csv", &values(route), &torus);
+        assert_eq!((line, message), (2, format!("route {route}: {rule}")));
+    }
+    assert!(read("csv", &values(""), &torus).is_ok());
+}
+
 #[test]
 fn refusals_name_the_line_the_value_and_the_rule() {
     let two = machine("full:2").unwrap();
@@ -419,7 +465,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         (
             "step,from,to,bytes,packed,route\n0,0,1,8,0,0:+1\n",
             2,
-            "a route on full:2, which is no grid",
+            "route 0:+1: only grids have routes, and full:2 is not a grid",
         ),
     ];
     let cases = goal.map(|case| ("goal", case)).into_iter().chain(csv.map(|case| ("csv", case)));

@@ -321,7 +321,7 @@ fn tori_of_two_long_sides_come_near_the_bisection_whatever_their_residues() {
         pairs.collect::<Vec<_>>().into_par_iter().for_each(|(a, b)| {
             let machine: Machine = machine(&format!("torus:{a}x{b}")).unwrap();
             let problem = problem(&machine, Collective::AllToAll, 1);
-            let bound = best_bounds(&problem, &machine).blocks;
+            let bound = best_bounds(&problem, &machine).link_blocks;
             let near = ["near", "distance"].into_iter().any(|landing| {
                 let set = coloured_rings(2, landing);
                 claims(&machine, &problem, "coloured-rings", &set).is_ok_and(|claims| {
@@ -351,7 +351,7 @@ fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
     assert_eq!(Some(counts.hops), claims.hops, "{text}, {ports}");
     let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
     assert_eq!(broken, (0, 0, 0), "{text}, {ports}");
-    counts.in_blocks(counts.link_bytes) / best_bounds(&problem, &machine).blocks
+    counts.in_blocks(counts.link_bytes) / best_bounds(&problem, &machine).link_blocks
 }
 
 #[test]
@@ -454,7 +454,7 @@ fn direct_rings(text: &str, methods: &[Method]) -> f64 {
     );
     let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
     assert_eq!((broken, counts.packed_bytes), ((0, 0, 0), 0), "{text}");
-    counts.steps as f64 / best_bounds(&problem, &machine).blocks
+    counts.steps as f64 / best_bounds(&problem, &machine).link_blocks
 }
 
 #[test]

@@ -125,9 +125,7 @@ fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
         for (algorithm, problem, setting) in serving(&machine, 5) {
             let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
             let whole = count(&schedule, &machine, MEMORY).unwrap();
-            let mut placed = count_among(&machine, &all, &schedule, MEMORY).unwrap();
-            assert_eq!(placed.time.total().to_bits() >> 8, whole.time.total().to_bits() >> 8);
-            (placed.time, placed.link_seconds) = (whole.time, whole.link_seconds);
+            let placed = count_among(&machine, &all, &schedule, MEMORY).unwrap();
             assert_eq!(placed, whole);
         }
     }
@@ -198,10 +196,7 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
             let schedule =
                 plan_unequal(&machine, &problem, &demand, name, setting, MEMORY).unwrap();
             let whole = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {}).unwrap();
-            let mut placed =
-                count_unequal_among(&machine, &all, &schedule, &demand, MEMORY).unwrap();
-            assert_eq!(placed.time.total().to_bits() >> 8, whole.time.total().to_bits() >> 8);
-            (placed.time, placed.link_seconds) = (whole.time, whole.link_seconds);
+            let placed = count_unequal_among(&machine, &all, &schedule, &demand, MEMORY).unwrap();
             assert_eq!(placed, whole);
         }
     }

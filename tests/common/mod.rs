@@ -115,6 +115,8 @@ pub(crate) fn check_promises(
     let method = if splits { Method::Replay } else { method };
     let found = verify(&schedule, machine, Some(method), MEMORY).unwrap();
     assert_eq!(found.violation, None, "{place}");
+    let moves = method == Method::Replay && problem.operation == Collective::AllToAll;
+    assert_eq!(found.resent_blocks, moves.then_some(0), "{place}");
     let counts = found.counts;
     assert_eq!(counts.port_violations, 0, "{place}");
 

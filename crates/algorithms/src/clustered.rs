@@ -31,7 +31,7 @@ use crate::nodes::Nodes;
 use crate::one_factor::Factors;
 use crate::parameters::{check, clusters, origin, word, words};
 use crate::rounds::Partners;
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
 
 pub(crate) struct ClusteredFactor;
 
@@ -138,6 +138,40 @@ impl Clustered {
 
     fn clusters(&self) -> &Clusters {
         self.nodes.clusters()
+    }
+
+    /// The steps by links where all nodes are equal: every pair of nodes exchanges in every step of
+    /// its round.
+    fn by_links(&self, block_bytes: u64) -> Option<ByLinks> {
+        let [phase] = &self.phases[..] else { return None };
+        let (nodes, size, ports) = (phase.active, self.clusters().largest(), self.ports);
+        let factors = phase.factors.len() as u32;
+        let rounds = factors.div_ceil(ports);
+        // Rounds with a node that is paired with itself, and whether they are all that there is.
+        let paired = match (self.early, self.permutations) {
+            (false, true) => 1,
+            (true, true) => 0,
+            (early, false) if nodes % 2 == 1 && !(early && nodes == 1) => rounds,
+            (true, false) => 0,
+            // Two nodes in every other factor.
+            (false, false) if ports == 1 => nodes / 2,
+            (false, false) => rounds - u32::from(factors % ports == 1),
+        };
+        let alone = match (self.early, self.permutations) {
+            (true, _) => nodes == 1 && paired > 0,
+            (false, true) => nodes == 1 || ports == 1,
+            (false, false) => nodes == 1 || nodes == 2 && ports == 1,
+        };
+        let inside = if self.early { size - 1 } else { size * (size - 1) };
+        let both = (paired - u32::from(alone)) * inside;
+        let closing = if self.closes_inside(phase) { (size - 1).div_ceil(ports) } else { 0 };
+        let intra_node = closing + if alone { phase.first_round } else { 0 };
+        let of = |steps: u32| StepsOf::new(steps.into(), steps.into(), block_bytes);
+        Some(ByLinks {
+            intra_node: of(intra_node),
+            inter_node: of(self.steps - intra_node - both),
+            both: of(both),
+        })
     }
 
     /// What the node at position a does in a factor.
@@ -379,7 +413,11 @@ impl Algorithm for ClusteredFactor {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
-        let steps = self.clustered(problem, topology, given)?.steps;
+        let clustered = self.clustered(problem, topology, given)?;
+        if let Some(by_links) = clustered.by_links(problem.block_bytes) {
+            return Ok(Claims::of_cluster(by_links, false));
+        }
+        let steps = clustered.steps;
         Ok(Claims {
             rearrangements: Some(0),
             ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))

@@ -35,7 +35,7 @@ use topocoll_topology::{Rank, Route, Topology};
 use crate::nodes::Nodes;
 use crate::parameters::{check, clusters, origin};
 use crate::places::Places;
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, ByLinks, Claims, NotApplicable, StepsOf};
 
 pub(crate) struct ClusteredMatchings;
 
@@ -94,6 +94,19 @@ impl Matchings {
 
     fn steps(&self) -> u32 {
         self.matchings.div_ceil(self.ports)
+    }
+
+    /// The largest node sends to another in every matching, and inside in as many as it has ranks.
+    fn by_links(&self, block_bytes: u64) -> ByLinks {
+        let clusters = self.nodes.clusters();
+        let of = |steps: u32| StepsOf::new(steps.into(), steps.into(), block_bytes);
+        let all = self.steps();
+        if clusters.nodes() == 1 {
+            return ByLinks { intra_node: of(all), ..ByLinks::default() };
+        }
+        let largest = clusters.largest();
+        let both = if largest > 1 { largest.div_ceil(self.ports) } else { 0 };
+        ByLinks { inter_node: of(all - both), both: of(both), ..ByLinks::default() }
     }
 
     /// The message from node U to node V that is the j-th of a round, if there are so many.
@@ -311,11 +324,8 @@ impl Algorithm for ClusteredMatchings {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
-        let steps = self.matchings(problem, topology, given)?.steps();
-        Ok(Claims {
-            rearrangements: Some(0),
-            ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
-        })
+        let matchings = self.matchings(problem, topology, given)?;
+        Ok(Claims::of_cluster(matchings.by_links(problem.block_bytes), false))
     }
 }
 

@@ -299,6 +299,15 @@ impl Algorithm for DemandMatchings {
         numbers.into_iter().map(setting).collect()
     }
 
+    fn memory_for(&self, problem: &Problem) -> u128 {
+        // Sizes, what remains of them, and a colour for each pair: measured up to 2,000 ranks.
+        const PAIR: u128 = 96;
+        match self.check(problem, &Parameters::new()) {
+            Ok(()) => PAIR * u128::from(problem.ranks).pow(2),
+            Err(_) => 0,
+        }
+    }
+
     fn plan_for(
         &self,
         problem: &Problem,

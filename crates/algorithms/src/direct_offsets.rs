@@ -269,8 +269,10 @@ impl DirectOffsets {
         let lattice = match topology.shape() {
             Shape::Lattice(lattice) if lattice.is_whole() => lattice,
             _ => {
-                let (needs, topology) =
-                    ("a twisted torus that lacks nothing", topology.short_form());
+                let (needs, topology) = (
+                    "a twisted torus without missing nodes or failed links",
+                    topology.short_form(),
+                );
                 return Err(NotApplicable::Shape { needs, topology });
             }
         };

@@ -1,6 +1,6 @@
 use topocoll_schedule::Collective;
 
-/// Why an algorithm does not serve a problem on a topology.
+/// Why an algorithm does not apply to a problem on a topology.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotApplicable {
@@ -13,9 +13,7 @@ pub enum NotApplicable {
         nearest: Option<&'static str>,
     },
     /// No schedule of it is written here.
-    #[error(
-        "{name} is known by a published formula alone ({paper}): there is no schedule to look at"
-    )]
+    #[error("{name} is a published formula ({paper}) without a schedule")]
     Published {
         /// Its name.
         name: &'static str,
@@ -31,10 +29,10 @@ pub enum NotApplicable {
         asked: Collective,
     },
     /// Its schedules depend on the sizes of blocks.
-    #[error("plans for blocks of unequal sizes, and none are given (--demand)")]
+    #[error("requires the sizes of blocks (--demand)")]
     NoDemand,
     /// It needs another shape.
-    #[error("needs {needs}, and {topology} is none")]
+    #[error("requires {needs}, which {topology} is not")]
     Shape {
         /// What it needs.
         needs: &'static str,
@@ -42,7 +40,7 @@ pub enum NotApplicable {
         topology: String,
     },
     /// Some sides break its rule.
-    #[error("needs {rule}, and {} {}", sides.join(", "), if sides.len() == 1 { "breaks that rule" } else { "break that rule" })]
+    #[error("requires {rule}; {} {} this rule", sides.join(", "), if sides.len() == 1 { "breaks" } else { "break" })]
     Sides {
         /// The rule.
         rule: &'static str,
@@ -50,7 +48,7 @@ pub enum NotApplicable {
         sides: Vec<String>,
     },
     /// The number of ranks breaks its rule.
-    #[error("needs {rule}, and there are {ranks} ranks")]
+    #[error("requires {rule}; there are {ranks} ranks")]
     Ranks {
         /// The rule.
         rule: &'static str,
@@ -58,7 +56,7 @@ pub enum NotApplicable {
         ranks: u32,
     },
     /// More ports than it has tables for.
-    #[error("plans for at most {most} ports, and there are {ports}")]
+    #[error("supports at most {most} ports; there are {ports}")]
     Ports {
         /// The most ports.
         most: u32,
@@ -66,7 +64,7 @@ pub enum NotApplicable {
         ports: u32,
     },
     /// The ranks of a node would send through more ports than it has.
-    #[error("sends from all {size} ranks of a node to other nodes at once, and a node has {ports} port{}", if *ports == 1 { "" } else { "s" })]
+    #[error("sends from all {size} ranks of a node to other nodes at once; a node has {ports} port{}", if *ports == 1 { "" } else { "s" })]
     NodePorts {
         /// Ranks on the largest node.
         size: u32,

@@ -34,7 +34,7 @@ mod published;
 mod rounds;
 mod squares;
 
-pub use algorithm::{Algorithm, Claims};
+pub use algorithm::{Algorithm, ByLinks, Claims, StepsOf};
 pub use error::NotApplicable;
 pub use parameters::Parameter;
 pub use published::{Published, PublishedCounts};

@@ -275,7 +275,7 @@ impl LinkMatchings {
     ) -> Result<&'t Lattice, NotApplicable> {
         check(self, problem, given)?;
         let Shape::Lattice(lattice) = topology.shape() else {
-            let needs = "a grid that lacks nodes or links, or a twisted torus";
+            let needs = "a grid with missing nodes or failed links, or a twisted torus";
             return Err(NotApplicable::Shape { needs, topology: topology.short_form() });
         };
         if problem.ranks > MOST_RANKS {

@@ -32,7 +32,7 @@ use topocoll_topology::{Rank, Route, Topology};
 
 use crate::nodes::{Nodes, Row};
 use crate::parameters::{check, clusters, integer, origin, word, words};
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
 
 pub(crate) struct NodeAware;
 
@@ -225,21 +225,26 @@ impl Lanes {
         out.receive(self.row.rank(position, from), received);
     }
 
-    /// The largest message of a round between nodes, in blocks.
-    fn largest(&self, phase: &Phase, round: u32) -> u64 {
+    /// The largest message of a round between nodes of these sizes, in blocks.
+    fn largest(&self, phase: &Phase, round: u32, sizes: &[(u32, u32, u32)]) -> u64 {
         if self.cut {
             // The largest node takes part in every round.
             return u64::from(phase.current - phase.done) * u64::from(self.row.size(0));
         }
-        let product = |from: u32| {
-            u64::from(self.row.size(from)) * u64::from(self.row.size((from + round) % phase.active))
+        // Nodes stand by falling size: of those of one size the first sends to the largest, unless
+        // the last of them reach around.
+        let larger = sizes[1..].iter().map(|&(.., nodes)| nodes).chain([0]);
+        let product = |(&(_, size, end), first): (&(u32, u32, u32), u32)| {
+            let to = first + round;
+            let to = if to < phase.active && end + round > phase.active { 0 } else { to };
+            u64::from(size) * u64::from(self.row.size(to % phase.active))
         };
-        (0..phase.active).map(product).max().unwrap_or(0)
+        sizes.iter().zip(larger).map(product).max().unwrap_or(0)
     }
 
-    /// Steps, and the sum of largest messages in blocks.
-    fn counts(&self) -> (u64, u128) {
-        let mut blocks = 0u128;
+    /// The steps inside nodes and between them.
+    fn by_links(&self, block_bytes: u64) -> ByLinks {
+        let (mut inside, mut between) = (0u128, 0u128);
         // Every carrier takes part in all rounds inside its node.
         let carried: Vec<(u32, (u64, u64))> = (0..self.row.count())
             .map(|position| (self.row.size(position), self.most_carried(position)))
@@ -248,16 +253,21 @@ impl Lanes {
             let round = 1 + step * self.ports;
             let (out, back) = (carried.iter().filter(|(size, _)| *size > round))
                 .fold((0, 0), |most, (_, carried)| (carried.0.max(most.0), carried.1.max(most.1)));
-            blocks += u128::from(1 + out) + u128::from(back);
+            inside += u128::from(1 + out) + u128::from(back);
         }
+        let sizes = self.row.nodes().sizes();
         for phase in &self.phases {
             let rounds: Vec<u32> = (1..phase.active).collect();
             for together in rounds.chunks(self.ports as usize) {
-                let most = together.iter().map(|&round| self.largest(phase, round)).max();
-                blocks += u128::from(most.unwrap_or(0));
+                let most = together.iter().map(|&round| self.largest(phase, round, &sizes)).max();
+                between += u128::from(most.unwrap_or(0));
             }
         }
-        (self.steps().into(), blocks)
+        ByLinks {
+            intra_node: StepsOf::new((self.steps() - self.between).into(), inside, block_bytes),
+            inter_node: StepsOf::new(self.between.into(), between, block_bytes),
+            ..ByLinks::default()
+        }
     }
 }
 
@@ -410,10 +420,6 @@ impl Algorithm for NodeAware {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let rule = self.lanes(problem, topology, given)?;
-        let (steps, blocks) = rule.counts();
-        Ok(Claims {
-            rearrangements: Some(0),
-            ..Claims::new(steps, blocks * u128::from(problem.block_bytes))
-        })
+        Ok(Claims::of_cluster(rule.by_links(problem.block_bytes), true))
     }
 }

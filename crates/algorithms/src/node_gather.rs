@@ -28,7 +28,7 @@ use topocoll_topology::{Rank, Route, Topology};
 
 use crate::nodes::{Nodes, Row};
 use crate::parameters::{check, clusters, origin, word, words};
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
 
 pub(crate) struct NodeGather;
 
@@ -170,13 +170,10 @@ impl Gather {
         }
     }
 
-    /// The sum of largest messages in blocks.
-    fn blocks(&self) -> u128 {
+    /// The steps inside nodes and between them.
+    fn by_links(&self, block_bytes: u64) -> ByLinks {
         let (all, ranks) = (self.row.count(), self.row.ranks());
-        let mut blocks = u128::from(self.row.size(0) - 1);
-        if all == 1 {
-            return blocks;
-        }
+        let (mut inside, mut between) = (u128::from(self.row.size(0) - 1), 0);
         for round in 0..self.between {
             let of_nodes =
                 |nodes| (0..all).map(|first| self.row.ranks_on(first, nodes)).max().unwrap_or(0);
@@ -185,9 +182,9 @@ impl Gather {
             } else {
                 self.row.size(0)
             };
-            blocks += u128::from(most);
+            between += u128::from(most);
         }
-        for round in 0..self.inside {
+        for round in 0..if all > 1 { self.inside } else { 0 } {
             let of_node = |position: u32| {
                 let size = self.row.size(position);
                 let Some((_, together)) = added(size, round) else { return 0 };
@@ -197,9 +194,14 @@ impl Gather {
                 let of_rank = |l| self.received_to(position, l, together).len();
                 (0..size).map(of_rank).max().unwrap_or(0)
             };
-            blocks += u128::from((0..all).map(of_node).max().unwrap_or(0));
+            inside += u128::from((0..all).map(of_node).max().unwrap_or(0));
         }
-        blocks
+        let steps = self.steps() - self.between;
+        ByLinks {
+            intra_node: StepsOf::new(steps.into(), inside, block_bytes),
+            inter_node: StepsOf::new(self.between.into(), between, block_bytes),
+            ..ByLinks::default()
+        }
     }
 }
 
@@ -317,10 +319,6 @@ impl Algorithm for NodeGather {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let rule = self.gather(problem, topology, given)?;
-        let blocks = rule.blocks();
-        Ok(Claims {
-            rearrangements: Some(0),
-            ..Claims::new(rule.steps().into(), blocks * u128::from(problem.block_bytes))
-        })
+        Ok(Claims::of_cluster(rule.by_links(problem.block_bytes), true))
     }
 }

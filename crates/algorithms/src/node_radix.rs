@@ -30,10 +30,10 @@ use topocoll_schedule::{
     Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
     Strided,
 };
-use topocoll_topology::{Clusters, Rank, Route, Topology};
+use topocoll_topology::{Clusters, Coordinates, Rank, Route, Topology};
 
 use crate::parameters::{check, clusters, integer, origin};
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
 
 pub(crate) struct NodeRadix;
 
@@ -288,19 +288,20 @@ impl Lanes {
         (1..digit.values).map(all).collect()
     }
 
-    /// Steps, and the sum of largest messages in blocks.
-    fn counts(&self) -> (u64, u128) {
+    /// The steps inside nodes and between them.
+    fn by_links(&self, block_bytes: u64) -> ByLinks {
         let tree = |base: u64, steps: u32, ranks: u32, each: u64| -> u128 {
             let below = (0..steps).map(|x| base.pow(x)).map(|w| w.min(u64::from(ranks) - w));
             below.map(|below| u128::from(below) * u128::from(each)).sum()
         };
         let (ports, share) = (u64::from(self.ports), u64::from(self.share()));
         let ranks = u64::from(self.clusters.ranks());
-        let mut blocks = tree(ports + 1, self.steps[0], self.width(), ranks);
+        let mut inside = tree(ports + 1, self.steps[0], self.width(), ranks);
+        let mut between = 0;
         for &digit in &self.digits {
             let largest = self.largest(digit);
             let together = largest.chunks(share as usize);
-            blocks +=
+            between +=
                 together.map(|z| u128::from(z.iter().copied().max().unwrap_or(0))).sum::<u128>();
         }
         let carried = |lane: u32| {
@@ -310,8 +311,13 @@ impl Lanes {
             nodes.sum::<u64>()
         };
         let most = (0..self.lanes).map(carried).max().unwrap_or(0);
-        blocks += tree(share + 1, self.steps[2], self.clusters.largest(), most);
-        (self.steps().into(), blocks)
+        inside += tree(share + 1, self.steps[2], self.clusters.largest(), most);
+        let [gather, cross, deal] = self.steps;
+        ByLinks {
+            intra_node: StepsOf::new((gather + deal).into(), inside, block_bytes),
+            inter_node: StepsOf::new(cross.into(), between, block_bytes),
+            ..ByLinks::default()
+        }
     }
 }
 
@@ -432,8 +438,15 @@ impl Rule for Lanes {
         own.then(|| Block { from: self.rank(node, sources.start + source), to: rank })
     }
 
+    /// Slots are by distance, so that equal nodes act as each other does.
     fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.clusters.ranks())
+        match self.clusters.by_node() {
+            Some(radix) => {
+                let periods = Coordinates::from_slice(&[1, self.clusters.largest()]);
+                RankClasses::translations(radix, periods)
+            }
+            None => RankClasses::distinct(self.clusters.ranks()),
+        }
     }
 }
 
@@ -549,10 +562,7 @@ impl Algorithm for NodeRadix {
         topology: &dyn Topology,
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
-        let (steps, blocks) = self.lanes(problem, topology, given)?.counts();
-        Ok(Claims {
-            rearrangements: Some(0),
-            ..Claims::new(steps, blocks * u128::from(problem.block_bytes))
-        })
+        let lanes = self.lanes(problem, topology, given)?;
+        Ok(Claims::of_cluster(lanes.by_links(problem.block_bytes), true))
     }
 }

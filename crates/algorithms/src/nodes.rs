@@ -93,7 +93,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether a cluster is small enough for a row: claims look at all pairs of its nodes.
+    /// Whether a cluster is small enough for a row: claims look at all pairs of its node sizes.
     pub(crate) fn check(clusters: &Clusters) -> Result<(), NotApplicable> {
         let ranks = clusters.ranks();
         if clusters.nodes() > 4096 || ranks > 1 << 20 {

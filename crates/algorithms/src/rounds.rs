@@ -85,8 +85,12 @@ pub(crate) fn claims(
         Shape::Grid(grid) => hops_of_a_rank(grid) / u128::from(ports),
         _ => 0,
     };
+    let shares_none = topology.links() == 0;
     Claims {
+        hops: shares_none.then_some(0),
         rearrangements: Some(0),
+        copied_bytes: Some(0),
+        contention_free: shares_none,
         hops_floor,
         ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
     }

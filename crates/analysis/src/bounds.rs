@@ -62,10 +62,12 @@ pub struct AsymptoticBound {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct BestBounds {
-    /// Steps.
+    /// Steps, C1.
     pub steps: u64,
-    /// Blocks, shared links charged in full.
+    /// Volume, C2: the sum over steps of the largest message, in blocks.
     pub blocks: f64,
+    /// Charged volume: the sum over steps of the largest message or link load, in blocks.
+    pub link_blocks: f64,
     /// Seconds by the steps model.
     pub seconds: f64,
 }
@@ -198,7 +200,8 @@ pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
     };
     let most = |measure| unconditional(measure).map(|bound| bound.value).fold(0.0, f64::max);
     let steps = most(Measure::Steps) as u64;
-    let blocks = most(Measure::Blocks).max(most(Measure::LinkBlocks));
+    let blocks = most(Measure::Blocks);
+    let link_blocks = most(Measure::LinkBlocks).max(blocks);
 
     let timing = &machine.timing;
     let block_bytes = problem.block_bytes as f64;
@@ -242,7 +245,7 @@ pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
             .min(at(steps + 1, volume)),
         None => at(steps, volume),
     };
-    BestBounds { steps, blocks, seconds }
+    BestBounds { steps, blocks, link_blocks, seconds }
 }
 
 /// `ceil(log_(k+1) n)`.

@@ -142,6 +142,8 @@ impl<'a> Writer<'a> {
             .iter()
             .map(|(key, value)| format!(" {key}={value}"))
             .collect();
+        // A schedule that was read may have any name.
+        let algorithm = format!("{}{settings}", schedule.origin.algorithm);
         let pieces: Vec<_> =
             self.cuts.windows(2).map(|cut| (cut[1] - cut[0]).to_string()).collect();
         format!(
@@ -150,7 +152,7 @@ impl<'a> Writer<'a> {
              operation {}\n\
              ports {}\n\
              block {}\n\
-             algorithm {}{settings}\n\
+             algorithm {}\n\
              ranks {} by {}\n\
              slots {}\n\
              pieces {}\n\
@@ -162,7 +164,7 @@ impl<'a> Writer<'a> {
             problem.operation,
             problem.ports,
             problem.block_bytes,
-            schedule.origin.algorithm,
+            algorithm.escape_default(),
             joined(classes.radix().sides()),
             joined(classes.periods()),
             schedule.rule().slots(),

@@ -1,14 +1,14 @@
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Route, Shape, Timing};
+use topocoll_topology::{BETWEEN, Clusters, Machine, Rank, Route, Shape, Timing};
 
+use crate::charges::{Charged, Charges, Rates};
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::{Busiest, Loads};
 use crate::{AnalysisError, shift, symmetry};
 
-/// The most steps counted together. Chunks depend on the steps alone, so that sums of seconds do
-/// not depend on the number of threads.
-const MAX_CHUNK: u64 = 512;
+/// The most steps counted together.
+const MAX_CHUNK: u32 = 512;
 
 /// Segments looked at between two tellings of [`count_steps`]: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
@@ -23,7 +23,7 @@ pub struct StepCount {
     pub largest_message: u128,
     /// Bytes on the busiest directed link; 0 where links are not shared.
     pub largest_load: u128,
-    /// Most messages on one directed link; 1 where messages move and links are not shared.
+    /// Most messages on one directed link; 0 where links have no numbers.
     pub sharing: u64,
     /// Directed links that carry several messages.
     pub shared_links: u128,
@@ -37,14 +37,8 @@ pub struct StepCount {
     pub between: u32,
     /// Ranks or nodes that send, or receive, more messages than they have ports.
     pub port_violations: u64,
-    /// Seconds that links are busy, summed over links.
-    pub link_seconds: f64,
-    /// Seconds of the slowest startup.
-    pub startup: f64,
-    /// Seconds of the slowest transmission, a shared link's whole load charged.
-    pub transmission: f64,
-    /// Seconds of the slowest propagation.
-    pub propagation: f64,
+    /// What startup, transmission and propagation are charged for.
+    pub(crate) charges: Charges,
 }
 
 impl StepCount {
@@ -52,7 +46,7 @@ impl StepCount {
     /// carry several.
     pub(crate) fn load(
         &mut self,
-        timing: &Timing,
+        rates: &Rates<'_>,
         class: usize,
         messages: u64,
         bytes: u128,
@@ -61,8 +55,24 @@ impl StepCount {
         self.sharing = self.sharing.max(messages);
         self.largest_load = self.largest_load.max(bytes);
         self.shared_links += shared;
-        self.startup = self.startup.max(timing.startup.of(class));
-        self.transmission = self.transmission.max(bytes as f64 * timing.per_byte.of(class));
+        self.charges.link(rates, class, bytes);
+    }
+
+    /// Adds the busiest links of each class; each stands for `alike` links.
+    pub(crate) fn load_busiest(&mut self, rates: &Rates<'_>, busiest: &[Busiest], alike: u64) {
+        for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
+            let shared = u128::from(most.shared) * u128::from(alike);
+            self.load(rates, u, most.messages, most.bytes, shared);
+        }
+    }
+
+    /// Where the time goes: seconds of the slowest startup, of the slowest transmission, a shared
+    /// link's whole load charged, of the slowest propagation, and of rearrangement; no barrier.
+    #[must_use]
+    pub fn time(&self, timing: &Timing) -> Time {
+        let packed = if timing.gather { 0 } else { self.packed };
+        let rearrangement = (self.copied + packed) as f64 * timing.rearrangement_per_byte;
+        Time { rearrangement, ..self.charges.time(timing) }
     }
 }
 
@@ -90,7 +100,7 @@ pub struct Counts {
     pub packed_bytes: u128,
     /// Pairs of a step and a directed link that carries several messages.
     pub link_conflicts: u128,
-    /// Most messages on one directed link in one step.
+    /// Most messages on one directed link in one step; 0 where links have no numbers.
     pub max_link_sharing: u64,
     /// Steps with a link that carries several messages.
     pub contended_steps: u64,
@@ -136,73 +146,97 @@ impl Counts {
     pub fn in_blocks(&self, bytes: u128) -> f64 {
         bytes as f64 / self.block_bytes as f64
     }
+}
 
+/// Sums over steps, all of integers: they do not depend on the order of addition.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sums {
+    counts: Counts,
+    charged: Charged,
+    /// Bytes on the busiest link of any step.
+    pub(crate) largest_load: u128,
+}
+
+impl Sums {
     pub(crate) fn add(&mut self, step: &StepCount) {
+        let Self { counts, charged, largest_load } = self;
         let moves = step.messages > 0;
-        self.steps += u64::from(moves);
-        self.messages += step.messages;
-        self.bytes += step.largest_message;
-        self.link_bytes += step.largest_message.max(step.largest_load);
-        self.hops += u128::from(step.hops);
-        self.rearrangements += u64::from(step.copied > 0);
-        self.rearranged_bytes += step.copied;
-        self.packed_bytes += step.packed;
-        self.link_conflicts += step.shared_links;
-        self.max_link_sharing = self.max_link_sharing.max(step.sharing);
-        self.contended_steps += u64::from(step.sharing > 1);
-        self.contention_free_steps += u128::from(step.sharing);
-        self.port_violations += step.port_violations;
-        self.inter_node_steps += u64::from(step.between > 0);
-        self.link_seconds += step.link_seconds;
-        self.time.startup += step.startup;
-        self.time.transmission += step.transmission;
-        self.time.propagation += step.propagation;
+        counts.steps += u64::from(moves);
+        counts.messages += step.messages;
+        counts.bytes += step.largest_message;
+        counts.link_bytes += step.largest_message.max(step.largest_load);
+        counts.hops += u128::from(step.hops);
+        counts.rearrangements += u64::from(step.copied > 0);
+        counts.rearranged_bytes += step.copied;
+        counts.packed_bytes += step.packed;
+        counts.link_conflicts += step.shared_links;
+        counts.max_link_sharing = counts.max_link_sharing.max(step.sharing);
+        counts.contended_steps += u64::from(step.sharing > 1);
+        counts.contention_free_steps += u128::from(step.sharing.max(u64::from(moves)));
+        counts.port_violations += step.port_violations;
+        counts.inter_node_steps += u64::from(step.between > 0);
+        charged.add(&step.charges, moves);
+        *largest_load = (*largest_load).max(step.largest_load);
     }
 
-    /// Joins the counts of later steps.
-    fn merge(mut self, later: &Self) -> Self {
-        self.steps += later.steps;
-        self.messages += later.messages;
-        self.bytes += later.bytes;
-        self.link_bytes += later.link_bytes;
-        self.hops += later.hops;
-        self.rearrangements += later.rearrangements;
-        self.rearranged_bytes += later.rearranged_bytes;
-        self.packed_bytes += later.packed_bytes;
-        self.link_conflicts += later.link_conflicts;
-        self.max_link_sharing = self.max_link_sharing.max(later.max_link_sharing);
-        self.contended_steps += later.contended_steps;
-        self.contention_free_steps += later.contention_free_steps;
-        self.port_violations += later.port_violations;
-        self.inter_node_steps += later.inter_node_steps;
-        self.link_seconds += later.link_seconds;
-        self.time.startup += later.time.startup;
-        self.time.transmission += later.time.transmission;
-        self.time.propagation += later.time.propagation;
+    /// Sums over all steps, some of them by each thread with a scratch of its own.
+    pub(crate) fn of<S>(
+        steps: u32,
+        scratch: impl Fn() -> S + Sync,
+        step: impl Fn(u32, &mut S) -> StepCount + Sync,
+    ) -> Self {
+        let chunk = steps.div_ceil(64).clamp(1, MAX_CHUNK);
+        let sum = |i: u32| {
+            let (mut scratch, mut sums) = (scratch(), Self::default());
+            for number in i * chunk..steps.min((i + 1).saturating_mul(chunk)) {
+                sums.add(&step(number, &mut scratch));
+            }
+            sums
+        };
+        let chunks = (0..steps.div_ceil(chunk)).into_par_iter().map(sum);
+        chunks.reduce(Self::default, |a, b| a.merge(&b))
+    }
+
+    /// Joins the sums over other steps.
+    fn merge(mut self, other: &Self) -> Self {
+        let (counts, others) = (&mut self.counts, &other.counts);
+        counts.steps += others.steps;
+        counts.messages += others.messages;
+        counts.bytes += others.bytes;
+        counts.link_bytes += others.link_bytes;
+        counts.hops += others.hops;
+        counts.rearrangements += others.rearrangements;
+        counts.rearranged_bytes += others.rearranged_bytes;
+        counts.packed_bytes += others.packed_bytes;
+        counts.link_conflicts += others.link_conflicts;
+        counts.max_link_sharing = counts.max_link_sharing.max(others.max_link_sharing);
+        counts.contended_steps += others.contended_steps;
+        counts.contention_free_steps += others.contention_free_steps;
+        counts.port_violations += others.port_violations;
+        counts.inter_node_steps += others.inter_node_steps;
+        self.charged.merge(&other.charged);
+        self.largest_load = self.largest_load.max(other.largest_load);
         self
     }
 
-    /// Charges what depends on the totals alone: rearrangement and barriers.
-    pub(crate) fn close(mut self, schedule: &Schedule, timing: &Timing) -> Self {
-        self.block_bytes = schedule.problem.block_bytes;
-        // Values that are the same for all links apply to the totals, which are exact; sums of
-        // seconds step by step are for values that differ.
-        let uniform = |values: &PerClass| (values.values().len() == 1).then(|| values.of(0));
-        if let Some(seconds) = uniform(&timing.startup) {
-            self.time.startup = self.steps as f64 * seconds;
-        }
-        if let Some(seconds) = uniform(&timing.per_byte) {
-            self.time.transmission = self.link_bytes as f64 * seconds;
-        }
-        if let Some(seconds) = uniform(&timing.per_hop) {
-            self.time.propagation = self.hops as f64 * seconds;
-        }
-        let packed = if timing.gather { 0 } else { self.packed_bytes };
-        self.time.rearrangement =
-            (self.rearranged_bytes + packed) as f64 * timing.rearrangement_per_byte;
-        self.time.barrier =
-            timing.barrier.seconds(schedule.problem.ranks) * self.steps.saturating_sub(1) as f64;
-        self
+    /// The counts of a schedule's steps, and their seconds.
+    pub(crate) fn close(self, schedule: &Schedule, timing: &Timing) -> Counts {
+        let block_bytes = schedule.problem.block_bytes;
+        Counts { block_bytes, ..self.charge(schedule.problem.ranks, timing) }
+    }
+
+    /// The counts, and their seconds with barriers of `ranks` ranks.
+    pub(crate) fn charge(self, ranks: u32, timing: &Timing) -> Counts {
+        let Self { counts, charged, .. } = self;
+        let packed = if timing.gather { 0 } else { counts.packed_bytes };
+        let rearranged = counts.rearranged_bytes + packed;
+        let barriers = counts.steps.saturating_sub(1);
+        let time = Time {
+            rearrangement: rearranged as f64 * timing.rearrangement_per_byte,
+            barrier: timing.barrier.seconds(ranks) * barriers as f64,
+            ..charged.time(timing)
+        };
+        Counts { time, link_seconds: charged.link_seconds(&timing.per_byte), ..counts }
     }
 }
 
@@ -273,25 +307,12 @@ pub fn count(
 ) -> Result<Counts, AnalysisError> {
     let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;
-    let steps = u64::from(schedule.rule().steps());
-    let chunk_steps = steps.div_ceil(64).clamp(1, MAX_CHUNK);
-    let chunk = |i: u64| {
-        let mut scratch = reader.scratch();
-        let mut counts = Counts::default();
-        for step in i * chunk_steps..steps.min((i + 1) * chunk_steps) {
-            counts.add(&reader.step(step as u32, &mut scratch, reader.equal()));
-        }
-        counts
-    };
-    // In batches, so that the partial counts of a billion steps never stand in memory at once.
-    let chunks = steps.div_ceil(chunk_steps);
-    let mut counts = Counts::default();
-    for batch in (0..chunks).step_by(256) {
-        let parts: Vec<Counts> =
-            (batch..chunks.min(batch + 256)).into_par_iter().map(chunk).collect();
-        counts = parts.iter().fold(counts, Counts::merge);
-    }
-    Ok(counts.close(schedule, &machine.timing))
+    let sums = Sums::of(
+        schedule.rule().steps(),
+        || reader.scratch(),
+        |step, scratch| reader.step(step, scratch, reader.equal()),
+    );
+    Ok(sums.close(schedule, &machine.timing))
 }
 
 /// Counts the steps and tells `each` of them, in order.
@@ -307,10 +328,12 @@ pub fn count_steps(
     let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;
     let steps = schedule.rule().steps();
+    let batch = u128::from(steps.min(MAX_CHUNK)) * size_of::<StepCount>() as u128;
+    check_memory("the counts of some steps", batch, memory)?;
     let per_step = counting_work(schedule, machine) / u128::from(steps).max(1);
     let threads = rayon::current_num_threads() as u128;
     let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
-    let mut counts = Counts::default();
+    let mut sums = Sums::default();
     for batch in (0..steps).step_by(size as usize) {
         let batch = batch..steps.min(batch.saturating_add(size));
         let counted: Vec<StepCount> = (batch.clone().into_par_iter())
@@ -322,10 +345,10 @@ pub fn count_steps(
             .collect();
         for (step, one) in batch.zip(&counted) {
             each(step, one);
-            counts.add(one);
+            sums.add(one);
         }
     }
-    Ok(counts.close(schedule, &machine.timing))
+    Ok(sums.close(schedule, &machine.timing))
 }
 
 /// What the blocks in slots weigh.
@@ -353,6 +376,7 @@ impl Weights<'_> {
 pub(crate) struct Reader<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,
+    rates: Rates<'a>,
     /// The ranks that stand for all others.
     classes: RankClasses,
     /// Whether link loads have a closed form.
@@ -375,7 +399,7 @@ impl<'a> Reader<'a> {
         let classes = schedule.rule().classes();
         let shifts = shift::grid(&classes, &*machine.topology).is_some();
         let classes = if shifts { classes } else { symmetry::common(&classes, &*machine.topology) };
-        Ok(Self { schedule, machine, classes, shifts })
+        Ok(Self { schedule, machine, rates: Rates::new(&machine.timing), classes, shifts })
     }
 
     /// A reader that looks at every rank.
@@ -386,7 +410,7 @@ impl<'a> Reader<'a> {
         check_ranks(schedule.problem.ranks, machine)?;
         let distinct = RankClasses::distinct(schedule.problem.ranks);
         let classes = symmetry::common(&distinct, &*machine.topology);
-        Ok(Self { schedule, machine, classes, shifts: false })
+        Ok(Self { schedule, machine, rates: Rates::new(&machine.timing), classes, shifts: false })
     }
 
     fn equal(&self) -> Weights<'static> {
@@ -398,7 +422,7 @@ impl<'a> Reader<'a> {
             Shape::Grid(_) | Shape::Lattice(_) if !self.shifts => {
                 Loads::memory(&self.classes, &*self.machine.topology)
             }
-            Shape::Clustered(clusters) => 8 * u128::from(clusters.nodes()),
+            Shape::Clustered(clusters) => 8 * u128::from(self.nodes_counted(clusters)),
             _ => 0,
         };
         // The messages of a step, sent and received.
@@ -412,7 +436,7 @@ impl<'a> Reader<'a> {
         let counted = topology.dimensions() > 0 && !self.shifts;
         let loads = counted.then(|| Loads::new(&self.classes, topology));
         let nodes = match self.machine.topology.shape() {
-            Shape::Clustered(clusters) => clusters.nodes() as usize,
+            Shape::Clustered(clusters) => self.nodes_counted(clusters) as usize,
             _ => 0,
         };
         Scratch {
@@ -430,7 +454,7 @@ impl<'a> Reader<'a> {
         let mut out = StepCount::default();
         let Scratch { step: does, route, loads, busiest, shifts, by_node } = scratch;
         let topology = &*self.machine.topology;
-        let (timing, problem) = (&self.machine.timing, &self.schedule.problem);
+        let (rates, problem) = (&self.rates, &self.schedule.problem);
         let ranks_per_class = u64::from(problem.ranks / self.classes.count());
         for class in 0..self.classes.count() {
             let rank = self.classes.representative(class);
@@ -454,9 +478,7 @@ impl<'a> Reader<'a> {
                 }
                 if topology.dimensions() == 0 {
                     let class = topology.link_class(rank, send.peer);
-                    out.load(timing, class, 1, 0, 0);
-                    out.transmission =
-                        out.transmission.max(bytes as f64 * timing.per_byte.of(class));
+                    out.charges.link(rates, class, bytes);
                     continue;
                 }
                 if self.shifts {
@@ -466,16 +488,7 @@ impl<'a> Reader<'a> {
                 }
                 let route = send.way(rank, topology, route);
                 out.hops = out.hops.max(route.hops());
-                let seconds = |values: &PerClass| -> f64 {
-                    let hops = route
-                        .segments()
-                        .iter()
-                        .map(|s| (s.hops.unsigned_abs() as f64, s.dimension as usize));
-                    hops.map(|(hops, u)| hops * values.of(u)).sum()
-                };
-                out.propagation = out.propagation.max(seconds(&timing.per_hop));
-                out.link_seconds +=
-                    ranks_per_class as f64 * bytes as f64 * seconds(&timing.per_byte);
+                out.charges.route(rates, route.segments(), ranks_per_class, bytes);
                 loads.as_mut().expect("links have loads").add(topology, rank, route, bytes);
             }
             self.count_by_node(rank, does, by_node);
@@ -483,33 +496,41 @@ impl<'a> Reader<'a> {
         if let Shape::Grid(grid) = topology.shape()
             && self.shifts
         {
-            shift::count(grid, timing, shifts, &mut out);
+            shift::count(grid, rates, shifts, &mut out);
         }
         if let Some(loads) = loads {
             loads.take(busiest);
-            for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
-                let shared = u128::from(most.shared) * u128::from(ranks_per_class);
-                out.load(timing, u, most.messages, most.bytes, shared);
+            out.load_busiest(rates, busiest, ranks_per_class);
+        }
+        if let Shape::Clustered(clusters) = topology.shape() {
+            let nodes_per_class = u64::from(clusters.nodes()) / by_node.len() as u64;
+            for counts in by_node.iter_mut() {
+                out.between = out.between.max(counts[0]).max(counts[1]);
+                out.port_violations += nodes_per_class
+                    * counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
+                *counts = [0; 2];
             }
         }
-        for counts in by_node.iter_mut() {
-            out.between = out.between.max(counts[0]).max(counts[1]);
-            out.port_violations +=
-                counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
-            *counts = [0; 2];
-        }
         out
+    }
+
+    /// Nodes that stand for all others: those of the first period.
+    fn nodes_counted(&self, clusters: &Clusters) -> u32 {
+        if clusters.by_node().is_some() { self.classes.periods()[0] } else { clusters.nodes() }
     }
 
     fn count_by_node(&self, rank: Rank, does: &Step, by_node: &mut [[u32; 2]]) {
         let topology = &*self.machine.topology;
         let Shape::Clustered(clusters) = topology.shape() else { return };
         let node = clusters.node_of(rank) as usize;
+        // The ranks of its class on its node.
+        let of_class = self.schedule.problem.ranks / self.classes.count() * by_node.len() as u32
+            / clusters.nodes();
         for (direction, transfers) in [&does.sends, &does.receives].into_iter().enumerate() {
             let between = transfers
                 .iter()
                 .filter(|transfer| topology.link_class(rank, transfer.peer) == BETWEEN);
-            by_node[node][direction] += between.count() as u32;
+            by_node[node][direction] += of_class * between.count() as u32;
         }
     }
 }

@@ -131,7 +131,7 @@ pub enum AnalysisError {
     },
     /// A model of links on a machine that has none to share.
     #[error(
-        "the {model} model needs a torus or mesh without twists and faults, and {topology} is none"
+        "the {model} model requires a torus or mesh without twists and faults, which {topology} is not"
     )]
     NeedsGrid {
         /// The model.

@@ -26,6 +26,7 @@
 mod bounds;
 mod boxes;
 mod certificate;
+mod charges;
 mod checks;
 mod conflicts;
 pub mod contention;

@@ -7,8 +7,9 @@ use topocoll_schedule::{
 use topocoll_topology::{Machine, Rank, Route};
 
 use crate::checks::first_violation;
-use crate::error::check_memory;
+use crate::error::{check_memory, check_work};
 use crate::pairs::ByPeer;
+use crate::paths::WORK_LIMIT;
 use crate::written::Written;
 use crate::{AnalysisError, Progress, Violation, checks, pairs};
 
@@ -36,6 +37,10 @@ pub(crate) struct Replay<'a> {
     ends: Vec<Ends>,
     /// What the ranks of each chunk receive in the current step.
     arriving: Vec<Vec<Label>>,
+    /// By label, whether its rank passed it on; empty in an all-gather.
+    passed_on: Vec<bool>,
+    /// Blocks that a rank sent although it had passed them on.
+    resent: u64,
 }
 
 #[derive(Clone, Default)]
@@ -48,20 +53,50 @@ struct Ends {
 pub(crate) fn memory(schedule: &Schedule) -> u128 {
     let pieces = schedule.rule().cuts().len() as u128 + 1;
     let labels = u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots()) * pieces;
-    // Labels, the same again in flight, and a step per rank: vectors have room for as much again.
+    // Labels, the same again in flight, the marks of an all-to-all, and a step per rank: vectors
+    // have room for as much again.
+    let marks = u128::from(schedule.problem.operation == Collective::AllToAll);
     let ports = schedule.problem.ports as usize;
     let step = 1024 + 4 * ports * size_of::<Transfer>() + 2 * pairs::memory(ports);
-    labels * 4 * 2 + u128::from(schedule.problem.ranks) * step as u128
+    labels * (4 * 2 + marks) + u128::from(schedule.problem.ranks) * step as u128
+}
+
+/// Whether blocks have labels, and the replay fits in `limit` bytes.
+pub(crate) fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
+    let ranks = schedule.problem.ranks;
+    if ranks > MAX_RANKS {
+        return Err(AnalysisError::Replayed { ranks, most: MAX_RANKS });
+    }
+    check_memory("a full replay", memory(schedule), limit)
+}
+
+/// Whether a replay is a matter of minutes at most: the slots that the ranks of all classes send and
+/// copy.
+pub(crate) fn check_replaying(schedule: &Schedule) -> Result<(), AnalysisError> {
+    let (rule, classes) = (schedule.rule(), schedule.rule().classes());
+    let (ranks, slots) = (u128::from(schedule.problem.ranks), u128::from(rule.slots()));
+    if ranks * u128::from(rule.steps()) * slots <= WORK_LIMIT {
+        return Ok(());
+    }
+    let visits_of = |class| {
+        let mut does = Step::default();
+        let visits_in = |step| {
+            rule.step(classes.representative(class), step, &mut does);
+            let sent = does.sends.iter().map(|send| send.slots.len());
+            let copied = does.copies.iter().map(|copy| copy.to.len());
+            sent.chain(copied).map(u128::from).sum::<u128>()
+        };
+        (0..rule.steps()).map(visits_in).sum::<u128>() + slots
+    };
+    let visits: u128 = (0..classes.count()).into_par_iter().map(visits_of).sum();
+    let needed = visits * (ranks / u128::from(classes.count()));
+    check_work("a full replay", needed, WORK_LIMIT)
 }
 
 impl<'a> Replay<'a> {
     /// The state before the first step.
     pub(crate) fn new(schedule: &'a Schedule, memory_limit: u128) -> Result<Self, AnalysisError> {
-        let (needed, ranks) = (memory(schedule), schedule.problem.ranks);
-        if ranks > MAX_RANKS {
-            return Err(AnalysisError::Replayed { ranks, most: MAX_RANKS });
-        }
-        check_memory("a full replay", needed, memory_limit)?;
+        check_fits(schedule, memory_limit)?;
         let problem = schedule.problem;
         let mut bounds = vec![0];
         bounds.extend(schedule.rule().cuts());
@@ -80,7 +115,60 @@ impl<'a> Replay<'a> {
         });
         let arriving = vec![Vec::new(); ranks.div_ceil(CHUNK)];
         let (steps, ends) = (vec![Step::default(); ranks], vec![Ends::default(); ranks]);
-        Ok(Self { schedule, labels, row, bounds, steps, ends, arriving })
+        let (passed_on, resent) = (Vec::new(), 0);
+        Ok(Self { schedule, labels, row, bounds, steps, ends, arriving, passed_on, resent })
+    }
+
+    /// Marks from now on what is passed on, in an all-to-all.
+    fn mark_passed_on(&mut self) {
+        if self.schedule.problem.operation == Collective::AllToAll {
+            self.passed_on = vec![false; self.labels.len()];
+        }
+    }
+
+    /// Counts what the ranks send again in the step that was performed, and marks what they pass on:
+    /// a copy has the mark of what was copied, and what is received has none.
+    fn count_resent(&mut self) {
+        if self.passed_on.is_empty() {
+            return;
+        }
+        let slots = self.schedule.rule().slots();
+        let (pieces, bounds, steps) = (self.pieces(), &self.bounds, &self.steps);
+        let each = |set: &SlotSet, visit: &mut dyn FnMut(std::ops::Range<usize>)| {
+            let visited = for_each_range(pieces, bounds, set, slots, |range| {
+                visit(range);
+                Ok(())
+            });
+            assert!(visited.is_ok(), "bug: slots of a step that was performed");
+        };
+        let ranks = self.passed_on.par_chunks_mut(self.row).zip(steps).with_min_len(CHUNK);
+        let resent = ranks.map_init(Vec::new, |copied, (marks, does)| {
+            copied.clear();
+            for copy in &does.copies {
+                each(&copy.from, &mut |range| copied.extend_from_slice(&marks[range]));
+            }
+            let mut copied = copied.iter();
+            for copy in &does.copies {
+                each(&copy.to, &mut |range| {
+                    marks[range].iter_mut().zip(&mut copied).for_each(|(mark, &of)| *mark = of);
+                });
+            }
+            let mut resent = 0;
+            for send in &does.sends {
+                each(&send.slots, &mut |range| {
+                    // Block by block, or the pieces of a part.
+                    for marks in marks[range].chunks_mut(pieces) {
+                        resent += u64::from(marks.contains(&true));
+                        marks.fill(true);
+                    }
+                });
+            }
+            for receive in &does.receives {
+                each(&receive.slots, &mut |range| marks[range].fill(false));
+            }
+            resent
+        });
+        self.resent += resent.sum::<u64>();
     }
 
     /// The block in a slot, by the piece that opens `part`.
@@ -274,14 +362,17 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Replays a schedule from start to finish and reports the first thing wrong.
+/// Replays a schedule from start to finish and reports the first thing wrong, and of an all-to-all
+/// that comes to its end how many blocks are sent again.
 pub(crate) fn run(
     schedule: &Schedule,
     machine: &Machine,
     memory: u128,
     progress: &Progress<'_>,
-) -> Result<Result<(), Violation>, AnalysisError> {
+) -> Result<(Result<(), Violation>, Option<u64>), AnalysisError> {
     let mut replay = Replay::new(schedule, memory)?;
+    replay.mark_passed_on();
+    let mut resent = None;
     (progress.starting)(schedule.rule().steps().into());
     let mut follow = || {
         replay.check_start()?;
@@ -289,11 +380,14 @@ pub(crate) fn run(
             replay.look(step);
             replay.copy(step)?;
             replay.transfer(step, machine)?;
+            replay.count_resent();
             (progress.done)(1);
         }
+        resent = (!replay.passed_on.is_empty()).then_some(replay.resent);
         replay.check_finish()
     };
-    Ok(follow().map_err(|violation| explain(schedule, violation)))
+    let outcome = follow().map_err(|violation| explain(schedule, violation));
+    Ok((outcome, resent))
 }
 
 /// Adds to a wrong slot who last wrote it.

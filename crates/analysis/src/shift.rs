@@ -14,9 +14,11 @@
 //! step is proportional to dimensions and messages, whatever the size.
 
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, LinkId, Rank, Shape, Timing, Topology};
+use topocoll_topology::{Grid, LinkId, Rank, Shape, Topology};
 
+use crate::charges::Rates;
 use crate::counts::StepCount;
 
 /// The grid on which every rank sends to the same shifts, if the classes are those of a cyclic rule.
@@ -29,24 +31,27 @@ pub(crate) fn grid<'t>(classes: &RankClasses, topology: &'t dyn Topology) -> Opt
 }
 
 /// Adds the links' part of a step in which every rank sends, for each (shift, bytes), one message.
-pub(crate) fn count(grid: &Grid, timing: &Timing, messages: &[(u32, u128)], step: &mut StepCount) {
+pub(crate) fn count(
+    grid: &Grid,
+    rates: &Rates<'_>,
+    messages: &[(u32, u128)],
+    step: &mut StepCount,
+) {
     for u in 0..grid.sides().len() {
         each_run(grid, u, messages, |run| {
             if grid.wrap()[u] {
                 run.for_each_direction(messages, |_, load, bytes| {
                     let links = run.lines * u128::from(grid.sides()[u]);
-                    step.link_seconds += links as f64 * bytes as f64 * timing.per_byte.of(u);
-                    step.load(timing, u, load, bytes, if load > 1 { links } else { 0 });
+                    step.charges.carry(u, links.saturating_mul(bytes));
+                    step.load(rates, u, load, bytes, if load > 1 { links } else { 0 });
                 });
             } else {
-                run.count_line(timing, messages, step);
+                run.count_line(rates, messages, step);
             }
         });
     }
     for &(shift, _) in messages {
-        let (hops, seconds) = longest_way(grid, timing, shift);
-        step.hops = step.hops.max(hops);
-        step.propagation = step.propagation.max(seconds);
+        count_longest(grid, rates, shift, step);
     }
 }
 
@@ -105,7 +110,7 @@ fn each_run(grid: &Grid, u: usize, messages: &[(u32, u128)], mut each: impl FnMu
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let lines_per_suffix = u64::from(grid.radix().ranks() / side / stride);
     // A message carries into u on the lines of the highest `shift mod stride` suffixes.
-    let mut borders: smallvec::SmallVec<[u32; 8]> =
+    let mut borders: SmallVec<[u32; 8]> =
         messages.iter().map(|&(shift, _)| stride - shift % stride).collect();
     borders.push(0);
     borders.sort_unstable();
@@ -163,17 +168,17 @@ impl Run<'_> {
     }
 
     /// Counts lines of a side that does not wrap.
-    fn count_line(&self, timing: &Timing, messages: &[(u32, u128)], step: &mut StepCount) {
+    fn count_line(&self, rates: &Rates<'_>, messages: &[(u32, u128)], step: &mut StepCount) {
         let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
         // As many messages go up by `turn` as come down by the rest, and the other way round.
         let carried =
             |(turn, size): (u32, u128)| 2 * u128::from(turn) * u128::from(side - turn) * size;
         let carried: u128 = self.turns(messages).map(carried).sum();
-        step.link_seconds += self.lines as f64 * carried as f64 * timing.per_byte.of(u);
+        step.charges.carry(u, self.lines.saturating_mul(carried));
         let (load, bytes) = self.so_near_an_end(side / 2, messages);
         if load > 0 {
             let shared = 2 * self.lines * u128::from(self.shared_above(messages));
-            step.load(timing, u, load, bytes, shared);
+            step.load(rates, u, load, bytes, shared);
         }
     }
 
@@ -297,33 +302,77 @@ pub(crate) fn starts(
     low - at..end - at
 }
 
-/// The most hops, and seconds of propagation, of any rank's message to rank + shift: a carry can
-/// go into the next slower side wherever a digit, with its own carry, is not 0, and can stay away
-/// wherever it does not fill the side.
-fn longest_way(grid: &Grid, timing: &Timing, shift: u32) -> (u64, f64) {
-    let mut best: [Option<(u64, f64)>; 2] = [Some((0, 0.0)), None];
+/// The longest routes of the messages to rank + shift that carry, or do not, out of the dimensions
+/// looked at.
+#[derive(Clone, Copy, Default)]
+struct Longest {
+    /// The most hops of any.
+    hops: u64,
+    /// The most weight of any, and the dimensions that this route carries out of, as bits.
+    weight: u128,
+    carries: u64,
+    /// Of the two, 1 if the hops by dimension of this route are the larger.
+    order: u8,
+}
+
+/// Hops along dimension u by this digit of a shift where a carry comes in and goes out, or does not,
+/// if that can be: a carry can go out wherever a digit, with its own carry, is not 0, and can stay
+/// away wherever it does not fill the side.
+fn hops_along(grid: &Grid, u: usize, digit: u32, comes: bool, goes: bool) -> Option<u64> {
+    let side = grid.sides()[u];
+    let moved = u64::from(digit) + u64::from(comes);
+    let possible = if goes { moved > 0 } else { moved < side.into() };
+    possible.then(|| match goes {
+        _ if grid.wrap()[u] => grid.nearest(u, 0, moved as u32).unsigned_abs(),
+        false => moved,
+        true => u64::from(side) - moved,
+    })
+}
+
+/// Charges the longest route of any rank's message to rank + shift.
+fn count_longest(grid: &Grid, rates: &Rates<'_>, shift: u32, step: &mut StepCount) {
+    let digit = |u: usize| shift / grid.radix().stride(u) % grid.sides()[u];
+    let mut best = [Some(Longest::default()), None];
     for u in (0..grid.sides().len()).rev() {
-        let side = u64::from(grid.sides()[u]);
-        let digit = u64::from(shift / grid.radix().stride(u)) % side;
-        let mut next = [None; 2];
-        for (carry, way) in best.iter().enumerate() {
-            let Some((hops, seconds)) = *way else { continue };
-            let moved = digit + carry as u64;
-            for (out, possible) in [(0, moved < side), (1, moved > 0)] {
-                if possible {
-                    let here = match out {
-                        _ if grid.wrap()[u] => grid.nearest(u, 0, moved as u32).unsigned_abs(),
-                        0 => moved,
-                        _ => side - moved,
-                    };
-                    let seconds = seconds + here as f64 * timing.per_hop.of(u);
-                    let (h, s) = next[out].unwrap_or((0, 0.0));
-                    next[out] = Some(((hops + here).max(h), seconds.max(s)));
-                }
+        let own = digit(u);
+        let mut next: [Option<(Longest, (u64, u8))>; 2] = [None; 2];
+        for (comes, longest) in best.iter().enumerate() {
+            let Some(longest) = longest else { continue };
+            for (goes, next) in next.iter_mut().enumerate() {
+                let Some(here) = hops_along(grid, u, own, comes == 1, goes == 1) else {
+                    continue;
+                };
+                let mut longer = Longest {
+                    hops: longest.hops + here,
+                    weight: longest.weight + rates.weight(u, here),
+                    carries: longest.carries | (goes as u64) << u,
+                    order: 0,
+                };
+                let order = (here, longest.order);
+                *next = Some(match *next {
+                    Some((mut other, before)) => {
+                        let hops = longer.hops.max(other.hops);
+                        (longer.hops, other.hops) = (hops, hops);
+                        let heavier = (longer.weight, order) > (other.weight, before);
+                        if heavier { (longer, order) } else { (other, before) }
+                    }
+                    None => (longer, order),
+                });
             }
         }
-        best = next;
+        let orders = next.map(|next| next.map(|(_, order)| order));
+        best = [0, 1].map(|goes| {
+            let order = u8::from(orders[goes] > orders[1 - goes]);
+            next[goes].map(|(longest, _)| Longest { order, ..longest })
+        });
     }
-    let ways = best.into_iter().flatten();
-    ways.fold((0, 0.0), |(hops, seconds), way| (hops.max(way.0), seconds.max(way.1)))
+    for longest in best.into_iter().flatten() {
+        let carries = |u: usize| longest.carries >> u & 1 == 1;
+        let hops = (0..grid.sides().len()).map(|u| {
+            let hops = hops_along(grid, u, digit(u), carries(u + 1), carries(u));
+            (u, hops.expect("bug: a carry that cannot be"))
+        });
+        step.hops = step.hops.max(longest.hops);
+        step.charges.longest(longest.weight, hops);
+    }
 }

@@ -1,16 +1,21 @@
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Grid, Shape, Topology};
+use topocoll_topology::{Coordinates, MixedRadix, Shape, Topology};
 
 /// The translations that map both a rule and the machine's links onto themselves: what a reader
 /// of links may rely on.
 ///
-/// On a complete graph every renaming of ranks keeps the links; on a cluster none is assumed; on a
-/// grid they are the translations along sides that wrap; on a lattice all, if it lacks nothing.
+/// On a complete graph every renaming of ranks keeps the links. On a cluster of equal nodes the
+/// translations move whole nodes, or all ranks within their nodes; on other clusters none is
+/// assumed. On a grid they are the translations along sides that wrap; on a lattice all, if nothing
+/// is missing.
 pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClasses {
     match topology.shape() {
         Shape::Complete => classes.clone(),
-        Shape::Clustered(_) => RankClasses::distinct(topology.ranks()),
-        Shape::Grid(grid) => on_grid(classes, grid),
+        Shape::Clustered(clusters) => match clusters.by_node() {
+            Some(radix) => along(classes, &radix, &[true, true]),
+            None => RankClasses::distinct(topology.ranks()),
+        },
+        Shape::Grid(grid) => along(classes, grid.radix(), grid.wrap()),
         Shape::Lattice(lattice) if lattice.is_whole() && classes.radix() == lattice.radix() => {
             classes.clone()
         }
@@ -18,14 +23,15 @@ pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClas
     }
 }
 
-fn on_grid(classes: &RankClasses, grid: &Grid) -> RankClasses {
-    let (radix, sides) = (grid.radix(), grid.sides());
+/// The translations of `classes` along those sides of a radix that wrap.
+fn along(classes: &RankClasses, radix: &MixedRadix, wrap: &[bool]) -> RankClasses {
+    let sides = radix.sides();
     let mut periods = Coordinates::from_slice(sides);
     if classes.radix() == radix {
-        for u in (0..sides.len()).filter(|&u| grid.wrap()[u]) {
+        for u in (0..sides.len()).filter(|&u| wrap[u]) {
             periods[u] = classes.periods()[u];
         }
-    } else if classes.radix().dimensions() == 1 && grid.wrap()[0] {
+    } else if classes.radix().dimensions() == 1 && wrap[0] {
         // A shift of the ranks by whole lines along the slowest side.
         let (period, stride) = (u64::from(classes.periods()[0]), u64::from(radix.stride(0)));
         periods[0] = (period / gcd(period, stride)) as u32;

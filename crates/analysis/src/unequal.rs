@@ -5,7 +5,7 @@ use topocoll_schedule::{Collective, Demand, Problem, Schedule, Step};
 use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Shape};
 
 use crate::bounds::startups;
-use crate::counts::{Reader, Weights};
+use crate::counts::{Reader, Sums, Weights};
 use crate::error::{check_memory, check_work};
 use crate::pairs::ByPeer;
 use crate::{AnalysisError, BestBounds, Counts, StepCount, check_named};
@@ -77,15 +77,15 @@ pub fn count_unequal(
         }
     });
     let mut follower = Follower { schedule, slots, sent: vec![Sent::default(); ranks as usize] };
-    let (mut scratch, mut counts) = (reader.scratch(), Counts::default());
+    let (mut scratch, mut sums) = (reader.scratch(), Sums::default());
     for step in 0..rule.steps() {
         follower.copy(step, &mut sizes);
         let one = reader.step(step, &mut scratch, Weights::Each(&sizes, slots));
         each(step, &one);
-        counts.add(&one);
+        sums.add(&one);
         follower.exchange(step, &mut sizes);
     }
-    Ok(counts.close(schedule, &machine.timing))
+    Ok(sums.close(schedule, &machine.timing))
 }
 
 /// Moves sizes as the schedule moves blocks.
@@ -184,9 +184,11 @@ pub fn unequal_bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> 
     let least = |values: &PerClass| values.least();
     let crossing = node_bytes(problem, machine, demand).div_ceil(ports.into());
     let barriers = timing.barrier.seconds(problem.ranks) * steps.saturating_sub(1) as f64;
+    let blocks = bytes.max(crossing) as f64 / problem.block_bytes as f64;
     BestBounds {
         steps,
-        blocks: bytes.max(crossing) as f64 / problem.block_bytes as f64,
+        blocks,
+        link_blocks: blocks,
         seconds: steps as f64 * least(&timing.startup)
             + (bytes as f64 * least(&timing.per_byte))
                 .max(crossing as f64 * timing.per_byte.of(BETWEEN))

@@ -131,7 +131,7 @@ fn guarded(call: impl FnOnce() -> Result<(), Refused>) -> Status {
         Ok(Err(refused)) => refused,
         Err(_) => Refused(Status::Bug, "a defect of topocoll".to_owned()),
     };
-    let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    let message = CString::new(topocoll::text::message(&message)).unwrap_or_default();
     MESSAGE.with(|last| last.replace(message));
     status
 }
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn topocoll_plan_new(
             Some(algorithm) => plan(&machine, &problem, algorithm, &given),
             None if given.is_empty() => {
                 let selection = select(&machine, &problem);
-                let best = selection.choices.first().ok_or_else(|| refused("nothing serves"))?;
+                let best = selection.best().ok_or_else(|| refused("nothing serves"))?;
                 plan(&machine, &problem, best.algorithm, &best.parameters)
             }
             None => return Err(argument("parameters of no algorithm")),
@@ -218,8 +218,13 @@ pub unsafe extern "C" fn topocoll_plan_new(
 
 fn settings(text: &str) -> Result<Parameters, Refused> {
     let mut settings = Parameters::new();
-    for pair in text.split(',').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').ok_or_else(|| argument("no name=value"))?;
+    if text.is_empty() {
+        return Ok(settings);
+    }
+    for (i, pair) in text.split(',').enumerate() {
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            argument(&format!("parameters `{text}`: parameter {i} is `{pair}`, not name=value"))
+        })?;
         let value =
             value.parse().map_or_else(|_| Setting::Text(value.to_owned()), Setting::Integer);
         if settings.insert(name.to_owned(), value).is_some() {

@@ -37,7 +37,36 @@ fn what_does_not_serve_is_said() {
         (c"full:4", c"directly", c"", 0, "directly"),
         (c"full:4", c"bruck", c"radix=9", 0, "radix"),
         (c"full:4", c"bruck", c"radix=2,radix=3", 0, "parameter `radix` is set twice"),
+        (
+            c"full:4",
+            c"bruck",
+            c"radix=2,",
+            0,
+            "parameters `radix=2,`: parameter 1 is ``, not name=value",
+        ),
+        (
+            c"full:4",
+            c"bruck",
+            c",radix=2",
+            0,
+            "parameters `,radix=2`: parameter 0 is ``, not name=value",
+        ),
+        (
+            c"full:4",
+            c"bruck",
+            c"radix=2,4",
+            0,
+            "parameters `radix=2,4`: parameter 1 is `4`, not name=value",
+        ),
         (c"full:4", c"direct", c"", 4, "rank 4: there are ranks 0 to 3"),
+        (
+            c"full:4294967295",
+            c"direct",
+            c"",
+            0,
+            "4294967295 slots of a rank and 4294967295 ranks: together they are at most 1073741824",
+        ),
+        (c"full:4\x1b\n", c"direct", c"", 0, "4\\u{1b}\\n"),
     ] {
         assert!(plan(machine, algorithm, parameters, rank).is_null());
         assert!(message().contains(says), "{}", message());

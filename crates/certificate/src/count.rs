@@ -1,4 +1,4 @@
-//! What a schedule costs, and the least that any costs.
+//! What a schedule costs.
 
 use std::iter::repeat_n;
 
@@ -270,7 +270,7 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
         if messages == 0 {
             continue;
         }
-        let (sharing, load, shared) = links.as_mut().map_or((1, 0, 0), Links::busiest);
+        let (sharing, load, shared) = links.as_mut().map_or((0, 0, 0), Links::busiest);
         counts.steps += 1;
         counts.messages += messages;
         counts.bytes += largest;
@@ -279,7 +279,7 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
         counts.link_conflicts += shared;
         counts.max_link_sharing = counts.max_link_sharing.max(sharing);
         counts.contended_steps += u128::from(sharing > 1);
-        counts.contention_free_steps += sharing;
+        counts.contention_free_steps += sharing.max(1);
         counts.port_violations += violations;
         counts.inter_node_steps += u128::from(crosses);
     }
@@ -370,8 +370,7 @@ impl Ports {
     /// So many ranks do the same.
     fn ranks(&mut self, ranks: u128, does: &Step) {
         for messages in [does.sends.len(), does.receives.len()] {
-            let over = self.nodes.is_none() && messages as u64 > self.ports;
-            self.over += if over { ranks } else { 0 };
+            self.over += if messages as u64 > self.ports { ranks } else { 0 };
         }
     }
 
@@ -385,45 +384,4 @@ impl Ports {
         }
         (over, crosses)
     }
-}
-
-/// The least steps and link bytes of any schedule: n blocks are known to n ranks, each reached by
-/// multiplying by k + 1 in a step; and what a rank, a grid's corner, the middle of its side, or a node
-/// must let through.
-pub(crate) fn bounds(certificate: &Certificate) -> (u64, u128) {
-    let n = u128::from(certificate.radix.ranks());
-    let (k, b) = (u128::from(certificate.ports), u128::from(certificate.block));
-    let (mut steps, mut reached) = (0, 1u128);
-    while reached < n {
-        reached = reached.saturating_mul(k + 1);
-        steps += 1;
-    }
-    let gathers = certificate.gathers;
-    let injected = ((n - 1) * b).div_ceil(k);
-    let narrowest = match &certificate.machine {
-        Machine::Complete(_) => 0,
-        Machine::Grid(grid, wraps) => {
-            let across = |(&side, &wraps): (&u32, &bool)| {
-                let (side, links) = (u128::from(side), if wraps { 2 } else { 1 });
-                let lines = n / side;
-                let crossing = if gathers { side.div_ceil(2) } else { side * side / 4 * lines };
-                if side == 1 { 0 } else { (crossing * b).div_ceil(links) }
-            };
-            let sides = || grid.sides.iter().zip(wraps);
-            // A corner has a link along each side, and a second one where it wraps.
-            let links =
-                |(&side, &wraps): (&u32, &bool)| u128::from(side > 1) * if wraps { 2 } else { 1 };
-            let corner = ((n - 1) * b).div_ceil(sides().map(links).sum::<u128>().clamp(1, k));
-            sides().map(across).fold(corner, u128::max)
-        }
-        Machine::Cluster(nodes) => {
-            let through = |&(_, size): &(u32, u32)| {
-                let others = n - u128::from(size);
-                let crossing = if gathers { others } else { u128::from(size) * others };
-                (crossing * b).div_ceil(k)
-            };
-            nodes.iter().map(through).max().unwrap_or(0)
-        }
-    };
-    (steps, injected.max(narrowest))
 }

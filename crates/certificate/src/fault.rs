@@ -13,13 +13,13 @@ pub enum Fault {
     /// Another digest than that of its text.
     #[error("the certificate was altered: it lists the digest {listed}, and has {digest}")]
     Altered {
-        /// The digest listed.
+        /// The digest listed, or its beginning.
         listed: String,
         /// That of the text.
         digest: String,
     },
-    /// Bytes beyond ASCII.
-    #[error("the certificate is not ASCII")]
+    /// Control characters, or bytes beyond ASCII.
+    #[error("the certificate is not printable ASCII")]
     NotAscii,
     /// A line that cannot be read.
     #[error("line {line}: {rule}: `{text}`")]
@@ -92,6 +92,16 @@ pub enum Fault {
         listed: u128,
         /// That of the machine.
         found: u128,
+    },
+    /// A count that no schedule has.
+    #[error("{name}={found} is counted, and any schedule needs {least}")]
+    Below {
+        /// Of what.
+        name: &'static str,
+        /// That of the schedule.
+        found: u128,
+        /// The least.
+        least: u128,
     },
 }
 

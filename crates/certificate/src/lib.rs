@@ -4,7 +4,8 @@
 //! This crate knows the format below and nothing of the programs that write it. It is meant to be
 //! read in one sitting: [`check`] parses a certificate (`parse.rs`), moves the blocks of one rank of
 //! each class (`follow.rs`), counts links, ports and bytes (`count.rs`) on the machine
-//! (`machine.rs`), and compares with what the certificate lists.
+//! (`machine.rs`), and compares with what the certificate lists and with the least of any schedule
+//! (`bounds.rs`).
 //!
 //! # What is proved
 //! The certificate is the schedule: what one rank of each class, its representative, does in every
@@ -18,20 +19,22 @@
 //! Proved are: every rank starts with one block for each rank (in an all-gather, with one), and ends
 //! with the block of every rank at the place where the certificate says; no place is written twice
 //! in a step, and nothing is sent from an empty one; every message that is sent is received, and
-//! along its way on the machine; the counts listed are the counts found, and so are the bounds.
+//! along its way on the machine; the counts listed are the counts found, and so are the bounds; where
+//! no ports are exceeded, no count is below its bound, and those of links and hops never are.
 //! Links are counted for one rank of each class where the translations keep them, for some rows of
 //! ranks where the classes are shifts of all ranks in order and rows wrap around, and else for every
 //! rank. Rearrangements within a rank before the first message and after the last are not told apart
 //! from the caller's own order, and none are counted.
 //!
 //! # Format
-//! Lines of ASCII, words apart by single spaces:
+//! Lines of printable ASCII, words apart by single spaces:
 //!
 //! ```text
 //! topocoll certificate 1
 //! machine grid 16~x16~            (~: the side wraps) or: complete 64, or: cluster 32*4,1*2
 //! operation alltoall              or: allgather
-//! ports 1                         messages sent, and received, by a rank (a node) in a step
+//! ports 1                         messages sent, and received, in a step: by a rank, and on a
+//!                                 cluster by a node from and to others
 //! block 1024                      bytes
 //! algorithm suh-shin ways=one     who wrote it; not checked
 //! ranks 16x16 by 4x4              sides of the mixed radix, and periods
@@ -48,7 +51,7 @@
 //! copy 0,4,1 4,4,1                from and to, all at once
 //! send 64 0:4 128,128,1           displacement of the receiver, its way, the slots
 //! receive 192 128,128,1
-//! sha256 0a1b...                  of everything above
+//! sha256 4f727710da561dd4b7c022f750c97694533647dc2a00c4b9986339a2c6393f38
 //! ```
 //!
 //! A displacement is the rank that rank 0 is displaced to; displacements are added coordinate by
@@ -71,7 +74,7 @@
 //! ranks 2 by 1
 //! slots 2
 //! pieces 64
-//! counts steps=1 messages=2 bytes=64 link_bytes=64 hops=0 link_conflicts=0 max_link_sharing=1 contended_steps=0 contention_free_steps=1 port_violations=0 inter_node_steps=0
+//! counts steps=1 messages=2 bytes=64 link_bytes=64 hops=0 link_conflicts=0 max_link_sharing=0 contended_steps=0 contention_free_steps=1 port_violations=0 inter_node_steps=0
 //! bounds steps=1 link_bytes=64
 //! class 0
 //! start 0,0,2,1,1
@@ -79,7 +82,7 @@
 //! step 0
 //! send 1 own 1
 //! receive 1 1
-//! sha256 88f7a2d6ea6cae96d0719db22eb53bca10b19190fc606f62a2bb7c4e631e7eab
+//! sha256 3f8a182dae72de35cfa80430669f5bdca589c0352353d9cc6f3aed3f066c40f6
 //! ";
 //! let proved = topocoll_certificate::check(swap.as_bytes())?;
 //! assert_eq!((proved.ranks, proved.counts.steps), (2, 1));
@@ -90,6 +93,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod count;
 mod fault;
 mod follow;
@@ -97,6 +101,7 @@ mod machine;
 mod parse;
 mod radix;
 
+use bounds::Bounds;
 use sha2::{Digest as _, Sha256};
 
 pub use count::Counts;
@@ -112,7 +117,7 @@ pub struct Proved {
     pub ranks: u32,
     /// `alltoall` or `allgather`.
     pub operation: String,
-    /// Messages that a rank or node sends, and receives, in a step.
+    /// Messages that a rank, and a node to and from others, sends and receives in a step.
     pub ports: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
@@ -122,9 +127,11 @@ pub struct Proved {
     pub classes: u32,
     /// What was counted.
     pub counts: Counts,
-    /// Steps that any schedule needs.
+    /// The least steps of a schedule that exceeds no ports.
     pub least_steps: u64,
-    /// Bytes that any schedule moves through its busiest links, step by step.
+    /// The least sum over steps of the largest message of such a schedule, in bytes.
+    pub least_bytes: u128,
+    /// The least sum over steps of its largest message or link load, in bytes.
     pub least_link_bytes: u128,
     /// The certificate's digest, in hexadecimal.
     pub digest: String,
@@ -144,15 +151,16 @@ pub fn check(text: &[u8]) -> Result<Proved, Fault> {
     follow::follow(&certificate)?;
     let counts = count::count(&certificate, &counted)?;
     counts.compare(&certificate.counts)?;
-    let (least_steps, least_link_bytes) = count::bounds(&certificate);
+    let bounds = Bounds::of(&certificate);
     for (name, listed, found) in [
-        ("steps", certificate.bounds.0.into(), least_steps.into()),
-        ("link_bytes", certificate.bounds.1, least_link_bytes),
+        ("steps", certificate.bounds.0.into(), bounds.steps.into()),
+        ("link_bytes", certificate.bounds.1, bounds.link_bytes()),
     ] {
         if listed != found {
             return Err(Fault::Bound { name, listed, found });
         }
     }
+    bounds.hold(&counts)?;
     Ok(Proved {
         machine: certificate.machine.name(),
         ranks: certificate.radix.ranks(),
@@ -162,8 +170,9 @@ pub fn check(text: &[u8]) -> Result<Proved, Fault> {
         algorithm: certificate.algorithm,
         classes: certificate.radix.classes(),
         counts,
-        least_steps,
-        least_link_bytes,
+        least_steps: bounds.steps,
+        least_bytes: bounds.bytes,
+        least_link_bytes: bounds.link_bytes(),
         digest,
     })
 }
@@ -191,10 +200,11 @@ fn sealed(text: &[u8]) -> Result<(&str, String), Fault> {
     let digest: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
     if listed != digest.as_bytes() {
         return Err(Fault::Altered {
-            listed: String::from_utf8_lossy(listed).into_owned(),
+            listed: listed.escape_ascii().map(char::from).take(digest.len()).collect(),
             digest,
         });
     }
     let body = std::str::from_utf8(&body[FIRST.len()..]).map_err(|_| Fault::NotAscii)?;
-    if body.is_ascii() { Ok((body, digest)) } else { Err(Fault::NotAscii) }
+    let printable = |byte: u8| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic();
+    if body.bytes().all(printable) { Ok((body, digest)) } else { Err(Fault::NotAscii) }
 }

@@ -30,6 +30,10 @@ pub(crate) enum Command {
     /// List every lower bound that holds, with the theorem it comes from.
     Bounds(Bounds),
     /// Prove one schedule: delivery, ports, link conflicts, counts.
+    ///
+    /// A send leaves a copy at the sender. A schedule that sends a block again from a rank that
+    /// has passed it on is allowed; replay of an all-to-all reports how many times this happens
+    /// (`resent_blocks`).
     Verify(Verify),
     /// Check a proof that `verify --certificate` wrote, trusting nobody.
     Check(Check),
@@ -97,8 +101,8 @@ pub(crate) struct Verify {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
-    /// Follow every block, or representatives of ranks that behave alike [default: replay up to
-    /// 4096 ranks, classes beyond]
+    /// Follow every block of every rank, or of one rank of each class of equivalent ranks [default:
+    /// replay up to 4096 ranks, beyond them the one that is estimated to be faster]
     #[arg(long)]
     pub(crate) method: Option<Method>,
     /// Name so many conflicting links, the worst first, however long it takes [default: 5]
@@ -154,7 +158,8 @@ pub(crate) struct Simulate {
     /// model, free in the others]
     #[arg(long)]
     pub(crate) sync: Option<Sync>,
-    /// The node of each rank, a number a line; of several schedules one after the other
+    /// The node of each rank, a number a line; of several schedules one after the other. A
+    /// message keeps its schedule's route where that leads to the receiver's node
     #[arg(long, value_name = "FILE", conflicts_with = "traffic")]
     pub(crate) placement: Option<PathBuf>,
     /// Name so many conflicting links, the worst first, however long it takes [default: 5]

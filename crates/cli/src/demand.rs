@@ -1,6 +1,7 @@
 //! The sizes of blocks that a command line names.
 
 use anyhow::Context;
+use topocoll::text::value;
 use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule, plan_unequal};
 
 use crate::args::{Options, Subject};
@@ -61,5 +62,8 @@ fn read(problem: &Problem, text: &str, block_given: bool) -> anyhow::Result<Name
     let file = open(text.as_ref())
         .context("--demand is a file, or uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or neighbours:SEED")?;
     let demand = Demand::read(problem, file).map_err(Error::from);
-    Ok(Named { demand: demand.with_context(|| text.to_owned())?, name: format!("`{text}`") })
+    Ok(Named {
+        demand: demand.with_context(|| text.to_owned())?,
+        name: format!("`{}`", value(text)),
+    })
 }

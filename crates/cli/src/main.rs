@@ -29,8 +29,11 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
-    match commands::run(&args.command) {
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(answer) => return error::answer(answer),
+    };
+    match host::start().and_then(|()| commands::run(&args.command)) {
         Ok(Outcome::Fine) => ExitCode::SUCCESS,
         Ok(Outcome::Failed) => ExitCode::from(1),
         Err(problem) => {

@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Once};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
+
+use crate::host::has_room_for_threads;
 
 static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -52,13 +55,22 @@ pub(crate) fn heeding<T>(run: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T) -> T
 
 fn listen() {
     static ONCE: Once = Once::new();
-    // Where no handler can be set, it stays so.
+    // Without a handler or its thread a signal ends the program, and the next run clears up.
     ONCE.call_once(|| {
         let ignored = ignored();
         let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-        let heard = heard.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-        if let Ok(mut signals) = Signals::new(heard) {
-            std::thread::spawn(move || signals.forever().for_each(interrupted));
+        let heard = heard.into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0);
+        let (ready, started) = channel::<()>();
+        let listener = move || {
+            let signals = Signals::new(heard);
+            drop(ready);
+            if let Ok(mut signals) = signals {
+                signals.forever().for_each(interrupted);
+            }
+        };
+        if has_room_for_threads() && std::thread::Builder::new().spawn(listener).is_ok() {
+            // Ends when the handlers are set.
+            let _ = started.recv();
         }
         // A file that grows past what is allowed does not end the program: the write fails.
         drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));

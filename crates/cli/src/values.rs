@@ -100,6 +100,9 @@ pub(crate) fn setting(text: &str) -> Result<(String, Setting), String> {
 
 pub(crate) fn settings(text: &str) -> Result<(String, Settings), String> {
     let (key, values) = text.split_once('=').ok_or("a parameter is set as key=value")?;
+    if values.split(',').any(str::is_empty) {
+        return Err(format!("`{text}`: a value is missing"));
+    }
     let values: Vec<_> = values.split(',').map(value_of).collect();
     match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
         Some(twice) => Err(format!("{key}={} is there twice", values[twice])),
@@ -199,8 +202,6 @@ mod tests {
             let text = format!("{}.{:03}{}", number / 1000, number % 1000, unit);
             let thousandths = u128::from(number) * u128::from(scale);
             match block(&text) {
-                // A number without a unit is no fraction.
-                found if unit.is_empty() => prop_assert!(found.is_err()),
                 Ok(bytes) => prop_assert_eq!(u128::from(bytes) * 1000, thousandths),
                 Err(refused) if refused.contains("at most") => {
                     prop_assert!(thousandths > u128::from(MAX_BLOCK_BYTES) * 1000);
@@ -262,6 +263,13 @@ mod tests {
         assert_eq!(rank_list("0-1048575").map(|list| list.0.len()), Ok(1 << 20));
         for text in ["0-1048576", "0-4294967295", "0-1048575,7", "7,1-1048576"] {
             assert_eq!(rank_list(text), Err("more than 1048576 ranks".to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_of_a_parameter_are_not_empty() {
+        for text in ["radix=4,", "radix=,4", "radix=2,,4", "radix="] {
+            assert!(settings(text).unwrap_err().contains("a value is missing"));
         }
     }
 

@@ -17,10 +17,9 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
     if !schedule.rule().names_blocks() {
         return Err(PlanError::NoBlocks);
     }
-    let slots = schedule.rule().slots();
-    let most = Slots::MOST - u64::from(problem.ranks).min(Slots::MOST);
-    if slots > most {
-        return Err(PlanError::TooMany { what: "slots", count: slots, most });
+    let (slots, ranks) = (schedule.rule().slots(), problem.ranks);
+    if slots.saturating_add(ranks.into()) > Slots::MOST {
+        return Err(PlanError::Slots { slots, ranks, most: Slots::MOST });
     }
     let mut plan = Plan {
         problem,

@@ -19,7 +19,17 @@ pub enum PlanError {
         "the schedule has the sizes of messages, and not the blocks in them: nothing can be moved by it"
     )]
     NoBlocks,
-    /// More slots, messages or steps than a plan numbers.
+    /// More slots and ranks than a plan numbers.
+    #[error("{slots} slots of a rank and {ranks} ranks: together they are at most {most}")]
+    Slots {
+        /// Slots of one rank.
+        slots: u64,
+        /// Ranks.
+        ranks: u32,
+        /// The limit.
+        most: u64,
+    },
+    /// More messages or steps than a plan numbers.
     #[error("{count} {what}: a plan numbers at most {most}")]
     TooMany {
         /// Of what.

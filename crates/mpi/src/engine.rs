@@ -55,8 +55,8 @@ const TAGS: u32 = WORDS;
 /// Looks for the end of all messages between looks for words, and for messages that failed.
 const LOOKS: u32 = 64;
 
-/// Runs the exchange that `machine` has begun, on the communicator of the words; `rank_of` numbers the
-/// schedule's ranks there.
+/// Runs the exchange that `machine` and the words have begun; `rank_of` numbers the schedule's ranks in
+/// the communicator of the words.
 ///
 /// # Errors
 /// MPI's error code, with which to give up.
@@ -70,7 +70,6 @@ pub(crate) unsafe fn exchange(
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
 ) -> Result<(), Failed> {
-    words.take_turn();
     // SAFETY: the caller's promise.
     let outcome = unsafe { run(machine, memories, words, rank_of, requests) };
     if outcome.is_err() {

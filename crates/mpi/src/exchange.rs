@@ -19,8 +19,6 @@ pub struct Exchange {
     machine: RankMachine,
     work: Vec<u8>,
     requests: Requests,
-    /// Whether an exchange has failed, so that others may have left.
-    broken: bool,
     /// In the thread that made it: MPI may allow but one.
     thread: PhantomData<*mut ()>,
 }
@@ -107,7 +105,7 @@ impl Exchange {
         let words = Words::new(private, rank as u32, ranks as u32);
         let machine = RankMachine::new(Arc::new(plan), 0);
         let (work, requests) = (Vec::new(), Requests::default());
-        Ok(Self { words, machine, work, requests, broken: false, thread: PhantomData })
+        Ok(Self { words, machine, work, requests, thread: PhantomData })
     }
 
     /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after the
@@ -123,7 +121,7 @@ impl Exchange {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), ExchangeError> {
-        if self.broken {
+        if self.words.is_broken() {
             return Err(ExchangeError::Broken);
         }
         self.machine.begin(block_bytes);
@@ -137,6 +135,7 @@ impl Exchange {
                 return Err(ExchangeError::Buffer { what, given, needed });
             }
         }
+        self.words.begin();
         self.work.resize(self.machine.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
         let memories = Memories { input, output, work: self.work.as_mut_ptr() };
@@ -144,11 +143,10 @@ impl Exchange {
         let outcome = unsafe {
             exchange(&mut self.machine, memories, &mut self.words, |rank| rank, &mut self.requests)
         };
-        if let Err(failed) = outcome {
-            self.broken = true;
-            if !self.requests.give_up(&mut self.words, failed) {
-                std::mem::forget(std::mem::take(&mut self.work));
-            }
+        if let Err(failed) = outcome
+            && !self.requests.give_up(&mut self.words, failed)
+        {
+            std::mem::forget(std::mem::take(&mut self.work));
         }
         Ok(outcome?)
     }
@@ -162,8 +160,6 @@ impl fmt::Debug for Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let mut private = self.words.comm();
-        // SAFETY: ours, and freed once, before MPI is finalized.
-        unsafe { mpi::PMPI_Comm_free(&raw mut private) };
+        self.words.free();
     }
 }

@@ -6,8 +6,18 @@ use mpi_sys as mpi;
 use topocoll::exec::ExecError;
 
 /// MPI's error code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Failed(pub(crate) c_int);
+
+impl Failed {
+    /// Its error class, which means the same on all ranks.
+    pub(crate) fn class(self) -> Self {
+        let mut class = self.0;
+        // SAFETY: a place for the answer.
+        unsafe { mpi::PMPI_Error_class(self.0, &raw mut class) };
+        Self(class)
+    }
+}
 
 impl From<ExecError> for Failed {
     fn from(error: ExecError) -> Self {

@@ -42,6 +42,7 @@ mod drop_in;
 mod engine;
 mod exchange;
 mod failed;
+mod protocol;
 mod words;
 
 pub use exchange::{Exchange, ExchangeError};

@@ -1,90 +1,43 @@
-//! Words between ranks, beside the messages of exchanges: who gives up says so to all, and what is to
-//! be decided is agreed on first. So no rank waits for one that has failed, nor for one that does
-//! another exchange, as in a program whose counts do not agree; who waits looks for words. Who has given
-//! up and takes no more messages says that too: what is still on its way there need not be waited for.
-//!
-//! Exchanges and decisions of a communicator are *turns*, numbered alike by all ranks: they take them
-//! in the same order, or the program is wrong. Before a decision the first rank and each other tell
-//! each other what it is about, and when all agree the first says so: who hears that others decide
-//! in a turn in which it exchanges knows that they do not agree.
+//! Words between the ranks of a communicator of ours, over MPI: drives the [`Protocol`].
 
 use std::ffi::c_int;
 
 use mpi_sys as mpi;
 
 use crate::failed::{Failed, check};
+use crate::protocol::{Ask, Next, Protocol, Word};
 
 /// Tags from here on are of words; below, of messages.
 pub(crate) const WORDS: u32 = (1 << 15) - 1;
 
-/// What ranks are told that do not agree: as if by a message that is longer than another's.
-const DISAGREED: Failed = Failed(mpi::MPI_ERR_TRUNCATE as c_int);
-
-/// What a rank says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Word {
-    /// It has given up in a turn, by an error code.
-    Failed(u64, Failed),
-    /// In a turn it decides about something.
-    Decides(u64, u64),
-    /// In a turn all have said that they decide about the same.
-    Agreed(u64),
-    /// It takes no more messages.
-    Left,
-}
-
-type Encoded = [u64; 3];
-
-impl Word {
-    fn encoded(self) -> Encoded {
-        match self {
-            Self::Failed(turn, Failed(code)) => [0, turn, code as u64],
-            Self::Decides(turn, about) => [1, turn, about],
-            Self::Agreed(turn) => [2, turn, 0],
-            Self::Left => [3, 0, 0],
-        }
-    }
-
-    fn decoded([kind, first, second]: Encoded) -> Self {
-        match kind {
-            0 => Self::Failed(first, Failed(second as c_int)),
-            1 => Self::Decides(first, second),
-            2 => Self::Agreed(first),
-            _ => Self::Left,
-        }
-    }
-}
-
 /// A rank's words with the others of a communicator of ours.
 pub(crate) struct Words {
     comm: mpi::MPI_Comm,
-    rank: u32,
-    ranks: u32,
-    /// Exchanges and decisions begun.
-    turn: u64,
-    /// Heard from ranks that are further.
-    early: Vec<Word>,
-    /// Whether another has failed in this turn, so that all have been told.
-    told: bool,
-    /// The first turn in which one failed that was further than this rank, and how.
-    ahead: Option<(u64, Failed)>,
-    /// By rank, whether it takes no more messages; empty while all do.
-    left: Vec<bool>,
+    protocol: Protocol,
+}
+
+/// What a rank prepares and decides in a call.
+pub(crate) trait Decides {
+    /// The first rank's decision, as text.
+    fn decide(&mut self) -> String;
+    /// Prepares to follow a decision: whether this rank can, or none if the call is the library's.
+    ///
+    /// # Errors
+    /// Text that is not a decision.
+    fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed>;
+}
+
+/// What all ranks do in a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Agreed {
+    Exchange,
+    Library,
 }
 
 impl Words {
     /// On a communicator that is ours alone, and whose errors return.
     pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
-        Self {
-            comm,
-            rank,
-            ranks,
-            turn: 0,
-            early: Vec::new(),
-            told: false,
-            ahead: None,
-            left: Vec::new(),
-        }
+        Self { comm, protocol: Protocol::new(rank, ranks) }
     }
 
     /// Where they are said.
@@ -92,151 +45,134 @@ impl Words {
         self.comm
     }
 
-    /// Begins an exchange.
-    pub(crate) fn take_turn(&mut self) {
-        self.turn += 1;
+    /// Whether an exchange has failed here.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.protocol.is_broken()
     }
 
-    /// Hears what there is, while the rank waits for messages of its turn.
+    /// Whether all ranks know that exchanges have failed on all of them.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.protocol.is_lost()
+    }
+
+    /// Frees the communicator, if nothing can be on its way in it: another communicator may have the
+    /// same number afterwards, and would receive what is. Else hears the words that have arrived.
+    pub(crate) fn free(&mut self) {
+        if self.is_broken() {
+            // Nothing more can be done for words that do not arrive.
+            let _ = self.listen();
+        } else {
+            // SAFETY: ours, and freed once, before MPI is finalized.
+            unsafe { mpi::PMPI_Comm_free(&raw mut self.comm) };
+        }
+    }
+
+    /// Begins an exchange that needs no decision.
+    pub(crate) fn begin(&mut self) {
+        self.protocol.begin(Ask::Known);
+    }
+
+    /// Begins a call, and agrees with all ranks on what it is.
     ///
     /// # Errors
-    /// Another has failed, or decides.
-    pub(crate) fn look(&mut self) -> Result<(), Failed> {
-        self.reaches_failure()?;
-        while let Some(word) = self.heard()? {
-            match word {
-                Word::Failed(_, failed) => return Err(failed),
-                Word::Decides(turn, _) if turn > self.turn => self.early.push(word),
-                _ => return Err(DISAGREED),
+    /// This rank or another fails.
+    pub(crate) fn call(&mut self, ask: Ask, decides: &mut impl Decides) -> Result<Agreed, Failed> {
+        let ask = match ask {
+            Ask::Refused(failed) => Ask::Refused(failed.class()),
+            ask => ask,
+        };
+        self.protocol.begin(ask);
+        loop {
+            let next = self.protocol.next();
+            self.say()?;
+            match next {
+                Next::Hear => while !self.heard()? {},
+                Next::Decide => {
+                    let text = decides.decide();
+                    self.protocol.decided(text.as_bytes());
+                }
+                Next::Plan(text) => {
+                    let serves = decides.plan(&text)?;
+                    self.protocol.planned(serves);
+                }
+                Next::Exchange => return Ok(Agreed::Exchange),
+                Next::Library => return Ok(Agreed::Library),
+                Next::Fail(failed) => return Err(failed),
             }
         }
-        Ok(())
     }
 
-    /// Waits until all ranks are about to decide about the same, which takes a turn.
+    /// Hears what there is, while this rank waits for messages.
     ///
     /// # Errors
-    /// They are not, or one has failed.
-    pub(crate) fn agree(&mut self, about: u64) -> Result<(), Failed> {
-        self.turn += 1;
-        self.reaches_failure()?;
-        let own = Word::Decides(self.turn, about);
-        if self.rank > 0 {
-            self.say(0, own)?;
-            return self.expect(&[own, Word::Agreed(self.turn)]);
-        }
-        self.say_to_all(own)?;
-        self.expect(&vec![own; self.ranks as usize - 1])?;
-        self.say_to_all(Word::Agreed(self.turn))
+    /// Another has failed, or does not exchange.
+    pub(crate) fn look(&mut self) -> Result<(), Failed> {
+        self.listen()?;
+        self.protocol.look()
     }
 
-    /// Says to all others that this rank has failed, unless it did so as another has.
+    /// Tells all other ranks that this rank has failed, unless they know that another has.
     pub(crate) fn fail(&mut self, failed: Failed) {
-        if !self.told && self.reaches_failure().is_ok() {
-            self.told = true;
-            // Nothing more can be done for who cannot be reached.
-            let _ = self.say_to_all(Word::Failed(self.turn, failed));
-        }
+        self.protocol.fail(failed.class());
+        // Nothing more can be done for a rank that cannot be reached.
+        let _ = self.say();
     }
 
-    /// Says to all others that this rank takes no more messages.
-    pub(crate) fn leave(&self) {
-        // Nothing more can be done for who cannot be reached.
-        let _ = self.say_to_all(Word::Left);
+    /// Tells all other ranks that this rank takes no more messages.
+    pub(crate) fn leave(&mut self) {
+        self.protocol.leave();
+        // Nothing more can be done for a rank that cannot be reached.
+        let _ = self.say();
     }
 
-    /// Hears what there is, after this rank has given up: whom it need not wait for.
+    /// Hears what there is.
+    ///
+    /// # Errors
+    /// MPI's.
     pub(crate) fn listen(&mut self) -> Result<(), Failed> {
-        while self.heard()?.is_some() {}
+        while self.heard()? {}
         Ok(())
     }
 
     /// Whether a rank has said that it takes no more messages.
     pub(crate) fn has_left(&self, rank: u32) -> bool {
-        self.left.get(rank as usize).is_some_and(|&left| left)
+        self.protocol.has_left(rank)
     }
 
-    /// Waits for these words, and no others of this turn.
-    fn expect(&mut self, words: &[Word]) -> Result<(), Failed> {
-        let mut early = std::mem::take(&mut self.early).into_iter();
-        for expected in words {
-            let mut word = early.next();
-            while word.is_none() {
-                word = self.heard()?;
-            }
-            match word {
-                Some(Word::Failed(_, failed)) => return Err(failed),
-                word if word == Some(*expected) => {}
-                _ => return Err(DISAGREED),
-            }
-        }
-        self.early.extend(early);
-        Ok(())
-    }
-
-    /// # Errors
-    /// Another has failed in this turn, and was ahead then.
-    fn reaches_failure(&self) -> Result<(), Failed> {
-        match self.ahead {
-            Some((turn, failed)) if turn <= self.turn => Err(failed),
-            _ => Ok(()),
-        }
-    }
-
-    /// The next word that matters in this turn, if there is one.
-    fn heard(&mut self) -> Result<Option<Word>, Failed> {
-        while let Some((word, from)) = self.received()? {
-            match word {
-                Word::Left => {
-                    self.left.resize(self.ranks as usize, false);
-                    self.left[from as usize] = true;
-                }
-                // That rank has had what it needs in this turn and has done its part, so all can end
-                // it; who left now would fail others in it.
-                Word::Failed(turn, failed) if turn > self.turn => {
-                    if self.ahead.is_none_or(|(first, _)| turn < first) {
-                        self.ahead = Some((turn, failed));
-                    }
-                }
-                Word::Failed(..) => {
-                    self.told = true;
-                    return Ok(Some(word));
-                }
-                Word::Decides(..) | Word::Agreed(_) => return Ok(Some(word)),
-            }
-        }
-        Ok(None)
-    }
-
-    /// The next word, if there is one, and the rank whose it is.
-    fn received(&self) -> Result<Option<(Word, c_int)>, Failed> {
-        let (mut there, mut word): (c_int, Encoded) = (0, [0; 3]);
-        let (tag, count) = (WORDS as c_int, word.len() as c_int);
-        // SAFETY: a status is plain numbers; places for the answers, and for the word.
-        unsafe {
+    /// Hears the next word, if there is one.
+    fn heard(&mut self) -> Result<bool, Failed> {
+        let (mut there, tag) = (0, WORDS as c_int);
+        // SAFETY: a status is plain numbers; places for the answers, and room for the word.
+        let (bytes, from) = unsafe {
             let (any, mut status) = (mpi::RSMPI_ANY_SOURCE, std::mem::zeroed::<mpi::MPI_Status>());
             check(mpi::PMPI_Iprobe(any, tag, self.comm, &raw mut there, &raw mut status))?;
             if there == 0 {
-                return Ok(None);
+                return Ok(false);
             }
-            let (at, from) = ((&raw mut word).cast(), status.MPI_SOURCE);
-            let kind = mpi::RSMPI_UINT64_T;
+            let (mut count, kind) = (0, mpi::RSMPI_UINT8_T);
+            check(mpi::PMPI_Get_count(&raw const status, kind, &raw mut count))?;
+            let mut bytes = vec![0u8; count.max(0) as usize];
+            let (at, from) = (bytes.as_mut_ptr().cast(), status.MPI_SOURCE);
             check(mpi::PMPI_Recv(at, count, kind, from, tag, self.comm, &raw mut status))?;
-            Ok(Some((Word::decoded(word), from)))
-        }
+            (bytes, from)
+        };
+        let word = Word::decoded(&bytes).ok_or(Failed(mpi::MPI_ERR_INTERN as c_int))?;
+        self.protocol.hear(from as u32, word);
+        Ok(true)
     }
 
-    fn say_to_all(&self, word: Word) -> Result<(), Failed> {
-        let others = (0..self.ranks).filter(|&rank| rank != self.rank);
-        others.map(|rank| self.say(rank, word)).fold(Ok(()), Result::and)
+    /// Sends all words, also after one that cannot be sent.
+    fn say(&mut self) -> Result<(), Failed> {
+        let words = self.protocol.take_out();
+        words.iter().map(|(to, word)| self.send(*to, word)).fold(Ok(()), Result::and)
     }
 
-    fn say(&self, to: u32, word: Word) -> Result<(), Failed> {
+    fn send(&self, to: u32, word: &Word) -> Result<(), Failed> {
         let word = word.encoded();
-        let (at, count) = ((&raw const word).cast(), word.len() as c_int);
+        let (at, count) = (word.as_ptr().cast(), word.len() as c_int);
         // SAFETY: a word, which MPI has taken when the call returns.
         check(unsafe {
-            let (kind, tag) = (mpi::RSMPI_UINT64_T, WORDS as c_int);
+            let (kind, tag) = (mpi::RSMPI_UINT8_T, WORDS as c_int);
             mpi::PMPI_Send(at, count, kind, to as c_int, tag, self.comm)
         })
     }

@@ -9,14 +9,14 @@
 //! use topocoll_schedule::{
 //!     Collective, Message, Origin, Parameters, Part, Problem, Recorder, Schedule, Step,
 //! };
-//! use topocoll_topology::{Rank, Route};
+//! use topocoll_topology::Rank;
 //!
 //! // Two ranks swap a block each.
 //! let problem = Problem::new(Collective::AllToAll, 2, 1, 64)?;
 //! let mut recorder = Recorder::new(problem);
 //! for (from, to) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
 //!     let blocks = vec![(problem.wanted(from, to), Part::Whole)];
-//!     recorder.push(&Message { step: 0, from, to, route: Route::default(), blocks });
+//!     recorder.push(&Message { step: 0, from, to, route: None, blocks });
 //! }
 //! let origin = Origin { algorithm: "by hand".to_owned(), parameters: Parameters::new() };
 //! let schedule = Schedule::new(problem, origin, recorder.finish());

@@ -14,8 +14,8 @@ pub struct Message {
     pub from: Rank,
     /// Its receiver.
     pub to: Rank,
-    /// Its way through a grid; empty for the machine's own route.
-    pub route: Route,
+    /// Its route through a grid, of at least one hop; `None` for the machine's own.
+    pub route: Option<Route>,
     /// What it carries, in order.
     pub blocks: Vec<(Block, Part)>,
 }
@@ -29,8 +29,8 @@ pub struct SizedMessage {
     pub from: Rank,
     /// Its receiver.
     pub to: Rank,
-    /// Its way through a grid; empty for the machine's own route.
-    pub route: Route,
+    /// Its route through a grid, of at least one hop; `None` for the machine's own.
+    pub route: Option<Route>,
     /// Its bytes, at least 1.
     pub bytes: u64,
     /// Whether they lie in two places at the sender, and are packed; then there are at least 2.
@@ -129,11 +129,12 @@ impl Recorder {
     /// Adds a message whose ranks, blocks and byte ranges lie within the problem.
     ///
     /// # Panics
-    /// A rank that the problem does not have, or the step 2^32 - 1.
+    /// A rank that the problem does not have, the step 2^32 - 1, or a route of no hops, which leads
+    /// to no other rank.
     pub fn push(&mut self, message: &Message) {
         let &Message { step, from, to, .. } = message;
         self.check(step, from, to);
-        let route = number(&message.route, &mut self.routes, &mut self.recorded.routes);
+        let route = self.route(message.route.as_ref());
         for (at, peer, sends) in [(from, to, true), (to, from, false)] {
             let first = self.recorded.pieces.len();
             for &(block, part) in &message.blocks {
@@ -159,7 +160,7 @@ impl Recorder {
         let &SizedMessage { step, from, to, bytes, packed, .. } = message;
         self.check(step, from, to);
         self.recorded.named = false;
-        let route = number(&message.route, &mut self.routes, &mut self.recorded.routes);
+        let route = self.route(message.route.as_ref());
         let part = number(&Part::Whole, &mut self.parts, &mut self.recorded.parts);
         let first = self.recorded.pieces.len();
         let apart = if packed { bytes / 2 } else { 0 };
@@ -209,6 +210,13 @@ impl Recorder {
         let ranks = self.recorded.problem.ranks;
         assert!(from.0 < ranks && to.0 < ranks, "a message from {from} to {to} of {ranks} ranks");
         assert!(step < u32::MAX, "steps 0 to 2^32 - 2");
+    }
+
+    /// The number of a route; an empty one stands for the machine's own.
+    fn route(&mut self, given: Option<&Route>) -> u32 {
+        assert!(given.is_none_or(|route| !route.is_empty()), "a route of no hops");
+        let own = Route::default();
+        number(given.unwrap_or(&own), &mut self.routes, &mut self.recorded.routes)
     }
 
     fn end(&mut self, sends: bool, at: (u32, Rank), peer: Rank, route: u32, first: usize) {
@@ -334,16 +342,22 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "a route of no hops")]
+    fn an_empty_route_is_not_taken_for_that_of_the_machine() {
+        let (from, to, route) = (Rank(0), Rank(1), Some(Route::straight(0, 0)));
+        recorder(6).push(&Message { step: 0, from, to, route, blocks: Vec::new() });
+    }
+
+    #[test]
     fn blocks_side_by_side_are_one_run_and_bytes_of_them_are_cuts() {
         let mut recorder = recorder(6);
-        let route = Route::default();
         let block = |to: u32, part| (Block { from: Rank(0), to: Rank(to) }, part);
         let thirds = [(0, 3), (3, 6), (6, 9)].map(|(first, end)| Part::Bytes { first, end });
         let whole = [2, 3, 4].map(|to| block(to, Part::Whole)).to_vec();
         let parts = thirds.map(|part| block(5, part)).to_vec();
         for (step, blocks) in [(0, whole), (1, parts)] {
             let (from, to) = (Rank(0), Rank(1));
-            recorder.push(&Message { step, from, to, route: route.clone(), blocks });
+            recorder.push(&Message { step, from, to, route: None, blocks });
         }
         let recorded = recorder.finish();
         assert_eq!(recorded.cuts(), [3, 6]);
@@ -357,8 +371,8 @@ mod tests {
         for (step, from, bytes, packed) in
             [(0, 1, 5, false), (0, 2, 4, true), (0, 3, 7, true), (1, 1, 3, true), (1, 2, 2, false)]
         {
-            let (from, to, route) = (Rank(from), Rank(0), Route::default());
-            recorder.push_sized(&SizedMessage { step, from, to, route, bytes, packed });
+            let (from, to) = (Rank(from), Rank(0));
+            recorder.push_sized(&SizedMessage { step, from, to, route: None, bytes, packed });
         }
         let recorded = recorder.finish();
         let slots = |set: &SlotSet| set.slots().map(|(slot, _)| slot).collect::<Vec<_>>();
@@ -373,7 +387,7 @@ mod tests {
         assert_eq!(recorded.slots(), 16);
         // A message in two places takes a slot more than it has bytes.
         let mut alone = self::recorder(4);
-        let (from, to, route) = (Rank(1), Rank(0), Route::default());
+        let (from, to, route) = (Rank(1), Rank(0), None);
         alone.push_sized(&SizedMessage { step: 0, from, to, route, bytes: 4, packed: true });
         assert_eq!(alone.finish().slots(), 5);
     }

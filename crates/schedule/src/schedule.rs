@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use topocoll_topology::Rank;
+use topocoll_topology::text::printable;
 
 use crate::{Block, Problem, RankClasses, Slot, Step};
 
@@ -104,6 +105,22 @@ pub struct Origin {
     pub parameters: Parameters,
 }
 
+impl Origin {
+    fn printable(self) -> Self {
+        let setting = |(name, value): (String, Setting)| {
+            let value = match value {
+                Setting::Text(text) => Setting::Text(printable(&text)),
+                number @ Setting::Integer(_) => number,
+            };
+            (printable(&name), value)
+        };
+        Self {
+            algorithm: printable(&self.algorithm),
+            parameters: self.parameters.into_iter().map(setting).collect(),
+        }
+    }
+}
+
 /// A problem and the rule that solves it.
 #[derive(Clone)]
 pub struct Schedule {
@@ -115,9 +132,10 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule that `rule` describes.
+    /// The schedule that `rule` describes. Characters of the origin that are not printable are
+    /// escaped ([`printable`]): readers write it into comments and headings.
     pub fn new(problem: Problem, origin: Origin, rule: impl Rule + 'static) -> Self {
-        Self { problem, origin, rule: Arc::new(rule) }
+        Self { problem, origin: origin.printable(), rule: Arc::new(rule) }
     }
 
     /// The rule.

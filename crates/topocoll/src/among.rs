@@ -169,6 +169,5 @@ fn again(
         split: Vec::new(),
         extremes: Vec::new(),
         subsets: alone.subsets,
-        undecided: Vec::new(),
     })
 }

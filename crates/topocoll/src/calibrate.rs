@@ -242,7 +242,8 @@ pub fn regret(cell: &[Sample], fit: &Fit) -> Result<Regret, Error> {
     let mut machine = machine(&format!("full:{ranks}"))?;
     machine.timing = fit.timing(ranks);
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
-    let choice = &select(&machine, &problem).choices[0];
+    let selection = select(&machine, &problem);
+    let choice = selection.best().expect("bug: nothing serves a complete graph");
     let chosen = (cell.iter())
         .find(|s| s.algorithm == choice.algorithm && s.parameters == choice.parameters)
         .expect("bug: a choice that was not measured");

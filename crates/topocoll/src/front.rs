@@ -4,7 +4,8 @@ use topocoll_analysis::{BestBounds, best_bounds};
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
 use topocoll_topology::Machine;
 
-use crate::select::{bound_ratio, decide};
+use crate::price::Pricing;
+use crate::select::{Budget, bound_ratio, decide};
 use crate::sweep::groups;
 use crate::{Choice, Error, Priced, Rejected, Subset};
 
@@ -48,7 +49,10 @@ pub fn front(
         }
     }
     let mut choices: Vec<_> = groups.into_iter().flat_map(|group| group.choices).collect();
-    decide(&mut choices, machine, problem, &[problem.block_bytes, MAX_BLOCK_BYTES]);
+    let budget = Budget::quick();
+    let pricing = Pricing::new(machine, problem, budget.memory);
+    let sizes = [problem.block_bytes, MAX_BLOCK_BYTES];
+    decide(&mut choices, &pricing, &sizes, &budget);
     for choice in &mut choices {
         choice.bound_ratio = bound_ratio(&choice.price, &bound);
     }

@@ -10,7 +10,7 @@
 //! let machine = machine("torus:8x8")?;
 //! let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024)?;
 //! let selection = select(&machine, &problem);
-//! let best = &selection.choices[0];
+//! let best = selection.best().expect("an algorithm serves a torus");
 //! assert_eq!(best.algorithm, "coloured-rings");
 //!
 //! let schedule = topocoll::plan(&machine, &problem, best.algorithm, &best.parameters)?;
@@ -45,14 +45,14 @@ pub use machines::{load_file, machine, shipped};
 pub use network::Network;
 pub use plan::{cheapest, claims, plan, plan_unequal};
 pub use price::{Price, Priced, published_price};
-pub use select::{Choice, Crossover, Extremes, Selection, select};
+pub use select::{Budget, Choice, Crossover, Extremes, Selection, select, select_within};
 pub use simulated::{SIMULATE_UP_TO, check_simulation, simulate_choices};
 pub use sweep::{Fastest, Line, Sweep, sweep};
 pub use unequal::select_unequal;
 
 pub use topocoll_algorithms::{
-    ALGORITHMS, Algorithm, Claims, NotApplicable, PUBLISHED, Parameter, Published, PublishedCounts,
-    find,
+    ALGORITHMS, Algorithm, ByLinks, Claims, NotApplicable, PUBLISHED, Parameter, Published,
+    PublishedCounts, StepsOf, find,
 };
 pub use topocoll_analysis::*;
 pub use topocoll_exec as exec;

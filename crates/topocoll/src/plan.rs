@@ -1,9 +1,9 @@
 use topocoll_algorithms::{Algorithm, Claims, NotApplicable, find};
-use topocoll_analysis::check_ranks;
+use topocoll_analysis::{check_memory, check_ranks};
 use topocoll_schedule::{Demand, Parameters, Problem, Schedule};
 use topocoll_topology::Machine;
 
-use crate::price::least;
+use crate::price::{MEMORY, Pricing, least};
 use crate::select::prices;
 use crate::unequal::price_unequal;
 use crate::{Error, Price};
@@ -45,6 +45,7 @@ pub fn plan_unequal(
     check_ranks(problem.ranks, machine)?;
     let algorithm = find(name)?;
     let topology = &*machine.topology;
+    check_planning(algorithm, problem, memory)?;
     let mut settings = algorithm.settings_for(problem, topology, demand);
     if settings.is_empty() {
         return plan(machine, problem, name, given);
@@ -60,6 +61,16 @@ pub fn plan_unequal(
     let parameters = best.map_or_else(|| given.clone(), |(setting, _)| setting);
     (algorithm.plan_for(problem, topology, demand, &parameters))
         .map_err(|reason| refused(algorithm.name(), reason))
+}
+
+/// Whether planning for the sizes of a demand fits in `memory` bytes.
+pub(crate) fn check_planning(
+    algorithm: &dyn Algorithm,
+    problem: &Problem,
+    memory: u128,
+) -> Result<(), Error> {
+    let needed = algorithm.memory_for(problem);
+    Ok(check_memory("planning for the sizes of all blocks", needed, memory)?)
 }
 
 /// The claims of an algorithm on a machine, with parameters as [`plan`] returns them.
@@ -90,7 +101,8 @@ pub fn cheapest(
 ) -> Result<(Parameters, Price), NotApplicable> {
     let given = Parameters::new();
     algorithm.claims(problem, &*machine.topology, &given)?;
-    let (prices, _) = prices(algorithm, machine, problem, &given);
+    let pricing = Pricing::new(machine, problem, MEMORY);
+    let prices = prices(algorithm, &pricing, &given).priced;
     Ok(least(prices, |(_, price)| price).expect("bug: an algorithm that serves at no setting"))
 }
 
@@ -107,7 +119,8 @@ fn complete(
     algorithm
         .claims(problem, &*machine.topology, given)
         .map_err(|reason| refused(algorithm.name(), reason))?;
-    let (prices, _) = prices(algorithm, machine, problem, given);
+    let pricing = Pricing::new(machine, problem, MEMORY);
+    let prices = prices(algorithm, &pricing, given).priced;
     Ok(least(prices, |(_, price)| price).map_or_else(|| given.clone(), |(setting, _)| setting))
 }
 

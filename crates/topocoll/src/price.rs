@@ -1,11 +1,11 @@
 //! What a setting of an algorithm costs on a machine: counted, bounded from below, or as printed.
 
-use topocoll_algorithms::{Algorithm, Claims, PublishedCounts};
-use topocoll_analysis::{Counts, Measure, Time, best_bounds, bounds, count, counting_work};
-use topocoll_schedule::{Parameters, Problem};
-use topocoll_topology::{Machine, PerClass};
+use topocoll_algorithms::{Algorithm, ByLinks, Claims, PublishedCounts, StepsOf};
+use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_steps, counting_work};
+use topocoll_schedule::{Parameters, Problem, Schedule};
+use topocoll_topology::{BETWEEN, INSIDE, Machine, PerClass, Timing};
 
-/// Bytes of link counters that pricing may take.
+/// Bytes of link counters that pricing may take unless a caller says otherwise.
 pub(crate) const MEMORY: u128 = 1 << 30;
 
 /// How a price was found.
@@ -46,7 +46,7 @@ pub struct Price {
     pub blocks: f64,
     /// C2 in blocks, shared links charged in full.
     pub link_blocks: f64,
-    /// Most messages on one link in one step; 0 if not counted.
+    /// Most messages on one link in one step; 0 where not counted, or where links have no numbers.
     pub max_link_sharing: u64,
 }
 
@@ -94,75 +94,150 @@ pub(crate) fn least<T>(
     })
 }
 
-/// The price of a setting: counted if it has at most `work` segments to look at.
-pub(crate) fn price(
-    algorithm: &dyn Algorithm,
-    machine: &Machine,
-    problem: &Problem,
-    setting: &Parameters,
-    claims: &Claims,
-    work: u128,
-) -> Price {
-    let schedule =
-        algorithm.plan(problem, &*machine.topology, setting).expect("bug: claims where no plan is");
-    if counting_work(&schedule, machine) <= work
-        && let Ok(counts) = count(&schedule, machine, MEMORY)
-    {
-        return Price::counted(&counts);
-    }
-    claimed(machine, problem, claims).unwrap_or_else(|| at_least(machine, problem, claims))
+/// Prices settings of one problem on one machine.
+pub(crate) struct Pricing<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) problem: &'a Problem,
+    /// Bytes of link counters that counting may take.
+    memory: u128,
+    /// Link blocks and hops of every schedule, at least.
+    link_blocks: f64,
+    hops: f64,
 }
 
-/// The price by claims, where they tell all that it is made of: no link is shared, and all links
-/// are alike.
-fn claimed(machine: &Machine, problem: &Problem, claims: &Claims) -> Option<Price> {
-    let (timing, hops) = (&machine.timing, claims.hops?);
-    // Packing is charged like a rearrangement, unless the machine gathers by itself.
-    let copied = claims.copied_bytes.filter(|_| !timing.gather)?;
-    let alike = [&timing.startup, &timing.per_byte, &timing.per_hop].map(PerClass::is_uniform);
-    if !claims.contention_free || alike.contains(&false) {
-        return None;
+impl<'a> Pricing<'a> {
+    pub(crate) fn new(machine: &'a Machine, problem: &'a Problem, memory: u128) -> Self {
+        let all = bounds(problem, machine);
+        let most = |measure: Measure| {
+            let every = all.iter().filter(|bound| bound.condition.is_empty());
+            let own = every.filter(|bound| bound.measure == measure);
+            own.fold(0.0, |most: f64, bound| most.max(bound.value))
+        };
+        let link_blocks = most(Measure::LinkBlocks).max(most(Measure::Blocks));
+        Self { machine, problem, memory, link_blocks, hops: most(Measure::Hops) }
     }
-    let blocks = claims.bytes as f64 / problem.block_bytes as f64;
-    let barriers = claims.steps.saturating_sub(1) as f64;
-    Some(Price {
-        priced: Priced::Exactly,
-        time: Time {
-            startup: claims.steps as f64 * timing.startup.least(),
-            transmission: claims.bytes as f64 * timing.per_byte.least(),
-            propagation: hops as f64 * timing.per_hop.least(),
-            rearrangement: copied as f64 * timing.rearrangement_per_byte,
-            barrier: timing.barrier.seconds(problem.ranks) * barriers,
-        },
-        steps: claims.steps,
-        blocks,
-        link_blocks: blocks,
-        max_link_sharing: u64::from(claims.steps > 0),
-    })
+
+    /// The schedule of a setting that serves.
+    pub(crate) fn schedule(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Schedule {
+        let schedule = algorithm.plan(self.problem, &*self.machine.topology, setting);
+        schedule.expect("bug: a setting that does not serve")
+    }
+
+    /// The claims of a setting that serves.
+    pub(crate) fn claims(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Claims {
+        let claims = algorithm.claims(self.problem, &*self.machine.topology, setting);
+        claims.expect("bug: a setting that does not serve")
+    }
+
+    /// The price of a setting: by its claims if they are enough, else counted if it has at most
+    /// `work` segments to look at.
+    pub(crate) fn price(
+        &self,
+        algorithm: &dyn Algorithm,
+        setting: &Parameters,
+        claims: &Claims,
+        work: u128,
+    ) -> Price {
+        if let Some(exact) = self.exactly(claims) {
+            return exact;
+        }
+        let schedule = self.schedule(algorithm, setting);
+        if counting_work(&schedule, self.machine) <= work
+            && let Ok(counts) = count(&schedule, self.machine, self.memory)
+        {
+            return Price::counted(&counts);
+        }
+        self.at_least(claims)
+    }
+
+    /// The price of a schedule counted step by step, unless that takes more than the memory allowed.
+    pub(crate) fn counted(&self, schedule: &Schedule, mut each: impl FnMut()) -> Option<Price> {
+        let counts = count_steps(schedule, self.machine, self.memory, |_, _| each()).ok()?;
+        Some(Price::counted(&counts))
+    }
+
+    /// The price by claims: exactly, where they tell all that it is made of, else a floor.
+    pub(crate) fn claimed(&self, claims: &Claims) -> Price {
+        self.exactly(claims).unwrap_or_else(|| self.at_least(claims))
+    }
+
+    /// The price by claims, where no link is shared and the claims tell the link classes that each step
+    /// uses, or all classes have the same values.
+    fn exactly(&self, claims: &Claims) -> Option<Price> {
+        let timing = &self.machine.timing;
+        let hops = claims.hops.filter(|_| claims.contention_free)?;
+        let (startup, transmission) = link_seconds(timing, claims)?;
+        let uniform = timing.per_hop.is_uniform() || hops == 0;
+        let propagation = uniform.then(|| hops as f64 * timing.per_hop.least())?;
+        // Packing is charged like a rearrangement, unless the machine gathers by itself.
+        let copied = match (claims.copied_bytes, claims.rearrangements) {
+            _ if timing.rearrangement_per_byte == 0.0 => 0,
+            (Some(0), _) => 0,
+            (_, Some(0)) if timing.gather => 0,
+            (Some(copied), _) if !timing.gather => copied,
+            _ => return None,
+        };
+        let blocks = claims.bytes as f64 / self.problem.block_bytes as f64;
+        let links = self.machine.topology.links() > 0 && claims.steps > 0;
+        Some(Price {
+            priced: Priced::Exactly,
+            time: Time {
+                startup,
+                transmission,
+                propagation,
+                rearrangement: copied as f64 * timing.rearrangement_per_byte,
+                barrier: self.barriers(claims.steps),
+            },
+            steps: claims.steps,
+            blocks,
+            link_blocks: blocks,
+            max_link_sharing: u64::from(links),
+        })
+    }
+
+    fn at_least(&self, claims: &Claims) -> Price {
+        let (timing, block_bytes) = (&self.machine.timing, self.problem.block_bytes as f64);
+        let link_blocks = (claims.link_bytes_floor as f64 / block_bytes).max(self.link_blocks);
+        let volume = link_blocks * block_bytes * timing.per_byte.least();
+        let (startup, transmission) = link_seconds(timing, claims)
+            .unwrap_or((claims.steps as f64 * timing.startup.least(), volume));
+        let hops = self.hops.max(claims.hops_floor as f64);
+        Price {
+            priced: Priced::AtLeast,
+            time: Time {
+                startup,
+                transmission: transmission.max(volume),
+                propagation: hops * timing.per_hop.least(),
+                rearrangement: 0.0,
+                barrier: self.barriers(claims.steps),
+            },
+            steps: claims.steps,
+            blocks: claims.bytes as f64 / block_bytes,
+            link_blocks,
+            max_link_sharing: 0,
+        }
+    }
+
+    fn barriers(&self, steps: u64) -> f64 {
+        let barrier = self.machine.timing.barrier.seconds(self.problem.ranks);
+        barrier * steps.saturating_sub(1) as f64
+    }
 }
 
-fn at_least(machine: &Machine, problem: &Problem, claims: &Claims) -> Price {
-    let timing = &machine.timing;
-    let link_blocks = (claims.link_bytes_floor as f64 / problem.block_bytes as f64)
-        .max(best_bounds(problem, machine).blocks);
-    let barrier = timing.barrier.seconds(problem.ranks);
-    let hops = (bounds(problem, machine).iter())
-        .filter(|bound| bound.measure == Measure::Hops && bound.condition.is_empty())
-        .fold(claims.hops_floor as f64, |hops, bound| hops.max(bound.value));
-    Price {
-        priced: Priced::AtLeast,
-        time: Time {
-            startup: claims.steps as f64 * timing.startup.least(),
-            transmission: link_blocks * problem.block_bytes as f64 * timing.per_byte.least(),
-            propagation: hops * timing.per_hop.least(),
-            rearrangement: 0.0,
-            barrier: barrier * claims.steps.saturating_sub(1) as f64,
-        },
-        steps: claims.steps,
-        blocks: claims.bytes as f64 / problem.block_bytes as f64,
-        link_blocks,
-        max_link_sharing: 0,
-    }
+/// Seconds of startups and of transmission by claims of a schedule that shares no link: where the
+/// links in use are known, or all links have the same values.
+fn link_seconds(timing: &Timing, claims: &Claims) -> Option<(f64, f64)> {
+    let seconds = |values: &PerClass, of: fn(&StepsOf) -> u128, all: f64| match claims.by_links {
+        _ if values.is_uniform() => Some(all * values.least()),
+        None => None,
+        Some(ByLinks { intra_node, inter_node, both }) => {
+            let mut amounts = [of(&intra_node), of(&inter_node)];
+            amounts[values.slower(INSIDE, BETWEEN)] += of(&both);
+            Some(values.sum(&amounts))
+        }
+    };
+    let startup = seconds(&timing.startup, |of| of.steps.into(), claims.steps as f64)?;
+    Some((startup, seconds(&timing.per_byte, |of| of.bytes, claims.bytes as f64)?))
 }
 
 /// What a published formula's counts cost by the steps model's terms.

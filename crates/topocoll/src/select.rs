@@ -1,20 +1,43 @@
-use std::collections::BTreeMap;
-
 use rayon::prelude::*;
 use topocoll_algorithms::{ALGORITHMS, Algorithm, NotApplicable, find};
-use topocoll_analysis::{BestBounds, best_bounds, counting_work};
+use topocoll_analysis::{BestBounds, Progress, best_bounds, counting_work};
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
 use topocoll_topology::Machine;
 
-use crate::price::{Price, Priced, price};
+use crate::price::{MEMORY, Price, Priced, Pricing};
 use crate::{Rejected, Subset};
 
 /// Segments that pricing one setting may look at.
 const WORK_PER_SETTING: u128 = 1 << 21;
 /// Segments that pricing all settings of an algorithm may look at.
 const WORK_PER_ALGORITHM: u128 = 1 << 23;
-/// Segments looked at in all for settings whose floors are below the best price.
-const WORK_TO_DECIDE: u128 = 1 << 24;
+
+/// What a ranking may take, beyond a second.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Budget<'p> {
+    /// Bytes of memory that counting one setting may take.
+    pub memory: u128,
+    /// Route segments looked at in all for settings whose floors are below the best exact price.
+    pub work: u128,
+    /// Hears of these segments.
+    pub progress: Progress<'p>,
+}
+
+/// 1 GiB, and some 10 seconds on two cores.
+impl Default for Budget<'_> {
+    fn default() -> Self {
+        Self { memory: MEMORY, work: 1 << 28, progress: Progress::UNHEARD }
+    }
+}
+
+impl Budget<'_> {
+    /// The same memory, and part of a second.
+    #[must_use]
+    pub fn quick() -> Self {
+        Self { work: 1 << 24, ..Self::default() }
+    }
+}
 
 /// An algorithm with a setting, and its price.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,9 +79,9 @@ pub struct Extremes {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Selection {
-    /// Best first: of every algorithm the best setting, and every setting that no other of any
-    /// algorithm beats in both steps and link blocks. The first is priced exactly wherever
-    /// anything is.
+    /// By rising time, or by the floor of a time; of equal ones an exact price comes first. Of every
+    /// algorithm the best setting, and every setting that no other of any algorithm beats in both
+    /// steps and link blocks.
     pub choices: Vec<Choice>,
     /// The algorithms that do not serve, and why.
     pub rejected: Vec<Rejected>,
@@ -72,65 +95,104 @@ pub struct Selection {
     pub split: Vec<&'static str>,
     /// Of every algorithm that trades startups for volume.
     pub extremes: Vec<Extremes>,
-    /// Algorithms of which only some settings were priced.
+    /// Algorithms of which only some settings were priced; the floors of the others are above the
+    /// best price.
     pub subsets: Vec<Subset>,
-    /// Choices priced by a floor that is below the best price: they might be better.
-    pub undecided: Vec<usize>,
 }
 
-/// Ranks every algorithm and setting that serves a problem on a machine.
+impl Selection {
+    /// The choice to take: the fastest that is priced exactly; where nothing is, the one of the
+    /// least floor.
+    #[must_use]
+    pub fn best(&self) -> Option<&Choice> {
+        self.choices.get(self.undecided().len()).or(self.choices.first())
+    }
+
+    /// The choices that may be faster than the best: their floors are below its price, and to price
+    /// them exactly takes more than the budget. All choices where nothing is priced exactly.
+    #[must_use]
+    pub fn undecided(&self) -> &[Choice] {
+        let floor = |choice: &&Choice| choice.price.priced == Priced::AtLeast;
+        &self.choices[..self.choices.iter().take_while(floor).count()]
+    }
+}
+
+/// Ranks every algorithm and setting that serves a problem on a machine, within the default
+/// [`Budget`].
 ///
 /// # Panics
 /// A problem of other ranks than the machine's.
 #[must_use]
 pub fn select(machine: &Machine, problem: &Problem) -> Selection {
+    select_within(machine, problem, &Budget::default())
+}
+
+/// Ranks every algorithm and setting that serves a problem on a machine.
+///
+/// A setting that takes too long to count has a floor for a price. Those whose floors are below the
+/// best exact price are counted, the least floor first, as far as the budget goes: see
+/// [`Selection::undecided`].
+///
+/// # Panics
+/// A problem of other ranks than the machine's.
+#[must_use]
+pub fn select_within(machine: &Machine, problem: &Problem, budget: &Budget<'_>) -> Selection {
     assert_eq!(problem.ranks, machine.ranks(), "a problem of the machine's ranks");
     let bound = best_bounds(problem, machine);
+    let pricing = Pricing::new(machine, problem, budget.memory);
     let none = Parameters::new();
     let priced: Vec<_> = (ALGORITHMS.par_iter())
         .map(|&algorithm| -> Result<_, NotApplicable> {
             algorithm.claims(problem, &*machine.topology, &none)?;
-            Ok(prices(algorithm, machine, problem, &none))
+            Ok(prices(algorithm, &pricing, &none))
         })
         .collect();
     let (mut choices, mut rejected, mut subsets) = (Vec::new(), Vec::new(), Vec::new());
+    let mut left = Vec::new();
     for (algorithm, priced) in ALGORITHMS.iter().zip(priced) {
-        let (prices, all) = match priced {
+        let name = algorithm.name();
+        let prices = match priced {
             Ok(priced) => priced,
             Err(reason) => {
-                rejected.push(Rejected::new(algorithm.name(), &reason));
+                rejected.push(Rejected::new(name, &reason));
                 continue;
             }
         };
-        if prices.len() < all {
-            let algorithm = algorithm.name();
-            subsets.push(Subset { algorithm, priced: prices.len(), settings: all });
+        if !prices.left.is_empty() {
+            subsets.push(prices.subset(name));
         }
-        choices.extend(prices.into_iter().map(|(parameters, price)| Choice {
-            algorithm: algorithm.name(),
-            parameters,
-            price,
-            bound_ratio: 0.0,
-        }));
+        let choice =
+            |(parameters, price)| Choice { algorithm: name, parameters, price, bound_ratio: 0.0 };
+        choices.extend(prices.priced.into_iter().map(choice));
+        left.extend(prices.left.into_iter().map(choice));
     }
-    decide(&mut choices, machine, problem, &[problem.block_bytes]);
-    let mut choices = ranked(choices);
+    let looked_at = choices.len();
+    choices.extend(left);
+    decide(&mut choices, &pricing, &[problem.block_bytes], budget);
+    let best = best_time(&choices);
+    let mut position = 0;
+    choices.retain(|choice| {
+        position += 1;
+        let price = &choice.price;
+        position <= looked_at || price.priced == Priced::Exactly || price.time.total() < best
+    });
     for choice in &mut choices {
         choice.bound_ratio = bound_ratio(&choice.price, &bound);
     }
-    let best = choices.first().map_or(0.0, |choice| choice.price.time.total());
-    let undecided = (0..choices.len())
-        .filter(|&i| {
-            choices[i].price.priced == Priced::AtLeast && choices[i].price.time.total() < best
-        })
-        .collect();
+    let choices = ranked(choices);
     let split = split(&choices, machine, problem);
     let crossovers = match split.is_empty() {
         true => crossovers(&choices, problem.block_bytes),
         false => Vec::new(),
     };
     let extremes = extremes(&choices, problem.block_bytes);
-    Selection { choices, rejected, bound, crossovers, split, extremes, subsets, undecided }
+    Selection { choices, rejected, bound, crossovers, split, extremes, subsets }
+}
+
+/// The least exact time.
+fn best_time(choices: &[Choice]) -> f64 {
+    let exact = choices.iter().filter(|choice| choice.price.priced == Priced::Exactly);
+    exact.map(|choice| choice.price.time.total()).fold(f64::INFINITY, f64::min)
 }
 
 /// The algorithms of which a choice moves no whole number of blocks of most sizes.
@@ -166,66 +228,75 @@ pub(crate) fn reject(rejected: &mut Vec<Rejected>, refused: Vec<Rejected>, choic
     }
 }
 
+/// The settings of an algorithm with their prices.
+pub(crate) struct Prices {
+    /// Those that were looked at.
+    pub(crate) priced: Vec<(Parameters, Price)>,
+    /// The others, by floors: one that was looked at is claimed to take no more steps and bytes.
+    pub(crate) left: Vec<(Parameters, Price)>,
+}
+
+impl Prices {
+    /// How many were looked at.
+    pub(crate) fn subset(&self, algorithm: &'static str) -> Subset {
+        let priced = self.priced.len();
+        Subset { algorithm, priced, settings: priced + self.left.len() }
+    }
+}
+
 /// Prices the settings of an algorithm that serves, of those that agree with `given`, or `given`
-/// alone if none worth pricing does; also how many such settings there are.
+/// alone if none worth pricing does.
 ///
-/// Where pricing all would take too long, only those are priced that no other of the algorithm
+/// Where pricing all would take too long, only those are looked at that no other of the algorithm
 /// beats in both claimed steps and claimed blocks.
 pub(crate) fn prices(
     algorithm: &'static dyn Algorithm,
-    machine: &Machine,
-    problem: &Problem,
+    pricing: &Pricing<'_>,
     given: &Parameters,
-) -> (Vec<(Parameters, Price)>, usize) {
-    let topology = &*machine.topology;
-    let mut settings = algorithm.settings(problem, topology);
+) -> Prices {
+    let machine = pricing.machine;
+    let mut settings = algorithm.settings(pricing.problem, &*machine.topology);
     settings.retain(|setting| given.iter().all(|(name, value)| setting.get(name) == Some(value)));
     if settings.is_empty() {
-        let schedule = algorithm
-            .plan(problem, topology, given)
-            .expect("bug: an algorithm that does not serve");
-        settings.push(schedule.origin.parameters);
+        settings.push(pricing.schedule(algorithm, given).origin.parameters);
     }
-    let all = settings.len();
-    let mut claimed: Vec<_> = (settings.into_iter())
-        .map(|setting| {
-            let claims = algorithm
-                .claims(problem, topology, &setting)
-                .expect("bug: a setting that does not serve");
-            (setting, claims)
-        })
-        .collect();
+    let claimed = settings.into_iter().map(|setting| {
+        let claims = pricing.claims(algorithm, &setting);
+        (setting, claims)
+    });
+    let mut claimed: Vec<_> = claimed.collect();
     let work = |setting: &Parameters| {
-        let schedule =
-            algorithm.plan(problem, topology, setting).expect("bug: claims where no plan is");
-        counting_work(&schedule, machine).min(WORK_PER_SETTING)
+        counting_work(&pricing.schedule(algorithm, setting), machine).min(WORK_PER_SETTING)
     };
+    let mut left = Vec::new();
     if claimed.iter().map(|(setting, _)| work(setting)).sum::<u128>() > WORK_PER_ALGORITHM {
         claimed.sort_by_key(|(_, claims)| (claims.steps, claims.bytes));
         let mut least = u128::MAX;
-        claimed.retain(|(_, claims)| {
+        (claimed, left) = claimed.into_iter().partition(|(_, claims)| {
             let better = claims.bytes < least;
             least = least.min(claims.bytes);
             better
         });
     }
     let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / claimed.len().max(1) as u128);
-    let prices = claimed.into_par_iter().map(|(setting, claims)| {
-        let price = price(algorithm, machine, problem, &setting, &claims, most);
+    let priced = claimed.into_par_iter().map(|(setting, claims)| {
+        let price = pricing.price(algorithm, &setting, &claims, most);
         (setting, price)
     });
-    (prices.collect(), all)
+    let floors = left.into_iter().map(|(setting, claims)| (setting, pricing.claimed(&claims)));
+    Prices { priced: priced.collect(), left: floors.collect() }
 }
 
-/// Counts what is priced by a floor below the best exact price at one of the block sizes, where
-/// that is affordable: of every algorithm the most promising setting first, then the second.
+/// Counts what is priced by a floor below the best exact price at one of the block sizes, the least
+/// floor first, as far as the budget goes.
 pub(crate) fn decide(
     choices: &mut [Choice],
-    machine: &Machine,
-    problem: &Problem,
+    pricing: &Pricing<'_>,
     block_sizes: &[u64],
+    budget: &Budget<'_>,
 ) {
-    let at = |price: &Price, bytes| price.scaled(problem.block_bytes, bytes).time.total();
+    let priced_at = pricing.problem.block_bytes;
+    let at = |price: &Price, bytes| price.scaled(priced_at, bytes).time.total();
     let mut best = vec![f64::INFINITY; block_sizes.len()];
     let lower = |best: &mut [f64], price: &Price| {
         for (best, &bytes) in best.iter_mut().zip(block_sizes) {
@@ -235,57 +306,54 @@ pub(crate) fn decide(
     for choice in choices.iter().filter(|choice| choice.price.priced == Priced::Exactly) {
         lower(&mut best, &choice.price);
     }
-    let promise = |choice: &Choice| {
-        let ratios = best.iter().zip(block_sizes).map(|(best, &b)| at(&choice.price, b) / best);
-        ratios.fold(f64::INFINITY, f64::min)
+    // Its least part of the best price.
+    let promise = |best: &[f64], price: &Price| {
+        let parts = best.iter().zip(block_sizes).map(|(best, &bytes)| (at(price, bytes), *best));
+        let open = parts.filter(|(floor, best)| floor < best);
+        open.map(|(floor, best)| floor / best).fold(f64::INFINITY, f64::min)
     };
-    let mut floors: Vec<_> = (choices.iter().enumerate())
+    let mut open: Vec<_> = (choices.iter().enumerate())
         .filter(|(_, choice)| choice.price.priced == Priced::AtLeast)
-        .map(|(i, choice)| (promise(choice), choice.algorithm, i))
+        .map(|(i, choice)| (promise(&best, &choice.price), i))
+        .filter(|(promise, _)| promise.is_finite())
         .collect();
-    floors.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut seen = BTreeMap::new();
-    let mut order: Vec<_> = (floors.into_iter())
-        .map(|(_, algorithm, i)| {
-            let place = seen.entry(algorithm).or_insert(0);
-            *place += 1;
-            (*place, i)
-        })
-        .collect();
-    order.sort_by_key(|&(place, _)| place);
-    let mut work = WORK_TO_DECIDE;
-    for (_, i) in order {
-        let choice = &mut choices[i];
-        if best.iter().zip(block_sizes).all(|(best, &bytes)| at(&choice.price, bytes) >= *best) {
+    open.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let open = open.into_iter().map(|(_, i)| {
+        let algorithm = find(choices[i].algorithm).expect("bug: a choice of no algorithm");
+        let schedule = pricing.schedule(algorithm, &choices[i].parameters);
+        let work = counting_work(&schedule, pricing.machine);
+        (i, schedule, work)
+    });
+    let open: Vec<_> = open.filter(|(.., work)| *work <= budget.work).collect();
+    let all = open.iter().fold(0u128, |all, (.., work)| all.saturating_add(*work));
+    let mut left = budget.work;
+    let length = |work: u128| u64::try_from(work).unwrap_or(u64::MAX);
+    if !open.is_empty() {
+        (budget.progress.starting)(length(all.min(budget.work)));
+    }
+    for (i, schedule, work) in open {
+        let price = &mut choices[i].price;
+        if !promise(&best, price).is_finite() || work > left {
             continue;
         }
-        let algorithm = find(choice.algorithm).expect("bug: a choice of no algorithm");
-        let (topology, setting) = (&*machine.topology, &choice.parameters);
-        let claims = algorithm.claims(problem, topology, setting).expect("bug: it was priced");
-        let schedule = algorithm.plan(problem, topology, setting).expect("bug: it was priced");
-        let needed = counting_work(&schedule, machine);
-        if needed <= work {
-            work -= needed;
-            choice.price = price(algorithm, machine, problem, setting, &claims, needed);
-            if choice.price.priced == Priced::Exactly {
-                lower(&mut best, &choice.price);
-            }
+        left -= work;
+        let per_step = length(work / u128::from(schedule.rule().steps()).max(1));
+        if let Some(exact) = pricing.counted(&schedule, || (budget.progress.done)(per_step)) {
+            *price = exact;
+            lower(&mut best, &exact);
         }
     }
 }
 
-/// Sorts by time and keeps the best of every algorithm and what nothing beats in both steps and
-/// link blocks.
+/// Sorts by time and keeps the best of every algorithm, what might be faster than the best exact
+/// price, and what nothing beats in both steps and link blocks.
 pub(crate) fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
+    let floor = |choice: &Choice| choice.price.priced == Priced::AtLeast;
     // Ties go to the order of the table; an exact price comes before a floor.
     choices.sort_by(|a, b| {
-        let key =
-            |choice: &Choice| (choice.price.time.total(), choice.price.priced == Priced::AtLeast);
-        key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1))
+        let by_time = a.price.time.total().total_cmp(&b.price.time.total());
+        by_time.then(floor(a).cmp(&floor(b)))
     });
-    if let Some(first) = choices.iter().position(|choice| choice.price.priced == Priced::Exactly) {
-        choices[..=first].rotate_right(1);
-    }
     // The fewest link blocks of all with fewer steps than a choice tell whether it is beaten.
     let mut by_steps: Vec<(u64, f64)> = (choices.iter())
         .filter(|choice| choice.price.priced == Priced::Exactly)
@@ -301,13 +369,17 @@ pub(crate) fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
         let fewer = by_steps.partition_point(|&(steps, _)| steps < price.steps);
         fewer > 0 && by_steps[fewer - 1].1 < price.link_blocks
     };
+    let best = best_time(&choices);
     let mut seen = Vec::new();
     choices.retain(|choice| {
-        let first = !seen.contains(&choice.algorithm);
+        // The first of an algorithm, and the first of it that is priced exactly.
+        let kind = (choice.algorithm, floor(choice));
+        let first = !seen.contains(&kind) && !seen.contains(&(choice.algorithm, false));
         if first {
-            seen.push(choice.algorithm);
+            seen.push(kind);
         }
-        first || choice.price.priced == Priced::Exactly && !beaten(&choice.price)
+        let price = &choice.price;
+        first || if floor(choice) { price.time.total() < best } else { !beaten(price) }
     });
     choices
 }

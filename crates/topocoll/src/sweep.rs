@@ -7,8 +7,8 @@ use topocoll_schedule::{Parameters, Problem};
 use topocoll_topology::Machine;
 
 use crate::plan::refused;
-use crate::price::{least, published_price};
-use crate::select::{bound_ratio, crossovers, decide, prices};
+use crate::price::{MEMORY, Pricing, least, published_price};
+use crate::select::{Budget, bound_ratio, crossovers, decide, prices};
 use crate::{Choice, Error, Priced, Rejected, Subset};
 
 /// An algorithm at its best over block sizes, or a published formula.
@@ -107,7 +107,9 @@ pub fn sweep(
         groups.iter().flat_map(|group| group.choices.iter().cloned()).collect()
     };
     let mut choices = of(&schedules);
-    decide(&mut choices, machine, &base, block_sizes);
+    let budget = Budget::quick();
+    let pricing = Pricing::new(machine, &base, budget.memory);
+    decide(&mut choices, &pricing, block_sizes, &budget);
     let crossovers = fastest(&choices, block_sizes);
     let undecided = undecided(&choices, block_sizes);
 
@@ -252,8 +254,11 @@ impl Entry {
             |parameters, price| Choice { algorithm, parameters, price, bound_ratio: f64::NAN };
         match self {
             Self::Schedule(writer) => {
-                let (prices, all) = prices(writer, machine, problem, given);
-                (prices.into_iter().map(|(setting, price)| choice(setting, price)).collect(), all)
+                let pricing = Pricing::new(machine, problem, MEMORY);
+                let prices = prices(writer, &pricing, given);
+                let all = prices.subset(algorithm).settings;
+                let choices = prices.priced.into_iter();
+                (choices.map(|(setting, price)| choice(setting, price)).collect(), all)
             }
             Self::Formula(row) => {
                 let counts = row.counts(problem, &*machine.topology).expect("bug: it serves");

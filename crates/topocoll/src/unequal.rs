@@ -3,7 +3,7 @@ use topocoll_analysis::{count_unequal, unequal_bounds, unequal_work};
 use topocoll_schedule::{Demand, Parameters, Problem};
 use topocoll_topology::Machine;
 
-use crate::plan::refused;
+use crate::plan::{check_planning, refused};
 use crate::price::Price;
 use crate::select::{Choice, Selection, bound_ratio, ranked, reject, select};
 use crate::{Error, Rejected, Subset, plan};
@@ -41,8 +41,13 @@ pub fn select_unequal(
         }
     }
     for &algorithm in ALGORITHMS {
-        let settings = algorithm.settings_for(problem, &*machine.topology, demand);
         let name = algorithm.name();
+        if let Err(reason) = check_planning(algorithm, problem, memory) {
+            rejected.retain(|rejected| rejected.algorithm != name);
+            refused.push(Rejected::new(name, &reason));
+            continue;
+        }
+        let settings = algorithm.settings_for(problem, &*machine.topology, demand);
         if !settings.is_empty() {
             rejected.retain(|rejected| rejected.algorithm != name);
         }
@@ -68,7 +73,6 @@ pub fn select_unequal(
         split: Vec::new(),
         extremes: Vec::new(),
         subsets,
-        undecided: Vec::new(),
     }
 }
 
@@ -114,6 +118,7 @@ pub(crate) fn price_unequal(
     let schedule = algorithm
         .plan_for(problem, &*machine.topology, demand, setting)
         .map_err(|reason| refused(algorithm.name(), reason))?;
+    let memory = memory.saturating_sub(algorithm.memory_for(problem));
     let counts = count_unequal(&schedule, machine, demand, memory, |_, _| {})?;
     Ok(Price::counted(&counts))
 }

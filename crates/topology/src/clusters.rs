@@ -1,4 +1,4 @@
-use crate::{Rank, Shape, Topology, TopologyError};
+use crate::{MixedRadix, Rank, Shape, Topology, TopologyError};
 
 /// The class of links inside a node.
 pub const INSIDE: usize = 0;
@@ -90,6 +90,13 @@ impl Clusters {
         self.runs.iter().map(|run| (run.first_node, run.nodes, run.size))
     }
 
+    /// Ranks as coordinates (node, rank on the node) where all nodes are equal.
+    #[must_use]
+    pub fn by_node(&self) -> Option<MixedRadix> {
+        let [run] = self.runs[..] else { return None };
+        Some(MixedRadix::new(&[run.nodes, run.size]).expect("bug: ranks that there are"))
+    }
+
     /// Ranks on each node, in order.
     pub fn sizes(&self) -> impl Iterator<Item = u32> {
         self.runs.iter().flat_map(|run| (0..run.nodes).map(|_| run.size))
@@ -154,6 +161,9 @@ mod tests {
         assert_eq!(cluster.sizes().collect::<Vec<_>>(), [1, 2, 2, 3]);
         assert_eq!((cluster.first_rank(2), cluster.size(3)), (Rank(3), 3));
         assert_eq!(cluster.short_form(), "cluster:1,2*2,3");
+        assert_eq!(cluster.by_node(), None);
+        let equal = Clusters::new(&[(2, 3), (1, 3)]).unwrap().by_node().unwrap();
+        assert_eq!(equal.coordinates(Rank(7))[..], [2, 1]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod radix;
 mod route;
 mod shape;
 pub mod spec;
+pub mod text;
 mod timing;
 mod topology;
 pub mod units;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use crate::text::printable;
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
 use crate::{
     Barrier, Clusters, Fault, FullyConnected, Grid, Lattice, MAX_DIMENSIONS, Machine, PerClass,
@@ -255,6 +256,7 @@ struct BarrierEntry {
 /// # Errors
 /// What is wrong and which bytes of `text` it stands in.
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
+    let name = printable(name);
     let file: File = toml::from_str(text).map_err(|error| SpecError {
         message: error.message().trim_end().to_owned(),
         span: error.span(),
@@ -308,7 +310,7 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
         None => false,
     };
     let timing = Timing {
-        name: name.to_owned(),
+        name: name.clone(),
         startup,
         per_byte,
         per_hop,
@@ -316,7 +318,7 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
         barrier,
         gather,
     };
-    let mut machine = Machine { name: name.to_owned(), topology, ports, timing, sources };
+    let mut machine = Machine { name, topology, ports, timing, sources };
     machine.set_ports(ports);
     Ok(machine)
 }
@@ -386,7 +388,7 @@ fn nonempty(what: &str, text: &Spanned<String>) -> Result<String, SpecError> {
             format!("empty {what}: say where the value comes from, or `assumed`"),
         ));
     }
-    Ok(text.get_ref().clone())
+    Ok(printable(text.get_ref()))
 }
 
 fn at<T>(value: &Spanned<T>, message: String) -> SpecError {

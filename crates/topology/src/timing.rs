@@ -35,6 +35,23 @@ impl PerClass {
         if self.0.len() == 1 { self.0[0] } else { self.0[class] }
     }
 
+    /// Which of two classes has the larger value; of equal ones the second.
+    #[must_use]
+    pub fn slower(&self, one: usize, other: usize) -> usize {
+        if self.of(one) > self.of(other) { one } else { other }
+    }
+
+    /// Amounts of each class times their values, summed in the order of classes; where all classes
+    /// have the same value, the sum of the amounts times that value. Amounts beyond the classes are 0.
+    #[must_use]
+    pub fn sum(&self, amounts: &[u128]) -> f64 {
+        if self.is_uniform() {
+            let sum = amounts.iter().fold(0, |sum: u128, &amount| sum.saturating_add(amount));
+            return sum as f64 * self.0[0];
+        }
+        self.0.iter().zip(amounts).map(|(value, &amount)| amount as f64 * value).sum()
+    }
+
     /// The smallest value of any class.
     #[must_use]
     pub fn least(&self) -> f64 {
@@ -128,6 +145,18 @@ mod tests {
     fn values_are_uniform_if_they_are_the_same() {
         assert!(PerClass::uniform(1.0).is_uniform() && PerClass::each(&[2.0, 2.0]).is_uniform());
         assert!(!PerClass::each(&[1.0, 1.0, 2.0]).is_uniform());
+    }
+
+    #[test]
+    fn equal_values_multiply_the_sum_of_all_amounts() {
+        let amounts = [3, 7, 11];
+        assert_eq!(
+            PerClass::each(&[0.1, 0.2, 0.1]).sum(&amounts),
+            0.1 * 3.0 + 0.2 * 7.0 + 0.1 * 11.0
+        );
+        for same in [PerClass::uniform(0.1), PerClass::each(&[0.1; 3])] {
+            assert_eq!(same.sum(&amounts), 0.1 * 21.0);
+        }
     }
 
     #[test]

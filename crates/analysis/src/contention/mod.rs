@@ -2,6 +2,10 @@
 //!
 //! [`Traffic`] says who sends what in which step, a network model when it arrives, and the driver
 //! in `run.rs` lets every node go on. A model is a file here and a line of [`MODELS`].
+//!
+//! The numbers of nodes matter to the wormhole and flit models: a dateline stays where it is when a
+//! schedule moves along a side, and requests of one instant are served in the order in which they are
+//! processed.
 
 mod calendar;
 mod chain;
@@ -29,7 +33,7 @@ pub use clock::{Picoseconds, in_seconds};
 pub use latencies::LatencySummary;
 pub use network::{Held, Interval, LinkUse};
 pub use patterns::Pattern;
-pub use placement::{Job, Placed, read_nodes};
+pub use placement::{Job, Placed, PlacedRoutes, read_nodes};
 pub use run::{Control, NamedLink, StepTime};
 pub use settings::{Dateline, MODEL_PARAMETERS, ModelParameter, Settings};
 pub use simulate::{ContentionModel, MODELS, Request, Simulation, Sync, simulate};

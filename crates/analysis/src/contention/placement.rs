@@ -1,8 +1,11 @@
 //! Schedules on chosen nodes: one elsewhere than in order, or several at once on parts of a
 //! machine.
 
-use topocoll_schedule::Schedule;
-use topocoll_topology::{Machine, Rank};
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+use topocoll_schedule::{Schedule, Transfer};
+use topocoll_topology::{Machine, Rank, Route, Shape};
 
 use super::traffic::{SHARED, Share, Traffic, share_of};
 use crate::AnalysisError;
@@ -16,14 +19,44 @@ pub struct Job {
     pub nodes: Vec<Rank>,
 }
 
-/// Jobs that run at the same time on one machine. Their messages take the machine's own routes
-/// between the nodes: a schedule's routes are for ranks in order.
+/// Jobs that run at the same time on one machine.
+///
+/// A message keeps the route that its schedule gives it where that route, from the sender's node,
+/// stays on the machine and ends at the receiver's node. So do all messages of a schedule whose
+/// ranks are moved together, along sides that wrap or into a part of a larger machine. A schedule of
+/// as many ranks as a grid may also be mirrored or turned: its routes are mirrored and turned with
+/// it. Any other message takes the machine's own route, and [`Placed::routes`] counts it.
 #[derive(Clone, Debug)]
 pub struct Placed<'a> {
     machine: &'a Machine,
     jobs: Vec<Job>,
+    /// By job: the dimension and direction on the machine of +1 along each dimension.
+    axes: Vec<Vec<(u32, i64)>>,
     /// By node: the job and rank on it, if any.
     on: Vec<Option<(u32, Rank)>>,
+}
+
+/// What became of the routes that schedules give their messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct PlacedRoutes {
+    /// Messages that have a route from their schedule.
+    pub given: u128,
+    /// Messages that keep it.
+    pub kept: u128,
+}
+
+impl PlacedRoutes {
+    /// The name in reports: `schedule` where every route that a schedule gives is kept, `machine`
+    /// where none is, `mixed` elsewhere.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.kept {
+            kept if kept == self.given => "schedule",
+            0 => "machine",
+            _ => "mixed",
+        }
+    }
 }
 
 impl<'a> Placed<'a> {
@@ -58,7 +91,49 @@ impl<'a> Placed<'a> {
                 }
             }
         }
-        Ok(Self { machine, jobs, on })
+        let axes = jobs.iter().map(|job| axes(machine, &job.nodes)).collect();
+        Ok(Self { machine, jobs, axes, on })
+    }
+
+    /// How many messages keep the routes that their schedules give; every message is looked at.
+    #[must_use]
+    pub fn routes(&self) -> PlacedRoutes {
+        let of_node = |route: &mut Route, node: usize| {
+            let (mut found, node) = (PlacedRoutes::default(), Rank(node as u32));
+            let Some((job, rank)) = self.on(node) else { return found };
+            self.jobs[job as usize].schedule.rule().each_step(rank, &mut |_, does| {
+                for send in does.sends.iter().filter(|send| !send.route.is_empty()) {
+                    found.given += 1;
+                    found.kept += u128::from(self.place(job, node, send, route).1);
+                }
+                ControlFlow::Continue(())
+            });
+            found
+        };
+        let nodes = (0..self.on.len()).into_par_iter().map_init(Route::default, of_node);
+        nodes.reduce(PlacedRoutes::default, |a, b| PlacedRoutes {
+            given: a.given + b.given,
+            kept: a.kept + b.kept,
+        })
+    }
+
+    /// The receiver's node of a message from `node`, with its route, and whether that is the one
+    /// that the schedule gives.
+    fn place(&self, job: u32, node: Rank, send: &Transfer, route: &mut Route) -> (Rank, bool) {
+        let to = self.jobs[job as usize].nodes[send.peer.index()];
+        let axes = &self.axes[job as usize];
+        route.clear();
+        for segment in send.route.segments() {
+            let axis = axes.get(segment.dimension as usize);
+            let (dimension, direction) = axis.copied().unwrap_or((segment.dimension, 1));
+            route.push(dimension, segment.hops.saturating_mul(direction));
+        }
+        let topology = &*self.machine.topology;
+        let kept = !route.is_empty() && topology.follow(node, route) == Ok(to);
+        if !kept {
+            topology.route(node, to, route);
+        }
+        (to, kept)
     }
 
     /// The job on a node, and which of its ranks.
@@ -87,19 +162,36 @@ impl Traffic for Placed<'_> {
         out.sends.clear();
         (out.copied, out.receives) = (0, 0);
         let Some((job, rank)) = self.on(node) else { return };
-        let Job { schedule, nodes } = &self.jobs[job as usize];
+        let schedule = &self.jobs[job as usize].schedule;
         if step >= schedule.rule().steps() {
             return;
         }
         SHARED.with_borrow_mut(|does| {
             schedule.rule().step(rank, step, does);
             share_of(schedule, self.machine, does, out, |send, route| {
-                let to = nodes[send.peer.index()];
-                self.machine.topology.route(node, to, route);
-                to
+                self.place(job, node, send, route).0
             });
         });
     }
+}
+
+/// Where +1 along each dimension of a grid leads when rank i moves to the i-th of `nodes`; empty
+/// where the ranks are not those of a grid.
+fn axes(machine: &Machine, nodes: &[Rank]) -> Vec<(u32, i64)> {
+    let Shape::Grid(grid) = machine.topology.shape() else { return Vec::new() };
+    if nodes.len() != machine.ranks() as usize {
+        return Vec::new();
+    }
+    let mut route = Route::default();
+    let axis = |u: usize| {
+        let next = grid.radix().shifted(Rank(0), u, 1);
+        machine.topology.route(nodes[0], nodes[next.index()], &mut route);
+        match route.segments() {
+            [segment] if segment.hops.abs() == 1 => (segment.dimension, segment.hops),
+            _ => (u as u32, 1),
+        }
+    };
+    (0..grid.sides().len()).map(axis).collect()
 }
 
 /// Reads the nodes of ranks in order: one number a line, `#` beginning a comment.

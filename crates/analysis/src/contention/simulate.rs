@@ -13,7 +13,7 @@ use super::settings::{Dateline, Settings};
 use super::survey::{Survey, handed, survey};
 use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
-use crate::counts::{check_ranks, count_steps};
+use crate::counts::{Sums, check_ranks, count_steps};
 use crate::error::{check_memory, check_work};
 use crate::{AnalysisError, symmetry};
 
@@ -228,15 +228,18 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
 /// where no link is shared and no port exceeded.
 fn closed_steps(request: &Request<'_>) -> Result<(Vec<bool>, f64), AnalysisError> {
     let steps = request.traffic.steps() as usize;
-    let (mut closed, mut link_seconds) = (vec![false; steps], 0.0);
+    let (mut closed, mut sums) = (vec![false; steps], Sums::default());
     let may = request.sync == Sync::Barrier && request.model.closed_form && !request.records;
     if may && let Some(schedule) = request.traffic.schedule() {
         count_steps(schedule, request.machine, request.memory, |step, count| {
             closed[step as usize] = count.sharing <= 1 && count.port_violations == 0;
-            link_seconds += if closed[step as usize] { count.link_seconds } else { 0.0 };
+            if closed[step as usize] {
+                sums.add(count);
+            }
         })?;
     }
-    Ok((closed, link_seconds))
+    let machine = request.machine;
+    Ok((closed, sums.charge(machine.ranks(), &machine.timing).link_seconds))
 }
 
 /// Refuses what would not fit in memory or in the clock.

@@ -10,7 +10,7 @@ use topocoll_topology::Rank;
 
 use super::lines::Lines;
 use super::local::Local;
-use super::messages::{Sized, check_step, ends, number, route};
+use super::messages::{Sized, beginning, check_step, ends, number, route};
 use super::{Listing, ReadError, Source, Target, failed};
 use crate::AnalysisError;
 
@@ -104,8 +104,8 @@ fn message(line: &str, columns: usize, target: &Target<'_>) -> Result<SizedMessa
         let parsed = segment
             .split_once(':')
             .and_then(|(u, hops)| Some((u.parse().ok()?, hops.parse().ok()?)));
-        let shown: String = segment.chars().take(40).collect();
         segments.push(parsed.ok_or_else(|| {
+            let shown = beginning(segment);
             format!("route `{shown}`: a dimension and signed hops, such as 0:+2")
         })?);
     }
@@ -113,7 +113,13 @@ fn message(line: &str, columns: usize, target: &Target<'_>) -> Result<SizedMessa
         step: number("step", step)?,
         from: ends.0,
         to: ends.1,
-        route: route(&segments, ends, target.topology)?,
+        route: match way {
+            "" => None,
+            way => Some(
+                route(&segments, ends, target.topology)
+                    .map_err(|rule| format!("route {}: {rule}", beginning(way)))?,
+            ),
+        },
         bytes,
         packed,
     })

@@ -20,7 +20,8 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Anal
 fn draw(source: &Source<'_>, out: &mut dyn Write) -> std::io::Result<()> {
     let schedule = source.schedule;
     let (name, machine) = (&schedule.origin.algorithm, source.machine.topology.short_form());
-    writeln!(out, "digraph \"{name} on {machine}\" {{")?;
+    let title = format!("{name} on {machine}").replace('\\', "\\\\").replace('"', "\\\"");
+    writeln!(out, "digraph \"{title}\" {{")?;
     writeln!(out, "  node [shape=circle]; edge [colorscheme=dark28];")?;
     for rank in (0..schedule.problem.ranks).map(Rank) {
         match source.machine.topology.shape() {

@@ -1,7 +1,7 @@
 //! Messages from their two ends, as programs of sends and receives have them.
 
 use topocoll_schedule::{Recorder, Schedule, SizedMessage};
-use topocoll_topology::{Rank, Route};
+use topocoll_topology::Rank;
 
 use super::Target;
 use super::jsonl::Listed;
@@ -164,9 +164,9 @@ impl<'a> Ends<'a> {
         let mut sized = Sized::new(self.target).map_err(|message| (Rank(0), 0, message))?;
         for i in by_step {
             let send = &self.sends[i];
-            let (step, route) = (steps[i], Route::default());
+            let step = steps[i];
             let &End { from, to, bytes, .. } = send;
-            let message = SizedMessage { step, from, to, route, bytes, packed: false };
+            let message = SizedMessage { step, from, to, route: None, bytes, packed: false };
             sized.push(&message).map_err(|message| wrong(send, message))?;
         }
         Ok(sized.schedule(format))

@@ -3,7 +3,7 @@
 use topocoll_schedule::{
     Collective, MAX_BLOCK_BYTES, Origin, Problem, Recorder, Schedule, SizedMessage,
 };
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_topology::{Rank, Route, Segment, Topology};
 
 use super::Target;
 
@@ -56,29 +56,31 @@ pub(super) fn ends(from: u64, to: u64, ranks: u32) -> Result<(Rank, Rank), Strin
     Ok((from, to))
 }
 
-/// A way between two ranks, given as dimensions and signed hops.
+/// A route between two ranks, given as dimensions and signed hops. It leads from one to the other:
+/// nothing else is taken for it.
 pub(super) fn route(
     segments: &[(u32, i64)],
     (from, to): (Rank, Rank),
     topology: &dyn Topology,
 ) -> Result<Route, String> {
+    let machine = || topology.short_form();
+    if topology.dimensions() == 0 {
+        return Err(format!("only grids have routes, and {} is not a grid", machine()));
+    }
     let mut route = Route::default();
     for &(dimension, hops) in segments {
+        if hops == 0 {
+            return Err(format!("a segment of 0 hops along dimension {dimension}"));
+        }
         route.push(dimension, hops);
     }
-    if route.is_empty() {
-        return Ok(route);
-    }
-    if topology.dimensions() == 0 {
-        return Err(format!("a route on {}, which is no grid", topology.short_form()));
-    }
+    let route_is = if route.is_empty() { "an empty route, which" } else { "it" };
     match topology.follow(from, &route) {
         Ok(end) if end == to => Ok(route),
-        Ok(end) => Err(format!("the route leads from rank {from} to rank {end}, not to {to}")),
-        Err(segment) => Err(format!(
-            "the route leaves the grid: {} hops along dimension {}",
-            segment.hops, segment.dimension
-        )),
+        Ok(end) => Err(format!("{route_is} leads from rank {from} to rank {end}, not to {to}")),
+        Err(Segment { dimension, hops }) => {
+            Err(format!("it leaves {}: {hops} hops along dimension {dimension}", machine()))
+        }
     }
 }
 
@@ -132,7 +134,11 @@ pub(super) fn size(bytes: u64) -> Result<u64, String> {
 pub(super) fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
     // Neither a sign nor blanks.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let shown = || text.chars().take(40).collect::<String>();
     (text.parse().ok().filter(|_| digits))
-        .ok_or_else(|| format!("{name} is `{}`, no number that is read", shown()))
+        .ok_or_else(|| format!("{name} is `{}`, no number that is read", beginning(text)))
+}
+
+/// As much of a value as an error shows.
+pub(super) fn beginning(value: &str) -> String {
+    value.chars().take(40).collect()
 }

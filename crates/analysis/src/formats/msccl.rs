@@ -35,7 +35,7 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Anal
     let kept = 2 * u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots());
     check((Listing::of(schedule, None).blocks * LINES + kept) * LINE)?;
     // Where nobody holds what is sent, a chunk would be sent that nobody has set.
-    let held = replay::run(schedule, source.machine, source.memory, &Progress::UNHEARD)?;
+    let (held, _) = replay::run(schedule, source.machine, source.memory, &Progress::UNHEARD)?;
     held.map_err(AnalysisError::Broken)?;
     algorithm(source, out).map_err(failed)
 }
@@ -43,6 +43,7 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Anal
 fn algorithm(source: &Source<'_>, out: &mut dyn Write) -> std::io::Result<()> {
     let (schedule, ranks) = (source.schedule, source.schedule.problem.ranks);
     let name = &schedule.origin.algorithm;
+    let name = name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
     writeln!(
         out,
         r#"<algo name="{name}" proto="Simple" nchannels="1" nchunksperloop="{ranks}" ngpus="{ranks}" coll="alltoall" inplace="0">"#

@@ -28,14 +28,14 @@ pub(crate) const MEMBERS_COMPARED: u32 = 4;
 const REPORT: u64 = 4096;
 
 /// Slot steps that are followed unasked: minutes.
-const WORK_LIMIT: u128 = 20_000_000_000;
+pub(crate) const WORK_LIMIT: u128 = 20_000_000_000;
 
 /// What is refused: the memory or the work of it.
 const FOLLOWING: &str = "following every class";
 
 /// Whether what following takes, where messages are of one run, fits in `limit` bytes: the steps of
 /// every class, and per thread a layout and the messages of two steps, sent and received.
-fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
+pub(crate) fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
     let slots = u128::from(schedule.rule().slots());
     let ports = u128::from(schedule.problem.ports);
     let layout = slots * size_of::<Option<Block>>() as u128;

@@ -6,7 +6,7 @@ use topocoll::{
 
 use super::exchange;
 use crate::machine::{machine, problem};
-use crate::render::{Blocks, blocks, parameters, print, seconds, table};
+use crate::render::{Blocks, VERSION, blocks, parameters, print, seconds, table};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &args::Algorithms) -> anyhow::Result<Outcome> {
     };
     let on = on.as_ref();
     let report = Report {
-        version: 1,
+        version: VERSION,
         machine: on.map(|(machine, _)| machine.name.clone()),
         algorithms: ALGORITHMS.iter().map(|&algorithm| schedule(algorithm, on)).collect(),
         published: PUBLISHED.iter().map(|row| formula(row, on)).collect(),

@@ -1,10 +1,10 @@
 use serde::Serialize;
-use topocoll::{BestBounds, LowerBound, asymptotic_bounds, best_bounds, bounds};
+use topocoll::{LowerBound, asymptotic_bounds, best_bounds, bounds};
 
 use super::exchange;
 use super::whole::Whole;
 use crate::machine::{machine, problem};
-use crate::render::{Blocks, Head, blocks, print, seconds, table};
+use crate::render::{Blocks, Bounds, Head, blocks, print, seconds, table};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -13,7 +13,7 @@ struct Report {
     head: Head,
     bounds: Vec<Bound>,
     asymptotic: Vec<Asymptotic>,
-    best: Best,
+    best: Bounds,
     #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<Whole>,
 }
@@ -36,20 +36,13 @@ struct Asymptotic {
     condition: &'static str,
 }
 
-#[derive(Serialize)]
-struct Best {
-    steps: u64,
-    blocks: Blocks,
-    time_seconds: f64,
-}
-
 pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
     let all = bounds(&problem, &machine);
     let orders = asymptotic_bounds(&problem);
-    let BestBounds { steps, blocks: volume, seconds: time, .. } = best_bounds(&problem, &machine);
+    let best = Bounds::from(best_bounds(&problem, &machine));
     let report = Report {
         head: Head::new(&machine, &problem),
         bounds: all.iter().map(bound).collect(),
@@ -61,7 +54,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 condition: bound.condition,
             })
             .collect(),
-        best: Best { steps, blocks: Blocks(volume), time_seconds: time },
+        best,
         whole: Whole::of(&machine, &problem),
     };
     print(options.json, &report, || {
@@ -85,14 +78,16 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             )
         });
         format!(
-            "{}\n\n{}\n{}No schedule takes fewer than {steps} steps, carries less than {} blocks over its busiest links, \
-             or is predicted to end before {}.\n{}",
+            "{}\n\n{}\n{}No schedule takes fewer than {} steps, has a volume below {} blocks or a charged volume below \
+             {} blocks, or is predicted to end before {}.\n{}",
             exchange(&machine, &problem),
             table(&["bounds", "by", "holds for", "at least"], 3, rows),
             orders.collect::<String>(),
-            blocks(volume),
-            seconds(time),
-            report.whole.as_ref().map_or(String::new(), |whole| whole.text(volume, None)),
+            best.steps,
+            blocks(best.blocks.0),
+            blocks(best.link_blocks.0),
+            seconds(best.time_seconds),
+            report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)),
         )
     })?;
     Ok(Outcome::Fine)

@@ -6,8 +6,10 @@ use serde::Serialize;
 use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 
 use super::plural;
-use crate::host::{cores, memory};
-use crate::render::{Bar, Field, bytes, check_files, facts, print, seconds, table, write_file};
+use crate::host::{check_threads, cores, memory};
+use crate::render::{
+    Bar, Field, VERSION, bytes, check_files, facts, print, seconds, table, write_file,
+};
 use crate::{Outcome, args};
 
 /// Ranks that are measured beside those asked for, and block sizes.
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     }
     // No rank runs on two threads at once.
     let threads = args.threads.unwrap_or_else(cores).min(args.ranks as usize);
+    check_threads(threads)?;
     anyhow::ensure!(
         u128::from(LARGEST) * 8 <= memory(),
         "measuring takes {LARGEST} bytes eight times over, and {} may be used",
@@ -72,7 +75,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     }
     let timing = fit.timing(args.ranks);
     let report = Report {
-        version: 1,
+        version: VERSION,
         ranks: args.ranks,
         threads,
         rounds: args.rounds,

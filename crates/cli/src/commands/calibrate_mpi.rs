@@ -5,7 +5,7 @@ use serde::Serialize;
 use topocoll::{Fit, Network};
 
 use super::mpi_program::said;
-use crate::render::{facts, print, seconds, write_file};
+use crate::render::{VERSION, facts, print, seconds, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
         fit_error: fit.error,
     };
     let report = Report {
-        version: 1,
+        version: VERSION,
         shape: network.short_form(),
         ports: network.ports,
         message_seconds: network.message,

@@ -1,9 +1,10 @@
 use serde::Serialize;
+use topocoll::text::value;
 use topocoll_certificate::{Fault, Proved, check};
 
 use super::plural;
 use crate::machine::read_whole;
-use crate::render::{Blocks, blocks, bytes, facts, print};
+use crate::render::{Blocks, VERSION, blocks, bytes, facts, print};
 use crate::{Outcome, args};
 
 /// The most bytes of a certificate that are read.
@@ -38,17 +39,18 @@ struct Holds {
 struct Bounds {
     steps: u64,
     blocks: Blocks,
+    link_blocks: Blocks,
 }
 
 pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
-    let name = args.file.display();
+    let name = value(&args.file.to_string_lossy());
     let text = read_whole(&args.file, LARGEST)?;
     let found = check(&text);
     if let Err(fault @ Fault::NoCertificate) = &found {
         anyhow::bail!("`{name}`: {fault}");
     }
     let report = Report {
-        version: 1,
+        version: VERSION,
         holds: found.is_ok(),
         fault: found.as_ref().err().map(ToString::to_string),
         proved: found.as_ref().ok().map(holds),
@@ -57,7 +59,9 @@ pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
         Ok(proved) => text_of(proved),
         Err(fault) => format!("`{name}` proves nothing: {fault}\n"),
     })?;
-    Ok(if report.holds { Outcome::Fine } else { Outcome::Failed })
+    // As `verify` of such a schedule.
+    let exceeds = found.is_ok_and(|proved| proved.counts.port_violations > 0);
+    Ok(if report.holds && !exceeds { Outcome::Fine } else { Outcome::Failed })
 }
 
 fn in_blocks(proved: &Proved, bytes: u128) -> f64 {
@@ -78,7 +82,8 @@ fn holds(proved: &Proved) -> Holds {
         counts: counts.map(|(name, count)| (name.to_owned(), number(count))).collect(),
         bounds: Bounds {
             steps: proved.least_steps,
-            blocks: Blocks(in_blocks(proved, proved.least_link_bytes)),
+            blocks: Blocks(in_blocks(proved, proved.least_bytes)),
+            link_blocks: Blocks(in_blocks(proved, proved.least_link_bytes)),
         },
         digest: proved.digest.clone(),
     }
@@ -86,7 +91,8 @@ fn holds(proved: &Proved) -> Holds {
 
 fn text_of(proved: &Proved) -> String {
     let Proved { counts, .. } = proved;
-    let beside = |found: String, least: String| format!("{found}, of {least} that any needs");
+    let ports = if counts.port_violations == 0 { "" } else { " within its ports" };
+    let beside = |found, least| format!("{found}, of {least} that any needs{ports}");
     let held = |bytes| blocks(in_blocks(proved, bytes));
     format!(
         "{} of {} blocks on {}: {} ranks, {} port{}\n{}: every block delivered, by one rank of each of {} class{}\n\n{}",
@@ -101,7 +107,7 @@ fn text_of(proved: &Proved) -> String {
         if proved.classes == 1 { "" } else { "es" },
         facts([
             ("steps", beside(counts.steps.to_string(), proved.least_steps.to_string())),
-            ("blocks", held(counts.bytes)),
+            ("blocks", beside(held(counts.bytes), held(proved.least_bytes))),
             ("link blocks", beside(held(counts.link_bytes), held(proved.least_link_bytes))),
             ("hops", counts.hops.to_string()),
             ("link conflicts", counts.link_conflicts.to_string()),

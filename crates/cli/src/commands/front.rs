@@ -12,8 +12,8 @@ use super::sweep::{
 };
 use crate::machine::{machine, problem};
 use crate::render::{
-    Axes, Blocks, Curve, Field, Head, Plot, Stroke, blocks, check_files, print, seconds, table,
-    write_file,
+    Axes, Blocks, Bounds, Curve, Field, Head, Plot, Stroke, blocks, check_files, print, seconds,
+    table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -24,7 +24,7 @@ struct Report {
     front: Vec<Point>,
     undecided: Vec<Point>,
     beaten: usize,
-    bound: Bound,
+    bound: Bounds,
     rejected: Vec<Rejected>,
     subsets: Vec<Subset>,
 }
@@ -40,12 +40,6 @@ struct Point {
     time_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     priced: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct Bound {
-    steps: u64,
-    blocks: Blocks,
 }
 
 pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
@@ -84,7 +78,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
         front: found.points.iter().map(point).collect(),
         undecided: found.undecided.iter().map(point).collect(),
         beaten: found.beaten.len(),
-        bound: Bound { steps: found.bound.steps, blocks: Blocks(found.bound.blocks) },
+        bound: found.bound.into(),
         rejected: found.rejected.iter().map(Rejected::from).collect(),
         subsets: found.subsets.iter().map(Subset::from).collect(),
     }
@@ -94,8 +88,8 @@ fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
     let header = ["algorithm", "parameters", "steps", "link blocks", "x bound", "blocks", "time"];
     let rows = found.points.iter().map(|choice| {
         let price = &choice.price;
-        let over = match found.bound.blocks > 0.0 {
-            true => format!("{:.2}", price.link_blocks / found.bound.blocks),
+        let over = match found.bound.link_blocks > 0.0 {
+            true => format!("{:.2}", price.link_blocks / found.bound.link_blocks),
             false => "-".to_owned(),
         };
         vec![
@@ -110,11 +104,11 @@ fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
     });
     let table = table(&header, 2, rows);
     format!(
-        "{}\n\n{table}\n{}Nothing can take fewer than {} steps, or carry less than {} blocks.\n{}",
+        "{}\n\n{table}\n{}No schedule takes fewer than {} steps, or a charged volume below {} blocks.\n{}",
         exchange(machine, problem),
         others(found),
         found.bound.steps,
-        blocks(found.bound.blocks),
+        blocks(found.bound.link_blocks),
         left_out(&found.subsets, &found.rejected),
     )
 }
@@ -200,7 +194,7 @@ fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
         seen.push(label.clone());
         curves.push(Curve { label, stroke: Stroke::Dashed, points });
     }
-    let (steps, volume) = (found.bound.steps as f64, found.bound.blocks);
+    let (steps, volume) = (found.bound.steps as f64, found.bound.link_blocks);
     if steps > 0.0 && volume > 0.0 {
         let most = |of: fn((f64, f64)) -> f64| all.iter().map(|c| of(at(c))).fold(0.0, f64::max);
         let points = vec![(steps, most(|p| p.1)), (steps, volume), (most(|p| p.0), volume)];

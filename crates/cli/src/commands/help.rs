@@ -9,6 +9,7 @@ use clap_complete::Shell;
 
 use crate::Outcome;
 use crate::args::Args;
+use crate::error::NO_OUTPUT;
 use crate::render::write_folder;
 
 /// Prints the completions of a shell.
@@ -16,7 +17,7 @@ pub(super) fn completions(shell: Shell) -> anyhow::Result<Outcome> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "topocoll", &mut text);
     let mut out = std::io::stdout().lock();
-    out.write_all(&text).and_then(|()| out.flush()).context("cannot write to standard output")?;
+    out.write_all(&text).and_then(|()| out.flush()).context(NO_OUTPUT)?;
     Ok(Outcome::Fine)
 }
 

@@ -25,6 +25,8 @@ mod whole;
 
 pub(crate) use select::reason;
 
+use topocoll::text::printable;
+
 use crate::Outcome;
 use crate::args::Command;
 
@@ -94,6 +96,33 @@ fn on(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
         plural(problem.ports as usize),
         machine.timing.name,
     )
+}
+
+/// A command line on the same machine with the options given, an algorithm and its setting.
+fn command_line(
+    command: &str,
+    common: &crate::args::Common,
+    algorithm: Option<&str>,
+    setting: &topocoll::Parameters,
+) -> String {
+    let crate::args::Common { machine, options } = common;
+    let duration = |value: Option<f64>| value.map(|seconds| format!("{seconds}s"));
+    let options = [
+        ("op", options.op.map(|op| op.to_string())),
+        ("block", options.block.map(|block| block.to_string())),
+        ("ports", options.ports.map(|ports| ports.to_string())),
+        ("timing", options.timing.clone()),
+        ("startup", duration(options.startup)),
+        ("bandwidth", duration(options.bandwidth)),
+        ("per-hop", duration(options.per_hop)),
+        ("rearrangement", duration(options.rearrangement)),
+        ("barrier", duration(options.barrier)),
+        ("algorithm", algorithm.map(str::to_owned)),
+    ];
+    let options =
+        options.into_iter().filter_map(|(name, value)| Some(format!(" --{name} {}", value?)));
+    let set = setting.iter().map(|(key, value)| format!(" --set {key}={value}"));
+    printable(&format!("topocoll {command} {machine}{}", options.chain(set).collect::<String>()))
 }
 
 fn plural(count: usize) -> &'static str {

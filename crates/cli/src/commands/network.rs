@@ -3,10 +3,10 @@
 use std::io::BufWriter;
 
 use anyhow::Context;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use topocoll::contention::{
-    ContentionModel, Job, Pattern, Placed, Request, Scheduled, Settings, Simulation, Sync, Traffic,
-    in_seconds, simulate, steps_model, write_links, write_trace,
+    ContentionModel, Job, Pattern, Placed, PlacedRoutes, Request, Scheduled, Settings, Simulation,
+    Sync, Traffic, in_seconds, simulate, steps_model, write_links, write_trace,
 };
 use topocoll::{AnalysisError, LinkId, Machine, Parameters, Rank, Schedule, Time, link_totals};
 
@@ -75,7 +75,7 @@ struct StepsReport {
 }
 
 /// Who sends: an algorithm, algorithms, or a pattern.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Subject {
     #[serde(skip_serializing_if = "Option::is_none")]
     algorithm: Option<String>,
@@ -85,6 +85,13 @@ struct Subject {
     traffic: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     schedules: Vec<String>,
+    /// Whose routes messages on chosen nodes take: `schedule`, `machine` or `mixed`.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whose")]
+    routes: Option<PlacedRoutes>,
+}
+
+fn whose<S: Serializer>(routes: &Option<PlacedRoutes>, to: S) -> Result<S::Ok, S::Error> {
+    routes.as_ref().map(PlacedRoutes::name).serialize(to)
 }
 
 #[derive(Serialize)]
@@ -134,7 +141,7 @@ pub(super) fn run(
     let options = &args.common.options;
     let block = problem(machine, options)?.block_bytes;
     let placed = std::cell::OnceCell::new();
-    let (subject, head, title);
+    let (mut subject, head, title);
     let traffic: Box<dyn Traffic + '_> = match messages {
         Messages::Schedule(schedule) => {
             subject = Subject::of(schedule);
@@ -150,6 +157,7 @@ pub(super) fn run(
                 .iter()
                 .map(|job| Job { schedule: job.schedule.clone(), nodes: job.nodes.clone() });
             let jobs = Placed::new(machine, copies.collect()).map_err(topocoll::Error::from)?;
+            subject.routes = Some(jobs.routes());
             Box::new(placed.get_or_init(|| jobs))
         }
         Messages::Pattern(text) => {
@@ -212,9 +220,10 @@ fn by_steps(
             ("messages", found.messages.to_string()),
         ];
         format!(
-            "{title}\n{}: predicted {} by the steps model, steps apart by barriers\n\n{}{}",
+            "{title}\n{}: predicted {} by the steps model, steps apart by barriers\n{}\n{}{}",
             report.subject.name(),
             seconds(time.total()),
+            report.subject.replaced(),
             facts(rows),
             conflicts::text(&named, report.conflicts.as_deref())
         )
@@ -396,10 +405,11 @@ fn text(machine: &Machine, found: &Simulation, report: &Report, title: &str) -> 
     };
     let predicted = if found.partial { "ended early, after" } else { "predicted" };
     let mut out = format!(
-        "{title}\n{}: {predicted} {} by the {} model, {sync}\n\n{}",
+        "{title}\n{}: {predicted} {} by the {} model, {sync}\n{}\n{}",
         report.subject.name(),
         seconds(in_seconds(found.time)),
         report.model,
+        report.subject.replaced(),
         facts(rows),
     );
     if !found.chain.is_empty() {
@@ -433,8 +443,7 @@ impl Subject {
         Self {
             algorithm: Some(schedule.origin.algorithm.clone()),
             parameters: Some(schedule.origin.parameters.clone()),
-            traffic: None,
-            schedules: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -443,17 +452,22 @@ impl Subject {
             let Schedule { problem, origin, .. } = &job.schedule;
             format!("{} of {} ranks", origin.algorithm, problem.ranks)
         };
-        Self {
-            algorithm: None,
-            parameters: None,
-            traffic: None,
-            schedules: jobs.iter().map(name).collect(),
-        }
+        Self { schedules: jobs.iter().map(name).collect(), ..Self::default() }
     }
 
     fn pattern(text: &str) -> Self {
-        let traffic = Some(text.to_owned());
-        Self { algorithm: None, parameters: None, traffic, schedules: Vec::new() }
+        Self { traffic: Some(text.to_owned()), ..Self::default() }
+    }
+
+    /// A line that says how many routes are not the schedule's, if any.
+    fn replaced(&self) -> String {
+        match self.routes {
+            Some(PlacedRoutes { given, kept, .. }) if kept < given => format!(
+                "note: {} of {given} messages do not keep their schedule's routes, which lead elsewhere from these nodes: they take the machine's own\n",
+                given - kept
+            ),
+            _ => String::new(),
+        }
     }
 
     fn name(&self) -> String {

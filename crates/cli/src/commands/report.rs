@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use serde::Serialize;
+use topocoll::text::printable;
 use topocoll::{Parameters, plan};
 
+use super::command_line;
 use crate::machine::{machine, problem};
 use crate::render::{Bar, Head, bytes, check_files, print, write_file};
-use crate::report::{PARTS, command, gather, page};
+use crate::report::{PARTS, gather, page};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -36,14 +38,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     };
     let origin = schedule.as_ref().map(|schedule| &schedule.origin);
     let asked = origin.map(|origin| (origin.algorithm.as_str(), &origin.parameters));
-    let given = [
-        ("op", options.op.map(|op| op.to_string())),
-        ("block", options.block.map(|block| block.to_string())),
-        ("ports", options.ports.map(|ports| ports.to_string())),
-        ("timing", options.timing.clone()),
-        ("algorithm", args.algorithm.clone()),
-    ];
-    let command = command(&args.common.machine, &given, &setting);
+    let command = command_line("report", &args.common, args.algorithm.as_deref(), &setting);
     let bar = Bar::new("{wide_bar} {pos} of {len} parts, {eta} left");
     bar.set_length(PARTS);
     let data = gather(&machine, &problem, asked, command, &|| bar.inc(1))?;
@@ -57,7 +52,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     write_file(&args.out, |file| Ok(file.write_all(text.as_bytes())?))?;
     let report = Report {
         head: Head::new(&machine, &problem),
-        file: args.out.display().to_string(),
+        file: printable(&args.out.to_string_lossy()),
         bytes: text.len(),
         ranked: data.ranking.len(),
         played: data.plays.len(),

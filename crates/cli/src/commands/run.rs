@@ -10,7 +10,7 @@ use topocoll::{
 
 use super::{exchange_of_sizes, plural};
 use crate::demand::{Named, schedule_of_sizes};
-use crate::host::{cores, memory};
+use crate::host::{check_threads, cores, memory};
 use crate::machine::{machine, part_of};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
@@ -51,6 +51,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let (schedule, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
+    check_threads(args.threads.unwrap_or(1))?;
     let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
     let crew = match demand {
         None => equal_crew(&schedule, threads),

@@ -2,27 +2,30 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
-    Choice, Collective, Machine, Parameters, Priced, Problem, Selection, Setting, check_simulation,
-    check_unequal_work, plan, plan_unequal, select, select_among, select_unequal,
-    select_unequal_among, simulate_choices, verify,
+    AnalysisError, Budget, Choice, Machine, Parameters, Priced, Problem, Selection,
+    check_counting_work, check_simulation, check_unequal_work, plan, plan_unequal, select_among,
+    select_unequal, select_unequal_among, select_within, simulate_choices, verify,
 };
 
 use super::sweep::Subset;
 use super::whole::Whole;
-use super::{exchange_of_sizes, request, watch};
+use super::{command_line, exchange_of_sizes, request, watch};
 use crate::demand::{Named, problem_of_sizes};
 use crate::host::memory;
 use crate::machine::{machine, part_of};
 use crate::render::{
-    Bar, Blocks, Field, Head, Seconds, blocks, bytes, parameters, print, seconds, table, time_unit,
+    Bar, Blocks, Bounds, Field, Head, Seconds, blocks, bytes, parameters, print, seconds, table,
+    time_unit,
 };
 use crate::{Outcome, args};
 
 /// Choices shown in the table unless all are asked for.
 const SHOWN: usize = 12;
 
-/// Up to so many ranks the best choice is verified on the spot.
+/// The best choice is verified on the spot up to this many ranks,
 const VERIFY_UP_TO: u32 = 1024;
+/// and up to this many steps of all ranks together: part of a second.
+const VERIFY_STEPS: u64 = 1 << 22;
 
 #[derive(Serialize)]
 struct Report {
@@ -30,9 +33,13 @@ struct Report {
     head: Head,
     #[serde(skip_serializing_if = "Option::is_none")]
     demand: Option<String>,
+    /// Whether no choice may be faster than the one recommended.
+    decided: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recommended: Option<Chosen>,
     choices: Vec<Entry>,
     rejected: Vec<Rejected>,
-    bound: Bound,
+    bound: Bounds,
     #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<Whole>,
     reason: String,
@@ -60,10 +67,17 @@ struct Simulated {
     seconds: Vec<f64>,
 }
 
+/// An algorithm and its setting.
 #[derive(Serialize)]
-struct Entry {
+struct Chosen {
     algorithm: &'static str,
     parameters: Parameters,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    #[serde(flatten)]
+    chosen: Chosen,
     #[serde(flatten)]
     seconds: Seconds,
     steps: u64,
@@ -84,17 +98,10 @@ struct Rejected {
 }
 
 #[derive(Serialize)]
-struct Bound {
-    time_seconds: f64,
-    steps: u64,
-    blocks: Blocks,
-}
-
-#[derive(Serialize)]
 struct Crossover {
     block_bytes: u64,
-    algorithm: &'static str,
-    parameters: Parameters,
+    #[serde(flatten)]
+    chosen: Chosen,
 }
 
 #[derive(Serialize)]
@@ -132,7 +139,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         }
         (Some(sizes), None) => select_unequal(&machine, &problem, &sizes.demand, memory()),
         (None, Some(members)) => select_among(&whole, members, &problem, memory())?,
-        (None, None) => select(&machine, &problem),
+        (None, None) => priced(&machine, &problem),
     };
     let delivers = prove_best(&machine, &problem, sizes.as_ref(), &selection)?;
     let mut report = report(&machine, &problem, &selection, delivers);
@@ -144,12 +151,22 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     }
     let shown = if args.all { usize::MAX } else { SHOWN };
     print(options.json, &report, || {
-        text(&machine, &problem, sizes.as_ref(), &selection, &report, shown)
+        text(args, &machine, &problem, sizes.as_ref(), &selection, &report, shown)
     })?;
     Ok(if delivers == Some(false) || selection.choices.is_empty() {
         Outcome::Failed
     } else {
         Outcome::Fine
+    })
+}
+
+/// Ranks the choices, as far as memory and some seconds allow.
+fn priced(machine: &Machine, problem: &Problem) -> Selection {
+    let bar = Bar::new("{wide_bar} {percent} % of the candidates counted, {eta} left");
+    bar.of(|&progress| {
+        let mut budget = Budget::default();
+        (budget.memory, budget.progress) = (memory(), progress);
+        select_within(machine, problem, &budget)
     })
 }
 
@@ -177,14 +194,14 @@ fn rank_by(
     Ok(())
 }
 
-/// Verifies the best choice by full replay where that is instant.
+/// Verifies the best choice by full replay where that is instant and fits in memory.
 fn prove_best(
     machine: &Machine,
     problem: &Problem,
     sizes: Option<&Named>,
     selection: &Selection,
 ) -> anyhow::Result<Option<bool>> {
-    let Some(best) = selection.choices.first().filter(|_| problem.ranks <= VERIFY_UP_TO) else {
+    let Some(best) = selection.best().filter(|_| problem.ranks <= VERIFY_UP_TO) else {
         return Ok(None);
     };
     let (name, setting) = (best.algorithm, &best.parameters);
@@ -192,8 +209,15 @@ fn prove_best(
         Some(sizes) => plan_unequal(machine, problem, &sizes.demand, name, setting, memory())?,
         None => plan(machine, problem, name, setting)?,
     };
-    let found = verify(&schedule, machine, None, memory()).map_err(topocoll::Error::from)?;
-    Ok(Some(found.violation.is_none() && found.counts.port_violations == 0))
+    if u64::from(schedule.rule().steps()) * u64::from(problem.ranks) > VERIFY_STEPS {
+        return Ok(None);
+    }
+    match verify(&schedule, machine, None, memory()) {
+        Ok(found) => Ok(Some(found.violation.is_none() && found.counts.port_violations == 0)),
+        // `verify` says what it needs.
+        Err(AnalysisError::Memory { .. }) => Ok(None),
+        Err(error) => Err(topocoll::Error::from(error).into()),
+    }
 }
 
 fn report(
@@ -206,6 +230,8 @@ fn report(
     Report {
         head: Head::new(machine, problem),
         demand: None,
+        decided: selection.undecided().is_empty(),
+        recommended: selection.best().map(Chosen::from),
         choices: selection.choices.iter().map(entry).collect(),
         rejected: (selection.rejected.iter())
             .map(|rejected| Rejected {
@@ -213,19 +239,14 @@ fn report(
                 reason: rejected.reason.clone(),
             })
             .collect(),
-        bound: Bound {
-            time_seconds: selection.bound.seconds,
-            steps: selection.bound.steps,
-            blocks: Blocks(selection.bound.blocks),
-        },
+        bound: selection.bound.into(),
         whole: Whole::of(machine, problem),
         reason: reason(selection),
         best_delivers,
         crossovers: (selection.crossovers.iter())
             .map(|crossover| Crossover {
                 block_bytes: crossover.block_bytes,
-                algorithm: of(crossover.choice).algorithm,
-                parameters: of(crossover.choice).parameters.clone(),
+                chosen: of(crossover.choice).into(),
             })
             .collect(),
         split: selection.split.clone(),
@@ -245,8 +266,7 @@ fn report(
 fn entry(choice: &Choice) -> Entry {
     let price = &choice.price;
     Entry {
-        algorithm: choice.algorithm,
-        parameters: choice.parameters.clone(),
+        chosen: choice.into(),
         seconds: price.time.into(),
         steps: price.steps,
         blocks: Blocks(price.blocks),
@@ -255,6 +275,12 @@ fn entry(choice: &Choice) -> Entry {
         bound_ratio: choice.bound_ratio,
         priced: (price.priced == Priced::AtLeast).then_some("at_least"),
         simulated_seconds: None,
+    }
+}
+
+impl From<&Choice> for Chosen {
+    fn from(choice: &Choice) -> Self {
+        Self { algorithm: choice.algorithm, parameters: choice.parameters.clone() }
     }
 }
 
@@ -268,7 +294,7 @@ fn named(choice: &Choice) -> String {
 
 /// One sentence: why the winner wins over the best of the other algorithms.
 pub(crate) fn reason(selection: &Selection) -> String {
-    let Some(best) = selection.choices.first() else {
+    let Some(best) = selection.best() else {
         return "no algorithm serves this exchange".to_owned();
     };
     if best.price.priced == Priced::AtLeast {
@@ -277,9 +303,8 @@ pub(crate) fn reason(selection: &Selection) -> String {
             named(best)
         );
     }
-    let others = || selection.choices.iter().filter(|choice| choice.algorithm != best.algorithm);
-    let exact = others().find(|choice| choice.price.priced == Priced::Exactly);
-    let Some(next) = exact.or_else(|| others().next()) else {
+    let mut behind = selection.choices.iter().skip(selection.undecided().len());
+    let Some(next) = behind.find(|choice| choice.algorithm != best.algorithm) else {
         return format!("{} wins: no other algorithm serves this exchange", named(best));
     };
     let (a, b) = (&best.price, &next.price);
@@ -314,10 +339,7 @@ pub(crate) fn reason(selection: &Selection) -> String {
     let Some((term, saved, how)) =
         terms.iter().max_by(|x, y| x.1.total_cmp(&y.1)).filter(|term| term.1 > 0.0)
     else {
-        return format!(
-            "{} and {against} cost the same; the simpler one is listed first",
-            named(best)
-        );
+        return format!("{} and {against} are a tie: both cost the same", named(best));
     };
     // What the other terms lose between them, less what they save.
     let lost: f64 = saved - terms.iter().map(|term| term.1).sum::<f64>();
@@ -333,7 +355,41 @@ pub(crate) fn reason(selection: &Selection) -> String {
     )
 }
 
+/// Which choices may be faster than the best, and the command that tells.
+fn undecided(
+    args: &args::Select,
+    machine: &Machine,
+    problem: &Problem,
+    selection: &Selection,
+) -> String {
+    let (Some(best), [first, ..]) = (selection.best(), selection.undecided()) else {
+        return String::new();
+    };
+    let least = |choice: &Choice| seconds(choice.price.time.total());
+    let others = match selection.undecided().len() - 1 {
+        0 => String::new(),
+        more => format!(", nor are {more} more settings with such floors"),
+    };
+    let exact = match best.price.priced {
+        Priced::AtLeast => "no choice is priced exactly".to_owned(),
+        _ => format!("{} takes {}", named(best), least(best)),
+    };
+    let simulate = command_line("simulate", &args.common, Some(first.algorithm), &first.parameters);
+    let counting = plan(machine, problem, first.algorithm, &first.parameters)
+        .and_then(|schedule| Ok(check_counting_work(&schedule, machine)?));
+    let settle = match counting {
+        Ok(()) => format!("To decide: {simulate}"),
+        Err(error) => format!("`{simulate}` is refused: {error}."),
+    };
+    format!(
+        "Undecided: {exact}; {} takes at least {} and is not counted{others}.\n{settle}\n\n",
+        named(first),
+        least(first),
+    )
+}
+
 fn text(
+    args: &args::Select,
     machine: &Machine,
     problem: &Problem,
     sizes: Option<&Named>,
@@ -342,6 +398,7 @@ fn text(
     shown: usize,
 ) -> String {
     let mut out = format!("{}\n\n", exchange_of_sizes(machine, problem, sizes));
+    out += &undecided(args, machine, problem, selection);
     let slowest = selection
         .choices
         .iter()
@@ -374,6 +431,7 @@ fn text(
         let price = &choice.price;
         let floor = if price.priced == Priced::AtLeast { ">= " } else { "" };
         let sharing = match price.max_link_sharing {
+            0 if machine.topology.links() == 0 => "-".to_owned(),
             0 => "?".to_owned(),
             most => most.to_string(),
         };
@@ -400,15 +458,16 @@ fn text(
     out += &format!("\n{}.\n", report.reason);
     let by = if report.simulated.is_some() { " by the steps model" } else { "" };
     out += &format!(
-        "Nothing can be predicted{by} to end before {}, take fewer than {} steps, or carry less than {} blocks.\n",
+        "No schedule is predicted{by} to end before {}, takes fewer than {} steps, or has a volume below {} blocks or a charged volume (link blocks) below {}.\n",
         seconds(selection.bound.seconds),
         selection.bound.steps,
         blocks(selection.bound.blocks),
+        blocks(selection.bound.link_blocks),
     );
     if let Some(whole) = &report.whole {
-        out += &whole.text(selection.bound.blocks, None);
+        out += &whole.text(report.bound, None);
     }
-    out += &proof(machine, problem, selection, report);
+    out += &proof(args, selection, report);
     if sizes.is_some() {
         out += &format!(
             "Every step is counted with the bytes of its messages, sizes known to both ends; a block is their mean, rounded up: {}.\n",
@@ -416,15 +475,9 @@ fn text(
         );
     }
     out += &by_block_size(selection);
-    for i in &selection.undecided {
-        out += &format!(
-            "{} is too large here to be priced exactly, and might be better.\n",
-            named(&selection.choices[*i])
-        );
-    }
     for topocoll::Subset { algorithm, priced, settings: all, .. } in &selection.subsets {
         out += &format!(
-            "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
+            "Of the {all} settings of {algorithm}, {priced} were counted: those that trade steps for blocks best.\n"
         );
     }
     out += &by_simulation(selection, report, shown);
@@ -438,22 +491,17 @@ fn text(
 }
 
 /// That the best choice delivers, or how to prove it.
-fn proof(machine: &Machine, problem: &Problem, selection: &Selection, report: &Report) -> String {
-    let Some(best) = selection.choices.first() else { return String::new() };
+fn proof(args: &args::Select, selection: &Selection, report: &Report) -> String {
+    let Some(best) = selection.best() else { return String::new() };
     match report.best_delivers {
         Some(true) => {
             "Proof: its schedule was replayed, and every block of every rank arrives.\n".to_owned()
         }
         Some(false) => "Its schedule was replayed and does NOT deliver.\n".to_owned(),
         None => {
-            let set = |(key, value): (&String, &Setting)| format!(" --set {key}={value}");
-            let op = if problem.operation == Collective::AllToAll { "" } else { " --op allgather" };
-            format!(
-                "Proof: topocoll verify {} --algorithm {}{}{op}\n",
-                machine.name,
-                best.algorithm,
-                best.parameters.iter().map(set).collect::<String>()
-            )
+            let (name, setting) = (best.algorithm, &best.parameters);
+            let verify = command_line("verify", &args.common, Some(name), setting);
+            format!("Proof: {verify}\n")
         }
     }
 }
@@ -477,10 +525,10 @@ fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String
         table(&header, 2, rows)
     );
     match simulated.order.first() {
-        Some(&best) if best != 0 => {
+        Some(&first) if first != 0 => {
             out += &format!(
                 "Its order differs from the steps model's: {} comes first, not {}.\n",
-                named(&selection.choices[best]),
+                named(&selection.choices[first]),
                 named(&selection.choices[0])
             );
         }

@@ -1,8 +1,8 @@
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Counts, Machine, Parameters, Schedule, StepCount, check_counting_work, count_steps,
-    count_unequal, link_totals,
+    Counts, Machine, Parameters, Schedule, StepCount, Time, Timing, check_counting_work,
+    count_steps, count_unequal, link_totals,
 };
 
 use super::request::Messages;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let bar = Bar::new("{wide_bar} {human_pos} of {human_len} steps, {eta} left");
     bar.set_length(schedule.rule().steps().into());
     let counts = count_steps(&schedule, &machine, memory(), |step, count| {
-        slowest.look_at(step, count);
+        slowest.look_at(step, count, &machine.timing);
         bar.inc(1);
     })
     .map_err(topocoll::Error::from)?;
@@ -103,8 +103,9 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
 }
 
 impl Slowest {
-    fn look_at(&mut self, step: u32, count: &StepCount) {
-        let seconds = count.startup + count.transmission + count.propagation;
+    fn look_at(&mut self, step: u32, count: &StepCount, timing: &Timing) {
+        let Time { startup, transmission, propagation, .. } = count.time(timing);
+        let seconds = startup + transmission + propagation;
         if seconds > self.seconds {
             *self = Self { step, seconds, count: *count };
         }
@@ -131,7 +132,7 @@ fn unequal(
     let (schedule, sizes) = schedule_of_sizes(machine, options, &subject, args.demand.as_deref())?;
     let sizes = sizes.expect("they are named");
     let mut slowest = Slowest::default();
-    let each = |step, count: &StepCount| slowest.look_at(step, count);
+    let each = |step, count: &StepCount| slowest.look_at(step, count, &machine.timing);
     let counts = count_unequal(&schedule, machine, &sizes.demand, memory(), each)
         .map_err(topocoll::Error::from)?;
     let mut report = report(machine, &schedule, &counts, None);

@@ -2,6 +2,7 @@ use std::io::Write as _;
 
 use anyhow::Context;
 use serde::Serialize;
+use topocoll::text::printable;
 use topocoll::tune::{
     Given, LIBRARIES, Library, Rules, Times, Tuning, by_model, by_times, communicators,
 };
@@ -10,7 +11,7 @@ use topocoll::{Collective, Error, Machine};
 use super::mpi_program::said;
 use crate::host::check_fits;
 use crate::machine::{machine, read_whole};
-use crate::render::{bytes, check_files, print, table, write_file};
+use crate::render::{VERSION, bytes, check_files, print, table, write_file};
 use crate::{Outcome, args};
 
 /// Rounds of measuring, unless told.
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
         }
     }
     let report = Report {
-        version: 1,
+        version: VERSION,
         library: library.name,
         machine: machine.name.clone(),
         ranks: machine.ranks(),
@@ -140,7 +141,8 @@ fn text(library: &Library, report: &Report, args: &args::Tune) -> String {
         table(&["ranks", "operation", "blocks from", "algorithm"], 4, rows)
     );
     if let Some(path) = &args.out {
-        out += &format!("\n{}\n", library.using.replace("{file}", &path.display().to_string()));
+        let file = printable(&path.to_string_lossy());
+        out += &format!("\n{}\n", library.using.replace("{file}", &file));
     }
     out
 }

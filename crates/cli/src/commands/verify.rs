@@ -15,7 +15,9 @@ use super::{conflicts, exchange_of_schedule};
 use crate::error::say;
 use crate::host::memory;
 use crate::machine::{machine, schedule};
-use crate::render::{Bar, Blocks, Head, blocks, check_files, parameters, print, table, write_file};
+use crate::render::{
+    Bar, Blocks, Bounds, Head, blocks, check_files, parameters, print, table, write_file,
+};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -46,6 +48,9 @@ struct Report {
     contended_steps: u64,
     contention_free_steps: u128,
     port_violations: u64,
+    /// None unless the blocks of an all-to-all were followed to the end, rank by rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resent_blocks: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inter_node_steps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,12 +62,6 @@ struct Report {
     /// The digest of the certificate written.
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Bounds {
-    steps: u64,
-    blocks: Blocks,
 }
 
 pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
@@ -140,6 +139,7 @@ struct Proof {
     method: Method,
     classes: u32,
     violation: Option<Violation>,
+    resent_blocks: Option<u64>,
 }
 
 impl Found {
@@ -153,8 +153,9 @@ fn find(schedule: &Schedule, machine: &Machine, method: Option<Method>) -> anyho
         let found = Bar::new("{wide_bar} {percent} % proved, {eta} left")
             .of(|progress| verify_watched(schedule, machine, method, memory(), progress))
             .map_err(topocoll::Error::from)?;
-        let Verification { method, classes, violation, counts, .. } = found;
-        return Ok(Found { proof: Some(Proof { method, classes, violation }), counts });
+        let Verification { method, classes, violation, counts, resent_blocks, .. } = found;
+        let proof = Proof { method, classes, violation, resent_blocks };
+        return Ok(Found { proof: Some(proof), counts });
     }
     let counts = check_counting_work(schedule, machine)
         .and_then(|()| count(schedule, machine, memory()))
@@ -216,9 +217,10 @@ fn report(
         contended_steps: counts.contended_steps,
         contention_free_steps: counts.contention_free_steps,
         port_violations: counts.port_violations,
+        resent_blocks: proof.and_then(|proof| proof.resent_blocks),
         inter_node_steps: clustered.then_some(counts.inter_node_steps),
         whole: bounds.and_then(|_| Whole::of(machine, &schedule.problem)),
-        bounds: bounds.map(|best| Bounds { steps: best.steps, blocks: Blocks(best.blocks) }),
+        bounds: bounds.map(Bounds::from),
         conflicts: None,
         certificate: None,
     }
@@ -267,13 +269,13 @@ fn text(
             "blocks",
             in_blocks(counts.bytes),
             claims.map_or(String::new(), |c| in_blocks(c.bytes)),
-            String::new(),
+            report.bounds.as_ref().map_or(String::new(), |best| blocks(best.blocks.0)),
         ),
         row(
             "link blocks",
             in_blocks(counts.link_bytes),
             String::new(),
-            report.bounds.as_ref().map_or(String::new(), |best| blocks(best.blocks.0)),
+            report.bounds.as_ref().map_or(String::new(), |best| blocks(best.link_blocks.0)),
         ),
         row("hops", counts.hops.to_string(), claimed(claims.and_then(|c| c.hops)), String::new()),
         row(
@@ -298,15 +300,22 @@ fn text(
     if let Some(steps) = report.inter_node_steps {
         rows.push(plain("inter-node steps", steps.to_string()));
     }
+    let resent = match report.resent_blocks {
+        None | Some(0) => String::new(),
+        Some(count) => {
+            rows.push(plain("resent blocks", count.to_string()));
+            "\nnote: ranks send blocks again that they passed on before; a send leaves a copy, so this is allowed\n".to_owned()
+        }
+    };
     let lost = match (&report.whole, &report.bounds) {
         (Some(whole), Some(bounds)) => {
             let carried = counts.in_blocks(counts.link_bytes);
-            format!("\n{}", whole.text(bounds.blocks.0, Some(carried)))
+            format!("\n{}", whole.text(*bounds, Some(carried)))
         }
         _ => String::new(),
     };
     format!(
-        "{}\n{} ({}): {verdict}\n  {method}\n\n{}{lost}",
+        "{}\n{} ({}): {verdict}\n  {method}\n\n{}{resent}{lost}",
         exchange_of_schedule(machine, schedule),
         schedule.origin.algorithm,
         parameters(&schedule.origin.parameters),

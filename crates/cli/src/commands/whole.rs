@@ -1,19 +1,18 @@
 //! What a machine would do that lacks nodes or links, if it did not.
 
 use serde::Serialize;
-use topocoll::{BestBounds, Machine, Problem, best_bounds};
+use topocoll::{Machine, Problem, best_bounds};
 
 use super::plural;
-use crate::render::{Blocks, blocks, seconds};
+use crate::render::{Blocks, Bounds, blocks, seconds};
 
 /// The bounds of the whole machine, all its ranks taking part.
 #[derive(Serialize)]
 pub(super) struct Whole {
     topology: String,
     ranks: u32,
-    steps: u64,
-    blocks: Blocks,
-    time_seconds: f64,
+    #[serde(flatten)]
+    bounds: Bounds,
 }
 
 impl Whole {
@@ -22,14 +21,18 @@ impl Whole {
         let whole = machine.unbroken()?;
         let mut problem = *problem;
         problem.ranks = whole.ranks();
-        let BestBounds { steps, blocks, seconds, .. } = best_bounds(&problem, &whole);
-        let (topology, ranks) = (whole.topology.short_form(), whole.ranks());
-        Some(Self { topology, ranks, steps, blocks: Blocks(blocks), time_seconds: seconds })
+        let bounds = best_bounds(&problem, &whole).into();
+        Some(Self { topology: whole.topology.short_form(), ranks: whole.ranks(), bounds })
     }
 
     /// What is lost: of the bounds, and of a schedule that carries so many blocks, if there is one.
-    pub(super) fn text(&self, bound: f64, carried: Option<f64>) -> String {
-        let Self { topology, ranks, blocks: Blocks(whole), .. } = self;
+    pub(super) fn text(&self, bounds: Bounds, carried: Option<f64>) -> String {
+        let Self {
+            topology,
+            ranks,
+            bounds: Bounds { link_blocks: Blocks(whole), time_seconds, .. },
+        } = self;
+        let Blocks(bound) = bounds.link_blocks;
         let times = |value: f64| format!("{:.2} times", value / whole.max(f64::MIN_POSITIVE));
         let schedule = carried.map_or(String::new(), |carried| {
             format!(", and this schedule {} ({})", blocks(carried), times(carried))
@@ -39,7 +42,7 @@ impl Whole {
              in no less than {}: without what it lacks at least {} ({}){schedule}.\n",
             plural(*ranks as usize),
             blocks(*whole),
-            seconds(self.time_seconds),
+            seconds(*time_seconds),
             blocks(bound),
             times(bound),
         )

@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -77,35 +78,99 @@ fn parent(path: &Path) -> &Path {
 }
 
 /// An empty file in the folder of the place.
-fn beside(place: &Path) -> anyhow::Result<Unfinished<NamedTempFile>> {
+fn beside(place: &Path) -> anyhow::Result<Unfinished<Locked<NamedTempFile>>> {
     // What the place had before, or what any new file gets.
     let there = std::fs::metadata(place).ok();
     let permissions = there.map_or(Permissions::from_mode(0o666), |there| there.permissions());
-    let make = || Builder::new().permissions(permissions).tempfile_in(parent(place));
-    Unfinished::new(make).map_err(|e| anyhow::anyhow!("{}", e.kind()))
+    let make = |builder: &Builder<'_, '_>, folder: &Path| builder.tempfile_in(folder);
+    unfinished(place, permissions, make)
 }
 
 /// An empty folder beside one that is not there.
-fn folder_beside(path: &Path) -> anyhow::Result<Unfinished<TempDir>> {
+fn folder_beside(path: &Path) -> anyhow::Result<Unfinished<Locked<TempDir>>> {
     anyhow::ensure!(std::fs::symlink_metadata(path).is_err(), "it is there already");
     let permissions = Permissions::from_mode(0o777);
-    let make = || Builder::new().permissions(permissions).tempdir_in(parent(path));
-    Unfinished::new(make).map_err(|e| anyhow::anyhow!("{}", e.kind()))
+    let make = |builder: &Builder<'_, '_>, folder: &Path| builder.tempdir_in(folder);
+    unfinished(path, permissions, make)
+}
+
+/// Ends the first part of the name of an unfinished file: `.NAME.topocoll-` and six letters.
+const MARK: &str = ".topocoll-";
+const LETTERS: usize = 6;
+
+/// Bytes of a name that the name of its unfinished file has; names have 255 at most.
+const NAMED: usize = 200;
+
+/// A file or folder that is locked until it is dropped, or until its process ends in any way.
+struct Locked<T> {
+    made: T,
+    _lock: Option<File>,
+}
+
+impl<T: AsRef<Path>> AsRef<Path> for Locked<T> {
+    fn as_ref(&self) -> &Path {
+        self.made.as_ref()
+    }
+}
+
+/// Something new beside its place. What a process that was killed left there is taken away first.
+fn unfinished<T: AsRef<Path>>(
+    place: &Path,
+    permissions: Permissions,
+    make: impl Fn(&Builder<'_, '_>, &Path) -> std::io::Result<T>,
+) -> anyhow::Result<Unfinished<Locked<T>>> {
+    let name = place.file_name().unwrap_or_default().as_bytes();
+    let prefix = [b".", &name[..name.len().min(NAMED)], MARK.as_bytes()].concat();
+    clear(parent(place), &prefix);
+    let mut builder = Builder::new();
+    let builder =
+        builder.prefix(OsStr::from_bytes(&prefix)).rand_bytes(LETTERS).permissions(permissions);
+    let locked = || loop {
+        let made = make(builder, parent(place))?;
+        // File systems without locks do not tell whether the owner lives: nothing is cleared there.
+        let lock = File::open(made.as_ref()).ok().filter(|file| file.lock().is_ok());
+        // Another run may have taken it for one that is left before it was locked.
+        if made.as_ref().exists() {
+            return Ok(Locked { made, _lock: lock });
+        }
+    };
+    Unfinished::new(locked).map_err(|e| anyhow::anyhow!("{}", e.kind()))
+}
+
+/// Removes unfinished files and folders whose process is dead, which are those without a lock.
+fn clear(folder: &Path, prefix: &[u8]) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let letters = name.as_bytes().strip_prefix(prefix);
+        let Some(letters) = letters.filter(|letters| letters.len() == LETTERS) else { continue };
+        let kind = entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir());
+        if !kind || !letters.iter().all(u8::is_ascii_alphanumeric) {
+            continue;
+        }
+        let path = entry.path();
+        if let Ok(file) = File::open(&path)
+            && file.try_lock().is_ok()
+        {
+            // Where it cannot be taken away, it stays.
+            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+        }
+    }
 }
 
 fn replace(path: &Path, fill: impl FnOnce(&mut File) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let place = place(path)?;
     let mut beside = beside(&place)?;
-    fill(beside.made.as_file_mut())?;
-    beside.made.persist(&place).map_err(|e| anyhow::anyhow!("{}", e.error.kind()))?;
+    fill(beside.made.made.as_file_mut())?;
+    beside.made.made.persist(&place).map_err(|e| anyhow::anyhow!("{}", e.error.kind()))?;
     Ok(())
 }
 
 fn create(path: &Path, fill: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let beside = folder_beside(path)?;
-    fill(beside.made.path())?;
-    std::fs::rename(beside.made.path(), path).map_err(|e| anyhow::anyhow!("{}", e.kind()))?;
+    fill(beside.made.as_ref())?;
+    std::fs::rename(beside.made.as_ref(), path).map_err(|e| anyhow::anyhow!("{}", e.kind()))?;
     // What is moved is nobody's to delete.
-    let _moved = beside.made.keep();
+    let _moved = beside.made.made.keep();
     Ok(())
 }

@@ -1,5 +1,8 @@
 use serde::{Serialize, Serializer};
-use topocoll::{Machine, Problem, Schedule, Time};
+use topocoll::{BestBounds, Machine, Problem, Schedule, Time};
+
+/// The version of all JSON objects. In version 1 `blocks` of bounds were what is now `link_blocks`.
+pub(crate) const VERSION: u32 = 2;
 
 /// A number of blocks: whole where it is whole.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +54,7 @@ impl Head {
 
     fn of(machine: &Machine, (operation, block_bytes): (&'static str, u64)) -> Self {
         Self {
-            version: 1,
+            version: VERSION,
             machine: machine.name.clone(),
             topology: machine.topology.short_form(),
             timing: machine.timing.name.clone(),
@@ -65,6 +68,26 @@ impl Head {
     /// The head of a report on several block sizes.
     pub(crate) fn of_sizes(machine: &Machine, problem: &Problem) -> Self {
         Self { block_bytes: None, ..Self::new(machine, problem) }
+    }
+}
+
+/// The least time, and the least of each count.
+#[derive(Clone, Copy, Serialize, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) time_seconds: f64,
+    pub(crate) steps: u64,
+    pub(crate) blocks: Blocks,
+    pub(crate) link_blocks: Blocks,
+}
+
+impl From<BestBounds> for Bounds {
+    fn from(bounds: BestBounds) -> Self {
+        Self {
+            time_seconds: bounds.seconds,
+            steps: bounds.steps,
+            blocks: Blocks(bounds.blocks),
+            link_blocks: Blocks(bounds.link_blocks),
+        }
     }
 }
 

@@ -4,6 +4,9 @@ use anyhow::Context;
 use comfy_table::Table;
 use serde::Serialize;
 use textwrap::{Options, WordSplitter, fill};
+use topocoll::text::{is_printable, printable};
+
+use crate::error::NO_OUTPUT;
 
 /// Prints a report to standard output: the JSON object, or the text, broken between words where
 /// that is a terminal.
@@ -12,25 +15,31 @@ pub(crate) fn print(
     report: &impl Serialize,
     text: impl FnOnce() -> String,
 ) -> anyhow::Result<()> {
-    let mut shown =
-        if json { serde_json::to_string_pretty(report)? } else { broken(&harmless(&text())) };
+    let mut shown = match json {
+        true => escaped(&serde_json::to_string_pretty(report)?),
+        false => broken(&text().split('\n').map(printable).collect::<Vec<_>>().join("\n")),
+    };
     if !shown.ends_with('\n') {
         shown.push('\n');
     }
     let mut out = std::io::stdout().lock();
-    out.write_all(shown.as_bytes())
-        .and_then(|()| out.flush())
-        .context("cannot write to standard output")
+    out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)
 }
 
-/// What may be from the file of somebody else, without the letters that move a cursor or colour what
-/// follows.
-pub(crate) fn harmless(text: &str) -> String {
-    let letter = |letter: char| match letter.is_control() && letter != '\n' {
-        true => letter.escape_default().to_string(),
-        false => letter.to_string(),
-    };
-    text.chars().map(letter).collect()
+/// A JSON object with an escape for each character that is not printable. Outside its strings only
+/// line ends are not printable, and they stay.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if letter == '\n' || is_printable(letter) {
+            out.push(letter);
+        } else {
+            out.extend(
+                letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")),
+            );
+        }
+    }
+    out
 }
 
 /// Lines that are longer than those of the terminal, broken and set in.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use topocoll::{
-    Choice, Fastest, Front, Line, Machine, Parameters, PerClass, Priced, Problem, Selection,
-    Setting, Sweep, bounds, front, select, sweep,
+    Choice, Fastest, Front, Line, Machine, Parameters, PerClass, Priced, Problem, Selection, Sweep,
+    bounds, front, select, sweep,
 };
 
 use super::play::{Play, play};
@@ -170,7 +170,7 @@ pub(crate) fn gather(
         bound: Bound {
             seconds: selection.bound.seconds,
             steps: selection.bound.steps,
-            blocks: Blocks(selection.bound.blocks),
+            blocks: Blocks(selection.bound.link_blocks),
         },
         bounds: (bounds(problem, machine).into_iter())
             .map(|bound| Theorem {
@@ -320,20 +320,4 @@ impl From<&Front> for Points {
             beaten_in_all: found.beaten.len(),
         }
     }
-}
-
-/// The command that makes a page, without where it is written.
-pub(crate) fn command(
-    name: &str,
-    options: &[(&str, Option<String>)],
-    setting: &Parameters,
-) -> String {
-    let mut out = format!("topocoll report {name}");
-    for (option, value) in options {
-        if let Some(value) = value {
-            out += &format!(" --{option} {value}");
-        }
-    }
-    let set = |(key, value): (&String, &Setting)| format!(" --set {key}={value}");
-    out + &setting.iter().map(set).collect::<String>()
 }

@@ -8,5 +8,5 @@ mod page;
 mod play;
 mod scene;
 
-pub(crate) use data::{PARTS, command, gather};
+pub(crate) use data::{PARTS, gather};
 pub(crate) use page::page;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use topocoll::{
     Block, Clusters, Machine, Parameters, Part as Piece, Rank, RankClasses, Route, Run, Schedule,
-    Shape, SlotSet, Step, StepCount, Topology, check_counting_work, count_steps,
+    Shape, SlotSet, Step, StepCount, Time, Topology, check_counting_work, count_steps,
 };
 
 use super::scene::{Part, Scene};
@@ -380,11 +380,10 @@ fn seconds(schedule: &Schedule, machine: &Machine) -> Option<Vec<[f64; 5]>> {
     let mut moved = false;
     let mut out = Vec::new();
     let each = |_, count: &StepCount| {
-        let packed = if timing.gather { 0 } else { count.packed };
-        let rearrangement = (count.copied + packed) as f64 * timing.rearrangement_per_byte;
+        let Time { startup, transmission, propagation, rearrangement, .. } = count.time(timing);
         let barrier = if moved && count.messages > 0 { barrier } else { 0.0 };
         moved |= count.messages > 0;
-        out.push([count.startup, count.transmission, count.propagation, rearrangement, barrier]);
+        out.push([startup, transmission, propagation, rearrangement, barrier]);
     };
     count_steps(schedule, machine, memory(), each).ok()?;
     Some(out)

@@ -50,6 +50,39 @@ impl Blocks {
     }
 }
 
+/// What a buffer is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    Send,
+    Receive,
+}
+
+/// Asks the library whether it takes a buffer: it checks the arguments of a message to or from no rank,
+/// and then does nothing.
+///
+/// # Errors
+/// The error by which the library refuses it.
+pub(crate) fn taken(
+    data: *mut c_void,
+    count: i64,
+    datatype: mpi::MPI_Datatype,
+    use_: Use,
+    comm: mpi::MPI_Comm,
+) -> Result<(), Failed> {
+    let count = count.clamp(-1, 1) as c_int;
+    // SAFETY: the arguments of a call as the program gives them; a status is plain numbers.
+    check(unsafe {
+        let no_rank = mpi::RSMPI_PROC_NULL;
+        match use_ {
+            Use::Send => mpi::PMPI_Send(data, count, datatype, no_rank, 0, comm),
+            Use::Receive => {
+                let mut status = std::mem::zeroed::<mpi::MPI_Status>();
+                mpi::PMPI_Recv(data, count, datatype, no_rank, 0, comm, &raw mut status)
+            }
+        }
+    })
+}
+
 /// Whether a datatype is one of MPI's own, which are made of nothing and are never freed.
 pub(crate) fn is_named(datatype: mpi::MPI_Datatype) -> bool {
     let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);

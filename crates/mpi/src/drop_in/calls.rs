@@ -6,7 +6,8 @@ use mpi_sys as mpi;
 use topocoll::Collective;
 
 use super::attribute::{find, finish, locked};
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Use, taken};
+use super::communicator::{Communicator, Done};
 use super::last::{Call, Kind};
 use super::unequal::Vector;
 use crate::failed::Failed;
@@ -15,6 +16,16 @@ use crate::failed::Failed;
 pub(crate) fn in_place() -> *const c_void {
     std::ptr::without_provenance(if cfg!(open_mpi) { 1 } else { usize::MAX })
 }
+
+/// The error of `MPI_IN_PLACE` as the buffer to receive in, as the library returns it.
+const IN_PLACE_RECEIVED: Failed =
+    Failed(if cfg!(open_mpi) { mpi::MPI_ERR_ARG } else { mpi::MPI_ERR_BUFFER } as c_int);
+
+/// The error of arrays of counts or displacements that are missing.
+const NO_ARRAY: Failed = Failed(mpi::MPI_ERR_ARG as c_int);
+
+/// MPICH's error of a buffer to send from that is the one to receive in.
+const ALIASED: Failed = Failed(mpi::MPI_ERR_BUFFER as c_int);
 
 /// A buffer as a call names it.
 #[derive(Clone, Copy)]
@@ -29,6 +40,10 @@ impl Named {
         Self { data, count: count.into(), datatype }
     }
 
+    fn is_in_place(&self) -> bool {
+        self.data == in_place()
+    }
+
     fn blocks(&self) -> Option<Blocks> {
         Blocks::new(self.data.cast_mut(), self.count, self.datatype)
     }
@@ -38,6 +53,32 @@ impl Named {
         let elements = Blocks::new(self.data.cast_mut(), 1, self.datatype)?;
         Vector::new(elements, std::iter::once((self.count, 0)))
     }
+
+    /// # Errors
+    /// The library refuses to send from it.
+    fn sends(&self, kept: &Communicator) -> Result<(), Failed> {
+        match self.is_in_place() {
+            true => Ok(()),
+            false => taken(self.data.cast_mut(), self.count, self.datatype, Use::Send, kept.comm()),
+        }
+    }
+
+    /// # Errors
+    /// The library refuses to receive in it.
+    fn receives(&self, kept: &Communicator) -> Result<(), Failed> {
+        if self.is_in_place() {
+            return Err(IN_PLACE_RECEIVED);
+        }
+        taken(self.data.cast_mut(), self.count, self.datatype, Use::Receive, kept.comm())
+    }
+
+    /// # Errors
+    /// The library refuses a receive buffer that overlaps this one, `offset` bytes further.
+    fn differs(&self, receive: Self, offset: i64) -> Result<(), Failed> {
+        let at = receive.data.wrapping_byte_offset(offset as isize);
+        let same = (self.data, self.count, self.datatype) == (at, receive.count, receive.datatype);
+        if !cfg!(open_mpi) && same && self.count != 0 { Err(ALIASED) } else { Ok(()) }
+    }
 }
 
 /// Exchanges, and says the error by the communicator's handler; none if the call is to be forwarded.
@@ -45,14 +86,14 @@ impl Named {
 /// # Safety
 /// The buffers are as the call promises.
 #[inline]
-unsafe fn taken(
+unsafe fn equal(
     operation: Collective,
     send: Named,
     receive: Named,
     comm: mpi::MPI_Comm,
 ) -> Option<c_int> {
     let (sent, received) = ((send.count, send.datatype), (receive.count, receive.datatype));
-    let call = Call::equal(comm, send.data == in_place(), sent, received);
+    let call = Call::equal(comm, send.is_in_place(), sent, received);
     let kind = match operation {
         Collective::AllToAll => Kind::AllToAll,
         Collective::AllGather => Kind::AllGather,
@@ -62,42 +103,45 @@ unsafe fn taken(
     }
     // SAFETY: the caller's promise.
     let outcome = unsafe { exchanged(operation, send, receive, comm) };
-    if outcome == Ok(false) {
+    if outcome == Ok(FORWARDED) {
         call.remember(kind);
     }
     said(outcome, comm)
 }
 
+/// A call that is the library's, as all like it are.
+const FORWARDED: Done = Done::Library { always: true };
+
 /// Exchanges if that is for us to do.
 ///
 /// # Safety
-/// As [`taken`].
+/// As [`equal`].
 unsafe fn exchanged(
     operation: Collective,
     send: Named,
     receive: Named,
     comm: mpi::MPI_Comm,
-) -> Result<bool, Failed> {
-    let Some(kept) = find(comm)? else { return Ok(false) };
-    let Some(to) = receive.blocks() else { return Ok(false) };
-    let from = if send.data == in_place() {
-        None
-    } else {
-        match send.blocks() {
-            Some(from) if from.bytes == to.bytes => Some(from),
-            _ => return Ok(false),
-        }
+) -> Result<Done, Failed> {
+    let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
+    let from = if send.is_in_place() { Some(None) } else { send.blocks().map(Some) };
+    let blocks = from.zip(receive.blocks());
+    let taken = |kept: &Communicator| {
+        send.sends(kept)?;
+        receive.receives(kept)?;
+        let bytes = blocks.map_or(0, |(_, to)| to.bytes);
+        let own = if operation == Collective::AllGather { kept.rank() } else { 0 };
+        send.differs(receive, bytes.wrapping_mul(own.into()) as i64)
     };
     let mut kept = locked(&kept);
     // SAFETY: the caller's promise.
-    unsafe { kept.exchange(operation, from, to) }
+    unsafe { kept.exchange(operation, blocks, taken) }
 }
 
 /// The code of a call, its error said by the communicator's handler; none if it is to be forwarded.
-fn said(outcome: Result<bool, Failed>, comm: mpi::MPI_Comm) -> Option<c_int> {
+fn said(outcome: Result<Done, Failed>, comm: mpi::MPI_Comm) -> Option<c_int> {
     match outcome {
-        Ok(true) => Some(mpi::MPI_SUCCESS as c_int),
-        Ok(false) => None,
+        Ok(Done::Ours) => Some(mpi::MPI_SUCCESS as c_int),
+        Ok(Done::Library { .. }) => None,
         Err(Failed(code)) => {
             // SAFETY: a communicator, or the failure would be the library's to say.
             unsafe { mpi::PMPI_Comm_call_errhandler(comm, code) };
@@ -118,27 +162,49 @@ impl<C: Copy, D: Copy> Unequal<C, D>
 where
     i64: From<C> + From<D>,
 {
+    /// The count and the displacement of each rank; none without arrays.
+    ///
     /// # Safety
-    /// There are as many counts and displacements as `ranks`.
-    unsafe fn vector(&self, ranks: u32) -> Option<Vector> {
-        let block = |rank: u32| {
+    /// The arrays that there are have a value for each of `ranks`.
+    unsafe fn blocks(&self, ranks: u32) -> Option<impl Iterator<Item = (i64, isize)>> {
+        let (counts, displacements) = (self.counts, self.displacements);
+        let there = !counts.is_null() && !displacements.is_null();
+        there.then_some((0..ranks as usize).map(move |rank| {
             // SAFETY: the caller's promise.
-            let (count, first) = unsafe {
-                let rank = rank as usize;
-                (*self.counts.add(rank), *self.displacements.add(rank))
-            };
+            let (count, first) = unsafe { (*counts.add(rank), *displacements.add(rank)) };
             (i64::from(count), i64::from(first) as isize)
-        };
+        }))
+    }
+
+    /// # Safety
+    /// As [`Unequal::blocks`].
+    unsafe fn vector(&self, ranks: u32) -> Option<Vector> {
         let elements = Blocks::new(self.data.cast_mut(), 1, self.datatype)?;
-        Vector::new(elements, (0..ranks).map(block))
+        // SAFETY: the caller's promise.
+        Vector::new(elements, unsafe { self.blocks(ranks)? })
+    }
+
+    /// All blocks as one that the library takes if it takes each of them: the largest count, or a
+    /// negative one.
+    ///
+    /// # Errors
+    /// An array is missing.
+    ///
+    /// # Safety
+    /// As [`Unequal::blocks`].
+    unsafe fn named(&self, ranks: u32) -> Result<Named, Failed> {
+        // SAFETY: the caller's promise.
+        let counts = unsafe { self.blocks(ranks) }.ok_or(NO_ARRAY)?.map(|(count, _)| count);
+        let count = counts.reduce(|a, b| if a.min(b) < 0 { -1 } else { a.max(b) }).unwrap_or(0);
+        Ok(Named { data: self.data, count, datatype: self.datatype })
     }
 }
 
-/// As `taken`, for an all-to-all of blocks of unequal sizes.
+/// As [`equal`], for an all-to-all of blocks of unequal sizes.
 ///
 /// # Safety
 /// The same.
-unsafe fn taken_unequal<C: Copy, D: Copy>(
+unsafe fn unequal<C: Copy, D: Copy>(
     send: &Unequal<C, D>,
     receive: &Unequal<C, D>,
     comm: mpi::MPI_Comm,
@@ -151,7 +217,11 @@ where
         return None;
     }
     // SAFETY: the caller's promise.
-    said(unsafe { exchanged_unequal(send, receive, comm, call) }, comm)
+    let outcome = unsafe { exchanged_unequal(send, receive, comm) };
+    if outcome == Ok(FORWARDED) {
+        call.remember(Kind::Unequal);
+    }
+    said(outcome, comm)
 }
 
 /// As [`exchanged`], for an all-to-all of blocks of unequal sizes.
@@ -162,25 +232,27 @@ unsafe fn exchanged_unequal<C: Copy, D: Copy>(
     send: &Unequal<C, D>,
     receive: &Unequal<C, D>,
     comm: mpi::MPI_Comm,
-    call: Call,
-) -> Result<bool, Failed>
+) -> Result<Done, Failed>
 where
     i64: From<C> + From<D>,
 {
-    let Some(kept) = find(comm)? else { return Ok(false) };
+    let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
-    if !kept.takes_unequal()? {
-        call.remember(Kind::Unequal);
-        return Ok(false);
+    if kept.forwards_unequal() {
+        return Ok(FORWARDED);
     }
+    let (ranks, in_place) = (kept.ranks(), send.data == in_place());
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(to) = receive.vector(kept.ranks()) else { return Ok(false) };
-        if send.data == in_place() {
-            return kept.exchange_unequal(None, to);
-        }
-        let Some(from) = send.vector(kept.ranks()) else { return Ok(false) };
-        kept.exchange_unequal(Some(from), to)
+        let from = if in_place { Some(None) } else { send.vector(ranks).map(Some) };
+        let blocks = from.zip(receive.vector(ranks));
+        let taken = |kept: &Communicator| {
+            if !in_place {
+                send.named(ranks)?.sends(kept)?;
+            }
+            receive.named(ranks)?.receives(kept)
+        };
+        kept.exchange_unequal(Collective::AllToAll, blocks, taken)
     }
 }
 
@@ -192,20 +264,28 @@ unsafe fn gathered_unequal<C: Copy, D: Copy>(
     send: Named,
     receive: &Unequal<C, D>,
     comm: mpi::MPI_Comm,
-) -> Result<bool, Failed>
+) -> Result<Done, Failed>
 where
     i64: From<C> + From<D>,
 {
-    let Some(kept) = find(comm)? else { return Ok(false) };
+    let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
+    let (ranks, rank) = (kept.ranks(), kept.rank() as usize);
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(to) = receive.vector(kept.ranks()) else { return Ok(false) };
-        if send.data == in_place() {
-            return kept.gather_unequal(None, to);
-        }
-        let Some(from) = send.vector() else { return Ok(false) };
-        kept.gather_unequal(Some(from), to)
+        let to = receive.vector(ranks);
+        let from = if send.is_in_place() { Some(None) } else { send.vector().map(Some) };
+        let taken = |kept: &Communicator| {
+            send.sends(kept)?;
+            let all = receive.named(ranks)?;
+            all.receives(kept)?;
+            let own = receive.blocks(ranks).and_then(|mut blocks| blocks.nth(rank));
+            let (count, first) = own.ok_or(NO_ARRAY)?;
+            let bytes = Blocks::new(receive.data.cast_mut(), 1, receive.datatype);
+            let offset = bytes.map_or(0, |one| (first as i64).wrapping_mul(one.bytes as i64));
+            send.differs(Named { count, ..all }, offset)
+        };
+        kept.exchange_unequal(Collective::AllGather, from.zip(to), taken)
     }
 }
 
@@ -228,7 +308,7 @@ macro_rules! exchange {
             let receive = Named::new(recvbuf, recvcount, recvtype);
             // SAFETY: the program's promise.
             unsafe {
-                taken(Collective::$operation, send, receive, comm).unwrap_or_else(|| {
+                equal(Collective::$operation, send, receive, comm).unwrap_or_else(|| {
                     mpi::$own(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
                 })
             }
@@ -267,7 +347,7 @@ macro_rules! exchange_unequal {
                 Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
             // SAFETY: the program's promise.
             unsafe {
-                taken_unequal(&send, &receive, comm).unwrap_or_else(|| {
+                unequal(&send, &receive, comm).unwrap_or_else(|| {
                     mpi::$own(
                         sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                         recvtype, comm,

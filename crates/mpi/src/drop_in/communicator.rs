@@ -1,11 +1,12 @@
 //! The state of a communicator: who its ranks are, what is decided, and exchanges by it.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsString, c_int};
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mpi_sys as mpi;
-use topocoll::exec::{Plan, RankMachine};
+use topocoll::exec::RankMachine;
 use topocoll::{Collective, Grid};
 
 use super::attribute::locked;
@@ -18,31 +19,31 @@ use super::settings::Settings;
 use super::unequal::{Sizes, Vector, exchange_unequal, serves};
 use crate::engine::{Memories, Requests, exchange};
 use crate::failed::{Failed, check};
-use crate::words::Words;
+use crate::protocol::Ask;
+use crate::words::{Agreed, Decides, Words};
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
-    /// The same ranks, for our messages alone.
-    private: mpi::MPI_Comm,
+    /// On the same ranks, for our messages alone.
     words: Words,
     rank: u32,
     ranks: u32,
     name: String,
     /// Of the first rank, who decides.
     places: Vec<Place>,
-    /// By operation and class of sizes.
-    exchanges: [Vec<Option<Decided>>; 2],
-    /// What exchanges of blocks of unequal sizes are done by; none for the library.
-    unequal: Vec<(Collective, Sizes, Option<Served>)>,
+    /// By a subject's number; none for the library's call. The same on all ranks.
+    decided: BTreeMap<u64, Option<Exchange>>,
     memory: Memory,
     requests: Requests,
-    /// Whether an exchange has failed, so that others may have left.
-    broken: bool,
 }
 
-enum Decided {
-    Library,
-    Ours(Box<Exchange>),
+/// What is decided about at once.
+#[derive(Clone, Copy)]
+struct Subject {
+    operation: Collective,
+    /// Whether blocks may differ in size.
+    unequal: bool,
+    sizes: Sizes,
 }
 
 struct Exchange {
@@ -50,9 +51,13 @@ struct Exchange {
     order: Option<Vec<u32>>,
 }
 
-struct Served {
-    plan: Arc<Plan>,
-    order: Option<Vec<u32>>,
+/// How a call is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Done {
+    /// By an exchange of ours.
+    Ours,
+    /// By the library; whether all calls like it are.
+    Library { always: bool },
 }
 
 // SAFETY: handles of MPI, which any thread may use, one at a time; the mutex sees to that.
@@ -60,8 +65,7 @@ unsafe impl Send for Communicator {}
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        // SAFETY: ours, and freed once. What is still under way of a broken exchange MPI keeps.
-        unsafe { mpi::PMPI_Comm_free(&raw mut self.private) };
+        self.words.free();
     }
 }
 
@@ -69,7 +73,7 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 /// Says something on this process's standard error, if it has one.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "topocoll: {text}");
+    let _ = writeln!(std::io::stderr(), "topocoll: {}", topocoll::text::message(text));
 }
 
 /// The rank in `MPI_COMM_WORLD`, and its ranks.
@@ -122,17 +126,14 @@ impl Communicator {
         };
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy();
         let mut made = Self {
-            private,
             words: Words::new(private, rank as u32, ranks as u32),
             rank: rank as u32,
             ranks: ranks as u32,
             name: if name.is_empty() { "a communicator".to_owned() } else { name.into_owned() },
             places: Vec::new(),
-            exchanges: Default::default(),
-            unequal: Vec::new(),
+            decided: BTreeMap::new(),
             memory: Memory::default(),
             requests: Requests::default(),
-            broken: false,
         };
         let nodes = made.gathered(made.node()?)?;
         let world = made.gathered(world().0)?;
@@ -143,8 +144,17 @@ impl Communicator {
         Ok(Some(made))
     }
 
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank
+    }
+
     pub(crate) fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// The communicator of our messages.
+    pub(crate) fn comm(&self) -> mpi::MPI_Comm {
+        self.words.comm()
     }
 
     /// The lowest rank of those that this one shares memory with.
@@ -154,7 +164,7 @@ impl Communicator {
         unsafe {
             let mut node = mpi::RSMPI_COMM_NULL;
             let (shared, info) = (mpi::RSMPI_COMM_TYPE_SHARED, mpi::RSMPI_INFO_NULL);
-            check(mpi::PMPI_Comm_split_type(self.private, shared, own, info, &raw mut node))?;
+            check(mpi::PMPI_Comm_split_type(self.comm(), shared, own, info, &raw mut node))?;
             let (int, least) = (mpi::RSMPI_INT32_T, mpi::RSMPI_MIN);
             let (from, to) = ((&raw const own).cast(), (&raw mut lowest).cast());
             check(mpi::PMPI_Allreduce(from, to, 1, int, least, node))?;
@@ -170,83 +180,58 @@ impl Communicator {
         check(unsafe {
             let (from, to) = ((&raw const own).cast(), all.as_mut_ptr().cast());
             let word = mpi::RSMPI_UINT32_T;
-            mpi::PMPI_Gather(from, 1, word, to, 1, word, 0, self.private)
+            mpi::PMPI_Gather(from, 1, word, to, 1, word, 0, self.comm())
         })?;
         Ok(all)
     }
 
-    /// Whether all ranks say yes.
-    fn agreed(&self, own: bool) -> Result<bool, Failed> {
-        let (own, mut all) = (i32::from(own), 0i32);
-        // SAFETY: all ranks call it, each with a number and a place for the answer.
-        check(unsafe {
-            let (from, to) = ((&raw const own).cast(), (&raw mut all).cast());
-            let (int, least) = (mpi::RSMPI_INT32_T, mpi::RSMPI_MIN);
-            mpi::PMPI_Allreduce(from, to, 1, int, least, self.private)
-        })?;
-        Ok(all != 0)
-    }
-
-    /// Tells all ranks what the first says.
-    fn told(&self, text: String) -> Result<String, Failed> {
-        let mut length = text.len() as u64;
-        // SAFETY: all ranks call it, with as much room as the first has bytes.
-        unsafe {
-            let at = (&raw mut length).cast();
-            check(mpi::PMPI_Bcast(at, 1, mpi::RSMPI_UINT64_T, 0, self.private))?;
-            let mut bytes = text.into_bytes();
-            bytes.resize(length as usize, 0);
-            let (at, count) = (bytes.as_mut_ptr().cast(), length as c_int);
-            check(mpi::PMPI_Bcast(at, count, mpi::RSMPI_UINT8_T, 0, self.private))?;
-            String::from_utf8(bytes).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))
-        }
-    }
-
-    /// Exchanges blocks if that is for us to do; all ranks get the same answer.
+    /// Exchanges blocks if that is for us to do. `taken` is whether the library takes the arguments.
+    ///
+    /// # Errors
+    /// MPI's error code.
     ///
     /// # Safety
-    /// The buffers have the blocks: one for each rank, but of an all-gather one to send. `send` is
-    /// none in place.
+    /// If the library takes the arguments, the buffers have the blocks: one for each rank, and in an
+    /// all-gather one to send. In place there are no blocks to send. Where the arguments do not tell
+    /// the sizes of blocks, `blocks` is `None`.
     pub(crate) unsafe fn exchange(
         &mut self,
         operation: Collective,
-        send: Option<Blocks>,
-        receive: Blocks,
-    ) -> Result<bool, Failed> {
-        let most = c_int::MAX as u64;
-        if receive.bytes == 0
-            || self.broken
-            || receive.bytes.saturating_mul(self.ranks.into()) > most
-        {
-            return Ok(false);
-        }
+        blocks: Option<(Option<Blocks>, Blocks)>,
+        taken: impl FnOnce(&Self) -> Result<(), Failed>,
+    ) -> Result<Done, Failed> {
+        let sizes = match blocks {
+            Some((send, receive)) if send.is_none_or(|send| send.bytes == receive.bytes) => {
+                Sizes::equal(receive.bytes, self.ranks)
+            }
+            _ => Sizes::Unknown,
+        };
+        let subject = Subject { operation, unequal: false, sizes };
+        let done = self.agreed(subject, taken)?;
+        let (Done::Ours, Some((send, receive))) = (done, blocks) else { return Ok(done) };
         // SAFETY: the caller's promise.
-        let outcome = unsafe { self.exchange_equal(operation, send, receive) };
-        self.unbroken(outcome)
+        let outcome = unsafe { self.exchange_equal(subject, send, receive) };
+        self.ended(outcome)?;
+        Ok(done)
     }
 
     /// # Safety
-    /// The same.
+    /// The buffers have the blocks.
     unsafe fn exchange_equal(
         &mut self,
-        operation: Collective,
+        subject: Subject,
         send: Option<Blocks>,
         receive: Blocks,
-    ) -> Result<bool, Failed> {
-        let bytes = receive.bytes;
-        let class = bytes.ilog2() as usize;
-        let known = self.exchanges[operation as usize].get(class).is_some_and(Option::is_some);
-        if !known {
-            self.decide(operation, class)?;
-        }
-        let Some(Decided::Ours(ours)) = &mut self.exchanges[operation as usize][class] else {
-            return Ok(false);
+    ) -> Result<(), Failed> {
+        let (bytes, operation) = (receive.bytes, subject.operation);
+        let Some(Some(Exchange { machine, order })) = self.decided.get_mut(&subject.number())
+        else {
+            return Err(UNDECIDED);
         };
         let receive = receive.placed()?;
         let from = send.map_or(Ok(receive), Blocks::placed)?;
-        let Exchange { machine, order } = &mut **ours;
         machine.begin(bytes);
-        let (rank_of, private) = (rank_of(order.as_deref()), self.private);
+        let (rank_of, private) = (rank_of(order.as_deref()), self.words.comm());
         let work = self.memory.work(machine.workspace_bytes())?;
         let first = match operation {
             Collective::AllGather if send.is_none() => self.rank,
@@ -283,162 +268,145 @@ impl Communicator {
                 }
             }
         }
-        self.memory.trim();
-        Ok(true)
-    }
-
-    /// Of a failure, tells all other ranks, and leaves what is to come to the library.
-    fn unbroken<T>(&mut self, outcome: Result<T, Failed>) -> Result<T, Failed> {
-        if let Err(failed) = outcome {
-            self.broken = true;
-            if !self.requests.give_up(&mut self.words, failed) {
-                std::mem::forget(std::mem::take(&mut self.memory));
-            }
-        }
-        outcome
-    }
-
-    /// Exchanges blocks of unequal sizes if that is for us to do; all ranks get the same answer.
-    ///
-    /// # Safety
-    /// The buffers have the blocks. `send` is none in place.
-    pub(crate) unsafe fn exchange_unequal(
-        &mut self,
-        send: Option<Vector>,
-        receive: Vector,
-    ) -> Result<bool, Failed> {
-        // SAFETY: the caller's promise.
-        unsafe { self.exchange_by(Collective::AllToAll, Sizes::Own, send, receive) }
-    }
-
-    /// Gathers blocks of unequal sizes, which all ranks know, if that is for us to do; all ranks get
-    /// the same answer.
-    ///
-    /// # Safety
-    /// The buffers have the blocks: one to send, none in place.
-    pub(crate) unsafe fn gather_unequal(
-        &mut self,
-        send: Option<Vector>,
-        receive: Vector,
-    ) -> Result<bool, Failed> {
-        let sizes = receive.sizes();
-        let all = sizes.iter().try_fold(0u64, |sum, &size| sum.checked_add(size));
-        if all.is_none_or(|all| all == 0 || all > c_int::MAX as u64) {
-            return Ok(false);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.exchange_by(Collective::AllGather, Sizes::known(&sizes), send, receive) }
-    }
-
-    /// # Safety
-    /// The buffers have the blocks.
-    unsafe fn exchange_by(
-        &mut self,
-        operation: Collective,
-        sizes: Sizes,
-        send: Option<Vector>,
-        receive: Vector,
-    ) -> Result<bool, Failed> {
-        let Some(at) = self.served(operation, sizes)? else { return Ok(false) };
-        let Some(Served { plan, order }) = &self.unequal[at].2 else { return Ok(false) };
-        let (words, memory, requests) = (&mut self.words, &mut self.memory, &mut self.requests);
-        let order = order.as_deref();
-        // SAFETY: the caller's promise.
-        let outcome =
-            unsafe { exchange_unequal(plan, order, send, receive, words, memory, requests) };
-        self.unbroken(outcome)?;
-        self.memory.trim();
-        Ok(true)
-    }
-
-    /// Whether an all-to-all of blocks of unequal sizes is for us to do; all ranks get the same answer.
-    pub(crate) fn takes_unequal(&mut self) -> Result<bool, Failed> {
-        let at = self.served(Collective::AllToAll, Sizes::Own)?;
-        Ok(at.is_some_and(|at| self.unequal[at].2.is_some()))
-    }
-
-    /// Where it stands what blocks of unequal sizes are exchanged by; none if that is the library.
-    fn served(&mut self, operation: Collective, sizes: Sizes) -> Result<Option<usize>, Failed> {
-        if self.broken {
-            return Ok(None);
-        }
-        let same = |known: &(_, _, _)| (known.0, known.1) == (operation, sizes);
-        let known = self.unequal.iter().position(same);
-        if known.is_some() {
-            return Ok(known);
-        }
-        let served = self.newly_served(operation, sizes);
-        let served = self.unbroken(served)?;
-        self.unequal.push((operation, sizes, served));
-        Ok(Some(self.unequal.len() - 1))
-    }
-
-    /// Decides, and plans.
-    fn newly_served(
-        &mut self,
-        operation: Collective,
-        sizes: Sizes,
-    ) -> Result<Option<Served>, Failed> {
-        Ok(match self.decided(operation, sizes)? {
-            None => None,
-            Some(ours) => {
-                let plan = Arc::new(self.plan(&ours, operation, sizes.bytes())?);
-                let refused = serves(&plan).err();
-                let all = self.agreed(refused.is_none())?;
-                if !all && self.rank == 0 {
-                    let other = || "the plan of another rank does not serve".to_owned();
-                    let reason = refused.map_or_else(other, |error| error.to_string());
-                    self.trace(operation, sizes, &format!("forwarded, {reason}"));
-                }
-                all.then_some(Served { plan, order: ours.order })
-            }
-        })
-    }
-
-    /// Decides for blocks of 2^class bytes and more, and plans.
-    fn decide(&mut self, operation: Collective, class: usize) -> Result<(), Failed> {
-        let decided = match self.decided(operation, Sizes::Equal(class))? {
-            None => Decided::Library,
-            Some(ours) => {
-                let plan = self.plan(&ours, operation, 1 << class)?;
-                let machine = RankMachine::new(Arc::new(plan), 0);
-                Decided::Ours(Box::new(Exchange { machine, order: ours.order }))
-            }
-        };
-        let classes = &mut self.exchanges[operation as usize];
-        if classes.len() <= class {
-            classes.resize_with(class + 1, || None);
-        }
-        classes[class] = Some(decided);
         Ok(())
     }
 
-    fn plan(&self, ours: &Ours, operation: Collective, bytes: u64) -> Result<Plan, Failed> {
-        let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
-        let rank = place.map_or(self.rank, |place| place as u32);
-        ours.plan(operation, bytes, rank).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))
-    }
-
-    /// What the first rank decides for blocks of such sizes, told to all.
+    /// Exchanges blocks of unequal sizes if that is for us to do: of an all-to-all those of the rank's
+    /// own counts, of an all-gather those that all ranks know.
     ///
     /// # Errors
-    /// MPI's, or ranks that are not about to decide about the same.
-    fn decided(&mut self, operation: Collective, sizes: Sizes) -> Result<Option<Ours>, Failed> {
-        self.words.agree(sizes.number() << 1 | operation as u64)?;
-        let mut text = String::new();
-        if self.rank == 0 {
-            let ours = self.decision(operation, sizes);
-            text = serde_json::to_string(&ours).expect("bug: a decision that is no text");
-        }
-        let text = self.told(text)?;
-        serde_json::from_str(&text).map_err(|_| Failed(mpi::MPI_ERR_INTERN as c_int))
+    /// MPI's error code.
+    ///
+    /// # Safety
+    /// As [`Communicator::exchange`].
+    pub(crate) unsafe fn exchange_unequal(
+        &mut self,
+        operation: Collective,
+        blocks: Option<(Option<Vector>, Vector)>,
+        taken: impl FnOnce(&Self) -> Result<(), Failed>,
+    ) -> Result<Done, Failed> {
+        let sizes = match (operation, &blocks) {
+            (_, None) => Sizes::Unknown,
+            (Collective::AllToAll, Some(_)) => Sizes::Own,
+            (Collective::AllGather, Some((_, receive))) => Sizes::known(&receive.sizes()),
+        };
+        let subject = Subject { operation, unequal: true, sizes };
+        let done = self.agreed(subject, taken)?;
+        let (Done::Ours, Some((send, receive))) = (done, blocks) else { return Ok(done) };
+        let outcome = match self.decided.get(&subject.number()) {
+            Some(Some(Exchange { machine, order })) => {
+                let (words, memory) = (&mut self.words, &mut self.memory);
+                let (plan, order, requests) =
+                    (machine.plan(), order.as_deref(), &mut self.requests);
+                // SAFETY: the caller's promise.
+                unsafe { exchange_unequal(plan, order, send, receive, words, memory, requests) }
+            }
+            _ => Err(UNDECIDED),
+        };
+        self.ended(outcome)?;
+        Ok(done)
     }
 
-    /// The first rank's decision.
-    fn decision(&self, operation: Collective, sizes: Sizes) -> Option<Ours> {
-        let settings = settings();
-        let wish = settings.wish(operation);
-        let mut decision = decide(&self.places, wish, Library::loaded(), operation, sizes);
+    /// Whether every all-to-all of blocks of unequal sizes is the library's.
+    pub(crate) fn forwards_unequal(&self) -> bool {
+        let (operation, unequal, sizes) = (Collective::AllToAll, true, Sizes::Own);
+        let decided = self.decided.get(&Subject { operation, unequal, sizes }.number());
+        self.words.is_lost() || matches!(decided, Some(None))
+    }
+
+    /// Agrees with all ranks on how a call is done, if that is not known.
+    fn agreed(
+        &mut self,
+        subject: Subject,
+        taken: impl FnOnce(&Self) -> Result<(), Failed>,
+    ) -> Result<Done, Failed> {
+        let known = self.decided.get(&subject.number()).map(Option::is_some);
+        if self.words.is_lost() || known == Some(false) {
+            return Ok(Done::Library { always: true });
+        }
+        let taken = taken(self);
+        // Where nothing is ours, other ranks are in the library's call.
+        let forwards = !self.decided.is_empty() && self.decided.values().all(Option::is_none);
+        if forwards && (taken.is_err() || subject.sizes == Sizes::Unknown) {
+            return Ok(Done::Library { always: false });
+        }
+        let ask = match taken {
+            Err(failed) => Ask::Refused(failed),
+            Ok(()) if subject.sizes == Sizes::Unknown => Ask::Library(subject.number()),
+            Ok(()) if known.is_some() => Ask::Known,
+            Ok(()) => Ask::About(subject.number()),
+        };
+        let mut deciding = Deciding {
+            subject,
+            places: &self.places,
+            name: &self.name,
+            rank: self.rank,
+            ranks: self.ranks,
+            exchange: None,
+            refused: None,
+        };
+        let agreed = self.words.call(ask, &mut deciding);
+        let Deciding { exchange, refused, .. } = deciding;
+        if let Ok(Agreed::Library) = agreed
+            && self.rank == 0
+            && (exchange.is_some() || refused.is_some())
+        {
+            let other = || "the plan of another rank does not serve".to_owned();
+            let reason = refused.map_or_else(other, |error| error.to_string());
+            trace(&self.name, self.ranks, subject, &format!("forwarded, {reason}"));
+        }
+        let agreed = self.ended(agreed)?;
+        let decides = matches!(ask, Ask::About(_)) && !self.words.is_broken();
+        if decides {
+            let ours = exchange.filter(|_| agreed == Agreed::Exchange);
+            self.decided.insert(subject.number(), ours);
+        }
+        Ok(match agreed {
+            Agreed::Exchange => Done::Ours,
+            Agreed::Library => Done::Library { always: decides || self.words.is_lost() },
+        })
+    }
+
+    /// After an error, tells all other ranks, and gives up what is under way.
+    fn ended<T>(&mut self, outcome: Result<T, Failed>) -> Result<T, Failed> {
+        if let Err(failed) = outcome
+            && !self.requests.give_up(&mut self.words, failed)
+        {
+            std::mem::forget(std::mem::take(&mut self.memory));
+        }
+        self.memory.trim();
+        outcome
+    }
+}
+
+/// A subject that is agreed on is decided.
+const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
+
+impl Subject {
+    /// A number for each.
+    fn number(self) -> u64 {
+        self.sizes.number() << 2 | u64::from(self.unequal) << 1 | self.operation as u64
+    }
+}
+
+/// A call in which the first rank decides about a subject.
+struct Deciding<'a> {
+    subject: Subject,
+    places: &'a [Place],
+    name: &'a str,
+    rank: u32,
+    ranks: u32,
+    /// What this rank has planned.
+    exchange: Option<Exchange>,
+    /// Why it has not.
+    refused: Option<topocoll::Error>,
+}
+
+impl Decides for Deciding<'_> {
+    fn decide(&mut self) -> String {
+        let Subject { operation, sizes, .. } = self.subject;
+        let wish = settings().wish(operation);
+        let mut decision = decide(self.places, wish, Library::loaded(), operation, sizes);
         let bytes = sizes.bytes();
         if let Some(Err(error)) = decision.ours.as_ref().map(|ours| ours.plan(operation, bytes, 0))
         {
@@ -450,16 +418,34 @@ impl Communicator {
         {
             once(&warning);
         }
-        self.trace(operation, sizes, &decision.reason);
-        decision.ours
+        trace(self.name, self.ranks, self.subject, &decision.reason);
+        serde_json::to_string(&decision.ours).expect("bug: a decision that is no text")
     }
 
-    /// Says what is done and why, if that is asked for.
-    fn trace(&self, operation: Collective, sizes: Sizes, reason: &str) {
-        if settings().trace {
-            let (name, ranks) = (&self.name, self.ranks);
-            say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
+    fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed> {
+        let ours: Option<Ours> = serde_json::from_slice(text).map_err(|_| UNDECIDED)?;
+        let Some(ours) = ours else { return Ok(None) };
+        let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
+        let rank = place.map_or(self.rank, |place| place as u32);
+        let Subject { operation, unequal, sizes } = self.subject;
+        let plan = ours.plan(operation, sizes.bytes(), rank).map(Arc::new);
+        let served =
+            plan.and_then(|plan| if unequal { serves(&plan).map(|()| plan) } else { Ok(plan) });
+        match served {
+            Ok(plan) => {
+                self.exchange =
+                    Some(Exchange { machine: RankMachine::new(plan, 0), order: ours.order });
+            }
+            Err(error) => self.refused = Some(error),
         }
+        Ok(Some(self.exchange.is_some()))
+    }
+}
+
+/// Says what is done and why, if that is asked for.
+fn trace(name: &str, ranks: u32, Subject { operation, sizes, .. }: Subject, reason: &str) {
+    if settings().trace {
+        say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
     }
 }
 

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use topocoll::exec::Plan;
 use topocoll::tune::unaware;
 use topocoll::{
-    Collective, Error, Machine, Parameters, Problem, Rank, Schedule, plan, select, spec,
+    Budget, Collective, Error, Machine, Parameters, Problem, Rank, Schedule, plan, select_within,
+    spec,
 };
 
 use super::library::Library;
@@ -50,6 +51,10 @@ pub(crate) fn decide(
         |reason| Decision { ours: None, reason: format!("forwarded, {reason}"), warning: None };
     match wish {
         Wish::Library => forward("TOPOCOLL_ALGORITHM names another operation".to_owned()),
+        _ if matches!(sizes, Sizes::Large | Sizes::Unknown) => {
+            forward("all blocks of a rank have 2 GiB or more".to_owned())
+        }
+        Wish::Fastest if sizes == Sizes::Empty => forward("blocks are empty".to_owned()),
         Wish::Fastest if sizes == Sizes::Apart => {
             forward("predictions are for blocks of one size".to_owned())
         }
@@ -102,9 +107,11 @@ fn fastest(
     let problem = problem(machine, operation, block_bytes)?;
     // In a thread that ends with it: a program has not asked for a pool of them.
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    // A program waits for it.
+    let budget = Budget::quick();
     let selection = match &alone {
-        Ok(alone) => alone.install(|| select(machine, &problem)),
-        Err(_) => select(machine, &problem),
+        Ok(alone) => alone.install(|| select_within(machine, &problem, &budget)),
+        Err(_) => select_within(machine, &problem, &budget),
     };
     let uses = library.uses(operation, problem.ranks, block_bytes).iter();
     let theirs = uses.filter_map(|name| {
@@ -113,7 +120,7 @@ fn fastest(
     });
     let theirs = theirs.min_by(|a, b| a.1.total_cmp(&b.1));
     let topology = machine.topology.short_form();
-    let (Some(best), Some((name, their_time))) = (selection.choices.first(), theirs) else {
+    let (Some(best), Some((name, their_time))) = (selection.best(), theirs) else {
         let reason = format!("forwarded, nothing to compare on {topology}");
         return Ok(Decision { ours: None, reason, warning: None });
     };

@@ -37,15 +37,39 @@ pub(crate) enum Sizes {
     About(usize),
     /// Blocks of sizes that all ranks know, and some of more.
     Apart,
+    /// Blocks of no bytes.
+    Empty,
+    /// Blocks of a rank that together are larger than an int counts.
+    Large,
+    /// Blocks whose sizes the arguments do not tell, or tell differently.
+    Unknown,
 }
+
+/// Bytes of all blocks of a rank, at most.
+const MOST: u64 = c_int::MAX as u64;
 
 /// What blocks whose sizes say nothing are predicted with.
 const UNEQUAL_BYTES: u64 = 1 << 16;
 
 impl Sizes {
-    /// Of blocks that all ranks know the sizes of, not all of them none.
+    /// Of blocks of one size.
+    pub(crate) fn equal(bytes: u64, ranks: u32) -> Self {
+        match bytes.checked_ilog2() {
+            None => Self::Empty,
+            Some(_) if bytes.saturating_mul(ranks.into()) > MOST => Self::Large,
+            Some(class) => Self::Equal(class as usize),
+        }
+    }
+
+    /// Of blocks that all ranks know the sizes of.
     pub(crate) fn known(sizes: &[u64]) -> Self {
-        let all: u64 = sizes.iter().sum();
+        let all = sizes.iter().fold(0, |sum: u64, &size| sum.saturating_add(size));
+        if all == 0 {
+            return Self::Empty;
+        }
+        if all > MOST {
+            return Self::Large;
+        }
         let mean = all.div_ceil(sizes.len() as u64);
         if sizes.iter().any(|&size| size / 2 > mean) {
             return Self::Apart;
@@ -58,6 +82,9 @@ impl Sizes {
         match self {
             Self::Own => 0,
             Self::Apart => 1,
+            Self::Empty => 1 << 8,
+            Self::Large => 1 << 9,
+            Self::Unknown => 1 << 10,
             Self::Equal(class) => 2 * class as u64 + 2,
             Self::About(class) => 2 * class as u64 + 3,
         }
@@ -67,7 +94,8 @@ impl Sizes {
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Equal(class) | Self::About(class) => 1 << class,
-            Self::Own | Self::Apart => UNEQUAL_BYTES,
+            Self::Own | Self::Apart | Self::Large | Self::Unknown => UNEQUAL_BYTES,
+            Self::Empty => 1,
         }
     }
 }
@@ -80,6 +108,9 @@ impl std::fmt::Display for Sizes {
             Self::Own => write!(f, "of unequal blocks"),
             Self::About(class) => write!(f, "of unequal blocks about {}", range(class)),
             Self::Apart => write!(f, "of blocks far from their mean"),
+            Self::Empty => write!(f, "of empty blocks"),
+            Self::Large => write!(f, "of 2 GiB or more"),
+            Self::Unknown => write!(f, "of unknown sizes"),
         }
     }
 }
@@ -218,6 +249,8 @@ mod tests {
         assert_eq!(Sizes::known(&[0, 128, 128, 0]), Sizes::About(6));
         assert_eq!(Sizes::known(&[0, 0, 0, 256]), Sizes::Apart);
         assert_eq!(Sizes::known(&[1, 0]), Sizes::About(0));
+        assert_eq!(Sizes::known(&[0, 0]), Sizes::Empty);
+        assert_eq!(Sizes::known(&[u64::MAX, 1]), Sizes::Large);
     }
 
     /// Which all-gathers serve: those in which a block goes to its place of the output at once.

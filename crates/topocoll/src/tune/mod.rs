@@ -321,8 +321,9 @@ fn price_of(
     let (mut startup, mut transmission) = (0.0, 0.0);
     let counts = count_steps(&schedule, &alone, MEMORY, |_, step| {
         let turns = f64::from(step.between.div_ceil(machine.ports).max(1));
-        startup += turns * step.startup;
-        transmission += turns * step.transmission;
+        let time = step.time(&alone.timing);
+        startup += turns * time.startup;
+        transmission += turns * time.transmission;
     })?;
     let time = match machine.topology.shape() {
         Shape::Clustered(_) => Time { startup, transmission, ..counts.time },

@@ -15,6 +15,7 @@
 use std::fmt::Write;
 
 use topocoll_schedule::Collective::{AllGather, AllToAll};
+use topocoll_topology::text::printable;
 
 use super::{Given, Own, Rules, TuneError, Tuning};
 
@@ -58,7 +59,7 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
     let (mut out, requests) =
         if *header { ("rule-file-version-2\n".to_owned(), " 0") } else { (String::new(), "") };
     let mut line = |text: String| writeln!(out, "{text}").expect("bug: text that cannot grow");
-    line(format!("# Open MPI {release}: {}", tuning.origin));
+    line(format!("# Open MPI {release}: {}", printable(&tuning.origin)));
     let operations = tuning.rules.first().map_or(0, |rules| rules.turns.len());
     line(format!("{operations:<16} # collectives"));
     let sizes = sizes(&tuning.rules);

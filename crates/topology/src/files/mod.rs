@@ -9,6 +9,7 @@ mod xml;
 use std::sync::Arc;
 
 use crate::spec::{SpecError, parse_file};
+use crate::text::printable;
 use crate::{Clusters, Machine, TopologyError};
 
 /// A kind of file that describes a machine.
@@ -55,7 +56,7 @@ pub fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     let first = lines.clone().find(|line| !line.is_empty() && !line.starts_with('#'));
     let first = first.unwrap_or_default();
     let file = FILES.iter().find(|file| (file.knows)(text, first));
-    (file.expect("bug: the last kind knows every file").read)(name, text)
+    (file.expect("bug: the last kind knows every file").read)(&printable(name), text)
 }
 
 /// The cluster of these nodes, with one port and assumed timing values.

@@ -24,7 +24,7 @@ use std::collections::BinaryHeap;
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
 use super::{Lattice, NONE};
-use crate::Rank;
+use crate::{MixedRadix, Rank};
 
 /// Cutting planes at most; each is a vertex of few dimensions.
 const PLANES: usize = 100;
@@ -126,30 +126,33 @@ fn travelled(lattice: &Lattice, lengths: &[u64]) -> Travelled {
 fn by_dimensions(lattice: &Lattice) -> LeastLoad {
     let per_rank = lattice.per_rank();
     let moving: Vec<usize> = (0..per_rank / 2).filter(|&u| lattice.next[2 * u] != NONE).collect();
+    let ways = ways_around(lattice.radix());
     let mut best = LeastLoad { distances: 0, lengths: 1 };
     let mut weights = vec![1; moving.len()];
     let mut planes: Vec<Vec<f64>> = Vec::new();
     while !moving.is_empty() && planes.len() < PLANES {
-        let mut lengths = vec![0; lattice.next.len()];
-        for (&u, &weight) in moving.iter().zip(&weights) {
-            lengths.iter_mut().skip(2 * u).step_by(per_rank).for_each(|length| *length = weight);
-            lengths
-                .iter_mut()
-                .skip(2 * u + 1)
-                .step_by(per_rank)
-                .for_each(|length| *length = weight);
-        }
-        let Travelled { load, carried } = travelled(lattice, &lengths);
+        let mut by_dimension = vec![0; per_rank / 2];
+        moving.iter().zip(&weights).for_each(|(&u, &weight)| by_dimension[u] = weight);
+        let along = match &ways {
+            Some(ways) => hops_along(lattice.radix(), ways, &by_dimension),
+            None => {
+                let lengths = (0..lattice.next.len()).map(|link| by_dimension[link % per_rank / 2]);
+                let Travelled { carried, .. } = travelled(lattice, &lengths.collect::<Vec<_>>());
+                let mut along = vec![0; per_rank / 2];
+                carried.iter().enumerate().for_each(|(i, more)| along[i % per_rank / 2] += more);
+                along
+            }
+        };
+        let product = |(weight, hops): (&u64, &u64)| u128::from(*weight) * u128::from(*hops);
+        let load = LeastLoad {
+            distances: by_dimension.iter().zip(&along).map(product).sum(),
+            lengths: weights.iter().map(|&weight| 2 * u128::from(weight)).sum(),
+        };
         if load.exceeds(best) {
             best = load;
         }
         // A link along u carries the blocks of a source along u, half of them each way.
-        let along = |&u: &usize| {
-            let ways = carried.iter().skip(2 * u).step_by(per_rank);
-            let back = carried.iter().skip(2 * u + 1).step_by(per_rank);
-            ways.chain(back).sum::<u64>() as f64 / 2.0
-        };
-        planes.push(moving.iter().map(along).collect());
+        planes.push(moving.iter().map(|&u| along[u] as f64 / 2.0).collect());
         let Some((bound, next)) = best_weights(&planes) else { break };
         if bound <= best.blocks() * (1.0 + 1e-9) || next == weights {
             break;
@@ -157,6 +160,66 @@ fn by_dimensions(lattice: &Lattice) -> LeastLoad {
         weights = next;
     }
     best
+}
+
+/// Times around the twisted sides, and how far all of them move along the longest sides.
+struct Around {
+    times: Vec<(usize, i64)>,
+    shift: i64,
+}
+
+/// The ways around the twisted sides, up or down, of which one is shortest to any rank; `None` where
+/// there are too many to try.
+fn ways_around(radix: &MixedRadix) -> Option<Vec<Around>> {
+    /// Ways that are tried for each rank at most.
+    const MOST: usize = 64;
+    let longest = i64::from(*radix.sides().iter().max()?);
+    let mut ways = vec![Around { times: Vec::new(), shift: 0 }];
+    for (u, &shift) in radix.shifts().iter().enumerate().filter(|(_, shift)| **shift > 0) {
+        // Going around this many times leads back. From a coordinate c of 0 to side - 1, r times more
+        // and period - r times fewer lead to the same place, c + r side or (period - r) side - c hops
+        // away: the former is no longer only if 2 r < period, the latter only if 2 r > period - 2.
+        let period = (1..=longest).find(|times| times * i64::from(shift) % longest == 0)?;
+        let more = ways.iter().flat_map(|way| {
+            (-(period + 1) / 2..=(period - 1) / 2).map(move |times| Around {
+                times: way.times.iter().copied().chain([(u, times)]).collect(),
+                shift: way.shift + times * i64::from(shift),
+            })
+        });
+        ways = more.take(MOST + 1).collect();
+    }
+    (ways.len() <= MOST).then_some(ways)
+}
+
+/// The hops along each dimension from rank 0 to all others, by ways that are shortest by the lengths
+/// of dimensions; of equal ones by those of the fewest links.
+fn hops_along(radix: &MixedRadix, ways: &[Around], lengths: &[u64]) -> Vec<u64> {
+    let sides: Vec<i64> = radix.sides().iter().map(|&side| side.into()).collect();
+    let longest = sides.iter().copied().max().unwrap_or(1);
+    let mut along = vec![0; sides.len()];
+    let (mut hops, mut best) = (vec![0; sides.len()], vec![0; sides.len()]);
+    for rank in 0..radix.ranks() {
+        let at = radix.coordinates(Rank(rank));
+        let mut least = (u64::MAX, u64::MAX);
+        for Around { times, shift } in ways {
+            for (u, &side) in sides.iter().enumerate() {
+                let moved = if side == longest { i64::from(at[u]) - shift } else { at[u].into() };
+                let moved = moved.rem_euclid(side);
+                hops[u] = moved.min(side - moved) as u64;
+            }
+            for &(u, times) in times {
+                hops[u] = (i64::from(at[u]) + times * sides[u]).unsigned_abs();
+            }
+            let length = hops.iter().zip(lengths).map(|(hops, length)| hops * length).sum();
+            let key = (length, hops.iter().sum());
+            if key < least {
+                least = key;
+                best.copy_from_slice(&hops);
+            }
+        }
+        along.iter_mut().zip(&best).for_each(|(sum, hops)| *sum += hops);
+    }
+    along
 }
 
 /// The weights, which are never all 0, at which the least of the planes is greatest, and its value
@@ -256,4 +319,39 @@ fn cuts(lattice: &Lattice) -> impl Iterator<Item = LeastLoad> + '_ {
         }
         LeastLoad { distances: blocks * (ranks as u128 - blocks), lengths: links }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By coordinates, the sum of all distances and the links travelled are those of shortest ways.
+    #[test]
+    fn hops_along_dimensions_are_those_of_shortest_ways() {
+        for (sides, shifts) in [
+            (&[4u32, 8][..], &[4u32, 0][..]),
+            (&[3, 6], &[2, 0]),
+            (&[3, 8], &[2, 0]),
+            (&[3, 10], &[4, 0]),
+            (&[4, 4, 8], &[4, 4, 0]),
+            (&[2, 6, 6], &[3, 0, 0]),
+            (&[5, 3, 9], &[3, 6, 0]),
+            (&[4, 6], &[0, 0]),
+        ] {
+            let lattice = Lattice::twisted_torus(sides, shifts).unwrap();
+            let ways = ways_around(lattice.radix()).unwrap();
+            for weights in [[1, 1, 1], [3, 1, 2], [0, 1, 5], [7, 0, 0], [1, 9, 0]] {
+                let per_rank = lattice.per_rank();
+                let lengths = (0..lattice.next.len()).map(|link| weights[link % per_rank / 2]);
+                let Travelled { load, carried } = travelled(&lattice, &lengths.collect::<Vec<_>>());
+                let along = hops_along(lattice.radix(), &ways, &weights[..sides.len()]);
+                let distances = along.iter().zip(weights).map(|(hops, weight)| hops * weight);
+                let place = format!("{sides:?} {shifts:?} {weights:?}");
+                assert_eq!(u128::from(distances.sum::<u64>()), load.distances, "{place}");
+                assert_eq!(along.iter().sum::<u64>(), carried.iter().sum(), "{place}");
+            }
+        }
+        // A shift by one leads elsewhere each time around.
+        assert!(ways_around(Lattice::twisted_torus(&[2, 128], &[1, 0]).unwrap().radix()).is_none());
+    }
 }

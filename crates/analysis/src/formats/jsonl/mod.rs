@@ -5,7 +5,7 @@ mod write;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use topocoll_schedule::{Parameters, Problem, Schedule, ScheduleError};
 use topocoll_topology::spec::parse_short_form;
 use topocoll_topology::{Clusters, FullyConnected, Grid, Shape, Topology, TopologyError};
@@ -82,11 +82,16 @@ pub struct Line {
     pub from: u32,
     /// Its receiver.
     pub to: u32,
-    /// Grids: dimension and signed hops, in the order travelled.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub route: Vec<(u32, i64)>,
+    /// Grids: dimension and signed hops, in the order travelled; none for the machine's own route.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub route: Option<Vec<(u32, i64)>>,
     /// All-to-all: source, destination, first byte, end byte; all-gather without the destination.
     pub blocks: Vec<Vec<u64>>,
+}
+
+/// A route that is named, even an empty one; `null` names none, and is refused.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<(u32, i64)>>, D::Error> {
+    Vec::deserialize(from).map(Some)
 }
 
 impl HeaderTopology {

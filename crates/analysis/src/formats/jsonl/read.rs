@@ -7,7 +7,7 @@ use topocoll_topology::{Rank, Topology};
 
 use super::{Header, Line};
 use crate::formats::lines::Lines;
-use crate::formats::messages::{check_step, ends, rank, route};
+use crate::formats::messages::{beginning, check_step, ends, rank, route};
 use crate::formats::{ReadError, Target};
 
 /// Reads from line 1 the topology that a schedule was written for.
@@ -122,7 +122,13 @@ impl Line {
     fn message(&self, problem: Problem, topology: &dyn Topology) -> Result<Message, String> {
         let ranks = problem.ranks;
         let (from, to) = ends(self.from.into(), self.to.into(), ranks)?;
-        let route = route(&self.route, (from, to), topology)?;
+        let route = match &self.route {
+            None => None,
+            Some(segments) => Some(route(segments, (from, to), topology).map_err(|rule| {
+                let shown = serde_json::to_string(segments).expect("bug: numbers are written");
+                format!("route {}: {rule}", beginning(&shown))
+            })?),
+        };
         if self.blocks.is_empty() {
             return Err("a message of no blocks".to_owned());
         }

@@ -135,6 +135,7 @@ fn message(
 ) -> Line {
     let mut own = Route::default();
     let route = send.way(from, &*machine.topology, &mut own);
+    let segments = route.segments().iter().map(|segment| (segment.dimension, segment.hops));
     let block_bytes = schedule.problem.block_bytes;
     let numbers = |(block, part): (Option<Block>, Part)| {
         let Block { from, to } = block?;
@@ -151,7 +152,7 @@ fn message(
         step,
         from: from.0,
         to: send.peer.0,
-        route: route.segments().iter().map(|segment| (segment.dimension, segment.hops)).collect(),
+        route: (!route.is_empty()).then(|| segments.collect()),
         blocks: listed.filter_map(numbers).collect(),
     }
 }

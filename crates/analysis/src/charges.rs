@@ -1,0 +1,168 @@
+//! The integers that steps are charged, by link class; seconds come last.
+
+use smallvec::SmallVec;
+use topocoll_topology::{MAX_DIMENSIONS, PerClass, Segment, Timing};
+
+use crate::counts::Time;
+
+/// One amount for each link class.
+type ByClass<T> = [T; MAX_DIMENSIONS];
+
+/// The timing values of a machine, and integers in proportion to its values per hop.
+///
+/// Sums of such integers do not depend on the order of addition, so every reader finds the same
+/// slowest route.
+pub(crate) struct Rates<'a> {
+    timing: &'a Timing,
+    per_hop: SmallVec<[u64; 4]>,
+}
+
+impl<'a> Rates<'a> {
+    pub(crate) fn new(timing: &'a Timing) -> Self {
+        // As many binary digits as the value has.
+        const LARGEST: f64 = (1u64 << 53) as f64;
+        let values = timing.per_hop.values();
+        let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        Self {
+            timing,
+            per_hop: values.iter().map(|value| (value / most * LARGEST) as u64).collect(),
+        }
+    }
+
+    /// What `hops` along dimension `class` weigh beside other routes.
+    pub(crate) fn weight(&self, class: usize, hops: u64) -> u128 {
+        let each = if self.per_hop.len() == 1 { self.per_hop[0] } else { self.per_hop[class] };
+        u128::from(each) * u128::from(hops)
+    }
+}
+
+/// A route to compare with others: its weight, then its hops by class.
+type Weighed = (u128, ByClass<u64>);
+
+/// What one step is charged.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Charges {
+    /// The class whose startup is charged, if a message takes a link.
+    startup: Option<usize>,
+    /// All classes in use are below this one.
+    classes: usize,
+    /// The class and bytes whose transmission is charged.
+    transmission: (usize, u128),
+    /// The route whose propagation is charged.
+    route: Weighed,
+    /// Bytes on all links of a class, summed over links.
+    carried: ByClass<u128>,
+}
+
+impl Charges {
+    /// Messages take a link of `class` that carries `bytes` in all.
+    ///
+    /// Of equal startups that of the higher class is charged. Of equal transmissions that of the
+    /// larger value is charged, then that of more bytes, then that of the higher class.
+    pub(crate) fn link(&mut self, rates: &Rates<'_>, class: usize, bytes: u128) {
+        let Timing { startup, per_byte, .. } = rates.timing;
+        let slower = |other: usize| startup.slower(other.min(class), other.max(class));
+        self.startup = Some(self.startup.map_or(class, slower));
+        self.classes = self.classes.max(class + 1);
+        let key = |(class, bytes): (usize, u128)| {
+            let value = per_byte.of(class);
+            (bytes as f64 * value, value, bytes, class)
+        };
+        if key((class, bytes)) > key(self.transmission) {
+            self.transmission = (class, bytes);
+        }
+    }
+
+    /// `times` messages of `bytes` take a route of these segments.
+    pub(crate) fn route(
+        &mut self,
+        rates: &Rates<'_>,
+        segments: &[Segment],
+        times: u64,
+        bytes: u128,
+    ) {
+        let parts = || segments.iter().map(|s| (s.dimension as usize, s.hops.unsigned_abs()));
+        let weight = parts().map(|(class, hops)| rates.weight(class, hops)).sum();
+        self.longest(weight, parts());
+        let all = bytes.saturating_mul(times.into());
+        parts().for_each(|(class, hops)| self.carry(class, all.saturating_mul(hops.into())));
+    }
+
+    /// A message takes these hops of each class. Of equal weights the larger hops by class are
+    /// charged.
+    pub(crate) fn longest(&mut self, weight: u128, hops: impl Iterator<Item = (usize, u64)>) {
+        if weight >= self.route.0 {
+            let mut by_class = [0u64; MAX_DIMENSIONS];
+            hops.for_each(|(class, hops)| by_class[class] = by_class[class].saturating_add(hops));
+            let route = (weight, by_class);
+            if route > self.route {
+                self.route = route;
+            }
+        }
+    }
+
+    /// Links of `class` carry `bytes` together.
+    pub(crate) fn carry(&mut self, class: usize, bytes: u128) {
+        self.carried[class] = self.carried[class].saturating_add(bytes);
+    }
+
+    /// Startup, transmission and propagation.
+    pub(crate) fn time(&self, timing: &Timing) -> Time {
+        let (class, bytes) = self.transmission;
+        let mut hops = [0; MAX_DIMENSIONS];
+        hops.iter_mut().zip(self.route.1).for_each(|(out, hops)| *out = u128::from(hops));
+        Time {
+            startup: self.startup.map_or(0.0, |class| timing.startup.of(class)),
+            transmission: bytes as f64 * timing.per_byte.of(class),
+            propagation: timing.per_hop.sum(&hops[..self.classes]),
+            ..Time::default()
+        }
+    }
+}
+
+/// What several steps are charged together, in any order.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Charged {
+    startups: ByClass<u128>,
+    bytes: ByClass<u128>,
+    hops: ByClass<u128>,
+    carried: ByClass<u128>,
+}
+
+impl Charged {
+    /// Adds a step in which messages move, or none.
+    pub(crate) fn add(&mut self, step: &Charges, moves: bool) {
+        self.startups[step.startup.unwrap_or(0)] += u128::from(moves);
+        let (class, bytes) = step.transmission;
+        self.bytes[class] += bytes;
+        let hops = &step.route.1[..step.classes];
+        self.hops.iter_mut().zip(hops).for_each(|(sum, &hops)| *sum += u128::from(hops));
+        add(&mut self.carried, &step.carried[..step.classes]);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        add(&mut self.startups, &other.startups);
+        add(&mut self.bytes, &other.bytes);
+        add(&mut self.hops, &other.hops);
+        add(&mut self.carried, &other.carried);
+    }
+
+    /// Seconds of startup, transmission and propagation.
+    pub(crate) fn time(&self, timing: &Timing) -> Time {
+        Time {
+            startup: timing.startup.sum(&self.startups),
+            transmission: timing.per_byte.sum(&self.bytes),
+            propagation: timing.per_hop.sum(&self.hops),
+            ..Time::default()
+        }
+    }
+
+    /// Seconds that links are busy, summed over links.
+    pub(crate) fn link_seconds(&self, per_byte: &PerClass) -> f64 {
+        per_byte.sum(&self.carried)
+    }
+}
+
+fn add(sums: &mut ByClass<u128>, more: &[u128]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+}

@@ -1,0 +1,443 @@
+//! What the ranks of a communicator tell each other beside the messages of exchanges, as a state
+//! machine without MPI: it is given words that arrive, and returns words to send. `words` drives it
+//! over MPI, and the tests below drive it through every order of deliveries.
+//!
+//! # Turns
+//! Every rank takes part in the same calls in the same order, and numbers them. A call has up to three
+//! steps: all ranks agree on what to decide about and hear the first rank's decision, they agree that
+//! every rank can follow it, and they exchange. A call whose decision is known only exchanges. A turn
+//! is a call and the number of its steps that have ended.
+//!
+//! # Agreement
+//! In a step of agreement every rank sends a number to the first rank. The first rank answers every
+//! rank by a message of its own when it has all numbers. A rank cannot leave another in the middle of
+//! the decision: the first rank answers all ranks when it has all numbers, and no rank before.
+//! The first rank sends its number to all ranks too, so ranks that exchange in that turn learn that
+//! they disagree.
+//!
+//! # Failure
+//! A rank that fails tells all ranks the turn. A rank that learns of a failure fails when it comes to
+//! that turn, and not before: the failed rank has done its part in all turns before it. A rank that
+//! had its blocks before it heard of the failure fails in its next call, and tells all ranks that turn.
+//!
+//! After a failure a rank exchanges nothing more on this communicator, so no rank can receive a message
+//! of the failed call as one of its own. In a later call all ranks agree that all of them have failed;
+//! then that call and all later ones are the library's.
+//!
+//! # Limits
+//! A rank that exchanges only empty blocks of unequal sizes with a failed rank does not notice that it
+//! is missing. It may end later calls while the failed rank waits for it to agree.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+
+use mpi_sys as mpi;
+
+use crate::failed::Failed;
+
+/// The error of ranks that disagree, as of a message that is longer than its receive.
+pub(crate) const DISAGREED: Failed = Failed(mpi::MPI_ERR_TRUNCATE as c_int);
+
+/// Bytes of an answer in one word, so that MPI takes every word at once.
+const PART: usize = 1024;
+
+/// Turns of a call.
+const STEPS: u64 = 4;
+
+/// The number of a rank that has failed in an earlier call.
+const LOST: u64 = u64::MAX;
+
+/// What a rank tells another.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Word {
+    /// It has failed in a turn, with an error class.
+    Failed(u64, Failed),
+    /// Its number in a step of agreement.
+    Number(u64, u64),
+    /// The first rank's answer in a turn: some bytes, after which this many remain.
+    Answer(u64, u64, Vec<u8>),
+    /// It receives no more messages.
+    Left,
+}
+
+impl Word {
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        let (head, part): ([u64; 3], &[u8]) = match self {
+            Self::Failed(turn, Failed(code)) => ([0, *turn, *code as u64], &[]),
+            Self::Number(turn, number) => ([1, *turn, *number], &[]),
+            Self::Answer(turn, remaining, part) => ([2, *turn, *remaining], part),
+            Self::Left => ([3, 0, 0], &[]),
+        };
+        let head = head.into_iter().flat_map(u64::to_le_bytes);
+        head.chain(part.iter().copied()).collect()
+    }
+
+    /// None for bytes that are not a word.
+    pub(crate) fn decoded(bytes: &[u8]) -> Option<Self> {
+        let (head, part) = bytes.split_at_checked(24)?;
+        let mut head = head.chunks_exact(8).map(|chunk| chunk.try_into().map(u64::from_le_bytes));
+        let mut next = || head.next()?.ok();
+        let (kind, turn, value) = (next()?, next()?, next()?);
+        Some(match kind {
+            0 => Self::Failed(turn, Failed(value as c_int)),
+            1 => Self::Number(turn, value),
+            2 => Self::Answer(turn, value, part.to_vec()),
+            3 => Self::Left,
+            _ => return None,
+        })
+    }
+}
+
+/// What a call is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    /// An exchange that is decided.
+    Known,
+    /// What the first rank decides about; the number is the same on all ranks.
+    About(u64),
+    /// A call that is the library's if all ranks give the same number.
+    Library(u64),
+    /// Arguments that the library refuses by this error.
+    Refused(Failed),
+}
+
+/// What a rank does next in a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// Wait for a word.
+    Hear,
+    /// Decide, and call [`Protocol::decided`]: only the first rank.
+    Decide,
+    /// Prepare to follow the decision, and call [`Protocol::planned`].
+    Plan(Vec<u8>),
+    /// Exchange, and call [`Protocol::look`] while messages are under way.
+    Exchange,
+    /// Make the library's call.
+    Library,
+    /// End the call with this error.
+    Fail(Failed),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Stage {
+    /// The first step of a call about a number; whether the first rank decides then.
+    Number(u64, bool),
+    Decide,
+    Plan(Vec<u8>),
+    /// The second step; whether this rank can follow the decision.
+    Serves(bool),
+    Exchange,
+    Library,
+    Failed(Failed),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Health {
+    Well,
+    /// This rank has failed.
+    Broken,
+    /// All ranks have failed, and all know that.
+    Lost,
+}
+
+/// A rank's part.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Protocol {
+    rank: u32,
+    ranks: u32,
+    turn: u64,
+    stage: Stage,
+    health: Health,
+    /// Whether this rank has said that it receives no more messages.
+    gone: bool,
+    /// By turn and rank, from this turn on: numbers heard.
+    numbers: BTreeMap<(u64, u32), u64>,
+    /// The same of failures; those of earlier turns too that this rank has not failed by.
+    failures: BTreeMap<(u64, u32), Failed>,
+    /// The answer of this turn as far as it has arrived, and whether it has ended.
+    answer: (Vec<u8>, bool),
+    /// By rank, whether it receives no more messages; empty while all do.
+    left: Vec<bool>,
+    /// To be sent, by rank.
+    out: Vec<(u32, Word)>,
+}
+
+impl Protocol {
+    pub(crate) fn new(rank: u32, ranks: u32) -> Self {
+        Self {
+            rank,
+            ranks,
+            turn: 0,
+            stage: Stage::Library,
+            health: Health::Well,
+            gone: false,
+            numbers: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            answer: (Vec::new(), false),
+            left: Vec::new(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Whether all ranks know that all have failed: every call is the library's.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.health == Health::Lost
+    }
+
+    /// Whether this rank has failed, and exchanges nothing more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.health != Health::Well
+    }
+
+    /// Words to send since the last call of this.
+    pub(crate) fn take_out(&mut self) -> Vec<(u32, Word)> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Begins a call, in which all ranks take part.
+    pub(crate) fn begin(&mut self, ask: Ask) {
+        if !matches!(self.stage, Stage::Failed(_)) {
+            // Whoever waits for this rank's number in a turn that it has ended must be told.
+            if let Some((&heard, _)) = self.numbers.first_key_value() {
+                let disagrees = heard.0 / STEPS <= self.turn / STEPS;
+                self.failures.extend(disagrees.then_some((heard, DISAGREED)));
+            }
+            self.enter((self.turn / STEPS + 1) * STEPS);
+        }
+        self.stage = Stage::Library;
+        match ask {
+            Ask::Refused(failed) => self.fail(failed),
+            _ if self.is_broken() => self.agree(LOST, Stage::Number(LOST, false)),
+            Ask::Known => self.stage = Stage::Exchange,
+            Ask::About(number) => self.agree(number, Stage::Number(number, true)),
+            Ask::Library(number) => self.agree(number, Stage::Number(number, false)),
+        }
+    }
+
+    /// What comes next in the call.
+    pub(crate) fn next(&mut self) -> Next {
+        loop {
+            let step = match &self.stage {
+                Stage::Decide => return Next::Decide,
+                Stage::Plan(text) => return Next::Plan(text.clone()),
+                Stage::Exchange => match self.look() {
+                    Ok(()) => return Next::Exchange,
+                    Err(failed) => Err(failed),
+                },
+                Stage::Library => return Next::Library,
+                Stage::Failed(failed) => return Next::Fail(*failed),
+                Stage::Number(..) | Stage::Serves(_) => self.agreed(),
+            };
+            match step {
+                Ok(true) => {}
+                Ok(false) => return Next::Hear,
+                Err(failed) => self.fail(failed),
+            }
+        }
+    }
+
+    /// The first rank's decision, as text for all ranks.
+    pub(crate) fn decided(&mut self, text: &[u8]) {
+        self.answer(text);
+        self.stage = Stage::Plan(text.to_vec());
+    }
+
+    /// Whether this rank can follow a decision to exchange; none for a decision that the call is the
+    /// library's.
+    pub(crate) fn planned(&mut self, serves: Option<bool>) {
+        match serves {
+            None => self.stage = Stage::Library,
+            Some(serves) => self.agree(u64::from(serves), Stage::Serves(serves)),
+        }
+    }
+
+    /// While this rank exchanges.
+    ///
+    /// # Errors
+    /// Another rank has failed, or does not exchange in this turn.
+    pub(crate) fn look(&self) -> Result<(), Failed> {
+        self.failure()?;
+        match self.numbers.first_key_value() {
+            Some((&(turn, _), _)) if turn == self.turn => Err(DISAGREED),
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails in this call, and tells all ranks, unless they are told that another has.
+    pub(crate) fn fail(&mut self, failed: Failed) {
+        if matches!(self.stage, Stage::Failed(_)) {
+            return;
+        }
+        let begin = self.turn / STEPS * STEPS;
+        if self.failures.range((begin, 0)..(self.turn + 1, 0)).next().is_none() {
+            self.say_to_all(&Word::Failed(self.turn, failed));
+        }
+        self.stage = Stage::Failed(failed);
+        if self.health == Health::Well {
+            self.health = Health::Broken;
+        }
+        // What others have said of turns up to the next call matters no more.
+        self.enter(begin + STEPS);
+        self.failures = self.failures.split_off(&(self.turn, 0));
+    }
+
+    /// Tells all ranks that this one receives no more messages.
+    pub(crate) fn leave(&mut self) {
+        if !std::mem::replace(&mut self.gone, true) {
+            self.say_to_all(&Word::Left);
+        }
+    }
+
+    /// Whether a rank has said that it receives no more messages.
+    pub(crate) fn has_left(&self, rank: u32) -> bool {
+        self.left.get(rank as usize).is_some_and(|&left| left)
+    }
+
+    /// Takes a word that has arrived. Words of two ranks arrive in the order in which they were sent.
+    pub(crate) fn hear(&mut self, from: u32, word: Word) {
+        match word {
+            Word::Left => {
+                self.left.resize(self.ranks as usize, false);
+                self.left[from as usize] = true;
+            }
+            // Of an earlier call, from a rank by whose failure this one has failed too.
+            Word::Failed(turn, _) if self.is_broken() && turn / STEPS < self.turn / STEPS => {}
+            Word::Failed(turn, failed) => {
+                self.failures.insert((turn, from), failed);
+            }
+            Word::Number(turn, number) if turn >= self.turn => {
+                self.numbers.insert((turn, from), number);
+            }
+            Word::Answer(turn, remaining, part) if turn == self.turn => {
+                self.answer.0.extend(part);
+                self.answer.1 = remaining == 0;
+            }
+            // A rank that has not failed has heard all numbers of its turns of agreement.
+            Word::Number(turn, _) if !self.is_broken() => {
+                self.failures.insert((turn, from), DISAGREED);
+            }
+            // Of a turn in which this rank has failed.
+            Word::Number(..) | Word::Answer(..) => {}
+        }
+    }
+
+    fn enter(&mut self, turn: u64) {
+        self.turn = turn;
+        self.numbers = self.numbers.split_off(&(turn, 0));
+        self.answer = (Vec::new(), false);
+    }
+
+    /// Begins a step of agreement.
+    fn agree(&mut self, number: u64, stage: Stage) {
+        self.stage = stage;
+        let word = Word::Number(self.turn, number);
+        if self.rank == 0 { self.say_to_all(&word) } else { self.out.push((0, word)) }
+    }
+
+    /// Ends a step of agreement if it can; false if not.
+    fn agreed(&mut self) -> Result<bool, Failed> {
+        if self.rank == 0 {
+            self.failure()?;
+            if !self.has_numbers()? {
+                return Ok(false);
+            }
+            let mut numbers = self.numbers.range(..(self.turn + 1, 0)).map(|(_, &number)| number);
+            match self.stage {
+                Stage::Number(own, decides) => {
+                    if numbers.any(|number| number != own) {
+                        return Err(DISAGREED);
+                    }
+                    if decides {
+                        self.stage = Stage::Decide;
+                    } else {
+                        self.answer(&[]);
+                        self.library(own);
+                    }
+                }
+                _ => {
+                    let all =
+                        self.stage == Stage::Serves(true) && numbers.all(|number| number == 1);
+                    self.answer(&[u8::from(all)]);
+                    self.stage = if all { Stage::Exchange } else { Stage::Library };
+                }
+            }
+            return Ok(true);
+        }
+        if !self.answer.1 {
+            self.failure()?;
+            return if self.is_ahead(0) { Err(DISAGREED) } else { Ok(false) };
+        }
+        let text = std::mem::take(&mut self.answer.0);
+        self.enter(self.turn + 1);
+        match self.stage {
+            Stage::Number(own, false) => self.library(own),
+            Stage::Number(..) => self.stage = Stage::Plan(text),
+            _ if text == [1] => self.stage = Stage::Exchange,
+            _ => self.stage = Stage::Library,
+        }
+        Ok(true)
+    }
+
+    /// All ranks have given this number.
+    fn library(&mut self, number: u64) {
+        if number == LOST {
+            self.health = Health::Lost;
+        }
+        self.stage = Stage::Library;
+    }
+
+    /// Whether all ranks have said their numbers.
+    ///
+    /// # Errors
+    /// One has ended the turn without.
+    fn has_numbers(&self) -> Result<bool, Failed> {
+        let ahead = (self.turn + 1, 0);
+        if self.numbers.range(ahead..).next().is_none()
+            && self.failures.range(ahead..).next().is_none()
+        {
+            return Ok(self.numbers.len() as u32 == self.ranks - 1);
+        }
+        let missing = |rank: &u32| !self.numbers.contains_key(&(self.turn, *rank));
+        let mut missing = (1..self.ranks).filter(missing).peekable();
+        let all = missing.peek().is_none();
+        if missing.any(|rank| self.is_ahead(rank)) { Err(DISAGREED) } else { Ok(all) }
+    }
+
+    /// Whether a rank is known to have ended this turn.
+    fn is_ahead(&self, rank: u32) -> bool {
+        let ahead = (self.turn + 1, 0);
+        self.numbers.range(ahead..).any(|(&(_, from), _)| from == rank)
+            || self.failures.range(ahead..).any(|(&(_, from), _)| from == rank)
+    }
+
+    /// # Errors
+    /// A rank has failed in this turn, or before.
+    fn failure(&self) -> Result<(), Failed> {
+        match self.failures.first_key_value() {
+            Some((&(turn, _), &failed)) if turn <= self.turn => Err(failed),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first rank's answer, which ends the step.
+    fn answer(&mut self, text: &[u8]) {
+        let mut rest = text;
+        loop {
+            let (part, then) = rest.split_at(rest.len().min(PART));
+            rest = then;
+            self.say_to_all(&Word::Answer(self.turn, rest.len() as u64, part.to_vec()));
+            if rest.is_empty() {
+                break;
+            }
+        }
+        self.enter(self.turn + 1);
+    }
+
+    fn say_to_all(&mut self, word: &Word) {
+        let others = (0..self.ranks).filter(|&rank| rank != self.rank);
+        self.out.extend(others.map(|rank| (rank, word.clone())));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Text from files and arguments, made safe to print and to write.
+
+/// The most characters of a value in a message.
+const LONGEST: usize = 200;
+
+/// Whether a character neither ends a line, nor moves the cursor, nor is invisible, nor changes the
+/// order of the characters that follow.
+#[must_use]
+pub fn is_printable(letter: char) -> bool {
+    let invisible = matches!(letter,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}');
+    !letter.is_control() && !invisible
+}
+
+/// The text with an escape such as `\n` or `\u{1b}` for each character that is not printable.
+///
+/// Names of machines, titles and origins of schedules pass through here when they are read.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_printable(letter) {
+            out.push(letter);
+        } else {
+            out.extend(letter.escape_default());
+        }
+    }
+    out
+}
+
+/// A value for a message: printable, and with its first 200 characters and its length if it has more.
+#[must_use]
+pub fn value(text: &str) -> String {
+    let shown = printable(text);
+    match shown.char_indices().nth(LONGEST) {
+        None => shown,
+        Some((end, _)) => format!("{}… ({} characters)", &shown[..end], text.chars().count()),
+    }
+}
+
+/// A message on one line: each value in backticks, and each word outside them, as [`value()`] shows it.
+#[must_use]
+pub fn message(text: &str) -> String {
+    let word = |word: &str| match word.strip_suffix(':') {
+        Some(word) => value(word) + ":",
+        None => value(word),
+    };
+    let part = |(i, part): (usize, &str)| match i % 2 {
+        0 => part.split(' ').map(word).collect::<Vec<_>>().join(" "),
+        _ => value(part),
+    };
+    text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_printable_is_escaped() {
+        let text = "a\nb\r\t\u{1b}[31m\u{9b}\u{7f}\u{202e}\u{2066}\u{2028}\u{feff}\0é 日\u{1f980}";
+        assert_eq!(
+            printable(text),
+            r"a\nb\r\t\u{1b}[31m\u{9b}\u{7f}\u{202e}\u{2066}\u{2028}\u{feff}\u{0}é 日🦀"
+        );
+    }
+
+    #[test]
+    fn long_values_are_cut_and_have_their_length() {
+        let (just, long) = ("é".repeat(200), "é".repeat(201));
+        let cut = format!("{just}… (201 characters)");
+        assert_eq!((value(&just), value(&long)), (just.clone(), cut.clone()));
+        assert_eq!(
+            message(&format!("`{long}` is bad: {long}: x")),
+            format!("`{cut}` is bad: {cut}: x")
+        );
+        // A value may have spaces; words outside backticks are not cut together.
+        let words = "word ".repeat(99);
+        assert_eq!(message(&words), words);
+        assert!(message(&format!("`{words}`")).ends_with("… (495 characters)`"));
+        assert_eq!(value(&"\n".repeat(150)).matches("\\n").count(), 100);
+    }
+}

@@ -1,0 +1,634 @@
+//! Certificates read without any shortcut: every rank of the machine by itself, every message hop by
+//! hop, every place in a map. Shares no code with the checker or the writer, only the format.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::str::FromStr;
+
+/// What is wrong with a certificate: it cannot be read, or says what is false.
+pub(crate) type Untrue = &'static str;
+
+/// More ranks or places than are expanded.
+const MOST: u64 = 1 << 16;
+
+type Rank = u64;
+/// Coordinate by coordinate.
+type Sides = Vec<u64>;
+/// Dimension and hops, in order.
+type Way = Vec<(usize, i64)>;
+
+enum Machine {
+    Complete,
+    /// Sides, and which of them wrap.
+    Grid(Sides, Vec<bool>),
+    /// The node of each rank.
+    Cluster(Vec<usize>),
+}
+
+#[derive(Default)]
+struct Step {
+    copies: Vec<(Vec<u64>, Vec<u64>)>,
+    sends: Vec<(Rank, Option<Way>, Vec<u64>)>,
+    receives: Vec<(Rank, Vec<u64>)>,
+}
+
+struct Class {
+    /// Slots and displacements.
+    start: Vec<(u64, Rank)>,
+    finish: Vec<(u64, Rank)>,
+    steps: BTreeMap<u64, Step>,
+}
+
+struct Certificate {
+    machine: Machine,
+    gathers: bool,
+    ports: u64,
+    block: u128,
+    sides: Sides,
+    periods: Sides,
+    slots: u64,
+    pieces: Vec<u128>,
+    counts: Vec<u128>,
+    bounds: Vec<u128>,
+    classes: Vec<Class>,
+}
+
+const COUNTS: [&str; 11] = [
+    "steps",
+    "messages",
+    "bytes",
+    "link_bytes",
+    "hops",
+    "link_conflicts",
+    "max_link_sharing",
+    "contended_steps",
+    "contention_free_steps",
+    "port_violations",
+    "inter_node_steps",
+];
+
+/// Whether all that a certificate says is true; its digest is not looked at.
+pub(crate) fn expand(text: &str) -> Result<(), Untrue> {
+    let certificate = read(text)?;
+    let counts = certificate.replay()?;
+    if counts != certificate.counts {
+        return Err("the counts");
+    }
+    let bounds = certificate.bounds();
+    if bounds != certificate.bounds {
+        return Err("the bounds");
+    }
+    let [steps, .., link_bytes] = bounds[..] else { return Err("the bounds") };
+    let violations = counts[9];
+    if violations == 0 && (counts[0] < steps || counts[3] < link_bytes) {
+        return Err("counts below the bounds");
+    }
+    Ok(())
+}
+
+fn number<N: FromStr>(word: &str) -> Result<N, Untrue> {
+    word.parse().map_err(|_| "a number")
+}
+
+fn numbers<N: FromStr>(words: &str, between: char) -> Result<Vec<N>, Untrue> {
+    words.split(between).map(number).collect()
+}
+
+/// The values of `name=value` in this order.
+fn named(text: &str, names: &[&str]) -> Result<Vec<u128>, Untrue> {
+    let words: Vec<&str> = text.split(' ').collect();
+    if words.len() != names.len() {
+        return Err("as many values as names");
+    }
+    let value = |(word, name): (&&str, &&str)| match word.split_once('=') {
+        Some((found, value)) if found == *name => number(value),
+        _ => Err("a value with its name"),
+    };
+    words.iter().zip(names).map(value).collect()
+}
+
+/// What follows the first word of a line.
+fn after<'t>(line: Option<&'t str>, word: &str) -> Result<&'t str, Untrue> {
+    let begins = |line: &'t str| line.strip_prefix(word)?.strip_prefix(' ');
+    line.and_then(begins).ok_or("another line")
+}
+
+fn read(text: &str) -> Result<Certificate, Untrue> {
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    // Nothing stands after the last newline, and the digest before it.
+    if lines.len() < 2 || lines.pop() != Some("") || lines.remove(0) != "topocoll certificate 1" {
+        return Err("the first line or the last");
+    }
+    lines.pop();
+    let mut lines = lines.into_iter().peekable();
+    let mut next = |word| after(lines.next(), word);
+    let (machine, ranks) = machine(next("machine")?)?;
+    let gathers = match next("operation")? {
+        "alltoall" => false,
+        "allgather" => true,
+        _ => return Err("the operation"),
+    };
+    let ports: u64 = number(next("ports")?)?;
+    let block: u64 = number(next("block")?)?;
+    let algorithm = next("algorithm")?;
+    if !algorithm.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Err("control characters");
+    }
+    let (sides, periods) = next("ranks")?.split_once(" by ").ok_or("sides and periods")?;
+    let (sides, periods): (Sides, Sides) = (numbers(sides, 'x')?, numbers(periods, 'x')?);
+    if ports == 0 || block == 0 || sides.len() != periods.len() || product(&sides)? != ranks {
+        return Err("ports, a block, and a period for each side");
+    }
+    if sides.iter().zip(&periods).any(|(side, period)| *period == 0 || side % period != 0) {
+        return Err("periods that divide their sides");
+    }
+    let slots: u64 = number(next("slots")?)?;
+    let pieces: Vec<u64> = numbers(next("pieces")?, ';')?;
+    let pieces: Vec<u128> = pieces.into_iter().map(u128::from).collect();
+    if pieces.iter().sum::<u128>() != block.into() {
+        return Err("the pieces of a block");
+    }
+    let places = slots.checked_mul(pieces.len() as u64).ok_or("so many slots")?;
+    let counts = named(next("counts")?, &COUNTS)?;
+    let bounds = named(next("bounds")?, &["steps", "link_bytes"])?;
+    let mut classes = Vec::new();
+    for class in 0..product(&periods)? {
+        let mut next = |word| after(lines.next(), word);
+        if number::<u64>(next("class")?)? != class {
+            return Err("the next class");
+        }
+        let (start, finish) = (next("start")?, next("finish")?);
+        let start = layout(start, slots, &sides)?;
+        let finish = layout(finish, slots, &sides)?;
+        let mut steps = BTreeMap::new();
+        let mut last = None;
+        while let Some(text) = lines.next_if(|line| line.starts_with("step ")) {
+            let at: u64 = number(&text["step ".len()..])?;
+            if last.is_some_and(|last| at <= last) {
+                return Err("the order of steps");
+            }
+            last = Some(at);
+            let mut step = Step::default();
+            let kinds = ["copy ", "send ", "receive "];
+            for (kind, word) in kinds.into_iter().enumerate() {
+                while let Some(text) = lines.next_if(|line| line.starts_with(word)) {
+                    let words: Vec<&str> = text.split(' ').collect();
+                    match (kind, &words[1..]) {
+                        (0, [from, to]) => step.copies.push((set(from, places)?, set(to, places)?)),
+                        (1, [to, by, slots]) => {
+                            step.sends.push((number(to)?, way(by)?, set(slots, places)?));
+                        }
+                        (2, [from, slots]) => {
+                            step.receives.push((number(from)?, set(slots, places)?));
+                        }
+                        _ => return Err("the words of a line"),
+                    }
+                }
+            }
+            let peers = step.sends.iter().map(|send| send.0);
+            let peers = peers.chain(step.receives.iter().map(|receive| receive.0));
+            if peers.into_iter().any(|peer| peer == 0 || peer >= ranks) {
+                return Err("a message to the same rank, or to none");
+            }
+            steps.insert(at, step);
+        }
+        classes.push(Class { start, finish, steps });
+    }
+    if lines.next().is_some() {
+        return Err("lines after the last class");
+    }
+    let block = block.into();
+    Ok(Certificate {
+        machine,
+        gathers,
+        ports,
+        block,
+        sides,
+        periods,
+        slots,
+        pieces,
+        counts,
+        bounds,
+        classes,
+    })
+}
+
+/// The product of sides that are not too many to expand.
+fn product(sides: &[u64]) -> Result<u64, Untrue> {
+    let product = sides.iter().try_fold(1u64, |product, side| product.checked_mul(*side));
+    product.filter(|ranks| (1..=MOST).contains(ranks)).ok_or("so many ranks")
+}
+
+fn machine(text: &str) -> Result<(Machine, u64), Untrue> {
+    let (kind, shape) = text.split_once(' ').ok_or("the machine")?;
+    match kind {
+        "complete" => Ok((Machine::Complete, product(&[number(shape)?])?)),
+        "grid" => {
+            let words: Vec<&str> = shape.split('x').collect();
+            let wraps = words.iter().map(|word| word.ends_with('~')).collect();
+            let side = |word: &&str| number(word.strip_suffix('~').unwrap_or(word));
+            let sides = words.iter().map(side).collect::<Result<Sides, _>>()?;
+            let ranks = product(&sides)?;
+            Ok((Machine::Grid(sides, wraps), ranks))
+        }
+        "cluster" => {
+            let mut nodes = Vec::new();
+            let mut count = 0;
+            for group in shape.split(',') {
+                let [times, size] = numbers::<u64>(group, '*')?[..] else {
+                    return Err("nodes and their ranks");
+                };
+                product(&[times, size, nodes.len().max(1) as u64])?;
+                for _ in 0..times {
+                    nodes.extend(std::iter::repeat_n(count, size as usize));
+                    count += 1;
+                }
+            }
+            let ranks = product(&[nodes.len() as u64])?;
+            Ok((Machine::Cluster(nodes), ranks))
+        }
+        _ => Err("the kind of machine"),
+    }
+}
+
+fn way(text: &str) -> Result<Option<Way>, Untrue> {
+    let part = |part: &str| {
+        let (dimension, hops) = part.split_once(':').ok_or("a way")?;
+        Ok((number(dimension)?, number(hops)?))
+    };
+    if text == "own" {
+        Ok(None)
+    } else {
+        text.split(';').map(part).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+/// The places of a set, in order.
+fn set(text: &str, places: u64) -> Result<Vec<u64>, Untrue> {
+    let mut out = Vec::new();
+    for run in text.split(';') {
+        let (first, outer, inner) = match numbers::<i64>(run, ',')?[..] {
+            [first] => (first, (1, 0), (1, 0)),
+            [first, count, stride] => (first, (count, stride), (1, 0)),
+            [first, count, stride, inner, by] => (first, (count, stride), (inner, by)),
+            _ => return Err("the numbers of a run"),
+        };
+        if outer.0 < 1 || inner.0 < 1 {
+            return Err("a run without places");
+        }
+        for i in 0..outer.0 {
+            for j in 0..inner.0 {
+                let along = |i: i64, stride: i64| i128::from(i) * i128::from(stride);
+                let place = i128::from(first) + along(i, outer.1) + along(j, inner.1);
+                let inside = u64::try_from(place).is_ok_and(|place| place < places);
+                if !inside || out.len() as u64 >= MOST {
+                    return Err("a place that a rank does not have");
+                }
+                out.push(place as u64);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The slots of a layout and their displacements.
+fn layout(text: &str, slots: u64, sides: &[u64]) -> Result<Vec<(u64, Rank)>, Untrue> {
+    let mut out = Vec::new();
+    for row in text.split(' ') {
+        let numbers: Vec<u64> = numbers(row, ',')?;
+        if numbers.len() < 2 || numbers.len() % 3 != 2 {
+            return Err("the numbers of a row");
+        }
+        let mut listed = vec![(u128::from(numbers[0]), numbers[1])];
+        for axis in numbers[2..].chunks(3) {
+            if axis[0] == 0 {
+                return Err("a row without slots");
+            }
+            let mut more = Vec::new();
+            for (slot, displacement) in listed {
+                let mut displacement = displacement;
+                for i in 0..axis[0] {
+                    if more.len() as u64 > MOST || i > slots {
+                        return Err("a slot that a rank does not have");
+                    }
+                    more.push((slot + u128::from(i) * u128::from(axis[1]), displacement));
+                    displacement = sum(sides, displacement, axis[2])?;
+                }
+            }
+            listed = more;
+        }
+        for (slot, displacement) in listed {
+            if slot >= slots.into() || displacement >= product(sides)? {
+                return Err("a slot or a rank that there is not");
+            }
+            out.push((slot as u64, displacement));
+        }
+    }
+    Ok(out)
+}
+
+/// Two ranks added coordinate by coordinate.
+fn sum(sides: &[u64], a: Rank, b: Rank) -> Result<Rank, Untrue> {
+    if a >= product(sides)? || b >= product(sides)? {
+        return Err("a rank that there is not");
+    }
+    let (a, b) = (coordinates(sides, a), coordinates(sides, b));
+    let at: Sides = (0..sides.len()).map(|u| (a[u] + b[u]) % sides[u]).collect();
+    Ok(rank(sides, &at))
+}
+
+fn coordinates(sides: &[u64], mut rank: Rank) -> Sides {
+    let mut at = vec![0; sides.len()];
+    for u in (0..sides.len()).rev() {
+        at[u] = rank % sides[u];
+        rank /= sides[u];
+    }
+    at
+}
+
+fn rank(sides: &[u64], at: &[u64]) -> Rank {
+    at.iter().zip(sides).fold(0, |rank, (at, side)| rank * side + at)
+}
+
+/// The neighbour along a dimension, if there is one.
+fn neighbour(sides: &[u64], wraps: &[bool], from: Rank, u: usize, up: bool) -> Option<Rank> {
+    let mut at = coordinates(sides, from);
+    let side = sides[u];
+    let edge = if up { at[u] + 1 == side } else { at[u] == 0 };
+    if edge && (!wraps[u] || side == 1) {
+        return None;
+    }
+    at[u] = if up { (at[u] + 1) % side } else { (at[u] + side - 1) % side };
+    Some(rank(sides, &at))
+}
+
+/// A part of a block: its source, its destination in an all-to-all, and which piece.
+type Held = (Rank, Option<Rank>, u64);
+
+impl Certificate {
+    fn ranks(&self) -> u64 {
+        self.sides.iter().product()
+    }
+
+    fn class(&self, of: Rank) -> &Class {
+        let at = coordinates(&self.sides, of);
+        let at: Sides = at.iter().zip(&self.periods).map(|(at, period)| at % period).collect();
+        &self.classes[rank(&self.periods, &at) as usize]
+    }
+
+    /// Takes every step of every rank, and counts.
+    fn replay(&self) -> Result<Vec<u128>, Untrue> {
+        let (ranks, pieces) = (self.ranks(), self.pieces.len() as u64);
+        let mut held: HashMap<(Rank, u64), Held> = HashMap::new();
+        for rank in 0..ranks {
+            let mut blocks = BTreeSet::new();
+            for &(slot, displacement) in &self.class(rank).start {
+                let to = sum(&self.sides, rank, displacement)?;
+                if self.gathers && to != rank || !blocks.insert(to) {
+                    return Err("a block at the start");
+                }
+                for piece in 0..pieces {
+                    let block = (rank, (!self.gathers).then_some(to), piece);
+                    if held.insert((rank, piece * self.slots + slot), block).is_some() {
+                        return Err("a slot twice at the start");
+                    }
+                }
+            }
+            if blocks.len() as u64 != if self.gathers { 1 } else { ranks } {
+                return Err("a block missing at the start");
+            }
+        }
+        let steps: BTreeSet<u64> =
+            self.classes.iter().flat_map(|class| class.steps.keys().copied()).collect();
+        let mut counts = vec![0; COUNTS.len()];
+        for step in steps {
+            self.copy(step, &mut held)?;
+            self.exchange(step, &mut held, &mut counts)?;
+        }
+        for rank in 0..ranks {
+            let (mut sources, mut slots) = (BTreeSet::new(), BTreeSet::new());
+            for &(slot, displacement) in &self.class(rank).finish {
+                let from = sum(&self.sides, rank, displacement)?;
+                if !sources.insert(from) || !slots.insert(slot) {
+                    return Err("a block or a slot twice at the end");
+                }
+                for piece in 0..pieces {
+                    let wanted = (from, (!self.gathers).then_some(rank), piece);
+                    if held.get(&(rank, piece * self.slots + slot)) != Some(&wanted) {
+                        return Err("a block is not where it should be");
+                    }
+                }
+            }
+            if sources.len() as u64 != ranks {
+                return Err("a block missing at the end");
+            }
+        }
+        Ok(counts)
+    }
+
+    fn copy(&self, step: u64, held: &mut HashMap<(Rank, u64), Held>) -> Result<(), Untrue> {
+        let mut moving = HashMap::new();
+        for rank in 0..self.ranks() {
+            let Some(does) = self.class(rank).steps.get(&step) else { continue };
+            for (from, to) in &does.copies {
+                self.carry((rank, from), (rank, to), held, &mut moving)?;
+            }
+        }
+        held.extend(moving);
+        Ok(())
+    }
+
+    /// Reads the places of one rank for those of another.
+    fn carry(
+        &self,
+        (from, taken): (Rank, &[u64]),
+        (to, put): (Rank, &[u64]),
+        held: &HashMap<(Rank, u64), Held>,
+        moving: &mut HashMap<(Rank, u64), Held>,
+    ) -> Result<(), Untrue> {
+        if taken.len() != put.len() {
+            return Err("other places sent than received");
+        }
+        for (taken, put) in taken.iter().zip(put) {
+            let block = *held.get(&(from, *taken)).ok_or("an empty place is sent")?;
+            if put / self.slots != block.2 {
+                return Err("a piece in the place of another");
+            }
+            if moving.insert((to, *put), block).is_some() {
+                return Err("a place is written twice at once");
+            }
+        }
+        Ok(())
+    }
+
+    fn exchange(
+        &self,
+        step: u64,
+        held: &mut HashMap<(Rank, u64), Held>,
+        counts: &mut [u128],
+    ) -> Result<(), Untrue> {
+        type Ends<'c> = (Vec<&'c [u64]>, Vec<&'c [u64]>);
+        let mut pairs: BTreeMap<(Rank, Rank), Ends<'_>> = BTreeMap::new();
+        let mut links: BTreeMap<(Rank, usize, bool), (u128, u128)> = BTreeMap::new();
+        // Messages by rank or node, sent or received.
+        let mut ports: BTreeMap<(&str, Rank, bool), u64> = BTreeMap::new();
+        let (mut messages, mut largest, mut hops, mut between) = (0, 0, 0, 0);
+        for rank in 0..self.ranks() {
+            let Some(does) = self.class(rank).steps.get(&step) else { continue };
+            for (to, way, slots) in &does.sends {
+                let to = sum(&self.sides, rank, *to)?;
+                pairs.entry((rank, to)).or_default().0.push(slots);
+                let bytes =
+                    slots.iter().map(|place| self.pieces[(place / self.slots) as usize]).sum();
+                messages += 1;
+                largest = largest.max(bytes);
+                hops = hops.max(self.travel(rank, to, way.as_ref(), bytes, &mut links)?);
+                *ports.entry(("rank", rank, true)).or_default() += 1;
+                if let Machine::Cluster(nodes) = &self.machine {
+                    let [from, to] = [rank, to].map(|rank| nodes[rank as usize] as u64);
+                    if from != to {
+                        between = 1;
+                        *ports.entry(("node", from, true)).or_default() += 1;
+                        *ports.entry(("node", to, false)).or_default() += 1;
+                    }
+                }
+            }
+            for (from, slots) in &does.receives {
+                let from = sum(&self.sides, rank, *from)?;
+                pairs.entry((from, rank)).or_default().1.push(slots);
+                *ports.entry(("rank", rank, false)).or_default() += 1;
+            }
+        }
+        let mut moving = HashMap::new();
+        for ((from, to), (sent, received)) in pairs {
+            if sent.len() != received.len() {
+                return Err("a message without its other end");
+            }
+            for (sent, received) in sent.into_iter().zip(received) {
+                self.carry((from, sent), (to, received), held, &mut moving)?;
+            }
+        }
+        held.extend(moving);
+        if messages == 0 {
+            return Ok(());
+        }
+        let sharing = links.values().map(|link| link.0).max().unwrap_or(0);
+        let load = links.values().map(|link| link.1).max().unwrap_or(0);
+        let over = ports.values().filter(|&&messages| messages > self.ports).count();
+        let found = [
+            1,
+            messages,
+            largest,
+            largest.max(load),
+            hops,
+            links.values().filter(|link| link.0 > 1).count() as u128,
+            sharing,
+            u128::from(sharing > 1),
+            sharing.max(1),
+            over as u128,
+            between,
+        ];
+        for ((count, found), name) in counts.iter_mut().zip(found).zip(COUNTS) {
+            *count = if name == "max_link_sharing" { found.max(*count) } else { found + *count };
+        }
+        Ok(())
+    }
+
+    /// Loads the links of a message's way; its hops.
+    fn travel(
+        &self,
+        from: Rank,
+        to: Rank,
+        way: Option<&Way>,
+        bytes: u128,
+        links: &mut BTreeMap<(Rank, usize, bool), (u128, u128)>,
+    ) -> Result<u128, Untrue> {
+        let Machine::Grid(sides, wraps) = &self.machine else {
+            return if way.is_some() { Err("a way without links") } else { Ok(0) };
+        };
+        let way = way.cloned().unwrap_or_else(|| own_way(sides, wraps, from, to));
+        let (mut at, mut hops) = (from, 0);
+        for (u, along) in way {
+            let side = *sides.get(u).ok_or("a way along no side")?;
+            if along.unsigned_abs() >= side {
+                return Err("a way around a side");
+            }
+            for _ in 0..along.unsigned_abs() {
+                let (messages, load) = links.entry((at, u, along > 0)).or_default();
+                *messages += 1;
+                *load += bytes;
+                hops += 1;
+                at = neighbour(sides, wraps, at, u, along > 0)
+                    .ok_or("a way that leaves the grid")?;
+            }
+        }
+        if at == to { Ok(hops) } else { Err("a way to another rank") }
+    }
+
+    /// The least steps and link bytes.
+    fn bounds(&self) -> Vec<u128> {
+        let ranks = u128::from(self.ranks());
+        let ports = u128::from(self.ports);
+        let (mut known, mut steps) = (1u128, 0);
+        while known < ranks {
+            known += known.saturating_mul(ports);
+            steps += 1;
+        }
+        let all = || 0..self.ranks();
+        let mut least = vec![((ranks - 1) * self.block).div_ceil(ports)];
+        // Blocks that enter a set of ranks, over its ports or links.
+        let mut enters = |inside: &dyn Fn(Rank) -> bool, doors: u128| {
+            let within = all().filter(|rank| inside(*rank)).count() as u128;
+            let blocks = (ranks - within) * if self.gathers { 1 } else { within };
+            if within > 0 && blocks > 0 {
+                least.push((blocks * self.block).div_ceil(doors));
+            }
+        };
+        match &self.machine {
+            Machine::Complete => {}
+            Machine::Grid(sides, wraps) => {
+                let into = |inside: &dyn Fn(Rank) -> bool| {
+                    let mut links = 0;
+                    for from in all().filter(|rank| !inside(*rank)) {
+                        for (u, up) in (0..sides.len()).flat_map(|u| [(u, false), (u, true)]) {
+                            let to = neighbour(sides, wraps, from, u, up);
+                            links += u128::from(to.is_some_and(inside));
+                        }
+                    }
+                    links
+                };
+                for rank in all() {
+                    let alone = |other| other == rank;
+                    enters(&alone, into(&alone));
+                }
+                for (u, side) in sides.iter().enumerate() {
+                    for lower in [true, false] {
+                        let half = |rank| (coordinates(sides, rank)[u] < side.div_ceil(2)) == lower;
+                        enters(&half, into(&half));
+                    }
+                }
+            }
+            Machine::Cluster(nodes) => {
+                for node in nodes {
+                    enters(&|rank| nodes[rank as usize] == *node, ports);
+                }
+            }
+        }
+        vec![steps, least.into_iter().max().unwrap_or(0)]
+    }
+}
+
+/// Dimension 0 first, the nearer way, upwards at half a ring.
+fn own_way(sides: &[u64], wraps: &[bool], from: Rank, to: Rank) -> Way {
+    let (from, to) = (coordinates(sides, from), coordinates(sides, to));
+    let mut way = Vec::new();
+    for u in 0..sides.len() {
+        let (from, to, side) = (from[u] as i64, to[u] as i64, sides[u] as i64);
+        let up = if to >= from { to - from } else { to - from + side };
+        let nearer = if up <= side - up { up } else { up - side };
+        let hops = if wraps[u] { nearer } else { to - from };
+        if hops != 0 {
+            way.push((u, hops));
+        }
+    }
+    way
+}
