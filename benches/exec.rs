@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use topocoll::exec::{Action, Copy, Crew, Memory, Plan, RankMachine, plan_all};
+use topocoll::exec::{Action, Copy, Crew, Endpoint, Memory, Plan, plan_all};
 use topocoll::{
     ALGORITHMS, Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan,
 };
@@ -137,7 +137,7 @@ fn ratios(_: &mut Criterion) {
     // Rank by rank, the packing and unpacking of Bruck's messages beside a copy of as many bytes.
     let plan = &plans(&schedule("full:16", "bruck", Some(2), block))[5];
     let mut work = vec![1u8; plan.workspace_bytes(block) as usize];
-    let mut machine = RankMachine::new(Arc::clone(plan), block);
+    let mut endpoint = Endpoint::new(Arc::clone(plan), block);
     let mut crew = Crew::new(Vec::new(), 1);
     let (mut packed, mut packing, mut copying) = (0, Vec::new(), Vec::new());
     for _ in 0..RUNS {
@@ -145,20 +145,20 @@ fn ratios(_: &mut Criterion) {
         copying.push(crew.plain_copy(from, to).expect("it copies"));
         let mut elapsed = Duration::ZERO;
         packed = 0;
-        machine.begin(block);
+        endpoint.begin(block);
         let mut memory = Memory { input: from, output: to, work: &mut work };
         loop {
-            match machine.poll().expect("it goes on") {
+            match endpoint.poll().expect("it goes on") {
                 Action::Copy(copy) => {
                     let start = Instant::now();
-                    machine.copy(copy, &mut memory);
+                    endpoint.copy(copy, &mut memory);
                     if let Copy::Pack(message) | Copy::Unpack(message) = copy {
                         elapsed += start.elapsed();
                         packed += message.region.bytes;
                     }
                 }
                 Action::Send(message) | Action::Receive(message) => {
-                    machine.complete(message.token, message.region.bytes).expect("it is");
+                    endpoint.complete(message.token, message.region.bytes).expect("it is");
                 }
                 Action::Wait | Action::Done => break,
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use topocoll::exec::{Arrival, Memory, Plan, RankMachine, Transport, drive};
+use topocoll::exec::{Arrival, Endpoint, Memory, Plan, Transport, drive};
 use topocoll::{Collective, Parameters, Problem, Rank, machine, plan};
 
 struct Channels {
@@ -42,8 +42,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let mut output = [0; 9];
                 let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
                 let mut transport = Channels { rank, to, from };
-                let mut machine = RankMachine::new(plan, BLOCK);
-                drive(&mut machine, &mut memory, &mut transport, Duration::from_secs(10))
+                let mut endpoint = Endpoint::new(plan, BLOCK);
+                drive(&mut endpoint, &mut memory, &mut transport, Duration::from_secs(10))
                     .map_err(|e| e.to_string())?;
                 let expected: Vec<u8> = (0..9).map(|from| from + 10 * rank.0 as u8).collect();
                 assert_eq!(output, expected[..]);

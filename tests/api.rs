@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use topocoll::contention::{Control, Pattern, Placed, Request, Scheduled, Settings, Simulation};
 use topocoll::exec::{
-    Crew, ExecError, Layout, Members, Plan, PlanError, RankMachine, RoundRobin, UnequalPlan, Views,
+    Crew, Endpoint, ExecError, Layout, Members, Plan, PlanError, RoundRobin, UnequalPlan, Views,
 };
 use topocoll::formats::ReadError;
 use topocoll::spec::SpecError;
@@ -37,7 +37,7 @@ fn what_users_hold_passes_between_threads() {
     between_threads::<(Settings, Simulation, Pattern<'_>, Placed<'_>, Scheduled<'_>)>();
     between_threads::<(Request<'_>, Control<'_>, Progress<'_>)>();
     // What runs them.
-    between_threads::<(Plan, UnequalPlan, RankMachine, Members, Layout, Views<'_>)>();
+    between_threads::<(Plan, UnequalPlan, Endpoint, Members, Layout, Views<'_>)>();
     between_threads::<(Crew, RoundRobin)>();
 }
 

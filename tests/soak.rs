@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::{edited, serving};
 use fastrand::Rng;
-use topocoll::exec::{Arrival, Crew, Memory, Plan, RankMachine, Transport, drive, plan_all};
+use topocoll::exec::{Arrival, Crew, Endpoint, Memory, Plan, Transport, drive, plan_all};
 use topocoll::{Collective, Problem, Rank, RankClasses, Schedule, Strided, machine};
 
 /// An exchange that takes longer hangs.
@@ -183,8 +183,8 @@ fn one_rank(
     let mut output = vec![0xee; expected.len()];
     let mut work = vec![0; plan.workspace_bytes(block) as usize];
     let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-    let mut machine = RankMachine::new(Arc::clone(plan), block);
-    let ended = drive(&mut machine, &mut memory, &mut transport, patience).is_ok();
+    let mut endpoint = Endpoint::new(Arc::clone(plan), block);
+    let ended = drive(&mut endpoint, &mut memory, &mut transport, patience).is_ok();
     assert!(!ended || output == expected, "wrong bytes of rank {rank}, and no error");
     ended
 }

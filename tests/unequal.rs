@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::{MEMORY, machines_and_ports, problem, serving};
 use proptest::prelude::*;
 use topocoll::exec::{
-    Arrival, Crew, ExecError, Layout, Memory, Plan, PlanError, RankMachine, RoundRobin, Transport,
+    Arrival, Crew, Endpoint, ExecError, Layout, Memory, Plan, PlanError, RoundRobin, Transport,
     UnequalPlan, Views, drive, plan_all, unequal_all,
 };
 use topocoll::formats::{Source, jsonl};
@@ -203,8 +203,8 @@ fn sizes_travel_before_the_blocks() {
                         let mut work = vec![0xee; heard.workspace_bytes() as usize];
                         let input = &input[rank.index()];
                         let mut memory = Memory { input, output: &mut output, work: &mut work };
-                        let mut machine = RankMachine::unequal(Arc::new(heard));
-                        drive(&mut machine, &mut memory, &mut transport, LONG).unwrap();
+                        let mut endpoint = Endpoint::unequal(Arc::new(heard));
+                        drive(&mut endpoint, &mut memory, &mut transport, LONG).unwrap();
                         assert!(output == expected[rank.index()], "{name} rank {rank}");
                     });
                 }
@@ -274,7 +274,7 @@ fn messages_of_no_bytes_are_not_sent() {
     let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
     let sent: Vec<u128> = plans.iter().map(|plan| plan.sent_bytes()).collect();
     assert_eq!(sent, [0, 18, 0, 0, 0, 0, 0, 0]);
-    let mut quiet = RankMachine::unequal(Arc::clone(&plans[4]));
+    let mut quiet = Endpoint::unequal(Arc::clone(&plans[4]));
     while quiet.poll().unwrap() != topocoll::exec::Action::Done {
         assert_eq!(quiet.outstanding().count(), 0);
     }
@@ -447,7 +447,7 @@ fn exchanges_in_place_and_between_views_are_of_equal_blocks() {
     let (input, mut output) = (vec![0; 4000], vec![0; 4000]);
     let rows = || Layout::new(&[4, 1000], &[1000, 1], 1).unwrap();
     let views = Views::new((&input, rows()), (&mut output, rows()), &mut []).unwrap();
-    let error = RankMachine::unequal(Arc::new(unequal)).check(&views).unwrap_err();
+    let error = Endpoint::unequal(Arc::new(unequal)).check(&views).unwrap_err();
     let said =
         "rank 2: the input buffer is of blocks of 1000 bytes, and the exchange is of unequal ones";
     assert_eq!(error.to_string(), said);

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use topocoll::exec::{self, Buffer, ExecError, Message, Plan, RankMachine, Region, Token};
+use topocoll::exec::{self, Buffer, Endpoint, ExecError, Message, Plan, Region, Token};
 use topocoll::{Collective, Parameters, Problem, Rank, Setting, machine, plan, select};
 
 /// Changes whenever a program compiled against an earlier header would not run.
@@ -98,7 +98,7 @@ pub struct PlanHandle {
 /// One rank's exchanges, one after another.
 #[derive(Debug)]
 pub struct ExchangeHandle {
-    machine: RankMachine,
+    endpoint: Endpoint,
     buffers: Option<Buffers>,
 }
 
@@ -334,8 +334,8 @@ pub unsafe extern "C" fn topocoll_plan_most_outstanding(plan: *const PlanHandle)
 pub unsafe extern "C" fn topocoll_exchange_new(plan: *const PlanHandle) -> *mut ExchangeHandle {
     // SAFETY: the caller's promise.
     let Some(handle) = (unsafe { plan.as_ref() }) else { return ptr::null_mut() };
-    let machine = RankMachine::new(Arc::clone(&handle.plan), 0);
-    Box::into_raw(Box::new(ExchangeHandle { machine, buffers: None }))
+    let endpoint = Endpoint::new(Arc::clone(&handle.plan), 0);
+    Box::into_raw(Box::new(ExchangeHandle { endpoint, buffers: None }))
 }
 
 /// Frees an exchange, in the middle if need be. Null is left alone.
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
         let exchange = unsafe { exchange_of(exchange)? };
         // SAFETY: the caller's promise.
         let buffers = *unsafe { buffers.as_ref() }.ok_or_else(|| argument("no buffers"))?;
-        let plan = exchange.machine.plan();
+        let plan = exchange.endpoint.plan();
         for (buffer, null, bytes, needed) in [
             ("input", buffers.input.is_null(), buffers.input_bytes, plan.input_bytes(block_bytes)),
             (
@@ -390,12 +390,12 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
         ] {
             let bytes = if null { 0 } else { u128::from(bytes) };
             if bytes < needed {
-                let rank = exchange.machine.rank();
+                let rank = exchange.endpoint.rank();
                 return Err(ExecError::Buffer { rank, buffer, bytes, needed }.into());
             }
         }
         exchange.buffers = Some(buffers);
-        exchange.machine.begin(block_bytes);
+        exchange.endpoint.begin(block_bytes);
         Ok(())
     })
 }
@@ -444,8 +444,8 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
         let idle =
             |kind| Action { kind, peer: 0, tag: 0, token: 0, data: ptr::null_mut(), bytes: 0 };
         let action = loop {
-            match exchange.machine.poll()? {
-                exec::Action::Copy(copy) => exchange.machine.pieces(copy, |from, to| {
+            match exchange.endpoint.poll()? {
+                exec::Action::Copy(copy) => exchange.endpoint.pieces(copy, |from, to| {
                     // SAFETY: both lie in buffers of the sizes checked in `begin`, are equally long
                     // and belong to no message under way. `copy` allows them to overlap.
                     unsafe {
@@ -478,7 +478,7 @@ pub unsafe extern "C" fn topocoll_exchange_complete(
     guarded(|| {
         // SAFETY: the caller's promise.
         let exchange = unsafe { exchange_of(exchange)? };
-        Ok(exchange.machine.complete(Token(token), bytes)?)
+        Ok(exchange.endpoint.complete(Token(token), bytes)?)
     })
 }
 
@@ -490,7 +490,7 @@ pub unsafe extern "C" fn topocoll_exchange_complete(
 pub unsafe extern "C" fn topocoll_exchange_cancel(exchange: *mut ExchangeHandle) -> Status {
     guarded(|| {
         // SAFETY: the caller's promise.
-        unsafe { exchange_of(exchange)? }.machine.cancel();
+        unsafe { exchange_of(exchange)? }.endpoint.cancel();
         Ok(())
     })
 }

@@ -8,8 +8,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::queue::Queue;
 use crate::turn::Turn;
 use crate::{
-    Action, Buffer, Copy, ExecError, Memory, Message, Plan, RankMachine, Region, Storage as _,
-    Token, UnequalPlan,
+    Action, Buffer, Copy, Endpoint, ExecError, Memory, Message, Plan, Region, Storage as _, Token,
+    UnequalPlan,
 };
 
 /// Many ranks on few threads.
@@ -24,7 +24,7 @@ use crate::{
 /// messages are under way at once.
 #[derive(Debug)]
 pub struct Crew {
-    machines: Vec<RankMachine>,
+    endpoints: Vec<Endpoint>,
     /// Registers behind each rank's output.
     work: Vec<Vec<u8>>,
     desks: Vec<Desk>,
@@ -62,9 +62,9 @@ pub struct Timed {
     pub most_under_way: u64,
 }
 
-/// What one rank has beside its machine during an exchange.
+/// What one rank has beside its endpoint during an exchange.
 struct Lane<'m> {
-    machine: &'m mut RankMachine,
+    endpoint: &'m mut Endpoint,
     input: &'m [u8],
     output: &'m mut [u8],
     work: &'m mut [u8],
@@ -137,21 +137,21 @@ impl Crew {
     /// included.
     #[must_use]
     pub fn new(plans: Vec<Arc<Plan>>, threads: usize) -> Self {
-        Self::of(plans.into_iter().map(|plan| RankMachine::new(plan, 0)).collect(), threads)
+        Self::of(plans.into_iter().map(|plan| Endpoint::new(plan, 0)).collect(), threads)
     }
 
     /// The driver of these plans for blocks of unequal sizes, that of rank i at i; see
     /// [`exchange_again`](Self::exchange_again).
     #[must_use]
     pub fn unequal(plans: Vec<Arc<UnequalPlan>>, threads: usize) -> Self {
-        Self::of(plans.into_iter().map(RankMachine::unequal).collect(), threads)
+        Self::of(plans.into_iter().map(Endpoint::unequal).collect(), threads)
     }
 
-    fn of(machines: Vec<RankMachine>, threads: usize) -> Self {
-        let ranks = machines.len();
+    fn of(endpoints: Vec<Endpoint>, threads: usize) -> Self {
+        let ranks = endpoints.len();
         let threads = threads.clamp(1, ranks.max(1));
         Self {
-            machines,
+            endpoints,
             work: vec![Vec::new(); ranks],
             desks: (0..ranks).map(|_| Desk::default()).collect(),
             inboxes: (0..ranks).map(|_| Mutex::default()).collect(),
@@ -181,7 +181,7 @@ impl Crew {
     ) -> Result<Timed, ExecError> {
         self.start_others()?;
         let start = Instant::now();
-        self.machines.iter_mut().for_each(|machine| machine.begin(block_bytes));
+        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(block_bytes));
         self.exchange_from(start, input, output)
     }
 
@@ -193,7 +193,7 @@ impl Crew {
     pub fn exchange_again(&mut self, input: &[u8], output: &mut [u8]) -> Result<Timed, ExecError> {
         self.start_others()?;
         let start = Instant::now();
-        self.machines.iter_mut().for_each(RankMachine::begin_again);
+        self.endpoints.iter_mut().for_each(Endpoint::begin_again);
         self.exchange_from(start, input, output)
     }
 
@@ -203,32 +203,32 @@ impl Crew {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<Timed, ExecError> {
-        let Some(first) = self.machines.first() else {
+        let Some(first) = self.endpoints.first() else {
             return Ok(Timed { elapsed: start.elapsed(), most_under_way: 0 });
         };
         let tags = first.plan().tags();
-        let machines = || self.machines.iter();
+        let endpoints = || self.endpoints.iter();
         for (buffer, bytes, needed) in [
-            ("input", input.len(), machines().map(RankMachine::input_bytes).sum::<u128>()),
-            ("output", output.len(), machines().map(RankMachine::output_bytes).sum()),
+            ("input", input.len(), endpoints().map(Endpoint::input_bytes).sum::<u128>()),
+            ("output", output.len(), endpoints().map(Endpoint::output_bytes).sum()),
         ] {
             let bytes = bytes as u128;
             if bytes != needed {
                 return Err(ExecError::Buffer { rank: first.rank(), buffer, bytes, needed });
             }
         }
-        let mut inputs = Vec::with_capacity(self.machines.len());
-        let mut lanes = Vec::with_capacity(self.machines.len());
+        let mut inputs = Vec::with_capacity(self.endpoints.len());
+        let mut lanes = Vec::with_capacity(self.endpoints.len());
         let (mut rest, mut rest_output) = (input, output);
-        let parts = self.machines.iter_mut().zip(&mut self.work).zip(&mut self.desks);
-        for ((machine, work), desk) in parts {
-            work.resize(machine.register_bytes() as usize, 0);
+        let parts = self.endpoints.iter_mut().zip(&mut self.work).zip(&mut self.desks);
+        for ((endpoint, work), desk) in parts {
+            work.resize(endpoint.register_bytes() as usize, 0);
             let (input, output);
-            (input, rest) = rest.split_at(machine.input_bytes() as usize);
-            (output, rest_output) = rest_output.split_at_mut(machine.output_bytes() as usize);
+            (input, rest) = rest.split_at(endpoint.input_bytes() as usize);
+            (output, rest_output) = rest_output.split_at_mut(endpoint.output_bytes() as usize);
             inputs.push(input);
             desk.clear();
-            lanes.push(Mutex::new(Lane { machine, input, output, work, desk }));
+            lanes.push(Mutex::new(Lane { endpoint, input, output, work, desk }));
         }
         lock(&self.roll).open(lanes.len(), tags as usize);
         for (turn, inbox) in self.turns.iter().zip(&self.inboxes) {
@@ -369,7 +369,7 @@ impl Shared<'_> {
     fn stalled(&self) -> ExecError {
         let waiting = self.lanes.iter().find_map(|lane| {
             let lane = lock(lane);
-            let (rank, step) = (lane.machine.rank(), lane.machine.step());
+            let (rank, step) = (lane.endpoint.rank(), lane.endpoint.step());
             lane.desk.posted.front().map(|&Message { peer, .. }| ExecError::Stalled {
                 rank,
                 step,
@@ -384,19 +384,19 @@ impl Shared<'_> {
         let mut lane = lock(&self.lanes[rank]);
         let lane = &mut *lane;
         loop {
-            if lane.machine.is_between_steps() {
-                let step = lane.machine.step() as usize + 1;
+            if lane.endpoint.is_between_steps() {
+                let step = lane.endpoint.step() as usize + 1;
                 if lock(self.roll).queue.lowest() < step {
                     return Ok(Outcome::Yields(step));
                 }
             }
-            match lane.machine.poll()? {
+            match lane.endpoint.poll()? {
                 Action::Copy(copy) => lane.copy(copy, self, spare),
                 Action::Send(message) => self.send(rank, lane, message, spare)?,
                 Action::Receive(message) => lane.desk.posted.push_back(message),
                 Action::Wait => {
                     lane.desk.early.extend(lock(&self.inboxes[rank]).drain(..));
-                    let step = lane.machine.step();
+                    let step = lane.endpoint.step();
                     if !lane.receive(self, spare)? && self.turns[rank].rest(step) {
                         return Ok(Outcome::Waits);
                     }
@@ -426,9 +426,9 @@ impl Shared<'_> {
             let before = self.under_way.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             self.most_under_way.fetch_max(before + bytes.len() as u64, Ordering::Relaxed);
         }
-        let peer = lane.machine.plan().local(message.peer);
+        let peer = lane.endpoint.plan().local(message.peer);
         lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
-        lane.machine.complete(message.token, message.region.bytes)?;
+        lane.endpoint.complete(message.token, message.region.bytes)?;
         if self.turns[peer].notify(message.tag) {
             let mut roll = lock(self.roll);
             roll.queue.push(message.tag as usize, peer);
@@ -498,7 +498,7 @@ impl Lane<'_> {
                 let behind =
                     |region: Region| region.buffer == Buffer::Work && region.offset >= held;
                 let mut scratch = spare.pop().unwrap_or_default();
-                self.machine.pieces(copy, |from, to| {
+                self.endpoint.pieces(copy, |from, to| {
                     // A block of no bytes is nowhere.
                     if from.bytes == 0 {
                         return;
@@ -520,7 +520,7 @@ impl Lane<'_> {
                 packed.reserve_exact(message.region.bytes as usize);
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
                 let memory = Memory { input, output, work };
-                self.machine.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
+                self.endpoint.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
                 self.desk.held.push_back((message.token, Payload::Packed(packed)));
             }
             Copy::Unpack(message) => {
@@ -528,7 +528,7 @@ impl Lane<'_> {
                 let bytes = shared.bytes(&payload);
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
                 let mut memory = Memory { input, output, work };
-                self.machine.pieces(copy, |from, to| {
+                self.endpoint.pieces(copy, |from, to| {
                     let first = (from.offset - message.region.offset) as usize;
                     let piece = &bytes[first..first + from.bytes as usize];
                     memory.bytes_mut(to).copy_from_slice(piece);
@@ -548,7 +548,7 @@ impl Lane<'_> {
         let mut i = 0;
         while i < self.desk.posted.len() {
             let message = self.desk.posted[i];
-            let from = self.machine.plan().local(message.peer);
+            let from = self.endpoint.plan().local(message.peer);
             let fits = |envelope: &Envelope| (envelope.from, envelope.tag) == (from, message.tag);
             let at = self.desk.early.iter().position(fits);
             let Some(Envelope { payload, .. }) = at.and_then(|at| self.desk.early.remove(at))
@@ -559,7 +559,7 @@ impl Lane<'_> {
             any = true;
             self.desk.posted.remove(i);
             let bytes = shared.bytes(&payload);
-            self.machine.complete(message.token, bytes.len() as u64)?;
+            self.endpoint.complete(message.token, bytes.len() as u64)?;
             if message.staged {
                 self.desk.held.push_back((message.token, payload));
             } else {

@@ -1,9 +1,9 @@
 //! Readers that move bytes.
 //!
-//! A [`Plan`] is one rank's share of a schedule, made once and kept; a [`RankMachine`] walks
+//! A [`Plan`] is one rank's share of a schedule, made once and kept; an [`Endpoint`] walks
 //! through it and says what to copy, send and receive next. Neither has a socket, a thread or a
 //! clock, and neither holds the caller's memory: an [`Action`] names regions of it. Drivers do what
-//! the machines say: [`RoundRobin`] in one thread and a seeded order, [`Crew`] with many ranks on
+//! the endpoints say: [`RoundRobin`] in one thread and a seeded order, [`Crew`] with many ranks on
 //! few threads, [`drive`] over a [`Transport`] of one's own.
 //!
 //! ```
@@ -37,9 +37,9 @@ mod atomic {
 }
 mod compile;
 mod crew;
+mod endpoint;
 mod error;
 mod in_place;
-mod machine;
 mod members;
 mod memory;
 pub mod pattern;
@@ -52,8 +52,8 @@ mod unequal;
 mod views;
 
 pub use crew::{Crew, Timed, worthwhile_threads};
+pub use endpoint::{Action, Copy, Endpoint, Message, Token};
 pub use error::{ExecError, PlanError};
-pub use machine::{Action, Copy, Message, RankMachine, Token};
 pub use members::Members;
 pub use memory::{Buffer, Memory, Region, Storage};
 pub use plan::{Plan, plan_all};

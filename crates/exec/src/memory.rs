@@ -106,7 +106,7 @@ impl Storage for Memory<'_> {
     }
 }
 
-/// A rank's memories, lent for one call: a machine keeps none.
+/// A rank's memories, lent for one call: an endpoint keeps none.
 #[derive(Debug)]
 pub struct Memory<'a> {
     /// `[blocks, block_bytes]` bytes, row i for rank i; of an all-gather one block, in place none.

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Action, ExecError, Memory, Message, Plan, RankMachine, Storage, UnequalPlan};
+use crate::{Action, Endpoint, ExecError, Memory, Message, Plan, Storage, UnequalPlan};
 
 /// All ranks in one thread, in an order drawn from a seed: the same seed, the same order.
 ///
@@ -10,7 +10,7 @@ use crate::{Action, ExecError, Memory, Message, Plan, RankMachine, Storage, Uneq
 /// are read as late, and receives written as early, as any transport might.
 #[derive(Debug)]
 pub struct RoundRobin {
-    machines: Vec<RankMachine>,
+    endpoints: Vec<Endpoint>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,16 +27,16 @@ impl RoundRobin {
     /// The driver of these plans, that of rank i at i.
     #[must_use]
     pub fn new(plans: &[Arc<Plan>]) -> Self {
-        let machine = |plan: &Arc<Plan>| RankMachine::new(Arc::clone(plan), 0);
-        Self { machines: plans.iter().map(machine).collect() }
+        let endpoint = |plan: &Arc<Plan>| Endpoint::new(Arc::clone(plan), 0);
+        Self { endpoints: plans.iter().map(endpoint).collect() }
     }
 
     /// The driver of these plans for blocks of unequal sizes, that of rank i at i; see
     /// [`exchange_again`](Self::exchange_again).
     #[must_use]
     pub fn unequal(plans: &[Arc<UnequalPlan>]) -> Self {
-        let machine = |plan: &Arc<UnequalPlan>| RankMachine::unequal(Arc::clone(plan));
-        Self { machines: plans.iter().map(machine).collect() }
+        let endpoint = |plan: &Arc<UnequalPlan>| Endpoint::unequal(Arc::clone(plan));
+        Self { endpoints: plans.iter().map(endpoint).collect() }
     }
 
     /// One exchange: rank i's blocks are the i-th part of `input`, and become that of `output`.
@@ -50,7 +50,7 @@ impl RoundRobin {
         output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        self.machines.iter_mut().for_each(|machine| machine.begin(block_bytes));
+        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(block_bytes));
         self.among_parts(input, output, seed)
     }
 
@@ -65,7 +65,7 @@ impl RoundRobin {
         output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        self.machines.iter_mut().for_each(RankMachine::begin_again);
+        self.endpoints.iter_mut().for_each(Endpoint::begin_again);
         self.among_parts(input, output, seed)
     }
 
@@ -82,8 +82,8 @@ impl RoundRobin {
         memories: &mut [S],
         seed: u64,
     ) -> Result<(), ExecError> {
-        assert_eq!(memories.len(), self.machines.len(), "a memory for every rank");
-        self.machines.iter_mut().for_each(|machine| machine.begin(block_bytes));
+        assert_eq!(memories.len(), self.endpoints.len(), "a memory for every rank");
+        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(block_bytes));
         self.run(memories, seed)
     }
 
@@ -94,20 +94,19 @@ impl RoundRobin {
         seed: u64,
     ) -> Result<(), ExecError> {
         // Buffers that are too small are refused before there is a workspace for what they lack.
-        let needed =
-            |bytes: fn(&RankMachine) -> u128| self.machines.iter().map(bytes).sum::<u128>();
-        let fit = input.len() as u128 >= needed(RankMachine::input_bytes)
-            && output.len() as u128 >= needed(RankMachine::output_bytes);
-        let workspace = |machine: &RankMachine| match fit {
-            true => vec![0xa5; machine.workspace_bytes() as usize],
+        let needed = |bytes: fn(&Endpoint) -> u128| self.endpoints.iter().map(bytes).sum::<u128>();
+        let fit = input.len() as u128 >= needed(Endpoint::input_bytes)
+            && output.len() as u128 >= needed(Endpoint::output_bytes);
+        let workspace = |endpoint: &Endpoint| match fit {
+            true => vec![0xa5; endpoint.workspace_bytes() as usize],
             false => Vec::new(),
         };
-        let mut works: Vec<Vec<u8>> = self.machines.iter().map(workspace).collect();
+        let mut works: Vec<Vec<u8>> = self.endpoints.iter().map(workspace).collect();
         let mut memories = Vec::with_capacity(works.len());
-        for (machine, work) in self.machines.iter().zip(&mut works) {
+        for (endpoint, work) in self.endpoints.iter().zip(&mut works) {
             // What is missing is found by the check.
-            let (own, rest) = input.split_at(input.len().min(machine.input_bytes() as usize));
-            let bytes = output.len().min(machine.output_bytes() as usize);
+            let (own, rest) = input.split_at(input.len().min(endpoint.input_bytes() as usize));
+            let bytes = output.len().min(endpoint.output_bytes() as usize);
             let (own_output, rest_output) = output.split_at_mut(bytes);
             (input, output) = (rest, rest_output);
             memories.push(Memory { input: own, output: own_output, work });
@@ -117,23 +116,23 @@ impl RoundRobin {
 
     fn run<S: Storage>(&mut self, memories: &mut [S], seed: u64) -> Result<(), ExecError> {
         let mut random = fastrand::Rng::with_seed(seed);
-        for (machine, memory) in self.machines.iter().zip(&*memories) {
-            machine.check(memory)?;
+        for (endpoint, memory) in self.endpoints.iter().zip(&*memories) {
+            endpoint.check(memory)?;
         }
         // In the order of their starts.
         let (mut sends, mut receives) = (VecDeque::new(), Vec::new());
         let mut delivered: Vec<(usize, Message)> = Vec::new();
-        let mut awake: Vec<usize> = (0..self.machines.len()).collect();
+        let mut awake: Vec<usize> = (0..self.endpoints.len()).collect();
         loop {
             let mut events: Vec<Event> = awake.iter().map(|&rank| Event::Poll(rank)).collect();
             events.extend((0..delivered.len()).map(Event::Sent));
-            events.extend(matches(&self.machines, &sends, &receives));
+            events.extend(matches(&self.endpoints, &sends, &receives));
             if events.is_empty() {
                 break;
             }
             match events[random.usize(..events.len())] {
-                Event::Poll(rank) => match self.machines[rank].poll()? {
-                    Action::Copy(copy) => self.machines[rank].copy(copy, &mut memories[rank]),
+                Event::Poll(rank) => match self.endpoints[rank].poll()? {
+                    Action::Copy(copy) => self.endpoints[rank].copy(copy, &mut memories[rank]),
                     Action::Send(message) => sends.push_back((rank, message)),
                     Action::Receive(message) => receives.push((rank, message)),
                     Action::Wait | Action::Done => awake.retain(|&other| other != rank),
@@ -146,25 +145,25 @@ impl RoundRobin {
                     if bytes.len() as u64 == received.region.bytes {
                         memories[to].write(received.region, &bytes);
                     }
-                    self.machines[to].complete(received.token, bytes.len() as u64)?;
+                    self.endpoints[to].complete(received.token, bytes.len() as u64)?;
                     wake(&mut awake, to);
                     delivered.push((from, sent));
                 }
                 Event::Sent(i) => {
                     let (from, sent) = delivered.remove(i);
-                    self.machines[from].complete(sent.token, sent.region.bytes)?;
+                    self.endpoints[from].complete(sent.token, sent.region.bytes)?;
                     wake(&mut awake, from);
                 }
             }
         }
         match self
-            .machines
+            .endpoints
             .iter()
-            .find_map(|machine| Some((machine, machine.outstanding().next()?)))
+            .find_map(|endpoint| Some((endpoint, endpoint.outstanding().next()?)))
         {
             None => Ok(()),
-            Some((machine, Message { peer, .. })) => {
-                Err(ExecError::Stalled { rank: machine.rank(), step: machine.step(), peer })
+            Some((endpoint, Message { peer, .. })) => {
+                Err(ExecError::Stalled { rank: endpoint.rank(), step: endpoint.step(), peer })
             }
         }
     }
@@ -179,20 +178,20 @@ fn wake(awake: &mut Vec<usize>, rank: usize) {
 /// Sends that may arrive, each at the first receive for it; those of the same ends and tag keep
 /// their order.
 fn matches(
-    machines: &[RankMachine],
+    endpoints: &[Endpoint],
     sends: &VecDeque<(usize, Message)>,
     receives: &[(usize, Message)],
 ) -> Vec<Event> {
     let mut taken = Vec::new();
     let mut found = Vec::new();
     for (i, &(from, sent)) in sends.iter().enumerate() {
-        let key = (machines[from].rank(), sent.peer, sent.tag);
+        let key = (endpoints[from].rank(), sent.peer, sent.tag);
         if taken.contains(&key) {
             continue;
         }
         taken.push(key);
         let fits = |&(to, received): &(usize, Message)| {
-            (received.peer, machines[to].rank(), received.tag) == key
+            (received.peer, endpoints[to].rank(), received.tag) == key
         };
         found.extend(receives.iter().position(fits).map(|j| Event::Arrive(i, j)));
     }

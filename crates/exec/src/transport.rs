@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use topocoll_topology::Rank;
 
-use crate::{Action, ExecError, Message, RankMachine, Storage};
+use crate::{Action, Endpoint, ExecError, Message, Storage};
 
 /// How a rank's bytes travel: what a runtime provides to be driven by [`drive`].
 pub trait Transport {
@@ -32,67 +32,67 @@ pub struct Arrival {
     pub bytes: Vec<u8>,
 }
 
-/// Drives a machine through its exchange over a transport, in the caller's thread. Every message
+/// Drives an endpoint through its exchange over a transport, in the caller's thread. Every message
 /// that is waited for must come within `patience`.
 ///
 /// # Errors
 /// Buffers that are too small; what the transport says, with rank, step and peer; a message of
-/// another length or tag than the schedule's, or none in time. The machine is stopped then.
+/// another length or tag than the schedule's, or none in time. The endpoint is stopped then.
 pub fn drive(
-    machine: &mut RankMachine,
+    endpoint: &mut Endpoint,
     memory: &mut impl Storage,
     transport: &mut impl Transport,
     patience: Duration,
 ) -> Result<(), ExecError> {
     let outcome =
-        machine.check(memory).and_then(|()| exchange(machine, memory, transport, patience));
+        endpoint.check(memory).and_then(|()| exchange(endpoint, memory, transport, patience));
     if outcome.is_err() {
-        machine.cancel();
+        endpoint.cancel();
     }
     outcome
 }
 
 fn exchange(
-    machine: &mut RankMachine,
+    endpoint: &mut Endpoint,
     memory: &mut impl Storage,
     transport: &mut impl Transport,
     patience: Duration,
 ) -> Result<(), ExecError> {
     let (mut posted, mut early) = (VecDeque::new(), VecDeque::new());
     loop {
-        match machine.poll()? {
-            Action::Copy(copy) => machine.copy(copy, memory),
+        match endpoint.poll()? {
+            Action::Copy(copy) => endpoint.copy(copy, memory),
             Action::Send(message) => {
                 let sent = memory
                     .read(message.region, |bytes| transport.send(message.peer, message.tag, bytes));
                 if let Err(reason) = sent {
-                    return Err(machine.fail(message.token, reason));
+                    return Err(endpoint.fail(message.token, reason));
                 }
-                machine.complete(message.token, message.region.bytes)?;
+                endpoint.complete(message.token, message.region.bytes)?;
             }
             Action::Receive(message) => posted.push_back(message),
             Action::Wait => {
-                let (at, arrival) = awaited(machine, &posted, &mut early, transport, patience)?;
+                let (at, arrival) = awaited(endpoint, &posted, &mut early, transport, patience)?;
                 let message: Message = posted.remove(at).expect("it is there");
-                machine.complete(message.token, arrival.bytes.len() as u64)?;
+                endpoint.complete(message.token, arrival.bytes.len() as u64)?;
                 memory.write(message.region, &arrival.bytes);
             }
             Action::Done => {
                 let Some(arrival) = early.pop_front() else { return Ok(()) };
-                return Err(unexpected(machine, &arrival));
+                return Err(unexpected(endpoint, &arrival));
             }
         }
     }
 }
 
-fn unexpected(machine: &RankMachine, arrival: &Arrival) -> ExecError {
-    let (rank, step) = (machine.rank(), machine.step());
+fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
+    let (rank, step) = (endpoint.rank(), endpoint.step());
     ExecError::Unexpected { rank, step, peer: arrival.from, tag: arrival.tag }
 }
 
 /// A message that has come for one of the receives posted, and for which.
 fn awaited(
-    machine: &mut RankMachine,
+    endpoint: &mut Endpoint,
     posted: &VecDeque<Message>,
     early: &mut VecDeque<Arrival>,
     transport: &mut impl Transport,
@@ -114,9 +114,9 @@ fn awaited(
         let now = Instant::now();
         let left = until.map_or(patience, |until| until.saturating_duration_since(now));
         let arrival = match transport.arrival(left) {
-            Err(reason) => return Err(machine.fail(first.token, reason)),
+            Err(reason) => return Err(endpoint.fail(first.token, reason)),
             Ok(None) if left.is_zero() => {
-                let (rank, step) = (machine.rank(), machine.step());
+                let (rank, step) = (endpoint.rank(), endpoint.step());
                 return Err(ExecError::Deadline { rank, step, peer: first.peer, within: patience });
             }
             Ok(None) => continue,
@@ -125,12 +125,12 @@ fn awaited(
         if let Some(at) = posted.iter().position(|message| fits(message, &arrival)) {
             return Ok((at, arrival));
         }
-        if arrival.tag < machine.step() || arrival.tag >= machine.plan().tags() {
-            return Err(unexpected(machine, &arrival));
+        if arrival.tag < endpoint.step() || arrival.tag >= endpoint.plan().tags() {
+            return Err(unexpected(endpoint, &arrival));
         }
         early.push_back(arrival);
         if left.is_zero() {
-            let (rank, step) = (machine.rank(), machine.step());
+            let (rank, step) = (endpoint.rank(), endpoint.step());
             return Err(ExecError::Deadline { rank, step, peer: first.peer, within: patience });
         }
     }

@@ -27,7 +27,7 @@ use topocoll_schedule::Demand;
 use topocoll_topology::Rank;
 
 use crate::plan::{NONE, Plan, all_or_first_error};
-use crate::{Arrival, Buffer, ExecError, Memory, PlanError, RankMachine, Region, Transport, drive};
+use crate::{Arrival, Buffer, Endpoint, ExecError, Memory, PlanError, Region, Transport, drive};
 
 /// One rank's plan for blocks of given sizes: made once for them, kept for any number of exchanges.
 ///
@@ -142,7 +142,7 @@ impl UnequalPlan {
             (bytes(plan.problem.ranks), vec![0; plan.workspace_bytes(8) as usize]);
         let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
         let mut listener = Listener { transport, heard: VecDeque::new() };
-        drive(&mut RankMachine::new(Arc::clone(plan), 8), &mut memory, &mut listener, patience)?;
+        drive(&mut Endpoint::new(Arc::clone(plan), 8), &mut memory, &mut listener, patience)?;
         for step in 0..plan.tags() {
             rank.sent(step);
             for receive in plan.receives(step) {
@@ -200,7 +200,7 @@ impl UnequalPlan {
         let received: usize = receives.map(|receive| plan.piece_count(receive)).sum();
         let offsets = plan.input_blocks() + plan.problem.ranks + 3;
         let words = offsets as usize + registers + copied + received + plan.moves.len();
-        // A machine keeps the sizes that registers hold.
+        // An endpoint keeps the sizes that registers hold.
         8 * (words + registers) + 4 * registers + size_of::<Weight>() * plan.messages.len()
     }
 

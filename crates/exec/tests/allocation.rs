@@ -1,4 +1,4 @@
-//! Once a machine is made, exchanges take no memory: not for any size, and not to begin anew. A
+//! Once an endpoint is made, exchanges take no memory: not for any size, and not to begin anew. A
 //! crew's take that of messages under way.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use topocoll_exec::{Action, Crew, Memory, RankMachine, plan_all, unequal_all, worthwhile_threads};
+use topocoll_exec::{Action, Crew, Endpoint, Memory, plan_all, unequal_all, worthwhile_threads};
 use topocoll_schedule::{
     Block, Collective, Demand, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot,
     SlotSet, Step, Strided,
@@ -69,17 +69,17 @@ impl Rule for Halves {
 }
 
 /// Copies and messages of an exchange in which nobody waits.
-fn exchange(machine: &mut RankMachine, memory: &mut Memory<'_>) -> (u32, u32) {
-    machine.check(memory).unwrap();
+fn exchange(endpoint: &mut Endpoint, memory: &mut Memory<'_>) -> (u32, u32) {
+    endpoint.check(memory).unwrap();
     let (mut copies, mut messages) = (0, 0);
     loop {
-        match machine.poll().unwrap() {
+        match endpoint.poll().unwrap() {
             Action::Copy(copy) => {
-                machine.copy(copy, memory);
+                endpoint.copy(copy, memory);
                 copies += 1;
             }
             Action::Send(message) | Action::Receive(message) => {
-                machine.complete(message.token, message.region.bytes).unwrap();
+                endpoint.complete(message.token, message.region.bytes).unwrap();
                 messages += 1;
             }
             Action::Wait => unreachable!("everything is complete"),
@@ -98,13 +98,13 @@ fn schedule() -> Schedule {
 fn exchanges_take_no_memory() {
     let plan = plan_all(&schedule()).unwrap().remove(1);
     let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
-    let mut machine = RankMachine::new(plan, 16);
+    let mut endpoint = Endpoint::new(plan, 16);
     let (mut copies, mut messages) = (0, 0);
     let taken = allocation_counter::measure(|| {
         for block_bytes in [16, 64, 1, 0] {
-            machine.begin(block_bytes);
+            endpoint.begin(block_bytes);
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-            let done = exchange(&mut machine, &mut memory);
+            let done = exchange(&mut endpoint, &mut memory);
             copies += done.0;
             messages += done.1;
         }
@@ -119,13 +119,13 @@ fn nor_do_exchanges_of_unequal_blocks() {
     let demand = Demand::read(&schedule.problem, "9,0,1,2\n3,4,5,6\n7,8,9,1\n2,3,4,5\n".as_bytes());
     let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand.unwrap()).unwrap();
     let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
-    let mut machine = RankMachine::unequal(Arc::clone(&plans[1]));
+    let mut endpoint = Endpoint::unequal(Arc::clone(&plans[1]));
     let mut done = (0, 0);
     let taken = allocation_counter::measure(|| {
         for _ in 0..3 {
-            machine.begin_again();
+            endpoint.begin_again();
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-            done = exchange(&mut machine, &mut memory);
+            done = exchange(&mut endpoint, &mut memory);
         }
     });
     assert!(done.0 >= 4 && done.1 == 4, "{done:?}");

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use topocoll_exec::{Action, Arrival, ExecError, Memory, Plan, RankMachine, Transport, drive};
+use topocoll_exec::{Action, Arrival, Endpoint, ExecError, Memory, Plan, Transport, drive};
 use topocoll_schedule::{
     Block, Collective, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
     Step, Strided,
@@ -127,12 +127,12 @@ fn exchange(fault: Fault, patience: Duration) -> Vec<Result<Vec<u8>, ExecError>>
         thread::spawn(move || {
             let fault = if rank == 2 { fault } else { Fault::None };
             let mut transport = Channels { rank, to, from, fault, kept: VecDeque::new() };
-            let mut machine = RankMachine::new(plan(rank), BLOCK);
+            let mut endpoint = Endpoint::new(plan(rank), BLOCK);
             let input: Vec<u8> = (0..RANKS).flat_map(|to| block(rank, to)).collect();
             let mut output = vec![0; input.len()];
-            let mut work = vec![0; machine.plan().workspace_bytes(BLOCK) as usize];
+            let mut work = vec![0; endpoint.plan().workspace_bytes(BLOCK) as usize];
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-            drive(&mut machine, &mut memory, &mut transport, patience).map(|()| output)
+            drive(&mut endpoint, &mut memory, &mut transport, patience).map(|()| output)
         })
     });
     let ranks: Vec<_> = ranks.collect();
@@ -178,49 +178,49 @@ fn faults_name_rank_step_and_peer_and_never_hang() {
 }
 
 #[test]
-fn tokens_of_other_exchanges_and_cancelled_machines_are_refused() {
-    let mut machine = RankMachine::new(plan(0), BLOCK);
-    let first = |machine: &mut RankMachine| loop {
-        match machine.poll().unwrap() {
+fn tokens_of_other_exchanges_and_cancelled_endpoints_are_refused() {
+    let mut endpoint = Endpoint::new(plan(0), BLOCK);
+    let first = |endpoint: &mut Endpoint| loop {
+        match endpoint.poll().unwrap() {
             Action::Copy(_) => {}
             Action::Receive(message) => break message,
             other => panic!("{other:?}"),
         }
     };
-    let stale = first(&mut machine);
-    machine.begin(BLOCK);
-    let fresh = first(&mut machine);
+    let stale = first(&mut endpoint);
+    endpoint.begin(BLOCK);
+    let fresh = first(&mut endpoint);
     assert_eq!((stale.peer, stale.region), (fresh.peer, fresh.region));
-    assert!(matches!(machine.complete(stale.token, BLOCK), Err(ExecError::Token { .. })));
-    machine.complete(fresh.token, BLOCK).unwrap();
-    assert!(matches!(machine.complete(fresh.token, BLOCK), Err(ExecError::Token { .. })));
-    assert_eq!(machine.outstanding().count(), 0);
-    machine.cancel();
-    assert!(matches!(machine.poll(), Err(ExecError::Stopped { .. })));
+    assert!(matches!(endpoint.complete(stale.token, BLOCK), Err(ExecError::Token { .. })));
+    endpoint.complete(fresh.token, BLOCK).unwrap();
+    assert!(matches!(endpoint.complete(fresh.token, BLOCK), Err(ExecError::Token { .. })));
+    assert_eq!(endpoint.outstanding().count(), 0);
+    endpoint.cancel();
+    assert!(matches!(endpoint.poll(), Err(ExecError::Stopped { .. })));
 }
 
 /// Sizes past 2 and 4 GiB, with a transport that only counts.
 #[test]
 fn offsets_past_four_gigabytes_are_right() {
     let block = 1 << 40;
-    let mut machine = RankMachine::new(plan(1), block);
+    let mut endpoint = Endpoint::new(plan(1), block);
     let (mut seen, mut sent) = (Vec::new(), 0u64);
-    assert_eq!(machine.plan().output_bytes(block), 6 << 40);
+    assert_eq!(endpoint.plan().output_bytes(block), 6 << 40);
     loop {
-        match machine.poll().unwrap() {
-            Action::Copy(copy) => machine.pieces(copy, |from, to| {
+        match endpoint.poll().unwrap() {
+            Action::Copy(copy) => endpoint.pieces(copy, |from, to| {
                 assert_eq!((from.offset, to.offset, to.bytes), (block, block, block));
                 seen.push(to.offset);
             }),
             Action::Send(message) => {
                 assert_eq!(message.region.offset, u64::from(message.peer.0) * block);
                 sent += message.region.bytes;
-                machine.complete(message.token, block).unwrap();
+                endpoint.complete(message.token, block).unwrap();
             }
             Action::Receive(message) => {
                 assert_eq!(message.region.offset, u64::from(message.peer.0) * block);
                 seen.push(message.region.offset);
-                machine.complete(message.token, block).unwrap();
+                endpoint.complete(message.token, block).unwrap();
             }
             Action::Wait => unreachable!("everything is complete"),
             Action::Done => break,

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use mpi_sys as mpi;
-use topocoll::exec::{Action, Buffer, Message, RankMachine, Region, Token};
+use topocoll::exec::{Action, Buffer, Endpoint, Message, Region, Token};
 
 use crate::failed::{Failed, check};
 use crate::words::{WORDS, Words};
@@ -55,25 +55,25 @@ const TAGS: u32 = WORDS;
 /// Looks for the end of all messages between looks for words, and for messages that failed.
 const LOOKS: u32 = 64;
 
-/// Runs the exchange that `machine` and the words have begun; `rank_of` numbers the schedule's ranks in
+/// Runs the exchange that `endpoint` and the words have begun; `rank_of` numbers the schedule's ranks in
 /// the communicator of the words.
 ///
 /// # Errors
 /// MPI's error code, with which to give up.
 ///
 /// # Safety
-/// The memories have the sizes that the machine asks for, and nobody else uses them.
+/// The memories have the sizes that the endpoint asks for, and nobody else uses them.
 pub(crate) unsafe fn exchange(
-    machine: &mut RankMachine,
+    endpoint: &mut Endpoint,
     memories: Memories,
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
 ) -> Result<(), Failed> {
     // SAFETY: the caller's promise.
-    let outcome = unsafe { run(machine, memories, words, rank_of, requests) };
+    let outcome = unsafe { run(endpoint, memories, words, rank_of, requests) };
     if outcome.is_err() {
-        machine.cancel();
+        endpoint.cancel();
     }
     outcome
 }
@@ -81,16 +81,16 @@ pub(crate) unsafe fn exchange(
 /// # Safety
 /// As [`exchange`].
 unsafe fn run(
-    machine: &mut RankMachine,
+    endpoint: &mut Endpoint,
     memories: Memories,
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
 ) -> Result<(), Failed> {
     loop {
-        match machine.poll().map_err(Failed::from)? {
-            Action::Copy(copy) => machine.pieces(copy, |from, to| {
-                // SAFETY: both lie in memories of the sizes that the machine asks for and belong to
+        match endpoint.poll().map_err(Failed::from)? {
+            Action::Copy(copy) => endpoint.pieces(copy, |from, to| {
+                // SAFETY: both lie in memories of the sizes that the endpoint asks for and belong to
                 // no message under way. `copy` allows them to overlap.
                 unsafe { ptr::copy(memories.at(from), memories.at(to), from.bytes as usize) }
             }),
@@ -104,7 +104,7 @@ unsafe fn run(
                 // SAFETY: the same, and the region belongs to the message until then.
                 unsafe { requests.start(message, true, memories, peer, words.comm())? }
             }
-            Action::Wait => requests.wait(machine, words)?,
+            Action::Wait => requests.wait(endpoint, words)?,
             Action::Done => return Ok(()),
         }
     }
@@ -167,22 +167,22 @@ impl Requests {
     }
 
     /// Waits for the messages that are under way, all of which the step needs, and completes them.
-    fn wait(&mut self, machine: &mut RankMachine, words: &mut Words) -> Result<(), Failed> {
+    fn wait(&mut self, endpoint: &mut Endpoint, words: &mut Words) -> Result<(), Failed> {
         let mut looks = 0;
         while !self.open.is_empty() {
             looks += 1;
             if looks % LOOKS == 0 {
-                self.some(machine)?;
+                self.some(endpoint)?;
                 words.look()?;
             } else {
-                self.all(machine)?;
+                self.all(endpoint)?;
             }
         }
         Ok(())
     }
 
     /// Completes the messages if all have ended.
-    fn all(&mut self, machine: &mut RankMachine) -> Result<(), Failed> {
+    fn all(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
         let (count, mut all) = (self.open.len(), 0);
         // SAFETY: a status is plain numbers; then two arrays of `count`.
         let code = unsafe {
@@ -193,7 +193,7 @@ impl Requests {
         self.checked(code, count)?;
         if all != 0 {
             for i in 0..count {
-                self.complete(machine, i, i)?;
+                self.complete(endpoint, i, i)?;
             }
             self.open.clear();
             self.messages.clear();
@@ -202,11 +202,11 @@ impl Requests {
     }
 
     /// Completes the messages that have ended.
-    fn some(&mut self, machine: &mut RankMachine) -> Result<(), Failed> {
+    fn some(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
         let (code, ended) = self.ended();
         self.checked(code, ended)?;
         for i in 0..ended {
-            self.complete(machine, self.ended[i] as usize, i)?;
+            self.complete(endpoint, self.ended[i] as usize, i)?;
         }
         self.retain(is_open);
         Ok(())
@@ -251,10 +251,10 @@ impl Requests {
         check(code)
     }
 
-    /// Tells the machine of a message that has ended, by its status.
+    /// Tells the endpoint of a message that has ended, by its status.
     fn complete(
         &self,
-        machine: &mut RankMachine,
+        endpoint: &mut Endpoint,
         message: usize,
         status: usize,
     ) -> Result<(), Failed> {
@@ -269,7 +269,7 @@ impl Requests {
             })?;
             bytes = count as u64;
         }
-        machine.complete(open.token, bytes).map_err(Failed::from)
+        endpoint.complete(open.token, bytes).map_err(Failed::from)
     }
 
     /// Ends what is under way when this rank or another has failed, and tells the others. Receives are

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use mpi_sys as mpi;
-use topocoll::exec::{Plan, PlanError, RankMachine};
+use topocoll::exec::{Endpoint, Plan, PlanError};
 use topocoll::{Rank, Schedule};
 
 use crate::engine::{Memories, Requests, exchange};
@@ -16,7 +16,7 @@ use crate::words::Words;
 pub struct Exchange {
     /// On a communicator of the same ranks, for these messages alone.
     words: Words,
-    machine: RankMachine,
+    endpoint: Endpoint,
     work: Vec<u8>,
     requests: Requests,
     /// In the thread that made it: MPI may allow but one.
@@ -103,9 +103,9 @@ impl Exchange {
             private
         };
         let words = Words::new(private, rank as u32, ranks as u32);
-        let machine = RankMachine::new(Arc::new(plan), 0);
+        let endpoint = Endpoint::new(Arc::new(plan), 0);
         let (work, requests) = (Vec::new(), Requests::default());
-        Ok(Self { words, machine, work, requests, thread: PhantomData })
+        Ok(Self { words, endpoint, work, requests, thread: PhantomData })
     }
 
     /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after the
@@ -124,24 +124,24 @@ impl Exchange {
         if self.words.is_broken() {
             return Err(ExchangeError::Broken);
         }
-        self.machine.begin(block_bytes);
+        self.endpoint.begin(block_bytes);
         let sizes = [
-            ("the input", input.len() as u64, self.machine.input_bytes()),
-            ("the output", output.len() as u64, self.machine.output_bytes()),
+            ("the input", input.len() as u64, self.endpoint.input_bytes()),
+            ("the output", output.len() as u64, self.endpoint.output_bytes()),
         ];
         for (what, given, needed) in sizes {
             if u128::from(given) != needed {
-                self.machine.cancel();
+                self.endpoint.cancel();
                 return Err(ExchangeError::Buffer { what, given, needed });
             }
         }
         self.words.begin();
-        self.work.resize(self.machine.workspace_bytes() as usize, 0);
+        self.work.resize(self.endpoint.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
         let memories = Memories { input, output, work: self.work.as_mut_ptr() };
-        // SAFETY: memories of the sizes that the machine asks for, which this call has to itself.
+        // SAFETY: memories of the sizes that the endpoint asks for, which this call has to itself.
         let outcome = unsafe {
-            exchange(&mut self.machine, memories, &mut self.words, |rank| rank, &mut self.requests)
+            exchange(&mut self.endpoint, memories, &mut self.words, |rank| rank, &mut self.requests)
         };
         if let Err(failed) = outcome
             && !self.requests.give_up(&mut self.words, failed)
@@ -154,7 +154,7 @@ impl Exchange {
 
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange").field("machine", &self.machine).finish_non_exhaustive()
+        f.debug_struct("Exchange").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 

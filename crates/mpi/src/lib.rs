@@ -1,7 +1,7 @@
 //! Exchanges over MPI: schedules between the ranks of a communicator ([`Exchange`]), and the drop-in
 //! `libtopocoll_mpi.so`, which puts them under programs that exist (`drop_in`).
 //!
-//! A rank's share of an exchange is a [`RankMachine`](topocoll::exec::RankMachine), driven over
+//! A rank's share of an exchange is an [`Endpoint`](topocoll::exec::Endpoint), driven over
 //! non-blocking sends and receives (`engine`) of a communicator of our own, so that no receive of
 //! the program can match them.
 //!

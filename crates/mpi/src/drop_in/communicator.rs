@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mpi_sys as mpi;
-use topocoll::exec::RankMachine;
+use topocoll::exec::Endpoint;
 use topocoll::{Collective, Grid};
 
 use super::attribute::locked;
@@ -47,7 +47,7 @@ struct Subject {
 }
 
 struct Exchange {
-    machine: RankMachine,
+    endpoint: Endpoint,
     order: Option<Vec<u32>>,
 }
 
@@ -224,15 +224,15 @@ impl Communicator {
         receive: Blocks,
     ) -> Result<(), Failed> {
         let (bytes, operation) = (receive.bytes, subject.operation);
-        let Some(Some(Exchange { machine, order })) = self.decided.get_mut(&subject.number())
+        let Some(Some(Exchange { endpoint, order })) = self.decided.get_mut(&subject.number())
         else {
             return Err(UNDECIDED);
         };
         let receive = receive.placed()?;
         let from = send.map_or(Ok(receive), Blocks::placed)?;
-        machine.begin(bytes);
+        endpoint.begin(bytes);
         let (rank_of, private) = (rank_of(order.as_deref()), self.words.comm());
-        let work = self.memory.work(machine.workspace_bytes())?;
+        let work = self.memory.work(endpoint.workspace_bytes())?;
         let first = match operation {
             Collective::AllGather if send.is_none() => self.rank,
             _ => 0,
@@ -241,8 +241,8 @@ impl Communicator {
         let input = if from.plain && send.is_some() && direct {
             from.data().cast_const()
         } else {
-            let staged = self.memory.input(machine.input_bytes())?;
-            for i in 0..machine.plan().input_blocks() {
+            let staged = self.memory.input(endpoint.input_bytes())?;
+            for i in 0..endpoint.plan().input_blocks() {
                 // SAFETY: the program's blocks, and room for all of them.
                 unsafe {
                     let to = staged.add((u64::from(i) * bytes) as usize);
@@ -254,11 +254,11 @@ impl Communicator {
         let output = if receive.plain && order.is_none() {
             receive.data()
         } else {
-            self.memory.output(machine.output_bytes())?
+            self.memory.output(endpoint.output_bytes())?
         };
         let memories = Memories { input, output, work };
         // SAFETY: memories of these sizes, which this call has to itself.
-        unsafe { exchange(machine, memories, &mut self.words, rank_of, &mut self.requests)? };
+        unsafe { exchange(endpoint, memories, &mut self.words, rank_of, &mut self.requests)? };
         if output != receive.data() {
             for i in 0..self.ranks {
                 // SAFETY: the program's blocks, and all of them in the output.
@@ -294,10 +294,10 @@ impl Communicator {
         let done = self.agreed(subject, taken)?;
         let (Done::Ours, Some((send, receive))) = (done, blocks) else { return Ok(done) };
         let outcome = match self.decided.get(&subject.number()) {
-            Some(Some(Exchange { machine, order })) => {
+            Some(Some(Exchange { endpoint, order })) => {
                 let (words, memory) = (&mut self.words, &mut self.memory);
                 let (plan, order, requests) =
-                    (machine.plan(), order.as_deref(), &mut self.requests);
+                    (endpoint.plan(), order.as_deref(), &mut self.requests);
                 // SAFETY: the caller's promise.
                 unsafe { exchange_unequal(plan, order, send, receive, words, memory, requests) }
             }
@@ -434,7 +434,7 @@ impl Decides for Deciding<'_> {
         match served {
             Ok(plan) => {
                 self.exchange =
-                    Some(Exchange { machine: RankMachine::new(plan, 0), order: ours.order });
+                    Some(Exchange { endpoint: Endpoint::new(plan, 0), order: ours.order });
             }
             Err(error) => self.refused = Some(error),
         }

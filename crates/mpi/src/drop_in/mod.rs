@@ -2,8 +2,8 @@
 //!
 //! Loaded by `LD_PRELOAD`, it takes `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Allgather` and
 //! `MPI_Allgatherv` (`calls`; Fortran's forms with Open MPI, large counts where the library has them)
-//! and forwards every other call by not having it. A rank's share of an exchange is a
-//! [`RankMachine`](topocoll::exec::RankMachine), driven over non-blocking sends and receives
+//! and forwards every other call by not having it. A rank's share of an exchange is an
+//! [`Endpoint`](topocoll::exec::Endpoint), driven over non-blocking sends and receives
 //! (`engine`) of a communicator of our own, so that no receive of the program can match them.
 //!
 //! # Who decides

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use mpi_sys as mpi;
 use topocoll::Collective;
-use topocoll::exec::{Plan, RankMachine, UnequalPlan};
+use topocoll::exec::{Endpoint, Plan, UnequalPlan};
 
 use super::blocks::{Blocks, Placed};
 use super::communicator::rank_of;
@@ -213,12 +213,12 @@ pub(crate) unsafe fn exchange_unequal(
     let unequal = UnequalPlan::given(plan, &row, &column);
     let unequal = Arc::new(unequal.map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?);
     let (begins, ends) = (unequal.input_offsets(), unequal.output_offsets());
-    let mut machine = RankMachine::unequal(Arc::clone(&unequal));
-    let work = memory.work(machine.workspace_bytes())?;
+    let mut endpoint = Endpoint::unequal(Arc::clone(&unequal));
+    let work = memory.work(endpoint.workspace_bytes())?;
     let input = if !in_place && from.is_dense(begins) {
         from.elements.data()
     } else {
-        let staged = memory.input(machine.input_bytes())?;
+        let staged = memory.input(endpoint.input_bytes())?;
         for (i, &begin) in (0..plan.input_blocks()).zip(begins) {
             // SAFETY: the program's blocks, and room for all of them.
             unsafe { from.block(i).pack(0, staged.add(begin as usize), comm)? };
@@ -226,10 +226,10 @@ pub(crate) unsafe fn exchange_unequal(
         staged
     };
     let dense = to.is_dense(ends);
-    let output = if dense { to.elements.data() } else { memory.output(machine.output_bytes())? };
+    let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let memories = Memories { input, output, work };
     // SAFETY: memories of these sizes, which this call has to itself.
-    unsafe { exchange(&mut machine, memories, words, rank_of, requests)? };
+    unsafe { exchange(&mut endpoint, memories, words, rank_of, requests)? };
     if !dense {
         for (i, &begin) in (0..plan.problem().ranks).zip(ends) {
             // SAFETY: the program's blocks, and all of them in the output.

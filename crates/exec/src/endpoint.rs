@@ -6,7 +6,7 @@ use crate::memory::Places;
 use crate::plan::{NONE, Plan};
 use crate::{Buffer, ExecError, Region, Storage, UnequalPlan};
 
-/// Stands for a message that is outstanding: of one machine, one exchange and one message.
+/// Stands for a message that is outstanding: of one endpoint, one exchange and one message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Token(pub u64);
 
@@ -14,7 +14,7 @@ pub struct Token(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Message {
-    /// To be given to [`RankMachine::complete`].
+    /// To be given to [`Endpoint::complete`].
     pub token: Token,
     /// The other end.
     pub peer: Rank,
@@ -48,7 +48,7 @@ fn last(offsets: &[u64]) -> u128 {
 /// What a rank does next. Exhaustive: a driver does all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Copies; done when [`poll`](RankMachine::poll) is called again.
+    /// Copies; done when [`poll`](Endpoint::poll) is called again.
     Copy(Copy),
     /// Starts sending. The region stays as it is until the token is given to `complete`.
     Send(Message),
@@ -60,7 +60,7 @@ pub enum Action {
     Done,
 }
 
-/// The state machine of one rank's exchanges, one at a time: it does nothing itself, and says what
+/// The state endpoint of one rank's exchanges, one at a time: it does nothing itself, and says what
 /// to do next.
 ///
 /// [`poll`](Self::poll) until it waits, [`complete`](Self::complete) messages as they end, in any
@@ -68,7 +68,7 @@ pub enum Action {
 /// anew at any time, and what was outstanding is the driver's to withdraw. It allocates when it is
 /// made and never afterwards.
 #[derive(Debug)]
-pub struct RankMachine {
+pub struct Endpoint {
     plan: Arc<Plan>,
     blocks: Blocks,
     /// By register, the sizes of unequal blocks.
@@ -112,14 +112,14 @@ enum State {
     Complete,
 }
 
-impl RankMachine {
-    /// A machine that begins an exchange of blocks of `block_bytes`.
+impl Endpoint {
+    /// An endpoint that begins an exchange of blocks of `block_bytes`.
     #[must_use]
     pub fn new(plan: Arc<Plan>, block_bytes: u64) -> Self {
         Self::of(plan, Blocks::Equal(block_bytes))
     }
 
-    /// A machine that begins an exchange of the blocks of unequal sizes that were planned for.
+    /// An endpoint that begins an exchange of the blocks of unequal sizes that were planned for.
     #[must_use]
     pub fn unequal(plan: Arc<UnequalPlan>) -> Self {
         Self::of(Arc::clone(plan.plan()), Blocks::Unequal(plan))
@@ -127,7 +127,7 @@ impl RankMachine {
 
     fn of(plan: Arc<Plan>, blocks: Blocks) -> Self {
         let most = plan.most_outstanding() as usize;
-        let mut machine = Self {
+        let mut endpoint = Self {
             plan,
             blocks,
             sizes: Vec::new(),
@@ -139,8 +139,8 @@ impl RankMachine {
             outstanding: 0,
             reading: 0,
         };
-        machine.begin_again();
-        machine
+        endpoint.begin_again();
+        endpoint
     }
 
     /// Begins the next exchange, of equal blocks, whatever became of the one before.
