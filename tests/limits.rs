@@ -81,10 +81,10 @@ impl Rule for Touching {
     fn slots(&self) -> u64 {
         8192
     }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: rank, to: Rank(slot as u32) })
     }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: Rank(slot as u32), to: rank })
     }
     fn classes(&self) -> RankClasses {
@@ -179,10 +179,10 @@ impl Rule for Idle {
     fn slots(&self) -> u64 {
         self.slots
     }
-    fn start(&self, _: Rank, _: Slot) -> Option<Block> {
+    fn initial_block(&self, _: Rank, _: Slot) -> Option<Block> {
         None
     }
-    fn finish(&self, _: Rank, _: Slot) -> Option<Block> {
+    fn final_block(&self, _: Rank, _: Slot) -> Option<Block> {
         None
     }
     fn classes(&self) -> RankClasses {

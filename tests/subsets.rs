@@ -242,10 +242,19 @@ fn placed_blocks_are_those_of_the_members() {
             split += u32::from(!members.cuts().is_empty());
             for slot in 0..members.slots() {
                 for (member, &rank) in (0..).map(Rank).zip(&on) {
-                    assert_eq!(all.start(rank, slot), members.start(member, slot).map(moved));
-                    assert_eq!(all.finish(rank, slot), members.finish(member, slot).map(moved));
+                    assert_eq!(
+                        all.initial_block(rank, slot),
+                        members.initial_block(member, slot).map(moved)
+                    );
+                    assert_eq!(
+                        all.final_block(rank, slot),
+                        members.final_block(member, slot).map(moved)
+                    );
                 }
-                assert_eq!((all.start(Rank(2), slot), all.finish(Rank(4), slot)), (None, None));
+                assert_eq!(
+                    (all.initial_block(Rank(2), slot), all.final_block(Rank(4), slot)),
+                    (None, None)
+                );
             }
         }
     }

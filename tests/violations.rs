@@ -62,10 +62,10 @@ impl Rule for Altered {
     fn slots(&self) -> u64 {
         SLOTS
     }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (self.start)(rank, slot)
     }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (self.finish)(rank, slot)
     }
     fn classes(&self) -> RankClasses {
@@ -317,11 +317,11 @@ impl Rule for Keeping {
     fn slots(&self) -> u64 {
         self.0.rule().slots() + 1
     }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.0.rule().start(rank, slot)
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.0.rule().initial_block(rank, slot)
     }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.0.rule().finish(rank, slot).filter(|_| slot < Slot::from(RANKS))
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.0.rule().final_block(rank, slot).filter(|_| slot < Slot::from(RANKS))
     }
     fn classes(&self) -> RankClasses {
         self.0.rule().classes()

@@ -193,11 +193,11 @@ impl<E: Fn(Rank, u32, &mut Step) + Send + std::marker::Sync> Rule for Edited<E> 
     fn slots(&self) -> u64 {
         self.schedule.rule().slots()
     }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().start(rank, slot)
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().initial_block(rank, slot)
     }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().finish(rank, slot)
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule.rule().final_block(rank, slot)
     }
     fn classes(&self) -> RankClasses {
         self.classes.clone()

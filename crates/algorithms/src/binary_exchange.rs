@@ -52,11 +52,11 @@ impl Rule for Halving {
         self.square.ranks()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: rank, to: self.other_end(rank, slot) })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: self.other_end(rank, slot), to: rank })
     }
 

@@ -307,11 +307,11 @@ impl Rule for Buckets {
         self.grid.radix().ranks().into()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.finish(rank, slot).filter(|block| block.from == rank)
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.final_block(rank, slot).filter(|block| block.from == rank)
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let radix = self.grid.radix();
         let at = Rank(slot as u32);
         let from = (0..radix.dimensions())

@@ -312,12 +312,12 @@ impl Rule for Clustered {
 
     /// A slot for every destination; the last ones await what cannot take the place of a block
     /// that leaves at the same time.
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot < u64::from(self.clusters().ranks()))
             .then_some(Block { from: rank, to: Rank(slot as u32) })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = match slot.checked_sub(self.clusters().ranks().into()) {
             None => Rank(slot as u32),
             Some(from) if self.permutations => Rank(from as u32),

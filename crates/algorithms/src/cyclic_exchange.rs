@@ -164,7 +164,7 @@ impl Rule for Cyclic {
         self.square.ranks()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let to = self.turns_of(slot).fold(rank, |at, turn| {
             let turn = self.turn(self.square.at(at), turn);
             self.moved(at, turn.along, turn.to)
@@ -172,7 +172,7 @@ impl Rule for Cyclic {
         Some(Block { from: rank, to })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         // All bits but the last have been rotated to the end, so the last is uppermost.
         let slot = slot << 1 | slot >> (2 * self.square.d - 1);
         let from = self.turns_of(slot).rev().fold(rank, |at, turn| {
@@ -182,13 +182,13 @@ impl Rule for Cyclic {
         Some(Block { from, to: rank })
     }
 
-    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         let uppermost = 2 * self.square.d - 1;
         let turns = (0..=uppermost).map(|turn| (turn, 1 << (uppermost - turn)));
         self.unfold(rank, turns, |turn| turn.to, |to| Block { from: rank, to }, out);
     }
 
-    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         let uppermost = 2 * self.square.d - 1;
         let turns = (0..uppermost).rev().map(|turn| (turn, 1 << (uppermost - 1 - turn)));
         let turns = std::iter::once((uppermost, 1 << uppermost)).chain(turns);

@@ -244,11 +244,11 @@ impl Rule for Dealt {
         self.sent.len() as u64 + 1
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: rank, to: self.across(rank, slot, 1)? })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: self.across(rank, slot, -1)?, to: rank })
     }
 

@@ -275,12 +275,12 @@ impl Rule for Rings {
         self.rings.iter().map(|ring| u64::from(ring.turns())).product()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let to = self.end_of(rank, &self.turns(slot), Ring::to)?;
         Some(Block { from: rank, to })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = self.end_of(rank, &self.turns(slot), Ring::from)?;
         Some(Block { from, to: rank })
     }

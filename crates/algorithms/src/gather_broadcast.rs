@@ -84,11 +84,11 @@ impl Rule for Tree {
     }
 
     /// Slot t is for the block of rank t.
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot == u64::from(rank.0)).then_some(Block::of(rank))
     }
 
-    fn finish(&self, _rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, _rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block::of(Rank(slot as u32)))
     }
 

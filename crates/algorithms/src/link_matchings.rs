@@ -253,12 +253,12 @@ impl Rule for Matchings {
         self.places().slots()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.places().start(rank, slot)
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.places().initial_block(rank, slot)
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.places().finish(rank, slot)
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.places().final_block(rank, slot)
     }
 
     fn classes(&self) -> RankClasses {

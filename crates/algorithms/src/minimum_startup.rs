@@ -192,7 +192,7 @@ impl Rule for FewStartups {
         self.square.ranks() << self.up
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (r, c) = self.square.at(rank);
         let [o, i, column, row] = self.bits(slot);
         let to = r ^ row;
@@ -202,7 +202,7 @@ impl Rule for FewStartups {
         (o == 0).then_some(Block { from: rank, to })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (r, c) = self.square.at(rank);
         let [o, i, column, row] = self.bits(slot);
         let low = (1 << self.up) - 1;

@@ -244,11 +244,11 @@ impl Rule for Spheres {
         self.offsets.len() as u64
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot == 0).then_some(Block::of(rank))
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let radix = self.grid.radix();
         let offset = self.offsets[slot as usize];
         let from = (0..radix.dimensions())

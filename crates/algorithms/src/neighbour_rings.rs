@@ -429,19 +429,19 @@ impl Rule for Rings {
         self.grid.radix().ranks().into()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: rank, to: self.across(rank, slot, 1) })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: self.across(rank, slot, -1), to: rank })
     }
 
-    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         self.layout(rank, 1, out, |to| Block { from: rank, to });
     }
 
-    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         self.layout(rank, -1, out, |from| Block { from, to: rank });
     }
 

@@ -303,17 +303,17 @@ impl Rule for Lanes {
         self.room(2) + u64::from(self.row.ranks())
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (position, local) =
             self.row.standing(u32::try_from(slot).ok().filter(|&s| s < self.row.ranks())?);
         Some(Block { from: rank, to: self.row.rank(position, local) })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (position, l) = self.row.place(rank);
         let block = |(position, local)| Block { from: self.row.rank(position, local), to: rank };
         if slot < self.room(0) {
-            return self.start(rank, slot).filter(|block| block.to == rank);
+            return self.initial_block(rank, slot).filter(|block| block.to == rank);
         }
         let Some(arrived) = slot.checked_sub(self.room(2)) else {
             // What a carrier has for itself stays where it came.

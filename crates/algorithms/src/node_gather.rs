@@ -235,11 +235,11 @@ impl Rule for Gather {
         self.row.ranks().into()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.finish(rank, slot).filter(|block| block.from == rank)
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.final_block(rank, slot).filter(|block| block.from == rank)
     }
 
-    fn finish(&self, _rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, _rank: Rank, slot: Slot) -> Option<Block> {
         let (position, local) = self.row.standing(slot as u32);
         Some(Block::of(self.row.rank(position, local)))
     }

@@ -421,7 +421,7 @@ impl Rule for Lanes {
         rows * u64::from(self.clusters.largest())
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (place, (lane, distance, source, to)) = (self.place(rank), self.parts(slot));
         let node = self.after(place.node, distance.into());
         let sources = self.sources(lane, place.size);
@@ -430,7 +430,7 @@ impl Rule for Lanes {
             .then(|| Block { from: rank, to: self.rank(node, to) })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let (place, (lane, distance, source, to)) = (self.place(rank), self.parts(slot));
         let node = self.before(place.node, distance.into());
         let sources = self.sources(lane, self.clusters.size(node));

@@ -19,11 +19,11 @@ impl Places {
         2 * u64::from(self.ranks)
     }
 
-    pub(crate) fn start(self, rank: Rank, slot: Slot) -> Option<Block> {
+    pub(crate) fn initial_block(self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot < self.ranks.into()).then_some(Block { from: rank, to: Rank(slot as u32) })
     }
 
-    pub(crate) fn finish(self, rank: Rank, slot: Slot) -> Option<Block> {
+    pub(crate) fn final_block(self, rank: Rank, slot: Slot) -> Option<Block> {
         match slot.checked_sub(self.ranks.into()) {
             None if slot == u64::from(rank.0) => Some(Block { from: rank, to: rank }),
             Some(from) if from != u64::from(rank.0) => {

@@ -36,11 +36,11 @@ impl Rule for Doubling {
     }
 
     /// Slot t is for the block of rank XOR t.
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot == 0).then_some(Block::of(rank))
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block::of(Rank(rank.0 ^ slot as u32)))
     }
 

@@ -37,11 +37,11 @@ impl Rule for Passing {
     }
 
     /// Slot t is for the block of rank - t.
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot == 0).then_some(Block::of(rank))
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let n = u64::from(self.ranks);
         Some(Block::of(Rank(((u64::from(rank.0) + n - slot) % n) as u32)))
     }

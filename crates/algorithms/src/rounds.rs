@@ -56,11 +56,11 @@ impl<P: Partners> Rule for Rounds<P> {
         self.ranks.into()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: rank, to: self.partners.to(rank, slot as u32) })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         Some(Block { from: self.partners.from(rank, slot as u32), to: rank })
     }
 

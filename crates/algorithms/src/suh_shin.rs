@@ -312,14 +312,14 @@ impl Rule for GridIndex {
         self.radix().ranks().into()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let coordinates = self.radix().coordinates(rank);
         let way = self.way(&coordinates);
         let (k, inner) = (self.rings(&way, slot), self.inner(&way, slot));
         Some(Block { from: rank, to: self.other_end(&coordinates, &way, &k, &inner, 1) })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let n = self.dimensions();
         let coordinates = self.radix().coordinates(rank);
         let mut slot = slot;
@@ -333,7 +333,7 @@ impl Rule for GridIndex {
         Some(Block { from: self.other_end(&coordinates, &way, &k, &inner, -1), to: rank })
     }
 
-    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         let coordinates = self.radix().coordinates(rank);
         let way = self.way(&coordinates);
         let mut ends = Ends::new(self.slots());
@@ -353,7 +353,7 @@ impl Rule for GridIndex {
         out.extend(ends.iter().map(|to| Some(Block { from: rank, to })));
     }
 
-    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         let n = self.dimensions();
         let coordinates = self.radix().coordinates(rank);
         let inner_slots = 1 << (self.inner_bits() * n);

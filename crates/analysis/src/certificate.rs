@@ -221,7 +221,7 @@ impl<'a> Writer<'a> {
     fn start(&self, rank: Rank) -> Result<Vec<Option<Block>>, AnalysisError> {
         let rule = self.schedule.rule();
         let (mut layout, mut does) = (Vec::new(), Step::default());
-        rule.starts(rank, &mut layout);
+        rule.initial_layout(rank, &mut layout);
         for step in 0..rule.steps().min(self.moving.0 + 1) {
             rule.step(rank, step, &mut does);
             let pairs = pairs(&does)?;
@@ -237,7 +237,7 @@ impl<'a> Writer<'a> {
     fn finish(&self, rank: Rank) -> Result<Vec<Option<Block>>, AnalysisError> {
         let rule = self.schedule.rule();
         let (mut layout, mut does) = (Vec::new(), Step::default());
-        rule.finishes(rank, &mut layout);
+        rule.final_layout(rank, &mut layout);
         for step in (self.moving.1 + 1..rule.steps()).rev() {
             rule.step(rank, step, &mut does);
             let pairs = pairs(&does)?;

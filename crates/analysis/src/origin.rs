@@ -45,7 +45,7 @@ impl<'a> Origin<'a> {
                 rank = receive.peer;
             }
         }
-        self.schedule.rule().start(rank, slot)
+        self.schedule.rule().initial_block(rank, slot)
     }
 }
 

@@ -106,7 +106,7 @@ impl<'a> Replay<'a> {
         let row = slots as usize * pieces;
         let mut labels = vec![NOTHING; ranks * row];
         labels.par_chunks_mut(row).enumerate().for_each_init(Vec::new, |starts, (rank, row)| {
-            schedule.rule().starts(Rank(rank as u32), starts);
+            schedule.rule().initial_layout(Rank(rank as u32), starts);
             for (places, start) in row.chunks_mut(pieces).zip(starts) {
                 if let Some(block) = *start {
                     places.fill(label(problem, block));
@@ -325,7 +325,7 @@ impl<'a> Replay<'a> {
             |(held, finishes), (rank, row)| {
                 let rank = Rank(rank as u32);
                 held.fill(false);
-                rule.finishes(rank, finishes);
+                rule.final_layout(rank, finishes);
                 for (slot, places) in row.chunks(pieces).enumerate() {
                     let slot = slot as Slot;
                     let Some(expected) = finishes[slot as usize] else { continue };

@@ -72,7 +72,7 @@ pub fn count_unequal(
     let mut sizes = vec![0; slots * ranks as usize];
     sizes.par_chunks_mut(slots.max(1)).enumerate().for_each(|(rank, sizes)| {
         for (slot, size) in sizes.iter_mut().enumerate() {
-            let block = rule.start(Rank(rank as u32), slot as u64);
+            let block = rule.initial_block(Rank(rank as u32), slot as u64);
             *size = block.map_or(0, |block| demand.bytes(block));
         }
     });

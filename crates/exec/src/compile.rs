@@ -246,7 +246,7 @@ fn name(plan: &mut Plan, schedule: &Schedule, found: Found) -> Result<Registers,
     let slots = found.slots as u32;
     let (mut taken, mut count) = (vec![false; ranks as usize], ranks);
     let mut layout = Vec::with_capacity(slots as usize);
-    rule.finishes(rank, &mut layout);
+    rule.final_layout(rank, &mut layout);
     let register = |block: &Option<Block>| match block {
         Some(block) if !std::mem::replace(&mut taken[block.from.index()], true) => block.from.0,
         _ => {
@@ -281,7 +281,7 @@ fn name(plan: &mut Plan, schedule: &Schedule, found: Found) -> Result<Registers,
     plan.origin = vec![NONE; count as usize];
     plan.first_write = vec![NONE; count as usize];
     let mut first_slot = vec![NONE; count as usize];
-    rule.starts(rank, &mut layout);
+    rule.initial_layout(rank, &mut layout);
     for ((slot, &register), start) in (0..).zip(&names).zip(&layout) {
         first_slot[register as usize] = slot;
         if let Some(block) = start {

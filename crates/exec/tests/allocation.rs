@@ -51,10 +51,10 @@ impl Rule for Halves {
     fn slots(&self) -> u64 {
         6
     }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot < 4).then_some(Block { from: rank, to: Rank(slot as u32) })
     }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = match slot {
             4 | 5 => Rank(2 * (slot as u32 - 4)),
             3 => Rank(1),

@@ -36,10 +36,10 @@ impl Rule for Direct {
     fn slots(&self) -> u64 {
         u64::from(2 * RANKS)
     }
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot < RANKS.into()).then_some(Block { from: rank, to: Rank(slot as u32) })
     }
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let from = Rank(slot as u32 % RANKS);
         let kept = slot < RANKS.into();
         (kept == (from == rank)).then_some(Block { from, to: rank })

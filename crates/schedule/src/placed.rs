@@ -58,12 +58,18 @@ impl Rule for Placed {
         self.schedule.rule().slots()
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().start(self.at[rank.index()]?, slot).map(|block| self.moved(block))
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule
+            .rule()
+            .initial_block(self.at[rank.index()]?, slot)
+            .map(|block| self.moved(block))
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.schedule.rule().finish(self.at[rank.index()]?, slot).map(|block| self.moved(block))
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        self.schedule
+            .rule()
+            .final_block(self.at[rank.index()]?, slot)
+            .map(|block| self.moved(block))
     }
 
     fn classes(&self) -> RankClasses {

@@ -282,7 +282,7 @@ impl Rule for Recorded {
         self.slots
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         if !self.named || slot >= Slot::from(self.problem.blocks_at_start()) {
             return None;
         }
@@ -292,9 +292,9 @@ impl Rule for Recorded {
         })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let block = match slot.checked_sub(Slot::from(self.problem.blocks_at_start())) {
-            None => self.start(rank, slot),
+            None => self.initial_block(rank, slot),
             Some(i) => self.passing[rank.index()].get(i as usize).copied(),
         };
         block.filter(|block| *block == self.problem.wanted(block.from, rank))

@@ -37,23 +37,24 @@ pub trait Rule: Send + Sync {
     ///
     /// A layout is where the caller puts its blocks, and no rearrangement: the papers' counts
     /// begin and end with blocks in the order their algorithm wants.
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block>;
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block>;
 
     /// The layout after the last step: the block that `slot` of `rank` must hold, if any.
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block>;
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block>;
 
-    /// The whole layout before the first step: overwrites `out` with [`start`](Self::start) of
-    /// every slot in turn. Rules whose slots are costly one by one write them together.
-    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    /// The whole layout before the first step: overwrites `out` with
+    /// [`initial_block`](Self::initial_block) of every slot in turn.
+    /// Rules that compute all slots together faster than one by one override it.
+    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         out.clear();
-        out.extend((0..self.slots()).map(|slot| self.start(rank, slot)));
+        out.extend((0..self.slots()).map(|slot| self.initial_block(rank, slot)));
     }
 
-    /// The whole layout after the last step: overwrites `out` with [`finish`](Self::finish) of
-    /// every slot in turn.
-    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    /// The whole layout after the last step: overwrites `out` with
+    /// [`final_block`](Self::final_block) of every slot in turn.
+    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         out.clear();
-        out.extend((0..self.slots()).map(|slot| self.finish(rank, slot)));
+        out.extend((0..self.slots()).map(|slot| self.final_block(rank, slot)));
     }
 
     /// Ranks that act alike up to renaming of peers. Where all do along one dimension, every rank

@@ -380,7 +380,7 @@ impl Rings {
     }
 
     /// The blocks in all slots at the end, likewise.
-    fn window_finishes(&self, rank: Rank, at: &[u32], out: &mut Vec<Option<Block>>) {
+    fn window_final_layout(&self, rank: Rank, at: &[u32], out: &mut Vec<Option<Block>>) {
         let mut ends = Ends::new(self.grid.radix().ranks().into());
         for (v, line) in self.lines.iter().enumerate().rev() {
             let stride = self.grid.radix().stride(self.long[v]);
@@ -469,7 +469,7 @@ impl Rule for Rings {
         self.slots
     }
 
-    fn start(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         if self.dimensions() == 0 {
             return Some(Block { from: rank, to: rank });
         }
@@ -484,7 +484,7 @@ impl Rule for Rings {
         Some(Block { from: rank, to })
     }
 
-    fn finish(&self, rank: Rank, slot: Slot) -> Option<Block> {
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         if self.dimensions() == 0 {
             return Some(Block { from: rank, to: rank });
         }
@@ -501,9 +501,9 @@ impl Rule for Rings {
         Some(Block { from, to: rank })
     }
 
-    fn starts(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         if self.dimensions() == 0 {
-            return *out = vec![self.start(rank, 0)];
+            return *out = vec![self.initial_block(rank, 0)];
         }
         let at = self.at(rank);
         let class = self.class(&at);
@@ -516,9 +516,9 @@ impl Rule for Rings {
         self.other_ends(&at, (class, self.first_phase()), leading, destination, block, out);
     }
 
-    fn finishes(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         if self.dimensions() == 0 {
-            return *out = vec![self.finish(rank, 0)];
+            return *out = vec![self.final_block(rank, 0)];
         }
         let at = self.at(rank);
         match self.residual {
@@ -527,7 +527,7 @@ impl Rule for Rings {
                 out.clear();
                 return out.extend((0..self.slots).map(|slot| self.direct_finish(rank, &at, slot)));
             }
-            _ => return self.window_finishes(rank, &at, out),
+            _ => return self.window_final_layout(rank, &at, out),
         }
         let last = Phase::Residual(self.dimensions() - 1);
         let leading = |u: usize, digit| self.lines[u].source_at(at[u], digit);

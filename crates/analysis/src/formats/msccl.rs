@@ -107,7 +107,7 @@ impl Gpu {
         let slots = rule.slots();
         let mut gpu = Self { blocks: vec![ThreadBlock { sends: None, peer: 0, does: Vec::new() }] };
         let mut layout = Vec::new();
-        rule.starts(rank, &mut layout);
+        rule.initial_layout(rank, &mut layout);
         for (slot, block) in (0..).zip(&layout) {
             if let Some(block) = block {
                 gpu.copy(('i', block.to.0.into()), ('s', slot));
@@ -158,7 +158,7 @@ impl Gpu {
                 gpu.copy(('s', slots + slot), ('s', slot));
             }
         }
-        rule.finishes(rank, &mut layout);
+        rule.final_layout(rank, &mut layout);
         for (slot, block) in (0..).zip(&layout) {
             if let Some(block) = block {
                 gpu.copy(('s', slot), ('o', block.from.0.into()));

@@ -170,7 +170,7 @@ fn follow_all(
     let source = table.classes.representative(class);
     let gathers = schedule.problem.operation == Collective::AllGather;
     let mut layout = Vec::new();
-    schedule.rule().starts(source, &mut layout);
+    schedule.rule().initial_layout(source, &mut layout);
     checks::check_start(schedule.problem, source, layout.iter().flatten().copied())?;
     let reached = vec![false; if gathers { schedule.problem.ranks as usize } else { 0 }];
     let step = Step::default();
@@ -380,7 +380,7 @@ impl Follower<'_> {
             self.arrived += 1;
             let block =
                 self.layout[start as usize].expect("only slots that hold a block are followed");
-            let place = rule.finish(rank, slot);
+            let place = rule.final_block(rank, slot);
             if self.gathers() {
                 self.reached[rank.index()] |= place == Some(block);
             } else if block != problem.wanted(self.source, rank) || place != Some(block) {

@@ -349,7 +349,7 @@ fn as_of_first(
 ) -> Vec<Option<Rank>> {
     let radix = classes.radix();
     let own = radix.coordinates(rank);
-    schedule.rule().starts(rank, layout);
+    schedule.rule().initial_layout(rank, layout);
     let moved = |to| (0..own.len()).fold(to, |to, u| radix.shifted(to, u, -i64::from(own[u])));
     layout.iter().map(|block| block.map(|Block { to, .. }| moved(to))).collect()
 }
