@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use topocoll::exec::{Action, Copy, Crew, Endpoint, Memory, Plan, plan_all};
+use topocoll::exec::{Action, Copy, Endpoint, Memory, Plan, ThreadedDriver, plan_all};
 use topocoll::{
     ALGORITHMS, Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan,
 };
@@ -87,15 +87,16 @@ fn exchanges(c: &mut Criterion) {
             [("direct", None), ("pairwise-xor", None), ("bruck", Some(2)), ("bruck", Some(4))]
         {
             let schedule = schedule("full:16", algorithm, radix, block);
-            let mut crew = Crew::new(plans(&schedule), threads);
+            let mut driver = ThreadedDriver::new(plans(&schedule), threads);
             let name = format!("{algorithm}{}", radix.map_or(String::new(), |r| format!("-{r}")));
             group.bench_function(&name, |b| {
-                b.iter(|| crew.exchange(block, &input, &mut output).expect("it runs"));
+                b.iter(|| driver.exchange(block, &input, &mut output).expect("it runs"));
             });
         }
-        let mut crew = Crew::new(plans(&schedule("full:16", "direct", None, block)), threads);
+        let mut driver =
+            ThreadedDriver::new(plans(&schedule("full:16", "direct", None, block)), threads);
         group.bench_function("plain copy", |b| {
-            b.iter(|| crew.plain_copy(&input, &mut output).expect("it copies"));
+            b.iter(|| driver.plain_copy(&input, &mut output).expect("it copies"));
         });
     }
 }
@@ -111,13 +112,14 @@ fn ratios(_: &mut Criterion) {
     let (block, bytes) = (1 << 16, 256 << 16);
     let (input, mut output) = (vec![7u8; bytes], vec![1u8; bytes]);
     for threads in [1, 2] {
-        let mut crew = Crew::new(plans(&schedule("full:16", "direct", None, block)), threads);
+        let mut driver =
+            ThreadedDriver::new(plans(&schedule("full:16", "direct", None, block)), threads);
         let times = (0..RUNS).map(|_| {
             // Both find the output as warm as a fill leaves it.
             output.fill(1);
-            let copy = crew.plain_copy(&input, &mut output).expect("it copies");
+            let copy = driver.plain_copy(&input, &mut output).expect("it copies");
             output.fill(2);
-            (copy, crew.exchange(block, &input, &mut output).expect("it runs").elapsed)
+            (copy, driver.exchange(block, &input, &mut output).expect("it runs").elapsed)
         });
         let (copies, exchanges) = times.unzip();
         let share = median(copies) / median(exchanges) * 100.0;
@@ -127,9 +129,9 @@ fn ratios(_: &mut Criterion) {
     }
     // Small blocks, on one thread.
     for (algorithm, radix) in [("direct", None), ("bruck", Some(2)), ("bruck", Some(4))] {
-        let mut crew = Crew::new(plans(&schedule("full:16", algorithm, radix, 64)), 1);
+        let mut driver = ThreadedDriver::new(plans(&schedule("full:16", algorithm, radix, 64)), 1);
         let (input, mut output) = (vec![7u8; 256 * 64], vec![1u8; 256 * 64]);
-        let times = (0..2000).map(|_| crew.exchange(64, &input, &mut output).expect("it runs"));
+        let times = (0..2000).map(|_| driver.exchange(64, &input, &mut output).expect("it runs"));
         let time = median(times.map(|timed| timed.elapsed).collect()) * 1e6;
         let radix = radix.map_or(String::new(), |radix| format!(", radix {radix}"));
         println!("16 ranks x 64 B, 1 thread: {algorithm}{radix} in {time:.1} us (mark 12)");
@@ -138,11 +140,11 @@ fn ratios(_: &mut Criterion) {
     let plan = &plans(&schedule("full:16", "bruck", Some(2), block))[5];
     let mut work = vec![1u8; plan.workspace_bytes(block) as usize];
     let mut endpoint = Endpoint::new(Arc::clone(plan), block);
-    let mut crew = Crew::new(Vec::new(), 1);
+    let mut driver = ThreadedDriver::new(Vec::new(), 1);
     let (mut packed, mut packing, mut copying) = (0, Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let (from, to) = (&input[..1 << 20], &mut output[..1 << 20]);
-        copying.push(crew.plain_copy(from, to).expect("it copies"));
+        copying.push(driver.plain_copy(from, to).expect("it copies"));
         let mut elapsed = Duration::ZERO;
         packed = 0;
         endpoint.begin(block);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ndarray::{Array2, Axis, s};
 use rustfft::{FftPlanner, num_complex::Complex};
-use topocoll::exec::{Layout, Plan, RoundRobin, Views};
+use topocoll::exec::{Layout, Plan, SeededDriver, Views};
 use topocoll::{Collective, Problem, Rank, machine, plan, select};
 
 type Number = Complex<f64>;
@@ -59,7 +59,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         let columns = columns.as_slice_mut().expect("columns are contiguous");
         views.push(Views::new((rows, from), (bytemuck::cast_slice_mut(columns), to), work)?);
     }
-    RoundRobin::new(&plans).exchange_in(BLOCK as u64, &mut views, 1)?;
+    SeededDriver::new(&plans).exchange_in(BLOCK as u64, &mut views, 1)?;
     columns.iter_mut().for_each(transform_rows);
 
     let mut serial = matrix;

@@ -3,7 +3,7 @@
 //! is also the exchange between the two passes of a two-dimensional Fourier transform.
 
 use ndarray::{Array2, s};
-use topocoll::exec::{Crew, plan_all};
+use topocoll::exec::{ThreadedDriver, plan_all};
 use topocoll::{Collective, Problem, machine, plan, select};
 
 const RANKS: usize = 8;
@@ -20,7 +20,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let selection = select(&machine, &problem);
     let best = selection.best().ok_or("no algorithm serves a torus")?;
     let schedule = plan(&machine, &problem, best.algorithm, &best.parameters)?;
-    let mut crew = Crew::new(plan_all(&schedule)?, 2);
+    let mut driver = ThreadedDriver::new(plan_all(&schedule)?, 2);
 
     // Rank after rank, tile after tile: the columns of a tile become rows as it is gathered.
     let tiles = (0..RANKS).flat_map(|i| (0..RANKS).map(move |j| (i * TILE, j * TILE)));
@@ -29,7 +29,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         .flat_map(u32::to_le_bytes)
         .collect();
     let mut output = vec![0; input.len()];
-    crew.exchange(BLOCK as u64, &input, &mut output)?;
+    driver.exchange(BLOCK as u64, &input, &mut output)?;
 
     let mut numbers =
         output.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four")));

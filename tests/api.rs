@@ -6,7 +6,8 @@ use std::fmt::Debug;
 
 use topocoll::contention::{Control, Pattern, Placed, Request, Scheduled, Settings, Simulation};
 use topocoll::exec::{
-    Crew, Endpoint, ExecError, Layout, Members, Plan, PlanError, RoundRobin, UnequalPlan, Views,
+    Endpoint, ExecError, Layout, Members, Plan, PlanError, SeededDriver, ThreadedDriver,
+    UnequalPlan, Views,
 };
 use topocoll::formats::ReadError;
 use topocoll::spec::SpecError;
@@ -38,7 +39,7 @@ fn what_users_hold_passes_between_threads() {
     between_threads::<(Request<'_>, Control<'_>, Progress<'_>)>();
     // What runs them.
     between_threads::<(Plan, UnequalPlan, Endpoint, Members, Layout, Views<'_>)>();
-    between_threads::<(Crew, RoundRobin)>();
+    between_threads::<(ThreadedDriver, SeededDriver)>();
 }
 
 #[test]

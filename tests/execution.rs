@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{machines_and_ports, problem, serving, target, without_classes};
 use proptest::prelude::*;
-use topocoll::exec::{Crew, ExecError, Plan, PlanError, RoundRobin, plan_all};
+use topocoll::exec::{ExecError, Plan, PlanError, SeededDriver, ThreadedDriver, plan_all};
 use topocoll::{ALGORITHMS, Collective, Machine, Parameters, Rank, Schedule, machine};
 
 fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
@@ -35,14 +35,15 @@ fn check(schedule: &Schedule, block_bytes: usize, seed: u64) {
     let (input, expected) = data(&plans, block_bytes, seed);
     let what = || format!("{schedule:?}, blocks of {block_bytes}, seed {seed}");
     let mut output = vec![0xee; expected.len()];
-    RoundRobin::new(&plans)
+    SeededDriver::new(&plans)
         .exchange(block_bytes as u64, &input, &mut output, seed)
         .unwrap_or_else(|error| panic!("{}: {error}", what()));
-    assert!(output == expected, "round robin: {}", what());
-    let mut crew = Crew::new(plans, 3);
+    assert!(output == expected, "seeded: {}", what());
+    let mut driver = ThreadedDriver::new(plans, 3);
     for _ in 0..2 {
         output.fill(0xee);
-        crew.exchange(block_bytes as u64, &input, &mut output)
+        driver
+            .exchange(block_bytes as u64, &input, &mut output)
             .unwrap_or_else(|error| panic!("{}: {error}", what()));
         assert!(output == expected, "threads: {}", what());
     }
@@ -85,7 +86,7 @@ fn machines_of_hundreds_of_ranks_run_on_few_threads() {
             let plans = plans(&schedule);
             let (input, expected) = data(&plans, 2, 5);
             let mut output = vec![0xee; expected.len()];
-            Crew::new(plans, 2).exchange(2, &input, &mut output).unwrap();
+            ThreadedDriver::new(plans, 2).exchange(2, &input, &mut output).unwrap();
             assert!(output == expected, "{schedule:?}");
         }
     }
@@ -160,9 +161,9 @@ fn a_schedule_that_lacks_a_message_is_refused_or_stalls_and_never_hangs() {
     let mixed: Vec<_> = (0..3).map(|rank| plan_of("direct", rank)).collect();
     let mixed: Vec<_> = mixed.into_iter().chain([plan_of("pairwise-xor", 3)]).collect();
     let (input, mut output) = (vec![1; 64], vec![0; 64]);
-    let error = RoundRobin::new(&mixed).exchange(4, &input, &mut output, 1).unwrap_err();
+    let error = SeededDriver::new(&mixed).exchange(4, &input, &mut output, 1).unwrap_err();
     assert!(matches!(error, ExecError::Stalled { .. }), "{error}");
-    let error = Crew::new(mixed, 2).exchange(4, &input, &mut output).unwrap_err();
+    let error = ThreadedDriver::new(mixed, 2).exchange(4, &input, &mut output).unwrap_err();
     assert!(matches!(error, ExecError::Stalled { .. }), "{error}");
 }
 
@@ -225,10 +226,10 @@ fn check_in_place(schedule: &Schedule, block_bytes: usize, seed: u64) {
     let owned = plans.into_iter().map(|plan| Arc::into_inner(plan).unwrap().in_place());
     let plans: Vec<_> = owned.map(Arc::new).collect();
     let mut output = before.clone();
-    RoundRobin::new(&plans).exchange(block_bytes as u64, &[], &mut output, seed).unwrap();
-    assert!(output == expected, "round robin: {schedule:?}, {block_bytes}, seed {seed}");
+    SeededDriver::new(&plans).exchange(block_bytes as u64, &[], &mut output, seed).unwrap();
+    assert!(output == expected, "seeded: {schedule:?}, {block_bytes}, seed {seed}");
     output = before;
-    Crew::new(plans, 2).exchange(block_bytes as u64, &[], &mut output).unwrap();
+    ThreadedDriver::new(plans, 2).exchange(block_bytes as u64, &[], &mut output).unwrap();
     assert!(output == expected, "threads: {schedule:?}, {block_bytes}");
 }
 

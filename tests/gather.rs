@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use rayon::prelude::*;
-use topocoll::exec::{RoundRobin, plan_all, unequal_all};
+use topocoll::exec::{SeededDriver, plan_all, unequal_all};
 use topocoll::{
     Collective, Counts, Demand, Machine, Method, Parameters, Problem, Setting, Shape, bounds,
     machine, plan, verify,
@@ -205,7 +205,7 @@ fn blocks_of_unequal_sizes_are_gathered_on_grids() {
         let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
         let input: Vec<u8> = (0..sizes.iter().sum::<usize>()).map(|i| i as u8).collect();
         let mut output = vec![0; input.len() * sizes.len()];
-        RoundRobin::unequal(&plans).exchange_again(&input, &mut output, 3).unwrap();
+        SeededDriver::unequal(&plans).exchange_again(&input, &mut output, 3).unwrap();
         assert!(output.chunks(input.len()).all(|all| all == input), "{text}");
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::MEMORY;
 use rayon::prelude::*;
-use topocoll::exec::{RoundRobin, plan_all, unequal_all};
+use topocoll::exec::{SeededDriver, plan_all, unequal_all};
 use topocoll::{
     Block, Collective, Counts, Demand, Machine, Method, Parameters, Problem, Rank, Setting, Shape,
     count_unequal, machine, plan_unequal, select_unequal, unequal_bounds, verify,
@@ -158,7 +158,7 @@ fn bytes_arrive_whatever_their_sizes() {
             ranks().flat_map(|to| ranks().flat_map(move |from| block(from, to))).collect();
         let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
         let mut output = vec![0; expected.len()];
-        RoundRobin::unequal(&plans).exchange_again(&input, &mut output, seed).unwrap();
+        SeededDriver::unequal(&plans).exchange_again(&input, &mut output, seed).unwrap();
         assert!(output == expected, "{} {demand:?}", machine.name);
     }
 }

@@ -13,8 +13,8 @@ use topocoll::contention::{
     in_seconds, simulate,
 };
 use topocoll::exec::{
-    Buffer, Crew, Layout, Members, Memory, Region, RoundRobin, Storage, pattern, plan_all,
-    unequal_all,
+    Buffer, Layout, Members, Memory, Region, SeededDriver, Storage, ThreadedDriver, pattern,
+    plan_all, unequal_all,
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
@@ -106,7 +106,7 @@ fn numbers_past_what_can_be_counted_are_refused() {
     assert!(refused.contains("fewer than 2^63 bytes"), "{refused}");
     // Before the workspace of so large blocks is taken.
     let plans = plan_all(&schedule("torus:4x4")).unwrap();
-    let refused = RoundRobin::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
+    let refused = SeededDriver::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
     assert!(refused.to_string().contains("input"), "{refused}");
     let full = machine("full:1000000").unwrap();
     let refused = count_among(&full, &[Rank(0)], &schedule("full:1"), 1 << 20).unwrap_err();
@@ -357,8 +357,8 @@ fn what_is_long_is_read_in_time() {
     let mut input = vec![0; 4 * MANY as usize];
     let mut output = input.clone();
     pattern::fill(&bytes.problem, &mut input);
-    let mut crew = Crew::new(plan_all(&bytes).unwrap(), 2);
-    crew.exchange(MANY, &input, &mut output).unwrap();
+    let mut driver = ThreadedDriver::new(plan_all(&bytes).unwrap(), 2);
+    driver.exchange(MANY, &input, &mut output).unwrap();
     assert_eq!(pattern::first_wrong(&bytes.problem, &output), None);
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::{edited, serving};
 use fastrand::Rng;
-use topocoll::exec::{Arrival, Crew, Endpoint, Memory, Plan, Transport, drive, plan_all};
+use topocoll::exec::{Arrival, Endpoint, Memory, Plan, ThreadedDriver, Transport, drive, plan_all};
 use topocoll::{Collective, Problem, Rank, RankClasses, Schedule, Strided, machine};
 
 /// An exchange that takes longer hangs.
@@ -90,7 +90,7 @@ fn broken(schedule: &Schedule, random: &mut Rng) -> Schedule {
 }
 
 /// Exchanges by the driver of few threads, at times of a schedule that is broken: whether it ended.
-fn by_crew(schedule: &Schedule, random: &mut Rng) -> bool {
+fn threaded(schedule: &Schedule, random: &mut Rng) -> bool {
     let whole = random.u8(..4) > 0;
     let schedule = if whole { schedule.clone() } else { broken(schedule, random) };
     let Ok(plans) = plan_all(&schedule) else {
@@ -98,11 +98,11 @@ fn by_crew(schedule: &Schedule, random: &mut Rng) -> bool {
         return false;
     };
     let (input, expected) = data(&schedule.problem, random);
-    let mut crew = Crew::new(plans, random.usize(1..5));
+    let mut driver = ThreadedDriver::new(plans, random.usize(1..5));
     let mut output = vec![0xee; expected.len()];
     for _ in 0..3 {
         output.fill(0xee);
-        match crew.exchange(schedule.problem.block_bytes, &input, &mut output) {
+        match driver.exchange(schedule.problem.block_bytes, &input, &mut output) {
             // What a broken schedule delivers is the verifier's to find.
             Ok(_) => assert!(!whole || output == expected, "wrong bytes: {schedule:?}"),
             Err(error) if whole => panic!("{schedule:?}: {error}"),
@@ -225,7 +225,7 @@ fn soak(time: Duration, seed: u64) {
         let ended = if random.u8(..3) == 0 && schedule.problem.ranks <= 32 {
             by_transports(&schedule, &mut random)
         } else {
-            by_crew(&schedule, &mut random)
+            threaded(&schedule, &mut random)
         };
         (whole, all) = (whole + u64::from(ended), all + 1);
         ENDED.fetch_add(1, Ordering::Relaxed);

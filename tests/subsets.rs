@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{MEMORY, serving};
 use proptest::prelude::*;
-use topocoll::exec::{Members, Plan, PlanError, RoundRobin};
+use topocoll::exec::{Members, Plan, PlanError, SeededDriver};
 use topocoll::{
     Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Topology, count,
     count_among, count_unequal, count_unequal_among, machine, part, plan, plan_unequal,
@@ -50,7 +50,7 @@ fn check(text: &str, members: &[Rank], seed: u64) {
             }
         }
         let mut output = vec![0; n * n * 3];
-        RoundRobin::new(&plans).exchange(3, &input, &mut output, seed).unwrap();
+        SeededDriver::new(&plans).exchange(3, &input, &mut output, seed).unwrap();
         assert!(output == expected, "{text}, {members:?}, {schedule:?}");
     }
 }

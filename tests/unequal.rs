@@ -12,8 +12,8 @@ use std::time::Duration;
 use common::{MEMORY, machines_and_ports, problem, serving};
 use proptest::prelude::*;
 use topocoll::exec::{
-    Arrival, Crew, Endpoint, ExecError, Layout, Memory, Plan, PlanError, RoundRobin, Transport,
-    UnequalPlan, Views, drive, plan_all, unequal_all,
+    Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, SeededDriver, ThreadedDriver,
+    Transport, UnequalPlan, Views, drive, plan_all, unequal_all,
 };
 use topocoll::formats::{Source, jsonl};
 use topocoll::{
@@ -87,14 +87,15 @@ fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
     let (input, expected) = (input.concat(), expected.concat());
     let what = || format!("{schedule:?}, {demand:?}, seed {seed}");
     let mut output = vec![0xee; expected.len()];
-    RoundRobin::unequal(&unequal)
+    SeededDriver::unequal(&unequal)
         .exchange_again(&input, &mut output, seed)
         .unwrap_or_else(|error| panic!("{}: {error}", what()));
-    assert!(output == expected, "round robin: {}", what());
-    let mut crew = Crew::unequal(unequal, 3);
+    assert!(output == expected, "seeded: {}", what());
+    let mut driver = ThreadedDriver::unequal(unequal, 3);
     for _ in 0..2 {
         output.fill(0xee);
-        crew.exchange_again(&input, &mut output)
+        driver
+            .exchange_again(&input, &mut output)
             .unwrap_or_else(|error| panic!("{}: {error}", what()));
         assert!(output == expected, "threads: {}", what());
     }
@@ -235,7 +236,7 @@ fn sizes_given_are_enough_where_no_other_blocks_pass() {
         let given: Vec<_> = given.collect();
         assert!(given.iter().all(|plan| plan.workspace_bytes() == 0), "{name}");
         let mut output = vec![0xee; expected.concat().len()];
-        RoundRobin::unequal(&given).exchange_again(&input.concat(), &mut output, 4).unwrap();
+        SeededDriver::unequal(&given).exchange_again(&input.concat(), &mut output, 4).unwrap();
         assert!(output == expected.concat(), "{name}");
     }
     let machine = machine("full:8").unwrap();
@@ -297,7 +298,8 @@ fn sizes_that_do_not_fit_are_refused() {
     // Buffers of other sizes than planned.
     let demand = listed(&schedule.problem, |_, _| 3);
     let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
-    let error = Crew::unequal(plans, 2).exchange_again(&[0; 48], &mut [0; 47]).unwrap_err();
+    let error =
+        ThreadedDriver::unequal(plans, 2).exchange_again(&[0; 48], &mut [0; 47]).unwrap_err();
     assert!(matches!(error, ExecError::Buffer { bytes: 47, needed: 48, .. }), "{error}");
 }
 

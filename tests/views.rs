@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::serving;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, IxDyn, Slice};
 use proptest::prelude::*;
-use topocoll::exec::{ExecError, Layout, Plan, RoundRobin, Views};
+use topocoll::exec::{ExecError, Layout, Plan, SeededDriver, Views};
 use topocoll::{Collective, machine};
 
 /// An array of blocks as it lies in a larger one, each axis `steps` apart and in another order.
@@ -107,7 +107,7 @@ fn check(text: &str, block: [usize; 3], spreads: &[Spread; 2], in_place: bool, s
                 .unwrap()
             })
             .collect();
-        RoundRobin::new(&plans).exchange_in(b, &mut views, seed).unwrap();
+        SeededDriver::new(&plans).exchange_in(b, &mut views, seed).unwrap();
         for (rank, output) in outputs.iter().enumerate() {
             let view = spreads[1].view(output);
             for from in 0..n {

@@ -3,11 +3,11 @@
 //! A [`Plan`] is one rank's share of a schedule, made once and kept; an [`Endpoint`] walks
 //! through it and says what to copy, send and receive next. Neither has a socket, a thread or a
 //! clock, and neither holds the caller's memory: an [`Action`] names regions of it. Drivers do what
-//! the endpoints say: [`RoundRobin`] in one thread and a seeded order, [`Crew`] with many ranks on
-//! few threads, [`drive`] over a [`Transport`] of one's own.
+//! the endpoints say: [`ThreadedDriver`] with many ranks on few threads, [`SeededDriver`] in one
+//! thread and a seeded order, [`drive`] over a [`Transport`] of one's own.
 //!
 //! ```
-//! use topocoll_exec::{RoundRobin, plan_all};
+//! use topocoll_exec::{SeededDriver, plan_all};
 //! # use topocoll_schedule::{
 //! #     Collective, Message, Origin, Parameters, Part, Problem, Recorder, Schedule,
 //! # };
@@ -25,7 +25,7 @@
 //! let plans = plan_all(&schedule)?;
 //! let mut output = [0; 16];
 //! let seed = 7;
-//! RoundRobin::new(&plans).exchange(4, b"0to00to11to01to1", &mut output, seed)?;
+//! SeededDriver::new(&plans).exchange(4, b"0to00to11to01to1", &mut output, seed)?;
 //! assert_eq!(&output, b"0to01to00to11to1");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -36,7 +36,6 @@ mod atomic {
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 }
 mod compile;
-mod crew;
 mod endpoint;
 mod error;
 mod in_place;
@@ -45,19 +44,20 @@ mod memory;
 pub mod pattern;
 mod plan;
 mod queue;
-mod round_robin;
+mod seeded;
+mod threaded;
 mod transport;
 mod turn;
 mod unequal;
 mod views;
 
-pub use crew::{Crew, Timed, worthwhile_threads};
 pub use endpoint::{Action, Copy, Endpoint, Message, Token};
 pub use error::{ExecError, PlanError};
 pub use members::Members;
 pub use memory::{Buffer, Memory, Region, Storage};
 pub use plan::{Plan, plan_all};
-pub use round_robin::RoundRobin;
+pub use seeded::SeededDriver;
+pub use threaded::{ThreadedDriver, Timed, worthwhile_threads};
 pub use transport::{Arrival, Transport, drive};
 pub use unequal::{UnequalPlan, unequal_all};
 pub use views::{Layout, Views};

@@ -1,12 +1,14 @@
 //! Once an endpoint is made, exchanges take no memory: not for any size, and not to begin anew. A
-//! crew's take that of messages under way.
+//! threaded driver takes the memory of messages under way.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use topocoll_exec::{Action, Crew, Endpoint, Memory, plan_all, unequal_all, worthwhile_threads};
+use topocoll_exec::{
+    Action, Endpoint, Memory, ThreadedDriver, plan_all, unequal_all, worthwhile_threads,
+};
 use topocoll_schedule::{
     Block, Collective, Demand, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot,
     SlotSet, Step, Strided,
@@ -133,15 +135,15 @@ fn nor_do_exchanges_of_unequal_blocks() {
 }
 
 #[test]
-fn a_crew_takes_registers_and_what_is_under_way() {
+fn a_driver_takes_registers_and_what_is_under_way() {
     const BLOCK: usize = 1 << 16;
     let plans = plan_all(&schedule()).unwrap();
     let registers: u128 = plans.iter().map(|plan| plan.register_bytes(BLOCK as u64)).sum();
     let (input, mut output) = (vec![1; 16 * BLOCK], vec![0; 16 * BLOCK]);
-    let mut crew = Crew::new(plans, 1);
+    let mut driver = ThreadedDriver::new(plans, 1);
     let mut timed = None;
     let taken = allocation_counter::measure(|| {
-        timed = Some(crew.exchange(BLOCK as u64, &input, &mut output).unwrap());
+        timed = Some(driver.exchange(BLOCK as u64, &input, &mut output).unwrap());
     });
     // Two blocks at a time pass through a buffer that is kept.
     let needed = registers as u64 + timed.unwrap().most_under_way + 2 * BLOCK as u64;
@@ -155,9 +157,9 @@ fn threads_are_started_once_and_only_for_bytes_that_are_worth_them() {
         let name = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();
         tasks.filter(|task| name(task).starts_with("topocoll")).collect()
     };
-    let mut crew = Crew::new(plan_all(&schedule()).unwrap(), 3);
+    let mut driver = ThreadedDriver::new(plan_all(&schedule()).unwrap(), 3);
     let (input, mut output) = ([1; 16 * 8], [0; 16 * 8]);
-    crew.exchange(8, &input, &mut output).unwrap();
+    driver.exchange(8, &input, &mut output).unwrap();
     // A thread that starts late has its name late, and the others do its share.
     let begin = Instant::now();
     let started = loop {
@@ -169,7 +171,7 @@ fn threads_are_started_once_and_only_for_bytes_that_are_worth_them() {
         std::thread::yield_now();
     };
     for _ in 0..3 {
-        crew.exchange(8, &input, &mut output).unwrap();
+        driver.exchange(8, &input, &mut output).unwrap();
     }
     let after = named();
     assert!(started.iter().all(|thread| after.contains(thread)), "{started:?} {after:?}");

@@ -9,7 +9,7 @@ use loom::thread;
 mod atomic {
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 }
-#[expect(dead_code, reason = "only a crew asks for the lowest step")]
+#[expect(dead_code, reason = "only the driver asks for the lowest step")]
 #[path = "../src/queue.rs"]
 mod queue;
 #[path = "../src/turn.rs"]
@@ -19,7 +19,7 @@ use atomic::Ordering;
 use queue::Queue;
 use turn::Turn;
 
-/// One rank, as the crew runs it: an inbox, a queue of one rank, and how many threads run it.
+/// One rank, as the driver runs it: an inbox, a queue of one rank, and how many threads run it.
 struct Rank {
     turn: Turn,
     /// The steps of what has come.

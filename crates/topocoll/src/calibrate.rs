@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use topocoll_algorithms::ALGORITHMS;
 use topocoll_analysis::{check_memory, count};
-use topocoll_exec::{Crew, pattern, plan_all, worthwhile_threads};
+use topocoll_exec::{ThreadedDriver, pattern, plan_all, worthwhile_threads};
 use topocoll_schedule::{Collective, Parameters, Problem, Schedule};
 use topocoll_topology::{Machine, PerClass, Timing};
 
@@ -138,9 +138,9 @@ pub fn measure(
     for _ in 0..rounds {
         for (sample, plans) in samples.iter_mut().zip(&plans) {
             // Its buffers last for a round, and are warm after one exchange.
-            let mut crew = Crew::new(plans.clone(), threads);
-            crew.exchange(block_bytes, &input, &mut output)?;
-            let timed = crew.exchange(block_bytes, &input, &mut output)?;
+            let mut driver = ThreadedDriver::new(plans.clone(), threads);
+            driver.exchange(block_bytes, &input, &mut output)?;
+            let timed = driver.exchange(block_bytes, &input, &mut output)?;
             sample.seconds = sample.seconds.min(timed.elapsed.as_secs_f64());
         }
     }

@@ -1,7 +1,8 @@
 use serde::Serialize;
 use std::time::Duration;
 use topocoll::exec::{
-    Crew, ExecError, Plan, UnequalPlan, pattern, plan_all, unequal_all, worthwhile_threads,
+    ExecError, Plan, ThreadedDriver, UnequalPlan, pattern, plan_all, unequal_all,
+    worthwhile_threads,
 };
 use topocoll::{
     Block, Collective, Demand, Error, Machine, Parameters, Problem, Rank, Schedule,
@@ -53,18 +54,18 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     check_threads(args.threads.unwrap_or(1))?;
     let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
-    let crew = match demand {
-        None => equal_crew(&schedule, threads),
-        Some(demand) => unequal_crew(&schedule, demand, threads),
+    let driver = match demand {
+        None => equal_driver(&schedule, threads),
+        Some(demand) => unequal_driver(&schedule, demand, threads),
     };
-    let (mut crew, bytes_moved) = crew.map_err(|error| match error {
+    let (mut driver, bytes_moved) = driver.map_err(|error| match error {
         Error::Exec(ExecError::Memory { .. }) => {
             let what = exchange_of_sizes(&machine, &schedule.problem, sizes.as_ref());
             anyhow::Error::from(error).context(what)
         }
         other => other.into(),
     })?;
-    let found = measure(&mut crew, &schedule, demand, args.repeat)?;
+    let found = measure(&mut driver, &schedule, demand, args.repeat)?;
     let counts = match (demand, members) {
         (None, Some(members)) => count_among(&whole, members, &schedule, memory()),
         (None, None) => check_counting_work(&schedule, &machine)
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         algorithm: schedule.origin.algorithm.clone(),
         parameters: schedule.origin.parameters.clone(),
         driver: "threads",
-        threads: crew.threads(),
+        threads: driver.threads(),
         repeats: args.repeat,
         verified: found.wrong.is_none(),
         time_seconds: found.seconds,
@@ -120,21 +121,24 @@ fn middle(schedule: &Schedule) -> Result<Plan, Error> {
 }
 
 /// The driver, and the bytes that an exchange sends.
-fn equal_crew(schedule: &Schedule, threads: impl Fn(u128) -> usize) -> Result<(Crew, u128), Error> {
+fn equal_driver(
+    schedule: &Schedule,
+    threads: impl Fn(u128) -> usize,
+) -> Result<(ThreadedDriver, u128), Error> {
     check_memory(schedule, memory())?;
     let plans = plan_all(schedule)?;
     let block = schedule.problem.block_bytes;
     let sent = plans.iter().map(|plan| plan.sent_bytes(block)).sum();
     let (_, output) = equal_buffers(&schedule.problem);
-    Ok((Crew::new(plans, threads(output)), sent))
+    Ok((ThreadedDriver::new(plans, threads(output)), sent))
 }
 
 /// The same for blocks of unequal sizes; their workspace is known when they have been planned for.
-fn unequal_crew(
+fn unequal_driver(
     schedule: &Schedule,
     demand: &Demand,
     threads: impl Fn(u128) -> usize,
-) -> Result<(Crew, u128), Error> {
+) -> Result<(ThreadedDriver, u128), Error> {
     let (ranks, available) = (u128::from(schedule.problem.ranks), memory());
     // Two offsets for each pair at the least, before the sizes of that many are drawn.
     fits(16 * ranks * ranks, available)?;
@@ -146,7 +150,7 @@ fn unequal_crew(
     let held: u128 = plans_of_all.iter().map(|plan| u128::from(plan.held_bytes())).sum();
     fits(input + output + plans + held, available)?;
     let sent = plans_of_all.iter().map(|plan| plan.sent_bytes()).sum();
-    Ok((Crew::unequal(plans_of_all, threads(output)), sent))
+    Ok((ThreadedDriver::unequal(plans_of_all, threads(output)), sent))
 }
 
 /// Bytes of all inputs and all outputs.
@@ -166,7 +170,7 @@ fn unequal_buffers(problem: &Problem, demand: &Demand) -> (u128, u128) {
 }
 
 fn measure(
-    crew: &mut Crew,
+    driver: &mut ThreadedDriver,
     schedule: &Schedule,
     demand: Option<&Demand>,
     repeats: usize,
@@ -186,15 +190,15 @@ fn measure(
         // Both find the output as warm as a fill leaves it.
         output.fill(1);
         copies.push(match problem.operation {
-            Collective::AllToAll => crew.plain_copy(&input, &mut output)?,
+            Collective::AllToAll => driver.plain_copy(&input, &mut output)?,
             Collective::AllGather => (output.chunks_mut(input.len().max(1)))
-                .map(|part| crew.plain_copy(&input, part))
+                .map(|part| driver.plain_copy(&input, part))
                 .sum::<Result<Duration, ExecError>>()?,
         });
         output.fill(0);
         let timed = match demand {
-            Some(_) => crew.exchange_again(&input, &mut output)?,
-            None => crew.exchange(problem.block_bytes, &input, &mut output)?,
+            Some(_) => driver.exchange_again(&input, &mut output)?,
+            None => driver.exchange(problem.block_bytes, &input, &mut output)?,
         };
         times.push(timed.elapsed);
         wrong = wrong.or_else(|| match demand {

@@ -23,7 +23,7 @@ use crate::{
 /// those the one that was sent to last, so that in an exchange along rings or between pairs few
 /// messages are under way at once.
 #[derive(Debug)]
-pub struct Crew {
+pub struct ThreadedDriver {
     endpoints: Vec<Endpoint>,
     /// Registers behind each rank's output.
     work: Vec<Vec<u8>>,
@@ -132,7 +132,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Crew {
+impl ThreadedDriver {
     /// The driver of these plans, that of rank i at i, on at most `threads` threads, the caller's
     /// included.
     #[must_use]

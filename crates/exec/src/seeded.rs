@@ -9,7 +9,7 @@ use crate::{Action, Endpoint, ExecError, Memory, Message, Plan, Storage, Unequal
 /// straight from its sender's region to its receiver's, or a sender learns that it has. So sends
 /// are read as late, and receives written as early, as any transport might.
 #[derive(Debug)]
-pub struct RoundRobin {
+pub struct SeededDriver {
     endpoints: Vec<Endpoint>,
 }
 
@@ -23,7 +23,7 @@ enum Event {
     Sent(usize),
 }
 
-impl RoundRobin {
+impl SeededDriver {
     /// The driver of these plans, that of rank i at i.
     #[must_use]
     pub fn new(plans: &[Arc<Plan>]) -> Self {
