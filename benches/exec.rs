@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use topocoll::exec::{Action, Copy, Endpoint, Memory, Plan, ThreadedDriver, plan_all};
+use topocoll::exec::{Action, Endpoint, Memory, MemoryCopy, Plan, ThreadedDriver, plan_all};
 use topocoll::{
     ALGORITHMS, Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan,
 };
@@ -154,7 +154,7 @@ fn ratios(_: &mut Criterion) {
                 Action::Copy(copy) => {
                     let start = Instant::now();
                     endpoint.copy(copy, &mut memory);
-                    if let Copy::Pack(message) | Copy::Unpack(message) = copy {
+                    if let MemoryCopy::Pack(message) | MemoryCopy::Unpack(message) = copy {
                         elapsed += start.elapsed();
                         packed += message.region.bytes;
                     }

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use topocoll::exec::{self, Buffer, Endpoint, ExecError, Message, Plan, Region, Token};
+use topocoll::exec::{self, Buffer, Endpoint, EndpointMessage, ExecError, Plan, Region, Token};
 use topocoll::{Collective, Parameters, Problem, Rank, Setting, machine, plan, select};
 
 /// Changes whenever a program compiled against an earlier header would not run.
@@ -432,7 +432,7 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
         if out.is_null() {
             return Err(argument("nowhere to put the action"));
         }
-        let message = |kind, message: Message| Action {
+        let message = |kind, message: EndpointMessage| Action {
             kind,
             peer: message.peer.0,
             tag: message.tag,

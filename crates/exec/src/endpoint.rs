@@ -13,7 +13,7 @@ pub struct Token(pub u64);
 /// A message to be sent or received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Message {
+pub struct EndpointMessage {
     /// To be given to [`Endpoint::complete`].
     pub token: Token,
     /// The other end.
@@ -22,22 +22,22 @@ pub struct Message {
     pub tag: u32,
     /// What is sent, or where it is received.
     pub region: Region,
-    /// Whether the region is staging memory, filled by a [`Copy::Pack`] before or read by a
-    /// [`Copy::Unpack`] after. A driver may keep such bytes elsewhere.
+    /// Whether the region is staging memory, filled by a [`MemoryCopy::Pack`] before or read by a
+    /// [`MemoryCopy::Unpack`] after. A driver may keep such bytes elsewhere.
     pub staged: bool,
 }
 
 /// Bytes to be copied within a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Copy {
+pub enum MemoryCopy {
     /// The blocks that the rank keeps, from input to output; in place, those that are set aside.
     Keep,
     /// Local copies of a step that rename nothing.
     Local,
     /// The pieces of a message that will be sent, into its region.
-    Pack(Message),
+    Pack(EndpointMessage),
     /// The pieces of a message that has arrived, out of its region.
-    Unpack(Message),
+    Unpack(EndpointMessage),
 }
 
 /// The last of some offsets.
@@ -49,11 +49,11 @@ fn last(offsets: &[u64]) -> u128 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Copies; done when [`poll`](Endpoint::poll) is called again.
-    Copy(Copy),
+    Copy(MemoryCopy),
     /// Starts sending. The region stays as it is until the token is given to `complete`.
-    Send(Message),
+    Send(EndpointMessage),
     /// Starts receiving. The region belongs to the message until the token is given to `complete`.
-    Receive(Message),
+    Receive(EndpointMessage),
     /// Nothing before a message completes.
     Wait,
     /// The output is complete, and nothing is outstanding.
@@ -78,7 +78,7 @@ pub struct Endpoint {
     step: u32,
     stage: Stage,
     /// The messages of the step, and how far they are.
-    messages: Vec<(Message, State)>,
+    messages: Vec<(EndpointMessage, State)>,
     /// Messages of the step that have arrived in staging memory, as a stack.
     arrived: Vec<u32>,
     outstanding: u32,
@@ -271,13 +271,13 @@ impl Endpoint {
                     if !self.plan.kept.is_empty()
                         || self.plan.aside.as_ref().is_some_and(|aside| !aside.is_empty())
                     {
-                        return Ok(Action::Copy(Copy::Keep));
+                        return Ok(Action::Copy(MemoryCopy::Keep));
                     }
                 }
                 Stage::Local => {
                     self.stage = Stage::Pack(self.first_send());
                     if self.moves().is_some() {
-                        return Ok(Action::Copy(Copy::Local));
+                        return Ok(Action::Copy(MemoryCopy::Local));
                     }
                 }
                 Stage::Pack(send) if send == self.first_receive() => {
@@ -287,7 +287,7 @@ impl Endpoint {
                     self.stage = Stage::Pack(send + 1);
                     let message = self.message(send);
                     if message.staged {
-                        return Ok(Action::Copy(Copy::Pack(message)));
+                        return Ok(Action::Copy(MemoryCopy::Pack(message)));
                     }
                 }
                 Stage::Receive(receive) if receive == self.end() => {
@@ -316,7 +316,7 @@ impl Endpoint {
                     if self.reading == 0
                         && let Some(receive) = self.arrived.pop()
                     {
-                        return Ok(Action::Copy(Copy::Unpack(self.message(receive))));
+                        return Ok(Action::Copy(MemoryCopy::Unpack(self.message(receive))));
                     }
                     if self.outstanding > 0 {
                         return Ok(Action::Wait);
@@ -375,7 +375,7 @@ impl Endpoint {
     }
 
     /// The messages that have been started and not completed, sends first.
-    pub fn outstanding(&self) -> impl Iterator<Item = Message> + '_ {
+    pub fn outstanding(&self) -> impl Iterator<Item = EndpointMessage> + '_ {
         let open = self.messages.iter().filter(|(_, state)| *state == State::Outstanding);
         open.map(|(message, _)| *message)
     }
@@ -384,17 +384,17 @@ impl Endpoint {
     ///
     /// # Panics
     /// Memories that [`check`](Self::check) refuses.
-    pub fn copy(&self, copy: Copy, memory: &mut impl Storage) {
+    pub fn copy(&self, copy: MemoryCopy, memory: &mut impl Storage) {
         self.pieces(copy, |from, to| memory.copy(from, to));
     }
 
     /// Calls `each` with the pieces of a copy, from where to where, to be done in this order: for
     /// who copies by other means.
-    pub fn pieces(&self, copy: Copy, mut each: impl FnMut(Region, Region)) {
+    pub fn pieces(&self, copy: MemoryCopy, mut each: impl FnMut(Region, Region)) {
         let step = self.step;
         let staged = |offset, bytes| Region { buffer: Buffer::Work, offset, bytes };
         match copy {
-            Copy::Keep => {
+            MemoryCopy::Keep => {
                 for &register in &self.plan.kept {
                     let (from, to) = self.copied(register, register, 0, NONE);
                     each(from, to);
@@ -406,7 +406,7 @@ impl Endpoint {
                     each(from, to);
                 }
             }
-            Copy::Local => {
+            MemoryCopy::Local => {
                 let Some(moves) = self.moves() else { return };
                 let pieces = || {
                     let pairs = moves.registers.iter();
@@ -428,14 +428,14 @@ impl Endpoint {
                     each(scratch(&mut at, to.bytes), to);
                 }
             }
-            Copy::Pack(message) => {
+            MemoryCopy::Pack(message) => {
                 let mut at = message.region.offset;
                 self.regions(self.number(message.token), |piece| {
                     each(piece, staged(at, piece.bytes));
                     at += piece.bytes;
                 });
             }
-            Copy::Unpack(message) => {
+            MemoryCopy::Unpack(message) => {
                 let mut at = message.region.offset;
                 self.regions(self.number(message.token), |piece| {
                     each(staged(at, piece.bytes), piece);
@@ -485,7 +485,7 @@ impl Endpoint {
     }
 
     /// Whether a send reads memory that a receive may write.
-    fn reads(message: Message) -> bool {
+    fn reads(message: EndpointMessage) -> bool {
         !message.staged && message.region.buffer != Buffer::Input
     }
 
@@ -523,12 +523,12 @@ impl Endpoint {
     }
 
     /// A message of this step.
-    fn message(&self, number: u32) -> Message {
+    fn message(&self, number: u32) -> EndpointMessage {
         self.messages[(number - self.first_send()) as usize].0
     }
 
     /// A message of this step, staged at `offset` of the workspace if it is.
-    fn locate(&self, number: u32, offset: u64) -> Message {
+    fn locate(&self, number: u32, offset: u64) -> EndpointMessage {
         let plan = &*self.plan;
         let row = plan.messages[number as usize];
         let (staged, bytes) = match &self.blocks {
@@ -543,7 +543,7 @@ impl Endpoint {
         if !staged {
             self.regions(number, |whole| region = whole);
         }
-        Message {
+        EndpointMessage {
             token: Token(u64::from(self.exchange) << 32 | u64::from(number)),
             peer: plan.member(row.peer),
             tag: self.step,

@@ -51,7 +51,7 @@ mod turn;
 mod unequal;
 mod views;
 
-pub use endpoint::{Action, Copy, Endpoint, Message, Token};
+pub use endpoint::{Action, Endpoint, EndpointMessage, MemoryCopy, Token};
 pub use error::{ExecError, PlanError};
 pub use members::Members;
 pub use memory::{Buffer, Memory, Region, Storage};

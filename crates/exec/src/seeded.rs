@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Action, Endpoint, ExecError, Memory, Message, Plan, Storage, UnequalPlan};
+use crate::{Action, Endpoint, EndpointMessage, ExecError, Memory, Plan, Storage, UnequalPlan};
 
 /// All ranks in one thread, in an order drawn from a seed: the same seed, the same order.
 ///
@@ -121,7 +121,7 @@ impl SeededDriver {
         }
         // In the order of their starts.
         let (mut sends, mut receives) = (VecDeque::new(), Vec::new());
-        let mut delivered: Vec<(usize, Message)> = Vec::new();
+        let mut delivered: Vec<(usize, EndpointMessage)> = Vec::new();
         let mut awake: Vec<usize> = (0..self.endpoints.len()).collect();
         loop {
             let mut events: Vec<Event> = awake.iter().map(|&rank| Event::Poll(rank)).collect();
@@ -162,7 +162,7 @@ impl SeededDriver {
             .find_map(|endpoint| Some((endpoint, endpoint.outstanding().next()?)))
         {
             None => Ok(()),
-            Some((endpoint, Message { peer, .. })) => {
+            Some((endpoint, EndpointMessage { peer, .. })) => {
                 Err(ExecError::Stalled { rank: endpoint.rank(), step: endpoint.step(), peer })
             }
         }
@@ -179,8 +179,8 @@ fn wake(awake: &mut Vec<usize>, rank: usize) {
 /// their order.
 fn matches(
     endpoints: &[Endpoint],
-    sends: &VecDeque<(usize, Message)>,
-    receives: &[(usize, Message)],
+    sends: &VecDeque<(usize, EndpointMessage)>,
+    receives: &[(usize, EndpointMessage)],
 ) -> Vec<Event> {
     let mut taken = Vec::new();
     let mut found = Vec::new();
@@ -190,7 +190,7 @@ fn matches(
             continue;
         }
         taken.push(key);
-        let fits = |&(to, received): &(usize, Message)| {
+        let fits = |&(to, received): &(usize, EndpointMessage)| {
             (received.peer, endpoints[to].rank(), received.tag) == key
         };
         found.extend(receives.iter().position(fits).map(|j| Event::Arrive(i, j)));

@@ -8,8 +8,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::queue::Queue;
 use crate::turn::Turn;
 use crate::{
-    Action, Buffer, Copy, Endpoint, ExecError, Memory, Message, Plan, Region, Storage as _, Token,
-    UnequalPlan,
+    Action, Buffer, Endpoint, EndpointMessage, ExecError, Memory, MemoryCopy, Plan, Region,
+    Storage as _, Token, UnequalPlan,
 };
 
 /// Many ranks on few threads.
@@ -75,7 +75,7 @@ struct Lane<'m> {
 #[derive(Debug, Default)]
 struct Desk {
     /// Receives that have been started.
-    posted: VecDeque<Message>,
+    posted: VecDeque<EndpointMessage>,
     /// What has come before its receive was started.
     early: VecDeque<Envelope>,
     /// Packed messages before they are sent, and received ones before they are unpacked.
@@ -370,7 +370,7 @@ impl Shared<'_> {
         let waiting = self.lanes.iter().find_map(|lane| {
             let lane = lock(lane);
             let (rank, step) = (lane.endpoint.rank(), lane.endpoint.step());
-            lane.desk.posted.front().map(|&Message { peer, .. }| ExecError::Stalled {
+            lane.desk.posted.front().map(|&EndpointMessage { peer, .. }| ExecError::Stalled {
                 rank,
                 step,
                 peer,
@@ -410,7 +410,7 @@ impl Shared<'_> {
         &self,
         rank: usize,
         lane: &mut Lane<'_>,
-        message: Message,
+        message: EndpointMessage,
         spare: &mut Vec<Vec<u8>>,
     ) -> Result<(), ExecError> {
         let payload = if message.staged {
@@ -488,9 +488,9 @@ impl Lane<'_> {
         held.expect("bug: a staged message that nobody holds").1
     }
 
-    fn copy(&mut self, copy: Copy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
+    fn copy(&mut self, copy: MemoryCopy, shared: &Shared<'_>, spare: &mut Vec<Vec<u8>>) {
         match copy {
-            Copy::Keep | Copy::Local => {
+            MemoryCopy::Keep | MemoryCopy::Local => {
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
                 let held = work.len() as u64;
                 let mut memory = Memory { input, output, work };
@@ -515,7 +515,7 @@ impl Lane<'_> {
                 });
                 keep(scratch, spare);
             }
-            Copy::Pack(message) => {
+            MemoryCopy::Pack(message) => {
                 let mut packed = spare.pop().unwrap_or_default();
                 packed.reserve_exact(message.region.bytes as usize);
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);
@@ -523,7 +523,7 @@ impl Lane<'_> {
                 self.endpoint.pieces(copy, |from, _| packed.extend_from_slice(memory.bytes(from)));
                 self.desk.held.push_back((message.token, Payload::Packed(packed)));
             }
-            Copy::Unpack(message) => {
+            MemoryCopy::Unpack(message) => {
                 let payload = self.take_held(message.token);
                 let bytes = shared.bytes(&payload);
                 let (input, output, work) = (self.input, &mut *self.output, &mut *self.work);

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use topocoll_topology::Rank;
 
-use crate::{Action, Endpoint, ExecError, Message, Storage};
+use crate::{Action, Endpoint, EndpointMessage, ExecError, Storage};
 
 /// How a rank's bytes travel: what a runtime provides to be driven by [`drive`].
 pub trait Transport {
@@ -73,7 +73,7 @@ fn exchange(
             Action::Receive(message) => posted.push_back(message),
             Action::Wait => {
                 let (at, arrival) = awaited(endpoint, &posted, &mut early, transport, patience)?;
-                let message: Message = posted.remove(at).expect("it is there");
+                let message: EndpointMessage = posted.remove(at).expect("it is there");
                 endpoint.complete(message.token, arrival.bytes.len() as u64)?;
                 memory.write(message.region, &arrival.bytes);
             }
@@ -93,12 +93,12 @@ fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
 /// A message that has come for one of the receives posted, and for which.
 fn awaited(
     endpoint: &mut Endpoint,
-    posted: &VecDeque<Message>,
+    posted: &VecDeque<EndpointMessage>,
     early: &mut VecDeque<Arrival>,
     transport: &mut impl Transport,
     patience: Duration,
 ) -> Result<(usize, Arrival), ExecError> {
-    let fits = |message: &Message, arrival: &Arrival| {
+    let fits = |message: &EndpointMessage, arrival: &Arrival| {
         (message.peer, message.tag) == (arrival.from, arrival.tag)
     };
     let known = early.iter().enumerate().find_map(|(i, arrival)| {

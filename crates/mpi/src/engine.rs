@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use mpi_sys as mpi;
-use topocoll::exec::{Action, Buffer, Endpoint, Message, Region, Token};
+use topocoll::exec::{Action, Buffer, Endpoint, EndpointMessage, Region, Token};
 
 use crate::failed::{Failed, check};
 use crate::words::{WORDS, Words};
@@ -133,7 +133,7 @@ impl Requests {
     /// of `comm`.
     unsafe fn start(
         &mut self,
-        message: Message,
+        message: EndpointMessage,
         received: bool,
         memories: Memories,
         peer: u32,
