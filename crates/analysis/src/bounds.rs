@@ -1,7 +1,7 @@
 //! What no schedule can beat.
 
 use topocoll_schedule::{Collective, Problem};
-use topocoll_topology::{BETWEEN, LeastLoad, Machine, Shape};
+use topocoll_topology::{INTER_NODE, LeastLoad, Machine, Shape};
 
 /// What a lower bound limits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -227,7 +227,7 @@ pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
         }
         Shape::Clustered(_) => {
             let blocks = node_injection(problem, machine).unwrap_or(0.0);
-            volume = volume.max(blocks * block_bytes * timing.per_byte.of(BETWEEN));
+            volume = volume.max(blocks * block_bytes * timing.per_byte.of(INTER_NODE));
         }
     }
     let barrier = timing.barrier.seconds(problem.ranks);

@@ -1,6 +1,6 @@
 use rayon::prelude::*;
 use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{BETWEEN, Clusters, Machine, Rank, Route, Shape, Timing};
+use topocoll_topology::{Clusters, INTER_NODE, Machine, Rank, Route, Shape, Timing};
 
 use crate::charges::{Charged, Charges, Rates};
 use crate::error::{by_all_threads, check_memory, check_work};
@@ -529,7 +529,7 @@ impl<'a> Reader<'a> {
         for (direction, transfers) in [&does.sends, &does.receives].into_iter().enumerate() {
             let between = transfers
                 .iter()
-                .filter(|transfer| topology.link_class(rank, transfer.peer) == BETWEEN);
+                .filter(|transfer| topology.link_class(rank, transfer.peer) == INTER_NODE);
             by_node[node][direction] += of_class * between.count() as u32;
         }
     }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::{Collective, Demand, Problem, Schedule, Step};
-use topocoll_topology::{BETWEEN, Machine, PerClass, Rank, Shape};
+use topocoll_topology::{INTER_NODE, Machine, PerClass, Rank, Shape};
 
 use crate::bounds::startups;
 use crate::counts::{Reader, Sums, Weights};
@@ -191,7 +191,7 @@ pub fn unequal_bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> 
         link_blocks: blocks,
         seconds: steps as f64 * least(&timing.startup)
             + (bytes as f64 * least(&timing.per_byte))
-                .max(crossing as f64 * timing.per_byte.of(BETWEEN))
+                .max(crossing as f64 * timing.per_byte.of(INTER_NODE))
             + barriers,
     }
 }

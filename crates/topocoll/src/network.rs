@@ -69,7 +69,7 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use topocoll_topology::spec::parse_file;
-    use topocoll_topology::{BETWEEN, INSIDE};
+    use topocoll_topology::{INTER_NODE, INTRA_NODE};
 
     use super::*;
 
@@ -84,8 +84,8 @@ mod tests {
         let machine = parse_file("here", &network.machine_file("command")).unwrap();
         assert_eq!((machine.topology.short_form().as_str(), machine.ports), ("cluster:3,1", 2));
         let startup = &machine.timing.startup;
-        assert!((startup.of(INSIDE) - 1e-6).abs() < 1e-12);
-        assert!((startup.of(BETWEEN) - 3e-5).abs() < 1e-12);
+        assert!((startup.of(INTRA_NODE) - 1e-6).abs() < 1e-12);
+        assert!((startup.of(INTER_NODE) - 3e-5).abs() < 1e-12);
         let alone = Network { nodes: vec![1, 1, 1], inside: None, ..network };
         let machine = parse_file("here", &alone.machine_file("command")).unwrap();
         assert_eq!(machine.topology.short_form(), "full:3");

@@ -3,7 +3,7 @@
 use topocoll_algorithms::{Algorithm, ByLinks, Claims, PublishedCounts, StepsOf};
 use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_steps, counting_work};
 use topocoll_schedule::{Parameters, Problem, Schedule};
-use topocoll_topology::{BETWEEN, INSIDE, Machine, PerClass, Timing};
+use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Timing};
 
 /// Bytes of link counters that pricing may take unless a caller says otherwise.
 pub(crate) const MEMORY: u128 = 1 << 30;
@@ -232,7 +232,7 @@ fn link_seconds(timing: &Timing, claims: &Claims) -> Option<(f64, f64)> {
         None => None,
         Some(ByLinks { intra_node, inter_node, both }) => {
             let mut amounts = [of(&intra_node), of(&inter_node)];
-            amounts[values.slower(INSIDE, BETWEEN)] += of(&both);
+            amounts[values.slower(INTRA_NODE, INTER_NODE)] += of(&both);
             Some(values.sum(&amounts))
         }
     };

@@ -1,9 +1,9 @@
 use crate::{MixedRadix, Rank, Shape, Topology, TopologyError};
 
 /// The class of links inside a node.
-pub const INSIDE: usize = 0;
+pub const INTRA_NODE: usize = 0;
 /// The class of links between nodes.
-pub const BETWEEN: usize = 1;
+pub const INTER_NODE: usize = 1;
 
 /// SMP nodes of any sizes, the nodes fully connected (Sanders and Traeff 2002, section 1).
 ///
@@ -145,7 +145,7 @@ impl Topology for Clusters {
     }
 
     fn link_class(&self, from: Rank, to: Rank) -> usize {
-        if self.node_of(from) == self.node_of(to) { INSIDE } else { BETWEEN }
+        if self.node_of(from) == self.node_of(to) { INTRA_NODE } else { INTER_NODE }
     }
 }
 

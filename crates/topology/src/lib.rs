@@ -65,7 +65,7 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
     },
     spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: spec::cluster },
 ];
-pub use clusters::{BETWEEN, Clusters, INSIDE};
+pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use complete::FullyConnected;
 pub use grid::{Grid, Link};
 pub use lattice::{Fault, Lattice, LeastLoad};

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use topocoll_schedule::Schedule;
-use topocoll_topology::{BETWEEN, INSIDE, LinkId, Rank, Route, Shape};
+use topocoll_topology::{INTER_NODE, INTRA_NODE, LinkId, Rank, Route, Shape};
 
 use super::ends::{End, Ends, Named};
 use super::jsonl;
@@ -126,12 +126,12 @@ fn platform(source: &Source<'_>, routes: &Routes, out: &mut dyn Write) -> std::i
         }
         Shape::Clustered(clusters) => {
             for rank in 0..source.schedule.problem.ranks {
-                link(format!("out{rank}"), INSIDE, 0.0)?;
-                link(format!("in{rank}"), INSIDE, 0.0)?;
+                link(format!("out{rank}"), INTRA_NODE, 0.0)?;
+                link(format!("in{rank}"), INTRA_NODE, 0.0)?;
             }
             for node in 0..clusters.nodes() {
-                link(format!("node-out{node}"), BETWEEN, 0.0)?;
-                link(format!("node-in{node}"), BETWEEN, 0.0)?;
+                link(format!("node-out{node}"), INTER_NODE, 0.0)?;
+                link(format!("node-in{node}"), INTER_NODE, 0.0)?;
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use topocoll::{
-    Clusters, FullyConnected, Grid, INSIDE, Machine, PerClass, Rank, Shape, Timing, Topology,
+    Clusters, FullyConnected, Grid, INTRA_NODE, Machine, PerClass, Rank, Shape, Timing, Topology,
 };
 
 /// A machine, and which rank of the communicator stands where.
@@ -107,7 +107,7 @@ fn given(machine: &Machine, world: &[u32]) -> Place {
         let (sizes, order) = grouped(&world.iter().map(node).collect::<Vec<_>>());
         let part = match sizes[..] {
             [ranks] => {
-                let class = |value: &PerClass| PerClass::uniform(value.of(INSIDE));
+                let class = |value: &PerClass| PerClass::uniform(value.of(INTRA_NODE));
                 let mut inside = machine.timing.clone();
                 inside.startup = class(&inside.startup);
                 inside.per_byte = class(&inside.per_byte);
