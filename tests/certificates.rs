@@ -60,7 +60,7 @@ fn hold(machine: &topocoll::Machine) -> u32 {
                 counts.link_bytes,
                 counts.hops,
                 counts.link_conflicts,
-                counts.max_link_sharing.into(),
+                counts.link_contention.into(),
                 counts.contended_steps.into(),
                 counts.contention_free_steps,
                 counts.port_violations.into(),

@@ -144,7 +144,7 @@ fn messages_of_a_part_take_the_links_of_the_whole_machine() {
     let counts = count_among(&ring, &members, &schedule, MEMORY).unwrap();
     assert_eq!((counts.steps, counts.hops, counts.bytes), (3, 2 + 4 + 2, 300));
     // Half around, all upwards: two messages on every link.
-    assert_eq!((counts.link_bytes, counts.max_link_sharing), (400, 2));
+    assert_eq!((counts.link_bytes, counts.link_contention), (400, 2));
     let selection = select_among(&ring, &members, &problem, MEMORY).unwrap();
     assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0));
     assert!(selection.choices.iter().all(|choice| choice.price.priced == Priced::Exactly));

@@ -175,7 +175,7 @@ impl<'a> Writer<'a> {
             counts.link_bytes,
             counts.hops,
             counts.link_conflicts,
-            counts.max_link_sharing,
+            counts.link_contention,
             counts.contended_steps,
             counts.contention_free_steps,
             counts.port_violations,

@@ -24,7 +24,7 @@ pub struct StepCount {
     /// Bytes on the busiest directed link; 0 where links are not shared.
     pub largest_load: u128,
     /// Most messages on one directed link; 0 where links have no numbers.
-    pub sharing: u64,
+    pub link_contention: u64,
     /// Directed links that carry several messages.
     pub shared_links: u128,
     /// Most hops of a message.
@@ -34,7 +34,7 @@ pub struct StepCount {
     /// Most bytes that one rank copies before the step.
     pub copied: u128,
     /// Most messages that one node of a cluster sends to others, or receives from them.
-    pub between: u32,
+    pub inter_node: u32,
     /// Ranks or nodes that send, or receive, more messages than they have ports.
     pub port_violations: u64,
     /// What startup, transmission and propagation are charged for.
@@ -52,7 +52,7 @@ impl StepCount {
         bytes: u128,
         shared: u128,
     ) {
-        self.sharing = self.sharing.max(messages);
+        self.link_contention = self.link_contention.max(messages);
         self.largest_load = self.largest_load.max(bytes);
         self.shared_links += shared;
         self.charges.link(rates, class, bytes);
@@ -101,7 +101,7 @@ pub struct Counts {
     /// Pairs of a step and a directed link that carries several messages.
     pub link_conflicts: u128,
     /// Most messages on one directed link in one step; 0 where links have no numbers.
-    pub max_link_sharing: u64,
+    pub link_contention: u64,
     /// Steps with a link that carries several messages.
     pub contended_steps: u64,
     /// Steps needed when every contended step is split.
@@ -170,11 +170,11 @@ impl Sums {
         counts.rearranged_bytes += step.copied;
         counts.packed_bytes += step.packed;
         counts.link_conflicts += step.shared_links;
-        counts.max_link_sharing = counts.max_link_sharing.max(step.sharing);
-        counts.contended_steps += u64::from(step.sharing > 1);
-        counts.contention_free_steps += u128::from(step.sharing.max(u64::from(moves)));
+        counts.link_contention = counts.link_contention.max(step.link_contention);
+        counts.contended_steps += u64::from(step.link_contention > 1);
+        counts.contention_free_steps += u128::from(step.link_contention.max(u64::from(moves)));
         counts.port_violations += step.port_violations;
-        counts.inter_node_steps += u64::from(step.between > 0);
+        counts.inter_node_steps += u64::from(step.inter_node > 0);
         charged.add(&step.charges, moves);
         *largest_load = (*largest_load).max(step.largest_load);
     }
@@ -209,7 +209,7 @@ impl Sums {
         counts.rearranged_bytes += others.rearranged_bytes;
         counts.packed_bytes += others.packed_bytes;
         counts.link_conflicts += others.link_conflicts;
-        counts.max_link_sharing = counts.max_link_sharing.max(others.max_link_sharing);
+        counts.link_contention = counts.link_contention.max(others.link_contention);
         counts.contended_steps += others.contended_steps;
         counts.contention_free_steps += others.contention_free_steps;
         counts.port_violations += others.port_violations;
@@ -505,7 +505,7 @@ impl<'a> Reader<'a> {
         if let Shape::Clustered(clusters) = topology.shape() {
             let nodes_per_class = u64::from(clusters.nodes()) / by_node.len() as u64;
             for counts in by_node.iter_mut() {
-                out.between = out.between.max(counts[0]).max(counts[1]);
+                out.inter_node = out.inter_node.max(counts[0]).max(counts[1]);
                 out.port_violations += nodes_per_class
                     * counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
                 *counts = [0; 2];

@@ -36,7 +36,7 @@ pub struct Counts {
     /// Pairs of a step and a directed link that carries several messages.
     pub link_conflicts: u128,
     /// Most messages on one directed link in one step.
-    pub max_link_sharing: u128,
+    pub link_contention: u128,
     /// Steps with a link that carries several messages.
     pub contended_steps: u128,
     /// Steps needed when every contended step is split.
@@ -62,7 +62,7 @@ impl Counts {
             ("link_bytes", self.link_bytes),
             ("hops", self.hops),
             ("link_conflicts", self.link_conflicts),
-            ("max_link_sharing", self.max_link_sharing),
+            ("max_link_sharing", self.link_contention),
             ("contended_steps", self.contended_steps),
             ("contention_free_steps", self.contention_free_steps),
             ("port_violations", self.port_violations),
@@ -270,16 +270,16 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
         if messages == 0 {
             continue;
         }
-        let (sharing, load, shared) = links.as_mut().map_or((0, 0, 0), Links::busiest);
+        let (contention, load, shared) = links.as_mut().map_or((0, 0, 0), Links::busiest);
         counts.steps += 1;
         counts.messages += messages;
         counts.bytes += largest;
         counts.link_bytes += largest.max(load);
         counts.hops += hops;
         counts.link_conflicts += shared;
-        counts.max_link_sharing = counts.max_link_sharing.max(sharing);
-        counts.contended_steps += u128::from(sharing > 1);
-        counts.contention_free_steps += sharing.max(1);
+        counts.link_contention = counts.link_contention.max(contention);
+        counts.contended_steps += u128::from(contention > 1);
+        counts.contention_free_steps += contention.max(1);
         counts.port_violations += violations;
         counts.inter_node_steps += u128::from(crosses);
     }

@@ -47,7 +47,7 @@ pub struct Price {
     /// C2 in blocks, shared links charged in full.
     pub link_blocks: f64,
     /// Most messages on one link in one step; 0 where not counted, or where links have no numbers.
-    pub max_link_sharing: u64,
+    pub link_contention: u64,
 }
 
 impl Price {
@@ -59,7 +59,7 @@ impl Price {
             steps: counts.steps,
             blocks: counts.in_blocks(counts.bytes),
             link_blocks: counts.in_blocks(counts.link_bytes),
-            max_link_sharing: counts.max_link_sharing,
+            link_contention: counts.link_contention,
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Pricing<'a> {
             steps: claims.steps,
             blocks,
             link_blocks: blocks,
-            max_link_sharing: u64::from(links),
+            link_contention: u64::from(links),
         })
     }
 
@@ -214,7 +214,7 @@ impl<'a> Pricing<'a> {
             steps: claims.steps,
             blocks: claims.bytes as f64 / block_bytes,
             link_blocks,
-            max_link_sharing: 0,
+            link_contention: 0,
         }
     }
 
@@ -263,6 +263,6 @@ pub fn published_price(machine: &Machine, problem: &Problem, counts: &PublishedC
         steps: counts.steps,
         blocks,
         link_blocks: blocks,
-        max_link_sharing: 0,
+        link_contention: 0,
     }
 }

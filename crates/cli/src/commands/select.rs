@@ -271,7 +271,7 @@ fn entry(choice: &Choice) -> Entry {
         steps: price.steps,
         blocks: Blocks(price.blocks),
         link_blocks: Blocks(price.link_blocks),
-        max_link_sharing: price.max_link_sharing,
+        max_link_sharing: price.link_contention,
         bound_ratio: choice.bound_ratio,
         priced: (price.priced == Priced::AtLeast).then_some("at_least"),
         simulated_seconds: None,
@@ -430,7 +430,7 @@ fn text(
     let rows = selection.choices.iter().take(shown).map(|choice| {
         let price = &choice.price;
         let floor = if price.priced == Priced::AtLeast { ">= " } else { "" };
-        let sharing = match price.max_link_sharing {
+        let sharing = match price.link_contention {
             0 if machine.topology.links() == 0 => "-".to_owned(),
             0 => "?".to_owned(),
             most => most.to_string(),

@@ -271,7 +271,7 @@ impl From<&Choice> for Ranked {
             steps: choice.price.steps,
             blocks: Blocks(choice.price.blocks),
             link_blocks: Blocks(choice.price.link_blocks),
-            sharing: choice.price.max_link_sharing,
+            sharing: choice.price.link_contention,
             exact: choice.price.priced == Priced::Exactly,
             play: None,
         }

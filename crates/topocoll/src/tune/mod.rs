@@ -320,7 +320,7 @@ fn price_of(
     check_counting_work(&schedule, &alone)?;
     let (mut startup, mut transmission) = (0.0, 0.0);
     let counts = count_steps(&schedule, &alone, MEMORY, |_, step| {
-        let turns = f64::from(step.between.div_ceil(machine.ports).max(1));
+        let turns = f64::from(step.inter_node.div_ceil(machine.ports).max(1));
         let time = step.time(&alone.timing);
         startup += turns * time.startup;
         transmission += turns * time.transmission;
@@ -335,7 +335,7 @@ fn price_of(
         steps: counts.steps,
         blocks: counts.in_blocks(counts.bytes),
         link_blocks: counts.in_blocks(counts.link_bytes),
-        max_link_sharing: counts.max_link_sharing,
+        link_contention: counts.link_contention,
     };
     Ok(Choice {
         algorithm: name,
