@@ -348,7 +348,7 @@ fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128
     let mut largest = std::collections::BTreeMap::new();
     let mut messages = 0;
     for line in String::from_utf8(written).unwrap().lines().skip(1) {
-        let line: jsonl::Line = serde_json::from_str(line).unwrap();
+        let line: jsonl::MessageLine = serde_json::from_str(line).unwrap();
         let block = |entry: &Vec<u64>| {
             let to = if entry.len() == 4 { entry[1] } else { entry[0] };
             Block { from: Rank(entry[0] as u32), to: Rank(to as u32) }

@@ -73,7 +73,7 @@ impl Phase {
 }
 
 /// A node's part in a factor.
-enum Part {
+enum NodeRole {
     Inside,
     /// Exchange with one node, or send to one and receive from another.
     Between {
@@ -175,7 +175,7 @@ impl Clustered {
     }
 
     /// What the node at position a does in a factor.
-    fn part(&self, a: u32, factor: u32, active: u32) -> Part {
+    fn part(&self, a: u32, factor: u32, active: u32) -> NodeRole {
         let (to, from) = if self.permutations {
             let before = if factor <= a { a - factor } else { active - (factor - a) };
             let after = if factor < active - a { a + factor } else { factor - (active - a) };
@@ -191,9 +191,9 @@ impl Clustered {
             (partner, partner)
         };
         if to == a {
-            return Part::Inside;
+            return NodeRole::Inside;
         }
-        Part::Between { to: self.nodes.node_at(to), from: self.nodes.node_at(from) }
+        NodeRole::Between { to: self.nodes.node_at(to), from: self.nodes.node_at(from) }
     }
 
     /// The j-th message of a phase from node U to node V: for each treated rank of the smaller, in
@@ -286,10 +286,10 @@ impl Rule for Clustered {
         let first = phase.factors.start + round * self.ports;
         for factor in first..first.saturating_add(self.ports).min(phase.factors.end) {
             match self.part(a, factor, phase.active) {
-                Part::Inside if !self.early => self.inside_in_turn(phase, rank, j, out),
-                Part::Inside if phase.done == 0 => self.inside(rank, j, 1, out),
-                Part::Inside => {}
-                Part::Between { to, from } => {
+                NodeRole::Inside if !self.early => self.inside_in_turn(phase, rank, j, out),
+                NodeRole::Inside if phase.done == 0 => self.inside(rank, j, 1, out),
+                NodeRole::Inside => {}
+                NodeRole::Between { to, from } => {
                     if let Some((sender, v)) = self.message(phase, own, to, j)
                         && sender == rank
                     {

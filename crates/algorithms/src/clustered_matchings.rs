@@ -58,7 +58,7 @@ struct Phase {
 }
 
 /// One rank's end of a message.
-struct End {
+struct NodeMessage {
     matching: u32,
     receives: bool,
     peer: Rank,
@@ -163,7 +163,7 @@ impl Matchings {
     }
 
     /// Appends what a rank does inside its node.
-    fn ends_inside(&self, rank: Rank, ends: &mut Vec<End>) {
+    fn ends_inside(&self, rank: Rank, ends: &mut Vec<NodeMessage>) {
         let clusters = self.nodes.clusters();
         let own = clusters.node_of(rank);
         let (first, size) = (clusters.first_rank(own).0, clusters.size(own));
@@ -173,13 +173,13 @@ impl Matchings {
             let (up, down) = (cycle - 1 - apart, apart - 1);
             let peer = Rank(first + other);
             let (sent, received) = if other > l { (up, down) } else { (down, up) };
-            ends.push(End { matching: sent, receives: false, peer });
-            ends.push(End { matching: received, receives: true, peer });
+            ends.push(NodeMessage { matching: sent, receives: false, peer });
+            ends.push(NodeMessage { matching: received, receives: true, peer });
         }
     }
 
     /// Appends what a rank does in a round with the nodes at a distance.
-    fn ends_between(&self, rank: Rank, phase: &Phase, distance: u32, ends: &mut Vec<End>) {
+    fn ends_between(&self, rank: Rank, phase: &Phase, distance: u32, ends: &mut Vec<NodeMessage>) {
         let clusters = self.nodes.clusters();
         let own = clusters.node_of(rank);
         let (l, size) = (rank.0 - clusters.first_rank(own).0, clusters.size(own));
@@ -200,7 +200,7 @@ impl Matchings {
                     let met = (r + if turns { 0 } else { q }) % other;
                     let local = if receives { met } else { other - 1 - met };
                     let matching = first + (q - phase.done) * size.max(other) + r;
-                    ends.push(End { matching, receives, peer: Rank(there + local) });
+                    ends.push(NodeMessage { matching, receives, peer: Rank(there + local) });
                 }
             }
         }
@@ -242,7 +242,7 @@ impl Rule for Matchings {
                 self.ends_between(rank, phase, distance, &mut ends);
             }
             ends.sort_unstable_by_key(|end| end.matching);
-            for End { matching, receives, peer } in ends.drain(..) {
+            for NodeMessage { matching, receives, peer } in ends.drain(..) {
                 if matching / self.ports > step {
                     if !does.is_idle() && each(step, &does).is_break() {
                         return;

@@ -37,34 +37,34 @@ const MOST_RANKS: u32 = 2048;
 const NUMBERS: u32 = 6;
 
 /// A message's step and other end.
-type End = (u32, Rank);
+type Partner = (u32, Rank);
 
 struct Matchings {
     steps: u32,
     /// By rank, in order of steps.
-    sends: Vec<Vec<End>>,
-    receives: Vec<Vec<End>>,
+    sends: Vec<Vec<Partner>>,
+    receives: Vec<Vec<Partner>>,
 }
 
 /// A block that one rank has for another.
 #[derive(Clone, Copy)]
-struct Message {
+struct SizedBlock {
     from: Rank,
     to: Rank,
     bytes: u64,
 }
 
 /// The messages of a demand by falling size, those between nodes first, those of no bytes last.
-struct Messages<'a> {
+struct SizedBlocks<'a> {
     /// Where there is more than one node.
     clusters: Option<&'a Clusters>,
     vertices: u32,
-    between: Vec<Message>,
-    inside: Vec<Message>,
-    empty: Vec<Message>,
+    between: Vec<SizedBlock>,
+    inside: Vec<SizedBlock>,
+    empty: Vec<SizedBlock>,
 }
 
-impl<'a> Messages<'a> {
+impl<'a> SizedBlocks<'a> {
     fn new(ranks: u32, topology: &'a dyn Topology, demand: &Demand) -> Self {
         let clusters = match topology.shape() {
             Shape::Clustered(clusters) if clusters.nodes() > 1 => Some(clusters),
@@ -77,7 +77,7 @@ impl<'a> Messages<'a> {
         for distance in 1..ranks {
             for from in (0..ranks).map(Rank) {
                 let to = Rank((from.0 + distance) % ranks);
-                let message = Message { from, to, bytes: demand.bytes(Block { from, to }) };
+                let message = SizedBlock { from, to, bytes: demand.bytes(Block { from, to }) };
                 let list = match (message.bytes, messages.crosses(message)) {
                     (0, _) => &mut messages.empty,
                     (_, true) => &mut messages.between,
@@ -96,12 +96,12 @@ impl<'a> Messages<'a> {
         self.clusters.map_or(rank.0, |clusters| clusters.node_of(rank))
     }
 
-    fn crosses(&self, message: Message) -> bool {
+    fn crosses(&self, message: SizedBlock) -> bool {
         self.vertex(message.from) != self.vertex(message.to)
     }
 
     fn edges(&self) -> Vec<Edge> {
-        let edge = |message: &Message| Edge {
+        let edge = |message: &SizedBlock| Edge {
             ends: [self.vertex(message.from), self.vertex(message.to)],
             weight: message.bytes,
         };
@@ -120,12 +120,12 @@ impl<'a> Messages<'a> {
 
     fn matchings(&self, ranks: u32, ports: u32, most: u32) -> Matchings {
         let colours = coloured(self.vertices, &self.edges(), most);
-        let mut all: Vec<(Message, u32)> = self.between.iter().copied().zip(colours).collect();
+        let mut all: Vec<(SizedBlock, u32)> = self.between.iter().copied().zip(colours).collect();
         // By side, the colours of ranks and of vertices.
         let none = |count: u32| vec![Colours::default(); count as usize];
         let mut ranks_use = [none(ranks), none(ranks)];
         let mut vertices_use = [none(self.vertices), none(self.vertices)];
-        let ends = |message: Message| [message.from, message.to];
+        let ends = |message: SizedBlock| [message.from, message.to];
         for &(message, colour) in &all {
             for (side, rank) in ends(message).into_iter().enumerate() {
                 ranks_use[side][rank.index()].insert(colour);
@@ -155,7 +155,7 @@ impl<'a> Messages<'a> {
 }
 
 /// Matchings by falling weight, `ports` of them a step.
-fn in_steps(all: &[(Message, u32)], ranks: u32, ports: u32) -> Matchings {
+fn in_steps(all: &[(SizedBlock, u32)], ranks: u32, ports: u32) -> Matchings {
     let matchings = all.iter().map(|&(_, colour)| colour + 1).max().unwrap_or(0);
     let mut weights = vec![0; matchings as usize];
     for &(message, colour) in all {
@@ -175,7 +175,7 @@ fn in_steps(all: &[(Message, u32)], ranks: u32, ports: u32) -> Matchings {
         sends[message.from.index()].push((step, message.to));
         receives[message.to.index()].push((step, message.from));
     }
-    sends.iter_mut().chain(&mut receives).for_each(|ends: &mut Vec<End>| ends.sort_unstable());
+    sends.iter_mut().chain(&mut receives).for_each(|ends: &mut Vec<Partner>| ends.sort_unstable());
     Matchings { steps: matchings.div_ceil(ports), sends, receives }
 }
 
@@ -185,7 +185,7 @@ impl Matchings {
     }
 }
 
-fn at(ends: &[End], step: u32) -> impl Iterator<Item = Rank> + '_ {
+fn at(ends: &[Partner], step: u32) -> impl Iterator<Item = Rank> + '_ {
     let first = ends.partition_point(|end| end.0 < step);
     ends[first..].iter().take_while(move |end| end.0 == step).map(|end| end.1)
 }
@@ -289,7 +289,7 @@ impl Algorithm for DemandMatchings {
         if self.check(problem, &Parameters::new()).is_err() {
             return Vec::new();
         }
-        let messages = Messages::new(problem.ranks, topology, demand);
+        let messages = SizedBlocks::new(problem.ranks, topology, demand);
         let fewest = messages.fewest();
         let more = messages.unlimited().max(fewest) - fewest;
         let mut numbers: Vec<u32> = (0..NUMBERS)
@@ -316,7 +316,7 @@ impl Algorithm for DemandMatchings {
         given: &Parameters,
     ) -> Result<Schedule, NotApplicable> {
         self.check(problem, given)?;
-        let messages = Messages::new(problem.ranks, topology, demand);
+        let messages = SizedBlocks::new(problem.ranks, topology, demand);
         let fewest = messages.fewest();
         let most = integer(self, given, "matchings", fewest.into(), u32::MAX.into())?;
         let most = most.map_or(fewest, |most| most as u32);

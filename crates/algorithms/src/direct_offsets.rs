@@ -31,20 +31,20 @@ pub(crate) struct DirectOffsets;
 const MOST_RANKS: u32 = 1 << 14;
 
 /// Ways of an offset that are looked at.
-const WAYS: usize = 16;
+const ROUTES: usize = 16;
 
 /// Signed hops along each dimension.
-type Way = SmallVec<[i32; 6]>;
+type SignedHops = SmallVec<[i32; 6]>;
 
 /// Exchanges that are tried.
 const TRIED: u32 = 1 << 17;
 
 /// All shortest ways from rank 0 to every rank, at most so many of each.
-fn shortest_ways(lattice: &Lattice) -> Vec<Vec<Way>> {
+fn shortest_routes(lattice: &Lattice) -> Vec<Vec<SignedHops>> {
     let ranks = lattice.ranks() as usize;
     let dimensions = lattice.dimensions();
     let mut hops = vec![u32::MAX; ranks];
-    let mut ways: Vec<Vec<Way>> = vec![Vec::new(); ranks];
+    let mut ways: Vec<Vec<SignedHops>> = vec![Vec::new(); ranks];
     hops[0] = 0;
     ways[0].push(SmallVec::from_elem(0, dimensions));
     let mut open = VecDeque::from([Rank(0)]);
@@ -62,7 +62,7 @@ fn shortest_ways(lattice: &Lattice) -> Vec<Vec<Way>> {
                         let mut way = way.clone();
                         way[u] += direction as i32;
                         let known = &mut ways[to.index()];
-                        if known.len() < WAYS && !known.contains(&way) {
+                        if known.len() < ROUTES && !known.contains(&way) {
                             known.push(way);
                         }
                     }
@@ -76,12 +76,12 @@ fn shortest_ways(lattice: &Lattice) -> Vec<Vec<Way>> {
 /// An offset, of which there may be none, and the way that it takes.
 struct Sent {
     offset: Option<Rank>,
-    ways: Vec<Way>,
+    ways: Vec<SignedHops>,
     taken: usize,
 }
 
 impl Sent {
-    fn way(&self) -> &Way {
+    fn way(&self) -> &SignedHops {
         &self.ways[self.taken]
     }
 
@@ -101,7 +101,7 @@ impl Sent {
 /// Messages of a link in each direction: by dimension up and down.
 type Carried = SmallVec<[u32; 12]>;
 
-fn carried<'w>(ways: impl Iterator<Item = &'w Way>, dimensions: usize) -> Carried {
+fn carried<'w>(ways: impl Iterator<Item = &'w SignedHops>, dimensions: usize) -> Carried {
     let mut carried = SmallVec::from_elem(0, 2 * dimensions);
     for way in ways {
         for (u, &hops) in way.iter().enumerate() {
@@ -128,7 +128,7 @@ struct Dealt {
 impl Dealt {
     fn new(lattice: &Lattice, ports: u32) -> Self {
         let radix = lattice.radix().clone();
-        let ways = shortest_ways(lattice).into_iter().zip((0..).map(Rank)).skip(1);
+        let ways = shortest_routes(lattice).into_iter().zip((0..).map(Rank)).skip(1);
         let mut all: Vec<Sent> =
             ways.map(|(ways, offset)| Sent { offset: Some(offset), ways, taken: 0 }).collect();
         all.sort_by_key(|sent| (std::cmp::Reverse(sent.hops()), sent.offset));
@@ -139,8 +139,11 @@ impl Dealt {
             let (round, place) = (i / steps, i % steps);
             by_step[if round % 2 == 0 { place } else { steps - 1 - place }].push(sent);
         }
-        let rest =
-            || Sent { offset: None, ways: vec![Way::from_elem(0, radix.dimensions())], taken: 0 };
+        let rest = || Sent {
+            offset: None,
+            ways: vec![SignedHops::from_elem(0, radix.dimensions())],
+            taken: 0,
+        };
         for step in &mut by_step {
             step.resize_with(ports as usize, rest);
         }
@@ -162,7 +165,7 @@ impl Dealt {
                 continue;
             }
             let [x, y] = [a, b].map(|i| random.usize(..self.sent[i].ways.len()));
-            let changed = |step: usize, out: usize, into: &Way| {
+            let changed = |step: usize, out: usize, into: &SignedHops| {
                 let mut carried = steps[step].clone();
                 for (u, &hops) in self.sent[out].way().iter().enumerate() {
                     carried[2 * u + usize::from(hops < 0)] -= hops.unsigned_abs();

@@ -22,13 +22,13 @@ pub(crate) struct LinkMatchings;
 const MOST_RANKS: u32 = 256;
 
 /// A message's step, other end and way.
-type End = (u32, Rank, Route);
+type RoutedPartner = (u32, Rank, Route);
 
 struct Matchings {
     steps: u32,
     hops: u64,
     /// By rank, in order of steps.
-    sends: Vec<Vec<End>>,
+    sends: Vec<Vec<RoutedPartner>>,
     receives: Vec<Vec<(u32, Rank)>>,
 }
 
@@ -209,7 +209,7 @@ impl Matchings {
             let hops = std::cmp::Reverse(fit.hops(from as usize, to as usize));
             (hops, if by_distance { (to + ranks - from) % ranks } else { 0 }, from, to)
         });
-        let mut sends: Vec<Vec<End>> = vec![Vec::new(); ranks as usize];
+        let mut sends: Vec<Vec<RoutedPartner>> = vec![Vec::new(); ranks as usize];
         let mut receives = vec![Vec::new(); ranks as usize];
         let mut longest: Vec<u64> = Vec::new();
         let mut way = Vec::new();

@@ -45,7 +45,7 @@ struct Direction {
 }
 
 /// What all ranks send over one direction.
-struct Message {
+struct DirectionMessage {
     direction: Direction,
     takes: SlotSet,
     brings: Strided,
@@ -55,7 +55,7 @@ struct Spheres {
     grid: Grid,
     /// The offsets in the order of their slots, as the rank at each from rank 0.
     offsets: Vec<Rank>,
-    steps: Vec<Vec<Message>>,
+    steps: Vec<Vec<DirectionMessage>>,
 }
 
 impl Spheres {
@@ -107,7 +107,7 @@ impl Spheres {
                         spheres.offsets.push(offset);
                     }
                     let brings = Strided::contiguous(first, moved.len() as u64);
-                    Message { direction: *direction, takes, brings }
+                    DirectionMessage { direction: *direction, takes, brings }
                 });
                 let step = step.collect();
                 spheres.steps.push(step);
@@ -326,7 +326,8 @@ impl Algorithm for NeighbourGather {
         given: &Parameters,
     ) -> Result<Claims, NotApplicable> {
         let rule = self.spheres(problem, topology, given)?;
-        let most = |step: &Vec<Message>| step.iter().map(|m| m.brings.len()).max().unwrap_or(0);
+        let most =
+            |step: &Vec<DirectionMessage>| step.iter().map(|m| m.brings.len()).max().unwrap_or(0);
         let blocks: u128 = rule.steps.iter().map(|step| u128::from(most(step))).sum();
         let steps = rule.steps.len() as u64;
         Ok(Claims {

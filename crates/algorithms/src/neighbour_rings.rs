@@ -135,14 +135,14 @@ struct Rings {
 
 /// A message of every rank: the part, and the way.
 #[derive(Clone, Copy)]
-struct Message {
+struct PartMessage {
     part: usize,
-    way: Way,
+    way: SendDirection,
 }
 
 /// Which way ranks send.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum SendDirection {
     Up,
     Down,
     /// Those at even positions up, those at odd ones down: so that pairs exchange.
@@ -151,7 +151,7 @@ enum Way {
     OddUp,
 }
 
-impl Way {
+impl SendDirection {
     /// Whether a rank sends up that is at a position.
     fn sends_up(self, at: u32) -> bool {
         self == Self::Up || self == if at % 2 == 0 { Self::EvenUp } else { Self::OddUp }
@@ -223,7 +223,7 @@ impl Rings {
 
     /// The messages of a step, each with its dimension, numbered among those that move, and the round
     /// along it.
-    fn messages(&self, step: u32) -> impl Iterator<Item = (Message, usize, u32)> + '_ {
+    fn messages(&self, step: u32) -> impl Iterator<Item = (PartMessage, usize, u32)> + '_ {
         let (group, round) = (step % self.groups(), step / self.groups());
         let (q, hop) = ((round / self.rounds) as usize, round % self.rounds + 1);
         let all = 2 * self.dimensions();
@@ -235,12 +235,12 @@ impl Rings {
             let moving = self.moving[place];
             let at_once = numbers.contains(&(number ^ 1));
             let way = match (second, moving.wraps || at_once) {
-                (false, true) => Way::Up,
-                (true, true) => Way::Down,
-                (false, false) => Way::EvenUp,
-                (true, false) => Way::OddUp,
+                (false, true) => SendDirection::Up,
+                (true, true) => SendDirection::Down,
+                (false, false) => SendDirection::EvenUp,
+                (true, false) => SendDirection::OddUp,
             };
-            Some((Message { part, way }, place, moving.round(hop)?))
+            Some((PartMessage { part, way }, place, moving.round(hop)?))
         })
     }
 
@@ -282,7 +282,7 @@ impl Rings {
     }
 
     /// The blocks of the largest message of a kind.
-    fn blocks(&self, message: Message, (place, round): (usize, u32)) -> u64 {
+    fn blocks(&self, message: PartMessage, (place, round): (usize, u32)) -> u64 {
         let moving = self.moving[place];
         let of = |up, x| {
             let mut blocks = 0;
@@ -298,9 +298,9 @@ impl Rings {
             sends.map(|x| of(up, x)).max().unwrap_or(0)
         };
         match message.way {
-            Way::Up => largest(true),
-            Way::Down => largest(false),
-            Way::EvenUp | Way::OddUp => largest(true).max(largest(false)),
+            SendDirection::Up => largest(true),
+            SendDirection::Down => largest(false),
+            SendDirection::EvenUp | SendDirection::OddUp => largest(true).max(largest(false)),
         }
     }
 

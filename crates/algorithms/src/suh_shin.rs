@@ -99,14 +99,14 @@ struct GridIndex {
 const MAX_LONG: usize = 32;
 
 /// How a class travels; asked for with every slot, so kept in a few words.
-struct Way {
+struct TravelOrder {
     /// The dimensions in the order of phases, the first so many.
     order: [u8; MAX_LONG],
     /// Bit u: whether the sign of dimension u is +.
     positive: u32,
 }
 
-impl Way {
+impl TravelOrder {
     /// The dimension of phase p.
     fn dimension(&self, p: usize) -> usize {
         usize::from(self.order[p])
@@ -164,8 +164,8 @@ impl GridIndex {
     }
 
     /// The way of the class of `coordinates`; the order depends on their parities alone.
-    fn way(&self, coordinates: &[u32]) -> Way {
-        let mut way = Way { order: [0; MAX_LONG], positive: 0 };
+    fn way(&self, coordinates: &[u32]) -> TravelOrder {
+        let mut way = TravelOrder { order: [0; MAX_LONG], positive: 0 };
         let Some(&x) = self.falling.first() else { return way };
         let Some(&y) = self.falling.get(1) else {
             way.order[0] = x as u8;
@@ -214,7 +214,7 @@ impl GridIndex {
 
     /// The product of the radices of the first `groups` digit groups: the k digits one by one,
     /// then the h digits together. This is what has been rotated to the end after so many phases.
-    fn rotated(&self, way: &Way, groups: usize) -> u64 {
+    fn rotated(&self, way: &TravelOrder, groups: usize) -> u64 {
         let n = self.dimensions();
         let rings: u64 =
             (0..groups.min(n)).map(|p| u64::from(self.ring(way.dimension(p)))).product();
@@ -222,7 +222,7 @@ impl GridIndex {
     }
 
     /// A digit's weight before any rotation: the product of the radices below it.
-    fn weight(&self, way: &Way, phase: &Phase) -> u64 {
+    fn weight(&self, way: &TravelOrder, phase: &Phase) -> u64 {
         let n = self.dimensions();
         match *phase {
             Phase::Ring { p, .. } => u64::from(self.radix().ranks()) / self.rotated(way, p + 1),

@@ -266,8 +266,8 @@ impl<'a> Writer<'a> {
 
     /// A layout as few rows.
     fn rows(&self, layout: &[(u64, u32)]) -> String {
-        let row = |&(slot, displacement)| Row { slot, displacement, axes: SmallVec::new() };
-        let mut rows: Vec<Row> = layout.iter().map(row).collect();
+        let row = |&(slot, displacement)| LayoutRow { slot, displacement, axes: SmallVec::new() };
+        let mut rows: Vec<LayoutRow> = layout.iter().map(row).collect();
         loop {
             let before = rows.len();
             // Several sequences may take turns.
@@ -284,10 +284,10 @@ impl<'a> Writer<'a> {
     }
 
     /// Rows that follow each other, alike and equally far apart, as one with an axis more.
-    fn joined<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> Vec<Row> {
-        let mut joined: Vec<Row> = Vec::new();
+    fn joined<'r>(&self, rows: impl Iterator<Item = &'r LayoutRow>) -> Vec<LayoutRow> {
+        let mut joined: Vec<LayoutRow> = Vec::new();
         // The last of the rows that the last row stands for, and how many.
-        let mut last: Option<(&Row, u64)> = None;
+        let mut last: Option<(&LayoutRow, u64)> = None;
         for row in rows {
             if let Some((before, times)) = last
                 && let Some(group) = joined.last_mut()
@@ -360,7 +360,7 @@ struct Share {
 /// Slots with blocks: the first, the displacement of its block's other end, and the axes along
 /// which both grow, the slowest first.
 #[derive(Clone)]
-struct Row {
+struct LayoutRow {
     slot: u64,
     displacement: u32,
     axes: SmallVec<[Axis; 4]>,
@@ -373,7 +373,7 @@ struct Axis {
     displacement: u32,
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for LayoutRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", self.slot, self.displacement)?;
         let mut axes = self.axes.iter();

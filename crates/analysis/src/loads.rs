@@ -13,7 +13,7 @@ pub(crate) struct Loads {
     fold: Fold,
     /// By dimension and direction (+, -), of each position on a grid what begins there minus what
     /// ends, on a lattice all.
-    lines: Vec<Line>,
+    lines: Vec<LineLoads>,
     classes: usize,
 }
 
@@ -24,13 +24,13 @@ enum Fold {
 }
 
 #[derive(Default)]
-struct Line {
+struct LineLoads {
     messages: Vec<i64>,
     bytes: Vec<i128>,
     used: bool,
 }
 
-impl Line {
+impl LineLoads {
     fn open(&mut self, classes: usize) {
         if self.messages.is_empty() {
             self.messages = vec![0; classes];
@@ -85,7 +85,7 @@ pub(crate) struct Busiest {
 impl Loads {
     /// No loads; the classes are [`common`](crate::symmetry::common) to a rule and the topology.
     pub(crate) fn new(classes: &RankClasses, topology: &dyn Topology) -> Self {
-        let lines = (0..2 * topology.dimensions()).map(|_| Line::default()).collect();
+        let lines = (0..2 * topology.dimensions()).map(|_| LineLoads::default()).collect();
         let fold = match topology.shape() {
             Shape::Lattice(_) => Fold::Lattice(classes.clone()),
             _ => {

@@ -38,15 +38,15 @@ pub(crate) fn count(
     step: &mut StepCount,
 ) {
     for u in 0..grid.sides().len() {
-        each_run(grid, u, messages, |run| {
+        each_line_group(grid, u, messages, |group| {
             if grid.wrap()[u] {
-                run.for_each_direction(messages, |_, load, bytes| {
-                    let links = run.lines * u128::from(grid.sides()[u]);
+                group.for_each_direction(messages, |_, load, bytes| {
+                    let links = group.lines * u128::from(grid.sides()[u]);
                     step.charges.carry(u, links.saturating_mul(bytes));
                     step.load(rates, u, load, bytes, if load > 1 { links } else { 0 });
                 });
             } else {
-                run.count_line(rates, messages, step);
+                group.count_line(rates, messages, step);
             }
         });
     }
@@ -76,17 +76,17 @@ pub(crate) fn shared(
 ) -> u128 {
     let mut all = 0;
     for u in 0..grid.sides().len() {
-        each_run(grid, u, messages, |run| {
+        each_line_group(grid, u, messages, |group| {
             let side = grid.sides()[u];
             if !grid.wrap()[u] {
-                all += 2 * run.lines * u128::from(run.shared_above(messages));
-                run.name_shared(messages, &mut each);
+                all += 2 * group.lines * u128::from(group.shared_above(messages));
+                group.name_shared(messages, &mut each);
                 return;
             }
-            run.for_each_direction(messages, |direction, load, bytes| {
+            group.for_each_direction(messages, |direction, load, bytes| {
                 if load > 1 {
-                    let link = grid.link_id(Rank(run.first), u, direction);
-                    let count = run.lines * u128::from(side);
+                    let link = grid.link_id(Rank(group.first), u, direction);
+                    let count = group.lines * u128::from(side);
                     all += count;
                     each(Links { link, count, load, bytes });
                 }
@@ -97,7 +97,7 @@ pub(crate) fn shared(
 }
 
 /// Lines along a dimension on which each message turns as far as on the others.
-struct Run<'g> {
+struct LineGroup<'g> {
     grid: &'g Grid,
     dimension: usize,
     /// The lowest of the faster coordinates, read as one number, of these lines.
@@ -106,7 +106,12 @@ struct Run<'g> {
 }
 
 /// The lines along dimension u, by equal carries.
-fn each_run(grid: &Grid, u: usize, messages: &[(u32, u128)], mut each: impl FnMut(&Run<'_>)) {
+fn each_line_group(
+    grid: &Grid,
+    u: usize,
+    messages: &[(u32, u128)],
+    mut each: impl FnMut(&LineGroup<'_>),
+) {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let lines_per_suffix = u64::from(grid.radix().ranks() / side / stride);
     // A message carries into u on the lines of the highest `shift mod stride` suffixes.
@@ -119,12 +124,12 @@ fn each_run(grid: &Grid, u: usize, messages: &[(u32, u128)], mut each: impl FnMu
         let end = borders.get(i + 1).copied().unwrap_or(stride);
         if first < end {
             let lines = u128::from(lines_per_suffix) * u128::from(end - first);
-            each(&Run { grid, dimension: u, first, lines });
+            each(&LineGroup { grid, dimension: u, first, lines });
         }
     }
 }
 
-impl Run<'_> {
+impl LineGroup<'_> {
     /// How far each message turns, and its bytes.
     fn turns(&self, messages: &[(u32, u128)]) -> impl Iterator<Item = (u32, u128)> {
         let turn = |&(shift, bytes)| (turn(self.grid, self.dimension, shift, self.first), bytes);

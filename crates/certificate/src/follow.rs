@@ -2,7 +2,7 @@
 
 use crate::Fault;
 use crate::fault::Found;
-use crate::parse::{Certificate, Row, Slots, Step};
+use crate::parse::{Certificate, LayoutRow, Slots, Step};
 
 /// A block: the class and slot where it started as one number, and how far it has travelled.
 #[derive(Clone, Copy)]
@@ -26,14 +26,14 @@ struct Follower<'c> {
 }
 
 /// One end of a message: of which class its sender is, how far it goes, and the slots at this end.
-struct End<'c> {
+struct MessageEnd<'c> {
     sender: u32,
     by: u32,
     receiver: u32,
     slots: &'c Slots,
 }
 
-impl End<'_> {
+impl MessageEnd<'_> {
     /// What both ends of a message have in common.
     fn message(&self) -> (u32, u32) {
         (self.sender, self.by)
@@ -66,7 +66,7 @@ pub(crate) fn follow(certificate: &Certificate) -> Result<(), Fault> {
 fn laid_out(
     certificate: &Certificate,
     class: u32,
-    rows: &[Row],
+    rows: &[LayoutRow],
     wanted: u32,
     mut each: impl FnMut(u64, u32) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
@@ -118,8 +118,8 @@ impl<'c> Follower<'c> {
     fn step(
         &mut self,
         step: &'c [Step],
-        sent: &mut Vec<End<'c>>,
-        received: &mut Vec<End<'c>>,
+        sent: &mut Vec<MessageEnd<'c>>,
+        received: &mut Vec<MessageEnd<'c>>,
     ) -> Result<(), Fault> {
         let radix = &self.certificate.radix;
         let number = step[0].number;
@@ -134,13 +134,13 @@ impl<'c> Follower<'c> {
         for does in step {
             let rank = radix.representative(does.class);
             let peer = |displacement| radix.class_of(radix.sum(rank, displacement));
-            sent.extend(does.sends.iter().map(|send| End {
+            sent.extend(does.sends.iter().map(|send| MessageEnd {
                 sender: does.class,
                 by: send.to,
                 receiver: peer(send.to),
                 slots: &send.slots,
             }));
-            received.extend(does.receives.iter().map(|(from, slots)| End {
+            received.extend(does.receives.iter().map(|(from, slots)| MessageEnd {
                 sender: peer(*from),
                 by: radix.back(*from),
                 receiver: does.class,
@@ -148,8 +148,8 @@ impl<'c> Follower<'c> {
             }));
         }
         // Several messages of one rank to another are received in the order in which they are sent.
-        sent.sort_by_key(End::message);
-        received.sort_by_key(End::message);
+        sent.sort_by_key(MessageEnd::message);
+        received.sort_by_key(MessageEnd::message);
         for i in 0..sent.len().max(received.len()) {
             let (class, rule) = match (sent.get(i), received.get(i)) {
                 (Some(sent), Some(received)) if sent.message() == received.message() => {

@@ -33,8 +33,8 @@ pub(crate) struct Certificate {
 
 /// Where the representative of a class has its blocks.
 pub(crate) struct Layout {
-    pub(crate) start: Vec<Row>,
-    pub(crate) finish: Vec<Row>,
+    pub(crate) start: Vec<LayoutRow>,
+    pub(crate) finish: Vec<LayoutRow>,
 }
 
 impl Certificate {
@@ -46,7 +46,7 @@ impl Certificate {
 
 /// Slots and the displacements of the blocks in them: the first, and along each axis, the slowest
 /// first, how many there are and how far apart.
-pub(crate) struct Row {
+pub(crate) struct LayoutRow {
     slot: u64,
     displacement: u32,
     axes: Vec<Axis>,
@@ -60,7 +60,7 @@ struct Axis {
     displacement: u32,
 }
 
-impl Row {
+impl LayoutRow {
     pub(crate) fn count(&self) -> u64 {
         self.axes.iter().map(|axis| axis.count).product()
     }
@@ -108,15 +108,15 @@ pub(crate) struct Send {
 }
 
 /// Places in order, as strided runs.
-pub(crate) struct Slots(pub(crate) Vec<Run>);
+pub(crate) struct Slots(pub(crate) Vec<SlotRun>);
 
-pub(crate) struct Run {
+pub(crate) struct SlotRun {
     base: i64,
     outer: (i64, i64),
     inner: (i64, i64),
 }
 
-impl Run {
+impl SlotRun {
     /// The lowest and the highest place.
     pub(crate) fn span(&self) -> (u64, u64) {
         let reach = [self.outer, self.inner].map(|(count, stride)| (count - 1) * stride);
@@ -142,18 +142,18 @@ impl Slots {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.0.iter().map(Run::count).sum()
+        self.0.iter().map(SlotRun::count).sum()
     }
 }
 
 /// A line, for what is wrong with it.
 #[derive(Clone, Copy)]
-struct Line<'t> {
+struct TextLine<'t> {
     number: usize,
     text: &'t str,
 }
 
-impl Line<'_> {
+impl TextLine<'_> {
     fn is(self, rule: &'static str) -> Fault {
         const SHOWN: usize = 60;
         let text = self.text.chars().take(SHOWN).collect();
@@ -176,20 +176,20 @@ struct Lines<'t> {
 
 impl<'t> Lines<'t> {
     /// The next line if it begins with this word: what follows the word.
-    fn next_if(&mut self, word: &str) -> Option<(Line<'t>, &'t str)> {
+    fn next_if(&mut self, word: &str) -> Option<(TextLine<'t>, &'t str)> {
         let begins = |text: &'t str| text.strip_prefix(word)?.strip_prefix(' ');
         let (number, text) = self.rest.next_if(|(_, text)| begins(text).is_some())?;
         // The first line is not among them.
-        Some((Line { number: number + 2, text }, begins(text)?))
+        Some((TextLine { number: number + 2, text }, begins(text)?))
     }
 
-    fn next(&mut self, word: &str, rule: &'static str) -> Result<(Line<'t>, &'t str), Fault> {
+    fn next(&mut self, word: &str, rule: &'static str) -> Result<(TextLine<'t>, &'t str), Fault> {
         self.next_if(word).ok_or_else(|| self.here(rule))
     }
 
     fn here(&mut self, rule: &'static str) -> Fault {
         let (number, text) = self.rest.peek().copied().unwrap_or((self.count, "the end"));
-        Line { number: number + 2, text }.is(rule)
+        TextLine { number: number + 2, text }.is(rule)
     }
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
     })
 }
 
-fn machine(line: Line<'_>, text: &str) -> Result<Machine, Fault> {
+fn machine(line: TextLine<'_>, text: &str) -> Result<Machine, Fault> {
     let (kind, shape) =
         text.split_once(' ').ok_or_else(|| line.is("a machine has a kind and a shape"))?;
     match kind {
@@ -342,7 +342,7 @@ fn read_step(
 ) -> Result<Step, Fault> {
     let (copies, sends, receives) = (Vec::new(), Vec::new(), Vec::new());
     let mut step = Step { number, class, copies, sends, receives };
-    let peer = |line: Line<'_>, word: &str| {
+    let peer = |line: TextLine<'_>, word: &str| {
         let displacement = line.number::<u32>(word)?;
         let moves = displacement > 0 && displacement < ranks;
         if moves { Ok(displacement) } else { Err(line.is("a message goes to another rank")) }
@@ -377,7 +377,7 @@ fn read_step(
     Ok(step)
 }
 
-fn rows(line: Line<'_>, text: &str, slots: u64, ranks: u32) -> Result<Vec<Row>, Fault> {
+fn rows(line: TextLine<'_>, text: &str, slots: u64, ranks: u32) -> Result<Vec<LayoutRow>, Fault> {
     let row = |word: &str| {
         let numbers: Vec<u64> = line.numbers(word, ',')?;
         let [slot, displacement, axes @ ..] = &numbers[..] else {
@@ -397,12 +397,12 @@ fn rows(line: Line<'_>, text: &str, slots: u64, ranks: u32) -> Result<Vec<Row>, 
         }
         let axes =
             axes.map(|axis| Axis { count: axis[0], slots: axis[1], displacement: axis[2] as u32 });
-        Ok(Row { slot: *slot, displacement: *displacement as u32, axes: axes.collect() })
+        Ok(LayoutRow { slot: *slot, displacement: *displacement as u32, axes: axes.collect() })
     };
     text.split(' ').map(row).collect()
 }
 
-fn sets(line: Line<'_>, text: &str, places: u64) -> Result<Slots, Fault> {
+fn sets(line: TextLine<'_>, text: &str, places: u64) -> Result<Slots, Fault> {
     let run = |word: &str| {
         let numbers: Vec<i64> = line.numbers(word, ',')?;
         let (base, outer, inner) = match numbers[..] {
@@ -418,7 +418,7 @@ fn sets(line: Line<'_>, text: &str, places: u64) -> Result<Slots, Fault> {
         let high = i128::from(base) + reach.iter().filter(|reach| **reach > 0).sum::<i128>();
         let few = i128::from(outer.0) * i128::from(inner.0) <= i128::from(places);
         if counts && few && low >= 0 && high < i128::from(places) {
-            Ok(Run { base, outer, inner })
+            Ok(SlotRun { base, outer, inner })
         } else {
             Err(line.is("a run has slots, and lies within them"))
         }

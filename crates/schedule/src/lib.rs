@@ -47,5 +47,5 @@ pub use error::ScheduleError;
 pub use problem::{Block, Collective, MAX_BLOCK_BYTES, Problem};
 pub use recorded::{Message, Recorded, Recorder, SizedMessage};
 pub use schedule::{Origin, Parameters, Rule, Schedule, Setting};
-pub use slots::{Axis, Part, Run, Slot, SlotSet, Strided};
+pub use slots::{Axis, Part, Slot, SlotRun, SlotSet, Strided};
 pub use step::{LocalCopy, Step, Transfer};

@@ -52,16 +52,16 @@ pub struct Recorded {
     /// The blocks of each rank's slots after those it starts with.
     passing: Vec<Vec<Block>>,
     /// Sorted by step and rank.
-    sends: Vec<End>,
-    receives: Vec<End>,
-    pieces: Vec<Piece>,
+    sends: Vec<RecordedEnd>,
+    receives: Vec<RecordedEnd>,
+    pieces: Vec<SlotRange>,
     parts: Vec<Part>,
     routes: Vec<Route>,
 }
 
 /// One end of a message; slots, parts and routes are numbered, as millions of messages share few.
 #[derive(Debug)]
-struct End {
+struct RecordedEnd {
     at: (u32, Rank),
     peer: Rank,
     route: u32,
@@ -72,7 +72,7 @@ struct End {
 
 /// Consecutive slots of which the same part moves.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct SlotRange {
     first: Slot,
     count: u64,
     part: u32,
@@ -122,8 +122,8 @@ impl Recorder {
     #[must_use]
     pub fn memory(blocks: usize) -> u128 {
         // Vectors have room for as much again, tables for a little more.
-        let block = 4 * size_of::<Piece>() + 4 * size_of::<(Block, Slot)>();
-        (4 * size_of::<End>() + blocks * block) as u128
+        let block = 4 * size_of::<SlotRange>() + 4 * size_of::<(Block, Slot)>();
+        (4 * size_of::<RecordedEnd>() + blocks * block) as u128
     }
 
     /// Adds a message whose ranks, blocks and byte ranges lie within the problem.
@@ -145,7 +145,7 @@ impl Recorder {
                     Some(last) if last.part == part && last.first + last.count == slot => {
                         last.count += 1;
                     }
-                    _ => pieces.push(Piece { first: slot, count: 1, part }),
+                    _ => pieces.push(SlotRange { first: slot, count: 1, part }),
                 }
             }
             self.end(sends, (step, at), peer, route, first);
@@ -166,9 +166,9 @@ impl Recorder {
         let apart = if packed { bytes / 2 } else { 0 };
         let pieces = &mut self.recorded.pieces;
         if packed {
-            pieces.push(Piece { first: 0, count: apart, part });
+            pieces.push(SlotRange { first: 0, count: apart, part });
         }
-        pieces.push(Piece { first: apart + u64::from(packed), count: bytes - apart, part });
+        pieces.push(SlotRange { first: apart + u64::from(packed), count: bytes - apart, part });
         self.end(true, (step, from), to, route, first);
         // What arrives in one step lies side by side.
         let (last, free) = &mut self.free[to.index()];
@@ -179,7 +179,7 @@ impl Recorder {
         *free += bytes;
         self.recorded.slots = self.recorded.slots.max(*free).max(bytes + u64::from(packed));
         let first = self.recorded.pieces.len();
-        self.recorded.pieces.push(Piece { first: place, count: bytes, part });
+        self.recorded.pieces.push(SlotRange { first: place, count: bytes, part });
         self.end(false, (step, to), from, route, first);
     }
 
@@ -224,7 +224,7 @@ impl Recorder {
         recorded.steps = recorded.steps.max(at.0 + 1);
         let count = (recorded.pieces.len() - first) as u32;
         let ends = if sends { &mut recorded.sends } else { &mut recorded.receives };
-        ends.push(End { at, peer, route, first, count });
+        ends.push(RecordedEnd { at, peer, route, first, count });
     }
 
     fn slot_of(&mut self, rank: Rank, block: Block) -> Slot {
@@ -252,7 +252,7 @@ fn number<T: Clone + Eq + Hash>(value: &T, numbers: &mut HashMap<T, u32>, all: &
 }
 
 impl Recorded {
-    fn slots_of(&self, end: &End) -> SlotSet {
+    fn slots_of(&self, end: &RecordedEnd) -> SlotSet {
         let mut set = SlotSet::default();
         for piece in &self.pieces[end.first..][..end.count as usize] {
             let slots = Strided::contiguous(piece.first, piece.count);
@@ -313,7 +313,7 @@ impl Rule for Recorded {
     }
 }
 
-fn at(ends: &[End], at: (u32, Rank)) -> &[End] {
+fn at(ends: &[RecordedEnd], at: (u32, Rank)) -> &[RecordedEnd] {
     let first = ends.partition_point(|end| end.at < at);
     let count = ends[first..].partition_point(|end| end.at == at);
     &ends[first..first + count]

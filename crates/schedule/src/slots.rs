@@ -176,7 +176,7 @@ impl Part {
 
 /// Slots of which the same part moves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Run {
+pub struct SlotRun {
     /// The slots.
     pub slots: Strided,
     /// What of each moves.
@@ -187,7 +187,7 @@ pub struct Run {
 /// would be a million numbers per message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SlotSet {
-    runs: SmallVec<[Run; 1]>,
+    runs: SmallVec<[SlotRun; 1]>,
 }
 
 impl SlotSet {
@@ -207,13 +207,13 @@ impl SlotSet {
     /// Appends the same part of several blocks; an empty run is left out.
     pub fn push_part(&mut self, slots: Strided, part: Part) {
         if !slots.is_empty() {
-            self.runs.push(Run { slots, part });
+            self.runs.push(SlotRun { slots, part });
         }
     }
 
     /// Appends one slot, lengthening the last run where it continues it.
     pub fn push_slot(&mut self, slot: Slot, part: Part) {
-        if let Some(Run { slots, part: last }) = self.runs.last_mut()
+        if let Some(SlotRun { slots, part: last }) = self.runs.last_mut()
             && *last == part
             && slots.outer.count == 1
             && slots.inner.stride == 1
@@ -227,7 +227,7 @@ impl SlotSet {
 
     /// The runs in order.
     #[must_use]
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[SlotRun] {
         &self.runs
     }
 
@@ -256,7 +256,7 @@ impl SlotSet {
     #[must_use]
     pub fn is_contiguous(&self, block_bytes: u64) -> bool {
         // The bytes of a run in a buffer of blocks, from first to one past the last.
-        let bytes = |run: &Run| {
+        let bytes = |run: &SlotRun| {
             let (first, end) = match run.part {
                 Part::Whole => (0, block_bytes),
                 Part::Bytes { first, end } => (first, end),

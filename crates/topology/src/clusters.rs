@@ -11,14 +11,14 @@ pub const INTER_NODE: usize = 1;
 /// cluster of a billion nodes costs no more memory than one of two.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clusters {
-    runs: Vec<Run>,
+    runs: Vec<NodeRun>,
     ranks: u32,
     nodes: u32,
 }
 
 /// Consecutive nodes of one size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Run {
+struct NodeRun {
     nodes: u32,
     size: u32,
     first_node: u32,
@@ -40,7 +40,7 @@ impl Clusters {
             let ranks = ranks.ok_or(TopologyError::TooManyRanks)?;
             match cluster.runs.last_mut() {
                 Some(run) if run.size == size => run.nodes += nodes,
-                _ => cluster.runs.push(Run {
+                _ => cluster.runs.push(NodeRun {
                     nodes,
                     size,
                     first_node: cluster.nodes,
@@ -116,7 +116,7 @@ impl Clusters {
         Self::new(&sizes).ok().filter(|_| once)
     }
 
-    fn run_before(&self, starts_by: impl FnMut(&Run) -> bool) -> Run {
+    fn run_before(&self, starts_by: impl FnMut(&NodeRun) -> bool) -> NodeRun {
         self.runs[self.runs.partition_point(starts_by) - 1]
     }
 }

@@ -1,6 +1,6 @@
 //! What the exchange costs, from its lines alone.
 
-use super::line::{Direction, Line};
+use super::line::{Direction, LineExchange};
 use super::windows::Digit;
 use super::{Residual, Rings};
 
@@ -49,7 +49,7 @@ impl Rings {
     /// that ties them, through the class; so largest values by colour tell the largest message.
     pub(super) fn cost(&self) -> Cost {
         let (n, m) = (self.dimensions(), self.colours as usize);
-        let of_line = |line: &Line, value: &dyn Fn(u32) -> u64| {
+        let of_line = |line: &LineExchange, value: &dyn Fn(u32) -> u64| {
             let mut largest = vec![0; m];
             for x in 0..line.period() {
                 let of = &mut largest[line.colour(x) as usize];
@@ -57,10 +57,10 @@ impl Rings {
             }
             largest
         };
-        let of_lines = |value: &dyn Fn(&Line, u32) -> u64| -> Vec<Vec<u128>> {
+        let of_lines = |value: &dyn Fn(&LineExchange, u32) -> u64| -> Vec<Vec<u128>> {
             self.lines.iter().map(|line| of_line(line, &|x| value(line, x))).collect()
         };
-        let landed = of_lines(&Line::landed);
+        let landed = of_lines(&LineExchange::landed);
         let sides = of_lines(&|line, _| line.side().into());
         let present = of_lines(&|_, _| 1);
         // The place of dimension v in the order of class q.

@@ -18,7 +18,7 @@ use self::word::Word;
 
 /// How blocks travel along a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ways {
+pub(super) enum Directions {
     /// Around a ring by the nearer way.
     Nearer,
     /// Up and down a line that does not wrap.
@@ -91,10 +91,10 @@ struct Place {
 }
 
 /// One side of the grid.
-pub(super) struct Line {
+pub(super) struct LineExchange {
     word: Word,
     colours: u32,
-    ways: Ways,
+    ways: Directions,
     /// Where blocks land.
     landing: Landing,
     /// Up and down, the farthest destination by hops, where that is the same from every rank.
@@ -121,13 +121,13 @@ pub(super) struct Line {
     residual_digits: u64,
 }
 
-impl Line {
-    pub(super) fn new(side: u32, colours: u32, ways: Ways, landing: Landing) -> Self {
+impl LineExchange {
+    pub(super) fn new(side: u32, colours: u32, ways: Directions, landing: Landing) -> Self {
         let word = match ways {
-            Ways::Nearer => Word::around(side, colours),
-            Ways::Both | Ways::Once => Word::Repeated { side, colours },
+            Directions::Nearer => Word::around(side, colours),
+            Directions::Both | Directions::Once => Word::Repeated { side, colours },
         };
-        let alike = ways == Ways::Nearer && side % colours == 0;
+        let alike = ways == Directions::Nearer && side % colours == 0;
         let mut line = Self {
             turns: (0..colours).map(|colour| word.turns(colour)).collect(),
             word,
@@ -207,7 +207,7 @@ impl Line {
     fn along(&self, x: u32, hops: i64) -> Option<i64> {
         let ring = i64::from(self.word.ring(self.colour(x)));
         let i = i64::from(self.word.index(x)) + hops;
-        if self.ways == Ways::Both && !(0..ring).contains(&i) {
+        if self.ways == Directions::Both && !(0..ring).contains(&i) {
             return None;
         }
         let (around, i) = around(i, ring);
@@ -224,8 +224,8 @@ impl Line {
         let position = self.along(x, direction.sign())?;
         let next = self.wrapped(position);
         let hops = match self.ways {
-            Ways::Nearer | Ways::Both => position - i64::from(x),
-            Ways::Once => i64::from(next) - i64::from(x),
+            Directions::Nearer | Directions::Both => position - i64::from(x),
+            Directions::Once => i64::from(next) - i64::from(x),
         };
         Some((next, hops))
     }
@@ -245,7 +245,7 @@ impl Line {
         if let Some(window) = around {
             return Place { up: window, down: window, own: window };
         }
-        if self.ways != Ways::Nearer || self.landing == Landing::Windows {
+        if self.ways != Directions::Nearer || self.landing == Landing::Windows {
             // The last window takes in what is left of the line.
             let last = side - x <= colours;
             let above = if last { side - 1 - x } else { colours - 1 - x % colours };
@@ -271,21 +271,21 @@ impl Line {
         let (x_at, side) = (i64::from(x), i64::from(self.side()));
         let own = self.places[self.at(x)].own;
         match (self.ways, direction) {
-            (Ways::Nearer, _) if self.landing != Landing::Near => {
+            (Directions::Nearer, _) if self.landing != Landing::Near => {
                 let hops = self.half(direction == first) * i64::from(self.colours);
                 match direction {
                     Direction::Up => x_at + i64::from(own.above) + hops,
                     Direction::Down => x_at - i64::from(own.below) - hops,
                 }
             }
-            (Ways::Nearer, _) => {
+            (Directions::Nearer, _) => {
                 let half = if direction == first { side / 2 } else { (side - 1) / 2 };
                 x_at + direction.sign() * half
             }
-            (Ways::Both, Direction::Up) => side - 1,
-            (Ways::Both, Direction::Down) => 0,
-            (Ways::Once, Direction::Up) => x_at + side - 1 - i64::from(own.below),
-            (Ways::Once, Direction::Down) => x_at - i64::from(own.below),
+            (Directions::Both, Direction::Up) => side - 1,
+            (Directions::Both, Direction::Down) => 0,
+            (Directions::Once, Direction::Up) => x_at + side - 1 - i64::from(own.below),
+            (Directions::Once, Direction::Down) => x_at - i64::from(own.below),
         }
     }
 
@@ -303,7 +303,7 @@ impl Line {
         direction: Direction,
         first: Direction,
     ) -> u64 {
-        if self.ways == Ways::Once && direction == Direction::Down {
+        if self.ways == Directions::Once && direction == Direction::Down {
             return 0;
         }
         if self.landing == Landing::Distance {
@@ -317,7 +317,7 @@ impl Line {
             Direction::Down => {
                 let count = (stop + i64::from(place.down.above) - reach + 1).max(0) as u64;
                 // What lies half a ring away lands where travellers up would land.
-                let half = self.ways == Ways::Nearer
+                let half = self.ways == Directions::Nearer
                     && self.landing == Landing::Near
                     && first == Direction::Down
                     && self.side() % 2 == 0
@@ -341,7 +341,7 @@ impl Line {
         for colour in 0..self.colours {
             let ring = i64::from(self.word.ring(colour));
             let mut push = |index: i64| positions.push(self.word.position(colour, index as u32));
-            if self.ways == Ways::Nearer {
+            if self.ways == Directions::Nearer {
                 let turns = &self.turns[colour as usize];
                 let near = [-t, 1 - t, 2 - t, -1, 0, 1, t - 2, t - 1, t];
                 if (turns.len() * near.len()) as i64 >= ring {
@@ -367,7 +367,7 @@ impl Line {
     /// where nothing goes half around a ring.
     fn classes(&self) -> &'static [Direction] {
         let odd = self.landing == Landing::Near && self.side() % 2 == 1;
-        let alike = self.ways != Ways::Nearer || odd;
+        let alike = self.ways != Directions::Nearer || odd;
         if alike { &[Direction::Up] } else { &[Direction::Up, Direction::Down] }
     }
 
@@ -413,7 +413,7 @@ impl Line {
         direction: Direction,
         first: Direction,
     ) -> Digits {
-        if self.ways == Ways::Both {
+        if self.ways == Directions::Both {
             return self.sent_far_first(x, round, direction);
         }
         if self.landing == Landing::Distance {
@@ -443,7 +443,7 @@ impl Line {
         direction: Direction,
         first: Direction,
     ) -> Digits {
-        if self.ways == Ways::Both {
+        if self.ways == Directions::Both {
             return self.received_far_first(x, round, direction);
         }
         if self.landing == Landing::Distance {
@@ -458,7 +458,7 @@ impl Line {
 
     /// The digits that travellers up, with own blocks, and travellers down need at most.
     fn regions_needed(&self) -> [u64; 2] {
-        if self.ways == Ways::Both {
+        if self.ways == Directions::Both {
             let largest = |of: &dyn Fn(u32) -> u64| (0..self.period).map(of).max().unwrap_or(0);
             let own = largest(&|x| self.places[self.at(x)].own.width());
             let up = largest(&|x| self.room_far_first(x, Direction::Up));

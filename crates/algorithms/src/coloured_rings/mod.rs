@@ -100,7 +100,7 @@ use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use self::centred::Centred;
-use self::line::{Digits, Direction, Landing, Line, Ways};
+use self::line::{Digits, Direction, Directions, Landing, LineExchange};
 use self::windows::Digit;
 use crate::digits::Ends;
 
@@ -111,7 +111,7 @@ struct Rings {
     grid: Grid,
     /// The dimensions longer than 1; what follows numbers these from 0.
     long: SmallVec<[usize; 6]>,
-    lines: Vec<Line>,
+    lines: Vec<LineExchange>,
     /// m.
     colours: u32,
     /// Rounds of a ring phase in which classes go their own way, and the other.
@@ -153,19 +153,19 @@ impl Rings {
         let long: SmallVec<[usize; 6]> =
             (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
         let colours = (long.len() as u32 * classes).max(1);
-        let lines: Vec<Line> = (long.iter())
+        let lines: Vec<LineExchange> = (long.iter())
             .map(|&u| {
                 let ways = match (grid.wrap()[u], classes) {
-                    (true, _) => Ways::Nearer,
-                    (false, 1) => Ways::Once,
-                    (false, _) => Ways::Both,
+                    (true, _) => Directions::Nearer,
+                    (false, 1) => Directions::Once,
+                    (false, _) => Directions::Both,
                 };
                 let side = grid.sides()[u];
                 let landing = match landing {
                     Landing::Distance if !by_distance(side, ways, colours) => Landing::Near,
                     landing => landing,
                 };
-                Line::new(side, colours, ways, landing)
+                LineExchange::new(side, colours, ways, landing)
             })
             .collect();
         let grid = grid.clone();
@@ -197,7 +197,7 @@ impl Rings {
     }
 
     fn slots_needed(&self) -> u64 {
-        let held = |line: &Line| {
+        let held = |line: &LineExchange| {
             let landed = (0..line.period()).map(|x| line.landed(x)).max();
             landed.map_or(0, |landed| landed.max(line.side().into()))
         };
@@ -205,7 +205,7 @@ impl Rings {
             (0..self.dimensions()).filter(|&v| v != u).map(|v| held(&self.lines[v])).product()
         };
         let needed = (0..self.dimensions()).map(|u| self.lines[u].digits() * others(u)).max();
-        let room = self.lines.iter().map(Line::residual_digits).product();
+        let room = self.lines.iter().map(LineExchange::residual_digits).product();
         needed.unwrap_or(1).max(if self.is_direct() { room } else { 1 })
     }
 
@@ -405,8 +405,8 @@ impl Rings {
 }
 
 /// Whether hops on a line can be told by the distance alone, to any avail.
-fn by_distance(side: u32, ways: Ways, colours: u32) -> bool {
-    ways == Ways::Nearer && side % colours != 0
+fn by_distance(side: u32, ways: Directions, colours: u32) -> bool {
+    ways == Directions::Nearer && side % colours != 0
 }
 
 fn run(digits: Digits, others: u64) -> SlotSet {
@@ -416,7 +416,7 @@ fn run(digits: Digits, others: u64) -> SlotSet {
 impl Rule for Rings {
     fn steps(&self) -> u32 {
         let residual = match &self.residual {
-            Residual::Axis => self.lines.iter().map(Line::residual_steps).sum(),
+            Residual::Axis => self.lines.iter().map(LineExchange::residual_steps).sum(),
             Residual::Direct => self.direct_steps(),
             Residual::Windows(digits) => self.window_steps(digits),
             Residual::Centred(centred) => centred.steps(),

@@ -6,7 +6,7 @@ use super::counts::Farthest;
 
 /// The way around a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum RingDirection {
     Up,
     Down,
 }
@@ -26,7 +26,7 @@ pub(super) struct Ring {
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     round: u32,
-    way: Way,
+    way: RingDirection,
     /// Whether the vertex left out goes half around, where rounds are paired.
     half: bool,
 }
@@ -59,22 +59,22 @@ impl Ring {
     pub(super) fn turn(self, number: u32) -> Option<Turn> {
         let back = self.turns() - 1 - number;
         let (place, way) = match number.cmp(&back) {
-            Ordering::Less => (number, Way::Up),
+            Ordering::Less => (number, RingDirection::Up),
             Ordering::Equal => return None,
-            Ordering::Greater => (back, Way::Down),
+            Ordering::Greater => (back, RingDirection::Down),
         };
         if !self.paired {
-            return Some(Turn { round: place, way, half: way == Way::Up });
+            return Some(Turn { round: place, way, half: way == RingDirection::Up });
         }
         let pairs = self.half / 2;
         let turn = |round, half| Some(Turn { round, way, half });
         match (place, way) {
             // The last round has no other, and is paired with itself.
-            _ if place == pairs => turn(2 * pairs, way == Way::Up),
-            (place, Way::Up) if place < pairs => turn(2 * place, true),
-            (place, Way::Down) if place < pairs => turn(2 * place + 1, true),
-            (place, Way::Up) => turn(2 * (place - pairs) - 1, false),
-            (place, Way::Down) => turn(2 * (place - pairs) - 2, false),
+            _ if place == pairs => turn(2 * pairs, way == RingDirection::Up),
+            (place, RingDirection::Up) if place < pairs => turn(2 * place, true),
+            (place, RingDirection::Down) if place < pairs => turn(2 * place + 1, true),
+            (place, RingDirection::Up) => turn(2 * (place - pairs) - 1, false),
+            (place, RingDirection::Down) => turn(2 * (place - pairs) - 2, false),
         }
     }
 
@@ -115,8 +115,8 @@ impl Ring {
             let odd = if up % 2 == 1 { up } else { down };
             let even = if up % 2 == 0 { up } else { down };
             return match turn.way {
-                _ if up == 0 && (turn.way == Way::Up || last) => cycle / 2 % tours,
-                Way::Down if !last => (even / 2 + tours - 1) % tours,
+                _ if up == 0 && (turn.way == RingDirection::Up || last) => cycle / 2 % tours,
+                RingDirection::Down if !last => (even / 2 + tours - 1) % tours,
                 _ => odd / 2,
             };
         }
@@ -152,7 +152,11 @@ impl Ring {
         // Of each edge of matching 0 one end does by +, and the other by -.
         let vertex = at % self.half;
         let first = vertex > self.cycle() / 2 || vertex == self.cycle();
-        if turn.round == self.cycle() { first == (turn.way == Way::Up) } else { turn.half }
+        if turn.round == self.cycle() {
+            first == (turn.way == RingDirection::Up)
+        } else {
+            turn.half
+        }
     }
 
     /// Where the message of a position goes in a turn; none if it has none.
@@ -163,9 +167,11 @@ impl Ring {
     pub(super) fn reached(self, at: u32, turn: Turn) -> Option<u32> {
         let vertex = at % self.half;
         let hops = match self.other(at, turn.round) {
-            Some(other) if turn.way == Way::Up => (other + self.half - vertex) % self.half,
+            Some(other) if turn.way == RingDirection::Up => {
+                (other + self.half - vertex) % self.half
+            }
             Some(other) => 2 * self.half - (vertex + self.half - other) % self.half,
-            None if self.is_odd() => return Some(at).filter(|_| turn.way == Way::Up),
+            None if self.is_odd() => return Some(at).filter(|_| turn.way == RingDirection::Up),
             None if self.goes(at, turn) => self.half,
             None => 0,
         };
@@ -177,7 +183,8 @@ impl Ring {
     /// Where the message to a position comes from.
     pub(super) fn from(self, at: u32, number: u32) -> Option<u32> {
         let Some(turn) = self.turn(number) else { return Some(at) };
-        let back = if turn.way == Way::Up { Way::Down } else { Way::Up };
+        let back =
+            if turn.way == RingDirection::Up { RingDirection::Down } else { RingDirection::Up };
         let edge = self.other(at, turn.round).is_some();
         self.reached(at, if edge { Turn { way: back, ..turn } } else { turn })
     }
@@ -185,7 +192,9 @@ impl Ring {
     /// Hops between two positions in a turn, the sign giving the way.
     pub(super) fn hops(self, from: u32, to: u32, turn: u32) -> i64 {
         match self.turn(turn) {
-            Some(Turn { way: Way::Down, .. }) => -i64::from((from + self.side - to) % self.side),
+            Some(Turn { way: RingDirection::Down, .. }) => {
+                -i64::from((from + self.side - to) % self.side)
+            }
             _ => i64::from((to + self.side - from) % self.side),
         }
     }

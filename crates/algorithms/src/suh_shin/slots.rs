@@ -3,13 +3,13 @@
 use topocoll_schedule::Slot;
 use topocoll_topology::{Coordinates, Rank};
 
-use super::{GridIndex, Way};
+use super::{GridIndex, TravelOrder};
 use crate::digits::Ends;
 
 impl GridIndex {
     /// The digits h and l of a slot before any rotation: `i(dst) xor i(src)` by dimension. All are
     /// bits, l by dimension and above them h against the order of phases.
-    pub(super) fn inner(&self, way: &Way, slot: Slot) -> Coordinates {
+    pub(super) fn inner(&self, way: &TravelOrder, slot: Slot) -> Coordinates {
         let n = self.dimensions();
         let mut inner = Coordinates::from_elem(0, self.radix().dimensions());
         for (bit, &u) in self.long.iter().enumerate() {
@@ -24,7 +24,7 @@ impl GridIndex {
     }
 
     /// The digits k of a slot before any rotation, by dimension.
-    pub(super) fn rings(&self, way: &Way, slot: Slot) -> Coordinates {
+    pub(super) fn rings(&self, way: &TravelOrder, slot: Slot) -> Coordinates {
         let mut rest = (slot >> (self.inner_bits() * self.dimensions())) as u32;
         let mut k = Coordinates::from_elem(0, self.radix().dimensions());
         for u in (0..self.dimensions()).rev().map(|p| way.dimension(p)) {
@@ -39,7 +39,7 @@ impl GridIndex {
     pub(super) fn other_end(
         &self,
         coordinates: &[u32],
-        way: &Way,
+        way: &TravelOrder,
         k: &[u32],
         inner: &[u32],
         direction: i64,
@@ -55,7 +55,7 @@ impl GridIndex {
     pub(super) fn ring_part(
         &self,
         coordinates: &[u32],
-        way: &Way,
+        way: &TravelOrder,
         u: usize,
         k: u32,
         direction: i64,
@@ -71,7 +71,7 @@ impl GridIndex {
         &self,
         ends: &mut Ends,
         coordinates: &[u32],
-        way: &Way,
+        way: &TravelOrder,
         direction: i64,
     ) {
         for u in (0..self.dimensions()).rev().map(|p| way.dimension(p)) {
@@ -83,7 +83,7 @@ impl GridIndex {
     ///
     /// The l digits give the source's parities, these its order, that the h digits, and these its
     /// residues and so its signs.
-    pub(super) fn way_here(&self, coordinates: &[u32], slot: Slot) -> (Way, Coordinates) {
+    pub(super) fn way_here(&self, coordinates: &[u32], slot: Slot) -> (TravelOrder, Coordinates) {
         let mut residues = Coordinates::from_slice(coordinates);
         for (bit, &u) in self.long.iter().enumerate() {
             residues[u] ^= (slot >> bit & 1) as u32;

@@ -16,14 +16,14 @@ use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink};
 use super::channels::{Channels, link_name};
 use super::clock::{Clock, Picoseconds};
-use super::network::{Held, Interval, LinkUse, Message, Network};
+use super::network::{Held, InFlight, Interval, LinkUse, Network};
 use super::settings::{Dateline, Settings};
 
 /// Rates that differ by less, as a share of themselves, are taken for equal.
 const EQUAL: f64 = 1e-9;
 
 struct Flow {
-    message: Message,
+    message: InFlight,
     links: Vec<u32>,
     start: Picoseconds,
     /// What is left to flow, and how fast: in time at full speed.
@@ -180,7 +180,7 @@ impl<'a> Fluid<'a> {
     }
 
     /// Accounts for a flow that has ended.
-    fn deliver(&mut self, number: u32) -> (Picoseconds, Message) {
+    fn deliver(&mut self, number: u32) -> (Picoseconds, InFlight) {
         let flow = &mut self.flows[number as usize];
         let longer = (self.now - flow.start).saturating_sub(flow.message.transmission);
         if let Some(link) = flow.limit {
@@ -197,7 +197,7 @@ impl<'a> Fluid<'a> {
             flow.message.cause = self.chain.add(what, message.cause);
         }
         if self.records {
-            let Message { from, to, step, bytes, .. } = flow.message;
+            let InFlight { from, to, step, bytes, .. } = flow.message;
             let (start, end) = (flow.start, self.now);
             self.intervals.extend(flow.links.iter().map(|&link| Interval {
                 link: LinkId(link.into()),
@@ -215,7 +215,7 @@ impl<'a> Fluid<'a> {
 }
 
 impl Network for Fluid<'_> {
-    fn post(&mut self, message: Message, route: &Route) {
+    fn post(&mut self, message: InFlight, route: &Route) {
         let number = self.idle.pop().unwrap_or_else(|| {
             let (links, left, rate, start, limit) = (Vec::new(), 0.0, 0.0, 0, None);
             self.flows.push(Flow { message, links, start, left, rate, limit });
@@ -246,7 +246,7 @@ impl Network for Fluid<'_> {
         self.arrivals.add(arrives.max(self.now), number);
     }
 
-    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
+    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)> {
         loop {
             if let Some(number) = self.done.pop() {
                 return Some(self.deliver(number));

@@ -7,7 +7,7 @@ use super::clock::Picoseconds;
 
 /// A message in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Message {
+pub(crate) struct InFlight {
     pub(crate) from: Rank,
     pub(crate) to: Rank,
     pub(crate) step: u32,
@@ -79,11 +79,11 @@ pub struct Interval {
 /// Messages in, messages out.
 pub(crate) trait Network {
     /// Hands over a message at `message.handed`, not before the last delivery.
-    fn post(&mut self, message: Message, route: &Route);
+    fn post(&mut self, message: InFlight, route: &Route);
 
     /// The next delivery; none where nothing can move any more. Also none when `stop` says so,
     /// which is asked now and then.
-    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)>;
+    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)>;
 
     /// Messages posted and not delivered.
     fn waiting(&self) -> usize;

@@ -9,7 +9,7 @@ use topocoll_topology::Rank;
 use super::chain::{Cause, ChainLink, NONE};
 use super::clock::{Clock, Picoseconds, within};
 use super::latencies::Latencies;
-use super::network::{Held, Message, Network};
+use super::network::{Held, InFlight, Network};
 use super::survey::handed;
 use super::traffic::{Share, Traffic};
 use crate::{AnalysisError, Progress};
@@ -87,7 +87,7 @@ struct Node {
     cause: Cause,
 }
 
-struct Run<'a> {
+struct SimulationRun<'a> {
     traffic: &'a dyn Traffic,
     clock: &'a Clock<'a>,
     steps: Range<u32>,
@@ -110,7 +110,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, AnalysisError> {
     let node = Node { step: steps.start, cause: NONE, ..Node::default() };
     let times = vec![StepTime { start: Picoseconds::MAX, end: start }; steps.len()];
-    let mut run = Run {
+    let mut run = SimulationRun {
         traffic,
         clock,
         steps,
@@ -130,7 +130,7 @@ pub(crate) fn run(
         run.out.latencies.add(now - message.handed);
         let step = &mut run.out.steps[(message.step - run.steps.start) as usize];
         step.end = step.end.max(now);
-        let Message { from, to, step, cause, .. } = message;
+        let InFlight { from, to, step, cause, .. } = message;
         let what = ChainLink { from, to, step, at: now, waited: None };
         let cause = network.chain().add(what, cause);
         network.chain().drop(std::mem::replace(&mut last, cause));
@@ -144,7 +144,7 @@ pub(crate) fn run(
     run.finish(network, last, stopped || (control.stop)())
 }
 
-impl Run<'_> {
+impl SimulationRun<'_> {
     /// Begins the present step of a node, and those after it that wait for nothing.
     fn go_on(&mut self, network: &mut dyn Network, rank: Rank, now: Picoseconds) {
         let mut begin = now;
@@ -165,7 +165,7 @@ impl Run<'_> {
             node.open = (self.share.sends.len() as u32 + self.share.receives).saturating_sub(early);
             let cause = node.cause;
             for send in &self.share.sends {
-                let message = Message {
+                let message = InFlight {
                     from: rank,
                     to: send.to,
                     step,
@@ -189,7 +189,7 @@ impl Run<'_> {
     fn deliver(
         &mut self,
         network: &mut dyn Network,
-        message: &Message,
+        message: &InFlight,
         now: Picoseconds,
         cause: Cause,
     ) {

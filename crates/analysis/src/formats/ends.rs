@@ -10,7 +10,7 @@ use super::order::{self, Order, Point};
 
 /// A send or a receive.
 #[derive(Clone, Debug)]
-pub(super) struct End {
+pub(super) struct MessageEnd {
     pub(super) from: Rank,
     pub(super) to: Rank,
     pub(super) tag: u32,
@@ -24,8 +24,8 @@ pub(super) struct End {
 /// The ends of all ranks' messages.
 pub(super) struct Ends<'a> {
     target: &'a Target<'a>,
-    sends: Vec<End>,
-    receives: Vec<End>,
+    sends: Vec<MessageEnd>,
+    receives: Vec<MessageEnd>,
     taken: u128,
 }
 
@@ -43,10 +43,10 @@ impl<'a> Ends<'a> {
         Self { target, sends: Vec::new(), receives: Vec::new(), taken: 0 }
     }
 
-    pub(super) fn push(&mut self, sends: bool, end: End) -> Result<(), String> {
+    pub(super) fn push(&mut self, sends: bool, end: MessageEnd) -> Result<(), String> {
         size(end.bytes)?;
         // Vectors have room for as much again.
-        self.take(2 * size_of::<End>() as u128 + Recorder::memory(1) / 2 + order::MEMORY)?;
+        self.take(2 * size_of::<MessageEnd>() as u128 + Recorder::memory(1) / 2 + order::MEMORY)?;
         if sends { &mut self.sends } else { &mut self.receives }.push(end);
         Ok(())
     }
@@ -79,9 +79,9 @@ impl<'a> Ends<'a> {
 
     fn check_pairs(&self) -> Result<(), Wrong> {
         let mut receives = self.receives.iter().peekable();
-        let key = |end: &End| (end.from, end.to, end.tag);
-        let never_sent = |receive: &End| {
-            let End { from, to, tag, .. } = receive;
+        let key = |end: &MessageEnd| (end.from, end.to, end.tag);
+        let never_sent = |receive: &MessageEnd| {
+            let MessageEnd { from, to, tag, .. } = receive;
             (
                 *to,
                 receive.line,
@@ -89,7 +89,7 @@ impl<'a> Ends<'a> {
             )
         };
         for send in &self.sends {
-            let End { from, to, tag, bytes, line, .. } = send;
+            let MessageEnd { from, to, tag, bytes, line, .. } = send;
             match receives.next_if(|receive| key(receive) <= key(send)) {
                 Some(receive) if key(receive) < key(send) => return Err(never_sent(receive)),
                 Some(receive) if receive.bytes < *bytes => {
@@ -132,7 +132,7 @@ impl<'a> Ends<'a> {
             // Tags and steps go on together.
             let together = last.is_none_or(|(tag, of)| (tag == send.tag) == (of == step));
             if !same || !together {
-                let End { from, to, tag, bytes, line, .. } = send;
+                let MessageEnd { from, to, tag, bytes, line, .. } = send;
                 return Err((
                     *from,
                     *line,
@@ -160,12 +160,12 @@ impl<'a> Ends<'a> {
         })?;
         let mut by_step: Vec<usize> = (0..steps.len()).collect();
         by_step.sort_by_key(|&i| (steps[i], self.sends[i].from, self.sends[i].line));
-        let wrong = |end: &End, message| (end.from, end.line, message);
+        let wrong = |end: &MessageEnd, message| (end.from, end.line, message);
         let mut sized = Sized::new(self.target).map_err(|message| (Rank(0), 0, message))?;
         for i in by_step {
             let send = &self.sends[i];
             let step = steps[i];
-            let &End { from, to, bytes, .. } = send;
+            let &MessageEnd { from, to, bytes, .. } = send;
             let message = SizedMessage { step, from, to, route: None, bytes, packed: false };
             sized.push(&message).map_err(|message| wrong(send, message))?;
         }

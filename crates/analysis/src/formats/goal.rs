@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 use topocoll_schedule::Schedule;
 use topocoll_topology::Rank;
 
-use super::ends::{End, Ends, Named};
+use super::ends::{Ends, MessageEnd, Named};
 use super::jsonl::{self, List, Listed};
 use super::lines::Lines;
 use super::local::Local;
@@ -297,7 +297,7 @@ impl<'a> Program<'a> {
             self.order.after(after, before);
         }
         let between = (before, after);
-        self.ends.push(sends, End { from, to, tag, bytes, line: self.line, between })?;
+        self.ends.push(sends, MessageEnd { from, to, tag, bytes, line: self.line, between })?;
         Ok(between)
     }
 

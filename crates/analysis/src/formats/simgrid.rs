@@ -22,7 +22,7 @@ use hashbrown::HashMap;
 use topocoll_schedule::Schedule;
 use topocoll_topology::{INTER_NODE, INTRA_NODE, LinkId, Rank, Route, Shape};
 
-use super::ends::{End, Ends, Named};
+use super::ends::{Ends, MessageEnd, Named};
 use super::jsonl;
 use super::lines::Lines;
 use super::local::Local;
@@ -387,7 +387,7 @@ impl Program {
         if self.ordered {
             order.after(after, self.now);
         }
-        all.push(sends, End { from, to, tag, bytes, line: self.line, between })?;
+        all.push(sends, MessageEnd { from, to, tag, bytes, line: self.line, between })?;
         if blocks {
             self.wait(&[after], order);
         } else {

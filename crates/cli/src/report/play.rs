@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use topocoll::{
-    Block, Clusters, Machine, Parameters, Part as Piece, Rank, RankClasses, Route, Run, Schedule,
-    Shape, SlotSet, Step, StepCount, Time, Topology, check_counting_work, count_steps,
+    Block, Clusters, Machine, Parameters, Part, Rank, RankClasses, Route, Schedule, Shape, SlotRun,
+    SlotSet, Step, StepCount, Time, Topology, check_counting_work, count_steps,
 };
 
-use super::scene::{Part, Scene};
+use super::scene::{Extent, Scene};
 use crate::host::memory;
 use crate::render::parameters;
 
@@ -30,7 +30,7 @@ pub(crate) struct Play {
     /// What is drawn, as a short form.
     machine: String,
     shape: Kind,
-    part: Part,
+    part: Extent,
     /// The numbering by which ranks are translated, and its periods.
     radix: Vec<u32>,
     periods: Vec<u32>,
@@ -121,12 +121,16 @@ impl Kind {
 /// a part is drawn and they are too many.
 pub(super) fn play(scene: &Scene) -> Option<Play> {
     let slots = scene.schedule.rule().slots();
-    let followed =
-        scene.part != Part::Period || slots <= NUMBERS as u64 && members_are_alike(&scene.schedule);
+    let followed = scene.part != Extent::Period
+        || slots <= NUMBERS as u64 && members_are_alike(&scene.schedule);
     let play = played(scene, followed)?;
     let numbers = play.start.iter().map(Vec::len).sum::<usize>()
         + play.sets.iter().flatten().map(Vec::len).sum::<usize>();
-    if scene.part == Part::Period && numbers > NUMBERS { played(scene, false) } else { Some(play) }
+    if scene.part == Extent::Period && numbers > NUMBERS {
+        played(scene, false)
+    } else {
+        Some(play)
+    }
 }
 
 fn played(scene: &Scene, followed: bool) -> Option<Play> {
@@ -142,8 +146,8 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
         return None;
     }
     let every = match scene.part {
-        Part::Period => (0..classes.count()).map(|class| classes.representative(class)).collect(),
-        Part::Whole | Part::Smaller => (0..machine.ranks()).map(Rank).collect::<Vec<_>>(),
+        Extent::Period => (0..classes.count()).map(|class| classes.representative(class)).collect(),
+        Extent::Whole | Extent::Smaller => (0..machine.ranks()).map(Rank).collect::<Vec<_>>(),
     };
     let mut names =
         Names { followed, block_bytes: schedule.problem.block_bytes, ..Names::default() };
@@ -216,14 +220,14 @@ impl Names {
     }
 }
 
-fn written(run: &Run) -> Vec<i64> {
+fn written(run: &SlotRun) -> Vec<i64> {
     let slots = &run.slots;
     let mut out = vec![slots.base as i64, slots.inner.count as i64];
     let plain = slots.outer.count == 1 && slots.inner.stride == 1;
-    if !plain || run.part != Piece::Whole {
+    if !plain || run.part != Part::Whole {
         out.extend([slots.inner.stride, slots.outer.count as i64, slots.outer.stride]);
     }
-    if let Piece::Bytes { first, end } = run.part {
+    if let Part::Bytes { first, end } = run.part {
         out.extend([first as i64, end as i64]);
     }
     out

@@ -29,13 +29,13 @@ pub(super) struct Scene {
     /// one side enters at the other, as its like does.
     pub(super) window: Vec<u32>,
     /// What is left out.
-    pub(super) part: Part,
+    pub(super) part: Extent,
 }
 
 /// How much of a machine is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Part {
+pub(super) enum Extent {
     /// All of it.
     Whole,
     /// A part that repeats itself: links carry there what their likes carry anywhere.
@@ -59,20 +59,20 @@ pub(super) fn scene(
             machine: machine.clone(),
             schedule,
             window: sides,
-            part: Part::Whole,
+            part: Extent::Whole,
         });
     }
     if let Shape::Grid(grid) = machine.topology.shape()
         && let Some(window) = period(grid, &schedule.rule().classes())
     {
-        return Some(Scene { machine: machine.clone(), schedule, window, part: Part::Period });
+        return Some(Scene { machine: machine.clone(), schedule, window, part: Extent::Period });
     }
     let smaller = smaller(machine)?;
     let problem =
         Problem::new(problem.operation, smaller.ranks(), smaller.ports, problem.block_bytes);
     let schedule = plan(&smaller, &problem.ok()?, algorithm, setting).ok()?;
     let window = self::sides(&*smaller.topology);
-    Some(Scene { machine: smaller, schedule, window, part: Part::Smaller })
+    Some(Scene { machine: smaller, schedule, window, part: Extent::Smaller })
 }
 
 /// The sides of a grid, or of what a lattice is on.
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     /// The scene of the best choice that has one.
-    fn best(name: &str) -> Option<(Part, Vec<u32>, String)> {
+    fn best(name: &str) -> Option<(Extent, Vec<u32>, String)> {
         let machine = machine(name).unwrap();
         let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024);
         let problem = problem.unwrap();
@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn large_machines_show_a_period_or_a_smaller_one() {
         let shown = |name| best(name).unwrap();
-        assert_eq!(shown("torus:16x16"), (Part::Whole, vec![16, 16], "torus:16x16".into()));
+        assert_eq!(shown("torus:16x16"), (Extent::Whole, vec![16, 16], "torus:16x16".into()));
         let (part, window, name) = shown("torus:256x256");
-        assert_eq!((part, name.as_str()), (Part::Period, "torus:256x256"));
+        assert_eq!((part, name.as_str()), (Extent::Period, "torus:256x256"));
         assert!(window.iter().all(|&side| side <= 16));
         assert_eq!(shown("mesh:62x64").2, "mesh:14x16");
         assert_eq!(shown("full:201").2, "full:29");

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use super::residual::{Group, Sources};
-use super::{Digits, Direction, Line, Piece, Pieces, push};
+use super::{Digits, Direction, LineExchange, Piece, Pieces, push};
 
 /// By hops, the farthest destination up, and down.
 pub(super) fn ends(side: u32, colours: u32) -> [Vec<u32>; 2] {
@@ -24,7 +24,7 @@ pub(super) fn ends(side: u32, colours: u32) -> [Vec<u32>; 2] {
     })
 }
 
-impl Line {
+impl LineExchange {
     /// The farthest destination that takes `hops` hops at most.
     fn end_far(&self, direction: Direction, hops: u32) -> u32 {
         let ends = &self.ends[usize::from(direction == Direction::Down)];

@@ -12,9 +12,9 @@
 //! sent. Once its own have gone, the last window received in each round stays, and the next message
 //! ends before it.
 
-use super::{Digits, Direction, Line};
+use super::{Digits, Direction, LineExchange};
 
-impl Line {
+impl LineExchange {
     /// The number of position x of its colour in a direction, and of all of them.
     fn numbered(&self, x: u32, direction: Direction) -> (i64, i64) {
         let ring = i64::from(self.word.ring(self.colour(x)));

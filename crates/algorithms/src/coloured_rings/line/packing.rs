@@ -4,36 +4,36 @@ use std::cmp::Reverse;
 
 /// A message along the line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct LineMessage {
     pub(super) from: u32,
     pub(super) offset: i32,
     pub(super) size: u64,
 }
 
-impl Message {
+impl LineMessage {
     fn hops(&self) -> u32 {
         self.offset.unsigned_abs()
     }
 }
 
 /// The receiver, on a line that repeats after `period` positions.
-pub(super) fn to(message: &Message, period: u32) -> u32 {
+pub(super) fn to(message: &LineMessage, period: u32) -> u32 {
     (i64::from(message.from) + i64::from(message.offset)).rem_euclid(period.into()) as u32
 }
 
 /// Orders in which messages are offered to the steps, those that are alike by sender and then by
 /// offset, as they come; none is the best on every side.
-const ORDERS: &[fn(&mut [Message])] = &[
+const ORDERS: &[fn(&mut [LineMessage])] = &[
     |messages| messages.sort_by_key(|m| Reverse((m.size, m.hops()))),
     |messages| messages.sort_by_key(|m| (Reverse(m.size), m.hops(), m.offset)),
     |messages| messages.sort_by_key(|m| Reverse(m.hops())),
     |messages| messages.sort_by_key(|m| (m.from, Reverse(m.hops()))),
     |messages| {
-        let against = |m: &Message| (m.from % 2 == 1) != (m.offset < 0);
+        let against = |m: &LineMessage| (m.from % 2 == 1) != (m.offset < 0);
         messages.sort_by_key(|m| (Reverse(m.hops()), against(m)));
     },
     |messages| {
-        let size = |m: &Message| m.size + u64::from(m.hops() == 1);
+        let size = |m: &LineMessage| m.size + u64::from(m.hops() == 1);
         messages.sort_by_key(|m| Reverse((size(m), m.hops())));
     },
 ];
@@ -43,7 +43,7 @@ const TRIED: usize = 4096;
 
 /// First fit in each of the orders, on short lines also in some by chance, on long ones in the first
 /// alone; of these the steps whose largest messages sum to least, and of such the fewest.
-pub(super) fn pack(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
+pub(super) fn pack(messages: &[LineMessage], period: u32) -> Vec<Vec<LineMessage>> {
     let (orders, tries) = match messages.len() {
         count if count < TRIED / 4 => (ORDERS.len(), (TRIED / count.max(1)).min(64) as u64),
         _ => (1, 0),
@@ -62,7 +62,7 @@ pub(super) fn pack(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
         .chain(by_chance)
         .map(|sorted| first_fit(&sorted, period))
         .min_by_key(|steps| {
-            let largest = |step: &Vec<Message>| step.iter().map(|m| m.size).max().unwrap_or(0);
+            let largest = |step: &Vec<LineMessage>| step.iter().map(|m| m.size).max().unwrap_or(0);
             (steps.iter().map(largest).sum::<u64>(), steps.len())
         })
         .expect("there are orders")
@@ -70,8 +70,8 @@ pub(super) fn pack(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
 
 /// The place of a message in an order by chance: large ones first, in every other order also far
 /// ones, but not strictly.
-fn by_chance(message: &Message, number: u64) -> i64 {
-    let Message { from, offset, size } = *message;
+fn by_chance(message: &LineMessage, number: u64) -> i64 {
+    let LineMessage { from, offset, size } = *message;
     // Steele, Lea and Flood 2014, splitmix64.
     let seed = number << 48 | u64::from(from) << 16 | u64::from(offset as u16);
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -92,8 +92,8 @@ struct Taken {
     down: bool,
 }
 
-fn first_fit(messages: &[Message], period: u32) -> Vec<Vec<Message>> {
-    let mut steps: Vec<(Vec<Message>, Vec<Taken>)> = Vec::new();
+fn first_fit(messages: &[LineMessage], period: u32) -> Vec<Vec<LineMessage>> {
+    let mut steps: Vec<(Vec<LineMessage>, Vec<Taken>)> = Vec::new();
     let at = |position: i64| position.rem_euclid(period.into()) as usize;
     for message in messages {
         let (from, to) = (message.from as usize, to(message, period) as usize);

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::residual::Sources;
-use super::{Direction, Landing, Line, Ways};
+use super::{Direction, Directions, Landing, LineExchange};
 
 /// Compact digits in arithmetic progression in the digits of a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,15 +26,17 @@ impl Piece {
 /// A layout's digits, a few pieces.
 pub(in super::super) type Pieces = SmallVec<[Piece; 16]>;
 
-impl Line {
+impl LineExchange {
     /// Where the digits begin that x keeps of the source `hops` behind, and the step from there to
     /// those of the next.
     fn kept(&self, x: u32, hops: u32, direction: Direction) -> (u64, i64) {
         let place = &self.places[self.at(x)];
         let width = if direction == Direction::Up { place.up.width() } else { place.down.width() };
         match self.ways {
-            Ways::Both => (self.region_end(direction) - u64::from(hops) * width, -(width as i64)),
-            Ways::Nearer | Ways::Once => (self.base(x, hops, direction), width as i64),
+            Directions::Both => {
+                (self.region_end(direction) - u64::from(hops) * width, -(width as i64))
+            }
+            Directions::Nearer | Directions::Once => (self.base(x, hops, direction), width as i64),
         }
     }
 
@@ -57,7 +59,7 @@ impl Line {
             if border > from {
                 let (kept, step) = self.kept(x, from, Direction::Up);
                 let digit = match self.ways {
-                    Ways::Both => kept as i64 + i64::from(place.up.above) - offset,
+                    Directions::Both => kept as i64 + i64::from(place.up.above) - offset,
                     _ => kept as i64 + i64::from(place.up.below) + offset,
                 } as u64;
                 let count = u64::from(border - from);
@@ -66,7 +68,7 @@ impl Line {
             if to > border {
                 let (first, step) = self.kept(x, ring - border, Direction::Down);
                 let digit = match self.ways {
-                    Ways::Both => first + (i64::from(place.down.below) + offset) as u64,
+                    Directions::Both => first + (i64::from(place.down.below) + offset) as u64,
                     _ => first + (i64::from(place.down.above) - offset).max(0) as u64,
                 };
                 let count = u64::from(to - border);
@@ -81,7 +83,7 @@ impl Line {
             self.places[self.at(x)].own.width() + self.travelling(x, 1, Direction::Up, first);
         let below = self.travelling(x, 1, Direction::Down, first);
         out.clear();
-        if self.ways == Ways::Both {
+        if self.ways == Directions::Both {
             let own = self.places[self.at(x)].own.width();
             push(out, Piece { compact: 0, count: own, digit: 0, stride: 1 });
             for (first, last, direction) in

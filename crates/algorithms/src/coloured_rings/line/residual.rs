@@ -2,9 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::packing::{self, Message};
+use super::packing::{self, LineMessage};
 use super::rows::Rows;
-use super::{Digits, Direction, Landing, Line, Piece, Pieces, Ways, push};
+use super::{Digits, Direction, Directions, Landing, LineExchange, Piece, Pieces, push};
 
 /// Blocks of one position that still go `offset` along the line, in the order of their sources.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub(in super::super) struct Exchange {
     pub(in super::super) receive: Option<(i32, Digits)>,
 }
 
-impl Line {
+impl LineExchange {
     /// Appends what is left after landing at x, by offset.
     pub(super) fn groups_at(&self, x: u32, out: &mut Vec<Group>) {
         if self.landing == Landing::Distance {
@@ -96,12 +96,12 @@ impl Line {
     pub(super) fn sources_below(&self, x: u32, offset: i64, first: Direction) -> u32 {
         let ring = self.word.ring(self.colour(x));
         let travels_up = |j: u32| match self.ways {
-            Ways::Once => true,
-            Ways::Both => j <= self.word.index(x),
-            Ways::Nearer if self.landing != Landing::Near => {
+            Directions::Once => true,
+            Directions::Both => j <= self.word.index(x),
+            Directions::Nearer if self.landing != Landing::Near => {
                 i64::from(j) <= self.half(first == Direction::Up)
             }
-            Ways::Nearer => {
+            Directions::Nearer => {
                 let source = self.along(x, -i64::from(j)).expect("a ring has no end");
                 let half = self.reach(0, Direction::Up, first);
                 i64::from(x) + offset - source <= half
@@ -109,9 +109,9 @@ impl Line {
         };
         // About as many as up to half a ring away, gaps being nearly even.
         let near = match self.ways {
-            Ways::Nearer => self.side() / 2 / self.colours,
-            Ways::Both => self.word.index(x),
-            Ways::Once => ring,
+            Directions::Nearer => self.side() / 2 / self.colours,
+            Directions::Both => self.word.index(x),
+            Directions::Once => ring,
         };
         let mut below = near.min(ring - 1);
         while below > 0 && !travels_up(below) {
@@ -142,7 +142,7 @@ impl Line {
         for from in 0..self.period {
             let groups = self.groups(from).iter().filter(|group| group.offset != 0);
             let message =
-                |group: &Group| Message { from, offset: group.offset, size: group.size() };
+                |group: &Group| LineMessage { from, offset: group.offset, size: group.size() };
             messages.extend(groups.map(message));
         }
         let steps = packing::pack(&messages, self.period);

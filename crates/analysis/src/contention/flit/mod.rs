@@ -25,7 +25,7 @@ use super::calendar::Calendar;
 use super::chain::Chain;
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds};
-use super::network::{Contents, Held, Interval, LinkUse, Message, Network};
+use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
 use super::settings::{Dateline, Settings};
 
 /// Cycles of a hop unless set.
@@ -48,7 +48,7 @@ struct Flit {
 }
 
 struct Packet {
-    message: Message,
+    message: InFlight,
     flits: u64,
     /// The pools of its links in order, and how many it has left behind.
     way: Vec<u32>,
@@ -316,7 +316,7 @@ impl<'a> Flits<'a> {
             self.links[link as usize].bytes += u128::from(packet.message.bytes);
         }
         if flit.tail && self.records {
-            let Message { from, to, step, bytes, .. } = packet.message;
+            let InFlight { from, to, step, bytes, .. } = packet.message;
             let start = self.outputs[output as usize].since;
             let end = (self.cycle + 1).saturating_mul(self.cycle_time);
             let link = LinkId(link);
@@ -358,7 +358,7 @@ impl<'a> Flits<'a> {
 }
 
 impl Network for Flits<'_> {
-    fn post(&mut self, message: Message, route: &Route) {
+    fn post(&mut self, message: InFlight, route: &Route) {
         let number = self.idle.pop().unwrap_or_else(|| {
             self.packets.push(Packet { message, flits: 0, way: Vec::new(), hop: 0 });
             self.packets.len() as u32 - 1
@@ -383,7 +383,7 @@ impl Network for Flits<'_> {
         self.posted.add(message.handed, number);
     }
 
-    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
+    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)> {
         loop {
             let passed = self.cycle.saturating_mul(self.cycle_time);
             let still = self.on_wheel == 0 && self.working.is_empty();

@@ -40,7 +40,7 @@ use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink, NONE};
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, picoseconds};
-use super::network::{Contents, Held, Interval, LinkUse, Message, Network};
+use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
 use super::settings::{Dateline, MAX_VCS, Settings};
 
 /// No worm.
@@ -305,7 +305,7 @@ impl<'a> Wormhole<'a> {
     }
 
     /// Gives a channel to the first worm that waits for it.
-    fn release(&mut self, pool: u32, by: &Message) {
+    fn release(&mut self, pool: u32, by: &InFlight) {
         let place = &mut self.pools[pool as usize];
         let first = place.first;
         if first == NOBODY {
@@ -333,7 +333,7 @@ impl<'a> Wormhole<'a> {
 }
 
 impl Network for Wormhole<'_> {
-    fn post(&mut self, message: Message, route: &Route) {
+    fn post(&mut self, message: InFlight, route: &Route) {
         let worm = self.idle.pop().unwrap_or_else(|| {
             self.worms.push(Worm {
                 message,
@@ -365,7 +365,7 @@ impl Network for Wormhole<'_> {
         self.calendar.add(message.handed, Event::new(Kind::Head, worm, 0));
     }
 
-    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, Message)> {
+    fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)> {
         let mut patience = PATIENCE;
         while let Some((time, event)) = self.event() {
             self.now = time;

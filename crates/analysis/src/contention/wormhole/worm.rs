@@ -1,7 +1,7 @@
 //! A message under way, and where its tail may be.
 
 use crate::contention::clock::Picoseconds;
-use crate::contention::network::Message;
+use crate::contention::network::InFlight;
 use crate::contention::settings::MAX_VCS;
 
 /// A channel that a worm takes.
@@ -14,7 +14,7 @@ pub(super) struct Hop {
 }
 
 pub(super) struct Worm {
-    pub(super) message: Message,
+    pub(super) message: InFlight,
     pub(super) hops: Vec<Hop>,
     /// When the header got each, if that is recorded.
     pub(super) got: Vec<Picoseconds>,

@@ -75,7 +75,7 @@ pub enum HeaderTopology {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Line {
+pub struct MessageLine {
     /// The step it travels in.
     pub step: u32,
     /// Its sender.

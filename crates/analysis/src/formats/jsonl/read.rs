@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use topocoll_schedule::{Block, Collective, Message, Origin, Part, Problem, Recorder, Schedule};
 use topocoll_topology::{Rank, Topology};
 
-use super::{Header, Line};
+use super::{Header, MessageLine};
 use crate::formats::lines::Lines;
 use crate::formats::messages::{beginning, check_step, ends, rank, route};
 use crate::formats::{ReadError, Target};
@@ -90,7 +90,7 @@ impl<'a> List<'a> {
 
     /// Adds a message.
     pub(in crate::formats) fn push(&mut self, text: &str) -> Result<Listed, String> {
-        let line: Line = parsed(text, "message")?;
+        let line: MessageLine = parsed(text, "message")?;
         let (after, messages) = self.last;
         check_step(line.step, after, messages)?;
         let message = line.message(self.problem, self.target.topology)?;
@@ -118,7 +118,7 @@ fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, String> {
     })
 }
 
-impl Line {
+impl MessageLine {
     fn message(&self, problem: Problem, topology: &dyn Topology) -> Result<Message, String> {
         let ranks = problem.ranks;
         let (from, to) = ends(self.from.into(), self.to.into(), ranks)?;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer};
 use topocoll_topology::{Machine, Rank, Route};
 
-use super::{Header, Line};
+use super::{Header, MessageLine};
 use crate::error::failed;
 use crate::formats::{Listing, Source, check};
 use crate::origin::Origin;
@@ -132,7 +132,7 @@ fn message(
     from: Rank,
     send: &Transfer,
     listed: impl Iterator<Item = (Option<Block>, Part)>,
-) -> Line {
+) -> MessageLine {
     let mut own = Route::default();
     let route = send.way(from, &*machine.topology, &mut own);
     let segments = route.segments().iter().map(|segment| (segment.dimension, segment.hops));
@@ -148,7 +148,7 @@ fn message(
             Collective::AllGather => vec![from.0.into(), first, end],
         })
     };
-    Line {
+    MessageLine {
         step,
         from: from.0,
         to: send.peer.0,
