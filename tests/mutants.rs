@@ -125,8 +125,8 @@ fn conflicting(schedule: &Schedule, machine: &Machine) -> u128 {
         for rank in (0..machine.ranks()).map(Rank) {
             schedule.rule().step(rank, step, &mut does);
             for send in &does.sends {
-                let way = send.way(rank, grid, &mut own);
-                grid.for_each_link(rank, way, &mut |link| {
+                let route = send.route_from(rank, grid, &mut own);
+                grid.for_each_link(rank, route, &mut |link| {
                     *loads.entry((step, link.0)).or_insert(0u32) += 1;
                 });
             }

@@ -45,6 +45,6 @@ pub(crate) fn leads_to_peer(
     own: &mut Route,
 ) -> bool {
     let topology = &*machine.topology;
-    let way = send.way(from, topology, own);
-    topology.dimensions() == 0 || topology.follow(from, way) == Ok(send.peer)
+    let route = send.route_from(from, topology, own);
+    topology.dimensions() == 0 || topology.follow(from, route) == Ok(send.peer)
 }

@@ -486,7 +486,7 @@ impl<'a> Reader<'a> {
                     shifts.push((send.peer.0, bytes));
                     continue;
                 }
-                let route = send.way(rank, topology, route);
+                let route = send.route_from(rank, topology, route);
                 out.hops = out.hops.max(route.hops());
                 out.charges.route(rates, route.segments(), ranks_per_class, bytes);
                 loads.as_mut().expect("links have loads").add(topology, rank, route, bytes);

@@ -47,7 +47,7 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
             for rank in (0..classes.count()).map(|class| classes.representative(class)) {
                 rule.step(rank, step, &mut does);
                 for send in &does.sends {
-                    let route = send.way(rank, topology, &mut own);
+                    let route = send.route_from(rank, topology, &mut own);
                     loads.add(
                         topology,
                         rank,

@@ -15,14 +15,19 @@ pub struct Transfer {
     pub port: Port,
     /// What is sent, or where it is received.
     pub slots: SlotSet,
-    /// The way of a send through a grid; empty for the machine's own route, and on receives.
+    /// The route of a send; empty for the machine's own route, and on receives.
     pub route: Route,
 }
 
 impl Transfer {
-    /// The way that this send takes from `from` on a grid: its own, or the machine's, written to
-    /// `own`. Empty off grids.
-    pub fn way<'r>(&'r self, from: Rank, topology: &dyn Topology, own: &'r mut Route) -> &'r Route {
+    /// The route of this send from `from`: its own, or the machine's, written to `own`. Empty where
+    /// the machine has no numbered links.
+    pub fn route_from<'r>(
+        &'r self,
+        from: Rank,
+        topology: &dyn Topology,
+        own: &'r mut Route,
+    ) -> &'r Route {
         if !self.route.is_empty() {
             return &self.route;
         }

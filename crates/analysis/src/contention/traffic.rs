@@ -107,7 +107,7 @@ impl Traffic for Scheduled<'_> {
             self.schedule.rule().step(node, step, does);
             share_of(self.schedule, self.machine, does, out, |send, route| {
                 let mut own = Route::default();
-                route.clone_from(send.way(node, &*self.machine.topology, &mut own));
+                route.clone_from(send.route_from(node, &*self.machine.topology, &mut own));
                 send.peer
             });
         });

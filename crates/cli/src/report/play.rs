@@ -262,7 +262,7 @@ fn moves(
                 names.set(&send.slots),
                 landed,
                 names.route(match topology.shape() {
-                    Shape::Lattice(_) => send.way(rank, topology, &mut own),
+                    Shape::Lattice(_) => send.route_from(rank, topology, &mut own),
                     _ => &send.route,
                 }),
             ]);

@@ -2,7 +2,7 @@
 
 mod fault;
 mod load;
-mod ways;
+mod shortest_routes;
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use crate::{Grid, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topolog
 
 pub use fault::Fault;
 pub use load::LeastLoad;
-use ways::Ways;
+use shortest_routes::ShortestRoutes;
 
 /// No rank.
 const NONE: u32 = u32::MAX;
@@ -38,7 +38,7 @@ pub struct Lattice {
     nodes: Vec<u32>,
     /// By rank, dimension and direction (+, -), the rank that the link leads to.
     next: Vec<u32>,
-    ways: Ways,
+    routes: ShortestRoutes,
     least_load: OnceLock<LeastLoad>,
 }
 
@@ -62,7 +62,7 @@ impl Lattice {
     /// The grid without what is faulty.
     ///
     /// # Errors
-    /// All nodes absent, some with no way to the others, or more than 4,096 nodes.
+    /// All nodes absent, some unreachable from the others, or more than 4,096 nodes.
     ///
     /// # Panics
     /// A fault of what the grid does not have.
@@ -112,18 +112,18 @@ impl Lattice {
         let per_rank = 2 * radix.dimensions();
         let mut next = vec![NONE; nodes.len() * per_rank];
         for (from, &node) in nodes.iter().enumerate() {
-            for way in 0..per_rank {
-                let to =
-                    fault::beyond(&radix, &wrap, node, way).map_or(NONE, |to| rank_at[to as usize]);
-                let link = Fault::link(&radix, node, way);
+            for outgoing in 0..per_rank {
+                let to = fault::beyond(&radix, &wrap, node, outgoing)
+                    .map_or(NONE, |to| rank_at[to as usize]);
+                let link = Fault::link(&radix, node, outgoing);
                 if to != NONE && faults.binary_search(&link).is_err() {
-                    next[from * per_rank + way] = to;
+                    next[from * per_rank + outgoing] = to;
                 }
             }
         }
         fault::check_whole(&radix, &wrap, &nodes, &next)?;
-        let ways = Ways::new(&next, per_rank, whole.then_some(&radix));
-        Ok(Self { radix, wrap, faults, nodes, next, ways, least_load: OnceLock::new() })
+        let routes = ShortestRoutes::new(&next, per_rank, whole.then_some(&radix));
+        Ok(Self { radix, wrap, faults, nodes, next, routes, least_load: OnceLock::new() })
     }
 
     /// The numbering of nodes by coordinates.
@@ -169,8 +169,8 @@ impl Lattice {
     /// The rank that the link leads to that leaves `from` along `dimension`, `direction` +1 or -1.
     #[must_use]
     pub fn neighbour(&self, from: Rank, dimension: usize, direction: i64) -> Option<Rank> {
-        let way = 2 * dimension + usize::from(direction < 0);
-        Some(Rank(self.next[from.index() * self.per_rank() + way])).filter(|to| to.0 != NONE)
+        let outgoing = 2 * dimension + usize::from(direction < 0);
+        Some(Rank(self.next[from.index() * self.per_rank() + outgoing])).filter(|to| to.0 != NONE)
     }
 
     /// Links between two ranks.
@@ -178,7 +178,7 @@ impl Lattice {
     pub fn distance(&self, from: Rank, to: Rank) -> u32 {
         let (mut at, mut hops) = (from, 0);
         while at != to {
-            at = self.beyond(at, self.ways.first(at, to));
+            at = self.beyond(at, self.routes.first(at, to));
             hops += 1;
         }
         hops
@@ -187,7 +187,7 @@ impl Lattice {
     /// The most links between two ranks.
     #[must_use]
     pub fn diameter(&self) -> u32 {
-        self.ways.diameter()
+        self.routes.diameter()
     }
 
     /// The fewest links that leave a rank.
@@ -209,8 +209,8 @@ impl Lattice {
         2 * self.radix.dimensions()
     }
 
-    fn beyond(&self, at: Rank, way: usize) -> Rank {
-        Rank(self.next[at.index() * self.per_rank() + way])
+    fn beyond(&self, at: Rank, outgoing: usize) -> Rank {
+        Rank(self.next[at.index() * self.per_rank() + outgoing])
     }
 }
 
@@ -266,13 +266,13 @@ impl Topology for Lattice {
         out.clear();
         let (mut at, mut last, mut hops) = (from, 0, 0);
         while at != to {
-            let way = self.ways.first(at, to);
-            if way != last {
+            let outgoing = self.routes.first(at, to);
+            if outgoing != last {
                 push(out, last, hops);
-                (last, hops) = (way, 0);
+                (last, hops) = (outgoing, 0);
             }
             hops += 1;
-            at = self.beyond(at, way);
+            at = self.beyond(at, outgoing);
         }
         push(out, last, hops);
     }
@@ -305,8 +305,8 @@ impl Topology for Lattice {
     }
 }
 
-fn push(out: &mut Route, way: usize, hops: i64) {
-    out.push((way / 2) as u32, if way % 2 == 0 { hops } else { -hops });
+fn push(out: &mut Route, outgoing: usize, hops: i64) {
+    out.push((outgoing / 2) as u32, if outgoing % 2 == 0 { hops } else { -hops });
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ fn message(
     listed: impl Iterator<Item = (Option<Block>, Part)>,
 ) -> MessageLine {
     let mut own = Route::default();
-    let route = send.way(from, &*machine.topology, &mut own);
+    let route = send.route_from(from, &*machine.topology, &mut own);
     let segments = route.segments().iter().map(|segment| (segment.dimension, segment.hops));
     let block_bytes = schedule.problem.block_bytes;
     let numbers = |(block, part): (Option<Block>, Part)| {

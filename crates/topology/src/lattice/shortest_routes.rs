@@ -1,14 +1,14 @@
-//! The first link of the way between any two ranks.
+//! The first link of the shortest route between any two ranks.
 
 use std::collections::VecDeque;
 
 use super::NONE;
 use crate::{MixedRadix, Rank};
 
-/// By destination and rank, the dimension and direction of the first link. Where translations keep
-/// all links, of one destination.
+/// By destination and rank, the first link of the route: its index among those that leave the rank.
+/// Where translations keep all links, the table has one destination.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct ShortestRoutes {
     ranks: usize,
     first: Vec<u8>,
     diameter: u32,
@@ -16,9 +16,9 @@ pub(super) struct Ways {
     radix: Option<MixedRadix>,
 }
 
-impl Ways {
-    /// The ways by links that lead to `next`, by rank and way; of a lattice that translations in
-    /// `radix` keep.
+impl ShortestRoutes {
+    /// `next` lists by rank where each of its `per_rank` links leads. `radix` is given where its
+    /// translations keep all links.
     pub(super) fn new(next: &[u32], per_rank: usize, radix: Option<&MixedRadix>) -> Self {
         let ranks = next.len() / per_rank;
         let destinations = if radix.is_some() { 1 } else { ranks };
@@ -28,9 +28,9 @@ impl Ways {
             let hops = hops_to(next, per_rank, to as u32);
             diameter = hops.iter().copied().max().unwrap_or(0).max(diameter);
             first.extend((0..ranks).map(|from| {
-                let ways = &next[from * per_rank..(from + 1) * per_rank];
+                let neighbours = &next[from * per_rank..(from + 1) * per_rank];
                 let nearer = |&at: &u32| at != NONE && hops[at as usize] + 1 == hops[from];
-                ways.iter().position(nearer).unwrap_or(0) as u8
+                neighbours.iter().position(nearer).unwrap_or(0) as u8
             }));
         }
         Self { ranks, first, diameter, radix: radix.cloned() }
@@ -40,7 +40,7 @@ impl Ways {
         self.diameter
     }
 
-    /// The way to leave `from` for another rank.
+    /// The index of the link on which a message to another rank leaves `from`.
     pub(super) fn first(&self, from: Rank, to: Rank) -> usize {
         let Some(radix) = &self.radix else {
             return self.first[to.index() * self.ranks + from.index()].into();
@@ -50,7 +50,7 @@ impl Ways {
     }
 }
 
-/// Links from each rank to one: links lead both ways.
+/// Hops from each rank to one. Every link has one in the opposite direction.
 fn hops_to(next: &[u32], per_rank: usize, to: u32) -> Vec<u32> {
     let mut hops = vec![u32::MAX; next.len() / per_rank];
     hops[to as usize] = 0;
