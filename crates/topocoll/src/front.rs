@@ -7,7 +7,7 @@ use topocoll_topology::Machine;
 use crate::price::Pricing;
 use crate::select::{Budget, bound_ratio, decide};
 use crate::sweep::groups;
-use crate::{Choice, Error, Priced, Rejected, Subset};
+use crate::{Choice, Error, PartlyPriced, Priced, Rejected};
 
 /// What serves, by startups and volume: C1, and C2 with shared links charged in full.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,7 +23,7 @@ pub struct Front {
     /// What does not serve, and why.
     pub rejected: Vec<Rejected>,
     /// Algorithms of which only some settings were priced.
-    pub subsets: Vec<Subset>,
+    pub subsets: Vec<PartlyPriced>,
     /// What none can beat.
     pub bound: BestBounds,
 }
@@ -43,7 +43,7 @@ pub fn front(
     let mut subsets = Vec::new();
     for group in &groups {
         let (algorithm, _) = group.entry.named();
-        let subset = Subset { algorithm, priced: group.choices.len(), settings: group.all };
+        let subset = PartlyPriced { algorithm, priced: group.choices.len(), settings: group.all };
         if subset.priced < subset.settings && !subsets.contains(&subset) {
             subsets.push(subset);
         }

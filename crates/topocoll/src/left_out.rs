@@ -22,7 +22,7 @@ impl Rejected {
 /// An algorithm of which only some settings were priced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Subset {
+pub struct PartlyPriced {
     /// The algorithm.
     pub algorithm: &'static str,
     /// Settings priced.

@@ -40,7 +40,7 @@ pub use among::{count_among, count_unequal_among, part, select_among, select_une
 pub use calibrate::{Fit, Regret, Sample, fit, fit_processes, measure, regret, samples};
 pub use error::Error;
 pub use front::{Front, front};
-pub use left_out::{Rejected, Subset};
+pub use left_out::{PartlyPriced, Rejected};
 pub use machines::{load_file, machine, shipped};
 pub use network::Network;
 pub use plan::{cheapest, claims, plan, plan_unequal};

@@ -5,7 +5,7 @@ use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
 use topocoll_topology::Machine;
 
 use crate::price::{MEMORY, Price, Priced, Pricing};
-use crate::{Rejected, Subset};
+use crate::{PartlyPriced, Rejected};
 
 /// Segments that pricing one setting may look at.
 const WORK_PER_SETTING: u128 = 1 << 21;
@@ -97,7 +97,7 @@ pub struct Selection {
     pub extremes: Vec<Extremes>,
     /// Algorithms of which only some settings were priced; the floors of the others are above the
     /// best price.
-    pub subsets: Vec<Subset>,
+    pub subsets: Vec<PartlyPriced>,
 }
 
 impl Selection {
@@ -238,9 +238,9 @@ pub(crate) struct Prices {
 
 impl Prices {
     /// How many were looked at.
-    pub(crate) fn subset(&self, algorithm: &'static str) -> Subset {
+    pub(crate) fn subset(&self, algorithm: &'static str) -> PartlyPriced {
         let priced = self.priced.len();
-        Subset { algorithm, priced, settings: priced + self.left.len() }
+        PartlyPriced { algorithm, priced, settings: priced + self.left.len() }
     }
 }
 

@@ -9,7 +9,7 @@ use topocoll_topology::Machine;
 use crate::plan::refused;
 use crate::price::{MEMORY, Pricing, least, published_price};
 use crate::select::{Budget, bound_ratio, crossovers, decide, prices};
-use crate::{Choice, Error, Priced, Rejected, Subset};
+use crate::{Choice, Error, PartlyPriced, Priced, Rejected};
 
 /// An algorithm at its best over block sizes, or a published formula.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,7 +56,7 @@ pub struct Sweep {
     /// The same with published formulas among the schedules.
     pub crossovers_with_published: Vec<Fastest>,
     /// Algorithms of which only some settings were priced.
-    pub subsets: Vec<Subset>,
+    pub subsets: Vec<PartlyPriced>,
     /// Algorithms with a setting priced by a floor that is below the best price of some size.
     pub undecided: Vec<&'static str>,
     /// Algorithms that split blocks, so that counts do not grow in proportion to the size: they are
@@ -123,7 +123,7 @@ pub fn sweep(
             Entry::Schedule(_) => decided.by_ref().take(group.choices.len()).collect(),
             Entry::Formula(_) => group.choices.clone(),
         };
-        let subset = Subset { algorithm: name, priced: own.len(), settings: group.all };
+        let subset = PartlyPriced { algorithm: name, priced: own.len(), settings: group.all };
         if own.len() < group.all && !subsets.contains(&subset) {
             subsets.push(subset);
         }

@@ -6,7 +6,7 @@ use topocoll_topology::Machine;
 use crate::plan::{check_planning, refused};
 use crate::price::Price;
 use crate::select::{Choice, Selection, bound_ratio, ranked, reject, select};
-use crate::{Error, Rejected, Subset, plan};
+use crate::{Error, PartlyPriced, Rejected, plan};
 
 /// Slots that pricing the settings of an algorithm may look at: a second or two.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
@@ -81,7 +81,7 @@ fn spread(
     machine: &Machine,
     problem: &Problem,
     mut choices: Vec<Choice>,
-    subsets: &mut Vec<Subset>,
+    subsets: &mut Vec<PartlyPriced>,
 ) -> Vec<Choice> {
     choices.sort_by_key(|choice| choice.price.steps);
     let mut kept = Vec::new();
@@ -100,7 +100,7 @@ fn spread(
         let priced = kept.len() - before;
         if priced < all {
             subsets.retain(|subset| subset.algorithm != algorithm);
-            subsets.push(Subset { algorithm, priced, settings: all });
+            subsets.push(PartlyPriced { algorithm, priced, settings: all });
         }
     }
     kept

@@ -8,7 +8,7 @@ use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem, front};
 
 use super::exchange;
 use super::sweep::{
-    Rejected, Subset, asked, check_served, files, kind, left_out, named, spaced, write_plots,
+    PartlyPriced, Rejected, asked, check_served, files, kind, left_out, named, spaced, write_plots,
 };
 use crate::machine::{machine, problem};
 use crate::render::{
@@ -26,7 +26,7 @@ struct Report {
     beaten: usize,
     bound: Bounds,
     rejected: Vec<Rejected>,
-    subsets: Vec<Subset>,
+    subsets: Vec<PartlyPriced>,
 }
 
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
         beaten: found.beaten.len(),
         bound: found.bound.into(),
         rejected: found.rejected.iter().map(Rejected::from).collect(),
-        subsets: found.subsets.iter().map(Subset::from).collect(),
+        subsets: found.subsets.iter().map(PartlyPriced::from).collect(),
     }
 }
 

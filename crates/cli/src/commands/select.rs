@@ -7,7 +7,7 @@ use topocoll::{
     select_unequal, select_unequal_among, select_within, simulate_choices, verify,
 };
 
-use super::sweep::Subset;
+use super::sweep::PartlyPriced;
 use super::whole::Whole;
 use super::{command_line, exchange_of_sizes, request, watch};
 use crate::demand::{Named, problem_of_sizes};
@@ -48,7 +48,7 @@ struct Report {
     crossovers: Vec<Crossover>,
     split: Vec<&'static str>,
     extremes: Vec<Extremes>,
-    subsets: Vec<Subset>,
+    subsets: Vec<PartlyPriced>,
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated: Option<Simulated>,
 }
@@ -258,7 +258,7 @@ fn report(
                 cross_bytes: extremes.block_bytes,
             })
             .collect(),
-        subsets: selection.subsets.iter().map(Subset::from).collect(),
+        subsets: selection.subsets.iter().map(PartlyPriced::from).collect(),
         simulated: None,
     }
 }
@@ -475,7 +475,7 @@ fn text(
         );
     }
     out += &by_block_size(selection);
-    for topocoll::Subset { algorithm, priced, settings: all, .. } in &selection.subsets {
+    for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in &selection.subsets {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were counted: those that trade steps for blocks best.\n"
         );

@@ -26,7 +26,7 @@ struct Report {
     crossovers: Vec<Crossover>,
     crossovers_with_published: Vec<Crossover>,
     rejected: Vec<Rejected>,
-    subsets: Vec<Subset>,
+    subsets: Vec<PartlyPriced>,
     undecided: Vec<&'static str>,
     split: Vec<&'static str>,
 }
@@ -78,15 +78,15 @@ impl From<&topocoll::Rejected> for Rejected {
 
 /// An algorithm of which only some settings were priced.
 #[derive(Serialize)]
-pub(super) struct Subset {
+pub(super) struct PartlyPriced {
     algorithm: &'static str,
     settings_priced: usize,
     settings: usize,
 }
 
-impl From<&topocoll::Subset> for Subset {
-    fn from(subset: &topocoll::Subset) -> Self {
-        let topocoll::Subset { algorithm, priced, settings, .. } = *subset;
+impl From<&topocoll::PartlyPriced> for PartlyPriced {
+    fn from(subset: &topocoll::PartlyPriced) -> Self {
+        let topocoll::PartlyPriced { algorithm, priced, settings, .. } = *subset;
         Self { algorithm, settings_priced: priced, settings }
     }
 }
@@ -250,7 +250,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Sweep) -> Report {
         crossovers: crossovers(&found.crossovers),
         crossovers_with_published: crossovers(&found.crossovers_with_published),
         rejected: found.rejected.iter().map(Rejected::from).collect(),
-        subsets: found.subsets.iter().map(Subset::from).collect(),
+        subsets: found.subsets.iter().map(PartlyPriced::from).collect(),
         undecided: found.undecided.clone(),
         split: found.split.clone(),
     }
@@ -347,9 +347,12 @@ fn notes(found: &Sweep) -> String {
 }
 
 /// What was not priced, and what does not serve.
-pub(super) fn left_out(subsets: &[topocoll::Subset], rejected: &[topocoll::Rejected]) -> String {
+pub(super) fn left_out(
+    subsets: &[topocoll::PartlyPriced],
+    rejected: &[topocoll::Rejected],
+) -> String {
     let mut out = String::new();
-    for topocoll::Subset { algorithm, priced, settings: all, .. } in subsets {
+    for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in subsets {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
         );
