@@ -73,7 +73,7 @@ enum Share {
 
 impl Buckets {
     fn new(grid: Grid, ports: u32, block_bytes: u64, at_once: bool) -> Self {
-        let moving: Vec<usize> = (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
+        let moving: Vec<usize> = grid.radix().long_dimensions().collect();
         let parts = if at_once { moving.len().max(1) } else { 1 };
         let end =
             |part: usize| (u128::from(block_bytes) * (part as u128 + 1) / parts as u128) as u64;
@@ -352,7 +352,7 @@ impl Bucket {
         if !sides.is_empty() {
             return Err(NotApplicable::Sides { rule: "sides of at most 2^20", sides });
         }
-        let parts = grid.sides().iter().filter(|&&side| side > 1).count() as u64;
+        let parts = grid.radix().long_dimensions().count() as u64;
         if at_once && problem.block_bytes < parts {
             return Err(NotApplicable::Setting {
                 algorithm: self.name(),
@@ -397,7 +397,7 @@ impl Algorithm for Bucket {
     fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
         let mut settings: Vec<_> = DIMENSIONS.map(setting).into();
         let long = match topology.shape() {
-            Shape::Grid(grid) => grid.sides().iter().filter(|&&side| side > 1).count(),
+            Shape::Grid(grid) => grid.radix().long_dimensions().count(),
             _ => 0,
         };
         settings.truncate(if problem.ports > 1 && long > 1 { 2 } else { 1 });

@@ -108,7 +108,7 @@ impl Rings {
     /// None where there are too many steps.
     fn new(grid: &Grid) -> Option<Self> {
         let sides = grid.sides();
-        let long = (0..sides.len()).filter(|&u| sides[u] > 1);
+        let long = grid.radix().long_dimensions();
         let mut rings: Vec<Ring> = long.map(|u| Ring::new(u, sides[u])).collect();
         let n = rings.len() as u32;
         if !rings.iter().any(|ring| ring.stays()) {

@@ -60,8 +60,9 @@ struct Spheres {
 
 impl Spheres {
     fn new(grid: Grid, ports: u32) -> Self {
-        let directions: Vec<Direction> = (0..grid.sides().len())
-            .filter(|&u| grid.sides()[u] > 1)
+        let directions: Vec<Direction> = grid
+            .radix()
+            .long_dimensions()
             .flat_map(|dimension| [1, -1].map(|sign| Direction { dimension, sign }))
             .collect();
         let mut spheres = Self { grid, offsets: vec![Rank(0)], steps: Vec::new() };
@@ -274,9 +275,8 @@ impl NeighbourGather {
         let Shape::Grid(grid) = topology.shape() else {
             return Err(NotApplicable::Shape { needs: "a torus", topology: topology.short_form() });
         };
-        let ends = |&u: &usize| grid.sides()[u] > 1 && !grid.wrap()[u];
-        let sides: Vec<String> = (0..grid.sides().len())
-            .filter(ends)
+        let sides: Vec<String> = (grid.radix().long_dimensions())
+            .filter(|&u| !grid.wrap()[u])
             .map(|u| format!("side {u} ({})", grid.sides()[u]))
             .collect();
         if !sides.is_empty() {

@@ -168,7 +168,7 @@ impl Rings {
     /// None where there are too many tiles.
     fn new(grid: Grid, ports: u32) -> Option<Self> {
         let sides = grid.sides();
-        let long = || (0..sides.len()).filter(|&u| sides[u] > 1);
+        let long = || grid.radix().long_dimensions();
         let parts = long().count().max(1) as u32;
         let line = long().filter(|&u| !grid.wrap()[u]).map(|u| sides[u]).max();
         let moving: Vec<Moving> = long()

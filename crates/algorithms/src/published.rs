@@ -139,14 +139,10 @@ fn single_blocks(steps: u128) -> PublishedCounts {
     PublishedCounts { steps: steps as u64, blocks: steps, hops: None, rearranged_blocks: None }
 }
 
-fn long(grid: &Grid) -> impl Iterator<Item = usize> {
-    (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1)
-}
-
 /// Whether all sides longer than 1 wrap; false where none does.
 fn alike(grid: &Grid, needs: &'static str) -> Result<bool, NotApplicable> {
-    let wraps = long(grid).all(|u| grid.wrap()[u]);
-    if wraps || long(grid).all(|u| !grid.wrap()[u]) {
+    let wraps = grid.radix().long_dimensions().all(|u| grid.wrap()[u]);
+    if wraps || grid.radix().long_dimensions().all(|u| !grid.wrap()[u]) {
         return Ok(wraps);
     }
     Err(shape(needs, grid))
@@ -158,7 +154,7 @@ fn square(
     rule: &'static str,
     keeps: impl Fn(u32) -> bool,
 ) -> Result<u32, NotApplicable> {
-    let sides: Vec<_> = long(grid).map(|u| grid.sides()[u]).collect();
+    let sides: Vec<_> = grid.radix().long_dimensions().map(|u| grid.sides()[u]).collect();
     match sides[..] {
         [a, b] if a == b && keeps(a) => Ok(a),
         _ => {

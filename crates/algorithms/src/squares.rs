@@ -33,7 +33,7 @@ impl Square {
         };
         let refused = || NotApplicable::Shape { needs, topology: topology.short_form() };
         let Shape::Grid(grid) = topology.shape() else { return Err(refused()) };
-        let long: Vec<usize> = (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
+        let long: Vec<usize> = grid.radix().long_dimensions().collect();
         let &[rows, columns] = &long[..] else { return Err(refused()) };
         let alike = grid.wrap()[rows] == grid.wrap()[columns];
         if !alike || wraps.is_some_and(|wraps| grid.wrap()[rows] != wraps) {

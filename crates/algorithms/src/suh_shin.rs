@@ -130,7 +130,7 @@ enum Phase {
 
 impl GridIndex {
     fn new(grid: &Grid, [layout, ways, rings]: [usize; 3]) -> Self {
-        let long = long_dimensions(grid);
+        let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let mut falling = long.clone();
         falling.sort_by_key(|&u| std::cmp::Reverse(grid.sides()[u]));
         Self {
@@ -390,14 +390,9 @@ impl Rule for GridIndex {
     }
 }
 
-/// The dimensions longer than 1.
-fn long_dimensions(grid: &Grid) -> SmallVec<[usize; 6]> {
-    (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect()
-}
-
 /// The distance of ring neighbours: 4 on tori of several dimensions, all multiples of four, else 2.
 fn stride(grid: &Grid) -> u32 {
-    let long = long_dimensions(grid);
+    let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
     let fours = long.iter().all(|&u| grid.wrap()[u] && grid.sides()[u] % 4 == 0);
     if fours && long.len() > 1 { 4 } else { 2 }
 }
@@ -419,7 +414,7 @@ impl SuhShin {
                 topology: topology.short_form(),
             });
         };
-        let long = long_dimensions(grid);
+        let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let refuse = |rule, breaks: &dyn Fn(usize) -> bool| {
             let side = |&u: &usize| format!("side {u} ({})", grid.sides()[u]);
             let sides: Vec<_> = long.iter().filter(|&&u| breaks(u)).map(side).collect();
@@ -516,7 +511,7 @@ impl Algorithm for SuhShin {
     ) -> Result<Claims, NotApplicable> {
         let (grid, chosen) = self.grid(problem, topology, given)?;
         let rule = GridIndex::new(grid, chosen);
-        let long = long_dimensions(grid);
+        let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let n = long.len() as u128;
         let ranks = u128::from(problem.ranks);
         let longest = long.iter().map(|&u| u128::from(grid.sides()[u])).max().unwrap_or(1);

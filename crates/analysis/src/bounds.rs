@@ -298,8 +298,7 @@ fn least_links(problem: &Problem, machine: &Machine) -> Option<f64> {
 fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
     let links: u32 = match machine.topology.shape() {
         Shape::Grid(grid) => {
-            let sides = grid.sides().iter().zip(grid.wrap()).filter(|(side, _)| **side > 1);
-            sides.map(|(_, &wraps)| if wraps { 2 } else { 1 }).sum()
+            grid.radix().long_dimensions().map(|u| if grid.wrap()[u] { 2 } else { 1 }).sum()
         }
         Shape::Lattice(lattice) => lattice.fewest_links(),
         Shape::Complete | Shape::Clustered(_) => return None,

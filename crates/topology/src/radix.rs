@@ -95,6 +95,11 @@ impl MixedRadix {
         &self.sides
     }
 
+    /// The dimensions whose sides are longer than 1, in order.
+    pub fn long_dimensions(&self) -> impl Iterator<Item = usize> {
+        (0..self.sides.len()).filter(|&u| self.sides[u] > 1)
+    }
+
     /// How far apart in rank two neighbours along `dimension` are.
     #[must_use]
     pub fn stride(&self, dimension: usize) -> u32 {

@@ -150,8 +150,7 @@ enum Phase {
 
 impl Rings {
     fn new(grid: &Grid, classes: u32, landing: Landing, residual: Residual) -> Self {
-        let long: SmallVec<[usize; 6]> =
-            (0..grid.sides().len()).filter(|&u| grid.sides()[u] > 1).collect();
+        let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let colours = (long.len() as u32 * classes).max(1);
         let lines: Vec<LineExchange> = (long.iter())
             .map(|&u| {

@@ -36,7 +36,7 @@ impl ColouredRings {
                 topology: topology.short_form(),
             });
         };
-        let long = grid.sides().iter().filter(|&&side| side > 1).count() as u32;
+        let long = grid.radix().long_dimensions().count() as u32;
         if long == 1 && classes == 1 {
             return Err(NotApplicable::Setting {
                 algorithm: self.name(),
@@ -169,8 +169,9 @@ impl ColouredRings {
 
 /// The sides longer than 1 that are no multiples of a number, or are not as asked.
 fn odd_sides(grid: &Grid, multiple: u32, asked: impl Fn(usize) -> bool) -> Vec<String> {
-    (0..grid.sides().len())
-        .filter(|&u| grid.sides()[u] > 1 && (grid.sides()[u] % multiple != 0 || !asked(u)))
+    grid.radix()
+        .long_dimensions()
+        .filter(|&u| grid.sides()[u] % multiple != 0 || !asked(u))
         .map(|u| format!("side {u} ({})", grid.sides()[u]))
         .collect()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use topocoll::{
-    Clusters, FullyConnected, Grid, Machine, Parameters, Problem, RankClasses, Schedule, Shape,
-    Topology, plan,
+    Clusters, FullyConnected, Grid, Machine, MixedRadix, Parameters, Problem, RankClasses,
+    Schedule, Shape, Topology, plan,
 };
 
 /// The most ranks that are drawn by grids of one, two, three and more sides longer than 1, and by
@@ -85,15 +85,15 @@ fn sides(topology: &dyn Topology) -> Vec<u32> {
 }
 
 /// Which entry of a list by dimensions is that of these sides.
-fn by_dimensions(sides: &[u32]) -> usize {
-    let long = sides.iter().filter(|&&side| side > 1).count();
+fn by_dimensions(radix: &MixedRadix) -> usize {
+    let long = radix.long_dimensions().count();
     long.clamp(1, GRIDS.len()) - 1
 }
 
 fn limit(topology: &dyn Topology) -> u32 {
     match topology.shape() {
-        Shape::Grid(grid) => GRIDS[by_dimensions(grid.sides())],
-        Shape::Lattice(lattice) => GRIDS[by_dimensions(lattice.radix().sides())],
+        Shape::Grid(grid) => GRIDS[by_dimensions(grid.radix())],
+        Shape::Lattice(lattice) => GRIDS[by_dimensions(lattice.radix())],
         Shape::Complete | Shape::Clustered(_) => OTHERS,
     }
 }
@@ -103,7 +103,7 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
     if classes.radix() != grid.radix() {
         return None;
     }
-    let longest = SIDES[by_dimensions(grid.sides())];
+    let longest = SIDES[by_dimensions(grid.radix())];
     let side = |u: usize| match (grid.sides()[u], classes.periods()[u]) {
         (side, _) if side <= longest => Some(side),
         (_, period) if grid.wrap()[u] && period <= longest => Some(longest - longest % period),
@@ -125,7 +125,7 @@ fn smaller(machine: &Machine) -> Option<Machine> {
             Arc::new(FullyConnected::new(reduced(machine.ranks(), 32)).expect(small))
         }
         Shape::Grid(grid) => {
-            let longest = SIDES[by_dimensions(grid.sides())];
+            let longest = SIDES[by_dimensions(grid.radix())];
             let sides: Vec<u32> = grid.sides().iter().map(|&side| reduced(side, longest)).collect();
             Arc::new(Grid::new(&sides, grid.wrap()).expect(small))
         }
