@@ -1,5 +1,5 @@
 //! What parsers do with bytes that anybody may have written: no panic, and what they accept is
-//! what it says. `tests/fuzz.rs` gives them the corpora and alterations of those, `cargo fuzz`
+//! what it says. `tests/robustness/fuzz.rs` gives them the corpora and alterations of those, `cargo fuzz`
 //! whatever comes to its mind.
 
 use std::io::BufReader;

@@ -16,7 +16,7 @@
 //! Claim: with `matchings` at its least as many steps between nodes as the busiest one has messages
 //! (Koenig 1916), on ranks without nodes as many steps in all. For no number of matchings can the
 //! sum of largest messages be below the sum over i of the largest i-th largest block of a rank, as
-//! a rank's blocks are in as many matchings; `tests/matchings.rs` counts how far it is above.
+//! a rank's blocks are in as many matchings; `tests/correctness/matchings.rs` counts how far it is above.
 
 use topocoll_schedule::{
     Block, Demand, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, Step,

@@ -12,7 +12,7 @@
 //!
 //! Claim: ceil((P - 1) / k) steps of a block each; the sum over steps of the busiest direction's
 //! messages is as counted from one rank. On 4x4x8, both short sides shifting by 4, with 6 ports it is
-//! 1.05 of the bound; `tests/lattices.rs` counts others.
+//! 1.05 of the bound; `tests/correctness/lattices.rs` counts others.
 
 use std::collections::VecDeque;
 

@@ -6,7 +6,7 @@
 //! free all along, and takes that way, the first by dimension. Of one length messages come by the
 //! distance in rank that they go, or by their sender; the order that needs fewer steps is kept.
 //!
-//! Claim: no link is shared; as many steps, of one block each, as were opened. `tests/lattices.rs`
+//! Claim: no link is shared; as many steps, of one block each, as were opened. `tests/correctness/lattices.rs`
 //! counts how far that is above the bound.
 
 use topocoll_schedule::{Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, Step};

@@ -11,7 +11,7 @@
 //!    counts them; hand ranks, routes and sizes to `messages.rs`, which has the rules and the words
 //!    for them; put messages into a [`Recorder`](topocoll_schedule::Recorder), which takes less than
 //!    200 bytes for one of a block. A format that says what waits for what, and not in which step, asks `order.rs`.
-//! 3. **Tests.** `tests/formats.rs` and `tests/reading.rs` have the promises, among them that reading
+//! 3. **Tests.** `tests/formats/writing.rs` and `tests/formats/reading.rs` have the promises, among them that reading
 //!    what was written loses nothing, and `tests/schedules` the files of others.
 //!
 //! # What a file can say

@@ -15,7 +15,7 @@
 //! Where links are missing each has its own length. Cuts come first, lengths of 1 out of a part of the
 //! machine and of 0 elsewhere: parts up to a place along a side, or half of one that wraps. Then all
 //! links have a length, or those of a dimension alone; then what carries more by shortest ways is made
-//! longer, again and again, for as long as there is time. `tests/lattices.rs` compares what is found
+//! longer, again and again, for as long as there is time. `tests/correctness/lattices.rs` compares what is found
 //! with linear programs.
 
 use std::cmp::Reverse;

@@ -1,0 +1,74 @@
+//! What helps at the prompt: every example of every `--help` runs, completions load in their shell,
+//! and each command has its page.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn topocoll(folder: &Path, arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_topocoll");
+    Command::new(program).current_dir(folder).args(arguments).output().unwrap()
+}
+
+fn said(folder: &Path, arguments: &[&str]) -> String {
+    let output = topocoll(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The commands that `--help` lists, in its order: an example may read what an earlier one wrote.
+fn commands(folder: &Path) -> Vec<String> {
+    let help = said(folder, &["--help"]);
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    names.filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_command_has_examples_and_they_run() {
+    let folder = TempDir::new().unwrap();
+    let commands = commands(folder.path());
+    assert!(commands.iter().any(|name| name == "report") && commands.len() > 10);
+    for command in commands {
+        let help = said(folder.path(), &[&command, "--help"]);
+        let examples: Vec<_> =
+            help.lines().filter_map(|line| line.strip_prefix("  topocoll ")).collect();
+        assert!(!examples.is_empty(), "{command} has no example");
+        for example in examples {
+            assert!(example.starts_with(&command), "{example} is of another command");
+            said(folder.path(), &example.split(' ').collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = TempDir::new().unwrap();
+    said(folder.path(), &["man", "--out", "man1"]);
+    for command in commands(folder.path()) {
+        let page = folder.path().join(format!("man1/topocoll-{command}.1"));
+        assert!(std::fs::read_to_string(page).unwrap().contains("Examples:"), "{command}");
+    }
+    // A folder that is there is left alone.
+    assert_eq!(topocoll(folder.path(), &["man", "--out", "man1"]).status.code(), Some(2));
+}
+
+#[test]
+fn completions_load_in_bash() {
+    let folder = TempDir::new().unwrap();
+    let script = said(folder.path(), &["completions", "bash"])
+        + "\nCOMP_WORDS=(topocoll rep); COMP_CWORD=1; _topocoll topocoll rep topocoll; echo \"${COMPREPLY[@]}\"";
+    let output = Command::new("bash").arg("-c").arg(script).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "report");
+}
+
+#[test]
+fn no_colour_is_printed_where_none_is_wanted() {
+    let program = env!("CARGO_BIN_EXE_topocoll");
+    for arguments in [&["select", "tors:4x4"][..], &["selct"], &["report", "--help"]] {
+        let output = Command::new(program).args(arguments).env("NO_COLOR", "1").output().unwrap();
+        assert!(!output.stderr.contains(&0x1b) && !output.stdout.contains(&0x1b));
+    }
+}

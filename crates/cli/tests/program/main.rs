@@ -1,0 +1,6 @@
+//! The program answers every command line, writes its files whole, and helps at the prompt.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod arguments;
+mod files;
+mod help;

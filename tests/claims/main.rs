@@ -1,0 +1,9 @@
+//! Counts are those that algorithms claim and papers print, and no lower bound is beaten.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod bounds;
+#[path = "../common/mod.rs"]
+mod common;
+mod families;
+mod formulas;
+mod papers;

@@ -1,0 +1,68 @@
+//! Virtual channels: what deadlocks without, and who passes whom with them.
+
+use crate::common::{Script, network, routers, run};
+use topocoll::contention::{Dateline, Posted, Share, Traffic};
+use topocoll::{Machine, Rank, Route};
+
+#[test]
+fn one_channel_on_a_ring_deadlocks_and_says_so() {
+    let machine = network("torus:8", 5e-9);
+    let messages = (0..8).map(|from| (from, (from + 3) % 8, 10_000)).collect();
+    let traffic = Script::posted(&machine, messages);
+    for model in ["wormhole", "flit"] {
+        let found = run(&traffic, &machine, model, routers(1));
+        assert!(found.partial && found.deadlock.len() > 1, "{model}");
+        assert!(found.deadlock.iter().all(|held| held.waits_for.contains("+0")), "{model}");
+        assert!(!run(&traffic, &machine, model, routers(2)).partial, "{model}");
+    }
+}
+
+/// Routes around most of a ring, which channels chosen on entry would not keep from a deadlock.
+#[test]
+fn long_ways_around_a_ring_do_not_deadlock() {
+    struct Around(Machine);
+    impl Traffic for Around {
+        fn nodes(&self) -> u32 {
+            8
+        }
+        fn steps(&self) -> u32 {
+            1
+        }
+        fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+            let (to, route) = (Rank((node.0 + 6) % 8), Route::straight(0, 6));
+            out.sends = vec![Posted { to, bytes: 10_000, route, ..Posted::default() }];
+            out.receives = 1;
+        }
+    }
+    let traffic = Around(network("torus:8", 5e-9));
+    for model in ["wormhole", "flit"] {
+        assert!(!run(&traffic, &traffic.0, model, routers(2)).partial);
+        let mut entry = routers(2);
+        entry.dateline = Some(Dateline::Entry);
+        assert!(run(&traffic, &traffic.0, model, entry).partial, "{model}");
+    }
+}
+
+/// Of three virtual channels of a link around a ring the first two are for what has not crossed the
+/// dateline, or, where that is known on entry, for what crosses it; the third is for all else. Where
+/// there are two, a short message passes a long one.
+#[test]
+fn of_three_channels_two_are_on_one_side_of_the_dateline() {
+    let machine = network("torus:8", 50e-9);
+    let shorter = |dateline, from: u32, vcs| {
+        let node = |hops| (from + hops) % 8;
+        let messages = vec![(0, from, node(3), 640, 0), (0, node(1), node(3), 1, 100)];
+        let script = Script { machine: &machine, messages };
+        let mut settings = routers(vcs);
+        settings.dateline = Some(dateline);
+        let latencies = run(&script, &machine, "flit", settings).latencies.unwrap();
+        latencies.average * 2.0 - latencies.max as f64
+    };
+    for (dateline, two, one) in [(Dateline::Crossing, 0, 6), (Dateline::Entry, 6, 0)] {
+        let of = |from, vcs| shorter(dateline, from, vcs);
+        assert_eq!(of(two, 3), of(two, 4), "{dateline:?}");
+        assert!(of(two, 2) > 2.0 * of(two, 3), "{dateline:?}");
+        assert_eq!(of(one, 3), of(one, 2), "{dateline:?}");
+        assert!(of(one, 2) > 2.0 * of(one, 4), "{dateline:?}");
+    }
+}

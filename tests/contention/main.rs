@@ -1,0 +1,10 @@
+//! Models of the network agree with each other, with bounds and with other simulators.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod barriers;
+mod channels;
+#[path = "../common/mod.rs"]
+mod common;
+mod conflicts;
+mod models;
+mod simulations;

@@ -1,0 +1,691 @@
+//! Certificates: every schedule has one that holds, and no altered one does.
+
+use super::forgery::{Forger, expand};
+use crate::common::{self, MEMORY, machines_and_ports, serving, without_classes};
+use sha2::{Digest as _, Sha256};
+use topocoll::{
+    AnalysisError, Collective, Parameters, Problem, Schedule, Shape, count, machine, plan,
+    write_certificate,
+};
+use topocoll_certificate::{Fault, Found, Proved, check};
+
+/// The certificate of an algorithm's schedule.
+fn certificate(machine_name: &str, algorithm: &str) -> String {
+    let machine = machine(machine_name).unwrap();
+    let operation = topocoll::find(algorithm).unwrap().operation();
+    let problem = Problem::new(operation, machine.ranks(), machine.ports, 100).unwrap();
+    let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+    written(&schedule, &machine)
+}
+
+fn written(schedule: &Schedule, machine: &topocoll::Machine) -> String {
+    let counts = count(schedule, machine, MEMORY).unwrap();
+    let mut out = Vec::new();
+    write_certificate(schedule, machine, &counts, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The text with the digest that it has.
+pub(crate) fn sealed(body: &str) -> String {
+    let digest = Sha256::digest(body);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{body}sha256 {digest}\n")
+}
+
+/// What a certificate says above its digest.
+fn body(certificate: &str) -> &str {
+    &certificate[..certificate.rfind("sha256 ").unwrap()]
+}
+
+/// Checks the certificates of all that serves on a machine; how many.
+fn hold(machine: &topocoll::Machine) -> u32 {
+    let mut held = 0;
+    for (algorithm, problem, setting) in serving(machine, 3) {
+        let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
+        let schedule = plan(machine, &problem, algorithm.name(), &setting).unwrap();
+        let counts = count(&schedule, machine, MEMORY).unwrap();
+        // The classes of the schedule, and every rank by itself.
+        for schedule in [without_classes(&schedule), schedule] {
+            let text = written(&schedule, machine);
+            let found: Proved =
+                check(text.as_bytes()).unwrap_or_else(|fault| panic!("{place}: {fault}"));
+            let expected = [
+                counts.steps.into(),
+                counts.messages,
+                counts.bytes,
+                counts.link_bytes,
+                counts.hops,
+                counts.link_conflicts,
+                counts.link_contention.into(),
+                counts.contended_steps.into(),
+                counts.contention_free_steps,
+                counts.port_violations.into(),
+                counts.inter_node_steps.into(),
+            ];
+            assert_eq!(found.counts.named().map(|(_, count)| count), expected, "{place}");
+            let best = topocoll::best_bounds(&problem, machine);
+            assert_eq!(found.least_steps, best.steps, "{place}");
+            for (bytes, blocks) in
+                [(found.least_bytes, best.blocks), (found.least_link_bytes, best.link_blocks)]
+            {
+                assert!((bytes as f64 / 3.0 - blocks).abs() < 1.0, "{place}: {bytes} bytes");
+            }
+            if machine.ranks() <= 16 {
+                assert_eq!(expand(&text), Ok(()), "{place}");
+            }
+            held += 1;
+        }
+    }
+    held
+}
+
+#[test]
+fn certificates_of_a_few_machines_hold() {
+    for text in ["full:6", "cluster:2,3,1", "cluster:4*2", "cluster:5", "torus:4x6", "mesh:3x4"] {
+        assert!(hold(&machine(text).unwrap()) > 0, "{text}");
+    }
+    // Of as many ports as there are links at all but a corner, which is then the narrowest place.
+    for (text, ports) in [("mesh:3x3", 4), ("mesh:1x5", 2), ("grid:3~x2", 3)] {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        assert!(hold(&machine) > 0, "{text}");
+    }
+}
+
+#[test]
+fn every_schedule_has_a_certificate_that_holds() {
+    let worded = |machine: &topocoll::Machine| {
+        machine.ranks() <= 64 && !matches!(machine.topology.shape(), Shape::Lattice(_))
+    };
+    let held: u32 = machines_and_ports().iter().filter(|machine| worded(machine)).map(hold).sum();
+    assert!(held > 500, "{held} certificates");
+}
+
+#[test]
+fn a_machine_that_certificates_have_no_words_for_is_refused() {
+    for name in ["twisted-torus:2x4", "torus:4x4/1,1"] {
+        let machine = machine(name).unwrap();
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 3).unwrap();
+        let schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+        let (counts, mut out) = (count(&schedule, &machine, MEMORY).unwrap(), Vec::new());
+        let refused = write_certificate(&schedule, &machine, &counts, &mut out);
+        assert!(matches!(refused, Err(AnalysisError::Unwritten { .. })), "{name}: {refused:?}");
+        assert!(out.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn classes_of_a_large_torus_make_a_small_certificate() {
+    let text = certificate("torus:256x256", "suh-shin");
+    assert!(text.len() < 1 << 18, "{} bytes", text.len());
+    let proved = check(text.as_bytes()).unwrap();
+    assert_eq!((proved.classes, proved.counts.steps, proved.ranks), (16, 130, 65_536));
+}
+
+#[test]
+fn no_byte_can_be_altered() {
+    let text = certificate("torus:4x4", "suh-shin").into_bytes();
+    for at in 0..text.len() {
+        let mut altered = text.clone();
+        altered[at] ^= 1;
+        assert!(check(&altered).is_err(), "byte {at}");
+        assert!(check(&text[..at]).is_err(), "cut at {at}");
+    }
+}
+
+/// What a mutation does to a line of what a class does: none where it does not apply.
+type Mutation = fn(&str) -> Option<String>;
+
+/// A number of a line, made one more.
+fn more(line: &str, word: usize, number: usize) -> Option<String> {
+    let mut words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+    let mut numbers: Vec<_> = words.get(word)?.split(',').map(str::to_owned).collect();
+    let value: i64 = numbers.get(number)?.parse().ok()?;
+    numbers[number] = (value + 1).to_string();
+    words[word] = numbers.join(",");
+    Some(words.join(" "))
+}
+
+/// A line that lists nothing here reads as none at all.
+#[rustfmt::skip]
+const MUTATIONS: [(&str, Mutation); 10] = [
+    ("a message lost", |line| line.starts_with("send").then(String::new)),
+    ("a message not awaited", |line| line.starts_with("receive").then(String::new)),
+    ("a message twice", |line| line.starts_with("send").then(|| format!("{line}\n{line}"))),
+    ("a message to another rank", |line| line.starts_with("send").then(|| more(line, 1, 0)).flatten()),
+    ("a message from another rank", |line| line.starts_with("receive").then(|| more(line, 1, 0)).flatten()),
+    ("the wrong way", |line| line.starts_with("send").then(|| line.replacen(":4", ":-3", 1).replacen(":-4", ":3", 1)).filter(|other| other != line)),
+    ("other slots sent", |line| line.starts_with("send").then(|| more(line, 3, 0)).flatten()),
+    ("landing elsewhere", |line| line.starts_with("receive").then(|| more(line, 2, 0)).flatten()),
+    ("a block elsewhere at first", |line| line.starts_with("start").then(|| more(line, 1, 1)).flatten()),
+    ("a block elsewhere at the end", |line| line.starts_with("finish").then(|| more(line, 1, 1)).flatten()),
+];
+
+#[test]
+fn no_broken_schedule_is_proved() {
+    for (machine_name, algorithm) in [
+        ("torus:8x8", "suh-shin"),
+        ("mesh:4x4", "coloured-rings"),
+        ("full:12", "bruck"),
+        ("cluster:2,3,1", "clustered-factor"),
+        ("full:9", "concat"),
+    ] {
+        let text = certificate(machine_name, algorithm);
+        let lines: Vec<&str> = body(&text).lines().collect();
+        for (name, mutate) in MUTATIONS {
+            let mut broken = 0;
+            for (at, line) in lines.iter().enumerate() {
+                let Some(other) = mutate(line) else { continue };
+                let mut lines = lines.clone();
+                lines[at] = &other;
+                lines.retain(|line| !line.is_empty());
+                let found = check(sealed(&(lines.join("\n") + "\n")).as_bytes());
+                let place = format!("{algorithm} on {machine_name}, {name}, line {}", at + 1);
+                assert!(found.is_err(), "{place}: {line}");
+                broken += 1;
+            }
+            assert!(broken > 0 || name == "the wrong way", "{algorithm} has no line for: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_slot_that_ends_wrongly_is_told_of_with_what_it_holds() {
+    for (found, end) in [
+        (Found::Nothing, "ends with nothing"),
+        (Found::Travelled(3), "ends with one that has travelled by 3"),
+        (Found::Another, "ends with one for another rank"),
+    ] {
+        let fault = Fault::Undelivered { class: 0, slot: 4, displacement: 2, found };
+        let told = "class 0: slot 4 should end with the block displaced by 2, and ";
+        assert_eq!(fault.to_string(), format!("{told}{end}"));
+    }
+}
+
+#[test]
+fn a_step_too_early_or_too_late_is_found() {
+    let text = certificate("torus:8x8", "suh-shin");
+    for (from, to) in [("\nstep 1\n", "\nstep 9\n"), ("\nstep 1\n", "\nstep 0\n")] {
+        let swapped = body(&text).replacen(from, to, 1);
+        assert!(check(sealed(&swapped).as_bytes()).is_err());
+    }
+    // Two steps of every class change places.
+    let swapped = body(&text)
+        .replace("\nstep 1\n", "\nstep x\n")
+        .replace("\nstep 2\n", "\nstep 1\n")
+        .replace("\nstep x\n", "\nstep 2\n");
+    assert!(matches!(check(sealed(&swapped).as_bytes()), Err(Fault::Line { .. })));
+}
+
+#[test]
+fn every_count_and_bound_is_found_again() {
+    let text = certificate("torus:8x8", "suh-shin");
+    let mut seen = 0;
+    for line in
+        body(&text).lines().filter(|line| line.starts_with("counts") || line.starts_with("bounds"))
+    {
+        for word in line.split(' ').skip(1) {
+            let (name, value) = word.split_once('=').unwrap();
+            let other = format!("{name}={}", value.parse::<u64>().unwrap() + 1);
+            let altered = body(&text).replace(line, &line.replace(word, &other));
+            let found = check(sealed(&altered).as_bytes());
+            assert!(matches!(found, Err(Fault::Count { .. } | Fault::Bound { .. })), "{found:?}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 13);
+}
+
+#[test]
+fn absurd_certificates_are_refused_at_once() {
+    let text = certificate("torus:4x4", "suh-shin");
+    for (from, to) in [
+        ("slots 16", "slots 99999999999999"),
+        ("slots 16", "slots 8388609"),
+        ("slots 16", "slots 0"),
+        ("grid 4~x4~", "complete 0"),
+        ("step 1\n", "step 0\n"),
+        ("start 0,0,2,8,8", "start 0,0,2,8"),
+        ("send 8 0:2 8,8,1", "send 0 0:2 8,8,1"),
+        ("ranks 4x4 by 4x4", "ranks 4x4 by 0x4"),
+        ("ranks 4x4 by 4x4", "ranks 4x4 by 3x4"),
+        ("ranks 4x4 by 4x4", "ranks 65536x65536 by 1x1"),
+        ("grid 4~x4~", "grid 4000000000~x4000000000~"),
+        ("grid 4~x4~", "grid 0x4"),
+        ("grid 4~x4~", "cluster 4*0"),
+        ("ports 1", "ports 0"),
+        ("block 100", "block 18446744073709551616"),
+        ("pieces 100", "pieces 99"),
+        ("operation alltoall", "operation scatter"),
+        ("step 0", "step 4000000000"),
+        ("class 0", "class 1"),
+        ("class 0", "noise"),
+        ("start 0,0,2,8,8", "start 0,0,3,8,8"),
+        ("start 0,0,2,8,8", "start 0,0,0,8,8"),
+        ("start 0,0,2,8,8", "start 0,16,2,8,8"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,8,2"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,8,-2"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 9,8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 -1,8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,0,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,-8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,17,0"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,0,0,8,1"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,8"),
+        ("send 8 0:2 8,8,1", "send 8 0:2 8,9223372036854775807,9223372036854775807"),
+        ("send 8 0:2 8,8,1", "send 16 0:2 8,8,1"),
+    ] {
+        let altered = body(&text).replacen(from, to, 1);
+        assert_ne!(altered, body(&text), "{from}");
+        let found = check(sealed(&altered).as_bytes());
+        assert!(
+            matches!(found, Err(Fault::Line { .. } | Fault::TooMuch { .. })),
+            "{to}: {found:?}"
+        );
+    }
+    for nothing in ["", "topocoll certificate 1\n", "topocoll certificate 2\n", "\u{e9}"] {
+        assert!(check(nothing.as_bytes()).is_err());
+    }
+}
+
+#[test]
+fn messages_without_another_end_are_told_by_the_end_that_there_is() {
+    let text = certificate("full:5", "direct");
+    let first = "step 0\nsend 1 own 1\nreceive 4 1\n";
+    assert!(text.contains(first), "{text}");
+    // The rank that sends to the one 2 on receives from the one 1 or 4 on.
+    for (from, rule) in [
+        (4, "a message is received that nobody sends"),
+        (1, "a message is sent that nobody receives"),
+    ] {
+        let other = format!("step 0\nsend 2 own 1\nreceive {from} 1\n");
+        let found = check(sealed(&body(&text).replace(first, &other)).as_bytes());
+        assert_eq!(found, Err(Fault::Step { step: 0, class: 0, rule }));
+    }
+}
+
+#[test]
+fn places_are_told_of_by_class_and_by_what_they_hold() {
+    let text = certificate("full:2", "direct");
+    let pair = "class 0\nstart 0,0,2,1,1\nfinish 0,0,2,1,1\n";
+    let begin = &text[..text.find(pair).unwrap()];
+    let altered = |begin: &str, end: &str| check(sealed(&(begin.to_owned() + end)).as_bytes());
+    // Of two classes the second copies two blocks to one slot.
+    let two = begin.replace("by 1", "by 2").replace("slots 2\n", "slots 3\n");
+    let twice = format!("{pair}{}step 0\ncopy 0;1 2;2\n", pair.replace("class 0", "class 1"));
+    let rule = "a slot is written twice at once";
+    assert_eq!(altered(&two, &twice), Err(Fault::Step { step: 0, class: 1, rule }));
+    let alone = begin.replace("complete 2", "complete 1").replace("2 by 1", "1 by 1");
+    let empty = altered(&alone, "class 0\nstart 0,0\nfinish 1,0\n");
+    let found = Found::Nothing;
+    assert_eq!(empty, Err(Fault::Undelivered { class: 0, slot: 1, displacement: 0, found }));
+}
+
+#[test]
+fn control_characters_are_neither_written_nor_read() {
+    let machine = machine("full:2").unwrap();
+    let problem = common::problem(&machine, Collective::AllToAll, 100);
+    let mut schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+    schedule.origin.algorithm = "a\nports 2\u{1b}[2J\u{e9}".to_owned();
+    let text = written(&schedule, &machine);
+    let proved = check(text.as_bytes()).unwrap();
+    assert_eq!(proved.algorithm, r"a\nports 2\u{1b}[2J\u{e9}");
+    for control in ["\r", "\t", "\u{1b}[2J", "\u{7f}", "\0"] {
+        let altered = body(&text).replace("\nranks", &format!("{control}\nranks"));
+        assert_eq!(check(sealed(&altered).as_bytes()), Err(Fault::NotAscii), "{control:?}");
+        let listed = text.replace("sha256 ", &format!("sha256 {control}"));
+        let Err(Fault::Altered { listed, .. }) = check(listed.as_bytes()) else { panic!() };
+        assert!(listed.len() == 64 && !listed.contains(control), "{listed:?}");
+    }
+}
+
+/// Runs that go backwards, of pieces of different sizes.
+#[test]
+fn runs_lie_within_the_piece_that_they_are_of() {
+    let text = certificate("full:2", "direct");
+    let (_, steps) = text.split_once("step 0\n").unwrap();
+    assert!(steps.starts_with("send 1 own 1\nreceive 1 1\n"), "{text}");
+    let backwards = "2,2,-1;6,2,-1";
+    let pieces = body(&text)
+        .replace("slots 2\npieces 100\n", "slots 4\npieces 30;70\n")
+        .replace("bytes=100", "bytes=200")
+        .replace("bounds steps=1 link_bytes=200", "bounds steps=1 link_bytes=100");
+    let copied = |copies: &str, slots: &str| {
+        let message = format!("copy {copies}\nsend 1 own {slots}\nreceive 1 {slots}\n");
+        let text = pieces.replace("send 1 own 1\nreceive 1 1\n", &message);
+        check(sealed(&text).as_bytes())
+    };
+    let sent = |slots: &str| copied("1;5 2;6", slots);
+    assert_eq!(sent(backwards).unwrap().counts.bytes, 200);
+    assert_eq!(sent("2,2,-1;5,2,1").unwrap().counts.bytes, 200);
+    assert_eq!(sent("1,2,1;6,2,-1").unwrap().counts.bytes, 200);
+    let rule = "a run of slots is of several pieces";
+    for across in ["2,2,3;1;6", "5,2,-3;1;6"] {
+        assert_eq!(sent(across), Err(Fault::Step { step: 0, class: 0, rule }));
+    }
+    // Up to the last slot of a piece, and down from it.
+    assert_eq!(copied("1;5 3;7", "1,2,2;7,2,-2").unwrap().counts.bytes, 200);
+    let both = copied("1;1;5;5 2;3;6;7", "2,2,1;1;6,2,1;5");
+    assert!(matches!(both, Err(Fault::Count { name: "bytes", found: 300, .. })), "{both:?}");
+}
+
+/// Two ranks whose blocks are split in two pieces, and one message of these slots.
+#[test]
+fn a_piece_is_told_from_another() {
+    let text = certificate("full:2", "direct");
+    let split = body(&text).replace("pieces 100\n", "pieces 30;70\n");
+    let sent = |from: &str, to: &str| {
+        let message = format!("send 1 own {from}\nreceive 1 {to}\n");
+        check(sealed(&split.replace("send 1 own 1\nreceive 1 1\n", &message)).as_bytes())
+    };
+    assert_eq!(sent("1;3", "1;3").unwrap().counts.bytes, 100);
+    let rule = "a piece of a block lands as another";
+    assert_eq!(sent("1;3", "3;1"), Err(Fault::Step { step: 0, class: 0, rule }));
+    // The slot for the other's block has kept what it began with.
+    let kept = Found::Travelled(0);
+    let fault = Fault::Undelivered { class: 0, slot: 1, displacement: 1, found: kept };
+    assert_eq!(sent("1", "1"), Err(fault.clone()));
+    assert_eq!(sent("3", "3"), Err(fault));
+}
+
+#[test]
+fn a_way_stays_on_the_machine_and_goes_around_no_side() {
+    let rule = "a message's way does not lead to its receiver";
+    for (machine, from, rounds) in [
+        ("torus:4x4", " 0:2 ", [" 0:4;0:-2 ", " 0:-4;0:2 ", " 0:5;0:-3 ", " 0:-5;0:3 "]),
+        ("mesh:4x4", " 0:2 ", [" 0:4;0:2 ", " 0:-1;0:3 ", " 0:5;0:-3 ", " 0:-4;0:6 "]),
+    ] {
+        let text = certificate(machine, "suh-shin");
+        let sends = |text: &str| text.contains(&format!("send 8{from}"));
+        assert!(sends(&text), "{text}");
+        for round in rounds {
+            let other =
+                body(&text).replacen(&format!("send 8{from}"), &format!("send 8{round}"), 1);
+            let found = check(sealed(&other).as_bytes());
+            assert!(
+                matches!(found, Err(Fault::Step { rule: told, .. }) if told == rule),
+                "{machine},{round}: {found:?}"
+            );
+        }
+        // Another way that stays.
+        let other = body(&text).replace(&format!("send 8{from}"), "send 8 0:1;0:1 ");
+        assert_eq!(check(sealed(&other).as_bytes()).map(drop), Ok(()), "{machine}");
+    }
+}
+
+/// What a certificate of two ranks says, said of so many, by so many alike, on another machine.
+fn of_many(machine: &str, ranks: &str, periods: &str) -> String {
+    body(&certificate("full:2", "direct"))
+        .replace("complete 2\n", &format!("{machine}\n"))
+        .replace("ranks 2 by 1\n", &format!("ranks {ranks} by {periods}\n"))
+}
+
+/// Where the classes keep the links one rank of each is looked at, and elsewhere all are.
+#[test]
+fn ranks_alike_are_not_looked_at_one_by_one() {
+    let ranks = (1 << 24) + 2;
+    let half = ranks / 2;
+    let one_by_one = |machine: &str| {
+        let (sides, periods) = match machine.contains('x') {
+            true => (format!("{half}x2"), "1x1"),
+            false => (ranks.to_string(), "1"),
+        };
+        let text = of_many(machine, &sides, periods);
+        let (what, most) = ("ranks one by one", 1 << 24);
+        check(sealed(&text).as_bytes()) == Err(Fault::TooMuch { what, count: ranks, most })
+    };
+    assert!(!one_by_one(&format!("complete {ranks}")));
+    assert!(!one_by_one(&format!("grid {ranks}~")));
+    assert!(!one_by_one(&format!("grid {half}~x2~")));
+    assert!(one_by_one(&format!("grid {half}~x2")));
+    assert!(one_by_one(&format!("grid {ranks}")));
+    assert!(one_by_one(&format!("cluster {ranks}*1")));
+}
+
+#[test]
+fn what_is_too_much_is_counted() {
+    let too_much = |text: &str| match check(sealed(text).as_bytes()) {
+        Err(Fault::TooMuch { what, count, .. }) => (what, count),
+        found => panic!("{found:?}"),
+    };
+    // Two links for each of three sides.
+    let links = of_many("grid 11184811x1x1", "11184811x1x1", "1x1x1");
+    assert_eq!(too_much(&links), ("links", 6 * 11_184_811));
+    // Each second rank sends a message over twenty sides, in each of 400 steps: a segment is as sixteen
+    // links, and of the links no more are looked at than there are hops.
+    let sides = vec!["2"; 20].join("x");
+    let halves = "1x".repeat(19) + "2";
+    let steps: String =
+        (0..400).map(|step| format!("step {step}\nsend 1 own 1\nreceive 1 1\n")).collect();
+    let text = of_many(&format!("grid {sides}"), &sides, &halves);
+    let (head, _) = text.split_once("class 0\n").unwrap();
+    let layout = "start 0,0,2,1,1\nfinish 0,0,2,1,1\n";
+    let classes = format!("class 0\n{layout}{steps}class 1\n{layout}");
+    let each = (1 << 19) * (16 * 20 + 2 * 20);
+    assert_eq!(too_much(&format!("{head}{classes}")), ("links looked at", 400 * each));
+    // Of the blocks of a class those that are sent, and those that are copied.
+    let text = of_many("complete 1048576", "1048576", "1").replace("slots 2\n", "slots 1048576\n");
+    let message = "send 1 own 0,1048576,1\nreceive 1 0,1048576,1\n";
+    let copy = "copy 0,1048576,1 0,1048576,1\n";
+    let steps: String = (0..40_000).map(|step| format!("step {step}\n{copy}{message}")).collect();
+    let (head, _) = text.split_once("step 0\n").unwrap();
+    assert_eq!(too_much(&format!("{head}{steps}")), ("blocks moved", 40_000 << 21));
+}
+
+#[test]
+fn a_line_that_cannot_be_is_named_by_its_number_and_its_rule() {
+    let text = certificate("torus:4x4", "suh-shin");
+    let axes = |axes| format!("start 0,0{}", ",1,1,1".repeat(axes));
+    for (from, to, line, rule) in [
+        ("ports 1", "ports 0", 4, "there is at least one port"),
+        ("grid 4~x4~", "complete 0", 2, "a machine has 1 to 2^32 - 1 ranks"),
+        (
+            "start 0,0,2,8,8,2,1,4,4,2,1",
+            &*axes(33),
+            13,
+            "a row lies within the slots, and its displacements are ranks",
+        ),
+    ] {
+        let altered = body(&text).replacen(from, to, 1);
+        let found = check(sealed(&altered).as_bytes());
+        let Err(Fault::Line { line: told, rule: given, .. }) = &found else { panic!("{found:?}") };
+        assert_eq!((*told, &**given), (line, rule));
+    }
+    // As many axes as there may be.
+    let altered = body(&text).replacen("start 0,0,2,8,8,2,1,4,4,2,1", &axes(32), 1);
+    let found = check(sealed(&altered).as_bytes());
+    assert!(!matches!(found, Err(Fault::Line { .. })), "{found:?}");
+}
+
+#[test]
+fn more_messages_than_ports_are_counted_by_rank() {
+    let mut machine = machine("full:5").unwrap();
+    machine.set_ports(2);
+    let problem = common::problem(&machine, Collective::AllToAll, 100);
+    let schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+    let text = written(&schedule, &machine);
+    let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
+    let (listed, found_there) = (0, 2 * 2 * 5);
+    let fault = Fault::Count { name: "port_violations", listed, found: found_there };
+    assert_eq!(found, Err(fault.clone()));
+    // On a line each rank is looked at for all that are alike.
+    let mut line = topocoll::machine("mesh:5").unwrap();
+    line.set_ports(2);
+    let text = written(&schedule, &line);
+    let bounds = body(&text).lines().find(|line| line.starts_with("bounds")).unwrap();
+    assert!(text.contains("\nranks 5 by 1\n") && bounds.starts_with("bounds steps=2 "), "{text}");
+    let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
+    assert_eq!(found, Err(fault));
+}
+
+/// Certificates of some megabytes that would be looked at for hours, or fill the memory.
+#[test]
+fn certificates_that_would_take_hours_are_refused_at_once() {
+    let text = certificate("full:2", "direct");
+    let message = ["send 1 own 1\n", "receive 1 1\n"];
+    let many = message.map(|end| end.repeat(200_000));
+    let rule = |text: &str| match check(sealed(text).as_bytes()) {
+        Err(Fault::Step { step: 0, rule, .. }) => rule,
+        found => panic!("{found:?}"),
+    };
+    let between = |ends: [&str; 2]| body(&text).replace(&message.concat(), &ends.concat());
+    assert_eq!(rule(&between([&many[0], &many[1]])), "a slot is written twice at once");
+    assert_eq!(rule(&between([&many[0], message[1]])), "a message is sent that nobody receives");
+    assert_eq!(rule(&between([message[0], &many[1]])), "a message is received that nobody sends");
+    // 2^31 blocks are copied to one slot.
+    let copies = "copy 0,1048576,0 0,1048576,0\n".repeat(2048);
+    let copied = between([&copies, ""]).replace("slots 2\n", "slots 1048576\n");
+    assert_eq!(rule(&copied), "a slot is written twice at once");
+    // Each of 2^20 ranks sends a message to and fro.
+    let long = format!("send 1 {}0:1 1\n", "0:1;0:-1;".repeat(3000));
+    let ways = between([&long, message[1]])
+        .replace("complete 2\n", "grid 1048576\n")
+        .replace("ranks 2 by 1\n", "ranks 1048576 by 1\n")
+        .replace("slots 2\n", "slots 1048576\n");
+    let found = check(sealed(&ways).as_bytes());
+    assert!(matches!(found, Err(Fault::TooMuch { what: "links looked at", .. })), "{found:?}");
+}
+
+#[test]
+fn what_is_cut_short_is_told_by_the_line_where_it_ends() {
+    let text = certificate("torus:4x4", "suh-shin");
+    let lines: Vec<&str> = body(&text).lines().collect();
+    // The title alone is none; with the last line, all is there.
+    for kept in 1..lines.len() {
+        let cut = sealed(&(lines[..kept].join("\n") + "\n"));
+        let found = check(cut.as_bytes()).unwrap_err();
+        if let Fault::Line { line, text, .. } = &found {
+            assert!(*line <= kept + 1, "{found}");
+            assert_eq!(*line == kept + 1, text == "the end", "{found}");
+        }
+        // Its head is read in order, and then a class at least.
+        let head = lines.iter().position(|line| line.starts_with("class")).unwrap();
+        let at_the_end = matches!(found, Fault::Line { line, .. } if line == kept + 1);
+        assert!(kept > head || at_the_end, "{found:?}");
+    }
+    let noise = body(&text).replace("operation", "nothing");
+    let found = check(sealed(&noise).as_bytes()).unwrap_err();
+    assert!(matches!(&found, Fault::Line { line: 3, text, .. } if text == "nothing alltoall"));
+}
+
+#[test]
+fn sizes_of_pieces_are_kept_apart() {
+    let split = (5..40).find_map(|ranks| {
+        let mut machine = machine(&format!("full:{ranks}")).unwrap();
+        machine.set_ports(3);
+        let problem = Problem::new(Collective::AllGather, ranks, 3, 100).unwrap();
+        let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
+        (schedule.rule().cuts().len() > 1).then(|| written(&schedule, &machine))
+    });
+    let text = split.expect("some concatenation splits blocks");
+    check(text.as_bytes()).unwrap();
+    let line = text.lines().find(|line| line.starts_with("pieces")).unwrap();
+    let mut bytes: Vec<u64> =
+        line["pieces ".len()..].split(';').map(|word| word.parse().unwrap()).collect();
+    bytes[0] += 10;
+    *bytes.last_mut().unwrap() -= 10;
+    let words: Vec<_> = bytes.iter().map(ToString::to_string).collect();
+    let other = body(&text).replace(line, &format!("pieces {}", words.join(";")));
+    assert!(matches!(check(sealed(&other).as_bytes()), Err(Fault::Count { .. })));
+}
+
+/// Written for ranks that need no machine, with as many ports as they like.
+#[test]
+fn what_ranks_and_nodes_exceed_is_counted_as_verify_counts_it() {
+    let mut exceeded = 0;
+    for text in [
+        "cluster:2*2",
+        "cluster:1,3",
+        "cluster:6",
+        "cluster:6*1",
+        "cluster:3*2",
+        "cluster:1,2,3",
+        "full:6",
+        "torus:3x2",
+        "mesh:6",
+    ] {
+        let machine = machine(text).unwrap();
+        for planned in 1..machine.ranks() {
+            let mut alike = topocoll::machine(&format!("full:{}", machine.ranks())).unwrap();
+            alike.set_ports(planned);
+            for (algorithm, problem, setting) in serving(&alike, 60) {
+                let mut schedule = plan(&alike, &problem, algorithm.name(), &setting).unwrap();
+                for ports in 1..=planned {
+                    schedule.problem.ports = ports;
+                    let counts = count(&schedule, &machine, MEMORY).unwrap();
+                    let proved = check(written(&schedule, &machine).as_bytes()).unwrap();
+                    let place =
+                        format!("{} on {text}, {ports} of {planned} ports", algorithm.name());
+                    let found = proved.counts.port_violations;
+                    assert_eq!(found, counts.port_violations.into(), "{place}");
+                    exceeded += u32::from(found > 0);
+                }
+            }
+        }
+    }
+    assert!(exceeded > 500, "{exceeded}");
+}
+
+/// Every rank of a node sends to all others in one step, within its ports by the forger's own word.
+#[test]
+fn ranks_of_one_node_have_ports() {
+    let messages = |line: fn(u32) -> String| (1..8).map(line).collect::<String>();
+    let sends = messages(|to| format!("send {to} own {to}\n"));
+    let receives = messages(|from| format!("receive {from} {}\n", 8 - from));
+    let forged = |violations: u32| {
+        let body = format!(
+            "topocoll certificate 1\nmachine cluster 1*8\noperation alltoall\nports 1\nblock 100\n\
+             algorithm direct\nranks 8 by 1\nslots 8\npieces 100\ncounts steps=1 messages=56 \
+             bytes=100 link_bytes=100 hops=0 link_conflicts=0 max_link_sharing=0 contended_steps=0 \
+             contention_free_steps=1 port_violations={violations} inter_node_steps=0\n\
+             bounds steps=3 link_bytes=700\n\
+             class 0\nstart 0,0,8,1,1\nfinish 0,0,8,1,7\nstep 0\n{sends}{receives}"
+        );
+        check(sealed(&body).as_bytes())
+    };
+    let fault = Fault::Count { name: "port_violations", listed: 0, found: 16 };
+    assert_eq!(forged(0), Err(fault));
+    assert_eq!(forged(16).unwrap().counts.port_violations, 16);
+}
+
+/// More are tried with FORGERIES=1000, of each certificate.
+#[test]
+fn what_a_forger_writes_is_true_or_refused() {
+    const MACHINES: [&str; 16] = [
+        "full:1",
+        "full:2",
+        "full:5",
+        "full:8",
+        "torus:3x3",
+        "torus:4x2",
+        "torus:6",
+        "mesh:3x2",
+        "mesh:5",
+        "grid:4~x2",
+        "grid:3x2~",
+        "cluster:8",
+        "cluster:2*4",
+        "cluster:4*2",
+        "cluster:1,2,3",
+        "cluster:4*1",
+    ];
+    let times = std::env::var("FORGERIES").map_or(40, |times| times.parse().unwrap());
+    let mut forger = Forger::new(1);
+    for (text, ports) in MACHINES.into_iter().flat_map(|text| [1, 2, 4].map(|ports| (text, ports)))
+    {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let mut algorithms = serving(&machine, 30);
+        // Of one setting each.
+        algorithms.dedup_by_key(|(algorithm, ..)| algorithm.name());
+        for (algorithm, problem, setting) in algorithms {
+            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            forger.forge(body(&written(&schedule, &machine)), times);
+        }
+    }
+    println!("{forger}");
+    // A forger who writes nothing that is read proves nothing, and no field is left out.
+    assert!(forger.accepted > forger.tried / 10 && forger.tried > 400 * times, "{forger}");
+    assert_eq!(forger.fields.len(), 18, "{forger}");
+    assert!(forger.forms.values().sum::<usize>() < forger.tried / 1000, "{forger}");
+}

@@ -1,0 +1,53 @@
+//! Every algorithm on every machine: one suite. Adding either adds tests without writing any.
+
+use crate::common::{MEMORY, check_promises, machines_and_ports, serving, target};
+use topocoll::formats::{Source, jsonl};
+use topocoll::{Method, formats, plan, verify};
+
+/// Ranks up to which every setting is replayed here, and beyond where no two ranks are alike; the
+/// sweep of the larger ones would take long.
+const REPLAY_UP_TO: u32 = 256;
+
+#[test]
+fn every_schedule_delivers_as_claimed_and_beats_no_bound() {
+    let mut schedules = 0;
+    for machine in machines_and_ports() {
+        for (algorithm, problem, setting) in serving(&machine, 3) {
+            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            let distinct = schedule.rule().classes().count() == machine.ranks();
+            let replays = machine.ranks() <= REPLAY_UP_TO || distinct;
+            let method = if replays { Method::Replay } else { Method::Classes };
+            check_promises(&machine, algorithm, &problem, &setting, method);
+            schedules += 1;
+        }
+    }
+    assert!(schedules > 200, "only {schedules} schedules were checked");
+}
+
+#[test]
+fn written_and_read_back_a_schedule_is_the_same() {
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
+        for (algorithm, problem, setting) in serving(&machine, 3) {
+            let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
+            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            let first = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
+            let mut written = Vec::new();
+            let source = Source::new(&schedule, &machine, MEMORY);
+            formats::jsonl::write(&source, &mut written).unwrap();
+            let read = jsonl::read(&mut written.as_slice(), &target(&machine)).unwrap();
+            let second = verify(&read, &machine, Some(Method::Replay), MEMORY).unwrap();
+            assert_eq!(second.violation, None, "{place}");
+            let (a, b) = (first.counts, second.counts);
+            assert_eq!(
+                (a.steps, a.bytes, a.link_bytes, a.hops),
+                (b.steps, b.bytes, b.link_bytes, b.hops),
+                "{place}"
+            );
+            assert_eq!((a.messages, a.link_conflicts), (b.messages, b.link_conflicts), "{place}");
+            let mut again = Vec::new();
+            let source = Source::new(&read, &machine, MEMORY);
+            formats::jsonl::write(&source, &mut again).unwrap();
+            assert!(written == again, "{place}: write, read, write is not the identity");
+        }
+    }
+}

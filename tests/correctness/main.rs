@@ -1,0 +1,18 @@
+//! Every schedule delivers, and every broken one is caught.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod broken;
+mod certificates;
+mod classes;
+#[path = "../common/mod.rs"]
+mod common;
+mod conformance;
+mod forgery;
+mod gather;
+mod independent;
+mod lattices;
+mod matchings;
+mod mutants;
+mod nodes;
+mod sides;
+mod violations;

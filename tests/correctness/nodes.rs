@@ -1,0 +1,168 @@
+//! Exchanges through the leaders of nodes deliver what they claim, whatever the sizes of nodes.
+
+use crate::common::{MEMORY, problem};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use topocoll::{
+    ByLinks, Collective, Counts, Machine, Method, Parameters, PerClass, Setting, count, machine,
+    plan, select, verify,
+};
+
+fn radix(lanes: u64, radix: u64) -> Parameters {
+    [("lanes", lanes), ("radix", radix)]
+        .map(|(name, value)| (name.to_owned(), Setting::Integer(value)))
+        .into()
+}
+
+fn cluster(sizes: &[u32], ports: u32) -> Machine {
+    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    let mut machine = machine(&format!("cluster:{}", sizes.join(","))).unwrap();
+    machine.set_ports(ports);
+    machine
+}
+
+fn replayed(machine: &Machine, setting: &Parameters) -> Counts {
+    let place = format!("{} {setting:?} {} ports", machine.name, machine.ports);
+    let problem = problem(machine, Collective::AllToAll, 1);
+    let schedule = plan(machine, &problem, "node-radix", setting).unwrap();
+    let found = verify(&schedule, machine, Some(Method::Replay), MEMORY).unwrap();
+    assert_eq!(found.violation, None, "{place}");
+    let counts = found.counts;
+    let claims = topocoll::claims(machine, &problem, "node-radix", setting).unwrap();
+    assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
+    assert_eq!((counts.port_violations, counts.rearrangements), (0, 0), "{place}");
+    counts
+}
+
+/// Node sizes by a seed.
+fn random_sizes(seed: u64) -> Vec<u32> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (nodes, least) = (random.usize(2..9), random.u32(1..4));
+    (0..nodes).map(|_| random.u32(least..least + 5)).collect()
+}
+
+#[test]
+fn node_radix_delivers_as_claimed_at_every_setting() {
+    let small = [
+        &[1, 1][..],
+        &[2, 2],
+        &[1, 2, 3],
+        &[3, 1],
+        &[4, 4, 4],
+        &[2, 3, 2, 3, 2],
+        &[5, 2, 2, 2, 2, 2, 2],
+        &[3; 9],
+    ];
+    let sizes = small.iter().map(|sizes| sizes.to_vec()).chain((0..40).map(random_sizes));
+    sizes.collect::<Vec<_>>().into_par_iter().for_each(|sizes| {
+        for ports in 1..=5 {
+            let machine = cluster(&sizes, ports);
+            let lanes = machine.ports.min(*sizes.iter().min().unwrap());
+            for (lanes, base) in
+                (1..=lanes).flat_map(|lanes| (2..=sizes.len()).map(move |base| (lanes, base)))
+            {
+                replayed(&machine, &radix(lanes.into(), base as u64));
+            }
+        }
+    });
+}
+
+/// Trees of 8 ranks to the base 2 take 3 steps and carry 7 times what a rank has; between 16 nodes
+/// to the base 2 half of all distances go in each of 4 steps.
+#[test]
+fn node_radix_of_equal_nodes_takes_the_digits_of_nodes_and_of_ranks_on_one() {
+    let counts = replayed(&cluster(&[8; 16], 1), &radix(1, 2));
+    assert_eq!((counts.steps, counts.inter_node_steps), (3 + 4 + 3, 4));
+    assert_eq!(counts.bytes, 2 * 7 * 128 + 4 * 8 * 64);
+    let counts = replayed(&cluster(&[8; 16], 1), &radix(1, 16));
+    assert_eq!((counts.steps, counts.bytes), (3 + 15 + 3, 2 * 7 * 128 + 15 * 64));
+    // Two lanes of four ranks each, a port for each; three messages a step gather.
+    let counts = replayed(&cluster(&[8; 16], 2), &radix(2, 2));
+    assert_eq!((counts.steps, counts.inter_node_steps), (2 + 4 + 3, 4));
+    assert_eq!(counts.bytes, (1 + 1) * 128 + 4 * 8 * 32 + 7 * 64);
+}
+
+/// What steps charge by the links in use is what counting finds where one kind of link alone costs.
+#[test]
+fn claims_by_links_are_what_is_counted() {
+    let mut seen = BTreeSet::new();
+    let clusters = [
+        &[1][..],
+        &[2],
+        &[5],
+        &[1, 1],
+        &[2, 2],
+        &[3, 3],
+        &[3, 2],
+        &[4, 4, 4],
+        &[1, 1, 1, 1],
+        &[2; 5],
+        &[3; 6],
+        &[1, 2, 3],
+        &[4, 4, 1, 1],
+    ];
+    for (sizes, ports) in clusters.into_iter().flat_map(|sizes| (1..=4).map(move |k| (sizes, k))) {
+        let machine = cluster(sizes, ports);
+        let alone = |inside: f64, between: f64| {
+            let mut machine = machine.clone();
+            machine.timing.startup = PerClass::each(&[inside, between]);
+            machine.timing.per_byte = PerClass::each(&[inside, between]);
+            machine
+        };
+        for algorithm in topocoll::ALGORITHMS {
+            let problem = problem(&machine, algorithm.operation(), 3);
+            for setting in algorithm.settings(&problem, &*machine.topology) {
+                let claims = algorithm.claims(&problem, &*machine.topology, &setting).unwrap();
+                let Some(claimed) = claims.by_links else { continue };
+                let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+                let counted = |machine: &Machine| count(&schedule, machine, MEMORY).unwrap();
+                let place = format!("{} {setting:?} on {sizes:?}, {ports}", algorithm.name());
+                let ByLinks { intra_node, inter_node, both } = claimed;
+                let steps = counted(&machine).inter_node_steps;
+                assert_eq!(inter_node.steps + both.steps, steps, "{place}");
+                for (kind, time) in [
+                    (intra_node, counted(&alone(1.0, 0.0))),
+                    (inter_node, counted(&alone(0.0, 1.0))),
+                ] {
+                    let charged = (kind.steps + both.steps) as f64;
+                    assert_eq!(time.time.startup, charged, "{place}");
+                    let charged = (kind.bytes + both.bytes) as f64;
+                    assert_eq!(time.time.transmission, charged, "{place}");
+                }
+                seen.insert(algorithm.name());
+            }
+        }
+    }
+    let all =
+        ["clustered-factor", "clustered-matchings", "node-aware", "node-gather", "node-radix"];
+    assert!(seen.into_iter().eq(all));
+}
+
+#[test]
+fn few_steps_win_where_startups_are_dear() {
+    let mut machine = cluster(&[8, 8, 8, 7, 6, 8, 8, 8, 8], 1);
+    machine.timing.startup = PerClass::uniform(1e-3);
+    let best = &select(&machine, &problem(&machine, Collective::AllToAll, 1)).choices[0];
+    assert_eq!((best.algorithm, best.price.steps), ("node-radix", 3 + 4 + 3));
+}
+
+#[test]
+fn lanes_that_a_node_lacks_are_refused() {
+    let said = |sizes: &[u32], setting| {
+        let machine = cluster(sizes, 4);
+        let problem = problem(&machine, Collective::AllToAll, 1);
+        plan(&machine, &problem, "node-radix", &setting).unwrap_err().to_string()
+    };
+    assert_eq!(
+        said(&[4, 2, 4], radix(3, 2)),
+        "node-radix: lanes is `3`, not a whole number from 1 to 2"
+    );
+    assert_eq!(
+        said(&[4, 2, 4], radix(2, 4)),
+        "node-radix: radix is `4`, not a whole number from 2 to 3"
+    );
+    assert_eq!(
+        said(&[6], Parameters::new()),
+        "node-radix: requires a cluster of several nodes, which cluster:6 is not"
+    );
+}

@@ -1,0 +1,453 @@
+//! Blocks of unequal sizes, zero included: whatever the algorithm, the driver and the order, the
+//! output is the naive transpose.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{MEMORY, machines_and_ports, problem, serving};
+use proptest::prelude::*;
+use topocoll::exec::{
+    Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, SeededDriver, ThreadedDriver,
+    Transport, UnequalPlan, Views, drive, plan_all, unequal_all,
+};
+use topocoll::formats::{Source, jsonl};
+use topocoll::{
+    AnalysisError, Barrier, Block, Collective, Demand, Machine, Parameters, PerClass, Priced,
+    Problem, Rank, Schedule, count, count_unequal, formats, machine, select_unequal,
+    unequal_bounds,
+};
+
+/// Sizes by a closure, through the file format.
+fn listed(problem: &Problem, size: impl Fn(u32, u32) -> u64) -> Demand {
+    let columns = problem.blocks_at_start();
+    let row = |from| {
+        let sizes: Vec<_> = (0..columns).map(|to| size(from, to).to_string()).collect();
+        sizes.join(",") + "\n"
+    };
+    let text: String = (0..problem.ranks).map(row).collect();
+    Demand::read(problem, text.as_bytes()).unwrap()
+}
+
+/// Demands with zeros, equal blocks, laws, and a huge block among small ones.
+fn demand(problem: &Problem, kind: usize, seed: u64) -> Demand {
+    let ranks = problem.ranks;
+    let huge = (seed as u32 % ranks, (seed >> 32) as u32 % ranks);
+    match kind {
+        0 => listed(problem, |_, _| 0),
+        1 => listed(problem, |_, _| 7),
+        2 => listed(problem, |from, to| if (from, to) == huge { 5000 } else { 0 }),
+        3 => listed(problem, |from, to| if from == huge.0 { 3000 } else { u64::from(to % 3) }),
+        4 => listed(problem, |from, to| u64::from(from * 31 + to * 17) % 41),
+        kind => {
+            let name = ["uniform", "power-law", "sparse"][kind % 3];
+            Demand::drawn(problem, format!("{name}:{seed}").parse().unwrap()).unwrap()
+        }
+    }
+}
+
+const KINDS: usize = 8;
+
+/// Every rank's input, and the output it must get.
+fn data(problem: &Problem, demand: &Demand, seed: u64) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let ranks = || (0..problem.ranks).map(Rank);
+    let blocks: Vec<Vec<Vec<u8>>> = ranks()
+        .map(|rank| {
+            let sizes = demand.row(rank);
+            sizes.map(|bytes| (0..bytes).map(|_| random.u8(..)).collect()).collect()
+        })
+        .collect();
+    let output = |to: Rank| {
+        let row = |from: &Vec<Vec<u8>>| from[if from.len() == 1 { 0 } else { to.index() }].clone();
+        if problem.operation == Collective::AllGather {
+            return blocks.iter().flat_map(|from| from[0].clone()).collect();
+        }
+        blocks.iter().flat_map(row).collect()
+    };
+    let output = ranks().map(output).collect();
+    (blocks.iter().map(|blocks| blocks.concat()).collect(), output)
+}
+
+/// Whether the schedule serves; if it splits blocks, that is said.
+fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
+    let plans = plan_all(schedule).unwrap();
+    let unequal = match unequal_all(&plans, demand) {
+        Err(PlanError::Split { .. }) => {
+            assert!(!schedule.rule().cuts().is_empty());
+            return false;
+        }
+        unequal => unequal.unwrap(),
+    };
+    let (input, expected) = data(&schedule.problem, demand, seed);
+    let (input, expected) = (input.concat(), expected.concat());
+    let what = || format!("{schedule:?}, {demand:?}, seed {seed}");
+    let mut output = vec![0xee; expected.len()];
+    SeededDriver::unequal(&unequal)
+        .exchange_again(&input, &mut output, seed)
+        .unwrap_or_else(|error| panic!("{}: {error}", what()));
+    assert!(output == expected, "seeded: {}", what());
+    let mut driver = ThreadedDriver::unequal(unequal, 3);
+    for _ in 0..2 {
+        output.fill(0xee);
+        driver
+            .exchange_again(&input, &mut output)
+            .unwrap_or_else(|error| panic!("{}: {error}", what()));
+        assert!(output == expected, "threads: {}", what());
+    }
+    true
+}
+
+#[test]
+fn every_schedule_of_whole_blocks_moves_unequal_ones() {
+    let mut served = 0;
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
+        for (i, (algorithm, problem, setting)) in serving(&machine, 40).into_iter().enumerate() {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let seed = u64::from(machine.ranks()) << 32 | i as u64;
+            served += usize::from(check(&schedule, &demand(&problem, i % KINDS, seed), seed));
+        }
+    }
+    assert!(served > 500, "{served} schedules");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn random_shapes_sizes_and_orders_equal_the_transpose(
+        shape in prop_oneof![
+            (1u32..24).prop_map(|n| format!("full:{n}")),
+            (1u32..7, 1u32..5).prop_map(|(a, b)| format!("torus:{a}x{b}")),
+            proptest::collection::vec(1u32..5, 1..5).prop_map(|sizes| {
+                let sizes: Vec<_> = sizes.iter().map(u32::to_string).collect();
+                format!("cluster:{}", sizes.join(","))
+            }),
+        ],
+        ports in 1u32..5,
+        mean in 1u64..60,
+        kind in 0..KINDS,
+        seed in any::<u64>(),
+        pick in any::<prop::sample::Index>(),
+    ) {
+        let mut machine = machine(&shape).unwrap();
+        machine.set_ports(ports);
+        let serving = serving(&machine, mean);
+        let (algorithm, problem, setting) = pick.get(&serving);
+        let schedule = algorithm.plan(problem, &*machine.topology, setting).unwrap();
+        check(&schedule, &demand(problem, kind, seed), seed);
+    }
+}
+
+fn schedule(machine: &Machine, operation: Collective, name: &str) -> Schedule {
+    let problem = problem(machine, operation, 64);
+    topocoll::plan(machine, &problem, name, &Parameters::new()).unwrap()
+}
+
+/// One rank's end of channels to all.
+struct Channels {
+    rank: Rank,
+    to: Vec<Sender<Arrival>>,
+    from: Receiver<Arrival>,
+}
+
+impl Transport for Channels {
+    fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String> {
+        let arrival = Arrival { from: self.rank, tag, bytes: bytes.to_vec() };
+        self.to[to.index()].send(arrival).map_err(|error| error.to_string())
+    }
+
+    fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {
+        Ok(self.from.recv_timeout(patience).ok())
+    }
+}
+
+/// Everybody hears of the sizes by messages, then sends the blocks.
+#[test]
+fn sizes_travel_before_the_blocks() {
+    const LONG: Duration = Duration::from_secs(30);
+    for (text, operation, name) in [
+        ("full:11", Collective::AllToAll, "bruck"),
+        ("full:8", Collective::AllToAll, "direct"),
+        ("torus:4x4", Collective::AllToAll, "suh-shin"),
+        ("cluster:1,2,3", Collective::AllToAll, "clustered-factor"),
+        ("full:9", Collective::AllGather, "concat"),
+        ("full:7", Collective::AllGather, "ring"),
+    ] {
+        let machine = machine(text).unwrap();
+        let schedule = schedule(&machine, operation, name);
+        for kind in 0..KINDS {
+            let demand = demand(&schedule.problem, kind, 77);
+            let (input, expected) = data(&schedule.problem, &demand, 5);
+            let plans = plan_all(&schedule).unwrap();
+            let known = unequal_all(&plans, &demand).unwrap();
+            let (senders, receivers): (Vec<_>, Vec<_>) = plans.iter().map(|_| channel()).unzip();
+            // Between the two exchanges, as messages of both have the same tags.
+            let barrier = std::sync::Barrier::new(plans.len());
+            thread::scope(|scope| {
+                for (plan, from) in plans.iter().zip(receivers) {
+                    let (to, input, barrier) = (senders.clone(), &input, &barrier);
+                    let (expected, known, demand) = (&expected, &known, &demand);
+                    scope.spawn(move || {
+                        let rank = plan.rank();
+                        let mut transport = Channels { rank, to, from };
+                        let row: Vec<u64> = demand.row(rank).collect();
+                        let heard = UnequalPlan::hear(plan, &row, &mut transport, LONG).unwrap();
+                        assert_eq!(heard.output_offsets(), known[rank.index()].output_offsets());
+                        assert_eq!(heard.workspace_bytes(), known[rank.index()].workspace_bytes());
+                        barrier.wait();
+                        let mut output = vec![0xee; expected[rank.index()].len()];
+                        let mut work = vec![0xee; heard.workspace_bytes() as usize];
+                        let input = &input[rank.index()];
+                        let mut memory = Memory { input, output: &mut output, work: &mut work };
+                        let mut endpoint = Endpoint::unequal(Arc::new(heard));
+                        drive(&mut endpoint, &mut memory, &mut transport, LONG).unwrap();
+                        assert!(output == expected[rank.index()], "{name} rank {rank}");
+                    });
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn sizes_given_are_enough_where_no_other_blocks_pass() {
+    for (text, operation, name) in [
+        ("full:9", Collective::AllToAll, "direct"),
+        ("full:8", Collective::AllToAll, "pairwise-xor"),
+        ("full:9", Collective::AllToAll, "one-factor"),
+        ("cluster:1,2,3", Collective::AllToAll, "clustered-factor"),
+        ("full:9", Collective::AllGather, "ring"),
+    ] {
+        let machine = machine(text).unwrap();
+        let schedule = schedule(&machine, operation, name);
+        let demand = demand(&schedule.problem, 6, 3);
+        let (input, expected) = data(&schedule.problem, &demand, 9);
+        let given = plan_all(&schedule).unwrap().into_iter().map(|plan| {
+            let rank = plan.rank();
+            let (row, column): (Vec<_>, Vec<_>) =
+                (demand.row(rank).collect(), demand.column(rank).collect());
+            Arc::new(UnequalPlan::given(&plan, &row, &column).unwrap())
+        });
+        let given: Vec<_> = given.collect();
+        assert!(given.iter().all(|plan| plan.workspace_bytes() == 0), "{name}");
+        let mut output = vec![0xee; expected.concat().len()];
+        SeededDriver::unequal(&given).exchange_again(&input.concat(), &mut output, 4).unwrap();
+        assert!(output == expected.concat(), "{name}");
+    }
+    let machine = machine("full:8").unwrap();
+    let plan = plan_all(&schedule(&machine, Collective::AllToAll, "bruck")).unwrap().remove(3);
+    let error = UnequalPlan::given(&plan, &[1; 8], &[1; 8]).unwrap_err();
+    assert_eq!(error, PlanError::Passes { rank: Rank(3), step: 0 });
+    assert_eq!(
+        error.to_string(),
+        "rank 3, step 0: blocks of others pass through, whose sizes must travel before them"
+    );
+}
+
+#[test]
+fn one_huge_block_costs_its_size_where_it_passes() {
+    let machine = machine("full:16").unwrap();
+    let parameters = Parameters::from([("radix".to_owned(), topocoll::Setting::Integer(2))]);
+    let problem = problem(&machine, Collective::AllToAll, 64);
+    let schedule = topocoll::plan(&machine, &problem, "bruck", &parameters).unwrap();
+    let demand = listed(&problem, |from, to| if (from, to) == (2, 9) { 1 << 20 } else { 1 });
+    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
+    // From 2 by 1, 2 and 4 to 9: at 3 and 5 it passes.
+    for (rank, plan) in plans.iter().enumerate() {
+        let (held, huge) = (plan.workspace_bytes(), [3, 5].contains(&rank));
+        let staged = [2, 9].contains(&rank);
+        assert_eq!(held >= 1 << 20, huge || staged, "rank {rank} holds {held}");
+        assert!(held < 3 << 20, "rank {rank} holds {held}");
+    }
+}
+
+/// What is sent, counted message by message: nothing is sent where there is nothing to say.
+#[test]
+fn messages_of_no_bytes_are_not_sent() {
+    let machine = machine("full:8").unwrap();
+    let schedule = schedule(&machine, Collective::AllToAll, "direct");
+    let demand = listed(&schedule.problem, |from, to| if from == 1 && to > 5 { 9 } else { 0 });
+    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
+    let sent: Vec<u128> = plans.iter().map(|plan| plan.sent_bytes()).collect();
+    assert_eq!(sent, [0, 18, 0, 0, 0, 0, 0, 0]);
+    let mut quiet = Endpoint::unequal(Arc::clone(&plans[4]));
+    while quiet.poll().unwrap() != topocoll::exec::Action::Done {
+        assert_eq!(quiet.outstanding().count(), 0);
+    }
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    let machine = machine("full:4").unwrap();
+    let schedule = schedule(&machine, Collective::AllToAll, "direct");
+    let plan: Arc<Plan> = plan_all(&schedule).unwrap().remove(0);
+    let said = |row: &[u64], column: &[u64]| {
+        UnequalPlan::given(&plan, row, column).unwrap_err().to_string()
+    };
+    assert_eq!(said(&[1; 3], &[1; 4]), "rank 0: 3 sizes for the 4 blocks of its input");
+    assert_eq!(said(&[1; 4], &[1; 5]), "rank 0: 5 sizes for the 4 blocks of its output");
+    let large =
+        "rank 0: its blocks together have more bytes than are numbered, 4611686018427387903";
+    assert_eq!(said(&[u64::MAX; 4], &[1; 4]), large);
+    assert_eq!(said(&[1; 4], &[1, 1 << 61, 1 << 61, 1 << 61]), large);
+    // Buffers of other sizes than planned.
+    let demand = listed(&schedule.problem, |_, _| 3);
+    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
+    let error =
+        ThreadedDriver::unequal(plans, 2).exchange_again(&[0; 48], &mut [0; 47]).unwrap_err();
+    assert!(matches!(error, ExecError::Buffer { bytes: 47, needed: 48, .. }), "{error}");
+}
+
+#[test]
+fn split_blocks_are_refused_with_the_place() {
+    let mut machine = machine("full:6").unwrap();
+    machine.set_ports(3);
+    let split = serving(&machine, 64).into_iter().find_map(|(algorithm, problem, setting)| {
+        let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+        let cuts = schedule.rule().cuts().to_vec();
+        (!cuts.is_empty()).then_some((schedule, cuts))
+    });
+    let (schedule, cuts) = split.unwrap();
+    let plans = plan_all(&schedule).unwrap();
+    let error = unequal_all(&plans, &demand(&schedule.problem, 1, 0)).unwrap_err().to_string();
+    let said = |cut: &u64| {
+        let rule = "and blocks of unequal sizes travel whole";
+        error == format!("rank 0: the schedule splits blocks at byte {cut}, {rule}")
+    };
+    assert!(cuts.iter().any(said), "{error}");
+}
+
+#[test]
+fn equal_sizes_cost_what_equal_blocks_do() {
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
+        for (algorithm, problem, setting) in serving(&machine, 9) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let demand = listed(&problem, |_, _| 9);
+            let counted = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {});
+            match schedule.rule().cuts().first() {
+                Some(&cut) => assert_eq!(counted, Err(AnalysisError::SplitUnequal { cut })),
+                None => {
+                    let equal = count(&schedule, &machine, MEMORY).unwrap();
+                    assert_eq!(counted, Ok(equal), "{schedule:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Messages and the sum over steps of the largest, from the listing of the blocks in each.
+fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128, u128) {
+    let mut written = Vec::new();
+    let source = Source::new(schedule, machine, MEMORY);
+    formats::jsonl::write(&source, &mut written).unwrap();
+    let mut largest = std::collections::BTreeMap::new();
+    let mut messages = 0;
+    for line in String::from_utf8(written).unwrap().lines().skip(1) {
+        let line: jsonl::MessageLine = serde_json::from_str(line).unwrap();
+        let block = |entry: &Vec<u64>| {
+            let to = if entry.len() == 4 { entry[1] } else { entry[0] };
+            Block { from: Rank(entry[0] as u32), to: Rank(to as u32) }
+        };
+        let bytes: u64 = line.blocks.iter().map(|entry| demand.bytes(block(entry))).sum();
+        messages += u128::from(bytes > 0);
+        let most = largest.entry(line.step).or_insert(0);
+        *most = bytes.max(*most);
+    }
+    (messages, largest.values().map(|&bytes| u128::from(bytes)).sum())
+}
+
+#[test]
+fn counts_are_those_of_the_blocks_written_out() {
+    for text in ["full:13", "torus:4x4", "cluster:1,2,3", "mesh:2x4"] {
+        for ports in [1, 2] {
+            let mut machine = machine(text).unwrap();
+            machine.set_ports(ports);
+            for (i, (algorithm, problem, setting)) in serving(&machine, 20).into_iter().enumerate()
+            {
+                let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+                let demand = demand(&problem, i % KINDS, i as u64);
+                let Ok(counts) = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {})
+                else {
+                    continue;
+                };
+                let found = written_out(&schedule, &machine, &demand);
+                assert_eq!((counts.messages, counts.bytes), found, "{schedule:?} {demand:?}");
+                let bound = unequal_bounds(&problem, &machine, &demand);
+                assert!(counts.steps >= bound.steps, "{schedule:?} {demand:?}");
+                assert!(counts.in_blocks(counts.bytes) >= bound.blocks, "{schedule:?} {demand:?}");
+                assert!(counts.time.total() >= bound.seconds * (1.0 - 1e-12), "{schedule:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bounds_are_those_worked_out_by_hand() {
+    let sizes = "0,7,11,0\n0,0,0,9\n1,1,0,1\n0,0,4,0\n";
+    let bounds = |text: &str, ports: u32, between: f64| {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let problem = problem(&machine, Collective::AllToAll, 11);
+        let classes = machine.topology.link_classes().len();
+        let values =
+            |inside: f64, between: f64| PerClass::each(&[inside, between][..classes.max(1)]);
+        machine.timing.startup = values(100.0, 1000.0);
+        machine.timing.per_byte = values(1.0, between);
+        machine.timing.barrier = Barrier { fixed: 10_000.0, per_doubling: 20_000.0 };
+        unequal_bounds(&problem, &machine, &Demand::read(&problem, sizes.as_bytes()).unwrap())
+    };
+    // Rank 2 has bytes for three others: ceil(log2 4) steps of one port, ceil(log3 4) of two. Rank 0
+    // sends 18 bytes; ranks 0 and 1 send 20 to the others.
+    let apart = 50_000.0;
+    for (text, ports, between, blocks, seconds) in [
+        ("full:4", 1, 1.0, 18.0 / 11.0, 200.0 + 18.0 + apart),
+        ("full:4", 2, 1.0, 9.0 / 11.0, 200.0 + 9.0 + apart),
+        ("full:4", 3, 1.0, 6.0 / 11.0, 100.0 + 6.0),
+        ("cluster:2*2", 1, 3.0, 20.0 / 11.0, 200.0 + 60.0 + apart),
+        ("cluster:2*2", 2, 3.0, 10.0 / 11.0, 200.0 + 30.0 + apart),
+        ("cluster:1,3", 1, 1.0, 18.0 / 11.0, 200.0 + 18.0 + apart),
+        ("cluster:3,1", 1, 2.0, 18.0 / 11.0, 200.0 + 20.0 + apart),
+    ] {
+        let found = bounds(text, ports, between);
+        assert_eq!((found.blocks, found.seconds), (blocks, seconds), "{text} with {ports} ports");
+    }
+}
+
+/// Small blocks alike are combined; the same bytes in few blocks are not.
+#[test]
+fn combining_stops_paying_where_one_block_is_huge() {
+    let machine = machine("full:32").unwrap();
+    let problem = problem(&machine, Collective::AllToAll, 64);
+    let steps_of_best = |demand: &Demand| {
+        let selection = select_unequal(&machine, &problem, demand, MEMORY);
+        assert!(selection.choices.iter().all(|choice| choice.price.priced == Priced::Exactly));
+        assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0));
+        selection.choices[0].price.steps
+    };
+    assert_eq!(steps_of_best(&listed(&problem, |_, _| 64)), 5);
+    let one = |from, to| if (from, to) == (0, 31) { 31 << 16 } else { 64 };
+    assert_eq!(steps_of_best(&listed(&problem, one)), 31);
+}
+
+#[test]
+fn exchanges_in_place_and_between_views_are_of_equal_blocks() {
+    let machine = machine("full:4").unwrap();
+    let schedule = schedule(&machine, Collective::AllToAll, "direct");
+    let demand = demand(&schedule.problem, 6, 3);
+    let plan = Plan::new(&schedule, Rank(2)).unwrap().in_place();
+    let row: Vec<u64> = demand.row(Rank(2)).collect();
+    let error = UnequalPlan::given(&Arc::new(plan), &row, &row).unwrap_err();
+    assert_eq!(error.to_string(), "rank 2: an exchange in place is of blocks of one size");
+    let plan = Arc::new(Plan::new(&schedule, Rank(2)).unwrap());
+    let column: Vec<u64> = demand.column(Rank(2)).collect();
+    let unequal = UnequalPlan::given(&plan, &row, &column).unwrap();
+    let (input, mut output) = (vec![0; 4000], vec![0; 4000]);
+    let rows = || Layout::new(&[4, 1000], &[1000, 1], 1).unwrap();
+    let views = Views::new((&input, rows()), (&mut output, rows()), &mut []).unwrap();
+    let error = Endpoint::unequal(Arc::new(unequal)).check(&views).unwrap_err();
+    let said =
+        "rank 2: the input buffer is of blocks of 1000 bytes, and the exchange is of unequal ones";
+    assert_eq!(error.to_string(), said);
+}

@@ -1,0 +1,259 @@
+//! Plans for some of a machine's ranks: peers are the machine's ranks, routes hold on it.
+
+use std::sync::Arc;
+
+use crate::common::{self, MEMORY, serving};
+use proptest::prelude::*;
+use topocoll::exec::{Members, Plan, PlanError, SeededDriver};
+use topocoll::{
+    Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Topology, count,
+    count_among, count_unequal, count_unequal_among, machine, part, plan, plan_unequal,
+    select_among, select_unequal, select_unequal_among, verify,
+};
+
+fn check(text: &str, members: &[Rank], seed: u64) {
+    let parent = machine(text).unwrap();
+    let members = Members::new(members, parent.ranks()).unwrap();
+    let own = parent.among(members.ranks()).unwrap();
+    for (algorithm, problem, setting) in serving(&own, 3) {
+        let schedule = algorithm.plan(&problem, &*own.topology, &setting).unwrap();
+        let n = members.ranks().len();
+        // A route of the members' grid leads to the same rank on the machine's.
+        if let (Shape::Grid(_), Shape::Grid(grid)) = (own.topology.shape(), parent.topology.shape())
+        {
+            let mut step = Step::default();
+            for (rank, number) in
+                (0..n as u32).flat_map(|i| (0..schedule.rule().steps()).map(move |s| (i, s)))
+            {
+                schedule.rule().step(Rank(rank), number, &mut step);
+                for send in step.sends.iter().filter(|send| !send.route.is_empty()) {
+                    let to = grid.follow(members.ranks()[rank as usize], &send.route).unwrap();
+                    assert_eq!(to, members.ranks()[send.peer.index()], "{text}, {schedule:?}");
+                }
+            }
+        }
+        let plan = |&rank| Arc::new(Plan::among(&schedule, rank, &members).unwrap());
+        let plans: Vec<_> = members.ranks().iter().map(plan).collect();
+        let blocks = plans[0].input_blocks() as usize;
+        let input: Vec<u8> = (0..n * blocks * 3).map(|i| (i * 7 % 251) as u8).collect();
+        let mut expected = Vec::new();
+        for to in 0..n {
+            for from in 0..n {
+                let block = match problem.operation {
+                    Collective::AllToAll => from * n + to,
+                    Collective::AllGather => from,
+                };
+                expected.extend_from_slice(&input[block * 3..][..3]);
+            }
+        }
+        let mut output = vec![0; n * n * 3];
+        SeededDriver::new(&plans).exchange(3, &input, &mut output, seed).unwrap();
+        assert!(output == expected, "{text}, {members:?}, {schedule:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn ranks_in_any_order_exchange_among_themselves(
+        text in prop_oneof![Just("full:40"), Just("torus:8x4"), Just("mesh:6x6"), Just("cluster:8*4")],
+        members in Just((0..32).map(Rank).collect::<Vec<_>>()).prop_shuffle(),
+        count in 1usize..12,
+        seed in any::<u64>(),
+    ) {
+        check(text, &members[..count], seed);
+    }
+
+    #[test]
+    fn boxes_of_a_grid_run_its_algorithms(
+        low in (0u32..5, 0u32..5),
+        sides in (1u32..5, 1u32..5),
+        text in prop_oneof![Just("torus:8x8"), Just("mesh:8x8"), Just("grid:8~x8")],
+        seed in any::<u64>(),
+    ) {
+        let rows = low.0..low.0 + sides.0;
+        let members: Vec<_> = rows
+            .flat_map(|r| (low.1..low.1 + sides.1).map(move |c| Rank(8 * r + c)))
+            .collect();
+        check(text, &members, seed);
+    }
+}
+
+#[test]
+fn a_box_in_order_is_a_grid_and_nothing_else_is() {
+    let form = |text: &str, ranks: &[u32]| {
+        let ranks: Vec<_> = ranks.iter().copied().map(Rank).collect();
+        machine(text).unwrap().among(&ranks).unwrap().topology.short_form()
+    };
+    assert_eq!(form("torus:4x4", &[4, 5, 6, 7, 8, 9, 10, 11]), "grid:2x4~");
+    assert_eq!(form("torus:4x4", &[0, 1, 4, 5]), "mesh:2x2");
+    assert_eq!(form("torus:4x4", &[1, 0, 4, 5]), "full:4");
+    assert_eq!(form("torus:4x4", &[0, 1, 2, 4]), "full:4");
+    assert_eq!(form("torus:4x4", &[5, 4]), "full:2");
+    assert_eq!(form("cluster:2*4", &[0, 1]), "cluster:2");
+    assert_eq!(form("cluster:2*4", &[6, 5, 0, 1, 2]), "cluster:2,3");
+    assert_eq!(form("cluster:2*4", &[0, 4, 1]), "full:3");
+}
+
+#[test]
+fn rejects_members_that_are_none() {
+    let schedule = serving(&machine("full:3").unwrap(), 1).remove(0);
+    let schedule =
+        schedule.0.plan(&schedule.1, &*machine("full:3").unwrap().topology, &schedule.2).unwrap();
+    let members =
+        |ranks: &[u32]| Members::new(&ranks.iter().copied().map(Rank).collect::<Vec<_>>(), 8);
+    assert_eq!(members(&[7, 2, 8]).unwrap_err(), PlanError::Rank { rank: Rank(8), ranks: 8 });
+    let error = members(&[7, 2, 5, 2]).unwrap_err();
+    assert_eq!(error.to_string(), "rank 2 is member 1 and member 3");
+    let error = Plan::among(&schedule, Rank(4), &members(&[7, 2, 5]).unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "rank 4 is none of the 3 members");
+    let error = Plan::among(&schedule, Rank(7), &members(&[7, 2]).unwrap()).unwrap_err();
+    assert_eq!(error, PlanError::Members { members: 2, ranks: 3 });
+}
+
+/// Ranks with the links of a whole machine: what all its ranks do is counted alike, with one name or
+/// the other.
+#[test]
+fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
+    for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
+        let machine = machine(text).unwrap();
+        let all: Vec<_> = (0..machine.ranks()).map(Rank).collect();
+        for (algorithm, problem, setting) in serving(&machine, 5) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let whole = count(&schedule, &machine, MEMORY).unwrap();
+            let placed = count_among(&machine, &all, &schedule, MEMORY).unwrap();
+            assert_eq!(placed, whole);
+        }
+    }
+}
+
+/// Worked out by hand: on a ring of 8, every second rank shifts by one among themselves over two
+/// links, by two over four.
+#[test]
+fn messages_of_a_part_take_the_links_of_the_whole_machine() {
+    let ring = machine("torus:8").unwrap();
+    let members = [0, 2, 4, 6].map(Rank);
+    let own = part(&ring, &members).unwrap();
+    assert_eq!(own.topology.short_form(), "full:4");
+    let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
+    let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
+    let counts = count_among(&ring, &members, &schedule, MEMORY).unwrap();
+    assert_eq!((counts.steps, counts.hops, counts.bytes), (3, 2 + 4 + 2, 300));
+    // Half around, all upwards: two messages on every link.
+    assert_eq!((counts.link_bytes, counts.link_contention), (400, 2));
+    let selection = select_among(&ring, &members, &problem, MEMORY).unwrap();
+    assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0));
+    assert!(selection.choices.iter().all(|choice| choice.price.priced == Priced::Exactly));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// What is chosen for a part has messages enough for no port of the machine to be passed twice.
+    #[test]
+    fn selections_for_a_part_keep_ports_and_beat_no_bound(
+        text in prop_oneof![
+            Just("full:30"), Just("torus:6x5"), Just("mesh:6x6"), Just("cluster:5*4,2*6"),
+        ],
+        members in Just((0..30).map(Rank).collect::<Vec<_>>()).prop_shuffle(),
+        count in 2usize..12,
+        ports in 1u32..4,
+    ) {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let mut members = members[..count].to_vec();
+        members.sort_unstable();
+        let own = part(&machine, &members).unwrap();
+        let problem = Problem::new(Collective::AllToAll, count as u32, own.ports, 64).unwrap();
+        let selection = select_among(&machine, &members, &problem, MEMORY).unwrap();
+        assert!(!selection.choices.is_empty(), "{text} {members:?}");
+        for choice in &selection.choices {
+            assert!(choice.bound_ratio >= 1.0 - 1e-12, "{text} {members:?} {choice:?}");
+            let schedule = plan(&own, &problem, choice.algorithm, &choice.parameters).unwrap();
+            let found = verify(&schedule, &own, None, MEMORY).unwrap();
+            assert_eq!(found.violation, None);
+            let counts = count_among(&machine, &members, &schedule, MEMORY).unwrap();
+            assert_eq!((counts.steps, counts.port_violations), (choice.price.steps, 0));
+        }
+    }
+}
+
+/// Blocks of unequal sizes among all ranks of a machine are counted as the machine's; among some of
+/// them, on a ring worked out by hand.
+#[test]
+fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
+    for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
+        let machine = machine(text).unwrap();
+        let all: Vec<_> = (0..machine.ranks()).map(Rank).collect();
+        let problem = common::problem(&machine, Collective::AllToAll, 500);
+        let demand = Demand::drawn(&problem, "power-law:4".parse().unwrap()).unwrap();
+        for choice in &select_unequal(&machine, &problem, &demand, MEMORY).choices {
+            let (name, setting) = (choice.algorithm, &choice.parameters);
+            let schedule =
+                plan_unequal(&machine, &problem, &demand, name, setting, MEMORY).unwrap();
+            let whole = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {}).unwrap();
+            let placed = count_unequal_among(&machine, &all, &schedule, &demand, MEMORY).unwrap();
+            assert_eq!(placed, whole);
+        }
+    }
+    let ring = machine("torus:8").unwrap();
+    let members = [0, 2, 4, 6].map(Rank);
+    let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
+    // Rank 0 of the four has 7 bytes for rank 1, which is 2 links away, rank 3 has 5 for rank 1.
+    let sizes = "0,7,0,0\n0,0,0,0\n0,0,0,0\n0,5,0,0\n";
+    let demand = Demand::read(&problem, sizes.as_bytes()).unwrap();
+    let own = part(&ring, &members).unwrap();
+    let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
+    let counts = count_unequal_among(&ring, &members, &schedule, &demand, MEMORY).unwrap();
+    assert_eq!((counts.steps, counts.bytes, counts.hops, counts.messages), (2, 12, 2 + 4, 2));
+    let selection = select_unequal_among(&ring, &members, &problem, &demand, MEMORY).unwrap();
+    assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0 - 1e-12));
+    assert_eq!(selection.choices[0].price.steps, 2);
+}
+
+#[test]
+fn a_part_of_no_such_ranks_is_refused() {
+    let machine = machine("torus:4x4").unwrap();
+    let said = |ranks: &[u32]| {
+        let ranks: Vec<_> = ranks.iter().copied().map(Rank).collect();
+        part(&machine, &ranks).unwrap_err().to_string()
+    };
+    assert_eq!(said(&[]), "a part of a machine: 0 ranks: a machine has at least one");
+    assert_eq!(said(&[3, 16]), "rank 16: there are ranks 0 to 15");
+    assert_eq!(said(&[3, 4, 3]), "rank 3 is member 0 and member 2");
+}
+
+#[test]
+fn placed_blocks_are_those_of_the_members() {
+    let on = [7, 3, 1, 0, 5, 6].map(Rank);
+    let moved = |block: Block| Block { from: on[block.from.index()], to: on[block.to.index()] };
+    let mut split = 0;
+    for mut machine in ["torus:2x3", "full:6"].map(|text| machine(text).unwrap()) {
+        machine.set_ports(3);
+        for (algorithm, problem, setting) in serving(&machine, 24) {
+            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let placed = schedule.placed(&on, 8);
+            let (members, all) = (schedule.rule(), placed.rule());
+            assert_eq!((members.slots(), members.cuts()), (all.slots(), all.cuts()));
+            split += u32::from(!members.cuts().is_empty());
+            for slot in 0..members.slots() {
+                for (member, &rank) in (0..).map(Rank).zip(&on) {
+                    assert_eq!(
+                        all.initial_block(rank, slot),
+                        members.initial_block(member, slot).map(moved)
+                    );
+                    assert_eq!(
+                        all.final_block(rank, slot),
+                        members.final_block(member, slot).map(moved)
+                    );
+                }
+                assert_eq!(
+                    (all.initial_block(Rank(2), slot), all.final_block(Rank(4), slot)),
+                    (None, None)
+                );
+            }
+        }
+    }
+    assert!(split > 0, "no schedule splits blocks");
+}

@@ -1,0 +1,62 @@
+//! The arrows between crates are those that ARCHITECTURE.md allows, and no others.
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// Each crate of the workspace, and those it may depend on.
+const ARROWS: [(&str, &[&str]); 10] = [
+    ("topocoll-topology", &[]),
+    ("topocoll-schedule", &["topocoll-topology"]),
+    ("topocoll-algorithms", &["topocoll-schedule", "topocoll-topology"]),
+    ("topocoll-analysis", &["topocoll-schedule", "topocoll-topology"]),
+    ("topocoll-exec", &["topocoll-schedule", "topocoll-topology"]),
+    (
+        "topocoll",
+        &[
+            "topocoll-algorithms",
+            "topocoll-analysis",
+            "topocoll-exec",
+            "topocoll-schedule",
+            "topocoll-topology",
+        ],
+    ),
+    ("topocoll-certificate", &[]),
+    ("topocoll-capi", &["topocoll"]),
+    ("topocoll-cli", &["topocoll", "topocoll-certificate"]),
+    ("topocoll-mpi", &["topocoll"]),
+];
+
+#[test]
+fn crates_depend_only_along_the_arrows() {
+    let metadata = MetadataCommand::new().no_deps().exec().unwrap();
+    let mut seen: Vec<_> =
+        metadata.packages.iter().map(|package| package.name.to_string()).collect();
+    seen.sort();
+    let mut listed = ARROWS.map(|(name, _)| name).to_vec();
+    listed.sort_unstable();
+    assert_eq!(seen, listed, "a crate is missing from the list, or from the workspace");
+    for package in &metadata.packages {
+        let (_, allowed) = ARROWS.iter().find(|(name, _)| *name == package.name.as_str()).unwrap();
+        let ours = package
+            .dependencies
+            .iter()
+            .filter(|d| d.kind == DependencyKind::Normal && d.path.is_some());
+        for dependency in ours {
+            let name = dependency.name.as_str();
+            assert!(allowed.contains(&name), "{} may not depend on {name}", package.name);
+        }
+    }
+}
+
+#[test]
+fn every_library_but_those_beside_c_forbids_unsafe_code() {
+    let metadata = MetadataCommand::new().no_deps().exec().unwrap();
+    let beside_c = ["topocoll-capi", "topocoll-mpi"];
+    let safe =
+        metadata.packages.iter().filter(|package| !beside_c.contains(&package.name.as_str()));
+    for target in safe.flat_map(|package| &package.targets) {
+        if target.is_lib() || target.is_bin() {
+            let text = std::fs::read_to_string(&target.src_path).unwrap();
+            assert!(text.contains("#![forbid(unsafe_code)]"), "{}", target.src_path);
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The limits of ARCHITECTURE.md: what is as large is served, and one more is refused by name and
+//! rule.
+
+use std::io::Read;
+
+use sha2::{Digest as _, Sha256};
+use topocoll::contention::Settings;
+use topocoll::exec::Plan;
+use topocoll::formats::{FORMATS, Reader, Target};
+use topocoll::{
+    AnalysisError, Block, Collective, Coordinates, Demand, Grid, Lattice, MAX_BLOCK_BYTES, Machine,
+    Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses, Route, Rule,
+    SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided, check_simulation,
+    check_unequal_work, files, load_file, machine, plan, spec, verify,
+};
+use topocoll_certificate::check;
+
+/// A limit: what it is of, the most there may be, what happens with so many, and a part of what is
+/// said of one more. Some are too large to try at their end: then trying is refused for another
+/// reason, or not tried.
+type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
+
+const ROWS: [Row; 24] = [
+    ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
+    ("sides of a grid", 32, sides, "more than 32 sides"),
+    ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
+    ("nodes of a machine that lacks nodes or links", 4096, faulty, "has at most 4096"),
+    ("ports of a machine file", u32::MAX as u64, ports, "ports is 4294967296, not a whole number"),
+    ("ranks of a machine that is replayed", 65_535, replayed, "at most 65535 ranks"),
+    ("bytes of a block", MAX_BLOCK_BYTES, block, "between 1 and 1099511627776"),
+    ("bytes of a block in a list of sizes", MAX_BLOCK_BYTES, listed, "from 0 to 1099511627776"),
+    ("bytes of a machine file", 1 << 20, machine_file, "longer than 1048576 bytes"),
+    ("hosts of a host file", 1 << 20, hosts, "more than 1048576 hosts"),
+    ("characters of a host in a list", 64, host, "is no host list"),
+    ("elements of a machine file within each other", 256, elements, "more than 256 elements"),
+    ("ranks of a schedule that is read", 65_535, ranks_read, "at most 65535 are read"),
+    ("bytes of a message that is read", MAX_BLOCK_BYTES, message, "at most 1099511627776"),
+    (
+        "bytes of a line that is read, with what ends it",
+        64 << 20,
+        line,
+        "longer than 67108864 bytes",
+    ),
+    ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741824"),
+    ("steps of a plan", (1 << 31) - 3, steps, "at most 2147483645"),
+    ("ranks of demand-matchings", 2048, demand, "at most 2048 ranks"),
+    (
+        "ranks of a machine on which unequal blocks are ranked",
+        32_768,
+        ranked,
+        "more than the limit of 1073741824",
+    ),
+    (
+        "ranks of a machine on which choices are simulated",
+        SIMULATE_UP_TO as u64,
+        simulated,
+        "of up to 256",
+    ),
+    ("virtual channels of a link", 16, channels, "a whole number from 1 to 16"),
+    ("sides of a certificate's ranks", 32, certified_sides, "at most 32 are checked"),
+    ("slots of a certificate", 1 << 27, certified_slots, "at most 134217728 are checked"),
+    ("steps of a certificate", (1 << 30) + 1, certified_steps, "numbered from 0 to 2^30"),
+];
+
+/// Every step touches this number of slots from 1 on; ranks this period apart are equivalent.
+struct Touching {
+    touched: u64,
+    steps: u32,
+    period: u32,
+}
+
+impl Rule for Touching {
+    fn steps(&self) -> u32 {
+        self.steps
+    }
+    fn step(&self, _rank: Rank, _step: u32, out: &mut Step) {
+        out.clear();
+        out.send(Rank(0), SlotSet::of(Strided::contiguous(1, self.touched)), Route::default());
+    }
+    fn slots(&self) -> u64 {
+        8192
+    }
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: rank, to: Rank(slot as u32) })
+    }
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        Some(Block { from: Rank(slot as u32), to: rank })
+    }
+    fn classes(&self) -> RankClasses {
+        RankClasses::translations(
+            MixedRadix::new(&[8192]).unwrap(),
+            Coordinates::from_slice(&[self.period]),
+        )
+    }
+}
+
+/// The slots that every step of every rank or class touches, where no method is asked for.
+#[test]
+fn verifying_is_refused_by_its_work() {
+    let machine = machine("full:8192").unwrap();
+    let problem = Problem::new(Collective::AllToAll, 8192, 1, 1).unwrap();
+    let verified = |touching| {
+        let origin = Origin { algorithm: "none".to_owned(), parameters: Parameters::new() };
+        let schedule = Schedule::new(problem, origin, touching);
+        verify(&schedule, &machine, None, u128::MAX)
+    };
+    for (steps, period, by) in
+        [(400, 8192, "a full replay"), (12_800, 256, "following every class")]
+    {
+        let refused = verified(Touching { touched: 7000, steps, period }).unwrap_err();
+        let AnalysisError::Work { what, needed, .. } = refused else { panic!("{refused}") };
+        let visits = u128::from(period) * (u128::from(steps) * 7000 + 8192);
+        assert_eq!((what, needed), (by, visits));
+        assert!(verified(Touching { touched: 1, steps: 1, period }).unwrap().violation.is_some());
+    }
+}
+
+#[test]
+fn limits_are_those_of_the_table_and_one_more_is_refused() {
+    let text = include_str!("../../ARCHITECTURE.md");
+    let table = text.split("## Limits").nth(1).unwrap().split("## ").next().unwrap();
+    let rows: Vec<String> =
+        table.lines().filter(|line| line.starts_with("| ")).skip(1).map(str::to_owned).collect();
+    assert_eq!(rows, ROWS.map(|(what, most, ..)| format!("| {what} | {most} |")));
+    for (what, most, with, rule) in ROWS {
+        assert_eq!(with(most), Ok(()), "{what}: {most}");
+        let said = with(most + 1).expect_err(what);
+        assert!(said.contains(rule), "{what}: {said}");
+    }
+}
+
+fn text<T, E: ToString>(result: Result<T, E>) -> Result<(), String> {
+    result.map(drop).map_err(|error| error.to_string())
+}
+
+fn ranks(ranks: u64) -> Result<(), String> {
+    text(machine(&format!("full:{ranks}")))
+}
+
+/// So many nodes, or a row more.
+fn twisted(nodes: u64) -> Result<(), String> {
+    text(machine(&format!("twisted-torus:512x{}", nodes.div_ceil(512))))
+}
+
+fn faulty(nodes: u64) -> Result<(), String> {
+    text(machine(&format!("torus:{nodes}/0")))?;
+    let mesh = Grid::mesh(&[nodes as u32]).unwrap();
+    text(Lattice::of_grid(&mesh, &[]))
+}
+
+fn sides(sides: u64) -> Result<(), String> {
+    text(machine(&format!("torus:{}", vec!["1"; sides as usize].join("x"))))
+}
+
+fn ports(ports: u64) -> Result<(), String> {
+    let shipped = topocoll::shipped().next().unwrap().1;
+    let lines = shipped.lines().map(|line| match line.starts_with("ports") {
+        true => format!("ports = {{ value = {ports}, source = \"assumed\" }}\n"),
+        false => format!("{line}\n"),
+    });
+    text(spec::parse_file("many", &lines.collect::<String>()))
+}
+
+/// A rule of so many slots and steps that does nothing.
+struct Idle {
+    ranks: u32,
+    slots: u64,
+    steps: u32,
+}
+
+impl Rule for Idle {
+    fn steps(&self) -> u32 {
+        self.steps
+    }
+    fn step(&self, _: Rank, _: u32, out: &mut Step) {
+        out.clear();
+    }
+    fn slots(&self) -> u64 {
+        self.slots
+    }
+    fn initial_block(&self, _: Rank, _: Slot) -> Option<Block> {
+        None
+    }
+    fn final_block(&self, _: Rank, _: Slot) -> Option<Block> {
+        None
+    }
+    fn classes(&self) -> RankClasses {
+        RankClasses::distinct(self.ranks)
+    }
+}
+
+fn idle(ranks: u32, slots: u64, steps: u32) -> Schedule {
+    let problem = Problem::new(Collective::AllToAll, ranks, 1, 1).unwrap();
+    let origin = Origin { algorithm: "none".to_owned(), parameters: Parameters::new() };
+    Schedule::new(problem, origin, Idle { ranks, slots, steps })
+}
+
+fn replayed(ranks: u64) -> Result<(), String> {
+    let machine = machine(&format!("full:{ranks}")).unwrap();
+    text(verify(&idle(machine.ranks(), 1, 0), &machine, Some(Method::Replay), 1 << 30))
+}
+
+fn block(bytes: u64) -> Result<(), String> {
+    text(Problem::new(Collective::AllToAll, 2, 1, bytes))
+}
+
+fn listed(bytes: u64) -> Result<(), String> {
+    let problem = Problem::new(Collective::AllGather, 2, 1, 1).unwrap();
+    text(Demand::read(&problem, format!("1\n{bytes}\n").as_bytes()))
+}
+
+fn machine_file(bytes: u64) -> Result<(), String> {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let mut contents = topocoll::shipped().next().unwrap().1.to_owned();
+    contents.push('#');
+    contents.extend(std::iter::repeat_n('.', bytes as usize - contents.len()));
+    std::fs::write(file.path(), contents).unwrap();
+    text(load_file(file.path()))
+}
+
+fn host(characters: u64) -> Result<(), String> {
+    let name = "n".repeat(characters as usize);
+    text(files::read("named", &format!("SwitchName=s Nodes={name}\n")))
+}
+
+fn hosts(hosts: u64) -> Result<(), String> {
+    let hosts: String = (0..hosts).map(|host| format!("n{host}\n")).collect();
+    text(files::read("many", &hosts))
+}
+
+fn elements(depth: u64) -> Result<(), String> {
+    let torus = "<platform><cluster topology=\"TORUS\" topo_parameters=\"2,2\" radical=\"0-3\" \
+                 bw=\"1GBps\" lat=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>";
+    let within = depth as usize - 1;
+    let file = format!("{torus}{}{}</platform>", "<prop>".repeat(within), "</prop>".repeat(within));
+    text(files::read("deep", &file))
+}
+
+/// Reads a schedule of some format.
+fn read(format: &str, machine: &Machine, file: &mut dyn Read) -> Result<(), String> {
+    let format = FORMATS.iter().find(|known| known.name == format).unwrap();
+    let Reader::File(read) = format.reader else { panic!("a format of one file") };
+    text(read(&mut std::io::BufReader::new(file), &Target::new(machine, 1 << 30)))
+}
+
+fn ranks_read(ranks: u64) -> Result<(), String> {
+    let machine = machine(&format!("full:{ranks}")).unwrap();
+    read("csv", &machine, &mut "step,from,to,bytes\n0,0,1,1\n".as_bytes())
+}
+
+fn message(bytes: u64) -> Result<(), String> {
+    let file = format!("step,from,to,bytes\n0,0,1,{bytes}\n");
+    read("csv", &machine("full:2").unwrap(), &mut file.as_bytes())
+}
+
+/// A line of comment in a program of no messages.
+fn line(bytes: u64) -> Result<(), String> {
+    let comment = std::io::repeat(b'.').take(bytes - 3);
+    let begins = "num_ranks 1\n//".as_bytes();
+    let mut file = begins.chain(comment).chain("\nrank 0 {\n}\n".as_bytes());
+    read("goal", &machine("full:1").unwrap(), &mut file)
+}
+
+/// As many slots as the plan may have, or one more; whoever has so many has no memory for them, so
+/// that a plan is refused for what it lacks is enough.
+fn slots(both: u64) -> Result<(), String> {
+    let refused = |slots| Plan::new(&idle(1, slots, 0), Rank(0)).unwrap_err().to_string();
+    match both > 1 << 30 {
+        true => Err(refused(both - 1)),
+        false => {
+            assert!(!refused(1).contains("together"));
+            Ok(())
+        }
+    }
+}
+
+/// The same for steps.
+fn steps(steps: u64) -> Result<(), String> {
+    let refused = |steps| Plan::new(&idle(1, 1, steps), Rank(0)).unwrap_err().to_string();
+    match steps > (1 << 31) - 3 {
+        true => Err(refused(steps as u32)),
+        false => {
+            assert!(!refused(1).contains("numbers at most"));
+            Ok(())
+        }
+    }
+}
+
+fn demand(ranks: u64) -> Result<(), String> {
+    let machine = machine(&format!("full:{ranks}")).unwrap();
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1).unwrap();
+    let refused = plan(&machine, &problem, "demand-matchings", &Parameters::new()).unwrap_err();
+    let refused = refused.to_string();
+    // What it lacks else is a demand.
+    if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
+}
+
+fn ranked(ranks: u64) -> Result<(), String> {
+    text(check_unequal_work(&Problem::new(Collective::AllToAll, ranks as u32, 1, 1).unwrap()))
+}
+
+fn simulated(ranks: u64) -> Result<(), String> {
+    text(check_simulation(ranks as u32))
+}
+
+fn channels(vcs: u64) -> Result<(), String> {
+    let given = Parameters::from([("vcs".to_owned(), Setting::Integer(vcs))]);
+    text(Settings::from_parameters(&given))
+}
+
+/// What is said of a certificate of one rank in which a line is another; nothing if the limit is not
+/// what is wrong with it.
+fn certified(from: &str, to: &str, limit: &str) -> Result<(), String> {
+    let body = "topocoll certificate 1\nmachine complete 1\noperation alltoall\nports 1\nblock 1\n\
+                algorithm none\nranks 1 by 1\nslots 1\npieces 1\ncounts steps=0 messages=0 bytes=0 \
+                link_bytes=0 hops=0 link_conflicts=0 max_link_sharing=0 contended_steps=0 \
+                contention_free_steps=0 port_violations=0 inter_node_steps=0\nbounds steps=0 \
+                link_bytes=0\nclass 0\nstart 0,0\nfinish 0,0\nstep 0\n";
+    let body = body.replacen(from, to, 1);
+    let digest: String = Sha256::digest(&body).iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = text(check(format!("{body}sha256 {digest}\n").as_bytes()));
+    found.or_else(|said| if said.contains(limit) { Err(said) } else { Ok(()) })
+}
+
+fn certified_slots(slots: u64) -> Result<(), String> {
+    // Of pieces that are no bytes of the block, which is found before memory is taken.
+    let pieces = if slots > 1 << 27 { "pieces 1" } else { "pieces 2" };
+    certified("slots 1\npieces 1", &format!("slots {slots}\n{pieces}"), "checked")
+}
+
+fn certified_sides(sides: u64) -> Result<(), String> {
+    let ones = vec!["1"; sides as usize].join("x");
+    certified("ranks 1 by 1", &format!("ranks {ones} by {ones}"), "checked")
+}
+
+fn certified_steps(steps: u64) -> Result<(), String> {
+    certified("step 0", &format!("step {}", steps - 1), "numbered")
+}

@@ -1,0 +1,395 @@
+//! What a program asks that no machine, schedule or memory has is refused by name, before work
+//! begins: whatever its arithmetic would come to.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::common::{self, MEMORY, Script, run};
+use topocoll::contention::{
+    Control, MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic,
+    in_seconds, simulate,
+};
+use topocoll::exec::{
+    Buffer, Layout, Members, Memory, Region, SeededDriver, Storage, ThreadedDriver, pattern,
+    plan_all, unequal_all,
+};
+use topocoll::formats::{FORMATS, Reader, Target};
+use topocoll::{
+    AnalysisError, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part, Problem,
+    Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, check_conflict_work,
+    check_counting_work, claims, conflict_work, count, count_among, count_steps, count_unequal,
+    counting_work, link_totals, machine, measure, plan, plan_unequal, select, unequal_work, units,
+    verify, write_certificate,
+};
+
+fn schedule(text: &str) -> Schedule {
+    let machine = machine(text).unwrap();
+    plan(&machine, &problem(text), "direct", &Parameters::new()).unwrap()
+}
+
+fn problem(text: &str) -> Problem {
+    common::problem(&machine(text).unwrap(), Collective::AllToAll, 100)
+}
+
+#[test]
+fn schedules_of_other_ranks_than_the_machine_are_refused() {
+    let (other, torus) = (schedule("full:15"), machine("torus:4x4").unwrap());
+    let counts = count(&other, &machine("full:15").unwrap(), MEMORY).unwrap();
+    let demand = Demand::drawn(&other.problem, "power-law:4".parse().unwrap()).unwrap();
+    let none = Parameters::new();
+    let fluid = &MODELS[0];
+    let traffic_machine = machine("full:15").unwrap();
+    let traffic = Scheduled::new(&other, &traffic_machine);
+    let ranks = Err(AnalysisError::Ranks { ranks: 15, machine: 16 });
+    assert_eq!(verify(&other, &torus, None, MEMORY).map(drop), ranks);
+    assert_eq!(count(&other, &torus, MEMORY).map(drop), ranks);
+    assert_eq!(count_steps(&other, &torus, MEMORY, |_, _| {}).map(drop), ranks);
+    assert_eq!(count_unequal(&other, &torus, &demand, MEMORY, |_, _| {}).map(drop), ranks);
+    assert_eq!(check_counting_work(&other, &torus), ranks);
+    assert_eq!(write_certificate(&other, &torus, &counts, &mut Vec::new()).map(drop), ranks);
+    assert_eq!(simulate(&Request::new(&traffic, &torus, fluid, MEMORY)).map(drop), ranks);
+    let said = "what is asked about has 15 ranks, and the machine has 16";
+    let planned = plan(&torus, &other.problem, "direct", &none).unwrap_err();
+    let claimed = claims(&torus, &other.problem, "direct", &none).unwrap_err();
+    let unequal = plan_unequal(&torus, &other.problem, &demand, "direct", &none, MEMORY);
+    for error in [planned, claimed, unequal.unwrap_err()] {
+        assert_eq!(error.to_string(), said);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a problem of the machine's ranks")]
+fn nothing_is_selected_for_other_ranks() {
+    let _ = select(&machine("torus:4x4").unwrap(), &problem("full:15"));
+}
+
+#[test]
+fn settings_that_no_router_has_are_refused_however_they_are_set() {
+    let torus = machine("torus:4x4").unwrap();
+    let schedule = schedule("torus:4x4");
+    let traffic = Scheduled::new(&schedule, &torus);
+    type Alter = fn(&mut Settings);
+    let alter: [(Alter, &str); 4] = [
+        (|settings| settings.vcs = 17, "vcs=17: a whole number from 1 to 16"),
+        (|settings| settings.buffer_flits = 0, "buffer_flits=0: a whole number from 1 to 65536"),
+        (|settings| settings.flit_bytes = 0, "flit_bytes=0: a whole number from 1 to 1048576"),
+        (|settings| settings.hop_cycles = Some(0), "hop_cycles=0: a whole number from 1 to 4096"),
+    ];
+    for model in MODELS {
+        for (alter, said) in alter {
+            let mut request = Request::new(&traffic, &torus, model, MEMORY);
+            alter(&mut request.settings);
+            assert_eq!(simulate(&request).unwrap_err().to_string(), said);
+        }
+    }
+    let refused = Pattern::new(&torus, "uniform:0.1", 100, 0, None, MEMORY).unwrap_err();
+    assert!(refused.to_string().starts_with("flit_bytes=0: "), "{refused}");
+    let mut many = torus.clone();
+    many.ports = u32::MAX;
+    let flit = MODELS.iter().find(|model| model.name == "flit").unwrap();
+    let refused = simulate(&Request::new(&traffic, &many, flit, MEMORY)).unwrap_err();
+    assert_eq!(refused, AnalysisError::Inputs { inputs: 2 * (4 + u64::from(u32::MAX)), most: 128 });
+}
+
+#[test]
+fn numbers_past_what_can_be_counted_are_refused() {
+    let refused = machine("cluster:4294967295*1,1").unwrap_err().to_string();
+    assert!(refused.contains("more than 4294967295 ranks"), "{refused}");
+    let refused = measure(1 << 20, 1 << 30, 1, 1).unwrap_err().to_string();
+    assert!(refused.contains("the blocks of all ranks would take"), "{refused}");
+    assert!(Members::new(&[Rank(0)], 0).unwrap_err().to_string().contains("rank 0"));
+    let strides = [0, 0, isize::MAX];
+    let refused = Layout::new(&[1, 2, 3], &strides, 1).unwrap_err().to_string();
+    assert!(refused.contains("fewer than 2^63 bytes"), "{refused}");
+    // Before the workspace of so large blocks is taken.
+    let plans = plan_all(&schedule("torus:4x4")).unwrap();
+    let refused = SeededDriver::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
+    assert!(refused.to_string().contains("input"), "{refused}");
+    let full = machine("full:1000000").unwrap();
+    let refused = count_among(&full, &[Rank(0)], &schedule("full:1"), 1 << 20).unwrap_err();
+    assert!(refused.to_string().starts_with("where the ranks of a part are"), "{refused}");
+}
+
+/// Every node of a torus sends the next one a byte.
+struct Onward<'a>(&'a Machine);
+
+impl Traffic for Onward<'_> {
+    fn nodes(&self) -> u32 {
+        self.0.ranks()
+    }
+    fn steps(&self) -> u32 {
+        1
+    }
+    fn share(&self, node: Rank, _step: u32, out: &mut Share) {
+        let Shape::Grid(torus) = self.0.topology.shape() else { panic!("a torus") };
+        let to = torus.radix().shifted(node, 0, 1);
+        let mut route = Route::default();
+        self.0.topology.route(node, to, &mut route);
+        out.receives = 1;
+        out.sends = vec![Posted { to, bytes: 1, route, ..Posted::default() }];
+    }
+    fn classes(&self) -> RankClasses {
+        let Shape::Grid(torus) = self.0.topology.shape() else { panic!("a torus") };
+        let periods = vec![1; torus.sides().len()];
+        RankClasses::translations(torus.radix().clone(), periods.into_iter().collect())
+    }
+}
+
+#[test]
+fn more_channels_than_can_be_numbered_are_refused() {
+    let wormhole = MODELS.iter().find(|model| model.name == "wormhole").unwrap();
+    for (text, needed) in [
+        ("torus:32768x32768", 10 << 30),
+        ("torus:20725x20724", 4_295_049_000),
+        ("torus:1024x1024x1024", 14 << 30),
+        ("torus:1073741824", 6 << 30),
+    ] {
+        let torus = machine(text).unwrap();
+        let onward = Onward(&torus);
+        let refused = simulate(&Request::new(&onward, &torus, wormhole, u128::MAX)).unwrap_err();
+        let what = "numbering the channels of all links and ports";
+        assert_eq!(refused, AnalysisError::Work { what, needed, limit: u32::MAX.into() });
+    }
+}
+
+/// Of so many steps, in which nobody looks.
+struct Steps(u32);
+
+impl Traffic for Steps {
+    fn nodes(&self) -> u32 {
+        4096
+    }
+    fn steps(&self) -> u32 {
+        self.0
+    }
+    fn share(&self, _node: Rank, _step: u32, _out: &mut Share) {
+        panic!("before work begins");
+    }
+}
+
+#[test]
+fn work_is_borne_up_to_its_limit() {
+    let mesh = machine("mesh:64x64").unwrap();
+    assert_eq!(check_conflict_work(&Steps(8192), &mesh), Ok(()));
+    let what = "naming conflicting links";
+    let refused = AnalysisError::Work { what, needed: 8193 * 4096, limit: 1 << 25 };
+    assert_eq!(check_conflict_work(&Steps(8193), &mesh), Err(refused));
+    assert_eq!(conflict_work(&Steps(8193), &machine("full:4096").unwrap()), 0);
+}
+
+/// A message in the second step that its receiver does not wait for, and that is there before it.
+#[test]
+fn a_message_that_nobody_waits_for_is_delivered() {
+    let mesh = machine("mesh:8").unwrap();
+    let messages = vec![(0, 0, 1, 100_000, 0), (1, 2, 1, 10, 0), (1, 3, 2, 10, 0)];
+    let script = Script { machine: &mesh, messages };
+    let unasked = script.edited(|step, share| share.receives *= u32::from(step == 0));
+    for model in ["wormhole", "flit", "fluid"] {
+        let found = run(&unasked, &mesh, model, Settings::default());
+        assert_eq!((found.messages, found.partial), (3, false), "{model}");
+    }
+}
+
+/// Told of 4096 messages at a time, and of the rest at the end.
+#[test]
+fn who_watches_a_simulation_hears_of_all_messages_and_may_stop_it() {
+    let (torus, schedule) = (machine("torus:9x9").unwrap(), schedule("torus:9x9"));
+    let traffic = Scheduled::new(&schedule, &torus);
+    for model in ["wormhole", "flit", "fluid"] {
+        let (starting, done) = (AtomicU64::new(0), AtomicU64::new(0));
+        let progress = Progress {
+            starting: &|messages| starting.store(messages, Relaxed),
+            done: &|messages| _ = done.fetch_add(messages, Relaxed),
+        };
+        let mut asked = common::request(&traffic, &torus, model, Settings::default(), Sync::Free);
+        asked.control = Control { progress, ..Control::NONE };
+        let found = simulate(&asked).unwrap();
+        let heard = (starting.load(Relaxed), done.load(Relaxed));
+        assert_eq!((found.messages, heard, found.partial), (81 * 80, (81 * 80, 81 * 80), false));
+        asked.control = Control { stop: &|| true, ..Control::NONE };
+        let found = simulate(&asked).unwrap();
+        assert!(found.partial && found.messages <= 4096, "{model}: {}", found.messages);
+        assert!(found.deadlock.is_empty(), "{model}");
+    }
+}
+
+#[test]
+fn looking_at_all_messages_has_its_limit() {
+    let mesh = machine("mesh:64x64").unwrap();
+    let asked = Steps((1 << 16) + 1);
+    let what = "looking at all messages";
+    let refused = AnalysisError::Work { what, needed: 4096 * ((1 << 16) + 1), limit: 1 << 28 };
+    assert_eq!(simulate(&Request::new(&asked, &mesh, &MODELS[0], MEMORY)).map(drop), Err(refused));
+}
+
+/// 128 inputs of a router: three sides, and two ports or three, times the channels of a link.
+#[test]
+fn inputs_of_a_router_have_their_limit() {
+    let flit = |ports| {
+        let mut torus = machine("torus:2x2x2").unwrap();
+        torus.set_ports(ports);
+        let script = Script::posted(&torus, vec![(0, 1, 10)]);
+        let settings = common::settings(16, 8, 16, None);
+        simulate(&common::request(&script, &torus, "flit", settings, Sync::Free)).map(drop)
+    };
+    assert_eq!(flit(2), Ok(()));
+    assert_eq!(flit(3), Err(AnalysisError::Inputs { inputs: 9 * 16, most: 128 }));
+}
+
+/// Where no link is shared nothing is simulated, and no channel numbered.
+#[test]
+fn a_billion_nodes_take_as_long_as_their_longest_messages() {
+    let torus = machine("torus:1024x1024x1024").unwrap();
+    let problem = common::problem(&torus, Collective::AllToAll, 1);
+    let schedule = plan(&torus, &problem, "suh-shin", &Parameters::new()).unwrap();
+    let traffic = Scheduled::new(&schedule, &torus);
+    let found = simulate(&common::request(
+        &traffic,
+        &torus,
+        "wormhole",
+        Settings::default(),
+        Sync::Barrier,
+    ));
+    let found = found.unwrap();
+    assert_eq!(found.closed_steps, schedule.rule().steps());
+    let counts = count(&schedule, &torus, MEMORY).unwrap();
+    let seconds = in_seconds(found.time);
+    assert!((seconds / counts.time.total() - 1.0).abs() < 1e-9, "{seconds} {:?}", counts.time);
+}
+
+/// A look at each step, what is copied, and what is sent, by a rank in the middle, for all ranks.
+#[test]
+fn sizes_are_followed_where_they_go() {
+    for (text, algorithm, expected) in [
+        // Each step sends a block.
+        ("full:16", "direct", 16 * 15 * (1 + 1)),
+        // All five blocks are copied before the first step, and in a step after the last.
+        ("full:5", "bruck", 5 * (5 + 2 * 5 + 4)),
+        // Copies in two of four steps.
+        ("mesh:4x4", "suh-shin", 16 * (4 + 2 * 16 + 32)),
+        // Rank 4 hands its blocks in; rank 0 sends those of its node as well.
+        ("cluster:3,5", "node-aware", 8 * (9 + 7)),
+    ] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 100);
+        let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+        assert_eq!(unequal_work(&schedule), expected, "{algorithm} on {text}");
+    }
+}
+
+#[test]
+fn what_links_carry_of_too_many_messages_is_not_told() {
+    let mesh = machine("mesh:128x64").unwrap();
+    let problem = common::problem(&mesh, Collective::AllToAll, 1);
+    let long = plan(&mesh, &problem, "pairwise-xor", &Parameters::new()).unwrap();
+    assert_eq!(link_totals(&long, &mesh), None);
+    let shifts = plan(&mesh, &problem, "direct", &Parameters::new()).unwrap();
+    assert!(link_totals(&shifts, &mesh).is_some());
+}
+
+#[test]
+fn methods_have_the_names_that_are_asked_for() {
+    assert_eq!([Method::Replay, Method::Classes].map(Method::name), ["replay", "classes"]);
+}
+
+/// Steps, the ranks that stand for all others, ports, and what is looked at of each message.
+#[test]
+fn counting_looks_at_what_it_says() {
+    for (text, ports, algorithm, expected) in [
+        ("full:16", 1, "direct", [15, 1, 1, 1]),
+        ("full:16", 3, "direct", [5, 1, 3, 1]),
+        // Equal nodes act as each other does.
+        ("cluster:4*4", 4, "direct", [15, 4, 4, 1]),
+        ("cluster:3*4,2,2", 4, "direct", [15, 16, 4, 1]),
+        // Its sides; where ranks differ by carries alone, messages are told apart by each other's.
+        ("mesh:4x4", 1, "pairwise-xor", [15, 16, 1, 2]),
+        ("mesh:4x4x2", 4, "neighbour-rings", [18, 32, 4, 3]),
+        ("torus:4x6", 3, "direct", [8, 1, 3 * 3, 2]),
+        // Its diameter.
+        ("twisted-torus:4x8", 1, "direct", [31, 32, 1, 4]),
+    ] {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let problem = common::problem(&machine, Collective::AllToAll, 100);
+        let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+        let work: u128 = expected.iter().product();
+        assert_eq!(counting_work(&schedule, &machine), work, "{algorithm} on {text}");
+    }
+}
+
+/// Odd, so that one part is in the middle.
+const MANY: u64 = 200_001;
+
+/// Two ranks that send each other parts of their block, so many in one step.
+fn many(block_bytes: u64, part: impl Fn(u64) -> Part) -> Schedule {
+    let problem = Problem::new(Collective::AllToAll, 2, 1, block_bytes).unwrap();
+    let mut recorder = Recorder::new(problem);
+    for i in 0..MANY {
+        for (from, to) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+            let blocks = vec![(topocoll::Block { from, to }, part(i))];
+            recorder.push(&Message { step: 0, from, to, route: None, blocks });
+        }
+    }
+    let origin = Origin { algorithm: "by hand".to_owned(), parameters: Parameters::new() };
+    Schedule::new(problem, origin, recorder.finish())
+}
+
+/// Of megabytes, each would take hours.
+#[test]
+fn what_is_long_is_read_in_time() {
+    let begin = Instant::now();
+    let long = "1".repeat(500_000) + &"x".repeat(500_000);
+    assert!(units::parse_seconds(&long).is_err());
+    assert!(units::parse_seconds_per_byte(&long).is_err());
+    // Many messages of one rank to another in a step: each is paired.
+    let full = machine("full:2").unwrap();
+    let whole = many(1, |_| Part::Whole);
+    assert!(verify(&whole, &full, None, MEMORY).unwrap().violation.is_some());
+    let demand = Demand::drawn(&whole.problem, "power-law:4".parse().unwrap()).unwrap();
+    assert!(count_unequal(&whole, &full, &demand, MEMORY, |_, _| {}).is_ok());
+    assert!(unequal_all(&plan_all(&whole).unwrap(), &demand).is_ok());
+    // Each a byte of the block.
+    let bytes = many(MANY, |i| Part::Bytes { first: i, end: i + 1 });
+    assert_eq!(verify(&bytes, &full, None, MEMORY).unwrap().violation, None);
+    let mut input = vec![0; 4 * MANY as usize];
+    let mut output = input.clone();
+    pattern::fill(&bytes.problem, &mut input);
+    let mut driver = ThreadedDriver::new(plan_all(&bytes).unwrap(), 2);
+    driver.exchange(MANY, &input, &mut output).unwrap();
+    assert_eq!(pattern::first_wrong(&bytes.problem, &output), None);
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn operations_of_a_program_without_labels_take_memory_too() {
+    let format = FORMATS.iter().find(|format| format.name == "goal").unwrap();
+    let Reader::File(read) = format.reader else { panic!("a format of one file") };
+    let program = format!("num_ranks 1\nrank 0 {{\n{}}}\n", "calc 1\n".repeat(100_000));
+    let full = machine("full:1").unwrap();
+    let memory = |memory| read(&mut program.as_bytes(), &Target::new(&full, memory));
+    assert!(memory(1 << 30).is_ok());
+    assert!(memory(1 << 20).unwrap_err().to_string().contains("may be used"));
+}
+
+#[test]
+#[should_panic(expected = "a message from 99 to 0 of 4 ranks")]
+fn no_rank_that_there_is_not_sends() {
+    let mut recorder = Recorder::new(Problem::new(Collective::AllToAll, 4, 1, 1).unwrap());
+    let (from, to) = (Rank(99), Rank(0));
+    recorder.push(&Message { step: 0, from, to, route: None, blocks: Vec::new() });
+}
+
+#[test]
+#[should_panic(expected = "bytes of all outputs")]
+fn what_is_missing_of_an_output_is_not_right() {
+    let _ = pattern::first_wrong(&problem("full:2"), &[]);
+}
+
+#[test]
+#[should_panic(expected = "the input of an exchange is only read")]
+fn nothing_is_copied_to_the_input() {
+    let (mut output, mut work) = ([0; 4], [0; 4]);
+    let mut memory = Memory { input: &[0; 4], output: &mut output, work: &mut work };
+    let region = |buffer| Region { buffer, offset: 0, bytes: 4 };
+    memory.copy(region(Buffer::Work), region(Buffer::Input));
+}

@@ -1,0 +1,80 @@
+//! The terms found are those that the times were made of, and regret is what a choice costs.
+
+use topocoll::{Sample, fit, fit_processes, measure, regret};
+
+/// Two cells, with times as if an exchange cost just this.
+fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Vec<Vec<Sample>> {
+    let cells = [(4, 8), (8, 4096), (16, 64)];
+    let mut cells = cells.map(|(ranks, block)| measure(ranks, block, 1, 1).unwrap());
+    for sample in cells.iter_mut().flatten() {
+        sample.threads = 2;
+        let turns = f64::from(sample.ranks) / 2.0;
+        let of_steps = startup * sample.steps as f64 + per_byte * sample.link_bytes as f64;
+        let of_copies = rearrangement * sample.copied_bytes as f64;
+        sample.seconds = turns * (of_steps + of_copies) + exchange;
+    }
+    cells.to_vec()
+}
+
+#[test]
+fn the_terms_are_found_and_nothing_is_regretted() {
+    let made = [1e-6, 2e-10, 3e-11, 5e-6];
+    let cells = made_of(made[0], made[1], made[2], made[3]);
+    let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
+    let found = fit(&all);
+    let values = [found.startup, found.per_byte, found.rearrangement, found.exchange];
+    for (value, made) in values.into_iter().zip(made) {
+        assert!((value / made - 1.0).abs() < 0.01, "{value} for {made}");
+    }
+    assert!(found.error < 1e-3);
+    for cell in &cells {
+        assert!(regret(cell, &found).unwrap().share() < 0.01);
+    }
+    // A machine of more ranks takes more turns.
+    let [few, many] = [16, 64].map(|ranks| found.timing(ranks).startup.least());
+    assert!((many / few - 4.0).abs() < 1e-9 && (few / found.startup - 8.0).abs() < 1e-9);
+}
+
+#[test]
+fn ranks_that_are_processes_take_no_turns() {
+    let made = [3e-5, 8e-9, 2e-10];
+    let mut samples =
+        [(4, 8), (8, 4096), (16, 64)].map(|(ranks, block)| measure(ranks, block, 1, 1).unwrap());
+    for sample in samples.iter_mut().flatten() {
+        sample.threads = sample.ranks;
+        let copies = made[2] * sample.copied_bytes as f64;
+        sample.seconds =
+            made[0] * sample.steps as f64 + made[1] * sample.link_bytes as f64 + copies;
+    }
+    let found = fit_processes(&samples.concat());
+    let values = [found.startup, found.per_byte, found.rearrangement];
+    for (value, made) in values.into_iter().zip(made) {
+        assert!((value / made - 1.0).abs() < 0.01, "{value} for {made}");
+    }
+    assert_eq!(found.exchange, 0.0);
+    assert_eq!(found.timing(16).startup.least(), found.startup);
+}
+
+#[test]
+fn a_bad_choice_is_regretted_by_what_it_costs_more() {
+    let mut cells = made_of(1e-6, 2e-10, 0.0, 0.0);
+    let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
+    let found = fit(&all);
+    let cell = &mut cells[2];
+    let chosen = regret(cell, &found).unwrap().chosen;
+    cell.iter_mut().find(|sample| sample.parameters != chosen.parameters).unwrap().seconds =
+        chosen.seconds / 2.0;
+    assert!((regret(cell, &found).unwrap().share() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn no_value_is_negative() {
+    let mut cells = made_of(1e-6, 0.0, 0.0, 0.0);
+    // As if larger messages took less time.
+    for sample in cells.iter_mut().flatten() {
+        sample.seconds /= 1.0 + sample.link_bytes as f64 * 1e-6;
+    }
+    let found = fit(&cells.concat());
+    let values = [found.startup, found.per_byte, found.rearrangement, found.exchange];
+    assert!(values.iter().all(|&value| value >= 0.0) && found.startup > 0.0, "{values:?}");
+}

@@ -1,0 +1,8 @@
+//! Choices are ranked by what they cost on the machine.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod calibrate;
+#[path = "../common/mod.rs"]
+mod common;
+mod ranking;
+mod sweep;

@@ -1,0 +1,447 @@
+//! Selection: the right one first, nothing unbeaten left out, crossovers where they are.
+
+use crate::common::{self, MEMORY, machines_and_ports};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+use topocoll::{
+    Barrier, Budget, Choice, Collective, Machine, PerClass, Priced, Problem, Progress, Setting,
+    Time, best_bounds, count, count_steps, machine, plan, select, select_within,
+};
+
+fn of<'c>(choices: &'c [Choice], algorithm: &str, radix: u64) -> &'c Choice {
+    let is = |choice: &&Choice| {
+        choice.algorithm == algorithm
+            && choice.parameters.get("radix") == Some(&Setting::Integer(radix))
+    };
+    choices.iter().find(is).unwrap()
+}
+
+#[test]
+fn radix_2_and_radix_64_cross_at_107_bytes_on_the_sp1() {
+    let machine = machine("sp1-64").unwrap();
+    for (block_bytes, two_wins) in [(106, true), (107, false)] {
+        let problem = Problem::new(Collective::AllToAll, 64, 1, block_bytes).unwrap();
+        let selection = select(&machine, &problem);
+        let time = |radix| of(&selection.choices, "bruck", radix).price.time.total();
+        assert_eq!(time(2) < time(64), two_wins, "{block_bytes} bytes");
+        // By hand: 6 x 29 us + 192 x 0.12 us a byte; 63 x 29 us + 63 x 0.12 us a byte.
+        let bytes = block_bytes as f64;
+        assert!((time(2) - (6.0 * 29e-6 + 192.0 * 0.12e-6 * bytes)).abs() < 1e-12);
+        assert!((time(64) - (63.0 * 29e-6 + 63.0 * 0.12e-6 * bytes)).abs() < 1e-12);
+        let extremes = selection
+            .extremes
+            .iter()
+            .find(|e| selection.choices[e.fewest_steps].algorithm == "bruck");
+        assert_eq!(extremes.unwrap().block_bytes, 107);
+    }
+}
+
+#[test]
+fn choices_are_ranked_priced_right_and_unbeaten() {
+    for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 512) {
+        let problem = common::problem(&machine, Collective::AllToAll, 100);
+        let selection = select(&machine, &problem);
+        let times: Vec<f64> =
+            selection.choices.iter().map(|choice| choice.price.time.total()).collect();
+        assert!(times.is_sorted(), "{}", machine.name);
+        assert!(
+            times
+                .iter()
+                .all(|&time| time >= best_bounds(&problem, &machine).seconds * (1.0 - 1e-12)),
+            "{}",
+            machine.name
+        );
+        for (i, choice) in selection.choices.iter().enumerate().step_by(7) {
+            assert_eq!(choice.price.priced, Priced::Exactly, "{}", machine.name);
+            let schedule = plan(&machine, &problem, choice.algorithm, &choice.parameters).unwrap();
+            let counts = count(&schedule, &machine, MEMORY).unwrap();
+            assert_eq!(
+                (counts.time, counts.steps),
+                (choice.price.time, choice.price.steps),
+                "{}",
+                machine.name
+            );
+            // The best of its algorithm, or beaten by none in both measures.
+            let first =
+                selection.choices.iter().position(|other| other.algorithm == choice.algorithm)
+                    == Some(i);
+            let beats = |other: &Choice| {
+                other.price.steps < choice.price.steps
+                    && other.price.link_blocks < choice.price.link_blocks
+            };
+            assert!(first || !selection.choices.iter().any(beats), "{}: {choice:?}", machine.name);
+        }
+    }
+}
+
+/// A machine of 2 to 100 ranks, with ports and timing values of its own: the same for all link
+/// classes, different, or one value written for each class.
+fn drawn(random: &mut fastrand::Rng) -> Machine {
+    let sides = |random: &mut fastrand::Rng, wrap: bool| {
+        let (dimensions, most) = *random.choice(&[(1, 100), (2, 10), (3, 4)]).unwrap();
+        let sides = (0..dimensions).map(|_| random.u32(2..=most).to_string());
+        let mut sides: Vec<_> = sides.collect();
+        if wrap {
+            let mark = |side: &mut String| {
+                if random.bool() {
+                    side.push('~');
+                }
+            };
+            sides.iter_mut().for_each(mark);
+        }
+        sides.join("x")
+    };
+    let text = match random.u8(..6) {
+        0 => format!("full:{}", random.u32(2..100)),
+        1 => format!("torus:{}", sides(random, false)),
+        2 => format!("mesh:{}", sides(random, false)),
+        3 => format!("grid:{}", sides(random, true)),
+        4 => format!("cluster:{}*{}", random.u32(2..18), random.u32(1..6)),
+        _ => format!("cluster:{},{},{}", random.u32(1..6), random.u32(1..6), random.u32(1..6)),
+    };
+    let mut machine = machine(&text).unwrap();
+    machine.set_ports(*random.choice(&[1, 1, 2, 3, 7]).unwrap());
+    let classes = machine.topology.link_classes().len();
+    let each = random.u8(..4);
+    let mut values = |unit: f64| {
+        let first = unit * random.f64();
+        match each {
+            0 => PerClass::uniform(first),
+            1 => PerClass::each(&vec![first; classes]),
+            _ => PerClass::each(&(0..classes).map(|_| unit * random.f64()).collect::<Vec<_>>()),
+        }
+    };
+    let timing = &mut machine.timing;
+    timing.startup = values(1e-5);
+    timing.per_byte = values(1e-8);
+    timing.per_hop = values(1e-7);
+    timing.rearrangement_per_byte = *random.choice(&[0.0, 7e-10]).unwrap();
+    timing.barrier = Barrier { fixed: 3e-7 * random.f64(), per_doubling: 1e-7 };
+    timing.gather = random.bool();
+    machine
+}
+
+/// `select` and `simulate` say the same of a choice, to the last digit.
+#[test]
+fn prices_are_what_simulation_by_steps_finds() {
+    let mut random = fastrand::Rng::with_seed(25);
+    let mut machines: Vec<_> = (0..200).map(|_| drawn(&mut random)).collect();
+    // Too large for `select` to count, as it may look at no segment of them: prices by claims.
+    let different = |values: [f64; 2]| PerClass::each(&values);
+    for (text, startup, per_byte) in [
+        ("full:2048", PerClass::uniform(1.1e-6), PerClass::uniform(0.7e-9)),
+        ("torus:2048", PerClass::uniform(1.1e-6), PerClass::uniform(0.7e-9)),
+        ("cluster:20*9", different([1.3e-6, 7.1e-6]), different([0.7e-9, 1.9e-9])),
+        ("cluster:20*9", different([7.1e-6, 1.3e-6]), different([1.9e-9, 0.7e-9])),
+        ("cluster:48*12", different([1.3e-6, 7.1e-6]), different([1.9e-9, 0.7e-9])),
+    ] {
+        let mut large = machine(text).unwrap();
+        (large.timing.startup, large.timing.per_byte) = (startup, per_byte);
+        machines.push(large);
+    }
+    let found = machines.par_iter().enumerate().map(|(i, machine)| {
+        let mut exact = 0;
+        for operation in [Collective::AllToAll, Collective::AllGather] {
+            let problem = common::problem(machine, operation, [1, 100, 1021, 65_536][i % 4]);
+            let large = machine.ranks() > 100;
+            let mut budget = Budget::default();
+            if large {
+                budget.work = 0;
+            }
+            let choices = select_within(machine, &problem, &budget).choices;
+            for choice in choices.iter().filter(|choice| choice.price.priced == Priced::Exactly) {
+                // Of a large machine one choice of an algorithm.
+                let alike = |other: &Choice| other.algorithm == choice.algorithm;
+                if large && choices.iter().find(|&other| alike(other)) != Some(choice) {
+                    continue;
+                }
+                let schedule =
+                    plan(machine, &problem, choice.algorithm, &choice.parameters).unwrap();
+                let counts = count_steps(&schedule, machine, MEMORY, |_, _| {}).unwrap();
+                let place = format!("{choice:?} on {machine:?}");
+                assert_eq!(choice.price.time, counts.time, "{place}");
+                assert_eq!(choice.price.steps, counts.steps, "{place}");
+                let link_blocks = counts.in_blocks(counts.link_bytes);
+                assert_eq!(choice.price.link_blocks, link_blocks, "{place}");
+                exact += 1;
+            }
+        }
+        exact
+    });
+    assert!(found.sum::<usize>() > 4000);
+}
+
+#[test]
+fn every_setting_that_none_beats_in_both_measures_is_listed() {
+    for text in ["full:16", "full:21", "torus:4x4", "mesh:3x4"] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 100);
+        let listed = select(&machine, &problem).choices;
+        let mut priced = Vec::new();
+        for algorithm in topocoll::ALGORITHMS {
+            for setting in algorithm.settings(&problem, &*machine.topology) {
+                let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+                let counts = count(&schedule, &machine, MEMORY).unwrap();
+                priced.push((algorithm.name(), setting, counts.steps, counts.link_bytes));
+            }
+        }
+        for (name, setting, steps, bytes) in &priced {
+            let beaten = priced.iter().any(|(_, _, s, b)| s < steps && b < bytes);
+            let found = listed.iter().any(|c| c.algorithm == *name && c.parameters == *setting);
+            assert!(beaten || found, "{name} {setting:?} on {text}");
+        }
+    }
+}
+
+#[test]
+fn the_fastest_by_block_size_is_what_selection_at_that_size_picks() {
+    for text in ["sp1-64", "paragon-16x16", "torus:8x8", "mesh:4x4", "cluster:2,3"] {
+        let machine = machine(text).unwrap();
+        let at = |block_bytes| {
+            let problem =
+                Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, block_bytes)
+                    .unwrap();
+            select(&machine, &problem)
+        };
+        for crossover in at(1000).crossovers {
+            let named = &at(1000).choices[crossover.choice];
+            let picked = at(crossover.block_bytes);
+            let time = |c: &Choice| c.price.time.total();
+            let same = picked
+                .choices
+                .iter()
+                .find(|c| (c.algorithm, &c.parameters) == (named.algorithm, &named.parameters));
+            assert!(
+                time(same.unwrap()) <= time(&picked.choices[0]) * (1.0 + 1e-9),
+                "{text} at {}",
+                crossover.block_bytes
+            );
+        }
+    }
+}
+
+/// Where several settings become faster at one size, and small startups make lines cross there.
+#[test]
+fn crossovers_within_a_byte_name_the_fastest_of_each_size() {
+    for (text, startup) in [("full:64", 20e-9), ("full:100", 5e-9), ("cluster:4,1,4", 100e-9)] {
+        let mut machine = machine(text).unwrap();
+        machine.timing.startup = PerClass::uniform(startup);
+        machine.timing.per_hop = PerClass::uniform(0.0);
+        machine.timing.rearrangement_per_byte = 0.1e-9;
+        let problem = common::problem(&machine, Collective::AllToAll, 1);
+        let selection = select(&machine, &problem);
+        for bytes in 1u32..40 {
+            let time = |choice: &Choice| {
+                let (fixed, per_byte) = choice.price.line(1);
+                fixed + per_byte * f64::from(bytes)
+            };
+            let least = selection.choices.iter().map(time).fold(f64::INFINITY, f64::min);
+            let crossovers = &selection.crossovers;
+            let named = crossovers.iter().rfind(|from| from.block_bytes <= bytes.into()).unwrap();
+            let named = time(&selection.choices[named.choice]);
+            assert!(named <= least * (1.0 + 1e-12), "{text}, {bytes} B: {named} {least}");
+        }
+    }
+}
+
+/// What splits blocks does not cost in proportion to them.
+#[test]
+fn crossovers_are_left_to_a_sweep_where_blocks_are_split() {
+    let mut mesh = machine("mesh:4x4").unwrap();
+    mesh.set_ports(4);
+    for (block_bytes, split) in [(1, &["concat"][..]), (1024, &["bucket", "concat"])] {
+        let problem = common::problem(&mesh, Collective::AllGather, block_bytes);
+        let selection = select(&mesh, &problem);
+        assert_eq!(selection.split, split);
+        assert_eq!(selection.crossovers, []);
+    }
+    let selection = select(&mesh, &common::problem(&mesh, Collective::AllToAll, 1));
+    assert_eq!(selection.split, [""; 0]);
+    assert!(!selection.crossovers.is_empty());
+}
+
+#[test]
+fn machines_too_large_to_count_are_decided_all_the_same() {
+    for text in ["torus:1024x1024", "torus:32768x32768", "torus:256x256x256"] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 1024);
+        let selection = select(&machine, &problem);
+        assert_eq!(selection.best().unwrap().price.priced, Priced::Exactly, "{text}");
+        assert!(
+            selection.choices.iter().any(|choice| choice.price.priced == Priced::AtLeast),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_cluster_of_any_size_is_decided() {
+    for (text, block_bytes, best) in [
+        ("cluster:20*48", 1 << 20, "clustered-matchings"),
+        ("cluster:19*48,47", 1 << 20, "clustered-matchings"),
+        ("cluster:2000*1", 1024, "direct"),
+        ("cluster:9408*8", 1024, "clustered-matchings"),
+        ("cluster:40000*4", 1024, "clustered-matchings"),
+        ("cluster:65536*1", 1024, "direct"),
+        ("full:1000003", 1024, "direct"),
+        ("cluster:4294967295*1", 1, "bruck"),
+    ] {
+        let machine = machine(text).unwrap();
+        let selection =
+            select(&machine, &common::problem(&machine, Collective::AllToAll, block_bytes));
+        assert_eq!(selection.best().unwrap().algorithm, best, "{text}");
+        assert_eq!(selection.undecided(), [], "{text}");
+    }
+}
+
+#[test]
+fn floors_below_the_best_price_are_undecided_where_the_budget_is_spent() {
+    let torus = machine("torus:1024x1024").unwrap();
+    let problem = common::problem(&torus, Collective::AllToAll, 1024);
+    let mut budget = Budget::default();
+    budget.work = 0;
+    let short = select_within(&torus, &problem, &budget);
+    let best = short.best().unwrap();
+    assert_eq!(best.price.priced, Priced::Exactly);
+    assert!(!short.undecided().is_empty());
+    for choice in short.undecided() {
+        assert_eq!(choice.price.priced, Priced::AtLeast);
+        assert!(choice.price.time.total() < best.price.time.total());
+    }
+    let (length, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let starting = |work| length.store(work, Ordering::Relaxed);
+    let more = |work| _ = done.fetch_add(work, Ordering::Relaxed);
+    let mut budget = Budget::default();
+    budget.progress = Progress { starting: &starting, done: &more };
+    let long = select_within(&torus, &problem, &budget);
+    assert_eq!(long.undecided(), []);
+    assert!(long.best().unwrap().price.time.total() <= best.price.time.total());
+    assert!(
+        0 < done.load(Ordering::Relaxed)
+            && done.load(Ordering::Relaxed) <= length.load(Ordering::Relaxed)
+    );
+}
+
+#[test]
+fn no_floor_is_below_the_bound() {
+    for (text, operation) in [
+        ("torus:1048576", Collective::AllGather),
+        ("torus:1048576", Collective::AllToAll),
+        ("torus:1024x1024", Collective::AllGather),
+        ("mesh:512x512", Collective::AllToAll),
+    ] {
+        let machine: Machine = machine(text).unwrap();
+        let problem = Problem::new(operation, machine.ranks(), 1, 1024).unwrap();
+        let least = best_bounds(&problem, &machine).seconds * (1.0 - 1e-9);
+        for choice in &select(&machine, &problem).choices {
+            let (name, time) = (choice.algorithm, choice.price.time.total());
+            assert!(time >= least, "{name} on {text}: {time} s, at least {least} s");
+        }
+    }
+}
+
+#[test]
+fn of_every_algorithm_the_most_promising_setting_is_counted_first() {
+    let mut large = machine("mesh:128x128").unwrap();
+    large.timing = machine("paragon-16x16-mesh").unwrap().timing;
+    let problem = common::problem(&large, Collective::AllToAll, 1024);
+    let choices = select(&large, &problem).choices;
+    let counted = |choice: &Choice| choice.price.priced == Priced::Exactly;
+    assert!(choices.iter().any(|choice| choice.algorithm == "suh-shin" && counted(choice)));
+}
+
+/// What the steps model says of every setting of every algorithm, at blocks of 1 KiB.
+fn all_times(machine: &Machine) -> Vec<Time> {
+    let problem = common::problem(machine, Collective::AllToAll, 1024);
+    let settings = topocoll::ALGORITHMS.iter().flat_map(|algorithm| {
+        let settings = algorithm.settings(&problem, &*machine.topology);
+        settings.into_iter().map(|setting| (algorithm.name(), setting))
+    });
+    let settings: Vec<_> = settings.collect();
+    let counted = settings.into_par_iter().map(|(name, setting)| {
+        let schedule = plan(machine, &problem, name, &setting).unwrap();
+        count(&schedule, machine, MEMORY).unwrap().time
+    });
+    counted.collect()
+}
+
+#[test]
+fn nothing_beats_the_choice_at_any_block_size() {
+    let mut cases = 0;
+    for text in [
+        "torus:8x8",
+        "torus:16x16",
+        "torus:13x13",
+        "torus:10x10",
+        "torus:6x6x6",
+        "mesh:8x12",
+        "mesh:12x7",
+        "grid:8~x8x4~",
+        "full:64",
+        "cluster:8*4",
+        "cluster:3*4,2,1",
+    ] {
+        for timing in ["generic", "paragon-16x16"] {
+            let mut machine = machine(text).unwrap();
+            if timing != "generic" {
+                machine.timing = topocoll::machine(timing).unwrap().timing;
+            }
+            let times = all_times(&machine);
+            for block_bytes in (0..=28).step_by(4).map(|power| 1u64 << power) {
+                let factor = block_bytes as f64 / 1024.0;
+                let at = |time: &Time| {
+                    let grows = time.transmission + time.rearrangement;
+                    time.total() + grows * (factor - 1.0)
+                };
+                let best = times.iter().map(at).fold(f64::INFINITY, f64::min);
+                let problem = common::problem(&machine, Collective::AllToAll, block_bytes);
+                let selection = select(&machine, &problem);
+                let choice = selection.best().unwrap();
+                assert_eq!(selection.undecided(), [], "{text}");
+                let schedule =
+                    plan(&machine, &problem, choice.algorithm, &choice.parameters).unwrap();
+                let chosen = count(&schedule, &machine, MEMORY).unwrap().time.total();
+                let place = format!("{text}, {timing}, {block_bytes} bytes: {}", choice.algorithm);
+                assert!(chosen <= best * (1.0 + 1e-12), "{place}: {chosen} s, not {best} s");
+                cases += 1;
+            }
+        }
+    }
+    assert_eq!(cases, 11 * 2 * 8);
+}
+
+#[test]
+fn nothing_beats_the_choice_on_drawn_machines() {
+    let mut random = fastrand::Rng::with_seed(26);
+    let machines: Vec<_> = (0..100).map(|_| drawn(&mut random)).collect();
+    machines.par_iter().enumerate().for_each(|(i, machine)| {
+        for operation in [Collective::AllToAll, Collective::AllGather] {
+            let problem = common::problem(machine, operation, [1, 4096][i % 2]);
+            let selection = select(machine, &problem);
+            let Some(best) = selection.best() else { continue };
+            let time = best.price.time.total() * (1.0 - 1e-12);
+            for algorithm in topocoll::ALGORITHMS {
+                for setting in algorithm.settings(&problem, &*machine.topology) {
+                    let schedule = plan(machine, &problem, algorithm.name(), &setting).unwrap();
+                    let other = count(&schedule, machine, MEMORY).unwrap().time.total();
+                    let place = format!("{} {setting:?} beats {best:?}", algorithm.name());
+                    assert!(other >= time, "{place} on {machine:?}: {other} s");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn very_large_blocks_go_straight_over_full_rings() {
+    for text in ["torus:10x10", "torus:16x16", "torus:8x8x8", "torus:64x64", "torus:64x64x64"] {
+        let machine = machine(text).unwrap();
+        let at = |block_bytes| {
+            let problem = common::problem(&machine, Collective::AllToAll, block_bytes);
+            select(&machine, &problem).choices.swap_remove(0)
+        };
+        let choice = at(1 << 20);
+        assert_eq!((choice.algorithm, choice.price.priced), ("direct-rings", Priced::Exactly));
+        assert_ne!(at(1).algorithm, "direct-rings", "{text}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Sweeps over block sizes say what selecting at each of them says, and price formulas as printed;
+//! the front of startups and volume leaves out what is beaten, and nothing else.
+
+use crate::common;
+use topocoll::{
+    ALGORITHMS, Choice, Collective, Machine, NotApplicable, PUBLISHED, Parameters, Priced, Setting,
+    Sweep, count, find, front, machine, plan, published_price, select, sweep,
+};
+
+const MEMORY: u128 = 1 << 30;
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+}
+
+/// A machine on which every term counts.
+fn paragon(text: &str, ports: u32) -> Machine {
+    let mut on = machine(text).unwrap();
+    on.timing = machine("paragon-16x16").unwrap().timing;
+    on.set_ports(ports);
+    on
+}
+
+fn swept(text: &str, operation: Collective, ports: u32, sizes: &[u64]) -> Sweep {
+    let machine = paragon(text, ports);
+    let problem = common::problem(&machine, operation, 1);
+    sweep(&machine, &problem, sizes, &[]).unwrap()
+}
+
+#[test]
+fn every_line_is_at_its_best_at_every_size() {
+    let sizes = [1, 3, 100, 4096];
+    for (text, ports) in
+        [("torus:8x4", 1), ("mesh:4x6", 1), ("full:14", 3), ("cluster:2,3", 1), ("full:30", 2)]
+    {
+        for operation in [Collective::AllToAll, Collective::AllGather] {
+            let found = swept(text, operation, ports, &sizes);
+            let machine = paragon(text, ports);
+            for (i, &bytes) in sizes.iter().enumerate() {
+                let problem = common::problem(&machine, operation, bytes);
+                for line in found.lines.iter().filter(|line| !line.published) {
+                    let times = (find(line.algorithm).unwrap())
+                        .settings(&problem, &*machine.topology)
+                        .into_iter()
+                        .map(|setting| {
+                            let schedule =
+                                plan(&machine, &problem, line.algorithm, &setting).unwrap();
+                            count(&schedule, &machine, MEMORY).unwrap().time.total()
+                        });
+                    let best = times.fold(f64::INFINITY, f64::min);
+                    let point = &line.points[i];
+                    let place = format!("{} on {text} at {bytes} bytes", line.algorithm);
+                    assert!(near(point.price.time.total(), best), "{place}");
+                    let schedule =
+                        plan(&machine, &problem, line.algorithm, &point.parameters).unwrap();
+                    let counted = count(&schedule, &machine, MEMORY).unwrap();
+                    assert!(near(point.price.time.total(), counted.time.total()), "{place}");
+                    assert_eq!(point.price.steps, counted.steps, "{place}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn algorithms_that_split_blocks_are_found_and_no_others() {
+    let sizes = [1, 64, 1000];
+    let split = |operation, ports| swept("full:14", operation, ports, &sizes).split;
+    assert_eq!(split(Collective::AllGather, 3), ["concat"]);
+    assert!(split(Collective::AllGather, 1).is_empty());
+    assert!(split(Collective::AllToAll, 3).is_empty());
+}
+
+#[test]
+fn the_fastest_changes_exactly_at_the_crossovers() {
+    for text in ["torus:8x8", "mesh:8x8", "full:64"] {
+        let machine = paragon(text, 1);
+        let problem = common::problem(&machine, Collective::AllToAll, 1);
+        let fastest = |bytes| {
+            let mut at = problem;
+            at.block_bytes = bytes;
+            let best = select(&machine, &at).choices.swap_remove(0);
+            (best.algorithm, best.price.steps)
+        };
+        let whole = sweep(&machine, &problem, &[1, 1 << 20], &[]).unwrap();
+        assert!(whole.crossovers.len() > 1, "{text}");
+        for pair in whole.crossovers.windows(2) {
+            let (before, after) = (&pair[0], &pair[1]);
+            assert_eq!(fastest(after.block_bytes).0, after.algorithm, "{text}");
+            assert_eq!(fastest(after.block_bytes - 1).0, before.algorithm, "{text}");
+            // A range that starts in between starts with what is fastest there.
+            let inner = sweep(&machine, &problem, &[after.block_bytes + 1, 1 << 20], &[]).unwrap();
+            assert_eq!(inner.crossovers[0].algorithm, after.algorithm);
+            assert_eq!(inner.crossovers[0].block_bytes, after.block_bytes + 1);
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_makes_a_line_each() {
+    let machine = machine("sp1-64").unwrap();
+    let problem = common::problem(&machine, Collective::AllToAll, 1);
+    let radix = |r| Parameters::from([("radix".to_owned(), Setting::Integer(r))]);
+    let asked = [2, 64].map(|r| ("bruck".to_owned(), radix(r)));
+    let found = sweep(&machine, &problem, &[1, 1 << 20], &asked).unwrap();
+    assert_eq!(found.lines.len(), 2);
+    assert!(found.lines.iter().all(|line| line.points.iter().all(|p| p.parameters == line.given)));
+    let crossing: Vec<_> =
+        found.crossovers.iter().map(|c| (c.block_bytes, &c.parameters)).collect();
+    assert_eq!(crossing, [(1, &radix(2)), (107, &radix(64))]);
+}
+
+#[test]
+fn formulas_are_priced_term_by_term() {
+    let machine = machine("paragon-16x16").unwrap();
+    let problem = common::problem(&machine, Collective::AllToAll, 100);
+    let row = PUBLISHED.iter().find(|row| row.name == "minimum-startup").unwrap();
+    let counts = row.counts(&problem, &*machine.topology).unwrap();
+    let price = published_price(&machine, &problem, &counts);
+    // d = 4: 9 startups, 2176 blocks, 37 hops, 2176 blocks rearranged, 8 barriers of 895 us.
+    let (blocks, time) = (2176.0 * 100.0, price.time);
+    for (found, expected) in [
+        (time.startup, 9.0 * 75e-6),
+        (time.transmission, blocks * 0.011e-6),
+        (time.propagation, 37.0 * 0.02e-6),
+        (time.rearrangement, blocks * 0.014e-6),
+        (time.barrier, 8.0 * 895e-6),
+    ] {
+        assert!(near(found, expected), "{found} {expected}");
+    }
+    assert_eq!((price.priced, price.steps, price.blocks), (Priced::Published, 9, 2176.0));
+}
+
+#[test]
+fn formulas_are_swept_and_never_selected_or_planned() {
+    for text in ["torus:16x16", "mesh:16x16"] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 64);
+        let found = sweep(&machine, &problem, &[64], &[]).unwrap();
+        assert!(found.lines.iter().filter(|line| line.published).count() >= 2, "{text}");
+        assert!(found.crossovers.iter().all(|fastest| !fastest.published));
+        let selection = select(&machine, &problem);
+        assert!(selection.choices.iter().all(|c| c.price.priced != Priced::Published), "{text}");
+    }
+    for row in PUBLISHED {
+        let scheduled = ALGORITHMS.iter().any(|algorithm| algorithm.name() == row.name);
+        assert!(scheduled || matches!(find(row.name), Err(NotApplicable::Published { .. })));
+    }
+}
+
+#[test]
+fn the_front_is_what_none_beats() {
+    for text in ["torus:8x8", "mesh:4x6", "full:21", "cluster:2,3", "torus:64x64x64", "torus:1"] {
+        let machine = machine(text).unwrap();
+        let problem = common::problem(&machine, Collective::AllToAll, 64);
+        let found = front(&machine, &problem, &[]).unwrap();
+        let beats = |one: &Choice, other: &Choice| {
+            let at = |choice: &Choice| (choice.price.steps, choice.price.link_blocks);
+            let (one_at, other_at) = (at(one), at(other));
+            one.price.priced == Priced::Exactly
+                && one_at.0 <= other_at.0
+                && one_at.1 <= other_at.1
+                && one_at != other_at
+        };
+        let all = || found.points.iter().chain(&found.undecided).chain(&found.beaten);
+        let beaten = |choice: &Choice| all().any(|other| beats(other, choice));
+        for choice in found.points.iter().chain(&found.undecided) {
+            assert!(!beaten(choice), "{text}: {choice:?}");
+        }
+        for choice in &found.beaten {
+            assert!(found.points.iter().any(|point| beats(point, choice)), "{text}: {choice:?}");
+        }
+        assert!(found.points.iter().all(|choice| choice.price.priced != Priced::AtLeast));
+        assert!(found.undecided.iter().all(|choice| choice.price.priced == Priced::AtLeast));
+        // Nothing is left out.
+        let settings = ALGORITHMS.iter().flat_map(|algorithm| {
+            let settings = algorithm.settings(&problem, &*machine.topology);
+            settings.into_iter().map(|setting| (algorithm.name(), setting))
+        });
+        for (name, setting) in settings {
+            let there = all().any(|c| c.algorithm == name && c.parameters == setting);
+            let subset = found.subsets.iter().any(|subset| subset.algorithm == name);
+            assert!(there || subset, "{name} {setting:?} on {text}");
+        }
+    }
+}
