@@ -27,7 +27,7 @@ pub enum TopologyError {
     },
     /// A side that cannot be twisted by this shift.
     #[error(
-        "side {dimension} of length {side} shifts by {shift}: only sides shorter than {longest}, the longest, may shift, and by less than {longest}"
+        "side {dimension} of length {side} shifts by {shift}: only sides shorter than the longest ({longest}) shift, and by less than that"
     )]
     Twist {
         /// The dimension of the side.
@@ -64,7 +64,7 @@ pub enum TopologyError {
     },
     /// Timing values for each link class of another machine.
     #[error(
-        "timing `{timing}` has values for the link classes {}, but {topology} has the link classes {}",
+        "timing `{timing}` has values for its link classes ({}), but {topology} has other classes ({})",
         theirs.join(", "),
         ours.join(", ")
     )]
