@@ -21,8 +21,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use microlp::{ComparisonOp, OptimizationDirection, Problem};
-
 use super::{Lattice, NONE};
 use crate::{MixedRadix, Rank};
 
@@ -224,20 +222,45 @@ fn hops_along(radix: &MixedRadix, turns: &[Turns], lengths: &[u64]) -> Vec<u64> 
 
 /// The weights at which the least of the planes is greatest, and its value there for weights of sum
 /// 1.
+///
+/// Weights and planes are the strategies of a matrix game. The simplex method solves its linear
+/// program (Dantzig 1951): the largest sum of multiples of planes that is at most 1 along every
+/// dimension. Bland's rule prevents cycles; `PIVOTS` ends those that rounding causes.
 fn best_weights(planes: &[Vec<f64>]) -> Option<(f64, Vec<u64>)> {
-    let mut problem = Problem::new(OptimizationDirection::Maximize);
-    let value = problem.add_var(1.0, (0.0, f64::INFINITY));
-    let weights: Vec<_> = planes[0].iter().map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
-    let all: Vec<_> = weights.iter().map(|&weight| (weight, 1.0)).collect();
-    problem.add_constraint(&all[..], ComparisonOp::Eq, 1.0);
-    for plane in planes {
-        let below = weights.iter().zip(plane).map(|(&weight, &slope)| (weight, -slope));
-        let terms: Vec<_> = below.chain([(value, 1.0)]).collect();
-        problem.add_constraint(&terms[..], ComparisonOp::Le, 0.0);
+    const ROUNDING: f64 = 1e-9;
+    const PIVOTS: usize = 10_000;
+    let (rows, columns) = (planes[0].len(), planes.len());
+    let largest = planes.iter().flatten().copied().fold(0.0, f64::max);
+    // A row per dimension, then the prices; a column per plane and dimension, then the limits.
+    let mut table = vec![vec![0.0; columns + rows + 1]; rows + 1];
+    for (i, row) in table.iter_mut().enumerate().take(rows) {
+        row.iter_mut().zip(planes).for_each(|(entry, plane)| *entry = plane[i] / largest);
+        row[columns + i] = 1.0;
+        row[columns + rows] = 1.0;
     }
-    let solution = problem.solve().ok()?.into_solution().ok()?;
-    let found: Vec<f64> = weights.iter().map(|&weight| solution.var_value(weight)).collect();
-    Some((solution.var_value(value), fractions(&found)))
+    table[rows][..columns].fill(-1.0);
+    let mut basis: Vec<usize> = (columns..columns + rows).collect();
+    for _ in 0..PIVOTS {
+        let prices = &table[rows][..columns + rows];
+        let Some(enters) = prices.iter().position(|&price| price < -ROUNDING) else {
+            let total = table[rows][columns + rows];
+            let found: Vec<f64> = prices[columns..].iter().map(|price| price / total).collect();
+            return Some((largest / total, fractions(&found)));
+        };
+        let ratio = |i: &usize| table[*i][columns + rows] / table[*i][enters];
+        let leaves = (0..rows)
+            .filter(|&i| table[i][enters] > ROUNDING)
+            .min_by(|a, b| ratio(a).total_cmp(&ratio(b)).then(basis[*a].cmp(&basis[*b])))?;
+        basis[leaves] = enters;
+        let pivot = table[leaves][enters];
+        table[leaves].iter_mut().for_each(|entry| *entry /= pivot);
+        let chosen = table[leaves].clone();
+        for (_, row) in table.iter_mut().enumerate().filter(|(i, _)| *i != leaves) {
+            let times = row[enters];
+            row.iter_mut().zip(&chosen).for_each(|(entry, chosen)| *entry -= times * chosen);
+        }
+    }
+    None
 }
 
 /// Whole numbers in the proportion of weights of sum 1, exact where these have a small common
