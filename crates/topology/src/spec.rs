@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
 use crate::text::printable;
@@ -220,6 +221,8 @@ fn whole(what: &str, text: &str, least: u32) -> Result<u32, String> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(rename = "version")]
+    _version: Option<IgnoredAny>,
     title: Spanned<String>,
     shape: Entry<String>,
     absent: Option<Entry<Vec<Spanned<String>>>>,
@@ -254,16 +257,32 @@ struct BarrierEntry {
     source: Spanned<String>,
 }
 
+/// The version of machine files; a file without a number has this version.
+const VERSION: i64 = 1;
+
+/// What the machine files of all versions have.
+#[derive(Deserialize)]
+struct Versioned {
+    version: Option<Spanned<i64>>,
+}
+
 /// Reads a machine file; `name` becomes the name of the machine.
 ///
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let name = printable(name);
-    let file: File = toml::from_str(text).map_err(|error| SpecError {
+    let malformed = |error: toml::de::Error| SpecError {
         message: error.message().trim_end().to_owned(),
         span: error.span(),
-    })?;
+    };
+    let Versioned { version } = toml::from_str(text).map_err(malformed)?;
+    if let Some(version) = version.filter(|version| *version.get_ref() != VERSION) {
+        let rule =
+            format!("this program reads version {VERSION}, which `topocoll calibrate` writes");
+        return Err(at(&version, format!("version {}: {rule}", version.get_ref())));
+    }
+    let file: File = toml::from_str(text).map_err(malformed)?;
     let topology = parse_short_form(file.shape.value.get_ref())
         .map_err(|e| at(&file.shape.value, e.message))?;
     let mut sources = vec![("title".to_owned(), nonempty("title", &file.title)?)];
