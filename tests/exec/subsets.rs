@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use crate::common::{self, MEMORY, serving};
 use proptest::prelude::*;
-use topocoll::exec::{Members, Plan, PlanError, SeededDriver};
+use topocoll::exec::{Plan, PlanError, SeededDriver};
 use topocoll::{
-    Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Topology, count,
-    count_among, count_unequal, count_unequal_among, machine, part, plan, plan_unequal,
-    select_among, select_unequal, select_unequal_among, verify,
+    Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Subset, Topology,
+    TopologyError, count, count_among, count_unequal, count_unequal_among, machine, plan,
+    plan_unequal, select_among, select_unequal, select_unequal_among, verify,
 };
 
-fn check(text: &str, members: &[Rank], seed: u64) {
+fn check(text: &str, ranks: &[Rank], seed: u64) {
     let parent = machine(text).unwrap();
-    let members = Members::new(members, parent.ranks()).unwrap();
-    let own = parent.among(members.ranks()).unwrap();
+    let subset = Subset::new(ranks, parent.ranks()).unwrap();
+    let own = parent.subset(&subset);
     for (algorithm, problem, setting) in serving(&own, 3) {
         let schedule = algorithm.plan(&problem, &*own.topology, &setting).unwrap();
-        let n = members.ranks().len();
-        // A route of the members' grid leads to the same rank on the machine's.
+        let n = ranks.len();
+        // A route of the subset's grid leads to the same rank on the machine's.
         if let (Shape::Grid(_), Shape::Grid(grid)) = (own.topology.shape(), parent.topology.shape())
         {
             let mut step = Step::default();
@@ -27,13 +27,13 @@ fn check(text: &str, members: &[Rank], seed: u64) {
             {
                 schedule.rule().step(Rank(rank), number, &mut step);
                 for send in step.sends.iter().filter(|send| !send.route.is_empty()) {
-                    let to = grid.follow(members.ranks()[rank as usize], &send.route).unwrap();
-                    assert_eq!(to, members.ranks()[send.peer.index()], "{text}, {schedule:?}");
+                    let to = grid.follow(ranks[rank as usize], &send.route).unwrap();
+                    assert_eq!(to, ranks[send.peer.index()], "{text}, {schedule:?}");
                 }
             }
         }
-        let plan = |&rank| Arc::new(Plan::among(&schedule, rank, &members).unwrap());
-        let plans: Vec<_> = members.ranks().iter().map(plan).collect();
+        let plan = |&rank| Arc::new(Plan::in_subset(&schedule, rank, &subset).unwrap());
+        let plans: Vec<_> = ranks.iter().map(plan).collect();
         let blocks = plans[0].input_blocks() as usize;
         let input: Vec<u8> = (0..n * blocks * 3).map(|i| (i * 7 % 251) as u8).collect();
         let mut expected = Vec::new();
@@ -48,8 +48,12 @@ fn check(text: &str, members: &[Rank], seed: u64) {
         }
         let mut output = vec![0; n * n * 3];
         SeededDriver::new(&plans).exchange(3, &input, &mut output, seed).unwrap();
-        assert!(output == expected, "{text}, {members:?}, {schedule:?}");
+        assert!(output == expected, "{text}, {ranks:?}, {schedule:?}");
     }
+}
+
+fn subset(ranks: &[u32], machine_ranks: u32) -> Result<Subset, TopologyError> {
+    Subset::new(&ranks.iter().copied().map(Rank).collect::<Vec<_>>(), machine_ranks)
 }
 
 proptest! {
@@ -83,8 +87,8 @@ proptest! {
 #[test]
 fn a_box_in_order_is_a_grid_and_nothing_else_is() {
     let form = |text: &str, ranks: &[u32]| {
-        let ranks: Vec<_> = ranks.iter().copied().map(Rank).collect();
-        machine(text).unwrap().among(&ranks).unwrap().topology.short_form()
+        let machine = machine(text).unwrap();
+        machine.subset(&subset(ranks, machine.ranks()).unwrap()).topology.short_form()
     };
     assert_eq!(form("torus:4x4", &[4, 5, 6, 7, 8, 9, 10, 11]), "grid:2x4~");
     assert_eq!(form("torus:4x4", &[0, 1, 4, 5]), "mesh:2x2");
@@ -97,19 +101,15 @@ fn a_box_in_order_is_a_grid_and_nothing_else_is() {
 }
 
 #[test]
-fn rejects_members_that_are_none() {
+fn rejects_ranks_that_are_not_in_the_subset() {
     let schedule = serving(&machine("full:3").unwrap(), 1).remove(0);
     let schedule =
         schedule.0.plan(&schedule.1, &*machine("full:3").unwrap().topology, &schedule.2).unwrap();
-    let members =
-        |ranks: &[u32]| Members::new(&ranks.iter().copied().map(Rank).collect::<Vec<_>>(), 8);
-    assert_eq!(members(&[7, 2, 8]).unwrap_err(), PlanError::Rank { rank: Rank(8), ranks: 8 });
-    let error = members(&[7, 2, 5, 2]).unwrap_err();
-    assert_eq!(error.to_string(), "rank 2 is member 1 and member 3");
-    let error = Plan::among(&schedule, Rank(4), &members(&[7, 2, 5]).unwrap()).unwrap_err();
-    assert_eq!(error.to_string(), "rank 4 is none of the 3 members");
-    let error = Plan::among(&schedule, Rank(7), &members(&[7, 2]).unwrap()).unwrap_err();
-    assert_eq!(error, PlanError::Members { members: 2, ranks: 3 });
+    let subset = |ranks: &[u32]| subset(ranks, 8).unwrap();
+    let error = Plan::in_subset(&schedule, Rank(4), &subset(&[7, 2, 5])).unwrap_err();
+    assert_eq!(error.to_string(), "rank 4 is not in the subset of 3 ranks");
+    let error = Plan::in_subset(&schedule, Rank(7), &subset(&[7, 2])).unwrap_err();
+    assert_eq!(error, PlanError::SubsetSize { size: 2, ranks: 3 });
 }
 
 /// Ranks with the links of a whole machine: what all its ranks do is counted alike, with one name or
@@ -118,7 +118,8 @@ fn rejects_members_that_are_none() {
 fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
     for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
         let machine = machine(text).unwrap();
-        let all: Vec<_> = (0..machine.ranks()).map(Rank).collect();
+        let all: Vec<_> = (0..machine.ranks()).collect();
+        let all = subset(&all, machine.ranks()).unwrap();
         for (algorithm, problem, setting) in serving(&machine, 5) {
             let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
             let whole = count(&schedule, &machine, MEMORY).unwrap();
@@ -133,8 +134,8 @@ fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
 #[test]
 fn messages_of_a_part_take_the_links_of_the_whole_machine() {
     let ring = machine("torus:8").unwrap();
-    let members = [0, 2, 4, 6].map(Rank);
-    let own = part(&ring, &members).unwrap();
+    let members = subset(&[0, 2, 4, 6], 8).unwrap();
+    let own = ring.subset(&members);
     assert_eq!(own.topology.short_form(), "full:4");
     let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
     let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
@@ -164,7 +165,8 @@ proptest! {
         machine.set_ports(ports);
         let mut members = members[..count].to_vec();
         members.sort_unstable();
-        let own = part(&machine, &members).unwrap();
+        let members = Subset::new(&members, machine.ranks()).unwrap();
+        let own = machine.subset(&members);
         let problem = Problem::new(Collective::AllToAll, count as u32, own.ports, 64).unwrap();
         let selection = select_among(&machine, &members, &problem, MEMORY).unwrap();
         assert!(!selection.choices.is_empty(), "{text} {members:?}");
@@ -185,7 +187,8 @@ proptest! {
 fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
     for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
         let machine = machine(text).unwrap();
-        let all: Vec<_> = (0..machine.ranks()).map(Rank).collect();
+        let all: Vec<_> = (0..machine.ranks()).collect();
+        let all = subset(&all, machine.ranks()).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 500);
         let demand = Demand::drawn(&problem, "power-law:4".parse().unwrap()).unwrap();
         for choice in &select_unequal(&machine, &problem, &demand, MEMORY).choices {
@@ -198,12 +201,12 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
         }
     }
     let ring = machine("torus:8").unwrap();
-    let members = [0, 2, 4, 6].map(Rank);
+    let members = subset(&[0, 2, 4, 6], 8).unwrap();
     let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
     // Rank 0 of the four has 7 bytes for rank 1, which is 2 links away, rank 3 has 5 for rank 1.
     let sizes = "0,7,0,0\n0,0,0,0\n0,0,0,0\n0,5,0,0\n";
     let demand = Demand::read(&problem, sizes.as_bytes()).unwrap();
-    let own = part(&ring, &members).unwrap();
+    let own = ring.subset(&members);
     let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
     let counts = count_unequal_among(&ring, &members, &schedule, &demand, MEMORY).unwrap();
     assert_eq!((counts.steps, counts.bytes, counts.hops, counts.messages), (2, 12, 2 + 4, 2));
@@ -213,27 +216,24 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
 }
 
 #[test]
-fn a_part_of_no_such_ranks_is_refused() {
-    let machine = machine("torus:4x4").unwrap();
-    let said = |ranks: &[u32]| {
-        let ranks: Vec<_> = ranks.iter().copied().map(Rank).collect();
-        part(&machine, &ranks).unwrap_err().to_string()
-    };
-    assert_eq!(said(&[]), "a part of a machine: 0 ranks: a machine has at least one");
-    assert_eq!(said(&[3, 16]), "rank 16: there are ranks 0 to 15");
-    assert_eq!(said(&[3, 4, 3]), "rank 3 is member 0 and member 2");
+fn a_subset_of_no_such_ranks_is_refused() {
+    let error = |ranks: &[u32]| subset(ranks, 16).unwrap_err().to_string();
+    assert_eq!(error(&[]), "0 ranks: a subset has at least one");
+    assert_eq!(error(&[3, 16]), "rank 16: there are ranks 0 to 15");
+    assert_eq!(error(&[3, 4, 3]), "rank 3 is listed at positions 0 and 2, counted from 0");
 }
 
 #[test]
 fn placed_blocks_are_those_of_the_members() {
     let on = [7, 3, 1, 0, 5, 6].map(Rank);
+    let subset = Subset::new(&on, 8).unwrap();
     let moved = |block: Block| Block { from: on[block.from.index()], to: on[block.to.index()] };
     let mut split = 0;
     for mut machine in ["torus:2x3", "full:6"].map(|text| machine(text).unwrap()) {
         machine.set_ports(3);
         for (algorithm, problem, setting) in serving(&machine, 24) {
             let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
-            let placed = schedule.placed(&on, 8);
+            let placed = schedule.on_subset(&subset);
             let (members, all) = (schedule.rule(), placed.rule());
             assert_eq!((members.slots(), members.cuts()), (all.slots(), all.cuts()));
             split += u32::from(!members.cuts().is_empty());

@@ -6,8 +6,7 @@ use std::fmt::Debug;
 
 use topocoll::contention::{Control, Pattern, Placed, Request, Scheduled, Settings, Simulation};
 use topocoll::exec::{
-    Endpoint, ExecError, Layout, Members, Plan, PlanError, SeededDriver, ThreadedDriver,
-    UnequalPlan, Views,
+    Endpoint, ExecError, Layout, Plan, PlanError, SeededDriver, ThreadedDriver, UnequalPlan, Views,
 };
 use topocoll::formats::ReadError;
 use topocoll::spec::SpecError;
@@ -16,7 +15,7 @@ use topocoll::units::UnitError;
 use topocoll::{
     Algorithm, AnalysisError, Counts, Demand, Front, LinkId, Machine, NotApplicable, Port, Price,
     Problem, Progress, Rank, Recorder, Route, Rule, Schedule, ScheduleError, Selection, SlotSet,
-    Step, Sweep, Topology, TopologyError, Verification, Violation,
+    Step, Subset, Sweep, Topology, TopologyError, Verification, Violation,
 };
 use topocoll_certificate::{Fault, Proved};
 
@@ -38,7 +37,7 @@ fn what_users_hold_passes_between_threads() {
     between_threads::<(Settings, Simulation, Pattern<'_>, Placed<'_>, Scheduled<'_>)>();
     between_threads::<(Request<'_>, Control<'_>, Progress<'_>)>();
     // What runs them.
-    between_threads::<(Plan, UnequalPlan, Endpoint, Members, Layout, Views<'_>)>();
+    between_threads::<(Plan, UnequalPlan, Endpoint, Layout, Subset, Views<'_>)>();
     between_threads::<(ThreadedDriver, SeededDriver)>();
 }
 

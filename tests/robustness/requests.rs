@@ -10,13 +10,13 @@ use topocoll::contention::{
     in_seconds, simulate,
 };
 use topocoll::exec::{
-    Buffer, Layout, Members, Memory, Region, SeededDriver, Storage, ThreadedDriver, pattern,
-    plan_all, unequal_all,
+    Buffer, Layout, Memory, Region, SeededDriver, Storage, ThreadedDriver, pattern, plan_all,
+    unequal_all,
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part, Problem,
-    Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, check_conflict_work,
+    Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, Subset, check_conflict_work,
     check_counting_work, claims, conflict_work, count, count_among, count_steps, count_unequal,
     counting_work, link_totals, machine, measure, plan, plan_unequal, select, unequal_work, units,
     verify, write_certificate,
@@ -97,7 +97,7 @@ fn numbers_past_what_can_be_counted_are_refused() {
     assert!(refused.contains("more than 4294967295 ranks"), "{refused}");
     let refused = measure(1 << 20, 1 << 30, 1, 1).unwrap_err().to_string();
     assert!(refused.contains("the blocks of all ranks would take"), "{refused}");
-    assert!(Members::new(&[Rank(0)], 0).unwrap_err().to_string().contains("rank 0"));
+    assert!(Subset::new(&[Rank(0)], 0).unwrap_err().to_string().contains("rank 0"));
     let strides = [0, 0, isize::MAX];
     let refused = Layout::new(&[1, 2, 3], &strides, 1).unwrap_err().to_string();
     assert!(refused.contains("fewer than 2^63 bytes"), "{refused}");
@@ -106,8 +106,9 @@ fn numbers_past_what_can_be_counted_are_refused() {
     let refused = SeededDriver::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
     assert!(refused.to_string().contains("input"), "{refused}");
     let full = machine("full:1000000").unwrap();
-    let refused = count_among(&full, &[Rank(0)], &schedule("full:1"), 1 << 20).unwrap_err();
-    assert!(refused.to_string().starts_with("where the ranks of a part are"), "{refused}");
+    let only = Subset::new(&[Rank(0)], full.ranks()).unwrap();
+    let refused = count_among(&full, &only, &schedule("full:1"), 1 << 20).unwrap_err();
+    assert!(refused.to_string().starts_with("the positions of all ranks"), "{refused}");
 }
 
 /// Every node of a torus sends the next one a byte.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use topocoll::formats::{self, ReadError, Target};
 use topocoll::{
-    Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Timing, Topology,
-    part,
+    Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Subset, Timing,
+    Topology,
 };
 
 use crate::args::{Options, Subject};
@@ -181,11 +181,16 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
     Ok(())
 }
 
-/// The machine that some of the ranks are by themselves, or the whole.
-pub(crate) fn part_of(whole: &Machine, ranks: Option<&RankList>) -> anyhow::Result<Machine> {
-    /// Which of them a rank is, in a schedule and in a demand.
-    const PLACES: u128 = 16;
-    let Some(RankList(members)) = ranks else { return Ok(whole.clone()) };
-    let fits = check_fits("the places of all ranks", whole.ranks(), PLACES);
-    fits.and_then(|()| part(whole, members)).context("--ranks")
+/// The subset that `--ranks` lists, and the machine that it is; without it the whole machine.
+pub(crate) fn subset_of(
+    whole: &Machine,
+    ranks: Option<&RankList>,
+) -> anyhow::Result<(Option<Subset>, Machine)> {
+    /// A rank's positions in the subset, in a schedule and in a demand.
+    const POSITIONS: u128 = 16;
+    let Some(RankList(ranks)) = ranks else { return Ok((None, whole.clone())) };
+    check_fits("the positions of all ranks", whole.ranks(), POSITIONS).context("--ranks")?;
+    let subset = Subset::new(ranks, whole.ranks()).context("--ranks")?;
+    let machine = whole.subset(&subset);
+    Ok((Some(subset), machine))
 }

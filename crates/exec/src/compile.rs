@@ -24,7 +24,7 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
     let mut plan = Plan {
         problem,
         rank,
-        members: None,
+        subset: None,
         steps: Vec::new(),
         messages: Vec::new(),
         sets: Vec::new(),

@@ -220,10 +220,10 @@ impl Endpoint {
         self.step
     }
 
-    /// The rank as the caller numbers it.
+    /// The rank as the machine numbers it.
     #[must_use]
     pub fn rank(&self) -> Rank {
-        self.plan.member(self.plan.rank.0)
+        self.plan.machine_rank(self.plan.rank.0)
     }
 
     /// Checks the sizes of the memories, so that no action names a region outside them.
@@ -545,7 +545,7 @@ impl Endpoint {
         }
         EndpointMessage {
             token: Token(u64::from(self.exchange) << 32 | u64::from(number)),
-            peer: plan.member(row.peer),
+            peer: plan.machine_rank(row.peer),
             tag: self.step,
             region,
             staged,

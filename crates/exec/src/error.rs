@@ -69,28 +69,20 @@ pub enum PlanError {
         /// Whose block.
         from: Rank,
     },
-    /// A rank that is a member twice.
-    #[error("rank {rank} is member {} and member {}", places.0, places.1)]
-    Twice {
-        /// Which.
+    /// A rank that is not in the subset.
+    #[error("rank {rank} is not in the subset of {size} ranks")]
+    NotInSubset {
+        /// The rank.
         rank: Rank,
-        /// Its first two places, counted from 0.
-        places: (u32, u32),
+        /// Ranks of the subset.
+        size: usize,
     },
-    /// A rank that is to have a plan and is no member.
-    #[error("rank {rank} is none of the {members} members")]
-    NoMember {
-        /// Which.
-        rank: Rank,
-        /// How many there are.
-        members: usize,
-    },
-    /// A set of ranks that is not one for each of the schedule's.
-    #[error("{members} members for a schedule of {ranks} ranks")]
-    Members {
-        /// Members given.
-        members: usize,
-        /// The schedule's ranks.
+    /// A subset of another number of ranks than the schedule's.
+    #[error("a subset of {size} ranks for a schedule of {ranks} ranks")]
+    SubsetSize {
+        /// Ranks of the subset.
+        size: usize,
+        /// Ranks of the schedule.
         ranks: u32,
     },
     /// Sizes that are not one for each block.

@@ -39,7 +39,6 @@ mod compile;
 mod endpoint;
 mod error;
 mod in_place;
-mod members;
 mod memory;
 pub mod pattern;
 mod plan;
@@ -53,7 +52,6 @@ mod views;
 
 pub use endpoint::{Action, Endpoint, EndpointMessage, MemoryCopy, Token};
 pub use error::{ExecError, PlanError};
-pub use members::Members;
 pub use memory::{Buffer, Memory, Region, Storage};
 pub use plan::{Plan, plan_all};
 pub use seeded::SeededDriver;

@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use topocoll_schedule::{Axis, Problem, Schedule};
-use topocoll_topology::Rank;
+use topocoll_topology::{Rank, Subset};
 
+use crate::PlanError;
 use crate::compile::compile;
-use crate::{Members, PlanError};
 
 /// One rank's share of a schedule: made once, kept for any number of exchanges.
 ///
@@ -29,7 +29,7 @@ use crate::{Members, PlanError};
 pub struct Plan {
     pub(crate) problem: Problem,
     pub(crate) rank: Rank,
-    pub(crate) members: Option<Members>,
+    pub(crate) subset: Option<Subset>,
     pub(crate) steps: Vec<StepRow>,
     pub(crate) messages: Vec<MessageRow>,
     pub(crate) sets: Vec<SetRow>,
@@ -179,20 +179,19 @@ impl Plan {
         compile(schedule, rank)
     }
 
-    /// The plan of a member of a larger machine, by a schedule for the members alone: rank i of it
-    /// is the i-th member. Messages name their peers as the machine numbers them.
+    /// The plan of the machine's rank `own` by a schedule for a subset: rank i of the schedule is
+    /// the i-th of the subset. Messages name their peers as the machine numbers them.
     ///
     /// # Errors
-    /// As [`new`](Self::new); not one member for each rank of the schedule, or an `own` rank that
-    /// is none of them.
-    pub fn among(schedule: &Schedule, own: Rank, members: &Members) -> Result<Self, PlanError> {
-        let (ranks, count) = (schedule.problem.ranks, members.ranks().len());
-        if count != ranks as usize {
-            return Err(PlanError::Members { members: count, ranks });
+    /// As [`new`](Self::new); a subset of another number of ranks than the schedule's, or without
+    /// `own`.
+    pub fn in_subset(schedule: &Schedule, own: Rank, subset: &Subset) -> Result<Self, PlanError> {
+        let (ranks, size) = (schedule.problem.ranks, subset.ranks().len());
+        if size != ranks as usize {
+            return Err(PlanError::SubsetSize { size, ranks });
         }
-        let rank =
-            members.position(own).ok_or(PlanError::NoMember { rank: own, members: count })?;
-        Ok(Self { members: Some(members.clone()), ..compile(schedule, Rank(rank))? })
+        let rank = subset.position(own).ok_or(PlanError::NotInSubset { rank: own, size })?;
+        Ok(Self { subset: Some(subset.clone()), ..compile(schedule, Rank(rank))? })
     }
 
     /// What the schedule exchanges; the block size is the one it was written for.
@@ -300,15 +299,15 @@ impl Plan {
             + moves
     }
 
-    /// A rank of the schedule as the caller numbers it.
-    pub(crate) fn member(&self, rank: u32) -> Rank {
-        self.members.as_ref().map_or(Rank(rank), |members| members.ranks()[rank as usize])
+    /// A rank of the schedule as the machine numbers it.
+    pub(crate) fn machine_rank(&self, rank: u32) -> Rank {
+        self.subset.as_ref().map_or(Rank(rank), |subset| subset.ranks()[rank as usize])
     }
 
-    /// The rank of the schedule that the caller numbers so.
-    pub(crate) fn local(&self, member: Rank) -> usize {
-        let Some(members) = &self.members else { return member.index() };
-        members.position(member).expect("bug: a peer that is no member") as usize
+    /// A rank of the machine as the schedule numbers it.
+    pub(crate) fn schedule_rank(&self, rank: Rank) -> usize {
+        let Some(subset) = &self.subset else { return rank.index() };
+        subset.position(rank).expect("bug: a peer outside the subset") as usize
     }
 
     /// The messages of a step by number, sends first.

@@ -426,7 +426,7 @@ impl Shared<'_> {
             let before = self.under_way.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             self.most_under_way.fetch_max(before + bytes.len() as u64, Ordering::Relaxed);
         }
-        let peer = lane.endpoint.plan().local(message.peer);
+        let peer = lane.endpoint.plan().schedule_rank(message.peer);
         lock(&self.inboxes[peer]).push(Envelope { from: rank, tag: message.tag, payload });
         lane.endpoint.complete(message.token, message.region.bytes)?;
         if self.turns[peer].notify(message.tag) {
@@ -548,7 +548,7 @@ impl Lane<'_> {
         let mut i = 0;
         while i < self.desk.posted.len() {
             let message = self.desk.posted[i];
-            let from = self.endpoint.plan().local(message.peer);
+            let from = self.endpoint.plan().schedule_rank(message.peer);
             let fits = |envelope: &Envelope| (envelope.from, envelope.tag) == (from, message.tag);
             let at = self.desk.early.iter().position(fits);
             let Some(Envelope { payload, .. }) = at.and_then(|at| self.desk.early.remove(at))

@@ -146,7 +146,7 @@ impl UnequalPlan {
         for step in 0..plan.tags() {
             rank.sent(step);
             for receive in plan.receives(step) {
-                let peer = plan.member(plan.messages[receive as usize].peer);
+                let peer = plan.machine_rank(plan.messages[receive as usize].peer);
                 let fits = |arrival: &Arrival| (arrival.from, arrival.tag) == (peer, step);
                 let at = listener.heard.iter().position(fits).expect("bug: a message unheard");
                 let arrival = listener.heard.remove(at).expect("it is there");

@@ -3,9 +3,9 @@ use std::io::{BufRead, Read};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use topocoll_topology::Rank;
+use topocoll_topology::{Rank, Subset};
 
-use crate::placed::places;
+use crate::on_subset::positions;
 use crate::{Block, Collective, MAX_BLOCK_BYTES, Problem, ScheduleError};
 
 /// How drawn sizes spread around their mean of b bytes.
@@ -105,7 +105,7 @@ enum Sizes {
     /// Row by row of the senders; of an all-gather a size for each rank.
     Listed(Arc<[u64]>),
     /// Those of some ranks of a machine: by rank of it, which of them that is.
-    Placed(Arc<Demand>, Arc<[Option<Rank>]>),
+    OnSubset(Arc<Demand>, Arc<[Option<Rank>]>),
 }
 
 impl Demand {
@@ -192,22 +192,23 @@ impl Demand {
                 }
                 Collective::AllGather => sizes[block.from.index()],
             },
-            Sizes::Placed(demand, at) => match (at[block.from.index()], at[block.to.index()]) {
+            Sizes::OnSubset(demand, at) => match (at[block.from.index()], at[block.to.index()]) {
                 (Some(from), Some(to)) => demand.bytes(Block { from, to }),
                 _ => 0,
             },
         }
     }
 
-    /// These sizes among some ranks of a machine of `ranks`, as [`Schedule::placed`](crate::Schedule::placed) has them: what
-    /// rank i has is the i-th's of `on`, and others have nothing for anybody.
+    /// These sizes on a subset of a machine's ranks: the blocks of its i-th rank are those of rank i
+    /// here, and the machine's other ranks have none.
     ///
     /// # Panics
-    /// As [`Schedule::placed`](crate::Schedule::placed).
+    /// A subset of another number of ranks than the demand's.
     #[must_use]
-    pub fn placed(&self, on: &[Rank], ranks: u32) -> Self {
-        let sizes = Sizes::Placed(Arc::new(self.clone()), places(on, self.ranks, ranks).into());
-        Self { operation: self.operation, ranks, sizes }
+    pub fn on_subset(&self, subset: &Subset) -> Self {
+        let positions = positions(subset, self.ranks).into();
+        let sizes = Sizes::OnSubset(Arc::new(self.clone()), positions);
+        Self { operation: self.operation, ranks: subset.machine_ranks(), sizes }
     }
 
     /// The mean of all blocks' bytes, at least 1: of a list rounded up, of a law the one it is drawn
@@ -220,7 +221,7 @@ impl Demand {
                 let sum: u128 = sizes.iter().copied().map(u128::from).sum();
                 sum.div_ceil(sizes.len().max(1) as u128).max(1) as u64
             }
-            Sizes::Placed(demand, _) => demand.mean(),
+            Sizes::OnSubset(demand, _) => demand.mean(),
         }
     }
 

@@ -34,7 +34,7 @@
 mod classes;
 mod demand;
 mod error;
-mod placed;
+mod on_subset;
 mod problem;
 mod recorded;
 mod schedule;

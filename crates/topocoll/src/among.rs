@@ -4,9 +4,8 @@ use topocoll_analysis::{
     AnalysisError, BestBounds, Counts, best_bounds, check_memory, check_work, count, count_unequal,
     counting_work, unequal_bounds,
 };
-use topocoll_exec::Members;
 use topocoll_schedule::{Demand, Problem, Schedule};
-use topocoll_topology::{FullyConnected, Machine, Rank, Shape};
+use topocoll_topology::{FullyConnected, Machine, Rank, Shape, Subset};
 
 use crate::price::Price;
 use crate::select::{Choice, Selection, bound_ratio, ranked, reject, select};
@@ -16,39 +15,39 @@ use crate::{Error, Rejected, plan, plan_unequal};
 /// Segments that counting one choice may look at: some seconds.
 const WORK_PER_CHOICE: u128 = 1 << 26;
 
-/// Counts a schedule of some ranks on the links of the whole machine: what leaves their part of it
+/// Counts a schedule of a subset on the links of the whole machine: what leaves their part of it
 /// does so by the machine's own routes, and shares links with what passes there.
 ///
 /// # Errors
 /// Too many segments to look at, or more link counters than `memory` bytes hold.
 pub fn count_among(
     machine: &Machine,
-    members: &[Rank],
+    subset: &Subset,
     schedule: &Schedule,
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
     check_placing(machine, memory)?;
-    let placed = schedule.placed(members, machine.ranks());
+    let placed = schedule.on_subset(subset);
     let what = "counting on the links of the whole machine";
     check_work(what, counting_work(&placed, machine), WORK_PER_CHOICE)?;
     Ok(with_own_barriers(count(&placed, machine, memory)?, machine, schedule))
 }
 
-/// Counts a schedule of some ranks whose blocks have the sizes of a demand, rank i's those of the
-/// i-th of them, on the links of the whole machine.
+/// Counts a schedule of a subset whose blocks have the sizes of a demand, rank i's those of its
+/// i-th rank, on the links of the whole machine.
 ///
 /// # Errors
 /// As [`count_unequal`].
 pub fn count_unequal_among(
     machine: &Machine,
-    members: &[Rank],
+    subset: &Subset,
     schedule: &Schedule,
     demand: &Demand,
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
     check_placing(machine, memory)?;
-    let placed = schedule.placed(members, machine.ranks());
-    let demand = demand.placed(members, machine.ranks());
+    let placed = schedule.on_subset(subset);
+    let demand = demand.on_subset(subset);
     let counts = count_unequal(&placed, machine, &demand, memory, |_, _| {})?;
     Ok(with_own_barriers(counts, machine, schedule))
 }
@@ -56,7 +55,7 @@ pub fn count_unequal_among(
 /// Whether it fits in `memory` bytes which of the machine's ranks are whose, for blocks and their
 /// sizes.
 fn check_placing(machine: &Machine, memory: u128) -> Result<(), AnalysisError> {
-    let what = "where the ranks of a part are on the machine";
+    let what = "the positions of all ranks in the subset";
     let needed = u128::from(machine.ranks()) * 2 * size_of::<Option<Rank>>() as u128;
     check_memory(what, needed, memory)
 }
@@ -68,35 +67,26 @@ fn with_own_barriers(mut counts: Counts, machine: &Machine, schedule: &Schedule)
     counts
 }
 
-/// The machine that some ranks of one are by themselves, in their order.
+/// Ranks algorithms and settings for an exchange among a subset of a machine's ranks, by predicted
+/// time on the links of the whole machine.
+///
+/// The choices are those of [`select()`] on the machine that the subset is by itself
+/// ([`Machine::subset`]), each counted exactly. The bounds are those of ports and startups, as
+/// messages may leave the box of a grid that the subset is.
 ///
 /// # Errors
-/// No ranks, one that the machine lacks, or one twice.
-pub fn part(machine: &Machine, members: &[Rank]) -> Result<Machine, Error> {
-    let members = Members::new(members, machine.ranks())?;
-    Ok(machine.among(members.ranks())?)
-}
-
-/// Ranks algorithms and settings for an exchange among some ranks of a machine, the i-th of them its
-/// rank i, by predicted time on the links of the whole machine.
-///
-/// Looked at are the choices of [`select()`] on the machine that they are by themselves
-/// ([`Machine::among`]), each counted exactly. The bounds are those of ports and startups, as
-/// messages may leave the part of a grid that the ranks are.
-///
-/// # Errors
-/// No ranks, one that the machine lacks, or one twice.
+/// A choice that cannot be scheduled.
 pub fn select_among(
     machine: &Machine,
-    members: &[Rank],
+    subset: &Subset,
     problem: &Problem,
     memory: u128,
 ) -> Result<Selection, Error> {
-    let own = part(machine, members)?;
+    let own = machine.subset(subset);
     let bound = best_bounds(problem, &without_links(&own));
     again(select(&own, problem), bound, &own, |choice| {
         let schedule = plan(&own, problem, choice.algorithm, &choice.parameters)?;
-        Ok(count_among(machine, members, &schedule, memory)?)
+        Ok(count_among(machine, subset, &schedule, memory)?)
     })
 }
 
@@ -106,17 +96,17 @@ pub fn select_among(
 /// As [`select_among`].
 pub fn select_unequal_among(
     machine: &Machine,
-    members: &[Rank],
+    subset: &Subset,
     problem: &Problem,
     demand: &Demand,
     memory: u128,
 ) -> Result<Selection, Error> {
-    let own = part(machine, members)?;
+    let own = machine.subset(subset);
     let bound = unequal_bounds(problem, &own, demand);
     again(select_unequal(&own, problem, demand, memory), bound, &own, |choice| {
         let (name, setting) = (choice.algorithm, &choice.parameters);
         let schedule = plan_unequal(&own, problem, demand, name, setting, memory)?;
-        Ok(count_unequal_among(machine, members, &schedule, demand, memory)?)
+        Ok(count_unequal_among(machine, subset, &schedule, demand, memory)?)
     })
 }
 

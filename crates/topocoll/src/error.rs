@@ -72,9 +72,9 @@ pub enum Error {
     /// A schedule that cannot be run.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Ranks of a machine that are none by themselves.
-    #[error("a part of a machine: {0}")]
-    Part(#[from] TopologyError),
+    /// Ranks that are not a subset of a machine's.
+    #[error(transparent)]
+    Subset(#[from] TopologyError),
     /// An exchange that cannot begin, or that stopped.
     #[error(transparent)]
     Exec(#[from] ExecError),

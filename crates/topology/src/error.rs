@@ -1,12 +1,31 @@
-use crate::MAX_DIMENSIONS;
+use crate::{MAX_DIMENSIONS, Rank};
 
-/// Why a topology cannot be built or timed.
+/// Why a topology or a subset of its ranks cannot be built, or timed so.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
     /// A fully connected machine of no ranks.
     #[error("0 ranks: a machine has at least one")]
     NoRanks,
+    /// A subset without ranks.
+    #[error("0 ranks: a subset has at least one")]
+    EmptySubset,
+    /// A rank that the machine does not have.
+    #[error("rank {rank}: there are ranks 0 to {}", i64::from(*ranks) - 1)]
+    NoSuchRank {
+        /// The rank.
+        rank: Rank,
+        /// Ranks of the machine.
+        ranks: u32,
+    },
+    /// A rank that is in a subset twice.
+    #[error("rank {rank} is listed at positions {} and {}, counted from 0", positions.0, positions.1)]
+    ListedTwice {
+        /// The rank.
+        rank: Rank,
+        /// Its first two positions.
+        positions: (u32, u32),
+    },
     /// A grid of too few or too many dimensions.
     #[error("{0} dimensions: a grid has between 1 and {MAX_DIMENSIONS}")]
     Dimensions(usize),
@@ -25,53 +44,53 @@ pub enum TopologyError {
         /// The first empty node.
         node: u64,
     },
-    /// A side that cannot be twisted by this shift.
+    /// A side that cannot be twisted so.
     #[error(
-        "side {dimension} of length {side} shifts by {shift}: only sides shorter than the longest ({longest}) shift, and by less than that"
+        "side {dimension} of {side} shifts by {shift}: sides shorter than the longest of {longest} shift by less than that"
     )]
     Twist {
         /// The dimension of the side.
         dimension: usize,
         /// Its length.
         side: u32,
-        /// The shift after one turn around it.
+        /// What going around it adds.
         shift: u32,
         /// The length of the longest side.
         longest: u32,
     },
-    /// A lattice with too many nodes to keep all links and routes.
-    #[error("{nodes} nodes: {what} has at most {most}")]
+    /// A lattice whose links and ways are too many to keep.
+    #[error("{nodes} nodes: {what} has at most {most}, whose ways are kept")]
     TooManyNodes {
-        /// The kind of machine.
+        /// What is asked for.
         what: &'static str,
         /// Its nodes.
         nodes: u32,
         /// The limit.
         most: u32,
     },
-    /// A machine of which all nodes are absent.
-    #[error("all {0} nodes are absent: a machine has at least one node")]
+    /// A machine all of whose nodes are absent.
+    #[error("all {0} nodes are absent: a machine has at least one")]
     AllAbsent(u32),
-    /// Nodes that have no route to the others.
-    #[error("not connected: {part} cannot reach the other {others} nodes; {cut}")]
+    /// Nodes that have no way to the others.
+    #[error("cut in two: {part} and the other {others} nodes have no way to each other; {cut}")]
     Cut {
         /// The nodes of the smaller part, the first of them named.
         part: String,
-        /// The number of other nodes.
+        /// How many others there are.
         others: u32,
-        /// The failed nodes and links between them.
+        /// What is missing between them.
         cut: String,
     },
     /// Timing values for each link class of another machine.
     #[error(
-        "timing `{timing}` has values for its link classes ({}), but {topology} has other classes ({})",
+        "timing `{timing}` has values for each of its link classes ({}), and {topology} has others ({})",
         theirs.join(", "),
         ours.join(", ")
     )]
     LinkClasses {
         /// The timing's name.
         timing: String,
-        /// The classes it has values for.
+        /// The classes that it has values for.
         theirs: Vec<String>,
         /// The topology's short form.
         topology: String,

@@ -1,8 +1,8 @@
 //! The machine: ranks, ports, links and routes.
 //!
-//! Start with [`Topology`], the questions that every machine answers, and [`Shape`], the facts that
-//! algorithms may rely on. A [`Machine`] adds ports and [`Timing`] values. [`spec`] reads machines
-//! from text; [`files`] also reads the files of other programs.
+//! Start with [`Topology`], what every shape answers, and [`Shape`], the facts that algorithms may
+//! rely on. A [`Machine`] adds ports and [`Timing`] values; [`spec`] reads both from text,
+//! [`files`] from the files of other programs too.
 //!
 //! ```
 //! use topocoll_topology::{Rank, Route, Shape, spec};
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! # Panics
-//! Ranks, dimensions, nodes and link classes are numbers. Functions that take them panic, or return
-//! a meaningless value, for numbers that the machine does not have.
+//! Ranks, dimensions, nodes and link classes are numbers, and functions that take them take those of
+//! the machine: with others they panic or answer nothing of meaning.
 #![forbid(unsafe_code)]
 
 mod coordinates;
@@ -32,6 +32,7 @@ mod radix;
 mod route;
 mod shape;
 pub mod spec;
+mod subset;
 pub mod text;
 mod timing;
 mod topology;
@@ -44,6 +45,7 @@ pub use machine::Machine;
 pub use radix::{MAX_DIMENSIONS, MixedRadix};
 pub use route::{Route, Segment};
 pub use shape::Shape;
+pub use subset::Subset;
 pub use timing::{Barrier, PerClass, Timing};
 pub use topology::Topology;
 

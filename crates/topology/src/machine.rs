@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{FullyConnected, Rank, Shape, Timing, Topology, TopologyError};
+use crate::{FullyConnected, Shape, Subset, Timing, Topology};
 
 /// A machine: its topology, the ports it grants, and its timing values.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Machine {
     pub ports: u32,
     /// Timing values.
     pub timing: Timing,
-    /// The source of each value, in the order of the file; empty for short forms.
+    /// Where each value comes from, in the order of the file; empty for short forms.
     pub sources: Vec<(String, String)>,
 }
 
@@ -38,34 +38,35 @@ impl Machine {
         self.topology.ranks()
     }
 
-    /// The machine that a subset of its ranks forms; the i-th of `members` becomes rank i. It is
-    /// not checked that the members are distinct ranks of this machine.
+    /// The machine that a subset is by itself: its rank i is the i-th of the subset.
     ///
-    /// Ranks in ascending order that form a box of a grid become a grid of as many dimensions,
-    /// whose routes are also valid on the whole grid. A side wraps where the box spans a whole side
-    /// that wraps. Ranks of a cluster that are listed node by node become a cluster. All others
-    /// become a complete graph, whose schedules run on any machine; its links have the timing
-    /// values of the first class.
+    /// Ranks in ascending order that are a box of a grid are a grid of as many dimensions: what its
+    /// schedules say of routes holds on the whole grid too. A side wraps where the box spans one
+    /// that does. Ranks of a cluster that are listed node by node are a cluster. All others are taken
+    /// for a complete graph, whose schedules run on any machine; its links have the timing values of
+    /// the first class.
     ///
-    /// # Errors
-    /// No ranks.
-    pub fn among(&self, members: &[Rank]) -> Result<Self, TopologyError> {
+    /// # Panics
+    /// A subset of a machine of another number of ranks.
+    #[must_use]
+    pub fn subset(&self, subset: &Subset) -> Self {
+        assert_eq!(subset.machine_ranks(), self.ranks(), "a subset of another machine");
+        let ranks = subset.ranks();
         let part: Option<Arc<dyn Topology>> = match self.topology.shape() {
-            Shape::Grid(grid) => grid.boxed(members).map(|grid| Arc::new(grid) as _),
-            Shape::Clustered(clusters) => clusters.part(members).map(|part| Arc::new(part) as _),
+            Shape::Grid(grid) => grid.boxed(ranks).map(|grid| Arc::new(grid) as _),
+            Shape::Clustered(clusters) => clusters.part(ranks).map(|part| Arc::new(part) as _),
             Shape::Complete | Shape::Lattice(_) => None,
         };
-        let topology = match part {
-            Some(part) => part,
-            None => Arc::new(FullyConnected::new(members.len() as u32)?),
-        };
+        let topology = part.unwrap_or_else(|| {
+            Arc::new(FullyConnected::new(ranks.len() as u32).expect("bug: a subset of no ranks"))
+        });
         let name = format!("{} of {}", topology.short_form(), self.name);
         let mut machine = Self { name, topology, ..self.clone() };
         machine.set_ports(self.ports);
-        Ok(machine)
+        machine
     }
 
-    /// This machine without its faults, if it has any.
+    /// The machine with the nodes and links that it lacks, if it lacks any.
     #[must_use]
     pub fn unbroken(&self) -> Option<Self> {
         let Shape::Lattice(lattice) = self.topology.shape() else { return None };
@@ -75,7 +76,7 @@ impl Machine {
         Some(Self { topology: lattice.unbroken(), ..self.clone() })
     }
 
-    /// Sets the ports, limited to between 1 and `ranks - 1`.
+    /// Grants `ports` messages a step; more than `ranks - 1` are `ranks - 1`, and at least 1.
     pub fn set_ports(&mut self, ports: u32) {
         self.ports = ports.min(self.ranks() - 1).max(1);
     }
@@ -87,7 +88,7 @@ mod tests {
     use crate::{FullyConnected, Rank, Route};
 
     #[test]
-    fn ports_are_between_one_and_the_number_of_other_ranks() {
+    fn ports_are_no_more_than_the_other_ranks_and_one_at_least() {
         for (ranks, ports, granted) in [(5, 3, 3), (5, 4, 4), (5, 9, 4), (5, 0, 1), (1, 9, 1)] {
             let mut machine = Machine::of(Arc::new(FullyConnected::new(ranks).unwrap()));
             machine.set_ports(ports);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_graph_has_empty_routes() {
+    fn where_no_links_are_shared_there_is_no_way() {
         let mut route = Route::straight(0, 3);
         FullyConnected::new(5).unwrap().route(Rank(0), Rank(1), &mut route);
         assert_eq!(route, Route::default());

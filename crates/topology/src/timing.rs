@@ -2,7 +2,7 @@ use smallvec::SmallVec;
 
 use crate::{Topology, TopologyError};
 
-/// A timing value for every link class: one for all, or one per class.
+/// A timing value of every link class: one for all, or one each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PerClass(SmallVec<[f64; 2]>);
 
@@ -35,14 +35,14 @@ impl PerClass {
         if self.0.len() == 1 { self.0[0] } else { self.0[class] }
     }
 
-    /// The one of two classes with the larger value; the second if they are equal.
+    /// Which of two classes has the larger value; of equal ones the second.
     #[must_use]
     pub fn slower(&self, one: usize, other: usize) -> usize {
         if self.of(one) > self.of(other) { one } else { other }
     }
 
-    /// The sum over all classes of amount times value. Classes beyond the end of `amounts` have
-    /// amount 0. Where all values are equal, the amounts are added first and multiplied once.
+    /// Amounts of each class times their values, summed in the order of classes; where all classes
+    /// have the same value, the sum of the amounts times that value. Amounts beyond the classes are 0.
     #[must_use]
     pub fn sum(&self, amounts: &[u128]) -> f64 {
         if self.is_uniform() {
@@ -58,7 +58,7 @@ impl PerClass {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The values: one for all classes, or one per class.
+    /// The values: one for all classes, or one each.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.0
@@ -68,10 +68,9 @@ impl PerClass {
 /// Seconds of a barrier: `fixed + per_doubling * log2(ranks)`, never below 0.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Barrier {
-    /// The part that does not depend on the ranks. It may be negative where `per_doubling` is
-    /// positive.
+    /// The part that does not depend on the ranks; may be negative beside a slope.
     pub fixed: f64,
-    /// Seconds added by each doubling of the ranks.
+    /// What each doubling of the ranks adds.
     pub per_doubling: f64,
 }
 
@@ -99,12 +98,13 @@ pub struct Timing {
     pub rearrangement_per_byte: f64,
     /// Barrier between steps, `t_b`.
     pub barrier: Barrier,
-    /// Whether the hardware sends from scattered memory, so that messages need no packing.
+    /// Whether messages are gathered from scattered places without being packed first.
     pub gather: bool,
 }
 
 impl Timing {
-    /// The default values: startup 1 us, 1e9 B/s, 50 ns a hop, no rearrangement time, no barrier.
+    /// What a machine is timed with that names no values: startup 1 us, 1e9 B/s, 50 ns a hop, no
+    /// rearrangement, no barrier.
     #[must_use]
     pub fn generic() -> Self {
         Self {
@@ -118,8 +118,8 @@ impl Timing {
         }
     }
 
-    /// Checks that values given per link class of `from`, their own machine, fit the link classes
-    /// of `topology`.
+    /// Checks that values given per link class of `from`, the machine they belong to, have a
+    /// meaning on `topology`.
     ///
     /// # Errors
     /// [`TopologyError::LinkClasses`] with the classes of both.

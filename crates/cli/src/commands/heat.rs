@@ -115,7 +115,7 @@ fn write(
             },
         },
     };
-    write_picture(path, Format::of(path)?, &heat)
+    write_picture(path, Format::of(path)?, &heat.svg()?)
 }
 
 /// The busiest, the mean, and who is idle.

@@ -12,7 +12,7 @@ use topocoll::{
 use super::{exchange_of_sizes, plural};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::host::{check_threads, cores, memory};
-use crate::machine::{machine, part_of};
+use crate::machine::{machine, subset_of};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
@@ -47,8 +47,7 @@ struct Found {
 pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
-    let members = args.ranks.as_ref().map(|ranks| &*ranks.0);
-    let mut machine = part_of(&whole, args.ranks.as_ref())?;
+    let (subset, mut machine) = subset_of(&whole, args.ranks.as_ref())?;
     let (schedule, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
@@ -66,12 +65,12 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         other => other.into(),
     })?;
     let found = measure(&mut driver, &schedule, demand, args.repeat)?;
-    let counts = match (demand, members) {
-        (None, Some(members)) => count_among(&whole, members, &schedule, memory()),
+    let counts = match (demand, &subset) {
+        (None, Some(subset)) => count_among(&whole, subset, &schedule, memory()),
         (None, None) => check_counting_work(&schedule, &machine)
             .and_then(|()| count(&schedule, &machine, memory())),
-        (Some(demand), Some(members)) => {
-            count_unequal_among(&whole, members, &schedule, demand, memory())
+        (Some(demand), Some(subset)) => {
+            count_unequal_among(&whole, subset, &schedule, demand, memory())
         }
         (Some(demand), None) => count_unequal(&schedule, &machine, demand, memory(), |_, _| {}),
     };

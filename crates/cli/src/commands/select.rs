@@ -12,7 +12,7 @@ use super::whole::Whole;
 use super::{command_line, exchange_of_sizes, request, watch};
 use crate::demand::{Named, problem_of_sizes};
 use crate::host::memory;
-use crate::machine::{machine, part_of};
+use crate::machine::{machine, subset_of};
 use crate::render::{
     Bar, Blocks, Bounds, Field, Head, Seconds, blocks, bytes, parameters, print, seconds, table,
     time_unit,
@@ -115,11 +115,10 @@ struct Extremes {
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
-    let members = args.ranks.as_ref().map(|ranks| &*ranks.0);
-    let machine = part_of(&whole, args.ranks.as_ref())?;
+    let (subset, machine) = subset_of(&whole, args.ranks.as_ref())?;
     anyhow::ensure!(
-        members.is_none() || args.model == args::Model::Steps,
-        "--ranks: a part of a machine is priced by the steps model"
+        subset.is_none() || args.model == args::Model::Steps,
+        "--ranks: a subset is priced by the steps model"
     );
     anyhow::ensure!(
         args.demand.is_none() || args.model == args::Model::Steps,
@@ -133,12 +132,12 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     if sizes.is_some() {
         check_unequal_work(&problem).map_err(topocoll::Error::from).context("--demand")?;
     }
-    let selection = match (&sizes, members) {
-        (Some(sizes), Some(members)) => {
-            select_unequal_among(&whole, members, &problem, &sizes.demand, memory())?
+    let selection = match (&sizes, &subset) {
+        (Some(sizes), Some(subset)) => {
+            select_unequal_among(&whole, subset, &problem, &sizes.demand, memory())?
         }
         (Some(sizes), None) => select_unequal(&machine, &problem, &sizes.demand, memory()),
-        (None, Some(members)) => select_among(&whole, members, &problem, memory())?,
+        (None, Some(subset)) => select_among(&whole, subset, &problem, memory())?,
         (None, None) => priced(&machine, &problem),
     };
     let delivers = prove_best(&machine, &problem, sizes.as_ref(), &selection)?;

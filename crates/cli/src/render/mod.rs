@@ -7,7 +7,6 @@ mod json;
 mod number;
 mod output;
 mod picture;
-mod pixels;
 mod plot;
 mod table;
 

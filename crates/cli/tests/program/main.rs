@@ -4,4 +4,3 @@
 mod arguments;
 mod files;
 mod help;
-mod old_files;

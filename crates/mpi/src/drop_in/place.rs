@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use topocoll::{
-    Clusters, FullyConnected, Grid, INTRA_NODE, Machine, PerClass, Rank, Shape, Timing, Topology,
+    Clusters, FullyConnected, Grid, INTRA_NODE, Machine, PerClass, Rank, Shape, Subset, Timing,
+    Topology,
 };
 
 /// A machine, and which rank of the communicator stands where.
@@ -31,8 +32,8 @@ pub(crate) struct Known<'a> {
 
 /// The machines that schedules may be written for: the one that predictions are made on first.
 pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
-    if let Some(machine) = known.given {
-        return vec![given(machine, known.world)];
+    if let Some(place) = known.given.and_then(|machine| given(machine, known.world)) {
+        return vec![place];
     }
     let several = known.nodes.iter().any(|&node| node != known.nodes[0]);
     let found = by_nodes(known.nodes);
@@ -93,14 +94,17 @@ fn by_nodes(nodes: &[u32]) -> Place {
     Place { machine, order, source }
 }
 
-/// The machine of the world, or what of it the members of a communicator are.
-fn given(machine: &Machine, world: &[u32]) -> Place {
+/// The machine of the world, or the subset of it that a communicator is. None for a communicator
+/// of processes of several worlds.
+fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
     let source = "TOPOCOLL_MACHINE";
-    // Members in the order of the machine, and which rank of the communicator each is.
+    // The communicator's ranks in the order of the machine.
     let mut order: Vec<u32> = (0..world.len() as u32).collect();
     order.sort_by_key(|&rank| world[rank as usize]);
-    if world.len() == machine.ranks() as usize {
-        return Place { machine: machine.clone(), order: unless_identity(order), source };
+    let members: Vec<Rank> = order.iter().map(|&rank| Rank(world[rank as usize])).collect();
+    let subset = Subset::new(&members, machine.ranks()).ok()?;
+    if members.len() == machine.ranks() as usize {
+        return Some(Place { machine: machine.clone(), order: unless_identity(order), source });
     }
     if let Shape::Clustered(whole) = machine.topology.shape() {
         let node = |&rank: &u32| whole.node_of(Rank(rank));
@@ -120,11 +124,9 @@ fn given(machine: &Machine, world: &[u32]) -> Place {
                 part
             }
         };
-        return Place { machine: part, order, source };
+        return Some(Place { machine: part, order, source });
     }
-    let members: Vec<Rank> = order.iter().map(|&rank| Rank(world[rank as usize])).collect();
-    let part = machine.among(&members).expect("bug: a communicator of no ranks");
-    Place { machine: part, order: unless_identity(order), source }
+    Some(Place { machine: machine.subset(&subset), order: unless_identity(order), source })
 }
 
 fn full(ranks: u32, timing: Timing) -> Machine {
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_given_machine_are_a_part_of_it() {
+    fn a_communicator_is_a_subset_of_the_given_machine() {
         let machine = topocoll::machine("cluster:4,2").unwrap();
         let all = places(&known(&[0; 6], &[5, 4, 3, 2, 1, 0], Some(&machine)));
         assert_eq!(all[0].order.as_deref(), Some(&[5, 4, 3, 2, 1, 0][..]));
@@ -202,5 +204,7 @@ mod tests {
         let torus = topocoll::machine("torus:4x2").unwrap();
         let row = places(&known(&[0; 4], &[0, 2, 4, 6], Some(&torus)));
         assert_eq!(row[0].machine.topology.short_form(), "grid:4~x1");
+        let merged = places(&known(&[0; 4], &[0, 1, 0, 1], Some(&torus)));
+        assert_eq!(merged[0].source, "MPI_Comm_split_type");
     }
 }

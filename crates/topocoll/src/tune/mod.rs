@@ -10,7 +10,7 @@ mod open_mpi;
 use serde::{Deserialize, Serialize};
 use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
-use topocoll_topology::{Machine, Rank, Shape};
+use topocoll_topology::{Machine, Rank, Shape, Subset};
 
 use crate::price::MEMORY;
 use crate::select::crossovers;
@@ -253,7 +253,7 @@ pub fn by_model(
             machine
         } else {
             let members: Vec<Rank> = (0..ranks).map(Rank).collect();
-            part = machine.among(&members)?;
+            part = machine.subset(&Subset::new(&members, machine.ranks())?);
             &part
         };
         let mut turns = Vec::new();

@@ -1,0 +1,57 @@
+use std::sync::Arc;
+
+use crate::{Rank, TopologyError};
+
+/// Some of a machine's ranks, at least one and each once, in an order of their own.
+///
+/// They exchange among themselves: rank i of a schedule for the subset is the i-th of them. A clone
+/// shares the lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subset {
+    ranks: Arc<[Rank]>,
+    /// Positions in ascending order of ranks.
+    sorted: Arc<[u32]>,
+    machine_ranks: u32,
+}
+
+impl Subset {
+    /// These ranks, in any order, of a machine of `machine_ranks`.
+    ///
+    /// # Errors
+    /// No ranks, a rank that the machine does not have, or one that is listed twice.
+    pub fn new(ranks: &[Rank], machine_ranks: u32) -> Result<Self, TopologyError> {
+        if ranks.is_empty() {
+            return Err(TopologyError::EmptySubset);
+        }
+        if let Some(&rank) = ranks.iter().find(|rank| rank.0 >= machine_ranks) {
+            return Err(TopologyError::NoSuchRank { rank, ranks: machine_ranks });
+        }
+        let mut sorted: Vec<u32> = (0..ranks.len() as u32).collect();
+        sorted.sort_unstable_by_key(|&i| (ranks[i as usize], i));
+        let twice = sorted.windows(2).find(|two| ranks[two[0] as usize] == ranks[two[1] as usize]);
+        if let Some(&[first, second]) = twice {
+            let rank = ranks[first as usize];
+            return Err(TopologyError::ListedTwice { rank, positions: (first, second) });
+        }
+        Ok(Self { ranks: ranks.into(), sorted: sorted.into(), machine_ranks })
+    }
+
+    /// The ranks, in their own order.
+    #[must_use]
+    pub fn ranks(&self) -> &[Rank] {
+        &self.ranks
+    }
+
+    /// Ranks of the whole machine.
+    #[must_use]
+    pub fn machine_ranks(&self) -> u32 {
+        self.machine_ranks
+    }
+
+    /// The position of a rank of the machine in the subset, if it is in it.
+    #[must_use]
+    pub fn position(&self, rank: Rank) -> Option<u32> {
+        let at = self.sorted.binary_search_by_key(&rank, |&i| self.ranks[i as usize]);
+        at.ok().map(|at| self.sorted[at])
+    }
+}
