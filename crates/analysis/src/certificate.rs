@@ -413,7 +413,7 @@ fn named(machine: &Machine) -> Result<String, AnalysisError> {
     Ok(match machine.topology.shape() {
         Shape::Complete => format!("complete {}", machine.ranks()),
         Shape::Lattice(_) => {
-            let what = "machines that are twisted, or lack nodes or links";
+            let what = "twisted machines, or machines with failed nodes or links";
             return Err(AnalysisError::Unwritten { what });
         }
         Shape::Grid(grid) => {

@@ -76,8 +76,8 @@ pub enum AnalysisError {
         /// The limit.
         limit: u128,
     },
-    /// What a format has no words for.
-    #[error("this format has no words for {what}")]
+    /// A machine or schedule that a format cannot express.
+    #[error("this format does not support {what}")]
     Unwritten {
         /// What it is.
         what: &'static str,

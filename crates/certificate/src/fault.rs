@@ -7,6 +7,12 @@ pub enum Fault {
     /// Some other file.
     #[error("not a certificate: its first line is not `topocoll certificate 1`")]
     NoCertificate,
+    /// A certificate of another version of the format.
+    #[error(
+        "certificate version {0}: this program checks version 1, which \
+         `topocoll verify MACHINE --algorithm NAME --certificate FILE` writes"
+    )]
+    Version(u32),
     /// No digest at its end.
     #[error("the certificate is cut short: its last line is not `sha256` and a digest")]
     Cut,

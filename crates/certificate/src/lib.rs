@@ -191,7 +191,7 @@ pub fn check_limits(text: &[u8]) -> Result<(), Fault> {
 fn sealed(text: &[u8]) -> Result<(&str, String), Fault> {
     const FIRST: &[u8] = b"topocoll certificate 1\n";
     if !text.starts_with(FIRST) {
-        return Err(Fault::NoCertificate);
+        return Err(version(text).map_or(Fault::NoCertificate, Fault::Version));
     }
     let lines = text.strip_suffix(b"\n").ok_or(Fault::Cut)?;
     let last = lines.iter().rposition(|&byte| byte == b'\n').ok_or(Fault::Cut)? + 1;
@@ -207,4 +207,10 @@ fn sealed(text: &[u8]) -> Result<(&str, String), Fault> {
     let body = std::str::from_utf8(&body[FIRST.len()..]).map_err(|_| Fault::NotAscii)?;
     let printable = |byte: u8| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic();
     if body.bytes().all(printable) { Ok((body, digest)) } else { Err(Fault::NotAscii) }
+}
+
+/// The number of the format's version in line 1.
+fn version(text: &[u8]) -> Option<u32> {
+    let line = text.strip_prefix(b"topocoll certificate ")?.split(|&byte| byte == b'\n').next()?;
+    std::str::from_utf8(line).ok()?.parse().ok().filter(|&version| version != 1)
 }

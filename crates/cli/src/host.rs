@@ -31,7 +31,8 @@ pub(crate) fn start() -> anyhow::Result<()> {
     check_memory("the program", LEAST.into(), free.into()).map_err(Error::from)?;
     // An allocation that fails although the estimates allowed it ends the program like a bad size.
     let always = Arc::new(AtomicBool::new(true));
-    register_conditional_shutdown(SIGABRT, 2, always).context("cannot handle a lack of memory")?;
+    register_conditional_shutdown(SIGABRT, 2, always)
+        .context("cannot handle running out of memory")?;
     let threads = cores();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     // The one thread is this one: another would need a stack and memory of its own.

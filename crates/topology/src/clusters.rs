@@ -1,14 +1,14 @@
 use crate::{MixedRadix, Rank, Shape, Topology, TopologyError};
 
-/// The class of links inside a node.
+/// The class of intra-node links.
 pub const INTRA_NODE: usize = 0;
-/// The class of links between nodes.
+/// The class of inter-node links.
 pub const INTER_NODE: usize = 1;
 
 /// SMP nodes of any sizes, the nodes fully connected (Sanders and Traeff 2002, section 1).
 ///
-/// Ranks are numbered node by node. Nodes of equal size in a row are kept as one run, so a
-/// cluster of a billion nodes costs no more memory than one of two.
+/// Ranks are numbered node by node. Consecutive nodes of equal size are kept as one run, so a
+/// cluster of a billion nodes takes no more memory than one of two.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clusters {
     runs: Vec<NodeRun>,
@@ -85,7 +85,7 @@ impl Clusters {
         self.runs.iter().map(|run| run.size).max().expect("a cluster has a node")
     }
 
-    /// Nodes of equal size in a row, as (first node, number of nodes, ranks on each), in order.
+    /// Consecutive nodes of equal size, as (first node, number of nodes, ranks on each), in order.
     pub fn groups(&self) -> impl Iterator<Item = (u32, u32, u32)> {
         self.runs.iter().map(|run| (run.first_node, run.nodes, run.size))
     }
@@ -94,7 +94,7 @@ impl Clusters {
     #[must_use]
     pub fn by_node(&self) -> Option<MixedRadix> {
         let [run] = self.runs[..] else { return None };
-        Some(MixedRadix::new(&[run.nodes, run.size]).expect("bug: ranks that there are"))
+        Some(MixedRadix::new(&[run.nodes, run.size]).expect("bug: more ranks than the cluster has"))
     }
 
     /// Ranks on each node, in order.
@@ -102,7 +102,7 @@ impl Clusters {
         self.runs.iter().flat_map(|run| (0..run.nodes).map(|_| run.size))
     }
 
-    /// The cluster that ranks are by themselves, if those of each node follow each other.
+    /// The cluster that `ranks` form, if the ranks of each node are consecutive.
     pub(crate) fn part(&self, ranks: &[Rank]) -> Option<Self> {
         let nodes: Vec<u32> = ranks.iter().map(|&rank| self.node_of(rank)).collect();
         let groups: Vec<&[u32]> = nodes.chunk_by(|a, b| a == b).collect();
@@ -138,7 +138,7 @@ impl Topology for Clusters {
     }
 
     fn link_classes(&self) -> Vec<String> {
-        vec!["inside nodes".to_owned(), "between nodes".to_owned()]
+        vec!["intra-node".to_owned(), "inter-node".to_owned()]
     }
 
     fn link_class(&self, from: Rank, to: Rank) -> usize {

@@ -2,8 +2,8 @@ use std::ops::{Deref, DerefMut};
 
 use smallvec::SmallVec;
 
-/// A number for each dimension, dimension 0 first, such as where a rank lies; read and written as a
-/// slice.
+/// A number for each dimension, dimension 0 first, such as the position of a rank. It is read and
+/// written as a slice.
 ///
 /// ```
 /// use topocoll_topology::Coordinates;
@@ -21,7 +21,7 @@ impl Coordinates {
         Self(SmallVec::from_slice(values))
     }
 
-    /// The same number for so many dimensions.
+    /// The same number for each of `dimensions`.
     #[must_use]
     pub fn from_elem(value: u32, dimensions: usize) -> Self {
         Self(SmallVec::from_elem(value, dimensions))

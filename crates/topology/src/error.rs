@@ -1,6 +1,6 @@
 use crate::{MAX_DIMENSIONS, Rank};
 
-/// Why a topology or a subset of its ranks cannot be built, or timed so.
+/// Why a topology or a subset of its ranks cannot be built, or a topology timed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -44,53 +44,53 @@ pub enum TopologyError {
         /// The first empty node.
         node: u64,
     },
-    /// A side that cannot be twisted so.
+    /// A side that cannot be twisted by this shift.
     #[error(
-        "side {dimension} of {side} shifts by {shift}: sides shorter than the longest of {longest} shift by less than that"
+        "side {dimension} of length {side} shifts by {shift}: only sides shorter than the longest ({longest}) shift, and by less than that"
     )]
     Twist {
         /// The dimension of the side.
         dimension: usize,
         /// Its length.
         side: u32,
-        /// What going around it adds.
+        /// The shift after one turn around it.
         shift: u32,
         /// The length of the longest side.
         longest: u32,
     },
-    /// A lattice whose links and ways are too many to keep.
-    #[error("{nodes} nodes: {what} has at most {most}, whose ways are kept")]
+    /// A lattice with too many nodes to keep all links and routes.
+    #[error("{nodes} nodes: {what} has at most {most}")]
     TooManyNodes {
-        /// What is asked for.
+        /// The kind of machine.
         what: &'static str,
         /// Its nodes.
         nodes: u32,
         /// The limit.
         most: u32,
     },
-    /// A machine all of whose nodes are absent.
-    #[error("all {0} nodes are absent: a machine has at least one")]
+    /// A machine of which all nodes are absent.
+    #[error("all {0} nodes are absent: a machine has at least one node")]
     AllAbsent(u32),
-    /// Nodes that have no way to the others.
-    #[error("cut in two: {part} and the other {others} nodes have no way to each other; {cut}")]
+    /// Nodes that have no route to the others.
+    #[error("not connected: {part} cannot reach the other {others} nodes; {cut}")]
     Cut {
         /// The nodes of the smaller part, the first of them named.
         part: String,
-        /// How many others there are.
+        /// The number of other nodes.
         others: u32,
-        /// What is missing between them.
+        /// The failed nodes and links between them.
         cut: String,
     },
     /// Timing values for each link class of another machine.
     #[error(
-        "timing `{timing}` has values for each of its link classes ({}), and {topology} has others ({})",
+        "timing `{timing}` has values for its link classes ({}), but {topology} has other classes ({})",
         theirs.join(", "),
         ours.join(", ")
     )]
     LinkClasses {
         /// The timing's name.
         timing: String,
-        /// The classes that it has values for.
+        /// The classes it has values for.
         theirs: Vec<String>,
         /// The topology's short form.
         topology: String,

@@ -1,4 +1,4 @@
-//! Machines in files, of several kinds: a file here and a line of [`FILES`] each.
+//! Machine files of several kinds. Each kind is a module here and a line of [`FILES`].
 
 mod hosts;
 mod hwloc;
@@ -15,15 +15,15 @@ use crate::{Clusters, Machine, TopologyError};
 /// A kind of file that describes a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineFile {
-    /// What it is, in a line.
+    /// One line that describes it.
     pub about: &'static str,
-    /// Whether a file of this text, and this first line of more than comments, is one.
+    /// Whether a file with this text, and this first line that is not a comment, is of this kind.
     knows: fn(&str, &str) -> bool,
-    /// Reads the text; the machine gets this name.
+    /// Reads the text; the first argument is the name of the machine.
     read: fn(&str, &str) -> Result<Machine, SpecError>,
 }
 
-/// Every kind, the first that knows a file reads it.
+/// Every kind. The first that recognizes a file reads it.
 pub const FILES: &[MachineFile] = &[
     MachineFile { about: "SimGrid platform: a torus", knows: simgrid::knows, read: simgrid::read },
     MachineFile {
@@ -44,19 +44,19 @@ pub const FILES: &[MachineFile] = &[
     },
 ];
 
-/// Nodes, or hosts, of a file: more are taken for a slip.
+/// The most nodes, or hosts, of a file.
 const MAX_NODES: usize = 1 << 20;
 
-/// Reads a machine from a text of any kind, and calls it `name`.
+/// Reads a machine named `name` from a text of any kind.
 ///
 /// # Errors
-/// What is wrong and which bytes of `text` it stands in.
+/// What is wrong, and the bytes of `text` that are.
 pub fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     let lines = text.lines().map(str::trim);
     let first = lines.clone().find(|line| !line.is_empty() && !line.starts_with('#'));
     let first = first.unwrap_or_default();
     let file = FILES.iter().find(|file| (file.knows)(text, first));
-    (file.expect("bug: the last kind knows every file").read)(&printable(name), text)
+    (file.expect("bug: the last kind reads every file").read)(&printable(name), text)
 }
 
 /// The cluster of these nodes, with one port and assumed timing values.
@@ -66,7 +66,7 @@ fn cluster(name: &str, sizes: &[u32]) -> Result<Machine, TopologyError> {
     Ok(Machine { name: name.to_owned(), ..machine })
 }
 
-/// The lines that say something, without comments, and where they stand.
+/// The lines that are not empty, without comments, and their offsets.
 fn lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
     text.split_inclusive('\n')
         .scan(0, |at, line| {
@@ -79,12 +79,12 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, usize)> {
         .filter(|(line, _)| !line.is_empty())
 }
 
-/// What is wrong with some words that stand at a place.
+/// An error about `words` at the offset `at`.
 fn wrong(at: usize, words: &str, message: String) -> SpecError {
     SpecError { message, span: Some(at..at + words.len()) }
 }
 
-/// As much of a text as a message has room for.
+/// The beginning of a text, short enough for a message.
 fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(40)]
 }

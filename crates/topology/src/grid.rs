@@ -2,7 +2,7 @@ use crate::{
     Coordinates, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
 };
 
-/// An n-dimensional grid whose sides wrap (torus), do not (mesh), or mix.
+/// An n-dimensional grid: all sides wrap (torus), none does (mesh), or some do.
 ///
 /// A wrapping side of 2 has two distinct links each way between its ranks, +1 and -1; a side of 1
 /// has none.
@@ -27,7 +27,7 @@ pub struct Link {
 }
 
 impl Grid {
-    /// The grid with these sides, `wrap[u]` telling whether side u closes into a ring.
+    /// The grid with these sides; side u wraps if `wrap[u]`.
     ///
     /// # Errors
     /// As [`MixedRadix::new`].
@@ -39,7 +39,7 @@ impl Grid {
         Ok(Self { radix: MixedRadix::new(sides)?, wrap: wrap.to_vec() })
     }
 
-    /// The grid all of whose sides wrap.
+    /// The grid of which all sides wrap.
     ///
     /// # Errors
     /// As [`MixedRadix::new`].
@@ -47,7 +47,7 @@ impl Grid {
         Self::new(sides, &vec![true; sides.len()])
     }
 
-    /// The grid none of whose sides wraps.
+    /// The grid of which no side wraps.
     ///
     /// # Errors
     /// As [`MixedRadix::new`].
@@ -73,8 +73,7 @@ impl Grid {
         &self.wrap
     }
 
-    /// The grid that ranks are by themselves, if in their order they are all of a box, the last
-    /// dimension fastest.
+    /// The grid that `ranks` form, if they are all ranks of a box in ascending order.
     pub(crate) fn boxed(&self, ranks: &[Rank]) -> Option<Self> {
         let (&first, &last) = (ranks.first()?, ranks.last()?);
         let (low, high) = (self.radix.coordinates(first), self.radix.coordinates(last));
@@ -109,8 +108,8 @@ impl Grid {
         }
     }
 
-    /// The signed hops from `from` to `to` along one side, the nearer way where it wraps and the
-    /// positive one at exactly half.
+    /// The signed hops from `from` to `to` along one side: in the nearer direction where it wraps,
+    /// and positive at exactly half.
     #[must_use]
     pub fn nearest(&self, dimension: usize, from: u32, to: u32) -> i64 {
         let side = i64::from(self.sides()[dimension]);
@@ -166,7 +165,7 @@ impl Topology for Grid {
         Some(Link { from: Rank(from), to, dimension, direction })
     }
 
-    /// Dimension order, dimension 0 first; the nearer way, and + at exactly half a ring.
+    /// Dimension order, dimension 0 first; in the nearer direction, and + at exactly half a ring.
     fn route(&self, from: Rank, to: Rank, out: &mut Route) {
         out.clear();
         let (mut from, mut to) = (from.0, to.0);
@@ -177,8 +176,8 @@ impl Topology for Grid {
         }
     }
 
-    /// A segment stays on the grid that has its dimension, ends before a side that does not wrap, and
-    /// goes no more than once around one that does.
+    /// A segment is valid if the grid has its dimension, it does not leave a side that does not
+    /// wrap, and it is shorter than one turn around a side that wraps.
     fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
         let mut at = from;
         for &segment in route.segments() {
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_lead_where_they_should_and_are_shortest() {
+    fn routes_are_shortest_and_end_at_their_destination() {
         let grid = Grid::new(&[5, 4, 2], &[true, false, true]).unwrap();
         let mut route = Route::default();
         for from in (0..grid.ranks()).map(Rank) {

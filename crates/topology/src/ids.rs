@@ -8,10 +8,10 @@ pub struct Rank(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Port(pub u32);
 
-/// One directed link of a grid; the number is computed, never looked up.
+/// The number of a directed link of a grid or lattice.
 ///
-/// The links that leave a rank are numbered together, so on a side that does not wrap the numbers
-/// of the links that would leave the grid stay unused.
+/// The links that leave a rank have consecutive numbers. On a side that does not wrap, the numbers
+/// of links that would leave the grid are unused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u64);
 

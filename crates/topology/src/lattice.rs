@@ -1,4 +1,4 @@
-//! Grids whose links lead elsewhere than a grid's: twisted tori, and grids that lack nodes or links.
+//! Twisted tori, and grids with failed nodes or links.
 
 mod fault;
 mod load;
@@ -15,19 +15,19 @@ use shortest_routes::ShortestRoutes;
 /// No rank.
 const NONE: u32 = u32::MAX;
 
-/// The most nodes of a twisted torus, and of a machine that lacks some or links.
+/// The most nodes of a twisted torus, and of a machine with faults.
 const MOST_TWISTED: u32 = 1 << 20;
 const MOST_FAULTY: u32 = 1 << 12;
 
-/// A grid that is twisted, or lacks nodes or links.
+/// A twisted torus, or a grid with failed nodes or links.
 ///
-/// Around a twisted side a message arrives shifted along the longest sides (Camara et al. 2010). A
-/// node is a place of the grid, numbered as on the grid; ranks are the nodes that are present, in
-/// that order. A link that is broken is so both ways, and one of an absent node is gone with it. A
-/// link that would lead back to where it leaves is none.
+/// Around a twisted side a message arrives shifted along the longest sides (Camara et al. 2010).
+/// Nodes are the places of the grid, numbered as on the grid. Ranks are the nodes that are present,
+/// in that order. A broken link fails in both directions, and the links of an absent node are
+/// absent too. There is no link from a node to itself.
 ///
-/// Ways are shortest; of those the first by dimension, and upwards before downwards. On a grid
-/// without twists and faults that is the grid's own way.
+/// Routes are shortest. Among shortest routes each hop takes the lowest dimension, and + before -.
+/// Without twists and faults these are the routes of the grid.
 #[derive(Debug)]
 pub struct Lattice {
     radix: MixedRadix,
@@ -43,7 +43,7 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// The torus on which going once around side u adds `shifts[u]` along each of the longest sides.
+    /// The torus on which one turn around side u adds `shifts[u]` along each of the longest sides.
     ///
     /// # Errors
     /// As [`MixedRadix::twisted`], or more than 2^20 nodes.
@@ -59,24 +59,24 @@ impl Lattice {
         Self::new(radix, vec![true; sides.len()], Vec::new())
     }
 
-    /// The grid without what is faulty.
+    /// The grid with these faults.
     ///
     /// # Errors
     /// All nodes absent, some unreachable from the others, or more than 4,096 nodes.
     ///
     /// # Panics
-    /// A fault of what the grid does not have.
+    /// A fault of a node or link that the grid does not have.
     pub fn of_grid(grid: &Grid, faults: &[Fault]) -> Result<Self, TopologyError> {
         Self::new(grid.radix().clone(), grid.wrap().to_vec(), faults.to_vec())
     }
 
-    /// This lattice without what is faulty, besides what it lacks.
+    /// This lattice with these faults added.
     ///
     /// # Errors
     /// As [`of_grid`](Self::of_grid).
     ///
     /// # Panics
-    /// A fault of what the lattice does not have.
+    /// A fault of a node or link that the lattice does not have.
     pub fn without(&self, faults: &[Fault]) -> Result<Self, TopologyError> {
         let faults = self.faults.iter().chain(faults).copied().collect();
         Self::new(self.radix.clone(), self.wrap.clone(), faults)
@@ -87,10 +87,11 @@ impl Lattice {
         wrap: Vec<bool>,
         mut faults: Vec<Fault>,
     ) -> Result<Self, TopologyError> {
-        // Whole, every node is like the others, and one table of ways is enough.
+        // Without faults and ends, translations map all nodes onto each other: routes to one
+        // suffice.
         let whole = faults.is_empty() && wrap.iter().all(|&wraps| wraps);
         if !whole && radix.ranks() > MOST_FAULTY {
-            let (what, nodes) = ("a machine that lacks nodes or links", radix.ranks());
+            let (what, nodes) = ("a machine with failed nodes or links", radix.ranks());
             return Err(TopologyError::TooManyNodes { what, nodes, most: MOST_FAULTY });
         }
         faults.sort_unstable();
@@ -121,7 +122,7 @@ impl Lattice {
                 }
             }
         }
-        fault::check_whole(&radix, &wrap, &nodes, &next)?;
+        fault::check_connected(&radix, &wrap, &nodes, &next)?;
         let routes = ShortestRoutes::new(&next, per_rank, whole.then_some(&radix));
         Ok(Self { radix, wrap, faults, nodes, next, routes, least_load: OnceLock::new() })
     }
@@ -144,36 +145,39 @@ impl Lattice {
         Rank(self.nodes[rank.index()])
     }
 
-    /// What it lacks, ascending.
+    /// Its faults, ascending.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// Whether it lacks nothing: then all sides wrap, and any translation keeps its links.
+    /// Whether it has no faults and all sides wrap. Then every translation keeps its links.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.faults.is_empty() && self.wrap.iter().all(|&wraps| wraps)
     }
 
-    /// The grid or lattice with all its nodes and links.
+    /// The grid or lattice without faults.
     #[must_use]
     pub fn unbroken(&self) -> Arc<dyn Topology> {
         let sides = self.radix.sides();
         match self.radix.shifts() {
-            [] => Arc::new(Grid::new(sides, &self.wrap).expect("bug: a lattice of no grid")),
-            shifts => Arc::new(Self::twisted_torus(sides, shifts).expect("bug: a lattice of none")),
+            [] => Arc::new(Grid::new(sides, &self.wrap).expect("bug: a lattice without a grid")),
+            shifts => Arc::new(
+                Self::twisted_torus(sides, shifts).expect("bug: a lattice without a torus"),
+            ),
         }
     }
 
-    /// The rank that the link leads to that leaves `from` along `dimension`, `direction` +1 or -1.
+    /// The rank at the other end of the link that leaves `from` along `dimension`, `direction` +1
+    /// or -1.
     #[must_use]
     pub fn neighbour(&self, from: Rank, dimension: usize, direction: i64) -> Option<Rank> {
         let outgoing = 2 * dimension + usize::from(direction < 0);
         Some(Rank(self.next[from.index() * self.per_rank() + outgoing])).filter(|to| to.0 != NONE)
     }
 
-    /// Links between two ranks.
+    /// Hops of the route between two ranks.
     #[must_use]
     pub fn distance(&self, from: Rank, to: Rank) -> u32 {
         let (mut at, mut hops) = (from, 0);
@@ -184,7 +188,7 @@ impl Lattice {
         hops
     }
 
-    /// The most links between two ranks.
+    /// The most hops between two ranks.
     #[must_use]
     pub fn diameter(&self) -> u32 {
         self.routes.diameter()
@@ -197,9 +201,9 @@ impl Lattice {
         self.next.chunks(self.per_rank()).map(links).min().unwrap_or(0)
     }
 
-    /// What the busiest link carries at least when every rank sends a block to every other.
+    /// A lower bound on the load of the busiest link when every rank sends a block to every other.
     ///
-    /// Found when first asked for, in time limited whatever the size.
+    /// Computed once, on first use, in bounded time.
     #[must_use]
     pub fn least_load(&self) -> LeastLoad {
         *self.least_load.get_or_init(|| load::least(self))
@@ -277,7 +281,7 @@ impl Topology for Lattice {
         push(out, last, hops);
     }
 
-    /// A segment stays on the lattice that takes only links there are, and no more than there are
+    /// A segment is valid if all its links exist and it has at most as many hops as there are
     /// ranks.
     fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
         let mut at = from;
@@ -299,7 +303,7 @@ impl Topology for Lattice {
             let (u, direction) = (segment.dimension as usize, segment.hops.signum());
             for _ in 0..segment.hops.unsigned_abs() {
                 visit(self.link_id(at, u, direction));
-                at = self.neighbour(at, u, direction).expect("bug: a route that leaves");
+                at = self.neighbour(at, u, direction).expect("bug: a route over a missing link");
             }
         }
     }
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn without_twists_and_faults_ways_are_those_of_the_grid() {
+    fn without_twists_and_faults_routes_are_those_of_the_grid() {
         for (sides, wrap) in [
             (&[4, 3][..], &[true, true][..]),
             (&[4, 4], &[false, true]),
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn links_of_what_is_missing_are_on_no_way() {
+    fn routes_avoid_failed_nodes_and_links() {
         let machine = parse_short_form("torus:4x4/1,1/0,0+0/2,3+1").unwrap();
         let Shape::Lattice(lattice) = machine.shape() else { panic!("a lattice") };
         assert_eq!((lattice.ranks(), lattice.links()), (15, 2 * (32 - 4 - 2)));
@@ -363,7 +367,6 @@ mod tests {
         }
     }
 
-    /// As many times around as there are ranks, along a dimension that there is, over links.
     #[test]
     fn routes_off_the_lattice_are_found() {
         let torus = Lattice::twisted_torus(&[2, 4], &[2, 0]).unwrap();
@@ -378,11 +381,11 @@ mod tests {
     }
 
     #[test]
-    fn what_no_fault_is_is_told_by_an_example() {
+    fn wrong_faults_are_refused_with_an_example() {
         let refused = |text: &str| parse_short_form(text).unwrap_err().message;
-        let told = "is no link: a node is named as `0,0,0`, a link as `0,0,0+0`";
+        let told = "is not a link: a node is named as `0,0,0`, a link as `0,0,0+0`";
         assert_eq!(refused("mesh:3x3x3/1,1+0"), format!("`mesh:3x3x3/1,1+0`: `1,1+0` {told}"));
-        let told = "dimension 3, and dimensions end at 2";
+        let told = "dimension 3: the last dimension is 2";
         assert_eq!(
             refused("mesh:3x3x3/1,1,1+3"),
             format!("`mesh:3x3x3/1,1,1+3`: `1,1,1+3`: {told}")
@@ -390,9 +393,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_named() {
+    fn nodes_that_are_cut_off_are_named() {
         let refused = |text: &str| parse_short_form(text).unwrap_err().message;
-        // Eight are named, and how many there are more.
+        // At most eight are named.
         for (links, more) in [(8, ""), (9, " and 1 more"), (12, " and 4 more")] {
             let broken: String = (0..links).map(|row| format!("/0,{row}+0")).collect();
             let message = refused(&format!("mesh:2x{links}{broken}"));
@@ -400,13 +403,13 @@ mod tests {
         }
         assert_eq!(
             refused("mesh:3x3/0,1/0,0+0"),
-            "`mesh:3x3/0,1/0,0+0`: cut in two: node 0,0 and the other 7 nodes have no way to each \
-             other; broken between them: 0,0+0; absent between them: 0,1"
+            "`mesh:3x3/0,1/0,0+0`: not connected: node 0,0 cannot reach the other 7 nodes; broken \
+             between them: 0,0+0; absent between them: 0,1"
         );
         assert_eq!(
             refused("torus:6/0+0/4+0"),
-            "`torus:6/0+0/4+0`: cut in two: 2 nodes 0 5 and the other 4 nodes have no way to each \
-             other; broken between them: 0+0 4+0"
+            "`torus:6/0+0/4+0`: not connected: 2 nodes 0 5 cannot reach the other 4 nodes; broken \
+             between them: 0+0 4+0"
         );
     }
 
@@ -422,7 +425,7 @@ mod tests {
         assert_eq!(fraction("twisted-torus:4x4x8"), (440, 6));
         assert_eq!(fraction("twisted-torus:8x8x16"), (7136, 6));
         assert!(least("torus:4x8/0,0+1").blocks() > 32.0);
-        // The middle of a side of 32 that does not wrap, and as good as all nodes.
+        // Cut at the middle of a side of 32 that does not wrap.
         assert_eq!(fraction("mesh:32x32/0,0"), (511 * 512, 32));
     }
 }

@@ -1,8 +1,8 @@
 //! The machine: ranks, ports, links and routes.
 //!
-//! Start with [`Topology`], what every shape answers, and [`Shape`], the facts that algorithms may
-//! rely on. A [`Machine`] adds ports and [`Timing`] values; [`spec`] reads both from text,
-//! [`files`] from the files of other programs too.
+//! Start with [`Topology`], the questions that every machine answers, and [`Shape`], the facts that
+//! algorithms may rely on. A [`Machine`] adds ports and [`Timing`] values. [`spec`] reads machines
+//! from text; [`files`] also reads the files of other programs.
 //!
 //! ```
 //! use topocoll_topology::{Rank, Route, Shape, spec};
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! # Panics
-//! Ranks, dimensions, nodes and link classes are numbers, and functions that take them take those of
-//! the machine: with others they panic or answer nothing of meaning.
+//! Ranks, dimensions, nodes and link classes are numbers. Functions that take them panic, or return
+//! a meaningless value, for numbers that the machine does not have.
 #![forbid(unsafe_code)]
 
 mod coordinates;

@@ -15,7 +15,7 @@ pub struct Machine {
     pub ports: u32,
     /// Timing values.
     pub timing: Timing,
-    /// Where each value comes from, in the order of the file; empty for short forms.
+    /// The source of each value, in the order of the file; empty for short forms.
     pub sources: Vec<(String, String)>,
 }
 
@@ -38,13 +38,13 @@ impl Machine {
         self.topology.ranks()
     }
 
-    /// The machine that a subset is by itself: its rank i is the i-th of the subset.
+    /// The machine that a subset of its ranks forms; the i-th of the subset becomes rank i.
     ///
-    /// Ranks in ascending order that are a box of a grid are a grid of as many dimensions: what its
-    /// schedules say of routes holds on the whole grid too. A side wraps where the box spans one
-    /// that does. Ranks of a cluster that are listed node by node are a cluster. All others are taken
-    /// for a complete graph, whose schedules run on any machine; its links have the timing values of
-    /// the first class.
+    /// Ranks in ascending order that form a box of a grid become a grid of as many dimensions,
+    /// whose routes are also valid on the whole grid. A side wraps where the box spans a whole side
+    /// that wraps. Ranks of a cluster that are listed node by node become a cluster. All others
+    /// become a complete graph, whose schedules run on any machine; its links have the timing
+    /// values of the first class.
     ///
     /// # Panics
     /// A subset of a machine of another number of ranks.
@@ -66,7 +66,7 @@ impl Machine {
         machine
     }
 
-    /// The machine with the nodes and links that it lacks, if it lacks any.
+    /// This machine without its faults, if it has any.
     #[must_use]
     pub fn unbroken(&self) -> Option<Self> {
         let Shape::Lattice(lattice) = self.topology.shape() else { return None };
@@ -76,7 +76,7 @@ impl Machine {
         Some(Self { topology: lattice.unbroken(), ..self.clone() })
     }
 
-    /// Grants `ports` messages a step; more than `ranks - 1` are `ranks - 1`, and at least 1.
+    /// Sets the ports, limited to between 1 and `ranks - 1`.
     pub fn set_ports(&mut self, ports: u32) {
         self.ports = ports.min(self.ranks() - 1).max(1);
     }
@@ -88,7 +88,7 @@ mod tests {
     use crate::{FullyConnected, Rank, Route};
 
     #[test]
-    fn ports_are_no_more_than_the_other_ranks_and_one_at_least() {
+    fn ports_are_between_one_and_the_number_of_other_ranks() {
         for (ranks, ports, granted) in [(5, 3, 3), (5, 4, 4), (5, 9, 4), (5, 0, 1), (1, 9, 1)] {
             let mut machine = Machine::of(Arc::new(FullyConnected::new(ranks).unwrap()));
             machine.set_ports(ports);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_links_are_shared_there_is_no_way() {
+    fn a_complete_graph_has_empty_routes() {
         let mut route = Route::straight(0, 3);
         FullyConnected::new(5).unwrap().route(Rank(0), Rank(1), &mut route);
         assert_eq!(route, Route::default());

@@ -1,11 +1,11 @@
 use crate::{Coordinates, Rank, TopologyError};
 
-/// The most dimensions a grid may have; beyond it every further side of a legal grid is 1.
+/// The most dimensions of a grid. In 32 bits, at most 32 sides can be longer than 1.
 pub const MAX_DIMENSIONS: usize = 32;
 
 /// Ranks as numbers in a mixed radix: row-major, the last dimension fastest.
 ///
-/// A side may be *twisted*: who goes once around it arrives shifted along the longest sides.
+/// A side may be *twisted*: a route once around it ends shifted along the longest sides.
 ///
 /// ```
 /// use topocoll_topology::{MixedRadix, Rank};
@@ -18,7 +18,8 @@ pub struct MixedRadix {
     sides: Coordinates,
     strides: Coordinates,
     ranks: u32,
-    /// By side, what going around it once adds along each of the longest; empty without twists.
+    /// By side, the shift along each of the longest sides after one turn around it; empty without
+    /// twists.
     shifts: Coordinates,
 }
 
@@ -46,11 +47,11 @@ impl MixedRadix {
         Ok(Self { sides, strides, ranks, shifts })
     }
 
-    /// The radix of which going once around side u adds `shifts[u]` along each of the longest sides.
+    /// The radix in which one turn around side u adds `shifts[u]` along each of the longest sides.
     ///
     /// # Errors
-    /// As [`new`](Self::new); one of the longest sides that shifts, or a shift that is no less than
-    /// the longest side.
+    /// As [`new`](Self::new); a shift of one of the longest sides, or a shift of at least the
+    /// longest side.
     ///
     /// # Panics
     /// `sides` and `shifts` differ in length.
@@ -71,7 +72,8 @@ impl MixedRadix {
         self.sides.iter().copied().max().expect("a radix has a side")
     }
 
-    /// By side, what going around it once adds along each of the longest; empty without twists.
+    /// By side, the shift along each of the longest sides after one turn around it; empty without
+    /// twists.
     #[must_use]
     pub fn shifts(&self) -> &[u32] {
         &self.shifts
@@ -100,7 +102,7 @@ impl MixedRadix {
         (0..self.sides.len()).filter(|&u| self.sides[u] > 1)
     }
 
-    /// How far apart in rank two neighbours along `dimension` are.
+    /// The difference in rank of two neighbours along `dimension`.
     #[must_use]
     pub fn stride(&self, dimension: usize) -> u32 {
         self.strides[dimension]
@@ -130,12 +132,12 @@ impl MixedRadix {
         Rank(coordinates.iter().zip(&self.strides).map(|(c, stride)| c * stride).sum())
     }
 
-    /// The rank `hops` further along `dimension`, counted around the side and as twisted.
+    /// The rank `hops` further along `dimension`, around the side, shifted where it is twisted.
     #[must_use]
     pub fn shifted(&self, rank: Rank, dimension: usize, hops: i64) -> Rank {
         let side = self.sides[dimension];
         let from = self.coordinate(rank, dimension);
-        // Below 2^33 in absolute value, and the remainder below `side`.
+        // The sum is below 2^33 in absolute value.
         let to = (i64::from(from) + hops % i64::from(side)).rem_euclid(i64::from(side)) as u32;
         let there = Rank(rank.0 - from * self.strides[dimension] + to * self.strides[dimension]);
         match self.shifts.get(dimension) {
@@ -147,7 +149,7 @@ impl MixedRadix {
         }
     }
 
-    /// The rank that lies so much further along each of the longest sides.
+    /// The rank that is `carry` further along each of the longest sides.
     fn carried(&self, rank: Rank, carry: i128) -> Rank {
         let longest = self.longest();
         let hops = carry.rem_euclid(i128::from(longest)) as i64;
@@ -161,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_goes_around_a_twisted_side_arrives_shifted() {
+    fn a_turn_around_a_twisted_side_ends_shifted() {
         let radix = MixedRadix::twisted(&[4, 4, 8], &[4, 3, 0]).unwrap();
         let from = radix.rank(&[3, 0, 6]);
         assert_eq!(radix.shifted(from, 0, 1), radix.rank(&[0, 0, 2]));

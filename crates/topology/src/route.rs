@@ -9,11 +9,10 @@ pub struct Segment {
     pub hops: i64,
 }
 
-/// The way of a message through a grid: straight segments in the order travelled.
+/// The links that a message takes through a grid: straight segments in the order travelled.
 ///
-/// A route names directions, not links: on a ring of two segments +4 and -4 end at the same rank,
-/// and only the direction tells which links are used. Segments keep a route of 30,000 hops as
-/// small as one of three.
+/// A route names directions: on a ring of 8, the segments +4 and -4 end at the same rank over
+/// different links. Segments keep a route of 30,000 hops as small as one of three.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Route {
     segments: SmallVec<[Segment; 2]>,
@@ -28,14 +27,14 @@ impl Route {
         route
     }
 
-    /// Appends a segment; one of no hops is left out.
+    /// Appends a segment; a segment of 0 hops is ignored.
     pub fn push(&mut self, dimension: u32, hops: i64) {
         if hops != 0 {
             self.segments.push(Segment { dimension, hops });
         }
     }
 
-    /// Forgets all segments and keeps the memory.
+    /// Removes all segments and keeps the memory.
     pub fn clear(&mut self) {
         self.segments.clear();
     }
@@ -46,7 +45,7 @@ impl Route {
         &self.segments
     }
 
-    /// Whether nothing is travelled.
+    /// Whether the route has no segments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()

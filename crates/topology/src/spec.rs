@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
 use crate::text::printable;
@@ -16,32 +17,32 @@ use crate::{
 /// How one kind of topology is written: `kind:rest`.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortForm {
-    /// What stands before the colon.
+    /// The word before the colon.
     pub kind: &'static str,
-    /// A whole short form.
+    /// A complete short form.
     pub example: &'static str,
-    /// Reads what stands after the colon.
+    /// Reads the text after the colon.
     pub(crate) parse: fn(&str) -> Result<Arc<dyn Topology>, String>,
 }
 
-/// Why a text names no machine.
+/// Why a text does not name a machine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct SpecError {
     /// The value, the rule and, for a short form, the place.
     pub message: String,
-    /// The bytes of the file that are wrong, where one place is.
+    /// The bytes of the file that are wrong, if the error has a place.
     pub span: Option<Range<usize>>,
 }
 
 /// Reads a short form such as `torus:16x16`, `grid:16~x8` or `cluster:32*4,1*2`.
 ///
-/// Behind a `/` each stand nodes that are absent, such as `/0,1`, and links that are broken, such as
-/// `/0,1+1`, the one that leaves that node upwards along dimension 1.
+/// Absent nodes and broken links follow, each after a `/`: `/0,1` is a node, `/0,1+1` the link that
+/// leaves that node upwards along dimension 1.
 ///
 /// # Errors
-/// What is wrong with it, naming the part and the rule.
+/// The wrong part and the rule.
 pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
     let error = |message| SpecError { message, span: None };
     let forms = || TOPOLOGIES.iter().map(|form| form.example).collect::<Vec<_>>().join(", ");
@@ -54,7 +55,7 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
         let nearest = nearest.filter(|form| likeness(form) > 0.7);
         let meant = nearest.map(|form| format!(": did you mean `{}:{rest}`?", form.kind));
         return Err(error(format!(
-            "`{text}` is not a short form: `{kind}` is none of {}{}",
+            "`{text}` is not a short form: `{kind}` is not one of {}{}",
             forms(),
             meant.unwrap_or_default()
         )));
@@ -69,7 +70,7 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
     faults.taken_out(topology.clone()).map_err(named)
 }
 
-/// What a machine lacks, as it is listed.
+/// The faults of a machine, as listed so far.
 struct Faults<'a> {
     topology: &'a dyn Topology,
     listed: Vec<Fault>,
@@ -80,22 +81,25 @@ impl<'a> Faults<'a> {
         Self { topology, listed: Vec::new() }
     }
 
-    /// Adds what a name stands for; where only nodes, or only links, are asked for, one of those.
+    /// Adds the node or link of a name. `nodes` is given where only nodes, or only links, are
+    /// allowed.
     fn add(&mut self, name: &str, nodes: Option<bool>) -> Result<(), String> {
         let fault = match self.topology.shape() {
             Shape::Grid(grid) => Fault::parse(name, grid.radix(), grid.wrap()),
             Shape::Lattice(lattice) => Fault::parse(name, lattice.radix(), lattice.wrap()),
             Shape::Complete | Shape::Clustered(_) => Err(format!(
-                "`{name}`: tori, meshes and grids lack nodes or links, and {} is none",
+                "`{name}`: {} cannot have failed nodes or links: only tori, meshes and grids can",
                 self.topology.short_form()
             )),
         }?;
         match (nodes, fault) {
             (Some(true), Fault::Broken { .. }) => {
-                return Err(format!("`{name}` is a link, no node"));
+                return Err(format!("`{name}` is a link, not a node"));
             }
             (Some(false), Fault::Absent { .. }) => {
-                return Err(format!("`{name}` is a node, no link: links are named as `{name}+0`"));
+                return Err(format!(
+                    "`{name}` is a node, not a link: a link is named as `{name}+0`"
+                ));
             }
             _ => {}
         }
@@ -106,7 +110,7 @@ impl<'a> Faults<'a> {
         if self.listed.contains(&fault) || before.contains(&fault) {
             let twice = match fault {
                 Fault::Absent { .. } => "is absent already",
-                Fault::Broken { .. } => "is broken already: links are so both ways",
+                Fault::Broken { .. } => "is broken already: a link fails in both directions",
             };
             return Err(format!("`{name}` {twice}"));
         }
@@ -114,7 +118,7 @@ impl<'a> Faults<'a> {
         Ok(())
     }
 
-    /// The machine without them.
+    /// The machine with these faults.
     fn taken_out(&self, topology: Arc<dyn Topology>) -> Result<Arc<dyn Topology>, String> {
         let lattice = match topology.shape() {
             _ if self.listed.is_empty() => return Ok(topology),
@@ -143,7 +147,7 @@ pub(crate) fn grid(rest: &str) -> Result<Arc<dyn Topology>, String> {
     sides(rest, |_| None)
 }
 
-/// Reads sides separated by `x`; where `wraps` does not say, a `~` after a side does.
+/// Reads sides separated by `x`. Where `wraps` gives `None`, a `~` marks a side that wraps.
 fn sides(rest: &str, wraps: impl Fn(usize) -> Option<bool>) -> Result<Arc<dyn Topology>, String> {
     let (mut sides, mut wrap) = (Vec::new(), Vec::new());
     for (u, side) in rest.split('x').enumerate() {
@@ -165,8 +169,8 @@ fn sides(rest: &str, wraps: impl Fn(usize) -> Option<bool>) -> Result<Arc<dyn To
     Ok(Arc::new(Grid::new(&sides, &wrap).map_err(|e| e.to_string())?))
 }
 
-/// Reads sides separated by `x`; a side of `4+2` shifts by 2, and one shorter than the longest that
-/// does not say by how much by its own length.
+/// Reads sides separated by `x`. A side of `4+2` shifts by 2. A side without a shift that is
+/// shorter than the longest shifts by its own length.
 pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let (mut sides, mut shifts) = (Vec::new(), Vec::new());
     for (u, side) in rest.split('x').enumerate() {
@@ -182,7 +186,7 @@ pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
     }
     let longest = sides.iter().copied().max().expect("split gives a part");
     if sides.iter().all(|&side| side == longest) {
-        return Err("sides of one length: those shorter than the longest are twisted".to_owned());
+        return Err(format!("all sides have length {longest}: only shorter sides can be twisted"));
     }
     let own = |&side: &u32| if side == longest { 0 } else { side };
     let shifts: Vec<u32> =
@@ -213,10 +217,12 @@ fn whole(what: &str, text: &str, least: u32) -> Result<u32, String> {
     }
 }
 
-/// A machine file: every value stands beside its source.
+/// A machine file: every value has a source.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(rename = "version")]
+    _version: Option<IgnoredAny>,
     title: Spanned<String>,
     shape: Entry<String>,
     absent: Option<Entry<Vec<Spanned<String>>>>,
@@ -251,16 +257,32 @@ struct BarrierEntry {
     source: Spanned<String>,
 }
 
-/// Reads a machine file; `name` is what the machine is called from then on.
+/// The version of machine files; a file without a number has this version.
+const VERSION: i64 = 1;
+
+/// What the machine files of all versions have.
+#[derive(Deserialize)]
+struct Versioned {
+    version: Option<Spanned<i64>>,
+}
+
+/// Reads a machine file; `name` becomes the name of the machine.
 ///
 /// # Errors
-/// What is wrong and which bytes of `text` it stands in.
+/// What is wrong, and the bytes of `text` that are.
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let name = printable(name);
-    let file: File = toml::from_str(text).map_err(|error| SpecError {
+    let malformed = |error: toml::de::Error| SpecError {
         message: error.message().trim_end().to_owned(),
         span: error.span(),
-    })?;
+    };
+    let Versioned { version } = toml::from_str(text).map_err(malformed)?;
+    if let Some(version) = version.filter(|version| *version.get_ref() != VERSION) {
+        let rule =
+            format!("this program reads version {VERSION}, which `topocoll calibrate` writes");
+        return Err(at(&version, format!("version {}: {rule}", version.get_ref())));
+    }
+    let file: File = toml::from_str(text).map_err(malformed)?;
     let topology = parse_short_form(file.shape.value.get_ref())
         .map_err(|e| at(&file.shape.value, e.message))?;
     let mut sources = vec![("title".to_owned(), nonempty("title", &file.title)?)];
@@ -323,7 +345,7 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     Ok(machine)
 }
 
-/// The machine without the nodes and links that the file lists.
+/// The machine with the failed nodes and links that the file lists.
 fn without(topology: &Arc<dyn Topology>, file: &File) -> Result<Arc<dyn Topology>, SpecError> {
     let mut faults = Faults::on(&**topology);
     let mut span = file.shape.value.span();
@@ -375,7 +397,7 @@ fn barrier(entry: &BarrierEntry, ranks: u32) -> Result<Barrier, SpecError> {
     if fixed + per_doubling * f64::from(ranks).log2() < 0.0 {
         return Err(at(
             &entry.value,
-            format!("the barrier of {ranks} ranks would take less than no time"),
+            format!("the barrier of {ranks} ranks would take negative time"),
         ));
     }
     Ok(Barrier { fixed, per_doubling })
@@ -429,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_names_no_machine() {
+    fn refuses_text_that_names_no_machine() {
         let bad = [
             "",
             "torus",

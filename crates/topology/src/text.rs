@@ -3,8 +3,8 @@
 /// The most characters of a value in a message.
 const LONGEST: usize = 200;
 
-/// Whether a character neither ends a line, nor moves the cursor, nor is invisible, nor changes the
-/// order of the characters that follow.
+/// Whether a character is visible, stays on its line, moves no cursor and changes no text
+/// direction.
 #[must_use]
 pub fn is_printable(letter: char) -> bool {
     let invisible = matches!(letter,
@@ -30,7 +30,7 @@ pub fn printable(text: &str) -> String {
     out
 }
 
-/// A value for a message: printable, and with its first 200 characters and its length if it has more.
+/// A value for a message: printable, and cut to its first 200 characters, followed by its length.
 #[must_use]
 pub fn value(text: &str) -> String {
     let shown = printable(text);
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_printable_is_escaped() {
+    fn characters_that_are_not_printable_are_escaped() {
         let text = "a\nb\r\t\u{1b}[31m\u{9b}\u{7f}\u{202e}\u{2066}\u{2028}\u{feff}\0é 日\u{1f980}";
         assert_eq!(
             printable(text),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_and_have_their_length() {
+    fn long_values_are_cut_and_followed_by_their_length() {
         let (just, long) = ("é".repeat(200), "é".repeat(201));
         let cut = format!("{just}… (201 characters)");
         assert_eq!((value(&just), value(&long)), (just.clone(), cut.clone()));

@@ -2,7 +2,7 @@ use smallvec::SmallVec;
 
 use crate::{Topology, TopologyError};
 
-/// A timing value of every link class: one for all, or one each.
+/// A timing value for every link class: one for all, or one per class.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PerClass(SmallVec<[f64; 2]>);
 
@@ -35,14 +35,14 @@ impl PerClass {
         if self.0.len() == 1 { self.0[0] } else { self.0[class] }
     }
 
-    /// Which of two classes has the larger value; of equal ones the second.
+    /// The one of two classes with the larger value; the second if they are equal.
     #[must_use]
     pub fn slower(&self, one: usize, other: usize) -> usize {
         if self.of(one) > self.of(other) { one } else { other }
     }
 
-    /// Amounts of each class times their values, summed in the order of classes; where all classes
-    /// have the same value, the sum of the amounts times that value. Amounts beyond the classes are 0.
+    /// The sum over all classes of amount times value. Classes beyond the end of `amounts` have
+    /// amount 0. Where all values are equal, the amounts are added first and multiplied once.
     #[must_use]
     pub fn sum(&self, amounts: &[u128]) -> f64 {
         if self.is_uniform() {
@@ -58,7 +58,7 @@ impl PerClass {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The values: one for all classes, or one each.
+    /// The values: one for all classes, or one per class.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.0
@@ -68,9 +68,10 @@ impl PerClass {
 /// Seconds of a barrier: `fixed + per_doubling * log2(ranks)`, never below 0.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Barrier {
-    /// The part that does not depend on the ranks; may be negative beside a slope.
+    /// The part that does not depend on the ranks. It may be negative where `per_doubling` is
+    /// positive.
     pub fixed: f64,
-    /// What each doubling of the ranks adds.
+    /// Seconds added by each doubling of the ranks.
     pub per_doubling: f64,
 }
 
@@ -98,13 +99,12 @@ pub struct Timing {
     pub rearrangement_per_byte: f64,
     /// Barrier between steps, `t_b`.
     pub barrier: Barrier,
-    /// Whether messages are gathered from scattered places without being packed first.
+    /// Whether the hardware sends from scattered memory, so that messages need no packing.
     pub gather: bool,
 }
 
 impl Timing {
-    /// What a machine is timed with that names no values: startup 1 us, 1e9 B/s, 50 ns a hop, no
-    /// rearrangement, no barrier.
+    /// The default values: startup 1 us, 1e9 B/s, 50 ns a hop, no rearrangement time, no barrier.
     #[must_use]
     pub fn generic() -> Self {
         Self {
@@ -118,8 +118,8 @@ impl Timing {
         }
     }
 
-    /// Checks that values given per link class of `from`, the machine they belong to, have a
-    /// meaning on `topology`.
+    /// Checks that values given per link class of `from`, their own machine, fit the link classes
+    /// of `topology`.
     ///
     /// # Errors
     /// [`TopologyError::LinkClasses`] with the classes of both.

@@ -2,12 +2,12 @@ use std::fmt;
 
 use crate::{Link, LinkId, Rank, Route, Segment, Shape};
 
-/// A machine's ranks and the links between them.
+/// The ranks of a machine and the links between them.
 ///
-/// Links that no two messages can share by accident (those of a complete graph) are not numbered:
-/// only grids and lattices have [`Link`]s.
+/// Only grids and lattices number their [`Link`]s. On a complete graph messages between different
+/// ranks share no link.
 ///
-/// Those there are stand in this crate, and methods may be added: readers ask for the [`Shape`].
+/// All implementations are in this crate, and methods may be added. Readers ask for the [`Shape`].
 pub trait Topology: fmt::Debug + Send + Sync {
     /// Number of ranks, at least 1.
     fn ranks(&self) -> u32;
@@ -21,8 +21,8 @@ pub trait Topology: fmt::Debug + Send + Sync {
     /// Names of the link classes; a timing value may differ from class to class.
     fn link_classes(&self) -> Vec<String>;
 
-    /// The class of the direct link between two ranks; 0 where links are numbered, whose class is
-    /// their dimension.
+    /// The class of the direct link between two ranks. Where links are numbered it is 0, and the
+    /// class of a link is its dimension.
     fn link_class(&self, _from: Rank, _to: Rank) -> usize {
         0
     }
@@ -32,7 +32,7 @@ pub trait Topology: fmt::Debug + Send + Sync {
         0
     }
 
-    /// Dimensions along which such links run: a rank has two numbers of links for each.
+    /// Dimensions along which numbered links run. Each rank has two link numbers per dimension.
     fn dimensions(&self) -> usize {
         0
     }
@@ -48,13 +48,13 @@ pub trait Topology: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Overwrites `out` with the way a message takes unless its schedule says otherwise; stays
-    /// empty where messages share no links.
+    /// Overwrites `out` with the route of a message whose schedule names none; empty where links
+    /// are not numbered.
     fn route(&self, _from: Rank, _to: Rank, out: &mut Route) {
         out.clear();
     }
 
-    /// Where `route` leads from `from`, or the first segment that leaves the machine.
+    /// The rank at which `route` from `from` ends, or the first segment that leaves the machine.
     ///
     /// # Errors
     /// The offending segment.
@@ -62,6 +62,7 @@ pub trait Topology: fmt::Debug + Send + Sync {
         route.segments().first().map_or(Ok(from), |&segment| Err(segment))
     }
 
-    /// Calls `visit` with every link of `route` in the order travelled. The route stays inside.
+    /// Calls `visit` with every link of `route` in the order travelled. The route must stay on the
+    /// machine.
     fn for_each_link(&self, _from: Rank, _route: &Route, _visit: &mut dyn FnMut(LinkId)) {}
 }

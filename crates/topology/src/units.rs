@@ -1,6 +1,6 @@
-//! Quantities with their units, as people write them.
+//! Quantities with units, such as `75us` and `10GB/s`.
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
@@ -15,13 +15,13 @@ impl From<String> for UnitError {
     }
 }
 
-/// A time past which a timing value is taken for a slip: eleven days.
+/// The largest timing value, about eleven days: larger values are taken for typing errors.
 const MAX_SECONDS: f64 = 1e6;
 
 /// Reads a duration such as `75us`, 0 or more; a bare `0` needs no unit. Seconds.
 ///
 /// # Errors
-/// A text that is none.
+/// A text that is not one.
 pub fn parse_seconds(text: &str) -> Result<f64, UnitError> {
     match parse_signed_seconds(text)? {
         seconds if seconds < 0.0 => {
@@ -34,7 +34,7 @@ pub fn parse_seconds(text: &str) -> Result<f64, UnitError> {
 /// Reads a duration that may be negative. Seconds.
 ///
 /// # Errors
-/// A text that is none.
+/// A text that is not one.
 pub fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
     const UNITS: [(&str, f64); 5] =
         [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
@@ -58,7 +58,7 @@ pub fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
 /// Reads the time one byte takes: a duration, or a bandwidth such as `8.5MB/s`. Seconds.
 ///
 /// # Errors
-/// A text that is none.
+/// A text that is not one.
 pub fn parse_seconds_per_byte(text: &str) -> Result<f64, UnitError> {
     const UNITS: [(&str, f64); 8] = [
         ("B/s", 1.0),
@@ -92,10 +92,10 @@ pub fn parse_seconds_per_byte(text: &str) -> Result<f64, UnitError> {
 
 /// Splits `1e9B/s` into its number, if it is one, and its unit.
 fn split(text: &str) -> (Option<f64>, &str) {
-    /// Longer than any number that means something.
+    /// Longer than any meaningful number.
     const LONGEST: usize = 64;
     let text = text.trim();
-    // The unit is what follows the longest prefix that reads as a number: `1e9B/s` has an `e`.
+    // The number is the longest prefix that parses as one, as `1e9B/s` has an `e`.
     let end = (0..=text.len().min(LONGEST))
         .rev()
         .filter(|&end| text.is_char_boundary(end))
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn parses_quantities() {
         assert_eq!(parse_seconds("75us"), Ok(75e-6));
         assert_eq!(parse_seconds(" 1.5 ms "), Ok(1.5e-3));
         assert_eq!(parse_signed_seconds("-113us"), Ok(-113e-6));
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_quantity() {
+    fn refuses_other_text() {
         for text in ["", "us", "75", "-1us", "NaNs", "infs", "1e300s", "1 fortnight", "é"] {
             assert!(parse_seconds(text).is_err(), "{text}");
         }
         for text in ["0B/s", "-1GB/s", "inf GB/s", "GB/s", "3", "-1ns", "1e-300GB/s", "NaNGB/s"] {
             assert!(parse_seconds_per_byte(text).is_err(), "{text}");
         }
-        // A number of seconds that is refused is told as that.
+        // A refused number of seconds is reported as a duration.
         for (text, neither) in [("3", true), ("us", true), ("3 GB", true), ("-1ns", false)] {
             let said = parse_seconds_per_byte(text).unwrap_err().to_string();
             assert_eq!(said.contains("neither a bandwidth"), neither, "{text}: {said}");

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
     let name = value(&args.file.to_string_lossy());
     let text = read_whole(&args.file, LARGEST)?;
     let found = check(&text);
-    if let Err(fault @ Fault::NoCertificate) = &found {
+    if let Err(fault @ (Fault::NoCertificate | Fault::Version(_))) = &found {
         anyhow::bail!("`{name}`: {fault}");
     }
     let report = Report {

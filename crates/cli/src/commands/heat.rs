@@ -115,7 +115,7 @@ fn write(
             },
         },
     };
-    write_picture(path, Format::of(path)?, &heat.svg()?)
+    write_picture(path, Format::of(path)?, &heat)
 }
 
 /// The busiest, the mean, and who is idle.

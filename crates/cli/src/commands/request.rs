@@ -135,7 +135,8 @@ pub(super) fn messages(
     Ok(Messages::Jobs(jobs.collect()))
 }
 
-/// Says of a parameter that the algorithm lacks that the model lacks it too.
+/// Adds to an error about an unknown parameter of an algorithm that the model does not have it
+/// either.
 fn name_both(error: anyhow::Error, name: Model) -> anyhow::Error {
     match (error.downcast_ref(), model(name)) {
         (Some(topocoll::Error::Algorithm(NotApplicable::Parameter { .. })), Some(model)) => {

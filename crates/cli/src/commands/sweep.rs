@@ -134,10 +134,10 @@ pub(super) fn write_plots(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> an
     if files.iter().all(|(path, _)| path.is_none()) {
         return Ok(());
     }
-    let svg = plot().svg().context("--svg and --png")?;
+    let plot = plot();
     for (path, format) in files {
         if let Some(path) = path {
-            write_picture(path, format, &svg)?;
+            write_picture(path, format, &plot).context("--svg and --png")?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What a machine would do that lacks nodes or links, if it did not.
+//! The bounds of a machine with faults, computed without its faults.
 
 use serde::Serialize;
 use topocoll::{Machine, Problem, best_bounds};
@@ -6,7 +6,7 @@ use topocoll::{Machine, Problem, best_bounds};
 use super::plural;
 use crate::render::{Blocks, Bounds, blocks, seconds};
 
-/// The bounds of the whole machine, all its ranks taking part.
+/// The bounds of the machine without faults and with all its ranks.
 #[derive(Serialize)]
 pub(super) struct Whole {
     topology: String,
@@ -16,7 +16,7 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// None of a machine that lacks nothing.
+    /// `None` for a machine without faults.
     pub(super) fn of(machine: &Machine, problem: &Problem) -> Option<Self> {
         let whole = machine.unbroken()?;
         let mut problem = *problem;
@@ -25,7 +25,7 @@ impl Whole {
         Some(Self { topology: whole.topology.short_form(), ranks: whole.ranks(), bounds })
     }
 
-    /// What is lost: of the bounds, and of a schedule that carries so many blocks, if there is one.
+    /// The loss in the bounds, and that of a schedule that carries `carried` blocks, if given.
     pub(super) fn text(&self, bounds: Bounds, carried: Option<f64>) -> String {
         let Self {
             topology,
@@ -38,8 +38,8 @@ impl Whole {
             format!(", and this schedule {} ({})", blocks(carried), times(carried))
         });
         format!(
-            "Whole, {topology} with {ranks} rank{} carries at least {} blocks over its busiest links and ends \
-             in no less than {}: without what it lacks at least {} ({}){schedule}.\n",
+            "Without faults, {topology} with {ranks} rank{} carries at least {} blocks over its busiest link and \
+             takes at least {}. With its faults it carries at least {} ({}){schedule}.\n",
             plural(*ranks as usize),
             blocks(*whole),
             seconds(*time_seconds),

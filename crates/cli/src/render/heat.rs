@@ -1,9 +1,9 @@
 //! What links carry, as a picture: more bytes are a larger and darker mark.
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::number::bytes;
+use super::picture::{Area, Picture};
 
 /// From few bytes to many: each darker than the last, in grey too.
 const SHADES: [RGBColor; 5] = [
@@ -38,33 +38,28 @@ pub(crate) enum Links {
     Panels { panels: Vec<(String, Vec<Vec<u128>>)>, rows: String, columns: String },
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+impl Picture for Heat {
+    fn size(&self) -> (u32, u32) {
+        let (width, height) = self.inner();
+        ((LEFT + width + LEGEND) as u32, (TOP + height + BOTTOM).max(TOP + 190) as u32)
+    }
 
-impl Heat {
-    /// The picture as an SVG file; the same picture is the same bytes.
-    pub(crate) fn svg(&self) -> anyhow::Result<String> {
-        let (width, height) = self.size();
-        let all = (LEFT + width + LEGEND, (TOP + height + BOTTOM).max(TOP + 190));
-        let mut text = String::new();
-        let area =
-            SVGBackend::with_string(&mut text, (all.0 as u32, all.1 as u32)).into_drawing_area();
-        area.fill(&WHITE)?;
+    fn draw(&self, area: &Area) -> anyhow::Result<()> {
         for (line, (y, size)) in self.caption.iter().zip([(8, 18), (30, 14), (48, 14)]) {
             area.draw(&Text::new(line.as_str(), (12, y), ("sans-serif", size)))?;
         }
         let most = self.most();
         match &self.links {
-            Links::Plane { sides, wrap, bytes } => plane(&area, *sides, *wrap, bytes, most)?,
+            Links::Plane { sides, wrap, bytes } => plane(area, *sides, *wrap, bytes, most)?,
             Links::Panels { panels, rows, columns } => {
-                squares(&area, panels, [rows, columns], most)?;
+                squares(area, panels, [rows, columns], most)?;
             }
         }
-        self.legend(&area, LEFT + width + 28, most)?;
-        area.present()?;
-        drop(area);
-        Ok(text)
+        self.legend(area, LEFT + self.inner().0 + 28, most)
     }
+}
 
+impl Heat {
     fn most(&self) -> u128 {
         let most = match &self.links {
             Links::Plane { bytes, .. } => bytes.iter().flatten().max(),
@@ -75,8 +70,8 @@ impl Heat {
         most.copied().unwrap_or(0).max(1)
     }
 
-    /// Pixels of what is drawn.
-    fn size(&self) -> (i32, i32) {
+    /// Pixels of what is drawn, without what is around it.
+    fn inner(&self) -> (i32, i32) {
         match &self.links {
             Links::Plane { sides, .. } => {
                 let unit = unit(*sides);
@@ -91,7 +86,7 @@ impl Heat {
         }
     }
 
-    fn legend(&self, area: &Area<'_>, x: i32, most: u128) -> anyhow::Result<()> {
+    fn legend(&self, area: &Area, x: i32, most: u128) -> anyhow::Result<()> {
         let style = ("sans-serif", 14);
         let unit = match self.links {
             Links::Plane { sides, .. } => unit(sides),
@@ -149,7 +144,7 @@ fn stroke(share: f64, unit: i32) -> u32 {
 }
 
 fn plane(
-    area: &Area<'_>,
+    area: &Area,
     sides: [u32; 2],
     wrap: [bool; 2],
     bytes: &[[u128; 4]],
@@ -226,7 +221,7 @@ fn cells(panels: &[(String, Vec<Vec<u128>>)]) -> (i32, i32, i32) {
 }
 
 fn squares(
-    area: &Area<'_>,
+    area: &Area,
     panels: &[(String, Vec<Vec<u128>>)],
     [down, across]: [&str; 2],
     most: u128,
@@ -265,7 +260,7 @@ fn squares(
 
 /// A square whose area tells its share.
 fn mark(
-    area: &Area<'_>,
+    area: &Area,
     (x, y): (i32, i32),
     cell: i32,
     share: f64,
@@ -276,7 +271,7 @@ fn mark(
     Ok(())
 }
 
-fn number(area: &Area<'_>, text: String, place: (i32, i32), right: bool) -> anyhow::Result<()> {
+fn number(area: &Area, text: String, place: (i32, i32), right: bool) -> anyhow::Result<()> {
     use plotters::style::text_anchor::{HPos, Pos, VPos};
     let across = if right { HPos::Right } else { HPos::Center };
     let style = TextStyle::from(("sans-serif", 13)).pos(Pos::new(across, VPos::Top));
@@ -284,7 +279,7 @@ fn number(area: &Area<'_>, text: String, place: (i32, i32), right: bool) -> anyh
     Ok(())
 }
 
-fn sideways(area: &Area<'_>, text: &str, y: i32) -> anyhow::Result<()> {
+fn sideways(area: &Area, text: &str, y: i32) -> anyhow::Result<()> {
     use plotters::style::text_anchor::{HPos, Pos, VPos};
     let font = FontTransform::Rotate270;
     let style = TextStyle::from(("sans-serif", 13).into_font().transform(font))

@@ -7,6 +7,7 @@ mod json;
 mod number;
 mod output;
 mod picture;
+mod pixels;
 mod plot;
 mod table;
 

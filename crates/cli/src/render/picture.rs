@@ -1,29 +1,31 @@
-//! Pictures into files: SVG as it is, or PNG by a renderer and a font of our own, so that the same
+//! Pictures into files: SVG whose text stays text, or PNG with a font of our own, so that the same
 //! picture is the same bytes on every computer.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-use anyhow::Context;
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters_backend::{
+    BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingErrorKind,
+};
 use topocoll::{Error, check_memory};
 
+use super::pixels::Pixels;
 use super::write_file;
 use crate::host::memory;
 
-/// Pixels of a PNG to one of the SVG: print asks for more than screens.
-const SCALE: f32 = 2.0;
+/// What can be drawn.
+pub(crate) trait Picture {
+    /// Pixels across and down.
+    fn size(&self) -> (u32, u32);
 
-/// Writes a picture into a file.
-pub(crate) fn write_picture(path: &Path, format: Format, svg: &str) -> anyhow::Result<()> {
-    let bytes = match format {
-        Format::Svg => svg.as_bytes().to_vec(),
-        Format::Png => png(svg)?,
-    };
-    write_file(path, |file| Ok(file.write_all(&bytes)?))
+    /// Draws all of it.
+    fn draw(&self, area: &Area) -> anyhow::Result<()>;
 }
+
+/// What is drawn on, in pixels.
+pub(crate) type Area<'a> = DrawingArea<Canvas<'a>, Shift>;
 
 /// What a picture is written as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,22 +45,163 @@ impl Format {
     }
 }
 
-fn png(svg: &str) -> anyhow::Result<Vec<u8>> {
-    // The text becomes a tree of shapes, and the fonts are read.
-    const OF_TEXT: u128 = 32;
-    const FONTS: u128 = 8 << 20;
-    let what = "drawing the picture";
-    check_memory(what, OF_TEXT * svg.len() as u128 + FONTS, memory()).map_err(Error::from)?;
-    let mut options = Options { font_family: "DejaVu Sans".to_owned(), ..Options::default() };
-    let fonts = Arc::make_mut(&mut options.fontdb);
-    fonts.load_font_data(dejavu::sans::regular().to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    let tree = Tree::from_str(svg, &options).context("bug: our SVG is none")?;
-    let size = tree.size().to_int_size().scale_by(SCALE).context("a picture of no size")?;
-    // Four bytes a pixel, and as many again to encode them.
-    let bytes = 8 * u128::from(size.width()) * u128::from(size.height());
-    check_memory(what, bytes, memory()).map_err(Error::from)?;
-    let mut pixels = Pixmap::new(size.width(), size.height()).context("a picture too large")?;
-    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-    Ok(pixels.encode_png()?)
+/// Writes a picture into a file.
+pub(crate) fn write_picture(
+    path: &Path,
+    format: Format,
+    picture: &dyn Picture,
+) -> anyhow::Result<()> {
+    let bytes = match format {
+        Format::Svg => svg(picture)?,
+        Format::Png => png(picture)?,
+    };
+    write_file(path, |file| Ok(file.write_all(&bytes)?))
+}
+
+fn svg(picture: &dyn Picture) -> anyhow::Result<Vec<u8>> {
+    let mut text = String::new();
+    draw(picture, Canvas::Svg(SVGBackend::with_string(&mut text, picture.size())))?;
+    Ok(text.into_bytes())
+}
+
+fn png(picture: &dyn Picture) -> anyhow::Result<Vec<u8>> {
+    let bytes = Pixels::memory(picture.size());
+    check_memory("drawing the picture", bytes, memory()).map_err(Error::from)?;
+    let mut pixels = Pixels::new(picture.size());
+    draw(picture, Canvas::Pixels(&mut pixels))?;
+    pixels.png()
+}
+
+fn draw(picture: &dyn Picture, canvas: Canvas) -> anyhow::Result<()> {
+    let area = canvas.into_drawing_area();
+    area.fill(&WHITE)?;
+    picture.draw(&area)?;
+    Ok(area.present()?)
+}
+
+/// One type for all formats, as what plotters draws is compiled for each type.
+pub(crate) enum Canvas<'a> {
+    Svg(SVGBackend<'a>),
+    Pixels(&'a mut Pixels),
+}
+
+type Drawn = Result<(), DrawingErrorKind<io::Error>>;
+
+impl DrawingBackend for Canvas<'_> {
+    type ErrorType = io::Error;
+
+    fn get_size(&self) -> (u32, u32) {
+        match self {
+            Self::Svg(svg) => svg.get_size(),
+            Self::Pixels(pixels) => pixels.units(),
+        }
+    }
+
+    fn ensure_prepared(&mut self) -> Drawn {
+        Ok(())
+    }
+
+    fn present(&mut self) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.present(),
+            Self::Pixels(_) => Ok(()),
+        }
+    }
+
+    fn draw_pixel(&mut self, at: BackendCoord, colour: BackendColor) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.draw_pixel(at, colour),
+            Self::Pixels(pixels) => {
+                pixels.rectangle(at, (at.0 + 1, at.1 + 1), colour, None);
+                Ok(())
+            }
+        }
+    }
+
+    fn draw_line<S: BackendStyle>(
+        &mut self,
+        from: BackendCoord,
+        to: BackendCoord,
+        style: &S,
+    ) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.draw_line(from, to, style),
+            Self::Pixels(pixels) => {
+                pixels.line(&[from, to], style.color(), style.stroke_width());
+                Ok(())
+            }
+        }
+    }
+
+    fn draw_rect<S: BackendStyle>(
+        &mut self,
+        from: BackendCoord,
+        to: BackendCoord,
+        style: &S,
+        fill: bool,
+    ) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.draw_rect(from, to, style, fill),
+            Self::Pixels(pixels) => {
+                pixels.rectangle(from, to, style.color(), (!fill).then_some(1));
+                Ok(())
+            }
+        }
+    }
+
+    fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
+        &mut self,
+        path: I,
+        style: &S,
+    ) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.draw_path(path, style),
+            Self::Pixels(pixels) => {
+                let path: Vec<_> = path.into_iter().collect();
+                pixels.line(&path, style.color(), style.stroke_width());
+                Ok(())
+            }
+        }
+    }
+
+    fn draw_circle<S: BackendStyle>(
+        &mut self,
+        middle: BackendCoord,
+        radius: u32,
+        style: &S,
+        fill: bool,
+    ) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.draw_circle(middle, radius, style, fill),
+            Self::Pixels(pixels) => {
+                let stroke = (!fill).then(|| style.stroke_width());
+                pixels.circle(middle, radius, style.color(), stroke);
+                Ok(())
+            }
+        }
+    }
+
+    fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
+        &mut self,
+        corners: I,
+        style: &S,
+    ) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.fill_polygon(corners, style),
+            Self::Pixels(pixels) => {
+                let corners: Vec<_> = corners.into_iter().collect();
+                pixels.polygon(&corners, style.color());
+                Ok(())
+            }
+        }
+    }
+
+    fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {
+        match self {
+            Self::Svg(svg) => svg.draw_text(text, style, at),
+            Self::Pixels(pixels) => pixels
+                .text(text, style, at)
+                .map_err(|error| DrawingErrorKind::FontError(error.into())),
+        }
+    }
 }

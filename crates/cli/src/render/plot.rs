@@ -1,8 +1,8 @@
-use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 use super::number::{blocks, bytes, time_unit};
+use super::picture::{Area, Picture};
 
 /// Pixels of the axes with their labels, of the legend beside, and of the caption above.
 const AXES: (u32, u32) = (720, 480);
@@ -61,12 +61,13 @@ pub(crate) struct Curve {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// What is drawn on, in pixels.
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+impl Picture for Plot {
+    fn size(&self) -> (u32, u32) {
+        let entries = ENTRY * (self.curves.len() as u32 + 1);
+        (AXES.0 + LEGEND, CAPTION + AXES.1.max(entries))
+    }
 
-impl Plot {
-    /// The plot as an SVG file: text stays text, and the same plot is the same bytes.
-    pub(crate) fn svg(&self) -> anyhow::Result<String> {
+    fn draw(&self, root: &Area) -> anyhow::Result<()> {
         let all = |of: fn(&(f64, f64)) -> f64| {
             let values = self.curves.iter().flat_map(|curve| curve.points.iter()).map(of);
             values.fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), v| (a.min(v), b.max(v)))
@@ -97,16 +98,11 @@ impl Plot {
         };
         let decade = |value: f64, up: i32| 10f64.powi((value / scale).log10().floor() as i32 + up);
 
-        let height = CAPTION + AXES.1.max(ENTRY * (self.curves.len() as u32 + 1));
-        let mut text = String::new();
-        let root =
-            SVGBackend::with_string(&mut text, (AXES.0 + LEGEND, height)).into_drawing_area();
-        root.fill(&WHITE)?;
-        let style = |size: i32| ("sans-serif", size).into_font().into_text_style(&root);
+        let style = |size: i32| ("sans-serif", size).into_font().into_text_style(root);
         for (line, (y, size)) in self.caption.iter().zip([(8, 18), (30, 14)]) {
             root.draw(&Text::new(line.as_str(), (12, y), style(size)))?;
         }
-        let area = root.margin(CAPTION, height - CAPTION - AXES.1, 0, LEGEND);
+        let area = root.margin(CAPTION, self.size().1 - CAPTION - AXES.1, 0, LEGEND);
         let mut chart = ChartBuilder::on(&area)
             .margin(12)
             .x_label_area_size(44)
@@ -134,7 +130,7 @@ impl Plot {
         for (i, curve) in self.curves.iter().enumerate() {
             let pixels: Vec<_> =
                 (curve.points.iter()).map(|&(x, y)| chart.backend_coord(&(x, y / scale))).collect();
-            draw(&root, i, curve.stroke, &pixels, (pixels.len().div_ceil(MARKERS), i))?;
+            draw(root, i, curve.stroke, &pixels, (pixels.len().div_ceil(MARKERS), i))?;
         }
         let last = |i: &usize| self.curves[*i].points.last().map_or(0.0, |point| point.1);
         let mut order: Vec<_> = (0..self.curves.len()).collect();
@@ -143,14 +139,11 @@ impl Plot {
             let y = (CAPTION + ENTRY * (place as u32 + 1)) as i32;
             let x = AXES.0 as i32;
             // One marker, in the middle.
-            draw(&root, i, self.curves[i].stroke, &[(x, y), (x + 20, y), (x + 40, y)], (3, 1))?;
+            draw(root, i, self.curves[i].stroke, &[(x, y), (x + 20, y), (x + 40, y)], (3, 1))?;
             let label = self.curves[i].label.as_str();
             root.draw(&Text::new(label, (x + 50, y - 6), style(14)))?;
         }
-        root.present()?;
-        drop(chart);
-        drop((area, root));
-        Ok(text)
+        Ok(())
     }
 }
 

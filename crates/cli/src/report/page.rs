@@ -34,7 +34,7 @@ pub(crate) fn page(title: &str, data: &impl Serialize) -> anyhow::Result<String>
     let mut out = String::new();
     let mut rest = HTML;
     for (place, text) in parts {
-        let (before, after) = rest.split_once(place).expect("bug: the page lacks a place");
+        let (before, after) = rest.split_once(place).expect("bug: the page has no such place");
         out += before;
         out += &text;
         rest = after;

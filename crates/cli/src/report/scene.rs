@@ -113,7 +113,7 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
 }
 
 /// A machine of the same kind that is small enough to draw; sides and nodes keep their remainders
-/// by 4, on which algorithms depend. None of a machine that is twisted or lacks something.
+/// by 4, on which algorithms depend. `None` for twisted machines and machines with faults.
 fn smaller(machine: &Machine) -> Option<Machine> {
     let reduced = |size: u32, most: u32| match size <= most {
         true => size,

@@ -4,3 +4,4 @@
 mod arguments;
 mod files;
 mod help;
+mod old_files;

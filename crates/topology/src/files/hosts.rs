@@ -1,7 +1,8 @@
-//! The host files of Open MPI (`node1 slots=4`) and MPICH (`node1:4`): hosts are nodes, slots ranks.
+//! The host files of Open MPI (`node1 slots=4`) and MPICH (`node1:4`): hosts are nodes, slots are
+//! ranks.
 //!
-//! A host without a number is one rank, and on as many lines in a row as many ranks. Ranks are
-//! numbered node by node, so a host that comes again later is refused.
+//! A line without a number of slots adds one rank. Ranks are numbered node by node, so the lines of
+//! a host must be consecutive.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ use super::{MAX_NODES, cluster, lines, shown, wrong};
 use crate::Machine;
 use crate::spec::SpecError;
 
-/// What may stand after a host and has no say in how many ranks it has.
+/// Keys that may follow a host and are ignored.
 const OTHERS: [&str; 6] = ["max_slots", "max-slots", "ifname", "binding", "user", "port"];
 
 pub(super) fn knows(_: &str, first: &str) -> bool {
@@ -35,8 +36,8 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
             continue;
         }
         if !seen.insert(host) {
-            let rule = "ranks are numbered node by node: say slots=, or `host:ranks`, once";
-            return Err(wrong(at, line, format!("host {} comes again: {rule}", shown(host))));
+            let rule = "lines of one host must be consecutive: write slots=N, or `host:N`, once";
+            return Err(wrong(at, line, format!("host {} is listed again: {rule}", shown(host))));
         }
         if sizes.len() == MAX_NODES {
             return Err(wrong(at, line, format!("more than {MAX_NODES} hosts")));
@@ -53,7 +54,7 @@ fn host(line: &str) -> Result<(&str, u32), String> {
     let host = words.next().unwrap_or_default();
     let ranks = |text: &str| match text.parse() {
         Ok(ranks) if ranks > 0 => Ok(ranks),
-        _ => Err(format!("`{}` is no number of ranks, 1 or more", shown(text))),
+        _ => Err(format!("`{}` is not a number of ranks, 1 or more", shown(text))),
     };
     let (host, mut said) = match host.split_once(':') {
         Some((host, text)) => (host, Some(ranks(text)?)),
@@ -65,7 +66,9 @@ fn host(line: &str) -> Result<(&str, u32), String> {
             "slots" if said.is_none() => said = Some(ranks(value)?),
             "slots" => return Err("a second number of ranks".to_owned()),
             key if OTHERS.contains(&key) => {}
-            key => return Err(format!("`{}` is none of slots, {}", shown(key), OTHERS.join(", "))),
+            key => {
+                return Err(format!("`{}` is not one of slots, {}", shown(key), OTHERS.join(", ")));
+            }
         }
     }
     Ok((host, said.unwrap_or(1)))

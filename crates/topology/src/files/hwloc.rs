@@ -1,7 +1,7 @@
 //! hwloc's XML, as `lstopo machine.xml` writes it: packages are nodes, cores are ranks.
 //!
-//! A machine of one package, or none, is one node. Where no cores are listed, processing units are
-//! ranks. Caches, memory and devices are read over.
+//! A machine with at most one package is one node. Where no cores are listed, processing units are
+//! ranks. Caches, memory and devices are ignored.
 
 use super::cluster;
 use super::xml::elements;
@@ -13,15 +13,15 @@ pub(super) fn knows(_: &str, first: &str) -> bool {
 }
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    // Cores, and processing units, before the first package and in each.
+    // Cores, and processing units, outside all packages and in each package.
     let (mut cores, mut units) = (vec![0u32], vec![0u32]);
-    // The depth of the package that is open.
+    // The depth of the open package.
     let mut package = None;
     elements(text, |element, depth| {
         if depth == 0 && element.name != "topology" {
             let root = super::shown(&element.name);
             return Err(element.wrong(format!(
-                "<{root}>: machines are read from <platform> (SimGrid) and <topology> (hwloc)"
+                "<{root}> is not supported: the root is <platform> (SimGrid) or <topology> (hwloc)"
             )));
         }
         if package.is_some_and(|open| depth <= open) {
@@ -43,7 +43,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     let ranks = if cores.iter().all(|&count| count == 0) { units } else { cores };
     let nodes: Vec<u32> = ranks.into_iter().filter(|&count| count > 0).collect();
     cluster(name, &nodes).map_err(|_| SpecError {
-        message: "neither a Core nor a PU: lstopo lists them unless told otherwise".to_owned(),
+        message: "no Core and no PU: write the file with lstopo without filters".to_owned(),
         span: None,
     })
 }

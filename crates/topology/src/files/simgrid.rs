@@ -1,8 +1,8 @@
-//! A SimGrid platform that is one TORUS cluster.
+//! SimGrid platforms that consist of one TORUS cluster.
 //!
 //! Its first dimension is the fastest, and so our last. A link has the cluster's bandwidth and
-//! latency; startup, rearrangement and barriers take no time there. At exactly half a ring SimGrid
-//! goes one way by position, and we upwards.
+//! latency; startup, rearrangement and barriers take no time. At exactly half a ring the direction
+//! of a SimGrid route depends on the position; ours is +.
 
 use std::sync::Arc;
 
@@ -17,23 +17,22 @@ pub(super) fn knows(text: &str, first: &str) -> bool {
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     let mut machine = None;
     elements(text, |element, _| match element.name.as_str() {
-        "cluster" if machine.is_some() => {
-            Err(element.wrong("a second cluster: a machine is one torus".to_owned()))
-        }
+        "cluster" if machine.is_some() => Err(element
+            .wrong("a second <cluster>: only platforms of one torus are supported".to_owned())),
         "cluster" => {
             machine = Some(torus(name, element).map_err(|message| element.wrong(message))?);
             Ok(())
         }
         "host" | "link" | "router" | "route" | "zoneRoute" | "ASroute" => {
             Err(element.wrong(format!(
-                "<{}>: platforms of a torus alone are read, a <cluster topology=\"TORUS\">",
+                "<{}> is not supported: a platform must be one <cluster topology=\"TORUS\">",
                 element.name
             )))
         }
         _ => Ok(()),
     })?;
     let none = || SpecError {
-        message: "no <cluster topology=\"TORUS\">: platforms of a torus alone are read".to_owned(),
+        message: "no <cluster topology=\"TORUS\">: other platforms are not supported".to_owned(),
         span: None,
     };
     machine.ok_or_else(none)
@@ -43,28 +42,32 @@ fn torus(name: &str, cluster: &Element) -> Result<Machine, String> {
     let given = |name: &str| cluster.get(name).ok_or_else(|| format!("no {name}"));
     match cluster.get("topology").unwrap_or("FLAT") {
         "TORUS" => {}
-        other => return Err(format!("topology {other}: TORUS is read")),
+        other => return Err(format!("topology {other} is not supported: use TORUS")),
     }
     match cluster.get("sharing_policy").unwrap_or("SPLITDUPLEX") {
         "SPLITDUPLEX" => {}
         other => {
-            return Err(format!("sharing_policy {other}: SPLITDUPLEX is read, a link each way"));
+            return Err(format!(
+                "sharing_policy {other} is not supported: use SPLITDUPLEX, a link in each direction"
+            ));
         }
     }
     if cluster.get("limiter_link").is_some() {
-        return Err("limiter_link: nothing but its links limits a torus here".to_owned());
+        return Err(
+            "limiter_link is not supported: only links limit the bandwidth of a torus".to_owned()
+        );
     }
     let mut sides = Vec::new();
     for side in given("topo_parameters")?.split(',').take(crate::MAX_DIMENSIONS + 1) {
         let side = side.trim();
-        sides.push(side.parse().map_err(|_| format!("side `{side}` is no whole number"))?);
+        sides.push(side.parse().map_err(|_| format!("side `{side}` is not a whole number"))?);
     }
     sides.reverse();
     let grid = Grid::torus(&sides).map_err(|e| e.to_string())?;
     let hosts = hosts(given("radical")?)?;
     if hosts != u64::from(grid.ranks()) {
         return Err(format!(
-            "radical names {hosts} hosts, and {} has {}",
+            "radical names {hosts} hosts, but {} has {}",
             grid.short_form(),
             grid.ranks()
         ));
@@ -88,7 +91,7 @@ fn hosts(radical: &str) -> Result<u64, String> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         match (number(first), number(last)) {
             (Ok(first), Ok(last)) if first <= last => Ok(sum + last - first + 1),
-            _ => Err(format!("radical `{}` is no list such as 0-255", super::shown(range))),
+            _ => Err(format!("radical `{}` is not a list such as 0-255", super::shown(range))),
         }
     })
 }
@@ -98,10 +101,10 @@ fn split(text: &str) -> Result<(f64, &str), String> {
     let text = text.trim();
     let end = text.len()
         - text.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-eE".contains(c)).len();
-    // `e` may begin no unit here.
+    // No unit begins with `e`.
     let number = text[..end].parse().ok().filter(|number: &f64| number.is_finite());
     let number =
-        number.ok_or_else(|| format!("`{}` is no number with a unit", super::shown(text)))?;
+        number.ok_or_else(|| format!("`{}` is not a number with a unit", super::shown(text)))?;
     Ok((number, text[end..].trim()))
 }
 
@@ -127,7 +130,7 @@ fn bandwidth(text: &str) -> Result<f64, String> {
     let scale = PREFIXES.iter().find(|(name, _)| Some(*name) == prefix);
     match scale.map(|(_, scale)| number * scale * each) {
         Some(bandwidth) if bandwidth > 1e-6 && bandwidth.is_finite() => Ok(bandwidth),
-        _ => Err(format!("bw `{}` is no bandwidth such as 1GBps or 10Gbps", super::shown(text))),
+        _ => Err(format!("bw `{}` is not a bandwidth such as 1GBps or 10Gbps", super::shown(text))),
     }
 }
 
@@ -143,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_platform_is_one_torus_of_sides_that_there_may_be() {
+    fn a_platform_is_one_torus_of_at_most_the_sides_of_a_grid() {
         let cluster = |sides: usize| {
             let ones = vec!["1"; sides].join(",");
             format!(
@@ -159,7 +162,7 @@ mod tests {
         let refused = platform(&cluster(most + 1)).unwrap_err();
         assert!(refused.contains(&format!("a grid has between 1 and {most}")), "{refused}");
         let refused = platform(&cluster(1).repeat(2)).unwrap_err();
-        assert!(refused.contains("a second cluster"), "{refused}");
+        assert!(refused.contains("a second <cluster>"), "{refused}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Slurm's `topology.conf`: leaf switches, or blocks, are node groups, and a rank is a host.
+//! Slurm's `topology.conf`: a leaf switch, or block, becomes a node, and each of its hosts a rank.
 //!
-//! Switches above the leaves are read over: what is under different leaves is between nodes.
+//! Switches above the leaves are ignored: links between hosts of different leaves are inter-node.
 
 use std::collections::HashSet;
 
@@ -27,25 +27,27 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
                 "linkspeed" | "blocksizes" => {}
                 _ => {
                     let known = "SwitchName, BlockName, Nodes, Switches, LinkSpeed, BlockSizes";
-                    return Err(refuse(format!("`{}` is none of {known}", shown(key))));
+                    return Err(refuse(format!("`{}` is not one of {known}", shown(key))));
                 }
             }
         }
         if let Some(switch) = named
             && !switches.insert(switch)
         {
-            return Err(refuse(format!("{} twice", shown(switch))));
+            return Err(refuse(format!("{} is listed twice", shown(switch))));
         }
         let Some(nodes) = nodes else {
             if named.is_some() && !above {
-                return Err(refuse("neither Nodes nor Switches".to_owned()));
+                return Err(refuse(
+                    "no Nodes and no Switches: a switch has one of them".to_owned(),
+                ));
             }
             continue;
         };
         let before = hosts.len();
         expand(nodes, MAX_NODES - before, &mut |host| match hosts.insert(host) {
             true => Ok(()),
-            false => Err("a node under two switches, or twice under one".to_owned()),
+            false => Err("a node is listed twice: each node is under one switch".to_owned()),
         })
         .map_err(refuse)?;
         sizes.push((hosts.len() - before) as u32);
@@ -53,7 +55,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     cluster(name, &sizes).map_err(|e| SpecError { message: e.to_string(), span: None })
 }
 
-/// The hosts of a list such as `login,dev[0-5,08-11]x[0-1]`, at most so many.
+/// The hosts of a list such as `login,dev[0-5,08-11]x[0-1]`, at most `most`.
 fn expand(
     list: &str,
     most: usize,
@@ -78,12 +80,12 @@ fn expand(
     }
 }
 
-/// Characters of a host's name, as `HOST_NAME_MAX` has it.
+/// The most characters of a host name, as in `HOST_NAME_MAX`.
 const LONGEST: usize = 64;
 
 /// The hosts of one item.
 fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
-    let bad = || format!("`{}` is no host list such as dev[0-5],login", shown(item));
+    let bad = || format!("`{}` is not a host list such as dev[0-5],login", shown(item));
     let too_many = || format!("more than {MAX_NODES} nodes");
     let mut hosts = vec![String::new()];
     let (mut rest, mut length) = (item, 0);
@@ -107,7 +109,7 @@ fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
             if numbers.len().saturating_add(count).saturating_mul(hosts.len()) > most {
                 return Err(too_many());
             }
-            // Numbers keep the zeros before them.
+            // Numbers keep leading zeros.
             let width = first.len();
             numbers.extend((from..=to).map(|number| format!("{number:0width$}")));
         }
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_end_at_as_many_hosts_as_there_may_be() {
+    fn lists_have_at_most_the_given_number_of_hosts() {
         let count = |list: &str, most: usize| {
             let mut hosts = 0;
             expand(list, most, &mut |_| {

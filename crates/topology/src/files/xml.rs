@@ -5,10 +5,10 @@ use quick_xml::{Reader, XmlVersion};
 
 use crate::spec::SpecError;
 
-/// Elements within elements; no machine file has a tenth of it.
+/// The deepest nesting of elements; no machine file has a tenth of it.
 const MAX_DEPTH: usize = 256;
 
-/// Attributes of an element; reading takes time in proportion to their square.
+/// The most attributes of an element. Reading time grows with their square.
 const MAX_ATTRIBUTES: usize = 64;
 
 /// An element's name and attributes.
@@ -28,10 +28,10 @@ impl Element {
     }
 }
 
-/// The elements of a text in the order in which they begin, each with its depth, the root's 0.
+/// Calls `each` with the elements of a text in order, each with its depth; the root has depth 0.
 ///
-/// Nothing is kept but the names of those that are open, and entities are never replaced: a file
-/// that declares any is refused.
+/// Only the names of open elements are kept. Entities are never expanded: a file that declares any
+/// is refused.
 pub(super) fn elements(
     text: &str,
     mut each: impl FnMut(&Element, usize) -> Result<(), SpecError>,
@@ -52,16 +52,18 @@ pub(super) fn elements(
                 each(&element(&start, span.clone())?, depth)?;
                 depth += 1;
                 if depth > MAX_DEPTH {
-                    return Err(wrong(format!("more than {MAX_DEPTH} elements within each other")));
+                    return Err(wrong(format!("more than {MAX_DEPTH} nested elements")));
                 }
             }
             Event::Empty(start) => each(&element(&start, span.clone())?, depth)?,
             Event::End(_) => depth -= 1,
             Event::DocType(declared) if declared.contains('[') => {
-                return Err(wrong("the document declares entities of its own".to_owned()));
+                return Err(wrong(
+                    "the document declares entities: these are not supported".to_owned(),
+                ));
             }
             Event::Eof if depth > 0 => {
-                return Err(wrong(format!("the file ends in {depth} open elements")));
+                return Err(wrong(format!("the file ends with {depth} open elements")));
             }
             Event::Eof => return Ok(()),
             _ => {}

@@ -1,23 +1,23 @@
-//! What a lattice lacks, and what that cuts off.
+//! Failed nodes and links of a lattice, and the nodes they cut off.
 
 use super::NONE;
 use crate::{MixedRadix, Rank, TopologyError};
 
-/// Nodes and links that a message names.
+/// The most nodes and links that an error names.
 const NAMED: usize = 8;
 
-/// Something that a lattice lacks.
+/// A failed node or link of a lattice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A node that is absent.
+    /// An absent node.
     Absent {
         /// Its number on the grid.
         node: u32,
     },
-    /// A link that is broken, both ways.
+    /// A link that is broken in both directions.
     Broken {
-        /// The node that it leaves upwards.
+        /// The node at its lower end.
         node: u32,
         /// The dimension that it runs along.
         dimension: u32,
@@ -25,17 +25,18 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The link that leaves `node`, broken: of its two names the one upwards.
-    pub(super) fn link(radix: &MixedRadix, node: u32, way: usize) -> Self {
-        let node = if way % 2 == 0 { node } else { radix.shifted(Rank(node), way / 2, -1).0 };
-        Self::Broken { node, dimension: (way / 2) as u32 }
+    /// The broken link that leaves `node`, named by its lower end.
+    pub(super) fn link(radix: &MixedRadix, node: u32, outgoing: usize) -> Self {
+        let node =
+            if outgoing % 2 == 0 { node } else { radix.shifted(Rank(node), outgoing / 2, -1).0 };
+        Self::Broken { node, dimension: (outgoing / 2) as u32 }
     }
 
-    /// What `text` names on a grid whose sides wrap or not: the coordinates of a node, such as `0,1`,
-    /// or those that a link leaves, its direction and dimension, such as `0,1+1`.
+    /// The fault that `text` names on a grid: a node by its coordinates, such as `0,1`, or a link
+    /// by the node it leaves, its direction and its dimension, such as `0,1+1`.
     ///
     /// # Errors
-    /// A message that says what is wrong with it.
+    /// A message that says what is wrong.
     pub(crate) fn parse(text: &str, radix: &MixedRadix, wrap: &[bool]) -> Result<Self, String> {
         let at = text.find(['+', '-']).unwrap_or(text.len());
         let (place, link) = text.split_at(at);
@@ -43,7 +44,7 @@ impl Fault {
             let (what, example) = (if link.is_empty() { "node" } else { "link" }, example(radix));
             let short: String = text.chars().take(40).collect();
             format!(
-                "`{short}` is no {what}: a node is named as `{example}`, a link as `{example}+0`"
+                "`{short}` is not a {what}: a node is named as `{example}`, a link as `{example}+0`"
             )
         };
         let number = |text: &str| -> Option<u32> {
@@ -55,7 +56,7 @@ impl Fault {
         for (u, (&coordinate, &side)) in coordinates.iter().zip(radix.sides()).enumerate() {
             if coordinate >= side {
                 return Err(format!(
-                    "`{text}`: coordinate {coordinate} along dimension {u}, whose side has {side}"
+                    "`{text}`: coordinate {coordinate} along dimension {u}: the side has length {side}"
                 ));
             }
         }
@@ -66,12 +67,12 @@ impl Fault {
         let dimension = number(&link[1..]).ok_or_else(refuse)? as usize;
         if dimension >= radix.dimensions() {
             let last = radix.dimensions() - 1;
-            return Err(format!("`{text}`: dimension {dimension}, and dimensions end at {last}"));
+            return Err(format!("`{text}`: dimension {dimension}: the last dimension is {last}"));
         }
-        let way = 2 * dimension + usize::from(link.starts_with('-'));
-        match beyond(radix, wrap, node, way) {
-            Some(_) => Ok(Self::link(radix, node, way)),
-            None => Err(format!("`{text}`: no link leaves that node so")),
+        let outgoing = 2 * dimension + usize::from(link.starts_with('-'));
+        match beyond(radix, wrap, node, outgoing) {
+            Some(_) => Ok(Self::link(radix, node, outgoing)),
+            None => Err(format!("`{text}`: no link leaves that node in this direction")),
         }
     }
 
@@ -93,8 +94,8 @@ fn example(radix: &MixedRadix) -> String {
 }
 
 /// The node that a link of the grid leads to.
-pub(super) fn beyond(radix: &MixedRadix, wrap: &[bool], node: u32, way: usize) -> Option<u32> {
-    let (u, direction) = (way / 2, if way % 2 == 0 { 1 } else { -1 });
+pub(super) fn beyond(radix: &MixedRadix, wrap: &[bool], node: u32, outgoing: usize) -> Option<u32> {
+    let (u, direction) = (outgoing / 2, if outgoing % 2 == 0 { 1 } else { -1 });
     let to = i64::from(radix.coordinate(Rank(node), u)) + direction;
     if !wrap[u] && !(0..i64::from(radix.sides()[u])).contains(&to) {
         return None;
@@ -102,8 +103,8 @@ pub(super) fn beyond(radix: &MixedRadix, wrap: &[bool], node: u32, way: usize) -
     Some(radix.shifted(Rank(node), u, direction).0).filter(|&to| to != node)
 }
 
-/// Whether every rank has a way to every other.
-pub(super) fn check_whole(
+/// Checks that every rank has a route to every other.
+pub(super) fn check_connected(
     radix: &MixedRadix,
     wrap: &[bool],
     nodes: &[u32],
@@ -127,13 +128,13 @@ pub(super) fn check_whole(
         .collect();
     let (mut broken, mut absent) = (Vec::new(), Vec::new());
     for &node in &inside {
-        for way in 0..2 * radix.dimensions() {
-            let Some(to) = beyond(radix, wrap, node, way) else { continue };
+        for outgoing in 0..2 * radix.dimensions() {
+            let Some(to) = beyond(radix, wrap, node, outgoing) else { continue };
             if inside.binary_search(&to).is_ok() {
                 continue;
             }
             if nodes.binary_search(&to).is_ok() {
-                broken.push(Fault::link(radix, node, way));
+                broken.push(Fault::link(radix, node, outgoing));
             } else {
                 absent.push(Fault::Absent { node: to });
             }
@@ -160,7 +161,7 @@ pub(super) fn check_whole(
     Err(TopologyError::Cut { part, others, cut: cut.join("; ") })
 }
 
-/// The part of each rank, from 0: those of one part have ways to each other.
+/// The connected component of each rank, numbered from 0.
 fn parts(next: &[u32], per_rank: usize) -> Vec<usize> {
     let mut parts = vec![usize::MAX; next.len() / per_rank];
     let mut count = 0;

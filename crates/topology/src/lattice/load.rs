@@ -1,50 +1,48 @@
-//! What the busiest link carries at least in an all-to-all.
+//! A lower bound on the load of the busiest link in an all-to-all.
 //!
-//! Give every link a length, any length. A block is carried over links that are together as long as
-//! its way, so on at least the distance of its ends; hence some link carries at least the sum of all
-//! distances over the sum of all lengths. By the duality of linear programs the best lengths give
-//! the least load that any routing reaches, minimal or not, blocks split or not (Shahrokhi and
-//! Matula 1990).
+//! Give every link any length. The route of a block is at least as long as the distance between its
+//! ends. Hence some link carries at least the sum of all distances over the sum of all lengths. By
+//! the duality of linear programs the best lengths give the least load of any routing, minimal or
+//! not, blocks split or not (Shahrokhi and Matula 1990).
 //!
-//! Where translations keep all links, links of a dimension may have one length, as the mean of
-//! lengths that translations move onto each other is no worse. Then a few lengths are looked for,
-//! exactly, by Kelley's cutting planes: shortest ways of some lengths say how far blocks go along
-//! each dimension, which bounds all other lengths from above, and the best lengths by the bounds so
-//! far come next, until they are as good as those bounds say.
+//! Where translations keep all links, all links of a dimension may have one length: the mean over
+//! translations is no worse. Kelley's cutting planes find these few lengths exactly. The shortest
+//! routes under some lengths give the hops of blocks along each dimension, which bound the load
+//! under all other lengths. The lengths that are best under the bounds so far come next, until they
+//! reach the bound.
 //!
-//! Where links are missing each has its own length. Cuts come first, lengths of 1 out of a part of the
-//! machine and of 0 elsewhere: parts up to a place along a side, or half of one that wraps. Then all
-//! links have a length, or those of a dimension alone; then what carries more by shortest ways is made
-//! longer, again and again, for as long as there is time. `tests/correctness/lattices.rs` compares what is found
-//! with linear programs.
+//! Where links are missing, each link has its own length. First come cuts: length 1 for links that
+//! leave a part of the machine, 0 elsewhere. A part is all nodes up to a place along a side, or
+//! half of a side that wraps. Then all links have length 1, or those of one dimension. From the
+//! best of these, links that carry more than others on shortest routes are made longer, repeatedly,
+//! within a limit of work. `tests/correctness/lattices.rs` compares the results with linear
+//! programs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use microlp::{ComparisonOp, OptimizationDirection, Problem};
-
 use super::{Lattice, NONE};
 use crate::{MixedRadix, Rank};
 
-/// Cutting planes at most; each is a vertex of few dimensions.
+/// The most cutting planes.
 const PLANES: usize = 100;
 
-/// Lengths are multiples of a fraction like this at most.
+/// Lengths are multiples of 1 over at most this.
 const FRACTIONS: u64 = 1 << 16;
 
-/// Pairs of a rank and a link that are looked at: a second.
+/// The most pairs of a rank and a link that are visited: about a second.
 const WORK: usize = 12_000_000;
 
-/// Times that lengths are changed at most.
+/// The most changes of lengths.
 const CHANGES: usize = 2000;
 
-/// The least load of the busiest link: a fraction, of blocks.
+/// A lower bound on the load of the busiest link, a fraction of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LeastLoad {
     /// The sum of distances over all pairs.
     pub distances: u128,
-    /// The sum of lengths over all links; 0 where there are none.
+    /// The sum of lengths over all links; 0 without links.
     pub lengths: u128,
 }
 
@@ -64,13 +62,13 @@ pub(super) fn least(lattice: &Lattice) -> LeastLoad {
     if lattice.is_whole() { by_dimensions(lattice) } else { by_links(lattice) }
 }
 
-/// The sum of all distances, and how many blocks each link carries, by ways that are shortest.
+/// The sum of all distances, and the blocks that each link carries on shortest routes.
 struct Travelled {
     load: LeastLoad,
     carried: Vec<u64>,
 }
 
-/// Sends a block from each rank, or where all are alike from the first, to all others.
+/// Sends a block to all others from each rank, or from one where all ranks are equivalent.
 fn travelled(lattice: &Lattice, lengths: &[u64]) -> Travelled {
     let (ranks, per_rank) = (lattice.nodes.len(), lattice.per_rank());
     let mut carried = vec![0; lattice.next.len()];
@@ -81,7 +79,7 @@ fn travelled(lattice: &Lattice, lengths: &[u64]) -> Travelled {
     let mut blocks = Vec::new();
     let mut open = BinaryHeap::new();
     for source in 0..sources {
-        // Length, then links, so that links of no length are not taken for nothing.
+        // Length first, then links, so that routes take no needless links of length 0.
         found.clear();
         found.resize(ranks, (u64::MAX, u32::MAX, usize::MAX));
         found[source] = (0, 0, usize::MAX);
@@ -118,7 +116,7 @@ fn travelled(lattice: &Lattice, lengths: &[u64]) -> Travelled {
     }
     let there = lattice.next.iter().zip(lengths).filter(|(to, _)| **to != NONE);
     let lengths: u128 = there.map(|(_, &length)| u128::from(length)).sum();
-    // Where all ranks are alike, each has as much of both.
+    // Where all ranks are equivalent, both sums are over one of them.
     let load = LeastLoad { distances, lengths: lengths * sources as u128 / ranks as u128 };
     Travelled { load, carried }
 }
@@ -126,15 +124,15 @@ fn travelled(lattice: &Lattice, lengths: &[u64]) -> Travelled {
 fn by_dimensions(lattice: &Lattice) -> LeastLoad {
     let per_rank = lattice.per_rank();
     let moving: Vec<usize> = (0..per_rank / 2).filter(|&u| lattice.next[2 * u] != NONE).collect();
-    let ways = ways_around(lattice.radix());
+    let turns = turns_around(lattice.radix());
     let mut best = LeastLoad { distances: 0, lengths: 1 };
     let mut weights = vec![1; moving.len()];
     let mut planes: Vec<Vec<f64>> = Vec::new();
     while !moving.is_empty() && planes.len() < PLANES {
         let mut by_dimension = vec![0; per_rank / 2];
         moving.iter().zip(&weights).for_each(|(&u, &weight)| by_dimension[u] = weight);
-        let along = match &ways {
-            Some(ways) => hops_along(lattice.radix(), ways, &by_dimension),
+        let along = match &turns {
+            Some(turns) => hops_along(lattice.radix(), turns, &by_dimension),
             None => {
                 let lengths = (0..lattice.next.len()).map(|link| by_dimension[link % per_rank / 2]);
                 let Travelled { carried, .. } = travelled(lattice, &lengths.collect::<Vec<_>>());
@@ -151,7 +149,7 @@ fn by_dimensions(lattice: &Lattice) -> LeastLoad {
         if load.exceeds(best) {
             best = load;
         }
-        // A link along u carries the blocks of a source along u, half of them each way.
+        // Of the blocks that a source sends along u, half go in each direction.
         planes.push(moving.iter().map(|&u| along[u] as f64 / 2.0).collect());
         let Some((bound, next)) = best_weights(&planes) else { break };
         if bound <= best.blocks() * (1.0 + 1e-9) || next == weights {
@@ -162,38 +160,38 @@ fn by_dimensions(lattice: &Lattice) -> LeastLoad {
     best
 }
 
-/// Times around the twisted sides, and how far all of them move along the longest sides.
-struct Around {
+/// Turns around the twisted sides, and the shift of all of them along the longest sides.
+struct Turns {
     times: Vec<(usize, i64)>,
     shift: i64,
 }
 
-/// The ways around the twisted sides, up or down, of which one is shortest to any rank; `None` where
-/// there are too many to try.
-fn ways_around(radix: &MixedRadix) -> Option<Vec<Around>> {
-    /// Ways that are tried for each rank at most.
+/// Combinations of turns around the twisted sides that suffice for a shortest route to any rank;
+/// `None` if there are too many to try.
+fn turns_around(radix: &MixedRadix) -> Option<Vec<Turns>> {
+    /// The most combinations tried for each rank.
     const MOST: usize = 64;
     let longest = i64::from(*radix.sides().iter().max()?);
-    let mut ways = vec![Around { times: Vec::new(), shift: 0 }];
+    let mut turns = vec![Turns { times: Vec::new(), shift: 0 }];
     for (u, &shift) in radix.shifts().iter().enumerate().filter(|(_, shift)| **shift > 0) {
-        // Going around this many times leads back. From a coordinate c of 0 to side - 1, r times more
-        // and period - r times fewer lead to the same place, c + r side or (period - r) side - c hops
-        // away: the former is no longer only if 2 r < period, the latter only if 2 r > period - 2.
+        // `period` turns lead back. From a coordinate c of 0 to side - 1, r turns and r - period
+        // turns lead to the same place, with c + r side or (period - r) side - c hops. The former
+        // is no longer only if 2 r < period, the latter only if 2 r > period - 2.
         let period = (1..=longest).find(|times| times * i64::from(shift) % longest == 0)?;
-        let more = ways.iter().flat_map(|way| {
-            (-(period + 1) / 2..=(period - 1) / 2).map(move |times| Around {
-                times: way.times.iter().copied().chain([(u, times)]).collect(),
-                shift: way.shift + times * i64::from(shift),
+        let more = turns.iter().flat_map(|before| {
+            (-(period + 1) / 2..=(period - 1) / 2).map(move |times| Turns {
+                times: before.times.iter().copied().chain([(u, times)]).collect(),
+                shift: before.shift + times * i64::from(shift),
             })
         });
-        ways = more.take(MOST + 1).collect();
+        turns = more.take(MOST + 1).collect();
     }
-    (ways.len() <= MOST).then_some(ways)
+    (turns.len() <= MOST).then_some(turns)
 }
 
-/// The hops along each dimension from rank 0 to all others, by ways that are shortest by the lengths
-/// of dimensions; of equal ones by those of the fewest links.
-fn hops_along(radix: &MixedRadix, ways: &[Around], lengths: &[u64]) -> Vec<u64> {
+/// The hops along each dimension from rank 0 to all others on shortest routes under the lengths of
+/// the dimensions; among these, on routes of the fewest links.
+fn hops_along(radix: &MixedRadix, turns: &[Turns], lengths: &[u64]) -> Vec<u64> {
     let sides: Vec<i64> = radix.sides().iter().map(|&side| side.into()).collect();
     let longest = sides.iter().copied().max().unwrap_or(1);
     let mut along = vec![0; sides.len()];
@@ -201,7 +199,7 @@ fn hops_along(radix: &MixedRadix, ways: &[Around], lengths: &[u64]) -> Vec<u64> 
     for rank in 0..radix.ranks() {
         let at = radix.coordinates(Rank(rank));
         let mut least = (u64::MAX, u64::MAX);
-        for Around { times, shift } in ways {
+        for Turns { times, shift } in turns {
             for (u, &side) in sides.iter().enumerate() {
                 let moved = if side == longest { i64::from(at[u]) - shift } else { at[u].into() };
                 let moved = moved.rem_euclid(side);
@@ -222,25 +220,50 @@ fn hops_along(radix: &MixedRadix, ways: &[Around], lengths: &[u64]) -> Vec<u64> 
     along
 }
 
-/// The weights, which are never all 0, at which the least of the planes is greatest, and its value
-/// there for weights of 1 in all.
+/// The weights at which the least of the planes is greatest, and its value there for weights of sum
+/// 1.
+///
+/// Weights and planes are the strategies of a matrix game. The simplex method solves its linear
+/// program (Dantzig 1951): the largest sum of multiples of planes that is at most 1 along every
+/// dimension. Bland's rule prevents cycles; `PIVOTS` ends those that rounding causes.
 fn best_weights(planes: &[Vec<f64>]) -> Option<(f64, Vec<u64>)> {
-    let mut problem = Problem::new(OptimizationDirection::Maximize);
-    let value = problem.add_var(1.0, (0.0, f64::INFINITY));
-    let weights: Vec<_> = planes[0].iter().map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
-    let all: Vec<_> = weights.iter().map(|&weight| (weight, 1.0)).collect();
-    problem.add_constraint(&all[..], ComparisonOp::Eq, 1.0);
-    for plane in planes {
-        let below = weights.iter().zip(plane).map(|(&weight, &slope)| (weight, -slope));
-        let terms: Vec<_> = below.chain([(value, 1.0)]).collect();
-        problem.add_constraint(&terms[..], ComparisonOp::Le, 0.0);
+    const ROUNDING: f64 = 1e-9;
+    const PIVOTS: usize = 10_000;
+    let (rows, columns) = (planes[0].len(), planes.len());
+    let largest = planes.iter().flatten().copied().fold(0.0, f64::max);
+    // A row per dimension, then the prices; a column per plane and dimension, then the limits.
+    let mut table = vec![vec![0.0; columns + rows + 1]; rows + 1];
+    for (i, row) in table.iter_mut().enumerate().take(rows) {
+        row.iter_mut().zip(planes).for_each(|(entry, plane)| *entry = plane[i] / largest);
+        row[columns + i] = 1.0;
+        row[columns + rows] = 1.0;
     }
-    let solution = problem.solve().ok()?.into_solution().ok()?;
-    let found: Vec<f64> = weights.iter().map(|&weight| solution.var_value(weight)).collect();
-    Some((solution.var_value(value), fractions(&found)))
+    table[rows][..columns].fill(-1.0);
+    let mut basis: Vec<usize> = (columns..columns + rows).collect();
+    for _ in 0..PIVOTS {
+        let prices = &table[rows][..columns + rows];
+        let Some(enters) = prices.iter().position(|&price| price < -ROUNDING) else {
+            let total = table[rows][columns + rows];
+            let found: Vec<f64> = prices[columns..].iter().map(|price| price / total).collect();
+            return Some((largest / total, fractions(&found)));
+        };
+        let ratio = |i: &usize| table[*i][columns + rows] / table[*i][enters];
+        let leaves = (0..rows)
+            .filter(|&i| table[i][enters] > ROUNDING)
+            .min_by(|a, b| ratio(a).total_cmp(&ratio(b)).then(basis[*a].cmp(&basis[*b])))?;
+        basis[leaves] = enters;
+        let pivot = table[leaves][enters];
+        table[leaves].iter_mut().for_each(|entry| *entry /= pivot);
+        let chosen = table[leaves].clone();
+        for (_, row) in table.iter_mut().enumerate().filter(|(i, _)| *i != leaves) {
+            let times = row[enters];
+            row.iter_mut().zip(&chosen).for_each(|(entry, chosen)| *entry -= times * chosen);
+        }
+    }
+    None
 }
 
-/// Whole numbers in the proportion of weights of 1 in all: exactly, where these have a small common
+/// Whole numbers in the proportion of weights of sum 1, exact where these have a small common
 /// denominator.
 fn fractions(weights: &[f64]) -> Vec<u64> {
     let times = |n: u64| weights.iter().map(move |weight| weight * n as f64);
@@ -259,7 +282,7 @@ fn by_links(lattice: &Lattice) -> LeastLoad {
         }
     }
     let mut lengths: Vec<f64> = vec![1.0; lattice.next.len()];
-    // Lengths that changes begin with are the best of those of dimensions, whatever cuts give.
+    // Changes begin with the best lengths by dimension, even where a cut is better.
     let mut begun = LeastLoad { distances: 0, lengths: 1 };
     let mut look = |lengths: &[u64]| {
         let found = travelled(lattice, lengths);
@@ -292,8 +315,8 @@ fn by_links(lattice: &Lattice) -> LeastLoad {
     if begun.exceeds(best) { begun } else { best }
 }
 
-/// What must leave parts of a lattice over the links that leave them: up to each place along a side,
-/// or half of one that wraps from each place on.
+/// The loads of cuts: the blocks that must leave a part over the links that leave it. A part is all
+/// nodes up to a place along a side, or half of a side that wraps.
 fn cuts(lattice: &Lattice) -> impl Iterator<Item = LeastLoad> + '_ {
     let (ranks, per_rank) = (lattice.nodes.len(), lattice.per_rank());
     let sides = lattice.radix.sides().iter().enumerate();
@@ -325,9 +348,8 @@ fn cuts(lattice: &Lattice) -> impl Iterator<Item = LeastLoad> + '_ {
 mod tests {
     use super::*;
 
-    /// By coordinates, the sum of all distances and the links travelled are those of shortest ways.
     #[test]
-    fn hops_along_dimensions_are_those_of_shortest_ways() {
+    fn hops_along_dimensions_are_those_of_shortest_routes() {
         for (sides, shifts) in [
             (&[4u32, 8][..], &[4u32, 0][..]),
             (&[3, 6], &[2, 0]),
@@ -339,19 +361,21 @@ mod tests {
             (&[4, 6], &[0, 0]),
         ] {
             let lattice = Lattice::twisted_torus(sides, shifts).unwrap();
-            let ways = ways_around(lattice.radix()).unwrap();
+            let turns = turns_around(lattice.radix()).unwrap();
             for weights in [[1, 1, 1], [3, 1, 2], [0, 1, 5], [7, 0, 0], [1, 9, 0]] {
                 let per_rank = lattice.per_rank();
                 let lengths = (0..lattice.next.len()).map(|link| weights[link % per_rank / 2]);
                 let Travelled { load, carried } = travelled(&lattice, &lengths.collect::<Vec<_>>());
-                let along = hops_along(lattice.radix(), &ways, &weights[..sides.len()]);
+                let along = hops_along(lattice.radix(), &turns, &weights[..sides.len()]);
                 let distances = along.iter().zip(weights).map(|(hops, weight)| hops * weight);
                 let place = format!("{sides:?} {shifts:?} {weights:?}");
                 assert_eq!(u128::from(distances.sum::<u64>()), load.distances, "{place}");
                 assert_eq!(along.iter().sum::<u64>(), carried.iter().sum(), "{place}");
             }
         }
-        // A shift by one leads elsewhere each time around.
-        assert!(ways_around(Lattice::twisted_torus(&[2, 128], &[1, 0]).unwrap().radix()).is_none());
+        // A shift by one has the longest period.
+        assert!(
+            turns_around(Lattice::twisted_torus(&[2, 128], &[1, 0]).unwrap().radix()).is_none()
+        );
     }
 }

@@ -17,7 +17,7 @@ use crate::formats::{ReadError, Target};
 pub fn read_topology(input: &mut dyn BufRead) -> Result<Arc<dyn Topology>, ReadError> {
     let mut lines = Lines::new(input, &|_| ());
     let read = |text: &str| {
-        let header: Header = parsed(text, "header")?;
+        let header = Header::parse(text)?;
         header.topology.topology(header.ranks)
     };
     let topology = read(lines.next()?.unwrap_or_default());
@@ -75,7 +75,7 @@ pub(in crate::formats) struct List<'a> {
 impl<'a> List<'a> {
     /// Begins with the header.
     pub(in crate::formats) fn new(text: &str, target: &'a Target<'a>) -> Result<Self, String> {
-        let header: Header = parsed(text, "header")?;
+        let header = Header::parse(text)?;
         let problem = header.problem(target.topology)?;
         let origin = Origin { algorithm: header.algorithm, parameters: header.parameters };
         Ok(Self {
@@ -111,7 +111,7 @@ impl<'a> List<'a> {
     }
 }
 
-fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, String> {
+pub(super) fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, String> {
     // What JSON has to say about a line, without its own count of lines.
     serde_json::from_str(text).map_err(|e| {
         format!("no {what}: {}", e.to_string().replace(" at line 1 column", ", column"))
