@@ -137,7 +137,7 @@ fn in_seconds() {
         machine.timing.per_byte = PerClass::each(per_byte);
         machine.timing.per_hop = PerClass::each(per_hop);
         machine.timing.barrier = Barrier { fixed: 5.0, per_doubling: 0.0 };
-        let best = best_bounds(&problem, &machine);
+        let best = best_bounds(&problem, &machine, None);
         (best.steps, best.link_blocks, best.seconds)
     };
     // In three steps 800 s of bytes, in two 1200.
@@ -178,7 +178,7 @@ fn a_node_alone_is_bounded_by_nothing() {
         for operation in [AllToAll, AllGather] {
             let (problem, machine) = on(text, 2, operation, 100);
             assert!(bounds(&problem, &machine).iter().all(|bound| bound.value == 0.0), "{text}");
-            assert!(best_bounds(&problem, &machine).seconds == 0.0, "{text}");
+            assert!(best_bounds(&problem, &machine, None).seconds == 0.0, "{text}");
         }
     }
 }

@@ -86,7 +86,7 @@ fn suh_shin_the_nearer_way_takes_the_papers_steps_and_half_the_volume() {
     ] {
         let machine = machine(text).unwrap();
         let schedule = plan(&machine, &problem(&machine), "suh-shin", &nearer).unwrap();
-        let counts = topocoll::count(&schedule, &machine, 1 << 33).unwrap();
+        let counts = topocoll::count(&schedule, &machine, None, 1 << 33).unwrap();
         assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
         assert_eq!((counts.link_conflicts, counts.port_violations), (0, 0), "{text}");
         if machine.ranks() <= 1024 {
@@ -150,7 +150,7 @@ fn bruck_counts_are_the_exact_sums() {
                 assert_eq!(report.violation, None, "{place}");
                 report.counts
             } else {
-                topocoll::count(&schedule, &machine, 1 << 33).unwrap()
+                topocoll::count(&schedule, &machine, None, 1 << 33).unwrap()
             };
             if n <= 24 {
                 let report = verify(&schedule, &machine, Some(Method::Classes), 1 << 33).unwrap();

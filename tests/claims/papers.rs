@@ -75,7 +75,7 @@ fn table_2_others(d: u32, wraps: bool) -> Row {
 fn counted_by(machine: &Machine, algorithm: &str, setting: &Parameters) -> Counts {
     let problem = common::problem(machine, Collective::AllToAll, 1);
     let schedule = plan(machine, &problem, algorithm, setting).unwrap();
-    count(&schedule, machine, 1 << 30).unwrap()
+    count(&schedule, machine, None, 1 << 30).unwrap()
 }
 
 fn counted(machine: &Machine) -> Counts {

@@ -40,7 +40,7 @@ fn messages_cost_what_their_rule_does() {
     for text in MACHINES {
         let machine = priced(text);
         for schedule in schedules(&machine) {
-            let counts = count(&schedule, &machine, MEMORY).unwrap();
+            let counts = count(&schedule, &machine, None, MEMORY).unwrap();
             for told in [schedule.clone(), without_classes(&schedule)] {
                 let place = format!("{schedule:?} on {text}");
                 let traffic = Scheduled::new(&told, &machine);
@@ -166,7 +166,7 @@ fn steps_take_as_long_together_as_one_by_one() {
             assert!(close(used(&quick), used(&whole)), "{place}");
             if let Some(used) = whole.link_utilisation {
                 let able = machine.topology.links() as f64 * in_seconds(whole.time);
-                let counts = count(&schedule, &machine, MEMORY).unwrap();
+                let counts = count(&schedule, &machine, None, MEMORY).unwrap();
                 assert!((used * able / counts.link_seconds - 1.0).abs() < 1e-3, "{place}");
             }
 

@@ -86,7 +86,7 @@ fn conflicts_are_those_of_every_link() {
         let [traffic, each] = [&schedule, &plain].map(|one| Scheduled::new(one, &machine));
         let place = format!("{algorithm} by {ports} ports on {text}");
         let conflicts = check(&place, &machine, &traffic, &each);
-        let counts = count(&schedule, &machine, MEMORY).unwrap();
+        let counts = count(&schedule, &machine, None, MEMORY).unwrap();
         assert_eq!(counts.link_conflicts, conflicts, "{place}");
     }
 }

@@ -410,7 +410,7 @@ fn a_placement_keeps_the_routes_that_it_maps_onto_routes() {
         let alone = Scheduled::new(&schedule, &machine);
         let Shape::Grid(grid) = machine.topology.shape() else { panic!("a grid") };
         let sides = grid.sides();
-        let expected = count(&schedule, &machine, MEMORY).unwrap().time;
+        let expected = count(&schedule, &machine, None, MEMORY).unwrap().time;
         let flows = run(&alone, &machine, "fluid", Settings::default()).time;
         let side = sides[0];
         let moves: [(&str, &Move<'_>); 5] = [
@@ -461,7 +461,7 @@ fn a_placement_counts_the_routes_that_it_does_not_keep() {
     let routes = scattered.routes();
     assert!(routes.kept < routes.given && routes.given == 64 * 63, "{routes:?}");
     let found = steps_model(&scattered, &large, MEMORY).unwrap();
-    assert!(found.time.total() > count(&own, &large, MEMORY).unwrap().time.total());
+    assert!(found.time.total() > count(&own, &large, None, MEMORY).unwrap().time.total());
     // A part of the machine is a mesh: what goes around a ring has no other way but the machine's.
     let corner = |at: &mut [u32]| at.iter_mut().for_each(|x| *x += 2);
     let of_part = |text: &str, algorithm: &str| {

@@ -19,7 +19,7 @@ fn certificate(machine_name: &str, algorithm: &str) -> String {
 }
 
 fn written(schedule: &Schedule, machine: &topocoll::Machine) -> String {
-    let counts = count(schedule, machine, MEMORY).unwrap();
+    let counts = count(schedule, machine, None, MEMORY).unwrap();
     let mut out = Vec::new();
     write_certificate(schedule, machine, &counts, &mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -43,7 +43,7 @@ fn hold(machine: &topocoll::Machine) -> u32 {
     for (algorithm, problem, setting) in serving(machine, 3) {
         let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
         let schedule = plan(machine, &problem, algorithm.name(), &setting).unwrap();
-        let counts = count(&schedule, machine, MEMORY).unwrap();
+        let counts = count(&schedule, machine, None, MEMORY).unwrap();
         // The classes of the schedule, and every rank by itself.
         for schedule in [without_classes(&schedule), schedule] {
             let text = written(&schedule, machine);
@@ -63,7 +63,7 @@ fn hold(machine: &topocoll::Machine) -> u32 {
                 counts.inter_node_steps.into(),
             ];
             assert_eq!(found.counts.named().map(|(_, count)| count), expected, "{place}");
-            let best = topocoll::best_bounds(&problem, machine);
+            let best = topocoll::best_bounds(&problem, machine, None);
             assert_eq!(found.least_steps, best.steps, "{place}");
             for (bytes, blocks) in
                 [(found.least_bytes, best.blocks), (found.least_link_bytes, best.link_blocks)]
@@ -107,7 +107,7 @@ fn a_machine_that_certificates_have_no_words_for_is_refused() {
         let machine = machine(name).unwrap();
         let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 3).unwrap();
         let schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
-        let (counts, mut out) = (count(&schedule, &machine, MEMORY).unwrap(), Vec::new());
+        let (counts, mut out) = (count(&schedule, &machine, None, MEMORY).unwrap(), Vec::new());
         let refused = write_certificate(&schedule, &machine, &counts, &mut out);
         assert!(matches!(refused, Err(AnalysisError::Unwritten { .. })), "{name}: {refused:?}");
         assert!(out.is_empty(), "{name}");
@@ -612,7 +612,7 @@ fn what_ranks_and_nodes_exceed_is_counted_as_verify_counts_it() {
                 let mut schedule = plan(&alike, &problem, algorithm.name(), &setting).unwrap();
                 for ports in 1..=planned {
                     schedule.problem.ports = ports;
-                    let counts = count(&schedule, &machine, MEMORY).unwrap();
+                    let counts = count(&schedule, &machine, None, MEMORY).unwrap();
                     let proved = check(written(&schedule, &machine).as_bytes()).unwrap();
                     let place =
                         format!("{} on {text}, {ports} of {planned} ports", algorithm.name());

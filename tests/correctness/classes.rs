@@ -58,14 +58,14 @@ fn check(schedule: &Schedule, machine: &Machine, place: &str) {
     let plain = without_classes(schedule);
     let by_replay = verify(&plain, machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!(by_replay.violation, None, "{place}");
-    let counts = count(schedule, machine, MEMORY).unwrap();
+    let counts = count(schedule, machine, None, MEMORY).unwrap();
     if schedule.rule().cuts().is_empty() {
         let by_classes = verify(schedule, machine, Some(Method::Classes), MEMORY).unwrap();
         assert_eq!(by_classes.violation, None, "{place}");
         assert_eq!(by_classes.counts, counts, "{place}");
     }
     assert_eq!(by_replay.counts, counts, "{place}");
-    assert_eq!(count_steps(&plain, machine, MEMORY, |_, _| {}), Ok(counts), "{place}");
+    assert_eq!(count_steps(&plain, machine, None, MEMORY, |_, _| {}), Ok(counts), "{place}");
     assert_eq!(link_totals(&plain, machine), link_totals(schedule, machine), "{place}");
 }
 
@@ -153,7 +153,7 @@ fn a_billion_ranks_are_counted_by_their_period() {
     let machine = machine("torus:32768x32768").unwrap();
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1 << 20).unwrap();
     let schedule = plan(&machine, &problem, "suh-shin", &Default::default()).unwrap();
-    let counts = count(&schedule, &machine, MEMORY).unwrap();
+    let counts = count(&schedule, &machine, None, MEMORY).unwrap();
     let (ranks, side) = (1u128 << 30, 32768u128);
     assert_eq!((counts.steps, counts.bytes), (16386, (ranks * (side + 4) / 4) << 20));
     assert_eq!((counts.hops, counts.link_conflicts), (2 * (side - 1), 0));

@@ -51,7 +51,7 @@ fn check_all(cases: &[(topocoll::Machine, Served)]) {
             out.flush().unwrap();
             drop(out);
             files.push(file);
-            counted.push(count(&schedule, machine, MEMORY).unwrap());
+            counted.push(count(&schedule, machine, None, MEMORY).unwrap());
         }
         let found = replayed(&files);
         assert_eq!(found.len(), cases.len());

@@ -26,9 +26,9 @@ fn named(text: &str, ports: u32) -> Machine {
 fn over_the_bound(machine: &Machine, algorithm: &str) -> (f64, f64) {
     let problem = problem(machine, Collective::AllToAll, 1);
     let schedule = plan(machine, &problem, algorithm, &Default::default()).unwrap();
-    let counts = count(&schedule, machine, MEMORY).unwrap();
+    let counts = count(&schedule, machine, None, MEMORY).unwrap();
     let blocks = counts.in_blocks(counts.link_bytes);
-    (blocks, blocks / best_bounds(&problem, machine).link_blocks)
+    (blocks, blocks / best_bounds(&problem, machine, None).link_blocks)
 }
 
 /// A twisted torus of two or three sides.
@@ -220,7 +220,7 @@ fn twisting_gains_on_slices_twice_as_long_as_wide() {
         assert!((found - gain).abs() < 5e-4, "{twisted}: {found}");
     }
     let problem = problem(&machine("torus:4x4x8").unwrap(), Collective::AllToAll, 1);
-    assert_eq!(best_bounds(&problem, &machine("torus:4x4x8").unwrap()).link_blocks, 128.0);
+    assert_eq!(best_bounds(&problem, &machine("torus:4x4x8").unwrap(), None).link_blocks, 128.0);
 }
 
 #[test]
@@ -233,11 +233,11 @@ fn the_bound_on_time_is_of_the_links_and_the_way() {
         machine.timing.per_hop = PerClass::uniform(0.0);
         machine.timing.per_byte = PerClass::uniform(2.0);
         // Where links are fewer than ports, or far to go, they bound more than ports.
-        assert_eq!(best_bounds(&problem, &machine).seconds, bound * 7.0 * 2.0, "{text}");
+        assert_eq!(best_bounds(&problem, &machine, None).seconds, bound * 7.0 * 2.0, "{text}");
         machine.timing.per_byte = PerClass::uniform(0.0);
         machine.timing.per_hop = PerClass::uniform(3.0);
         let way = f64::from(lattice(&machine).diameter()) * 3.0;
-        assert_eq!(best_bounds(&problem, &machine).seconds, way, "{text}");
+        assert_eq!(best_bounds(&problem, &machine, None).seconds, way, "{text}");
     }
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use topocoll::exec::{SeededDriver, plan_all, unequal_all};
 use topocoll::{
     Block, Collective, Counts, Demand, Machine, Method, Parameters, Problem, Rank, Setting, Shape,
-    count_unequal, machine, plan_unequal, select_unequal, unequal_bounds, verify,
+    best_bounds, count, machine, plan_unequal, select_unequal, verify,
 };
 
 const LAWS: [&str; 5] = ["uniform", "power-law", "sparse", "experts", "neighbours"];
@@ -74,9 +74,9 @@ fn counted(
         plan_unequal(machine, problem, demand, "demand-matchings", &given, MEMORY).unwrap();
     let found = verify(&schedule, machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!((found.violation, found.counts.port_violations), (None, 0), "{place}");
-    let counts = count_unequal(&schedule, machine, demand, MEMORY, |_, _| {}).unwrap();
+    let counts = count(&schedule, machine, Some(demand), MEMORY).unwrap();
     assert_eq!(counts.port_violations, 0, "{place}");
-    let bound = unequal_bounds(problem, machine, demand);
+    let bound = best_bounds(problem, machine, Some(demand));
     assert!(counts.time.total() >= bound.seconds * (1.0 - 1e-12), "{place}");
     counts
 }

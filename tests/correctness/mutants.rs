@@ -144,7 +144,7 @@ fn every_altered_message_is_caught_and_all_checkers_agree() {
         let (machine, schedule) = sound(form, algorithm);
         let mut all = lines(&machine, &schedule);
         let header = all.remove(0);
-        let whole = count(&read(&machine, &header, &all).unwrap(), &machine, MEMORY).unwrap();
+        let whole = count(&read(&machine, &header, &all).unwrap(), &machine, None, MEMORY).unwrap();
         for (name, mutate) in MUTATIONS {
             let mut caught = 0;
             for at in 0..all.len() {

@@ -115,7 +115,7 @@ fn claims_by_links_are_what_is_counted() {
                 let claims = algorithm.claims(&problem, &*machine.topology, &setting).unwrap();
                 let Some(claimed) = claims.by_links else { continue };
                 let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
-                let counted = |machine: &Machine| count(&schedule, machine, MEMORY).unwrap();
+                let counted = |machine: &Machine| count(&schedule, machine, None, MEMORY).unwrap();
                 let place = format!("{} {setting:?} on {sizes:?}, {ports}", algorithm.name());
                 let ByLinks { intra_node, inter_node, both } = claimed;
                 let steps = counted(&machine).inter_node_steps;

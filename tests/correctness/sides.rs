@@ -22,7 +22,7 @@ fn check(text: &str, method: Option<Method>) -> u32 {
             let place = format!("{algorithm} {setting:?} on {text}");
             let schedule = plan(&machine, &problem, algorithm, &setting).unwrap();
             let counts: Counts = match method {
-                None => count(&schedule, &machine, MEMORY).unwrap(),
+                None => count(&schedule, &machine, None, MEMORY).unwrap(),
                 method => {
                     let found = verify(&schedule, &machine, method, MEMORY).unwrap();
                     assert_eq!(found.violation, None, "{place}");
@@ -226,7 +226,7 @@ fn windows_around_a_rank_cost_what_their_docs_say() {
             assert_eq!(found.violation, None, "{text} {residual}");
             found.counts
         } else {
-            count(&schedule, &machine, MEMORY).unwrap()
+            count(&schedule, &machine, None, MEMORY).unwrap()
         };
         assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text} {residual}");
         assert_eq!((counts.link_conflicts, counts.port_violations), (0, 0), "{text} {residual}");
@@ -279,7 +279,7 @@ fn coloured_rings_cost_what_their_docs_say() {
         let mut set = coloured_rings(classes, "near");
         set.insert("residual".to_owned(), Setting::Text("direct".to_owned()));
         let schedule = plan(&machine, &problem, "coloured-rings", &set).unwrap();
-        let counts = count(&schedule, &machine, MEMORY).unwrap();
+        let counts = count(&schedule, &machine, None, MEMORY).unwrap();
         assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
     }
     // N/2 + 24 steps and (N/8 + 11/16) N^2 blocks.
@@ -296,7 +296,7 @@ fn coloured_rings_cost_what_their_docs_say() {
         let problem = problem(&machine, Collective::AllToAll, 1);
         let set = coloured_rings(classes, landing);
         let schedule = plan(&machine, &problem, "coloured-rings", &set).unwrap();
-        let counts = count(&schedule, &machine, MEMORY).unwrap();
+        let counts = count(&schedule, &machine, None, MEMORY).unwrap();
         assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
     }
     // N/2 + 8 steps and (N/8 + 5/4) N^2 blocks.
@@ -318,7 +318,7 @@ fn tori_of_two_long_sides_come_near_the_bisection_whatever_their_residues() {
         pairs.collect::<Vec<_>>().into_par_iter().for_each(|(a, b)| {
             let machine: Machine = machine(&format!("torus:{a}x{b}")).unwrap();
             let problem = problem(&machine, Collective::AllToAll, 1);
-            let bound = best_bounds(&problem, &machine).link_blocks;
+            let bound = best_bounds(&problem, &machine, None).link_blocks;
             let near = ["near", "distance"].into_iter().any(|landing| {
                 let set = coloured_rings(2, landing);
                 claims(&machine, &problem, "coloured-rings", &set).is_ok_and(|claims| {
@@ -336,7 +336,7 @@ fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), ports, 64).unwrap();
     let schedule = plan(&machine, &problem, "neighbour-rings", &[].into()).unwrap();
     let counts = match method {
-        None => count(&schedule, &machine, MEMORY).unwrap(),
+        None => count(&schedule, &machine, None, MEMORY).unwrap(),
         method => {
             let found = verify(&schedule, &machine, method, MEMORY).unwrap();
             assert_eq!(found.violation, None, "{text}, {ports} ports");
@@ -348,7 +348,7 @@ fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
     assert_eq!(Some(counts.hops), claims.hops, "{text}, {ports}");
     let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
     assert_eq!(broken, (0, 0, 0), "{text}, {ports}");
-    counts.in_blocks(counts.link_bytes) / best_bounds(&problem, &machine).link_blocks
+    counts.in_blocks(counts.link_bytes) / best_bounds(&problem, &machine, None).link_blocks
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn direct_rings(text: &str, methods: &[Method]) -> f64 {
     let machine: Machine = machine(text).unwrap();
     let problem = problem(&machine, Collective::AllToAll, 64);
     let schedule = plan(&machine, &problem, "direct-rings", &[].into()).unwrap();
-    let counts = count(&schedule, &machine, MEMORY).unwrap();
+    let counts = count(&schedule, &machine, None, MEMORY).unwrap();
     for &method in methods {
         let found = verify(&schedule, &machine, Some(method), MEMORY).unwrap();
         assert_eq!(found.violation, None, "{text}");
@@ -451,7 +451,7 @@ fn direct_rings(text: &str, methods: &[Method]) -> f64 {
     );
     let broken = (counts.link_conflicts, counts.port_violations, counts.rearrangements);
     assert_eq!((broken, counts.packed_bytes), ((0, 0, 0), 0), "{text}");
-    counts.steps as f64 / best_bounds(&problem, &machine).link_blocks
+    counts.steps as f64 / best_bounds(&problem, &machine, None).link_blocks
 }
 
 #[test]

@@ -15,8 +15,7 @@ use topocoll::exec::{
 use topocoll::formats::{Source, jsonl};
 use topocoll::{
     AnalysisError, Barrier, Block, Collective, Demand, Machine, Parameters, PerClass, Priced,
-    Problem, Rank, Schedule, count, count_unequal, formats, machine, select_unequal,
-    unequal_bounds,
+    Problem, Rank, Schedule, best_bounds, count, formats, machine, select_unequal,
 };
 
 /// Sizes by a closure, through the file format.
@@ -325,11 +324,11 @@ fn equal_sizes_cost_what_equal_blocks_do() {
         for (algorithm, problem, setting) in serving(&machine, 9) {
             let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
             let demand = listed(&problem, |_, _| 9);
-            let counted = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {});
+            let counted = count(&schedule, &machine, Some(&demand), MEMORY);
             match schedule.rule().cuts().first() {
-                Some(&cut) => assert_eq!(counted, Err(AnalysisError::SplitUnequal { cut })),
+                Some(&cut) => assert_eq!(counted, Err(AnalysisError::SplitDemand { cut })),
                 None => {
-                    let equal = count(&schedule, &machine, MEMORY).unwrap();
+                    let equal = count(&schedule, &machine, None, MEMORY).unwrap();
                     assert_eq!(counted, Ok(equal), "{schedule:?}");
                 }
             }
@@ -368,13 +367,12 @@ fn counts_are_those_of_the_blocks_written_out() {
             {
                 let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
                 let demand = demand(&problem, i % KINDS, i as u64);
-                let Ok(counts) = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {})
-                else {
+                let Ok(counts) = count(&schedule, &machine, Some(&demand), MEMORY) else {
                     continue;
                 };
                 let found = written_out(&schedule, &machine, &demand);
                 assert_eq!((counts.messages, counts.bytes), found, "{schedule:?} {demand:?}");
-                let bound = unequal_bounds(&problem, &machine, &demand);
+                let bound = best_bounds(&problem, &machine, Some(&demand));
                 assert!(counts.steps >= bound.steps, "{schedule:?} {demand:?}");
                 assert!(counts.in_blocks(counts.bytes) >= bound.blocks, "{schedule:?} {demand:?}");
                 assert!(counts.time.total() >= bound.seconds * (1.0 - 1e-12), "{schedule:?}");
@@ -396,7 +394,7 @@ fn bounds_are_those_worked_out_by_hand() {
         machine.timing.startup = values(100.0, 1000.0);
         machine.timing.per_byte = values(1.0, between);
         machine.timing.barrier = Barrier { fixed: 10_000.0, per_doubling: 20_000.0 };
-        unequal_bounds(&problem, &machine, &Demand::read(&problem, sizes.as_bytes()).unwrap())
+        best_bounds(&problem, &machine, Some(&Demand::read(&problem, sizes.as_bytes()).unwrap()))
     };
     // Rank 2 has bytes for three others: ceil(log2 4) steps of one port, ceil(log3 4) of two. Rank 0
     // sends 18 bytes; ranks 0 and 1 send 20 to the others.

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError, SeededDriver};
 use topocoll::{
     Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Subset, Topology,
-    TopologyError, count, count_among, count_unequal, count_unequal_among, machine, plan,
-    plan_unequal, select_among, select_unequal, select_unequal_among, verify,
+    TopologyError, count, count_among, machine, plan, plan_unequal, select_among, select_unequal,
+    select_unequal_among, verify,
 };
 
 fn check(text: &str, ranks: &[Rank], seed: u64) {
@@ -122,8 +122,8 @@ fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
         let all = subset(&all, machine.ranks()).unwrap();
         for (algorithm, problem, setting) in serving(&machine, 5) {
             let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
-            let whole = count(&schedule, &machine, MEMORY).unwrap();
-            let placed = count_among(&machine, &all, &schedule, MEMORY).unwrap();
+            let whole = count(&schedule, &machine, None, MEMORY).unwrap();
+            let placed = count_among(&machine, &all, &schedule, None, MEMORY).unwrap();
             assert_eq!(placed, whole);
         }
     }
@@ -139,7 +139,7 @@ fn messages_of_a_part_take_the_links_of_the_whole_machine() {
     assert_eq!(own.topology.short_form(), "full:4");
     let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
     let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
-    let counts = count_among(&ring, &members, &schedule, MEMORY).unwrap();
+    let counts = count_among(&ring, &members, &schedule, None, MEMORY).unwrap();
     assert_eq!((counts.steps, counts.hops, counts.bytes), (3, 2 + 4 + 2, 300));
     // Half around, all upwards: two messages on every link.
     assert_eq!((counts.link_bytes, counts.link_contention), (400, 2));
@@ -175,7 +175,7 @@ proptest! {
             let schedule = plan(&own, &problem, choice.algorithm, &choice.parameters).unwrap();
             let found = verify(&schedule, &own, None, MEMORY).unwrap();
             assert_eq!(found.violation, None);
-            let counts = count_among(&machine, &members, &schedule, MEMORY).unwrap();
+            let counts = count_among(&machine, &members, &schedule, None, MEMORY).unwrap();
             assert_eq!((counts.steps, counts.port_violations), (choice.price.steps, 0));
         }
     }
@@ -195,8 +195,8 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
             let (name, setting) = (choice.algorithm, &choice.parameters);
             let schedule =
                 plan_unequal(&machine, &problem, &demand, name, setting, MEMORY).unwrap();
-            let whole = count_unequal(&schedule, &machine, &demand, MEMORY, |_, _| {}).unwrap();
-            let placed = count_unequal_among(&machine, &all, &schedule, &demand, MEMORY).unwrap();
+            let whole = count(&schedule, &machine, Some(&demand), MEMORY).unwrap();
+            let placed = count_among(&machine, &all, &schedule, Some(&demand), MEMORY).unwrap();
             assert_eq!(placed, whole);
         }
     }
@@ -208,7 +208,7 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
     let demand = Demand::read(&problem, sizes.as_bytes()).unwrap();
     let own = ring.subset(&members);
     let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
-    let counts = count_unequal_among(&ring, &members, &schedule, &demand, MEMORY).unwrap();
+    let counts = count_among(&ring, &members, &schedule, Some(&demand), MEMORY).unwrap();
     assert_eq!((counts.steps, counts.bytes, counts.hops, counts.messages), (2, 12, 2 + 4, 2));
     let selection = select_unequal_among(&ring, &members, &problem, &demand, MEMORY).unwrap();
     assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0 - 1e-12));

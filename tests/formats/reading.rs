@@ -201,7 +201,7 @@ fn what_is_read_delivers_and_runs_like_our_own() {
             assert_eq!((&back.origin, back.problem), (&schedule.origin, schedule.problem));
             let found = verify(&back, &machine, None, MEMORY).unwrap();
             assert_eq!(found.violation, None, "{name}");
-            let own = count(&schedule, &machine, MEMORY).unwrap();
+            let own = count(&schedule, &machine, None, MEMORY).unwrap();
             assert_eq!((found.counts.steps, found.counts.bytes), (own.steps, own.bytes));
             assert!(Plan::new(&back, Rank(1)).is_ok());
         }
@@ -228,7 +228,7 @@ fn without_blocks_steps_and_bytes_are_found_again_and_nothing_is_said_of_deliver
         ] {
             assert!(!back.rule().names_blocks());
             let (own, found) =
-                [&schedule, &back].map(|s| count(s, &machine, MEMORY).unwrap()).into();
+                [&schedule, &back].map(|s| count(s, &machine, None, MEMORY).unwrap()).into();
             // Routes are in neither format, and those of the machine are taken.
             assert_eq!(
                 (own.steps, own.messages, own.bytes, own.port_violations),

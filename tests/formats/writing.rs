@@ -54,7 +54,7 @@ fn text(name: &str, source: &Source<'_>) -> Result<String, AnalysisError> {
 fn comma_separated_values_have_every_message_and_byte() {
     for case in &cases() {
         let text = text("csv", &source(case)).unwrap();
-        let counts = count(&case.0, &case.1, MEMORY).unwrap();
+        let counts = count(&case.0, &case.1, None, MEMORY).unwrap();
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some("step,from,to,bytes,packed,route"));
         let (mut messages, mut largest) = (0, HashMap::new());
@@ -311,7 +311,7 @@ fn gpus_gather_nothing() {
 fn pictures_have_an_edge_for_each_message() {
     for case in &cases() {
         let text = text("dot", &source(case)).unwrap();
-        let counts = count(&case.0, &case.1, MEMORY).unwrap();
+        let counts = count(&case.0, &case.1, None, MEMORY).unwrap();
         assert_eq!(text.lines().filter(|l| l.contains(" -> ")).count() as u128, counts.messages);
         assert_eq!(text.matches('{').count(), text.matches('}').count());
     }

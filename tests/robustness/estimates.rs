@@ -8,7 +8,7 @@ use topocoll::contention::{
 use topocoll::formats::{FORMATS, ReadError, Reader, Source, Target, Writer};
 use topocoll::{
     AnalysisError, Block, Conflict, ConflictingMessage, Demand, Machine, Method, Parameters,
-    Schedule, Transfer, conflicts, count, count_unequal, machine, plan, verify,
+    Schedule, Transfer, conflicts, count, machine, plan, verify,
 };
 
 type Ask<'a> = &'a (dyn Fn(u128) -> Result<(), AnalysisError> + std::marker::Sync);
@@ -102,12 +102,12 @@ fn counting_takes_about_what_it_asks_for() {
     ];
     for (place, machine, schedule) in cases().chain(many.map(case)) {
         asks_for_what_it_takes(&format!("count, {place}"), &|memory| {
-            count(&schedule, &machine, memory).map(drop)
+            count(&schedule, &machine, None, memory).map(drop)
         });
         if schedule.rule().cuts().is_empty() && machine.ranks() <= 1024 {
             let demand = Demand::drawn(&schedule.problem, "power-law:4".parse().unwrap()).unwrap();
             asks_for_what_it_takes(&format!("sizes, {place}"), &|memory| {
-                count_unequal(&schedule, &machine, &demand, memory, |_, _| {}).map(drop)
+                count(&schedule, &machine, Some(&demand), memory).map(drop)
             });
         }
         if machine.topology.dimensions() > 0 {
@@ -163,7 +163,7 @@ fn asked_by_one<T: Send>(
 fn counting_asks_for_its_counters_and_the_messages_of_a_step() {
     let asked = |text: &str, ports, algorithm: &str| {
         let (machine, schedule) = planned(text, ports, algorithm);
-        asked_by_one(|| count(&schedule, &machine, 0)).1
+        asked_by_one(|| count(&schedule, &machine, None, 0)).1
     };
     let message = 2 * size_of::<Transfer>() as u128;
     assert_eq!(asked("full:9", 1, "direct"), message);
@@ -234,7 +234,7 @@ fn counting_unequal_blocks_asks_for_a_size_in_every_slot() {
     for (text, algorithm) in [("full:9", "direct"), ("torus:4x6", "bruck")] {
         let (machine, schedule) = planned(text, 1, algorithm);
         let demand = Demand::drawn(&schedule.problem, "power-law:4".parse().unwrap()).unwrap();
-        let ask = || count_unequal(&schedule, &machine, &demand, 0, |_, _| {});
+        let ask = || count(&schedule, &machine, Some(&demand), 0);
         let slots = u128::from(schedule.rule().slots()) * u128::from(machine.ranks());
         // What is under way is at most as much again.
         assert_eq!(asked_by_one(ask), ("the sizes in all slots", 2 * 8 * slots), "{text}");

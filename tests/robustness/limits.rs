@@ -10,8 +10,8 @@ use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Block, Collective, Coordinates, Demand, Grid, Lattice, MAX_BLOCK_BYTES, Machine,
     Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses, Route, Rule,
-    SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided, check_simulation,
-    check_unequal_work, files, load_file, machine, plan, spec, verify,
+    SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided, check_demand_work,
+    check_simulation, files, load_file, machine, plan, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -301,7 +301,7 @@ fn demand(ranks: u64) -> Result<(), String> {
 }
 
 fn ranked(ranks: u64) -> Result<(), String> {
-    text(check_unequal_work(&Problem::new(Collective::AllToAll, ranks as u32, 1, 1).unwrap()))
+    text(check_demand_work(&Problem::new(Collective::AllToAll, ranks as u32, 1, 1).unwrap()))
 }
 
 fn simulated(ranks: u64) -> Result<(), String> {

@@ -17,9 +17,8 @@ use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part, Problem,
     Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, Subset, check_conflict_work,
-    check_counting_work, claims, conflict_work, count, count_among, count_steps, count_unequal,
-    counting_work, link_totals, machine, measure, plan, plan_unequal, select, unequal_work, units,
-    verify, write_certificate,
+    check_counting_work, claims, conflict_work, count, count_among, count_steps, counting_work,
+    link_totals, machine, measure, plan, plan_unequal, select, units, verify, write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
@@ -34,7 +33,7 @@ fn problem(text: &str) -> Problem {
 #[test]
 fn schedules_of_other_ranks_than_the_machine_are_refused() {
     let (other, torus) = (schedule("full:15"), machine("torus:4x4").unwrap());
-    let counts = count(&other, &machine("full:15").unwrap(), MEMORY).unwrap();
+    let counts = count(&other, &machine("full:15").unwrap(), None, MEMORY).unwrap();
     let demand = Demand::drawn(&other.problem, "power-law:4".parse().unwrap()).unwrap();
     let none = Parameters::new();
     let fluid = &MODELS[0];
@@ -42,9 +41,9 @@ fn schedules_of_other_ranks_than_the_machine_are_refused() {
     let traffic = Scheduled::new(&other, &traffic_machine);
     let ranks = Err(AnalysisError::Ranks { ranks: 15, machine: 16 });
     assert_eq!(verify(&other, &torus, None, MEMORY).map(drop), ranks);
-    assert_eq!(count(&other, &torus, MEMORY).map(drop), ranks);
-    assert_eq!(count_steps(&other, &torus, MEMORY, |_, _| {}).map(drop), ranks);
-    assert_eq!(count_unequal(&other, &torus, &demand, MEMORY, |_, _| {}).map(drop), ranks);
+    assert_eq!(count(&other, &torus, None, MEMORY).map(drop), ranks);
+    assert_eq!(count_steps(&other, &torus, None, MEMORY, |_, _| {}).map(drop), ranks);
+    assert_eq!(count(&other, &torus, Some(&demand), MEMORY).map(drop), ranks);
     assert_eq!(check_counting_work(&other, &torus), ranks);
     assert_eq!(write_certificate(&other, &torus, &counts, &mut Vec::new()).map(drop), ranks);
     assert_eq!(simulate(&Request::new(&traffic, &torus, fluid, MEMORY)).map(drop), ranks);
@@ -107,7 +106,7 @@ fn numbers_past_what_can_be_counted_are_refused() {
     assert!(refused.to_string().contains("input"), "{refused}");
     let full = machine("full:1000000").unwrap();
     let only = Subset::new(&[Rank(0)], full.ranks()).unwrap();
-    let refused = count_among(&full, &only, &schedule("full:1"), 1 << 20).unwrap_err();
+    let refused = count_among(&full, &only, &schedule("full:1"), None, 1 << 20).unwrap_err();
     assert!(refused.to_string().starts_with("the positions of all ranks"), "{refused}");
 }
 
@@ -253,7 +252,7 @@ fn a_billion_nodes_take_as_long_as_their_longest_messages() {
     ));
     let found = found.unwrap();
     assert_eq!(found.closed_steps, schedule.rule().steps());
-    let counts = count(&schedule, &torus, MEMORY).unwrap();
+    let counts = count(&schedule, &torus, None, MEMORY).unwrap();
     let seconds = in_seconds(found.time);
     assert!((seconds / counts.time.total() - 1.0).abs() < 1e-9, "{seconds} {:?}", counts.time);
 }
@@ -274,7 +273,9 @@ fn sizes_are_followed_where_they_go() {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 100);
         let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
-        assert_eq!(unequal_work(&schedule), expected, "{algorithm} on {text}");
+        let demand = Demand::drawn(&problem, "uniform:1".parse().unwrap()).unwrap();
+        let work = counting_work(&schedule, &machine, Some(&demand));
+        assert_eq!(work, expected, "{algorithm} on {text}");
     }
 }
 
@@ -314,7 +315,7 @@ fn counting_looks_at_what_it_says() {
         let problem = common::problem(&machine, Collective::AllToAll, 100);
         let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
         let work: u128 = expected.iter().product();
-        assert_eq!(counting_work(&schedule, &machine), work, "{algorithm} on {text}");
+        assert_eq!(counting_work(&schedule, &machine, None), work, "{algorithm} on {text}");
     }
 }
 
@@ -347,7 +348,7 @@ fn what_is_long_is_read_in_time() {
     let whole = many(1, |_| Part::Whole);
     assert!(verify(&whole, &full, None, MEMORY).unwrap().violation.is_some());
     let demand = Demand::drawn(&whole.problem, "power-law:4".parse().unwrap()).unwrap();
-    assert!(count_unequal(&whole, &full, &demand, MEMORY, |_, _| {}).is_ok());
+    assert!(count(&whole, &full, Some(&demand), MEMORY).is_ok());
     assert!(unequal_all(&plan_all(&whole).unwrap(), &demand).is_ok());
     // Each a byte of the block.
     let bytes = many(MANY, |i| Part::Bytes { first: i, end: i + 1 });

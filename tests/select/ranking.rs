@@ -47,14 +47,14 @@ fn choices_are_ranked_priced_right_and_unbeaten() {
         assert!(
             times
                 .iter()
-                .all(|&time| time >= best_bounds(&problem, &machine).seconds * (1.0 - 1e-12)),
+                .all(|&time| time >= best_bounds(&problem, &machine, None).seconds * (1.0 - 1e-12)),
             "{}",
             machine.name
         );
         for (i, choice) in selection.choices.iter().enumerate().step_by(7) {
             assert_eq!(choice.price.priced, Priced::Exactly, "{}", machine.name);
             let schedule = plan(&machine, &problem, choice.algorithm, &choice.parameters).unwrap();
-            let counts = count(&schedule, &machine, MEMORY).unwrap();
+            let counts = count(&schedule, &machine, None, MEMORY).unwrap();
             assert_eq!(
                 (counts.time, counts.steps),
                 (choice.price.time, choice.price.steps),
@@ -157,7 +157,7 @@ fn prices_are_what_simulation_by_steps_finds() {
                 }
                 let schedule =
                     plan(machine, &problem, choice.algorithm, &choice.parameters).unwrap();
-                let counts = count_steps(&schedule, machine, MEMORY, |_, _| {}).unwrap();
+                let counts = count_steps(&schedule, machine, None, MEMORY, |_, _| {}).unwrap();
                 let place = format!("{choice:?} on {machine:?}");
                 assert_eq!(choice.price.time, counts.time, "{place}");
                 assert_eq!(choice.price.steps, counts.steps, "{place}");
@@ -181,7 +181,7 @@ fn every_setting_that_none_beats_in_both_measures_is_listed() {
         for algorithm in topocoll::ALGORITHMS {
             for setting in algorithm.settings(&problem, &*machine.topology) {
                 let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
-                let counts = count(&schedule, &machine, MEMORY).unwrap();
+                let counts = count(&schedule, &machine, None, MEMORY).unwrap();
                 priced.push((algorithm.name(), setting, counts.steps, counts.link_bytes));
             }
         }
@@ -332,7 +332,7 @@ fn no_floor_is_below_the_bound() {
     ] {
         let machine: Machine = machine(text).unwrap();
         let problem = Problem::new(operation, machine.ranks(), 1, 1024).unwrap();
-        let least = best_bounds(&problem, &machine).seconds * (1.0 - 1e-9);
+        let least = best_bounds(&problem, &machine, None).seconds * (1.0 - 1e-9);
         for choice in &select(&machine, &problem).choices {
             let (name, time) = (choice.algorithm, choice.price.time.total());
             assert!(time >= least, "{name} on {text}: {time} s, at least {least} s");
@@ -360,7 +360,7 @@ fn all_times(machine: &Machine) -> Vec<Time> {
     let settings: Vec<_> = settings.collect();
     let counted = settings.into_par_iter().map(|(name, setting)| {
         let schedule = plan(machine, &problem, name, &setting).unwrap();
-        count(&schedule, machine, MEMORY).unwrap().time
+        count(&schedule, machine, None, MEMORY).unwrap().time
     });
     counted.collect()
 }
@@ -400,7 +400,7 @@ fn nothing_beats_the_choice_at_any_block_size() {
                 assert_eq!(selection.undecided(), [], "{text}");
                 let schedule =
                     plan(&machine, &problem, choice.algorithm, &choice.parameters).unwrap();
-                let chosen = count(&schedule, &machine, MEMORY).unwrap().time.total();
+                let chosen = count(&schedule, &machine, None, MEMORY).unwrap().time.total();
                 let place = format!("{text}, {timing}, {block_bytes} bytes: {}", choice.algorithm);
                 assert!(chosen <= best * (1.0 + 1e-12), "{place}: {chosen} s, not {best} s");
                 cases += 1;
@@ -423,7 +423,7 @@ fn nothing_beats_the_choice_on_drawn_machines() {
             for algorithm in topocoll::ALGORITHMS {
                 for setting in algorithm.settings(&problem, &*machine.topology) {
                     let schedule = plan(machine, &problem, algorithm.name(), &setting).unwrap();
-                    let other = count(&schedule, machine, MEMORY).unwrap().time.total();
+                    let other = count(&schedule, machine, None, MEMORY).unwrap().time.total();
                     let place = format!("{} {setting:?} beats {best:?}", algorithm.name());
                     assert!(other >= time, "{place} on {machine:?}: {other} s");
                 }

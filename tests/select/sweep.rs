@@ -45,7 +45,7 @@ fn every_line_is_at_its_best_at_every_size() {
                         .map(|setting| {
                             let schedule =
                                 plan(&machine, &problem, line.algorithm, &setting).unwrap();
-                            count(&schedule, &machine, MEMORY).unwrap().time.total()
+                            count(&schedule, &machine, None, MEMORY).unwrap().time.total()
                         });
                     let best = times.fold(f64::INFINITY, f64::min);
                     let point = &line.points[i];
@@ -53,7 +53,7 @@ fn every_line_is_at_its_best_at_every_size() {
                     assert!(near(point.price.time.total(), best), "{place}");
                     let schedule =
                         plan(&machine, &problem, line.algorithm, &point.parameters).unwrap();
-                    let counted = count(&schedule, &machine, MEMORY).unwrap();
+                    let counted = count(&schedule, &machine, None, MEMORY).unwrap();
                     assert!(near(point.price.time.total(), counted.time.total()), "{place}");
                     assert_eq!(point.price.steps, counted.steps, "{place}");
                 }

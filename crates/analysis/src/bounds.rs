@@ -1,7 +1,9 @@
 //! What no schedule can beat.
 
-use topocoll_schedule::{Collective, Problem};
+use topocoll_schedule::{Collective, Demand, Problem};
 use topocoll_topology::{INTER_NODE, LeastLoad, Machine, Shape};
+
+use crate::all_to_all_v;
 
 /// What a lower bound limits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -187,13 +189,18 @@ pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
     bounds
 }
 
-/// The strongest bounds that hold for every schedule, and the time none can beat.
+/// The strongest bounds that hold for every schedule, and a lower bound on its time.
 ///
-/// The time is the least startup times the steps, plus the largest volume at its own links' speed,
-/// plus a diameter of hops, plus barriers; where Theorem 2.5 applies, the better of its volume at
-/// the fewest steps and one more step.
+/// The time is the least startup times the steps, plus the largest volume at the speed of its links,
+/// plus a diameter of hops, plus barriers. Where Theorem 2.5 applies, it is the less of the times
+/// with its volume in the fewest steps, and without it in one step more.
+///
+/// With a demand matrix the bounds are those of ports, nodes and startups.
 #[must_use]
-pub fn best_bounds(problem: &Problem, machine: &Machine) -> BestBounds {
+pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>) -> BestBounds {
+    if let Some(demand) = demand {
+        return all_to_all_v::bounds(problem, machine, demand);
+    }
     let all = bounds(problem, machine);
     let unconditional = |measure: Measure| {
         all.iter().filter(move |bound| bound.measure == measure && bound.condition.is_empty())

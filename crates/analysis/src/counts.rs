@@ -1,19 +1,19 @@
 use rayon::prelude::*;
-use topocoll_schedule::{RankClasses, Schedule, SlotSet, Step, Transfer};
+use topocoll_schedule::{Demand, RankClasses, Schedule, SlotSet, Step, Transfer};
 use topocoll_topology::{Clusters, INTER_NODE, Machine, Rank, Route, Shape, Timing};
 
 use crate::charges::{Charged, Charges, Rates};
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::{Busiest, Loads};
-use crate::{AnalysisError, shift, symmetry};
+use crate::{AnalysisError, all_to_all_v, shift, symmetry};
 
 /// The most steps counted together.
 const MAX_CHUNK: u32 = 512;
 
-/// Segments looked at between two tellings of [`count_steps`]: part of a second.
+/// Segments visited in a batch of [`count_steps`]: part of a second.
 const BATCH_WORK: u128 = 1 << 22;
 
-/// What one step of a schedule does, over all ranks.
+/// The counts of one step over all ranks.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct StepCount {
@@ -37,7 +37,7 @@ pub struct StepCount {
     pub inter_node: u32,
     /// Ranks or nodes that send, or receive, more messages than they have ports.
     pub port_violations: u64,
-    /// What startup, transmission and propagation are charged for.
+    /// The charges for startup, transmission and propagation.
     pub(crate) charges: Charges,
 }
 
@@ -58,7 +58,7 @@ impl StepCount {
         self.charges.link(rates, class, bytes);
     }
 
-    /// Adds the busiest links of each class; each stands for `alike` links.
+    /// Adds the busiest links of each class; each represents `alike` links.
     pub(crate) fn load_busiest(&mut self, rates: &Rates<'_>, busiest: &[Busiest], alike: u64) {
         for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
             let shared = u128::from(most.shared) * u128::from(alike);
@@ -66,8 +66,8 @@ impl StepCount {
         }
     }
 
-    /// Where the time goes: seconds of the slowest startup, of the slowest transmission, a shared
-    /// link's whole load charged, of the slowest propagation, and of rearrangement; no barrier.
+    /// Seconds of the slowest startup, the slowest transmission with shared links charged in full,
+    /// the slowest propagation, and the rearrangement; without the barrier.
     #[must_use]
     pub fn time(&self, timing: &Timing) -> Time {
         let packed = if timing.gather { 0 } else { self.packed };
@@ -76,7 +76,7 @@ impl StepCount {
     }
 }
 
-/// What a schedule costs, counted; times by the machine's timing values.
+/// The counts of a schedule, and its predicted time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Counts {
@@ -112,7 +112,7 @@ pub struct Counts {
     pub inter_node_steps: u64,
     /// Seconds that links are busy, summed over links.
     pub link_seconds: f64,
-    /// Where the time goes.
+    /// The predicted time, term by term.
     pub time: Time,
 }
 
@@ -148,7 +148,7 @@ impl Counts {
     }
 }
 
-/// Sums over steps, all of integers: they do not depend on the order of addition.
+/// Sums over steps. All are integers, so the order of addition does not matter.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sums {
     counts: Counts,
@@ -179,7 +179,7 @@ impl Sums {
         *largest_load = (*largest_load).max(step.largest_load);
     }
 
-    /// Sums over all steps, some of them by each thread with a scratch of its own.
+    /// Sums over all steps on all threads, each with its own scratch.
     pub(crate) fn of<S>(
         steps: u32,
         scratch: impl Fn() -> S + Sync,
@@ -197,7 +197,7 @@ impl Sums {
         chunks.reduce(Self::default, |a, b| a.merge(&b))
     }
 
-    /// Joins the sums over other steps.
+    /// Adds the sums over other steps.
     fn merge(mut self, other: &Self) -> Self {
         let (counts, others) = (&mut self.counts, &other.counts);
         counts.steps += others.steps;
@@ -222,7 +222,7 @@ impl Sums {
     /// The counts of a schedule's steps, and their seconds.
     pub(crate) fn close(self, schedule: &Schedule, timing: &Timing) -> Counts {
         let block_bytes = schedule.problem.block_bytes;
-        Counts { block_bytes, ..self.charge(schedule.problem.ranks, timing) }
+        Counts { block_bytes, ..self.charge(schedule.participants(), timing) }
     }
 
     /// The counts, and their seconds with barriers of `ranks` ranks.
@@ -240,43 +240,47 @@ impl Sums {
     }
 }
 
-/// Route segments that [`count`] looks at, an upper bound: steps times the ranks that stand for all
-/// others, times ports, times dimensions.
+/// An upper bound on the work of [`count`].
+///
+/// Without a demand matrix it is a number of route segments: steps, times representatives of the
+/// classes, times ports, times dimensions. With one it is a number of slots and steps.
 ///
 /// # Panics
 /// A schedule of other ranks than the machine's.
 #[must_use]
-pub fn counting_work(schedule: &Schedule, machine: &Machine) -> u128 {
+pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Demand>) -> u128 {
+    if demand.is_some() {
+        return all_to_all_v::counting_work(schedule);
+    }
     let reader = Reader::new(schedule, machine).unwrap_or_else(|error| panic!("{error}"));
     let ports = u128::from(schedule.problem.ports);
     let per_rank = match machine.topology.shape() {
-        // Lines of a shift are told apart by the carries of all messages of a step.
+        // Lines of a shift differ in the carries of all messages of a step.
         Shape::Grid(grid) if reader.shifts => ports * ports * grid.sides().len() as u128,
         Shape::Grid(grid) => ports * grid.sides().len() as u128,
-        // Every hop of a route is looked at.
+        // Every hop of a route is visited.
         Shape::Lattice(lattice) => ports * u128::from(lattice.diameter().max(1)),
         Shape::Complete | Shape::Clustered(_) => ports,
     };
     u128::from(schedule.rule().steps()) * u128::from(reader.classes.count()) * per_rank
 }
 
-/// Segments that are counted unasked: minutes.
+/// The most segments that [`check_counting_work`] allows: minutes.
 const COUNT_LIMIT: u128 = 2_000_000_000;
 
-/// Whether counting a schedule is a matter of minutes at most.
+/// Checks that counting a schedule with equal blocks takes minutes at most.
 ///
 /// # Errors
-/// [`AnalysisError::Work`] with the segments that would be looked at, and of other ranks than the
-/// machine's.
+/// [`AnalysisError::Work`], or a schedule of other ranks than the machine's.
 pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(), AnalysisError> {
     check_ranks(schedule.problem.ranks, machine)?;
-    check_work("counting", counting_work(schedule, machine), COUNT_LIMIT)
+    check_work("counting", counting_work(schedule, machine, None), COUNT_LIMIT)
 }
 
-/// Refuses a problem, a schedule, or messages of so many ranks on a machine of others.
+/// Checks that a machine has `ranks` ranks.
 ///
 /// # Errors
-/// [`AnalysisError::Ranks`], of both.
+/// [`AnalysisError::Ranks`].
 pub fn check_ranks(ranks: u32, machine: &Machine) -> Result<(), AnalysisError> {
     match machine.ranks() {
         machine if machine != ranks => Err(AnalysisError::Ranks { ranks, machine }),
@@ -284,7 +288,7 @@ pub fn check_ranks(ranks: u32, machine: &Machine) -> Result<(), AnalysisError> {
     }
 }
 
-/// Whether a step and the counters of all links fit in `memory` bytes.
+/// Checks that a step and all link counters fit in `memory` bytes.
 pub(crate) fn check_counting_memory(
     schedule: &Schedule,
     machine: &Machine,
@@ -295,16 +299,26 @@ pub(crate) fn check_counting_memory(
 
 /// Counts a schedule on a machine: every step, every link, one rank of each class.
 ///
-/// Time is proportional to [`counting_work`] times the ports used; on grids memory is proportional
-/// to the classes. A shared link's whole load is charged.
+/// Blocks have the problem's size, or the sizes of a demand matrix, which is followed message by
+/// message on every rank. A shared link is charged its whole load. Time is proportional to
+/// [`counting_work`] times the ports used; on grids memory is proportional to the classes.
+///
+/// With a demand matrix a message of no bytes is not sent. A message of several slots that are not
+/// consecutive is charged as packed, even if only one of them has bytes. The exchange of the sizes
+/// is not part of the cost.
 ///
 /// # Errors
-/// More link counters than `memory` bytes hold, or a schedule of other ranks than the machine's.
+/// More than `memory` bytes, or a schedule of other ranks than the machine's. With a demand matrix
+/// also a schedule that names no blocks or splits them, or work beyond a limit of some seconds.
 pub fn count(
     schedule: &Schedule,
     machine: &Machine,
+    demand: Option<&Demand>,
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
+    if let Some(demand) = demand {
+        return all_to_all_v::count(schedule, machine, demand, memory, |_, _| {});
+    }
     let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;
     let sums = Sums::of(
@@ -315,22 +329,26 @@ pub fn count(
     Ok(sums.close(schedule, &machine.timing))
 }
 
-/// Counts the steps and tells `each` of them, in order.
+/// Counts as [`count`] does and calls `each` with every step, in order.
 ///
 /// # Errors
 /// As [`count`].
 pub fn count_steps(
     schedule: &Schedule,
     machine: &Machine,
+    demand: Option<&Demand>,
     memory: u128,
     mut each: impl FnMut(u32, &StepCount),
 ) -> Result<Counts, AnalysisError> {
+    if let Some(demand) = demand {
+        return all_to_all_v::count(schedule, machine, demand, memory, each);
+    }
     let reader = Reader::new(schedule, machine)?;
     reader.fits(memory)?;
     let steps = schedule.rule().steps();
     let batch = u128::from(steps.min(MAX_CHUNK)) * size_of::<StepCount>() as u128;
     check_memory("the counts of some steps", batch, memory)?;
-    let per_step = counting_work(schedule, machine) / u128::from(steps).max(1);
+    let per_step = counting_work(schedule, machine, None) / u128::from(steps).max(1);
     let threads = rayon::current_num_threads() as u128;
     let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
     let mut sums = Sums::default();
@@ -351,17 +369,17 @@ pub fn count_steps(
     Ok(sums.close(schedule, &machine.timing))
 }
 
-/// What the blocks in slots weigh.
+/// The sizes of the blocks in slots.
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'w> {
-    /// All as many bytes.
+    /// All blocks have this many bytes.
     Equal(u64),
-    /// The bytes in each slot, rank by rank of so many slots. A message of no bytes is not sent.
+    /// The bytes in each slot, rank by rank, and the slots of a rank. A message of no bytes is not sent.
     Each(&'w [u64], usize),
 }
 
 impl Weights<'_> {
-    /// Bytes of a rank's slots; those of unequal blocks are whole.
+    /// Bytes of some slots of a rank.
     fn bytes(self, rank: Rank, slots: &SlotSet) -> u128 {
         match self {
             Self::Equal(block_bytes) => slots.bytes(block_bytes),
@@ -377,7 +395,7 @@ pub(crate) struct Reader<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,
     rates: Rates<'a>,
-    /// The ranks that stand for all others.
+    /// Classes of equivalent ranks; one rank of each is visited.
     classes: RankClasses,
     /// Whether link loads have a closed form.
     shifts: bool,
@@ -402,7 +420,7 @@ impl<'a> Reader<'a> {
         Ok(Self { schedule, machine, rates: Rates::new(&machine.timing), classes, shifts })
     }
 
-    /// A reader that looks at every rank.
+    /// A reader that visits every rank.
     pub(crate) fn of_all_ranks(
         schedule: &'a Schedule,
         machine: &'a Machine,
@@ -449,7 +467,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Counts one step of blocks that weigh so much after its copies.
+    /// Counts one step. `weights` are the sizes after its copies.
     pub(crate) fn step(&self, step: u32, scratch: &mut Scratch, weights: Weights<'_>) -> StepCount {
         let mut out = StepCount::default();
         let Scratch { step: does, route, loads, busiest, shifts, by_node } = scratch;
@@ -514,7 +532,7 @@ impl<'a> Reader<'a> {
         out
     }
 
-    /// Nodes that stand for all others: those of the first period.
+    /// The nodes that are visited: those of the first period.
     fn nodes_counted(&self, clusters: &Clusters) -> u32 {
         if clusters.by_node().is_some() { self.classes.periods()[0] } else { clusters.nodes() }
     }

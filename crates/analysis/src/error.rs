@@ -59,9 +59,9 @@ pub enum AnalysisError {
         /// The first byte offset at which blocks are split.
         cut: u64,
     },
-    /// Blocks of unequal sizes that would not travel whole.
-    #[error("the schedule splits blocks at byte {cut}, and blocks of unequal sizes travel whole")]
-    SplitUnequal {
+    /// A schedule that splits blocks, with a demand matrix.
+    #[error("the schedule splits blocks at byte {cut}: with a demand matrix blocks travel whole")]
+    SplitDemand {
         /// The first byte offset at which blocks are split.
         cut: u64,
     },

@@ -18,11 +18,12 @@
 //!
 //! let found = verify(&schedule, &machine, None, 1 << 20)?;
 //! assert!(found.violation.is_none(), "every block arrives");
-//! assert_eq!(found.counts.steps, best_bounds(&schedule.problem, &machine).steps);
+//! assert_eq!(found.counts.steps, best_bounds(&schedule.problem, &machine, None).steps);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod all_to_all_v;
 mod bounds;
 mod boxes;
 mod certificate;
@@ -42,11 +43,11 @@ mod replay;
 mod shift;
 mod symmetry;
 mod totals;
-mod unequal;
 mod verify;
 mod violation;
 mod written;
 
+pub use all_to_all_v::check_demand_work;
 pub use bounds::{
     AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
 };
@@ -60,7 +61,6 @@ pub use counts::{
 pub use error::{AnalysisError, check_memory, check_work};
 pub use progress::Progress;
 pub use totals::{LinkTotals, link_totals};
-pub use unequal::{check_unequal_work, count_unequal, unequal_bounds, unequal_work};
 pub(crate) use verify::check_named;
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify, verify_watched};
 pub use violation::Violation;

@@ -129,7 +129,7 @@ pub fn verify_watched(
         method: chosen,
         classes: schedule.rule().classes().count(),
         violation: outcome.err(),
-        counts: count(schedule, machine, memory)?,
+        counts: count(schedule, machine, None, memory)?,
         resent_blocks,
     })
 }

@@ -13,7 +13,9 @@ impl Schedule {
         let positions = positions(subset, self.problem.ranks);
         let rule = OnSubset { schedule: self.clone(), subset: subset.clone(), positions };
         let problem = Problem { ranks: subset.machine_ranks(), ..self.problem };
-        Self::new(problem, self.origin.clone(), rule)
+        let mut placed = Self::new(problem, self.origin.clone(), rule);
+        placed.participants = self.problem.ranks;
+        placed
     }
 }
 

@@ -129,6 +129,8 @@ pub struct Schedule {
     pub problem: Problem,
     /// Who wrote it.
     pub origin: Origin,
+    /// Ranks that take part.
+    pub(crate) participants: u32,
     rule: Arc<dyn Rule>,
 }
 
@@ -136,7 +138,14 @@ impl Schedule {
     /// The schedule that `rule` describes. Characters of the origin that are not printable are
     /// escaped ([`printable`]): readers write it into comments and headings.
     pub fn new(problem: Problem, origin: Origin, rule: impl Rule + 'static) -> Self {
-        Self { problem, origin: origin.printable(), rule: Arc::new(rule) }
+        let (participants, origin) = (problem.ranks, origin.printable());
+        Self { problem, origin, participants, rule: Arc::new(rule) }
+    }
+
+    /// The number of ranks that take part: all, except for a schedule [on a subset](Self::on_subset).
+    #[must_use]
+    pub fn participants(&self) -> u32 {
+        self.participants
     }
 
     /// The rule.

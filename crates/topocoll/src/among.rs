@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use topocoll_analysis::{
-    AnalysisError, BestBounds, Counts, best_bounds, check_memory, check_work, count, count_unequal,
-    counting_work, unequal_bounds,
+    AnalysisError, BestBounds, Counts, best_bounds, check_memory, check_work, count, counting_work,
 };
 use topocoll_schedule::{Demand, Problem, Schedule};
 use topocoll_topology::{FullyConnected, Machine, Rank, Shape, Subset};
@@ -15,41 +14,26 @@ use crate::{Error, Rejected, plan, plan_unequal};
 /// Segments that counting one choice may look at: some seconds.
 const WORK_PER_CHOICE: u128 = 1 << 26;
 
-/// Counts a schedule of a subset on the links of the whole machine: what leaves their part of it
-/// does so by the machine's own routes, and shares links with what passes there.
+/// Counts a schedule of a subset on the links of the whole machine. The sizes of a demand matrix
+/// are those of the subset.
 ///
 /// # Errors
-/// Too many segments to look at, or more link counters than `memory` bytes hold.
+/// As [`count`], or too many route segments to visit.
 pub fn count_among(
     machine: &Machine,
     subset: &Subset,
     schedule: &Schedule,
+    demand: Option<&Demand>,
     memory: u128,
 ) -> Result<Counts, AnalysisError> {
     check_placing(machine, memory)?;
     let placed = schedule.on_subset(subset);
-    let what = "counting on the links of the whole machine";
-    check_work(what, counting_work(&placed, machine), WORK_PER_CHOICE)?;
-    Ok(with_own_barriers(count(&placed, machine, memory)?, machine, schedule))
-}
-
-/// Counts a schedule of a subset whose blocks have the sizes of a demand, rank i's those of its
-/// i-th rank, on the links of the whole machine.
-///
-/// # Errors
-/// As [`count_unequal`].
-pub fn count_unequal_among(
-    machine: &Machine,
-    subset: &Subset,
-    schedule: &Schedule,
-    demand: &Demand,
-    memory: u128,
-) -> Result<Counts, AnalysisError> {
-    check_placing(machine, memory)?;
-    let placed = schedule.on_subset(subset);
-    let demand = demand.on_subset(subset);
-    let counts = count_unequal(&placed, machine, &demand, memory, |_, _| {})?;
-    Ok(with_own_barriers(counts, machine, schedule))
+    let demand = demand.map(|demand| demand.on_subset(subset));
+    if demand.is_none() {
+        let what = "counting on the links of the whole machine";
+        check_work(what, counting_work(&placed, machine, None), WORK_PER_CHOICE)?;
+    }
+    count(&placed, machine, demand.as_ref(), memory)
 }
 
 /// Whether it fits in `memory` bytes which of the machine's ranks are whose, for blocks and their
@@ -58,13 +42,6 @@ fn check_placing(machine: &Machine, memory: u128) -> Result<(), AnalysisError> {
     let what = "the positions of all ranks in the subset";
     let needed = u128::from(machine.ranks()) * 2 * size_of::<Option<Rank>>() as u128;
     check_memory(what, needed, memory)
-}
-
-/// Barriers are among those that take part.
-fn with_own_barriers(mut counts: Counts, machine: &Machine, schedule: &Schedule) -> Counts {
-    let barriers = counts.steps.saturating_sub(1) as f64;
-    counts.time.barrier = machine.timing.barrier.seconds(schedule.problem.ranks) * barriers;
-    counts
 }
 
 /// Ranks algorithms and settings for an exchange among a subset of a machine's ranks, by predicted
@@ -83,10 +60,10 @@ pub fn select_among(
     memory: u128,
 ) -> Result<Selection, Error> {
     let own = machine.subset(subset);
-    let bound = best_bounds(problem, &without_links(&own));
+    let bound = best_bounds(problem, &without_links(&own), None);
     again(select(&own, problem), bound, &own, |choice| {
         let schedule = plan(&own, problem, choice.algorithm, &choice.parameters)?;
-        Ok(count_among(machine, subset, &schedule, memory)?)
+        Ok(count_among(machine, subset, &schedule, None, memory)?)
     })
 }
 
@@ -102,11 +79,11 @@ pub fn select_unequal_among(
     memory: u128,
 ) -> Result<Selection, Error> {
     let own = machine.subset(subset);
-    let bound = unequal_bounds(problem, &own, demand);
+    let bound = best_bounds(problem, &own, Some(demand));
     again(select_unequal(&own, problem, demand, memory), bound, &own, |choice| {
         let (name, setting) = (choice.algorithm, &choice.parameters);
         let schedule = plan_unequal(&own, problem, demand, name, setting, memory)?;
-        Ok(count_unequal_among(machine, subset, &schedule, demand, memory)?)
+        Ok(count_among(machine, subset, &schedule, Some(demand), memory)?)
     })
 }
 

@@ -93,7 +93,7 @@ pub fn samples(
     for algorithm in ALGORITHMS {
         for parameters in algorithm.settings(&problem, &*machine.topology) {
             let schedule = plan(machine, &problem, algorithm.name(), &parameters)?;
-            let counts = count(&schedule, machine, MEMORY)?;
+            let counts = count(&schedule, machine, None, MEMORY)?;
             let sample = Sample {
                 ranks,
                 block_bytes,

@@ -38,7 +38,7 @@ pub fn front(
     problem: &Problem,
     asked: &[(String, Parameters)],
 ) -> Result<Front, Error> {
-    let bound = best_bounds(problem, machine);
+    let bound = best_bounds(problem, machine, None);
     let (groups, rejected) = groups(machine, problem, asked)?;
     let mut subsets = Vec::new();
     for group in &groups {

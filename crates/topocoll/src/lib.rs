@@ -36,7 +36,7 @@ mod sweep;
 pub mod tune;
 mod unequal;
 
-pub use among::{count_among, count_unequal_among, select_among, select_unequal_among};
+pub use among::{count_among, select_among, select_unequal_among};
 pub use calibrate::{Fit, Regret, Sample, fit, fit_processes, measure, regret, samples};
 pub use error::Error;
 pub use front::{Front, front};

@@ -142,8 +142,8 @@ impl<'a> Pricing<'a> {
             return exact;
         }
         let schedule = self.schedule(algorithm, setting);
-        if counting_work(&schedule, self.machine) <= work
-            && let Ok(counts) = count(&schedule, self.machine, self.memory)
+        if counting_work(&schedule, self.machine, None) <= work
+            && let Ok(counts) = count(&schedule, self.machine, None, self.memory)
         {
             return Price::counted(&counts);
         }
@@ -152,7 +152,7 @@ impl<'a> Pricing<'a> {
 
     /// The price of a schedule counted step by step, unless that takes more than the memory allowed.
     pub(crate) fn counted(&self, schedule: &Schedule, mut each: impl FnMut()) -> Option<Price> {
-        let counts = count_steps(schedule, self.machine, self.memory, |_, _| each()).ok()?;
+        let counts = count_steps(schedule, self.machine, None, self.memory, |_, _| each()).ok()?;
         Some(Price::counted(&counts))
     }
 

@@ -138,7 +138,7 @@ pub fn select(machine: &Machine, problem: &Problem) -> Selection {
 #[must_use]
 pub fn select_within(machine: &Machine, problem: &Problem, budget: &Budget<'_>) -> Selection {
     assert_eq!(problem.ranks, machine.ranks(), "a problem of the machine's ranks");
-    let bound = best_bounds(problem, machine);
+    let bound = best_bounds(problem, machine, None);
     let pricing = Pricing::new(machine, problem, budget.memory);
     let none = Parameters::new();
     let priced: Vec<_> = (ALGORITHMS.par_iter())
@@ -266,7 +266,7 @@ pub(crate) fn prices(
     });
     let mut claimed: Vec<_> = claimed.collect();
     let work = |setting: &Parameters| {
-        counting_work(&pricing.schedule(algorithm, setting), machine).min(WORK_PER_SETTING)
+        counting_work(&pricing.schedule(algorithm, setting), machine, None).min(WORK_PER_SETTING)
     };
     let mut left = Vec::new();
     if claimed.iter().map(|(setting, _)| work(setting)).sum::<u128>() > WORK_PER_ALGORITHM {
@@ -321,7 +321,7 @@ pub(crate) fn decide(
     let open = open.into_iter().map(|(_, i)| {
         let algorithm = find(choices[i].algorithm).expect("bug: a choice of no algorithm");
         let schedule = pricing.schedule(algorithm, &choices[i].parameters);
-        let work = counting_work(&schedule, pricing.machine);
+        let work = counting_work(&schedule, pricing.machine, None);
         (i, schedule, work)
     });
     let open: Vec<_> = open.filter(|(.., work)| *work <= budget.work).collect();

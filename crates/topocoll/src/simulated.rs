@@ -38,7 +38,7 @@ pub fn simulate_choices(
         .collect::<Result<Vec<_>, _>>()?;
     let mut messages = 0;
     for schedule in &schedules {
-        messages += count(schedule, machine, memory)?.messages;
+        messages += count(schedule, machine, None, memory)?.messages;
     }
     (progress.starting)(u64::try_from(messages).unwrap_or(u64::MAX));
     let seconds = schedules.iter().map(|schedule| {

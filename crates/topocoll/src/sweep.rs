@@ -114,7 +114,7 @@ pub fn sweep(
     let undecided = undecided(&choices, block_sizes);
 
     let bounds: Vec<_> =
-        block_sizes.iter().map(|&bytes| best_bounds(&at(bytes), machine)).collect();
+        block_sizes.iter().map(|&bytes| best_bounds(&at(bytes), machine, None)).collect();
     let mut decided = choices.iter().cloned();
     let (mut lines, mut subsets, mut split) = (Vec::new(), Vec::new(), Vec::new());
     for group in schedules.iter().chain(&formulas) {

@@ -1,5 +1,5 @@
 use topocoll_algorithms::{ALGORITHMS, Algorithm, find};
-use topocoll_analysis::{count_unequal, unequal_bounds, unequal_work};
+use topocoll_analysis::{best_bounds, count, counting_work};
 use topocoll_schedule::{Demand, Parameters, Problem};
 use topocoll_topology::Machine;
 
@@ -30,10 +30,10 @@ pub fn select_unequal(
     memory: u128,
 ) -> Selection {
     let equal = select(machine, problem);
-    let bound = unequal_bounds(problem, machine, demand);
+    let bound = best_bounds(problem, machine, Some(demand));
     let (mut choices, mut rejected, mut subsets) = (Vec::new(), equal.rejected, equal.subsets);
     let mut refused = Vec::new();
-    for choice in spread(machine, problem, equal.choices, &mut subsets) {
+    for choice in spread(machine, problem, demand, equal.choices, &mut subsets) {
         let algorithm = find(choice.algorithm).expect("bug: a choice of no algorithm");
         match price_unequal(machine, problem, demand, algorithm, &choice.parameters, memory) {
             Ok(price) => choices.push(Choice { price, ..choice }),
@@ -80,6 +80,7 @@ pub fn select_unequal(
 fn spread(
     machine: &Machine,
     problem: &Problem,
+    demand: &Demand,
     mut choices: Vec<Choice>,
     subsets: &mut Vec<PartlyPriced>,
 ) -> Vec<Choice> {
@@ -91,7 +92,8 @@ fn spread(
         choices = others;
         // The setting of the fewest steps combines most, and looks at most slots.
         let setting = &own[0].parameters;
-        let work = plan(machine, problem, algorithm, setting).map_or(0, |s| unequal_work(&s));
+        let work = plan(machine, problem, algorithm, setting)
+            .map_or(0, |s| counting_work(&s, machine, Some(demand)));
         let most = (WORK_PER_ALGORITHM / work.max(1)).max(2) as usize;
         let (all, every) = (own.len(), own.len().div_ceil(most));
         let before = kept.len();
@@ -119,6 +121,6 @@ pub(crate) fn price_unequal(
         .plan_for(problem, &*machine.topology, demand, setting)
         .map_err(|reason| refused(algorithm.name(), reason))?;
     let memory = memory.saturating_sub(algorithm.memory_for(problem));
-    let counts = count_unequal(&schedule, machine, demand, memory, |_, _| {})?;
+    let counts = count(&schedule, machine, Some(demand), memory)?;
     Ok(Price::counted(&counts))
 }

@@ -231,7 +231,7 @@ fn closed_steps(request: &Request<'_>) -> Result<(Vec<bool>, f64), AnalysisError
     let (mut closed, mut sums) = (vec![false; steps], Sums::default());
     let may = request.sync == Sync::Barrier && request.model.closed_form && !request.records;
     if may && let Some(schedule) = request.traffic.schedule() {
-        count_steps(schedule, request.machine, request.memory, |step, count| {
+        count_steps(schedule, request.machine, None, request.memory, |step, count| {
             closed[step as usize] = count.link_contention <= 1 && count.port_violations == 0;
             if closed[step as usize] {
                 sums.add(count);

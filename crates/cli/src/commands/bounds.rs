@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let problem = problem(&machine, options)?;
     let all = bounds(&problem, &machine);
     let orders = asymptotic_bounds(&problem);
-    let best = Bounds::from(best_bounds(&problem, &machine));
+    let best = Bounds::from(best_bounds(&problem, &machine, None));
     let report = Report {
         head: Head::new(&machine, &problem),
         bounds: all.iter().map(bound).collect(),

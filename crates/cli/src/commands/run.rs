@@ -6,7 +6,7 @@ use topocoll::exec::{
 };
 use topocoll::{
     Block, Collective, Demand, Error, Machine, Parameters, Problem, Rank, Schedule,
-    check_counting_work, count, count_among, count_unequal, count_unequal_among,
+    check_counting_work, count, count_among,
 };
 
 use super::{exchange_of_sizes, plural};
@@ -65,14 +65,11 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
         other => other.into(),
     })?;
     let found = measure(&mut driver, &schedule, demand, args.repeat)?;
-    let counts = match (demand, &subset) {
-        (None, Some(subset)) => count_among(&whole, subset, &schedule, memory()),
-        (None, None) => check_counting_work(&schedule, &machine)
-            .and_then(|()| count(&schedule, &machine, memory())),
-        (Some(demand), Some(subset)) => {
-            count_unequal_among(&whole, subset, &schedule, demand, memory())
-        }
-        (Some(demand), None) => count_unequal(&schedule, &machine, demand, memory(), |_, _| {}),
+    let counts = match &subset {
+        Some(subset) => count_among(&whole, subset, &schedule, demand, memory()),
+        None if demand.is_some() => count(&schedule, &machine, demand, memory()),
+        None => check_counting_work(&schedule, &machine)
+            .and_then(|()| count(&schedule, &machine, None, memory())),
     };
     let predicted = counts.map(|counts| counts.time.total());
     let report = Report {

@@ -3,7 +3,7 @@ use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
     AnalysisError, Budget, Choice, Machine, Parameters, Priced, Problem, Selection,
-    check_counting_work, check_simulation, check_unequal_work, plan, plan_unequal, select_among,
+    check_counting_work, check_demand_work, check_simulation, plan, plan_unequal, select_among,
     select_unequal, select_unequal_among, select_within, simulate_choices, verify,
 };
 
@@ -130,7 +130,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     }
     let (problem, sizes) = problem_of_sizes(&machine, options, args.demand.as_deref())?;
     if sizes.is_some() {
-        check_unequal_work(&problem).map_err(topocoll::Error::from).context("--demand")?;
+        check_demand_work(&problem).map_err(topocoll::Error::from).context("--demand")?;
     }
     let selection = match (&sizes, &subset) {
         (Some(sizes), Some(subset)) => {

@@ -2,7 +2,7 @@ use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Counts, Machine, Parameters, Schedule, StepCount, Time, Timing, check_counting_work,
-    count_steps, count_unequal, link_totals,
+    count_steps, link_totals,
 };
 
 use super::request::Messages;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let mut slowest = Slowest::default();
     let bar = Bar::new("{wide_bar} {human_pos} of {human_len} steps, {eta} left");
     bar.set_length(schedule.rule().steps().into());
-    let counts = count_steps(&schedule, &machine, memory(), |step, count| {
+    let counts = count_steps(&schedule, &machine, None, memory(), |step, count| {
         slowest.look_at(step, count, &machine.timing);
         bar.inc(1);
     })
@@ -133,7 +133,7 @@ fn unequal(
     let sizes = sizes.expect("they are named");
     let mut slowest = Slowest::default();
     let each = |step, count: &StepCount| slowest.look_at(step, count, &machine.timing);
-    let counts = count_unequal(&schedule, machine, &sizes.demand, memory(), each)
+    let counts = count_steps(&schedule, machine, Some(&sizes.demand), memory(), each)
         .map_err(topocoll::Error::from)?;
     let mut report = report(machine, &schedule, &counts, None);
     report.demand.clone_from(&args.demand);

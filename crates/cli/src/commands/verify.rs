@@ -158,7 +158,7 @@ fn find(schedule: &Schedule, machine: &Machine, method: Option<Method>) -> anyho
         return Ok(Found { proof: Some(proof), counts });
     }
     let counts = check_counting_work(schedule, machine)
-        .and_then(|()| count(schedule, machine, memory()))
+        .and_then(|()| count(schedule, machine, None, memory()))
         .map_err(topocoll::Error::from)?;
     Ok(Found { proof: None, counts })
 }
@@ -192,7 +192,7 @@ fn report(
     let counts = &found.counts;
     let proof = found.proof.as_ref();
     // Messages of sizes are no exchange that bounds are of.
-    let bounds = proof.map(|_| best_bounds(&schedule.problem, machine));
+    let bounds = proof.map(|_| best_bounds(&schedule.problem, machine, None));
     let in_blocks = |bytes| Blocks(counts.in_blocks(bytes));
     let clustered = matches!(machine.topology.shape(), Shape::Clustered(_));
     Report {

@@ -21,7 +21,7 @@ impl Whole {
         let whole = machine.unbroken()?;
         let mut problem = *problem;
         problem.ranks = whole.ranks();
-        let bounds = best_bounds(&problem, &whole).into();
+        let bounds = best_bounds(&problem, &whole, None).into();
         Some(Self { topology: whole.topology.short_form(), ranks: whole.ranks(), bounds })
     }
 

@@ -389,7 +389,7 @@ fn seconds(schedule: &Schedule, machine: &Machine) -> Option<Vec<[f64; 5]>> {
         moved |= count.messages > 0;
         out.push([startup, transmission, propagation, rearrangement, barrier]);
     };
-    count_steps(schedule, machine, memory(), each).ok()?;
+    count_steps(schedule, machine, None, memory(), each).ok()?;
     Some(out)
 }
 

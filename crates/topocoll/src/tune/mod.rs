@@ -319,7 +319,7 @@ fn price_of(
     let schedule = plan(&alone, &problem, name, &parameters)?;
     check_counting_work(&schedule, &alone)?;
     let (mut startup, mut transmission) = (0.0, 0.0);
-    let counts = count_steps(&schedule, &alone, MEMORY, |_, step| {
+    let counts = count_steps(&schedule, &alone, None, MEMORY, |_, step| {
         let turns = f64::from(step.inter_node.div_ceil(machine.ports).max(1));
         let time = step.time(&alone.timing);
         startup += turns * time.startup;

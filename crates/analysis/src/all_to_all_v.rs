@@ -1,4 +1,4 @@
-//! What a schedule costs when its blocks are of unequal sizes.
+//! Counts and bounds of an exchange whose block sizes are a demand matrix.
 
 use rayon::prelude::*;
 use topocoll_schedule::{Collective, Demand, Problem, Schedule, Step};
@@ -10,13 +10,11 @@ use crate::error::{check_memory, check_work};
 use crate::pairs::ByPeer;
 use crate::{AnalysisError, BestBounds, Counts, StepCount, check_named};
 
-/// Slots that are looked at unasked: some seconds.
+/// The most slots visited: some seconds.
 const WORK_LIMIT: u128 = 1 << 30;
 
-/// Slots and steps that [`count_unequal`] looks at: those of a rank in the middle, which is like
-/// most, times the ranks.
-#[must_use]
-pub fn unequal_work(schedule: &Schedule) -> u128 {
+/// Slots and steps that [`count`] visits: those of a rank in the middle times the ranks.
+pub(crate) fn counting_work(schedule: &Schedule) -> u128 {
     let ranks = schedule.problem.ranks;
     let mut does = Step::default();
     let slots = (0..schedule.rule().steps()).map(|step| {
@@ -28,29 +26,20 @@ pub fn unequal_work(schedule: &Schedule) -> u128 {
     slots.sum::<u128>() * u128::from(ranks)
 }
 
-/// Sizes that are looked at for bounds: some seconds.
+/// The most pairs of ranks whose sizes are read for bounds: some seconds.
 const SIZES: u128 = 1 << 30;
 
-/// Whether all sizes of a demand can be looked at, as [`unequal_bounds`] does.
+/// Checks that [`best_bounds`](crate::best_bounds) can read all sizes of a demand matrix.
 ///
 /// # Errors
 /// More than 2^30 pairs of ranks.
-pub fn check_unequal_work(problem: &Problem) -> Result<(), AnalysisError> {
+pub fn check_demand_work(problem: &Problem) -> Result<(), AnalysisError> {
     let pairs = u128::from(problem.ranks).pow(2);
     check_work("looking at the sizes of all pairs of ranks", pairs, SIZES)
 }
 
-/// Counts a schedule whose blocks have the sizes of a demand, and tells `each` of its steps in
-/// order: every rank, every message with the bytes that the blocks in it have.
-///
-/// As in an exchange, a message of no bytes is not sent. One of several slots that are not
-/// consecutive is charged as packed, even if only one of them has bytes. That the sizes must be
-/// known before is not in the cost.
-///
-/// # Errors
-/// A schedule that names no blocks; blocks that are split; more than `memory` bytes for the sizes in all slots of all ranks; more
-/// slots to look at than in seconds.
-pub fn count_unequal(
+/// [`count_steps`](crate::count_steps) for a demand matrix: visits every message of every rank.
+pub(crate) fn count(
     schedule: &Schedule,
     machine: &Machine,
     demand: &Demand,
@@ -60,12 +49,12 @@ pub fn count_unequal(
     let (rule, ranks) = (schedule.rule(), schedule.problem.ranks);
     check_named(schedule)?;
     if let Some(&cut) = rule.cuts().first() {
-        return Err(AnalysisError::SplitUnequal { cut });
+        return Err(AnalysisError::SplitDemand { cut });
     }
-    // What is under way is at most as much again.
+    // Messages in flight take at most as much again.
     let needed = 2 * 8 * u128::from(rule.slots()) * u128::from(ranks);
     check_memory("the sizes in all slots", needed, memory)?;
-    check_work("following the sizes of blocks", unequal_work(schedule), WORK_LIMIT)?;
+    check_work("following the sizes of blocks", counting_work(schedule), WORK_LIMIT)?;
     let reader = Reader::of_all_ranks(schedule, machine)?;
     reader.fits(memory)?;
     let slots = rule.slots() as usize;
@@ -88,7 +77,7 @@ pub fn count_unequal(
     Ok(sums.close(schedule, &machine.timing))
 }
 
-/// Moves sizes as the schedule moves blocks.
+/// Moves the sizes as the schedule moves the blocks.
 struct Follower<'a> {
     schedule: &'a Schedule,
     slots: usize,
@@ -96,7 +85,7 @@ struct Follower<'a> {
     sent: Vec<Sent>,
 }
 
-/// What a rank sends in a step.
+/// The messages of one rank in one step.
 #[derive(Clone, Default)]
 struct Sent {
     by_peer: ByPeer,
@@ -155,14 +144,12 @@ impl Follower<'_> {
     }
 }
 
-/// What no schedule of blocks of these sizes can beat: a rank's bytes to and from others pass its
-/// ports, a node's to and from other nodes those of the node, and in s steps of k ports what a rank
-/// has reaches at most (k + 1)^s ranks (as Bruck et al. 1997, Propositions 2.1 to 2.4, for equal
-/// blocks).
-#[must_use]
-pub fn unequal_bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> BestBounds {
+/// Bounds for a demand matrix. The bytes a rank exchanges with others pass its ports. The bytes a
+/// node exchanges with other nodes pass the ports of the node. In s steps of k ports a block reaches
+/// at most (k + 1)^s ranks (Bruck et al. 1997, Propositions 2.1 to 2.4, for equal blocks).
+pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> BestBounds {
     let ports = u64::from(problem.ports);
-    // Others with bytes, and the bytes: received, and in an all-to-all sent.
+    // The number of other ranks with bytes, and the bytes: received, and in an all-to-all sent.
     let of_rank = |rank: u32| {
         let others = |sizes: Vec<u64>| {
             let others = sizes.into_iter().enumerate().filter(|&(other, _)| other != rank as usize);
