@@ -8,7 +8,12 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use topocoll::contention::{
     MODELS, Pattern, Request, Scheduled, Settings, Sync, Traffic, simulate,
 };
-use topocoll::{Collective, Machine, Problem, machine, plan};
+use topocoll::{Collective, Exchange, Machine, Problem, Schedule, machine};
+
+fn schedule(machine: &Machine, problem: &Problem, algorithm: &str) -> Schedule {
+    let exchange = Exchange::new(machine, problem).expect("its ranks");
+    exchange.schedule(algorithm, &Default::default()).expect("it applies")
+}
 
 fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings, sync: Sync) {
     let model = MODELS.iter().find(|known| known.name == model).expect("a model");
@@ -24,7 +29,7 @@ fn worms(c: &mut Criterion) {
     for side in [6u64, 10, 18, 32] {
         let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
         let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1024).expect("ranks");
-        let schedule = plan(&machine, &problem, "direct", &Default::default()).expect("it serves");
+        let schedule = schedule(&machine, &problem, "direct");
         let traffic = Scheduled::new(&schedule, &machine);
         group.throughput(Throughput::Elements(side.pow(4) - side.pow(2)));
         group.bench_function(BenchmarkId::from_parameter(side), |b| {
@@ -57,8 +62,7 @@ fn closed(c: &mut Criterion) {
     for side in [32u32, 128, 1024] {
         let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
         let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1024).expect("ranks");
-        let schedule =
-            plan(&machine, &problem, "suh-shin", &Default::default()).expect("it serves");
+        let schedule = schedule(&machine, &problem, "suh-shin");
         let traffic = Scheduled::new(&schedule, &machine);
         group.bench_function(BenchmarkId::from_parameter(side), |b| {
             b.iter(|| run(&traffic, &machine, "wormhole", Settings::default(), Sync::Barrier));

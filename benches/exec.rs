@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use topocoll::exec::{Action, Endpoint, Memory, MemoryCopy, Plan, ThreadedDriver, plan_all};
 use topocoll::{
-    ALGORITHMS, Collective, Parameters, Problem, Rank, Schedule, Setting, machine, plan,
+    Catalogue, Collective, Exchange, Parameters, Problem, Rank, Request, Schedule, Setting, machine,
 };
 
 fn schedule(machine_name: &str, algorithm: &str, radix: Option<u64>, block: u64) -> Schedule {
@@ -19,7 +19,8 @@ fn schedule(machine_name: &str, algorithm: &str, radix: Option<u64>, block: u64)
         .expect("a machine has ranks");
     let parameters: Parameters =
         radix.map(|radix| ("radix".to_owned(), Setting::Integer(radix))).into_iter().collect();
-    plan(&machine, &problem, algorithm, &parameters).expect("the algorithm serves")
+    let exchange = Exchange::new(&machine, &problem).expect("its ranks");
+    exchange.schedule(algorithm, &parameters).expect("the algorithm applies")
 }
 
 fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
@@ -36,17 +37,19 @@ fn planning(_: &mut Criterion) {
     println!("{:<56} {:>9} {:>9} {:>8} {:>8}", "plan", "one [us]", "mark", "all [ms]", "mark");
     for name in MACHINES {
         let machine = machine(name).expect("a machine");
-        for algorithm in ALGORITHMS {
-            let problem = Problem::new(algorithm.operation(), machine.ranks(), machine.ports, 64)
-                .expect("a machine has ranks");
-            let settings = algorithm.settings(&problem, &*machine.topology).into_iter();
+        for algorithm in Catalogue::standard().iter() {
+            let problem =
+                Problem::new(algorithm.info().operation, machine.ranks(), machine.ports, 64)
+                    .expect("a machine has ranks");
+            let solutions = Request::new(&problem, &*machine.topology).solutions(algorithm);
             // Of the radices, the powers of two.
             let radix = |setting: &Parameters| match setting.get("radix") {
                 Some(&Setting::Integer(radix)) => radix,
                 _ => 1,
             };
-            for setting in settings.filter(|setting| radix(setting).is_power_of_two()) {
-                let schedule = algorithm.plan(&problem, &*machine.topology, &setting).expect("so");
+            let schedules = solutions.map(|solution| solution.schedule);
+            for schedule in schedules.filter(|s| radix(&s.origin.parameters).is_power_of_two()) {
+                let setting = &schedule.origin.parameters;
                 let time = |make: &mut dyn FnMut()| {
                     let start = Instant::now();
                     make();
@@ -64,7 +67,11 @@ fn planning(_: &mut Criterion) {
                 let setting: Vec<_> = setting.values().map(ToString::to_string).collect();
                 println!(
                     "{:<56} {:>9.1} {:>9} {:>8.2} {:>8}",
-                    format!("{name} {} {}, {steps} steps", algorithm.name(), setting.join(",")),
+                    format!(
+                        "{name} {} {}, {steps} steps",
+                        algorithm.info().name,
+                        setting.join(",")
+                    ),
                     median(one) * 1e6,
                     mark,
                     all.expect("some").as_secs_f64() * 1e3,

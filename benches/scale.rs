@@ -7,7 +7,7 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use topocoll::exec::{Plan, plan_all};
 use topocoll::{
-    Collective, Machine, Parameters, Problem, Rank, Schedule, Setting, Step, machine, plan, select,
+    Collective, Exchange, Machine, Parameters, Problem, Rank, Schedule, Setting, Step, machine,
     verify,
 };
 
@@ -19,7 +19,8 @@ fn problem(machine: &Machine) -> Problem {
 }
 
 fn schedule(machine: &Machine, algorithm: &str) -> Schedule {
-    plan(machine, &problem(machine), algorithm, &Default::default()).expect("the algorithm serves")
+    let exchange = Exchange::new(machine, &problem(machine)).expect("its ranks");
+    exchange.schedule(algorithm, &Default::default()).expect("the algorithm applies")
 }
 
 /// Blocks of all ranks grow with the fourth power of the side.
@@ -65,7 +66,8 @@ fn selection(c: &mut Criterion) {
         let machine = machine(text).expect("a machine");
         let problem = problem(&machine);
         group.bench_function(BenchmarkId::from_parameter(text), |b| {
-            b.iter(|| select(&machine, &problem));
+            let exchange = Exchange::new(&machine, &problem).expect("its ranks");
+            b.iter(|| exchange.select().expect("a ranking"));
         });
     }
 }
@@ -94,8 +96,8 @@ fn one_rank(c: &mut Criterion) {
         group.bench_function(name, |b| {
             let mut step = Step::default();
             b.iter(|| {
-                let schedule =
-                    plan(machine, &problem(machine), algorithm, &parameters).expect("it serves");
+                let exchange = Exchange::new(machine, &problem(machine)).expect("its ranks");
+                let schedule = exchange.schedule(algorithm, &parameters).expect("it applies");
                 for number in 0..schedule.rule().steps() {
                     schedule.rule().step(Rank(777_777), number, black_box(&mut step));
                 }

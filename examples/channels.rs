@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use topocoll::exec::{Arrival, Endpoint, Memory, Plan, Transport, drive};
-use topocoll::{Collective, Parameters, Problem, Rank, machine, plan};
+use topocoll::{Collective, Exchange, Parameters, Problem, Rank, machine};
 
 struct Channels {
     rank: Rank,
@@ -30,7 +30,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     const BLOCK: u64 = 1;
     let machine = machine("full:9")?;
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK)?;
-    let schedule = plan(&machine, &problem, "bruck", &Parameters::new())?;
+    let schedule = Exchange::new(&machine, &problem)?.schedule("bruck", &Parameters::new())?;
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..9).map(|_| channel()).unzip();
     std::thread::scope(|scope| {
         let threads = receivers.into_iter().zip((0..).map(Rank)).map(|(from, rank)| {

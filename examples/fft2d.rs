@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ndarray::{Array2, Axis, s};
 use rustfft::{FftPlanner, num_complex::Complex};
 use topocoll::exec::{Layout, Plan, SeededDriver, Views};
-use topocoll::{Collective, Problem, Rank, machine, plan, select};
+use topocoll::{Collective, Exchange, Problem, Rank, machine};
 
 type Number = Complex<f64>;
 
@@ -29,9 +29,10 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let machine = machine("torus:4x2")?;
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK as u64)?;
-    let selection = select(&machine, &problem);
+    let exchange = Exchange::new(&machine, &problem)?;
+    let selection = exchange.select()?;
     let best = selection.best().ok_or("no algorithm serves a torus")?;
-    let schedule = plan(&machine, &problem, best.algorithm, &best.parameters)?;
+    let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
     let plans: Vec<_> = (0..RANKS as u32)
         .map(|rank| Plan::new(&schedule, Rank(rank)).map(Arc::new))
         .collect::<Result<_, _>>()?;

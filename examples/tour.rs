@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use topocoll::exec::{Arrival, Endpoint, Memory, Plan, Transport, drive};
-use topocoll::{Collective, Problem, Rank, machine, plan, select, sweep, verify};
+use topocoll::{Collective, Exchange, Problem, Rank, machine, verify};
 
 /// Bytes of the block that each rank has for each other.
 const BLOCK: u64 = 64;
@@ -21,7 +21,8 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // 2. What is to be exchanged, and what nothing can beat.
     let problem = Problem::new(Collective::AllToAll, torus.ranks(), torus.ports, BLOCK)?;
-    let selection = select(&torus, &problem);
+    let exchange = Exchange::new(&torus, &problem)?;
+    let selection = exchange.select()?;
     let best = selection.best().ok_or("no algorithm serves a torus")?;
     println!(
         "{} {:?}: {:.1} us in {} steps; nothing can end before {:.1} us",
@@ -33,12 +34,12 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
 
     // 3. Whether that holds for other sizes: the block sizes at which another takes over.
-    for fastest in sweep(&torus, &problem, &[1, BLOCK, 1 << 20], &[])?.crossovers {
+    for fastest in exchange.sweep(&[1, BLOCK, 1 << 20], &[])?.crossovers {
         println!("from {} B: {}", fastest.block_bytes, fastest.algorithm);
     }
 
     // 4. The schedule, and the proof that it delivers: every block of every rank is followed.
-    let schedule = plan(&torus, &problem, best.algorithm, &best.parameters)?;
+    let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
     let proof = verify(&schedule, &torus, None, 1 << 30)?;
     assert!(proof.violation.is_none() && proof.counts.port_violations == 0);
     println!("proved: {} messages, none lost", proof.counts.messages);
@@ -50,7 +51,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("rank 0 sends {} messages and needs {} tags", plans[0].messages(), plans[0].tags());
 
     // 6. Your runtime: each rank drives its machine over whatever sends bytes; here over channels.
-    exchange(&plans)?;
+    run(&plans)?;
     println!("exchanged: every byte is where it belongs");
     Ok(())
 }
@@ -74,7 +75,7 @@ impl Transport for Mailbox {
 }
 
 /// Every rank in a thread of its own exchanges blocks that tell from whom and to whom they are.
-fn exchange(plans: &[Arc<Plan>]) -> Result<(), String> {
+fn run(plans: &[Arc<Plan>]) -> Result<(), String> {
     let ranks = plans.len();
     let block = |from: usize, to: usize| [from as u8, to as u8].repeat(BLOCK as usize / 2);
     let (others, inboxes): (Vec<_>, Vec<_>) = plans.iter().map(|_| channel()).unzip();

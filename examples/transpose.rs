@@ -4,7 +4,7 @@
 
 use ndarray::{Array2, s};
 use topocoll::exec::{ThreadedDriver, plan_all};
-use topocoll::{Collective, Problem, machine, plan, select};
+use topocoll::{Collective, Exchange, Problem, machine};
 
 const RANKS: usize = 8;
 const TILE: usize = 8;
@@ -17,9 +17,10 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let machine = machine("torus:4x2")?;
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK as u64)?;
-    let selection = select(&machine, &problem);
+    let exchange = Exchange::new(&machine, &problem)?;
+    let selection = exchange.select()?;
     let best = selection.best().ok_or("no algorithm serves a torus")?;
-    let schedule = plan(&machine, &problem, best.algorithm, &best.parameters)?;
+    let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
     let mut driver = ThreadedDriver::new(plan_all(&schedule)?, 2);
 
     // Rank after rank, tile after tile: the columns of a tile become rows as it is gathered.

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{edited, serving};
+use common::{edited, schedule_of, serving};
 use fastrand::Rng;
 use topocoll::exec::{Arrival, Endpoint, Memory, Plan, ThreadedDriver, Transport, drive, plan_all};
 use topocoll::{Collective, Problem, Rank, RankClasses, Schedule, Strided, machine};
@@ -46,7 +46,7 @@ fn random_schedule(random: &mut Rng) -> Schedule {
     let block_bytes = 1 << random.u32(0..12);
     let serving = serving(&machine, block_bytes);
     let (algorithm, problem, setting) = &serving[random.usize(..serving.len())];
-    algorithm.plan(problem, &*machine.topology, setting).unwrap()
+    schedule_of(&machine, problem, &algorithm.info().name, setting).unwrap()
 }
 
 /// All ranks' input, and the output they must get.

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use topocoll::contention::{Job, Placed, Settings, read_nodes};
 use topocoll::formats::{self, FORMATS, Reader, Target};
 use topocoll::{
-    ALGORITHMS, Block, Demand, Drawn, Machine, Parameters, Problem, Rank, Schedule, Setting, files,
-    machine, spec, units, verify,
+    Block, Catalogue, Demand, Drawn, Exchange, Machine, Parameters, Problem, Rank, Schedule,
+    Setting, files, machine, spec, units, verify,
 };
 use topocoll_certificate::check;
 
@@ -138,7 +138,7 @@ pub(crate) fn certificate(data: &[u8]) {
 pub(crate) fn demand(data: &[u8]) {
     for machine in small() {
         for algorithm in ["direct", "ring"] {
-            let operation = topocoll::find(algorithm).expect("a name").operation();
+            let operation = Catalogue::standard().find(algorithm).expect("a name").info().operation;
             let problem = Problem::new(operation, machine.ranks(), 1, 100).expect("a problem");
             let text = String::from_utf8_lossy(data);
             let drawn = text.parse::<Drawn>().ok().map(|drawn| Demand::drawn(&problem, drawn));
@@ -165,7 +165,8 @@ pub(crate) fn placement(data: &[u8]) {
     for machine in small() {
         let problem =
             Problem::new(topocoll::Collective::AllToAll, machine.ranks(), 4, 8).expect("a problem");
-        let schedule = topocoll::plan(&machine, &problem, "direct", &Parameters::new());
+        let schedule = Exchange::new(&machine, &problem)
+            .and_then(|exchange| exchange.schedule("direct", &Parameters::new()));
         let schedule = schedule.expect("it serves everywhere");
         let job = Job { schedule, nodes: nodes.clone() };
         if let Ok(placed) = Placed::new(&machine, vec![job]) {
@@ -187,12 +188,13 @@ pub(crate) fn settings(data: &[u8]) {
         })
         .collect();
     let _ = Settings::from_parameters(&given);
-    for algorithm in ALGORITHMS.iter().filter(|algorithm| algorithm.name() == name) {
+    if let Ok(algorithm) = Catalogue::standard().find(name) {
         for machine in small() {
             let ports = machine.ports;
-            let problem = Problem::new(algorithm.operation(), machine.ranks(), ports, 8);
+            let problem = Problem::new(algorithm.info().operation, machine.ranks(), ports, 8);
             let problem = problem.expect("a problem");
-            let Ok(schedule) = topocoll::plan(&machine, &problem, name, &given) else { continue };
+            let exchange = Exchange::new(&machine, &problem).expect("its ranks");
+            let Ok(schedule) = exchange.schedule(name, &given) else { continue };
             let found = verify(&schedule, &machine, None, MEMORY).expect("small");
             assert_eq!(found.violation, None, "{name} {given:?} on {}", machine.name);
         }

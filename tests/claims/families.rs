@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::common::{check_promises, problem};
+use crate::common::{algorithms, all_settings, check_promises, problem};
 use rayon::prelude::*;
-use topocoll::{ALGORITHMS, Algorithm, Machine, Method, Parameters, Problem, Setting, machine};
+use topocoll::{Algorithm, Machine, Method, Parameters, Problem, Request, Setting, machine};
 
 /// Machines of a family in a sample.
 const SAMPLE: usize = 24;
@@ -52,7 +52,10 @@ fn unlike(
     machine: &Machine,
     setting: &Parameters,
 ) -> bool {
-    let schedule = algorithm.plan(problem, &*machine.topology, setting).unwrap();
+    let schedule = Request::new(problem, &*machine.topology)
+        .solve(algorithm, setting)
+        .map(|s| s.schedule)
+        .unwrap();
     schedule.rule().classes().count() == machine.ranks()
 }
 
@@ -61,9 +64,9 @@ fn unlike(
 fn check(machine: &Machine, method: Method) -> u32 {
     let ranks = u64::from(machine.ranks());
     let mut schedules = 0;
-    for &algorithm in ALGORITHMS {
-        let problem = problem(machine, algorithm.operation(), 3);
-        for setting in algorithm.settings(&problem, &*machine.topology) {
+    for algorithm in algorithms() {
+        let problem = problem(machine, algorithm.info().operation, 3);
+        for setting in all_settings(algorithm, &problem, &*machine.topology) {
             let named = |radix: u64| radix <= 8 || radix == ranks || radix == ranks.isqrt();
             match setting.get("radix") {
                 Some(&Setting::Integer(radix)) if !named(radix) => {}

@@ -1,9 +1,10 @@
 //! What the papers' closed forms say, and what the readers count, are the same.
 
+use crate::common::{all_settings, claims, find, schedule_of};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Shape, Step,
-    Violation, machine, plan, verify,
+    Violation, machine, verify,
 };
 
 fn problem(machine: &Machine) -> Problem {
@@ -17,7 +18,7 @@ fn check(
     method: Method,
 ) -> Result<Counts, Violation> {
     let machine = machine(text).unwrap();
-    let schedule = plan(&machine, &problem(&machine), algorithm, parameters).unwrap();
+    let schedule = schedule_of(&machine, &problem(&machine), algorithm, parameters).unwrap();
     let report = verify(&schedule, &machine, Some(method), 1 << 33).unwrap();
     report.violation.map_or(Ok(report.counts), Err)
 }
@@ -85,7 +86,7 @@ fn suh_shin_the_nearer_way_takes_the_papers_steps_and_half_the_volume() {
         ("torus:10x10", 10, 340),
     ] {
         let machine = machine(text).unwrap();
-        let schedule = plan(&machine, &problem(&machine), "suh-shin", &nearer).unwrap();
+        let schedule = schedule_of(&machine, &problem(&machine), "suh-shin", &nearer).unwrap();
         let counts = topocoll::count(&schedule, &machine, None, 1 << 33).unwrap();
         assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
         assert_eq!((counts.link_conflicts, counts.port_violations), (0, 0), "{text}");
@@ -141,8 +142,8 @@ fn bruck_counts_are_the_exact_sums() {
         }
         for r in radices {
             let place = format!("n {n} r {r} k {k}");
-            let schedule = plan(&machine, &problem, "bruck", &set("radix", r)).unwrap();
-            let claims = topocoll::claims(&machine, &problem, "bruck", &set("radix", r)).unwrap();
+            let schedule = schedule_of(&machine, &problem, "bruck", &set("radix", r)).unwrap();
+            let claims = claims(&machine, &problem, "bruck", &set("radix", r)).unwrap();
             let expected = bruck_sums(n, r, k.into());
             assert_eq!((claims.steps, claims.bytes), expected, "{place}");
             let counts = if n <= 64 {
@@ -198,8 +199,7 @@ fn exchanges_on_squares_deliver_as_claimed() {
                 let place = format!("{name} on {text}");
                 let machine = machine(&text).unwrap();
                 let claims =
-                    topocoll::claims(&machine, &problem(&machine), name, &Parameters::new())
-                        .unwrap();
+                    claims(&machine, &problem(&machine), name, &Parameters::new()).unwrap();
                 let counts = check(&text, name, &Parameters::new(), Method::Replay).unwrap();
                 assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
                 assert_eq!(Some(counts.hops), claims.hops, "{place}");
@@ -221,7 +221,7 @@ fn a_phase_of_the_cyclic_exchange_is_a_partner_in_the_row_and_one_in_the_column(
     for (text, phases) in [("mesh:8x8", 4), ("torus:16x16", 5)] {
         let machine = machine(text).unwrap();
         let name = if phases == 4 { "cyclic-exchange" } else { "tseng-gupta-panda" };
-        let schedule = plan(&machine, &problem(&machine), name, &Parameters::new()).unwrap();
+        let schedule = schedule_of(&machine, &problem(&machine), name, &Parameters::new()).unwrap();
         let mut rows_first = [false; 2];
         for rank in (0..machine.ranks()).map(Rank) {
             for phase in 0..phases {
@@ -297,11 +297,11 @@ fn clustered_factor_takes_as_many_steps_as_the_paper_says() {
                 ] {
                     let setting = clustered(inside, rounds);
                     let place = format!("{} {setting:?} {ports} ports", machine.name);
-                    let schedule = plan(&machine, &problem, "clustered-factor", &setting).unwrap();
+                    let schedule =
+                        schedule_of(&machine, &problem, "clustered-factor", &setting).unwrap();
                     let found = verify(&schedule, &machine, Some(Method::Replay), 1 << 33).unwrap();
                     assert_eq!(found.violation, None, "{place}");
-                    let claims =
-                        topocoll::claims(&machine, &problem, "clustered-factor", &setting).unwrap();
+                    let claims = claims(&machine, &problem, "clustered-factor", &setting).unwrap();
                     let counts = found.counts;
                     assert_eq!(counts.port_violations, 0, "{place}");
                     assert_eq!(
@@ -368,12 +368,12 @@ fn matchings_meet_their_bound(machine: &Machine) {
     let leaving = clusters.sizes().map(leaving).max().unwrap();
     let place = format!("{} {} ports", machine.name, machine.ports);
     let problem = problem(machine);
-    let schedule = plan(machine, &problem, "clustered-matchings", &Parameters::new()).unwrap();
+    let schedule =
+        schedule_of(machine, &problem, "clustered-matchings", &Parameters::new()).unwrap();
     let found = verify(&schedule, machine, Some(Method::Replay), 1 << 33).unwrap();
     assert_eq!(found.violation, None, "{place}");
     let counts = found.counts;
-    let claims =
-        topocoll::claims(machine, &problem, "clustered-matchings", &Parameters::new()).unwrap();
+    let claims = claims(machine, &problem, "clustered-matchings", &Parameters::new()).unwrap();
     assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
     let bound = leaving.max(p - 1).div_ceil(machine.ports.into());
     assert_eq!((counts.steps, counts.port_violations), (bound, 0), "{place}");
@@ -445,11 +445,11 @@ fn node_aware_exchanges_deliver_as_claimed() {
                 let mut setting = set("lanes", lanes);
                 setting.insert("rounds".to_owned(), text(rounds));
                 let place = format!("{} {setting:?} {ports} ports", machine.name);
-                let schedule = plan(&machine, &problem, "node-aware", &setting).unwrap();
+                let schedule = schedule_of(&machine, &problem, "node-aware", &setting).unwrap();
                 let found = verify(&schedule, &machine, Some(Method::Replay), 1 << 33).unwrap();
                 assert_eq!(found.violation, None, "{place}");
                 let counts = found.counts;
-                let claims = topocoll::claims(&machine, &problem, "node-aware", &setting).unwrap();
+                let claims = claims(&machine, &problem, "node-aware", &setting).unwrap();
                 assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
                 assert_eq!((counts.port_violations, counts.rearrangements), (0, 0), "{place}");
             }
@@ -477,7 +477,7 @@ fn cut_rounds_carry_no_more_than_the_bound_of_the_largest_node() {
     let cut = Parameters::from([("rounds".to_owned(), Setting::Text("cut".to_owned()))]);
     for text in ["cluster:3*4,2,1", "cluster:1,2,3,4,5", "cluster:7,1,1,1"] {
         let machine = machine(text).unwrap();
-        let schedule = plan(&machine, &problem(&machine), "node-aware", &cut).unwrap();
+        let schedule = schedule_of(&machine, &problem(&machine), "node-aware", &cut).unwrap();
         let Shape::Clustered(clusters) = machine.topology.shape() else { panic!("a cluster") };
         let (mut step, mut blocks) = (Step::default(), 0);
         for number in 0..schedule.rule().steps() {
@@ -509,9 +509,8 @@ fn concatenation_is_optimal_in_both_measures_wherever_it_is_claimed() {
             let bytes = (b * (n - 1)).div_ceil(k);
             let full = (k + 1).pow(steps);
             let s = full - n;
-            for setting in topocoll::find("concat").unwrap().settings(&problem, &*machine.topology)
-            {
-                let schedule = plan(&machine, &problem, "concat", &setting).unwrap();
+            for setting in all_settings(find("concat").unwrap(), &problem, &*machine.topology) {
+                let schedule = schedule_of(&machine, &problem, "concat", &setting).unwrap();
                 let found = verify(&schedule, &machine, None, 1 << 33).unwrap();
                 let place = format!("n {n} k {k} b {b} {setting:?}");
                 assert_eq!(found.violation, None, "{place}");
@@ -543,7 +542,7 @@ fn fourteen_ranks_with_three_ports_gather_three_bytes_in_two_rounds_and_thirteen
     let mut machine = machine("full:14").unwrap();
     machine.set_ports(3);
     let problem = Problem::new(Collective::AllGather, 14, 3, 3).unwrap();
-    let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
     let found = verify(&schedule, &machine, None, 1 << 33).unwrap();
     assert_eq!((found.violation, found.counts.steps, found.counts.bytes), (None, 2, 13));
 }

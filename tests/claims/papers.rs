@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use crate::common;
+use crate::common::{claims, exchange, schedule_of, sweep};
 use topocoll::{
-    Collective, Counts, Machine, PUBLISHED, Parameters, Problem, Setting, claims, count, machine,
-    plan, sweep,
+    Collective, Counts, Line, Machine, PUBLISHED, Parameters, Problem, Setting, count, machine,
 };
 
 const PAGE: &str = include_str!("../../PAPERS.md");
@@ -74,7 +74,7 @@ fn table_2_others(d: u32, wraps: bool) -> Row {
 
 fn counted_by(machine: &Machine, algorithm: &str, setting: &Parameters) -> Counts {
     let problem = common::problem(machine, Collective::AllToAll, 1);
-    let schedule = plan(machine, &problem, algorithm, setting).unwrap();
+    let schedule = schedule_of(machine, &problem, algorithm, setting).unwrap();
     count(&schedule, machine, None, 1 << 30).unwrap()
 }
 
@@ -146,7 +146,7 @@ fn the_page_shows_the_schedule_of_few_startups_beside_its_formula() {
     let mut table =
         "| machine | startups | printed | blocks | printed | hops | printed |\n".to_owned();
     table += "|---|---|---|---|---|---|---|\n";
-    let row = PUBLISHED.iter().find(|row| row.name == "minimum-startup").unwrap();
+    let row = PUBLISHED.iter().find(|row| row.name == "suh-yalamanchili").unwrap();
     for (shape, ds) in [("torus", 3..=6u32), ("mesh", 2..=6)] {
         for d in ds {
             let text = format!("{shape}:{0}x{0}", 1 << d);
@@ -173,7 +173,7 @@ fn the_page_shows_the_schedule_of_few_startups_beside_its_formula() {
 
 #[test]
 fn few_startups_take_fewer_blocks_than_printed_up_to_a_side_then_a_little_more() {
-    let row = PUBLISHED.iter().find(|row| row.name == "minimum-startup").unwrap();
+    let row = PUBLISHED.iter().find(|row| row.name == "suh-yalamanchili").unwrap();
     for (shape, least, factor) in [("torus", 3, 10), ("mesh", 2, 8)] {
         for d in least..=15u32 {
             let on = machine(&format!("{shape}:{0}x{0}", 1u32 << d)).unwrap();
@@ -204,18 +204,13 @@ fn the_page_shows_where_the_papers_algorithm_overtakes_the_fewest_startups() {
         let mut on = machine(&format!("{shape}:{side}x{side}")).unwrap();
         on.timing = machine("paragon-16x16").unwrap().timing;
         on.timing.startup = topocoll::PerClass::uniform(startup);
-        let asked = [
-            ("suh-shin".to_owned(), paper_layout()),
-            ("minimum-startup".to_owned(), Parameters::new()),
-        ];
+        let asked = [("suh-shin".to_owned(), paper_layout())];
         let problem = common::problem(&on, Collective::AllToAll, 1);
         let found = sweep(&on, &problem, &[1], &asked).unwrap();
         // Lines in the block size: seconds that do not depend on it, and seconds per byte.
-        let line = |published| {
-            let line = found.lines.iter().find(|line| line.published == published).unwrap();
-            line.points[0].price.line(1)
-        };
-        let (ours, theirs) = (line(false), line(true));
+        let (formulas, _) = exchange(&on, &problem).published(&[1]);
+        let line = |line: &Line| line.points[0].price.line(1);
+        let (ours, theirs) = (line(&found.lines[0]), line(&formulas[0]));
         let first = ((ours.0 - theirs.0) / (theirs.1 - ours.1)).floor() as u64 + 1;
         assert_eq!(first, by_formulas(&on, &problem), "{shape} {side}");
         first
@@ -238,7 +233,7 @@ fn the_page_shows_where_the_papers_algorithm_overtakes_the_fewest_startups() {
 fn by_formulas(machine: &Machine, problem: &Problem) -> u64 {
     let side = u128::from(problem.ranks.isqrt());
     let wraps = machine.name.starts_with("torus");
-    let row = PUBLISHED.iter().find(|row| row.name == "minimum-startup").unwrap();
+    let row = PUBLISHED.iter().find(|row| row.name == "suh-yalamanchili").unwrap();
     let theirs = row.counts(problem, &*machine.topology).unwrap();
     let [startups, blocks, hops, rearranged, barriers] = table_1(&[side, side], wraps);
     let packed = counted(machine).packed_bytes;

@@ -2,14 +2,17 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod ask;
+
+pub(crate) use ask::*;
+
 use topocoll::contention::{
     MODELS, Posted, Request, Settings, Share, Simulation, Sync, Traffic, simulate,
 };
 use topocoll::formats::Target;
 use topocoll::{
-    ALGORITHMS, Algorithm, Block, Collective, Machine, Measure, Method, Parameters, PerClass,
-    Problem, Rank, RankClasses, Route, Rule, Schedule, Slot, Step, bounds, claims, machine, plan,
-    shipped, verify,
+    Algorithm, Block, Collective, Machine, Measure, Method, Parameters, PerClass, Problem, Rank,
+    RankClasses, Route, Rule, Schedule, Slot, Step, bounds, machine, shipped, verify,
 };
 
 /// Bytes that readers may use in tests.
@@ -78,9 +81,9 @@ pub(crate) fn serving(
     block_bytes: u64,
 ) -> Vec<(&'static dyn Algorithm, Problem, Parameters)> {
     let mut out = Vec::new();
-    for &algorithm in ALGORITHMS {
-        let problem = problem(machine, algorithm.operation(), block_bytes);
-        let settings = algorithm.settings(&problem, &*machine.topology);
+    for algorithm in algorithms() {
+        let problem = problem(machine, algorithm.info().operation, block_bytes);
+        let settings = all_settings(algorithm, &problem, &*machine.topology);
         // The ends, and a few between them.
         let some = settings.len().div_ceil(4).max(1);
         let last = settings.last().cloned();
@@ -105,11 +108,11 @@ pub(crate) fn check_promises(
 ) {
     let place = format!(
         "{} {setting:?} on {} with {} ports",
-        algorithm.name(),
+        algorithm.info().name,
         machine.name,
         machine.ports
     );
-    let schedule = plan(machine, problem, algorithm.name(), setting).unwrap();
+    let schedule = schedule_of(machine, problem, &algorithm.info().name, setting).unwrap();
     assert_eq!(&schedule.origin.parameters, setting, "{place}: settings are complete");
     let splits = !schedule.rule().cuts().is_empty();
     let method = if splits { Method::Replay } else { method };
@@ -120,7 +123,7 @@ pub(crate) fn check_promises(
     let counts = found.counts;
     assert_eq!(counts.port_violations, 0, "{place}");
 
-    let claims = claims(machine, problem, algorithm.name(), setting).unwrap();
+    let claims = claims(machine, problem, &algorithm.info().name, setting).unwrap();
     assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
     assert!(claims.hops.is_none_or(|hops| hops == counts.hops), "{place}: {} hops", counts.hops);
     assert!(

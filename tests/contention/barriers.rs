@@ -1,11 +1,13 @@
 //! Steps apart by barriers: counted by rule, counted message by message, simulated one by one, and
 //! passed over where no link is shared.
 
-use crate::common::{self, MEMORY, Script, network, request, serving, without_classes};
+use crate::common::{
+    self, MEMORY, Script, find, network, request, schedule_of, serving, without_classes,
+};
 use topocoll::contention::{
     Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate, steps_model,
 };
-use topocoll::{AnalysisError, Barrier, Machine, Rank, Schedule, count};
+use topocoll::{AnalysisError, Barrier, Machine, Rank, Request, Schedule, count};
 
 fn priced(text: &str) -> Machine {
     let mut machine = common::priced(text, 3e-6, 100e-9);
@@ -27,7 +29,10 @@ const MACHINES: [&str; 9] = [
 
 fn schedules(machine: &Machine) -> impl Iterator<Item = Schedule> {
     serving(machine, 24).into_iter().map(|(algorithm, problem, setting)| {
-        algorithm.plan(&problem, &*machine.topology, &setting).unwrap()
+        Request::new(&problem, &*machine.topology)
+            .solve(algorithm, &setting)
+            .map(|s| s.schedule)
+            .unwrap()
     })
 }
 
@@ -147,9 +152,9 @@ fn steps_take_as_long_together_as_one_by_one() {
         ("full:9", "bruck"),
     ] {
         let machine = priced(text);
-        let algorithm = topocoll::find(name).unwrap();
-        let problem = common::problem(&machine, algorithm.operation(), 24);
-        let schedule = topocoll::plan(&machine, &problem, name, &Default::default()).unwrap();
+        let algorithm = find(name).unwrap();
+        let problem = common::problem(&machine, algorithm.info().operation, 24);
+        let schedule = schedule_of(&machine, &problem, name, &Default::default()).unwrap();
         let traffic = Scheduled::new(&schedule, &machine);
         for model in ["wormhole", "fluid"] {
             let place = format!("{name} on {text}, {model}");

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::common::{self, MEMORY, problem};
+use crate::common::{self, MEMORY, problem, schedule_of};
 use topocoll::contention::{Posted, Scheduled, Share, Traffic};
 use topocoll::{
-    Collective, Machine, Rank, RankClasses, Route, Setting, Shape, conflicts, count, machine, plan,
+    Collective, Machine, Rank, RankClasses, Route, Setting, Shape, conflicts, count, machine,
 };
 
 /// Messages that are named of a link.
@@ -81,7 +81,7 @@ fn conflicts_are_those_of_every_link() {
             _ => [].into(),
         };
         let problem = problem(&machine, Collective::AllToAll, 8);
-        let schedule = plan(&machine, &problem, algorithm, &settings).unwrap();
+        let schedule = schedule_of(&machine, &problem, algorithm, &settings).unwrap();
         let plain = common::without_classes(&schedule);
         let [traffic, each] = [&schedule, &plain].map(|one| Scheduled::new(one, &machine));
         let place = format!("{algorithm} by {ports} ports on {text}");
@@ -138,7 +138,7 @@ fn a_billion_nodes_have_their_conflicts_named() {
     let machine = machine("torus:32768x32768").unwrap();
     let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
     let problem = problem(&machine, Collective::AllToAll, 1);
-    let schedule = plan(&machine, &problem, "bruck", &radix).unwrap();
+    let schedule = schedule_of(&machine, &problem, "bruck", &radix).unwrap();
     let found = conflicts(&Scheduled::new(&schedule, &machine), &machine, 1, MEMORY).unwrap();
     assert_eq!((found.worst[0].messages, found.worst[0].alike), (16_384, 1 << 30));
     assert_eq!(found.worst[0].listed[0].to.0, 16_384);

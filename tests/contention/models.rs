@@ -1,6 +1,6 @@
 //! The contention models against each other, against bounds, and against other simulators.
 
-use crate::common::{MEMORY, Script, network, problem, request, routers, run};
+use crate::common::{MEMORY, Script, network, problem, request, routers, run, schedule_of};
 use proptest::prelude::*;
 use topocoll::contention::{
     Job, Pattern, Placed, Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds,
@@ -9,12 +9,17 @@ use topocoll::contention::{
 use topocoll::{
     AnalysisError, Block, Collective, Machine, Message, MixedRadix, Origin, Part, PerClass,
     Problem, Rank, Recorder, Route, Schedule, Shape, check_conflict_work, conflict_work, conflicts,
-    count, machine, plan,
+    count, machine,
 };
 
 fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
-    plan(machine, &problem(machine, Collective::AllToAll, block), algorithm, &Default::default())
-        .unwrap()
+    schedule_of(
+        machine,
+        &problem(machine, Collective::AllToAll, block),
+        algorithm,
+        &Default::default(),
+    )
+    .unwrap()
 }
 
 /// Cycles of a message alone by `BookSim` 2: 5 H + 7 + (L - 1).
@@ -498,7 +503,7 @@ fn what_cannot_be_simulated_is_refused_before() {
         let machine = machine(text).unwrap();
         let block = bytes.min(topocoll::MAX_BLOCK_BYTES);
         let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, block).unwrap();
-        let schedule = plan(&machine, &problem, "direct", &Default::default()).unwrap();
+        let schedule = schedule_of(&machine, &problem, "direct", &Default::default()).unwrap();
         let traffic = Scheduled::new(&schedule, &machine);
         let mut asked = request(&traffic, &machine, model, settings, Sync::Free);
         asked.memory = memory;

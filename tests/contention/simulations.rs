@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::common::{Script, priced, request, serving, settings};
+use crate::common::{Script, priced, request, schedule_of, serving, settings};
 use sha2::{Digest, Sha256};
 use topocoll::contention::{Dateline, Request, Scheduled, Settings, Simulation, Sync, simulate};
 use topocoll::{AnalysisError, Machine};
@@ -83,11 +83,12 @@ fn is_as_before(model: &str) {
             // A schedule in which links are shared in some steps, or in none.
             let (algorithm, problem, setting) =
                 serving(&machine, 24).swap_remove(number as usize % 3);
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule =
+                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
             let traffic = Scheduled::new(&schedule, &machine);
             let mut asked = request(&traffic, &machine, model, settings, sync);
             asked.records = records;
-            add(format!("{number}, {}, {sync:?}", algorithm.name()), &asked);
+            add(format!("{number}, {}, {sync:?}", algorithm.info().name), &asked);
         }
     }
     let file = format!("{}/tests/simulations/{model}.txt", env!("CARGO_MANIFEST_DIR"));

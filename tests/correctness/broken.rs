@@ -1,10 +1,10 @@
 //! The verifier catches broken schedules: dropped, doubled, misrouted, early, late, swapped.
 
-use crate::common::{self, MEMORY, edited};
+use crate::common::{self, MEMORY, edited, schedule_of};
 use proptest::prelude::*;
 use topocoll::{
     Block, Collective, LocalCopy, Machine, Message, Method, Origin, Part, Problem, Rank, Recorder,
-    Route, Schedule, SlotSet, Step, Strided, Violation, machine, plan, verify,
+    Route, Schedule, SlotSet, Step, Strided, Violation, machine, verify,
 };
 
 /// One thing wrong in a step of every rank that sends in it.
@@ -95,7 +95,7 @@ fn every_way_to_break_a_step_is_caught_by_both_methods() {
     ] {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 4);
-        let sound = plan(&machine, &problem, name, &Default::default()).unwrap();
+        let sound = schedule_of(&machine, &problem, name, &Default::default()).unwrap();
         for step in 0..sound.rule().steps() {
             for how in ALL {
                 if matches!(how, How::WrongRoute) && !text.starts_with("torus") {
@@ -145,7 +145,7 @@ fn clobbered(sound: &Schedule) -> Schedule {
 fn a_block_overwritten_after_it_arrived_is_caught_by_both_methods() {
     let machine = machine("full:7").unwrap();
     let problem = common::problem(&machine, Collective::AllGather, 4);
-    let sound = plan(&machine, &problem, "ring", &Default::default()).unwrap();
+    let sound = schedule_of(&machine, &problem, "ring", &Default::default()).unwrap();
     let broken = clobbered(&sound);
     for method in [Method::Replay, Method::Classes] {
         assert_eq!(verify(&sound, &machine, Some(method), MEMORY).unwrap().violation, None);
@@ -181,7 +181,7 @@ fn recorded(problem: Problem, messages: &[Message]) -> Schedule {
 fn direct() -> (Machine, Problem, Vec<Message>) {
     let machine = machine("full:6").unwrap();
     let problem = common::problem(&machine, Collective::AllToAll, 8);
-    let schedule = plan(&machine, &problem, "direct", &Default::default()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "direct", &Default::default()).unwrap();
     (machine, problem, messages(&schedule))
 }
 
@@ -232,7 +232,7 @@ fn blocks_that_are_sent_again_are_counted_and_not_refused() {
     let problem = common::problem(&machine, Collective::AllToAll, 8);
     let whole = Part::Whole;
     let [low, high] = [(0, 4), (4, 8)].map(|(first, end)| Part::Bytes { first, end });
-    let exchange = plan(&machine, &problem, "direct", &Default::default()).unwrap();
+    let exchange = schedule_of(&machine, &problem, "direct", &Default::default()).unwrap();
     type Extra = (u32, u32, u32, Part);
     let cases: [(&[Extra], u64); 8] = [
         (&[], 0),
@@ -264,7 +264,7 @@ fn blocks_that_are_sent_again_are_counted_and_not_refused() {
     }
     // An all-gather makes copies. Classes, and a replay that breaks off, do not count them.
     let gather = common::problem(&machine, Collective::AllGather, 8);
-    let ring = plan(&machine, &gather, "ring", &Default::default()).unwrap();
+    let ring = schedule_of(&machine, &gather, "ring", &Default::default()).unwrap();
     let resent = |schedule: &Schedule, method| {
         verify(schedule, &machine, Some(method), MEMORY).unwrap().resent_blocks
     };

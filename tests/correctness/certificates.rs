@@ -1,10 +1,12 @@
 //! Certificates: every schedule has one that holds, and no altered one does.
 
 use super::forgery::{Forger, expand};
-use crate::common::{self, MEMORY, machines_and_ports, serving, without_classes};
+use crate::common::{
+    self, MEMORY, find, machines_and_ports, schedule_of, serving, without_classes,
+};
 use sha2::{Digest as _, Sha256};
 use topocoll::{
-    AnalysisError, Collective, Parameters, Problem, Schedule, Shape, count, machine, plan,
+    AnalysisError, Collective, Parameters, Problem, Schedule, Shape, count, machine,
     write_certificate,
 };
 use topocoll_certificate::{Fault, Found, Proved, check};
@@ -12,9 +14,9 @@ use topocoll_certificate::{Fault, Found, Proved, check};
 /// The certificate of an algorithm's schedule.
 fn certificate(machine_name: &str, algorithm: &str) -> String {
     let machine = machine(machine_name).unwrap();
-    let operation = topocoll::find(algorithm).unwrap().operation();
+    let operation = find(algorithm).unwrap().info().operation;
     let problem = Problem::new(operation, machine.ranks(), machine.ports, 100).unwrap();
-    let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+    let schedule = schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap();
     written(&schedule, &machine)
 }
 
@@ -41,8 +43,8 @@ fn body(certificate: &str) -> &str {
 fn hold(machine: &topocoll::Machine) -> u32 {
     let mut held = 0;
     for (algorithm, problem, setting) in serving(machine, 3) {
-        let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
-        let schedule = plan(machine, &problem, algorithm.name(), &setting).unwrap();
+        let place = format!("{} {setting:?} on {}", algorithm.info().name, machine.name);
+        let schedule = schedule_of(machine, &problem, &algorithm.info().name, &setting).unwrap();
         let counts = count(&schedule, machine, None, MEMORY).unwrap();
         // The classes of the schedule, and every rank by itself.
         for schedule in [without_classes(&schedule), schedule] {
@@ -106,7 +108,7 @@ fn a_machine_that_certificates_have_no_words_for_is_refused() {
     for name in ["twisted-torus:2x4", "torus:4x4/1,1"] {
         let machine = machine(name).unwrap();
         let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 3).unwrap();
-        let schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+        let schedule = schedule_of(&machine, &problem, "direct", &Parameters::new()).unwrap();
         let (counts, mut out) = (count(&schedule, &machine, None, MEMORY).unwrap(), Vec::new());
         let refused = write_certificate(&schedule, &machine, &counts, &mut out);
         assert!(matches!(refused, Err(AnalysisError::Unwritten { .. })), "{name}: {refused:?}");
@@ -325,7 +327,7 @@ fn places_are_told_of_by_class_and_by_what_they_hold() {
 fn control_characters_are_neither_written_nor_read() {
     let machine = machine("full:2").unwrap();
     let problem = common::problem(&machine, Collective::AllToAll, 100);
-    let mut schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+    let mut schedule = schedule_of(&machine, &problem, "direct", &Parameters::new()).unwrap();
     schedule.origin.algorithm = "a\nports 2\u{1b}[2J\u{e9}".to_owned();
     let text = written(&schedule, &machine);
     let proved = check(text.as_bytes()).unwrap();
@@ -502,7 +504,7 @@ fn more_messages_than_ports_are_counted_by_rank() {
     let mut machine = machine("full:5").unwrap();
     machine.set_ports(2);
     let problem = common::problem(&machine, Collective::AllToAll, 100);
-    let schedule = plan(&machine, &problem, "direct", &Parameters::new()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "direct", &Parameters::new()).unwrap();
     let text = written(&schedule, &machine);
     let found = check(sealed(&body(&text).replace("ports 2", "ports 1")).as_bytes());
     let (listed, found_there) = (0, 2 * 2 * 5);
@@ -574,7 +576,7 @@ fn sizes_of_pieces_are_kept_apart() {
         let mut machine = machine(&format!("full:{ranks}")).unwrap();
         machine.set_ports(3);
         let problem = Problem::new(Collective::AllGather, ranks, 3, 100).unwrap();
-        let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
+        let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
         (schedule.rule().cuts().len() > 1).then(|| written(&schedule, &machine))
     });
     let text = split.expect("some concatenation splits blocks");
@@ -609,13 +611,14 @@ fn what_ranks_and_nodes_exceed_is_counted_as_verify_counts_it() {
             let mut alike = topocoll::machine(&format!("full:{}", machine.ranks())).unwrap();
             alike.set_ports(planned);
             for (algorithm, problem, setting) in serving(&alike, 60) {
-                let mut schedule = plan(&alike, &problem, algorithm.name(), &setting).unwrap();
+                let mut schedule =
+                    schedule_of(&alike, &problem, &algorithm.info().name, &setting).unwrap();
                 for ports in 1..=planned {
                     schedule.problem.ports = ports;
                     let counts = count(&schedule, &machine, None, MEMORY).unwrap();
                     let proved = check(written(&schedule, &machine).as_bytes()).unwrap();
                     let place =
-                        format!("{} on {text}, {ports} of {planned} ports", algorithm.name());
+                        format!("{} on {text}, {ports} of {planned} ports", algorithm.info().name);
                     let found = proved.counts.port_violations;
                     assert_eq!(found, counts.port_violations.into(), "{place}");
                     exceeded += u32::from(found > 0);
@@ -677,9 +680,10 @@ fn what_a_forger_writes_is_true_or_refused() {
         machine.set_ports(ports);
         let mut algorithms = serving(&machine, 30);
         // Of one setting each.
-        algorithms.dedup_by_key(|(algorithm, ..)| algorithm.name());
+        algorithms.dedup_by_key(|(algorithm, ..)| &algorithm.info().name);
         for (algorithm, problem, setting) in algorithms {
-            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            let schedule =
+                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
             forger.forge(body(&written(&schedule, &machine)), times);
         }
     }

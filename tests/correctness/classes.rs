@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{MEMORY, machines_and_ports, serving, without_classes};
+use crate::common::{MEMORY, machines_and_ports, schedule_of, serving, without_classes};
 use proptest::prelude::*;
 use topocoll::{
     Collective, Machine, Method, PerClass, Problem, Progress, Rank, RankClasses, Schedule, Step,
-    Transfer, count, count_steps, link_totals, machine, plan, verify, verify_watched,
+    Transfer, count, count_steps, link_totals, machine, verify, verify_watched,
 };
 
 /// Every rank acts as the representative of its class, moved.
@@ -75,11 +75,12 @@ fn classes_change_no_count() {
     for (seed, mut machine) in (0..).zip(small) {
         set_values(&mut machine, seed);
         for (algorithm, problem, setting) in serving(&machine, 5) {
-            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            let schedule =
+                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
             check(
                 &schedule,
                 &machine,
-                &format!("{} {setting:?} on {}", algorithm.name(), machine.name),
+                &format!("{} {setting:?} on {}", algorithm.info().name, machine.name),
             );
         }
     }
@@ -117,8 +118,8 @@ proptest! {
         let served = serving(&machine, block_bytes);
         prop_assume!(!served.is_empty());
         let (algorithm, problem, setting) = &served[pick.index(served.len())];
-        let schedule = plan(&machine, problem, algorithm.name(), setting).unwrap();
-        check(&schedule, &machine, &format!("{} {setting:?} on {text} with {ports} ports", algorithm.name()));
+        let schedule = schedule_of(&machine, problem, &algorithm.info().name, setting).unwrap();
+        check(&schedule, &machine, &format!("{} {setting:?} on {text} with {ports} ports", algorithm.info().name));
     }
 }
 
@@ -132,7 +133,8 @@ fn progress_ends_with_all_done() {
         let machine = machine(name).unwrap();
         let problem = Problem::new(operation, machine.ranks(), machine.ports, 64).unwrap();
         for algorithm in ["direct", "coloured-rings", "ring", "bucket"] {
-            let Ok(schedule) = plan(&machine, &problem, algorithm, &Default::default()) else {
+            let Ok(schedule) = schedule_of(&machine, &problem, algorithm, &Default::default())
+            else {
                 continue;
             };
             let (all, done) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -152,7 +154,7 @@ fn progress_ends_with_all_done() {
 fn a_billion_ranks_are_counted_by_their_period() {
     let machine = machine("torus:32768x32768").unwrap();
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1 << 20).unwrap();
-    let schedule = plan(&machine, &problem, "suh-shin", &Default::default()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "suh-shin", &Default::default()).unwrap();
     let counts = count(&schedule, &machine, None, MEMORY).unwrap();
     let (ranks, side) = (1u128 << 30, 32768u128);
     assert_eq!((counts.steps, counts.bytes), (16386, (ranks * (side + 4) / 4) << 20));

@@ -1,8 +1,8 @@
 //! Every algorithm on every machine: one suite. Adding either adds tests without writing any.
 
-use crate::common::{MEMORY, check_promises, machines_and_ports, serving, target};
+use crate::common::{MEMORY, check_promises, machines_and_ports, schedule_of, serving, target};
 use topocoll::formats::{Source, jsonl};
-use topocoll::{Method, formats, plan, verify};
+use topocoll::{Method, formats, verify};
 
 /// Ranks up to which every setting is replayed here, and beyond where no two ranks are alike; the
 /// sweep of the larger ones would take long.
@@ -13,7 +13,8 @@ fn every_schedule_delivers_as_claimed_and_beats_no_bound() {
     let mut schedules = 0;
     for machine in machines_and_ports() {
         for (algorithm, problem, setting) in serving(&machine, 3) {
-            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            let schedule =
+                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
             let distinct = schedule.rule().classes().count() == machine.ranks();
             let replays = machine.ranks() <= REPLAY_UP_TO || distinct;
             let method = if replays { Method::Replay } else { Method::Classes };
@@ -28,8 +29,9 @@ fn every_schedule_delivers_as_claimed_and_beats_no_bound() {
 fn written_and_read_back_a_schedule_is_the_same() {
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
         for (algorithm, problem, setting) in serving(&machine, 3) {
-            let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
-            let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+            let place = format!("{} {setting:?} on {}", algorithm.info().name, machine.name);
+            let schedule =
+                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
             let first = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
             let mut written = Vec::new();
             let source = Source::new(&schedule, &machine, MEMORY);

@@ -1,11 +1,12 @@
 //! All-gathers on grids: the fewest steps between neighbours, and the volume of the bounds; and between
 //! nodes.
 
+use crate::common::{claims, schedule_of};
 use rayon::prelude::*;
 use topocoll::exec::{SeededDriver, plan_all, unequal_all};
 use topocoll::{
     Collective, Counts, Demand, Machine, Method, Parameters, Problem, Setting, Shape, bounds,
-    machine, plan, verify,
+    machine, verify,
 };
 
 /// Replays an all-gather, whose counts must be those claimed.
@@ -13,11 +14,10 @@ fn replayed(machine: &Machine, algorithm: &str, setting: &Parameters, bytes: u64
     let problem =
         Problem::new(Collective::AllGather, machine.ranks(), machine.ports, bytes).unwrap();
     let place = format!("{algorithm} {setting:?} on {} with {} ports", machine.name, machine.ports);
-    let schedule = plan(machine, &problem, algorithm, setting).unwrap();
+    let schedule = schedule_of(machine, &problem, algorithm, setting).unwrap();
     let found = verify(&schedule, machine, Some(Method::Replay), 1 << 33).unwrap();
     assert_eq!(found.violation, None, "{place}");
-    let (counts, claims) =
-        (found.counts, topocoll::claims(machine, &problem, algorithm, setting).unwrap());
+    let (counts, claims) = (found.counts, claims(machine, &problem, algorithm, setting).unwrap());
     assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
     assert_eq!((counts.link_conflicts, counts.port_violations), (0, 0), "{place}");
     counts
@@ -197,7 +197,7 @@ fn blocks_of_unequal_sizes_are_gathered_on_grids() {
         let mut machine = machine(text).unwrap();
         machine.set_ports(4);
         let problem = Problem::new(Collective::AllGather, machine.ranks(), 4, 9).unwrap();
-        let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+        let schedule = schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap();
         let sizes: Vec<usize> = (0..machine.ranks() as usize).map(|rank| rank * 37 % 11).collect();
         let lines: String = sizes.iter().map(|size| format!("{size}\n")).collect();
         let demand = Demand::read(&problem, lines.as_bytes()).unwrap();

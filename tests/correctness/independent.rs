@@ -3,11 +3,11 @@
 use std::io::{BufWriter, Write};
 use std::process::Command;
 
-use crate::common::{self, MEMORY, machines_and_ports, serving};
+use crate::common::{self, MEMORY, find, machines_and_ports, schedule_of, serving};
 use rayon::prelude::*;
 use tempfile::NamedTempFile;
 use topocoll::formats::Source;
-use topocoll::{Algorithm, Counts, Parameters, Problem, count, find, formats, machine, plan};
+use topocoll::{Algorithm, Counts, Parameters, Problem, count, formats, machine};
 
 /// What the program finds of each file, in order.
 fn replayed(files: &[NamedTempFile]) -> Vec<serde_json::Value> {
@@ -44,7 +44,7 @@ fn check_all(cases: &[(topocoll::Machine, Served)]) {
     cases.par_chunks(BATCH).for_each(|cases| {
         let (mut files, mut counted) = (Vec::new(), Vec::new());
         for (machine, (algorithm, problem, setting)) in cases {
-            let schedule = plan(machine, problem, algorithm.name(), setting).unwrap();
+            let schedule = schedule_of(machine, problem, &algorithm.info().name, setting).unwrap();
             let mut file = NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
             let mut out = BufWriter::new(&mut file);
             formats::jsonl::write(&Source::new(&schedule, machine, MEMORY), &mut out).unwrap();
@@ -58,7 +58,7 @@ fn check_all(cases: &[(topocoll::Machine, Served)]) {
         for ((found, counts), (machine, (algorithm, _, setting))) in
             found.iter().zip(&counted).zip(cases)
         {
-            let place = format!("{} {setting:?} on {}", algorithm.name(), machine.name);
+            let place = format!("{} {setting:?} on {}", algorithm.info().name, machine.name);
             check(counts, found, &place);
         }
     });
@@ -73,7 +73,7 @@ fn ends(machines: impl Iterator<Item = topocoll::Machine>) -> Vec<(topocoll::Mac
         let served = serving(&machine, 3);
         for (i, case) in served.iter().enumerate() {
             let end = |other: Option<&Served>| {
-                other.is_none_or(|(other, _, _)| other.name() != case.0.name())
+                other.is_none_or(|(other, _, _)| other.info().name != case.0.info().name)
             };
             if end(served.get(i + 1)) || i == 0 || end(served.get(i - 1)) {
                 cases.push((machine.clone(), case.clone()));

@@ -1,11 +1,11 @@
 //! Twisted tori, and machines that lack nodes or links: schedules, claims and bounds, on random ones.
 
-use crate::common::{MEMORY, check_promises, problem, serving};
+use crate::common::{MEMORY, check_promises, problem, schedule_of, serving};
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program};
 use proptest::prelude::*;
 use topocoll::{
     Collective, Lattice, Machine, Method, PerClass, Rank, Shape, Topology, best_bounds, count,
-    machine, plan, verify,
+    machine, verify,
 };
 
 /// What nobody serves is no test of random machines: they are small enough for replay.
@@ -25,7 +25,7 @@ fn named(text: &str, ports: u32) -> Machine {
 /// Link blocks of an all-to-all of an algorithm, over the least that any can have.
 fn over_the_bound(machine: &Machine, algorithm: &str) -> (f64, f64) {
     let problem = problem(machine, Collective::AllToAll, 1);
-    let schedule = plan(machine, &problem, algorithm, &Default::default()).unwrap();
+    let schedule = schedule_of(machine, &problem, algorithm, &Default::default()).unwrap();
     let counts = count(&schedule, machine, None, MEMORY).unwrap();
     let blocks = counts.in_blocks(counts.link_bytes);
     (blocks, blocks / best_bounds(&problem, machine, None).link_blocks)
@@ -103,7 +103,7 @@ fn check(text: &str, ports: u32) {
     let mut served = false;
     for (algorithm, problem, setting) in serving(&machine, 3) {
         check_promises(&machine, algorithm, &problem, &setting, Method::Replay);
-        served |= algorithm.name() == "link-matchings";
+        served |= algorithm.info().name == "link-matchings";
     }
     assert!(served, "{text}");
 }
@@ -269,7 +269,7 @@ fn single_blocks_come_close_to_the_bounds() {
 fn a_twisted_torus_is_verified_by_one_rank() {
     let machine = named("twisted-torus:4x4x8", 6);
     let problem = problem(&machine, Collective::AllToAll, 5);
-    let schedule = plan(&machine, &problem, "direct-offsets", &Default::default()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "direct-offsets", &Default::default()).unwrap();
     let by_class = verify(&schedule, &machine, Some(Method::Classes), MEMORY).unwrap();
     let by_replay = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!((by_class.classes, by_class.violation), (1, None));

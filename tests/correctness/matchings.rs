@@ -1,11 +1,11 @@
 //! Blocks of unequal sizes in matchings coloured for them: how many, and how heavy.
 
-use crate::common::MEMORY;
+use crate::common::{MEMORY, exchange, schedule_for, schedule_of};
 use rayon::prelude::*;
 use topocoll::exec::{SeededDriver, plan_all, unequal_all};
 use topocoll::{
     Block, Collective, Counts, Demand, Machine, Method, Parameters, Problem, Rank, Setting, Shape,
-    best_bounds, count, machine, plan_unequal, select_unequal, verify,
+    best_bounds, count, machine, verify,
 };
 
 const LAWS: [&str; 5] = ["uniform", "power-law", "sparse", "experts", "neighbours"];
@@ -70,8 +70,7 @@ fn counted(
     let place = format!("{} {demand:?} {} ports {matchings:?}", machine.name, machine.ports);
     let given = matchings.map(|most| ("matchings".to_owned(), Setting::Integer(most as u64)));
     let given: Parameters = given.into_iter().collect();
-    let schedule =
-        plan_unequal(machine, problem, demand, "demand-matchings", &given, MEMORY).unwrap();
+    let schedule = schedule_for(machine, problem, demand, "demand-matchings", &given).unwrap();
     let found = verify(&schedule, machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!((found.violation, found.counts.port_violations), (None, 0), "{place}");
     let counts = count(&schedule, machine, Some(demand), MEMORY).unwrap();
@@ -133,15 +132,9 @@ fn matchings_of_ten_thousand_random_demands() {
 fn bytes_arrive_whatever_their_sizes() {
     for seed in 0..60 {
         let (machine, problem, demand) = random(seed, seed % 2 == 0);
-        let schedule = plan_unequal(
-            &machine,
-            &problem,
-            &demand,
-            "demand-matchings",
-            &Parameters::new(),
-            MEMORY,
-        )
-        .unwrap();
+        let schedule =
+            schedule_for(&machine, &problem, &demand, "demand-matchings", &Parameters::new())
+                .unwrap();
         let ranks = || (0..machine.ranks()).map(Rank);
         let byte = |from: Rank, to: Rank, i: u64| (from.0 * 31 + to.0 * 7 + i as u32) as u8;
         let block = |from, to| {
@@ -166,7 +159,7 @@ fn few_large_steps_beat_many_small_ones_where_startups_are_dear() {
     let problem = Problem::new(Collective::AllToAll, 32, 1, 1000).unwrap();
     let demand = Demand::drawn(&problem, "power-law:3".parse().unwrap()).unwrap();
     let matchings = |machine: &Machine| {
-        let selection = select_unequal(machine, &problem, &demand, MEMORY);
+        let selection = exchange(machine, &problem).demand(&demand).unwrap().select().unwrap();
         let own = |choice: &&topocoll::Choice| choice.algorithm == "demand-matchings";
         let best = selection.choices.iter().find(own).unwrap();
         assert!(selection.rejected.iter().all(|row| row.algorithm != "demand-matchings"));
@@ -189,7 +182,7 @@ fn a_limit_below_the_fewest_is_refused() {
     let demand = demand.unwrap();
     let said = |name: &str, value| {
         let given = Parameters::from([(name.to_owned(), Setting::Integer(value))]);
-        plan_unequal(&machine, &problem, &demand, "demand-matchings", &given, MEMORY)
+        schedule_for(&machine, &problem, &demand, "demand-matchings", &given)
             .unwrap_err()
             .to_string()
     };
@@ -201,7 +194,7 @@ fn a_limit_below_the_fewest_is_refused() {
         said("matching", 4),
         "demand-matchings has no parameter `matching`: it takes matchings"
     );
-    let error = topocoll::plan(&machine, &problem, "demand-matchings", &Parameters::new());
+    let error = schedule_of(&machine, &problem, "demand-matchings", &Parameters::new());
     assert_eq!(
         error.unwrap_err().to_string(),
         "demand-matchings: requires the sizes of blocks (--demand)"

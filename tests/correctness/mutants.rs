@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{MEMORY, target};
+use crate::common::{MEMORY, find, schedule_of, target};
 use serde_json::{Value, json};
 use topocoll::contention::Scheduled;
 use topocoll::formats::{Source, jsonl};
 use topocoll::{
     Counts, Machine, Method, Parameters, Problem, Rank, Route, Schedule, Shape, Step, Topology,
-    conflicts, count, machine, plan, verify, write_certificate,
+    conflicts, count, machine, verify, write_certificate,
 };
 use topocoll_certificate::check;
 
@@ -88,9 +88,9 @@ fn shorten(line: &mut Value, from_back: usize, by: i64) -> bool {
 
 fn sound(form: &str, algorithm: &str) -> (Machine, Schedule) {
     let machine = machine(form).unwrap();
-    let operation = topocoll::find(algorithm).unwrap().operation();
+    let operation = find(algorithm).unwrap().info().operation;
     let problem = Problem::new(operation, machine.ranks(), machine.ports, 4).unwrap();
-    let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+    let schedule = schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap();
     (machine, schedule)
 }
 

@@ -1,11 +1,11 @@
 //! Exchanges through the leaders of nodes deliver what they claim, whatever the sizes of nodes.
 
-use crate::common::{MEMORY, problem};
+use crate::common::{MEMORY, algorithms, all_settings, claims, problem, schedule_of, select};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use topocoll::{
-    ByLinks, Collective, Counts, Machine, Method, Parameters, PerClass, Setting, count, machine,
-    plan, select, verify,
+    ByLinks, Collective, Counts, Machine, Method, Parameters, PerClass, Request, Setting, count,
+    machine, verify,
 };
 
 fn radix(lanes: u64, radix: u64) -> Parameters {
@@ -24,11 +24,11 @@ fn cluster(sizes: &[u32], ports: u32) -> Machine {
 fn replayed(machine: &Machine, setting: &Parameters) -> Counts {
     let place = format!("{} {setting:?} {} ports", machine.name, machine.ports);
     let problem = problem(machine, Collective::AllToAll, 1);
-    let schedule = plan(machine, &problem, "node-radix", setting).unwrap();
+    let schedule = schedule_of(machine, &problem, "node-radix", setting).unwrap();
     let found = verify(&schedule, machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!(found.violation, None, "{place}");
     let counts = found.counts;
-    let claims = topocoll::claims(machine, &problem, "node-radix", setting).unwrap();
+    let claims = claims(machine, &problem, "node-radix", setting).unwrap();
     assert_eq!((counts.steps, counts.bytes), (claims.steps, claims.bytes), "{place}");
     assert_eq!((counts.port_violations, counts.rearrangements), (0, 0), "{place}");
     counts
@@ -109,14 +109,18 @@ fn claims_by_links_are_what_is_counted() {
             machine.timing.per_byte = PerClass::each(&[inside, between]);
             machine
         };
-        for algorithm in topocoll::ALGORITHMS {
-            let problem = problem(&machine, algorithm.operation(), 3);
-            for setting in algorithm.settings(&problem, &*machine.topology) {
-                let claims = algorithm.claims(&problem, &*machine.topology, &setting).unwrap();
+        for algorithm in algorithms() {
+            let problem = problem(&machine, algorithm.info().operation, 3);
+            for setting in all_settings(algorithm, &problem, &*machine.topology) {
+                let claims = Request::new(&problem, &*machine.topology)
+                    .solve(algorithm, &setting)
+                    .map(|s| s.claims)
+                    .unwrap();
                 let Some(claimed) = claims.by_links else { continue };
-                let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+                let schedule =
+                    schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
                 let counted = |machine: &Machine| count(&schedule, machine, None, MEMORY).unwrap();
-                let place = format!("{} {setting:?} on {sizes:?}, {ports}", algorithm.name());
+                let place = format!("{} {setting:?} on {sizes:?}, {ports}", algorithm.info().name);
                 let ByLinks { intra_node, inter_node, both } = claimed;
                 let steps = counted(&machine).inter_node_steps;
                 assert_eq!(inter_node.steps + both.steps, steps, "{place}");
@@ -129,7 +133,7 @@ fn claims_by_links_are_what_is_counted() {
                     let charged = (kind.bytes + both.bytes) as f64;
                     assert_eq!(time.time.transmission, charged, "{place}");
                 }
-                seen.insert(algorithm.name());
+                seen.insert(&algorithm.info().name);
             }
         }
     }
@@ -143,7 +147,7 @@ fn few_steps_win_where_startups_are_dear() {
     let mut machine = cluster(&[8, 8, 8, 7, 6, 8, 8, 8, 8], 1);
     machine.timing.startup = PerClass::uniform(1e-3);
     let best = &select(&machine, &problem(&machine, Collective::AllToAll, 1)).choices[0];
-    assert_eq!((best.algorithm, best.price.steps), ("node-radix", 3 + 4 + 3));
+    assert_eq!((&*best.algorithm, best.price.steps), ("node-radix", 3 + 4 + 3));
 }
 
 #[test]
@@ -151,7 +155,7 @@ fn lanes_that_a_node_lacks_are_refused() {
     let said = |sizes: &[u32], setting| {
         let machine = cluster(sizes, 4);
         let problem = problem(&machine, Collective::AllToAll, 1);
-        plan(&machine, &problem, "node-radix", &setting).unwrap_err().to_string()
+        schedule_of(&machine, &problem, "node-radix", &setting).unwrap_err().to_string()
     };
     assert_eq!(
         said(&[4, 2, 4], radix(3, 2)),

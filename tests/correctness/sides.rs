@@ -1,10 +1,10 @@
 //! Any sides: grids that wrap, that do not and that mix, with every residue, primes, twos and ones.
 
-use crate::common::{MEMORY, problem};
+use crate::common::{MEMORY, all_settings, claims, find, problem, schedule_of};
 use rayon::prelude::*;
 use topocoll::{
-    Collective, Counts, Machine, Method, Parameters, Problem, Setting, best_bounds, claims, count,
-    find, machine, plan, verify,
+    Collective, Counts, Machine, Method, Parameters, Problem, Setting, best_bounds, count, machine,
+    verify,
 };
 
 /// Grid algorithms that serve wherever their sides allow.
@@ -16,11 +16,11 @@ fn check(text: &str, method: Option<Method>) -> u32 {
     let problem = problem(&machine, Collective::AllToAll, 1);
     let mut schedules = 0;
     for algorithm in ALGORITHMS {
-        let settings = find(algorithm).unwrap().settings(&problem, &*machine.topology);
+        let settings = all_settings(find(algorithm).unwrap(), &problem, &*machine.topology);
         assert!(algorithm != "coloured-rings" || !settings.is_empty(), "{text}: refused");
         for setting in settings {
             let place = format!("{algorithm} {setting:?} on {text}");
-            let schedule = plan(&machine, &problem, algorithm, &setting).unwrap();
+            let schedule = schedule_of(&machine, &problem, algorithm, &setting).unwrap();
             let counts: Counts = match method {
                 None => count(&schedule, &machine, None, MEMORY).unwrap(),
                 method => {
@@ -159,7 +159,7 @@ fn windows_of_four_sides_deliver() {
     let machine = machine("grid:8~x8x8x8~").unwrap();
     let problem = problem(&machine, Collective::AllToAll, 1);
     let windows = coloured_rings(2, "windows");
-    let schedule = plan(&machine, &problem, "coloured-rings", &windows).unwrap();
+    let schedule = schedule_of(&machine, &problem, "coloured-rings", &windows).unwrap();
     let found = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
     let claims = claims(&machine, &problem, "coloured-rings", &windows).unwrap();
     assert_eq!((found.violation, found.counts.link_conflicts), (None, 0));
@@ -220,7 +220,7 @@ fn windows_around_a_rank_cost_what_their_docs_say() {
     for (text, residual, steps, blocks) in CENTRED {
         let machine = machine(text).unwrap();
         let problem = problem(&machine, Collective::AllToAll, 1);
-        let schedule = plan(&machine, &problem, "coloured-rings", &set(residual)).unwrap();
+        let schedule = schedule_of(&machine, &problem, "coloured-rings", &set(residual)).unwrap();
         let counts = if machine.ranks() <= 2048 {
             let found = verify(&schedule, &machine, Some(Method::Replay), MEMORY).unwrap();
             assert_eq!(found.violation, None, "{text} {residual}");
@@ -254,7 +254,7 @@ fn windows_around_a_rank_cost_what_their_docs_say() {
     for text in ["torus:10x10", "mesh:8x8", "torus:8x8x8x8", "torus:16"] {
         let machine = machine(text).unwrap();
         let problem = problem(&machine, Collective::AllToAll, 1);
-        assert!(plan(&machine, &problem, "coloured-rings", &set("axis")).is_err(), "{text}");
+        assert!(schedule_of(&machine, &problem, "coloured-rings", &set("axis")).is_err(), "{text}");
     }
 }
 
@@ -278,7 +278,7 @@ fn coloured_rings_cost_what_their_docs_say() {
         let problem = problem(&machine, Collective::AllToAll, 1);
         let mut set = coloured_rings(classes, "near");
         set.insert("residual".to_owned(), Setting::Text("direct".to_owned()));
-        let schedule = plan(&machine, &problem, "coloured-rings", &set).unwrap();
+        let schedule = schedule_of(&machine, &problem, "coloured-rings", &set).unwrap();
         let counts = count(&schedule, &machine, None, MEMORY).unwrap();
         assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
     }
@@ -295,7 +295,7 @@ fn coloured_rings_cost_what_their_docs_say() {
         let machine = machine(text).unwrap();
         let problem = problem(&machine, Collective::AllToAll, 1);
         let set = coloured_rings(classes, landing);
-        let schedule = plan(&machine, &problem, "coloured-rings", &set).unwrap();
+        let schedule = schedule_of(&machine, &problem, "coloured-rings", &set).unwrap();
         let counts = count(&schedule, &machine, None, MEMORY).unwrap();
         assert_eq!((counts.steps, counts.bytes), (steps, blocks), "{text}");
     }
@@ -334,7 +334,7 @@ fn tori_of_two_long_sides_come_near_the_bisection_whatever_their_residues() {
 fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
     let machine: Machine = machine(text).unwrap();
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), ports, 64).unwrap();
-    let schedule = plan(&machine, &problem, "neighbour-rings", &[].into()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "neighbour-rings", &[].into()).unwrap();
     let counts = match method {
         None => count(&schedule, &machine, None, MEMORY).unwrap(),
         method => {
@@ -435,7 +435,7 @@ fn windows_cost_what_their_docs_say() {
 fn direct_rings(text: &str, methods: &[Method]) -> f64 {
     let machine: Machine = machine(text).unwrap();
     let problem = problem(&machine, Collective::AllToAll, 64);
-    let schedule = plan(&machine, &problem, "direct-rings", &[].into()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "direct-rings", &[].into()).unwrap();
     let counts = count(&schedule, &machine, None, MEMORY).unwrap();
     for &method in methods {
         let found = verify(&schedule, &machine, Some(method), MEMORY).unwrap();
@@ -505,6 +505,6 @@ fn direct_rings_fill_all_rings_of_every_torus() {
     for text in ["torus:4x4", "torus:3", "grid:8~x8", "full:9"] {
         let machine: Machine = machine(text).unwrap();
         let problem = problem(&machine, Collective::AllToAll, 1);
-        assert!(plan(&machine, &problem, "direct-rings", &[].into()).is_err(), "{text}");
+        assert!(schedule_of(&machine, &problem, "direct-rings", &[].into()).is_err(), "{text}");
     }
 }

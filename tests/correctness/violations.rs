@@ -1,11 +1,11 @@
 //! What is wrong with a schedule is named: the violation, its step, its ranks, its slot, with blocks
 //! whole and in two pieces; and found by classes too.
 
-use crate::common::{self, MEMORY, edited};
+use crate::common::{self, MEMORY, edited, schedule_of};
 use topocoll::{
     Block, Collective, Counts, LocalCopy, Method, Origin, Parameters, Part, Problem, Rank,
     RankClasses, Route, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided, Violation, machine,
-    plan, verify, write_certificate,
+    verify, write_certificate,
 };
 
 const RANKS: u32 = 4;
@@ -280,7 +280,7 @@ fn by_classes_a_block_lost_under_a_message_more_is_told_of() {
     let full = machine("full:4").unwrap();
     let problem = Problem::new(Collective::AllToAll, 4, 1, 4).unwrap();
     let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
-    let bruck = plan(&full, &problem, "bruck", &radix).unwrap();
+    let bruck = schedule_of(&full, &problem, "bruck", &radix).unwrap();
     let altered = edited(&bruck, RankClasses::distinct(4), |rank, step, out| {
         let (messages, peer) = match (rank.0, step) {
             (3, 1) => (&mut out.sends, Rank(1)),
@@ -329,7 +329,7 @@ impl Rule for Keeping {
 fn in_an_all_gather_a_copy_may_be_lost() {
     let machine = machine("full:4").unwrap();
     let problem = Problem::new(Collective::AllGather, RANKS, 1, 4).unwrap();
-    let ring = plan(&machine, &problem, "ring", &Parameters::new()).unwrap();
+    let ring = schedule_of(&machine, &problem, "ring", &Parameters::new()).unwrap();
     let keeping = Schedule::new(problem, ring.origin.clone(), Keeping(ring));
     for method in [Method::Replay, Method::Classes] {
         let found = verify(&keeping, &machine, Some(method), MEMORY).unwrap();
@@ -342,7 +342,7 @@ fn in_an_all_gather_a_copy_may_be_lost() {
 fn in_an_all_gather_what_arrives_where_was_sent_from_is_told_of() {
     let machine = machine("full:4").unwrap();
     let problem = Problem::new(Collective::AllGather, RANKS, 1, 4).unwrap();
-    let ring = plan(&machine, &problem, "ring", &Parameters::new()).unwrap();
+    let ring = schedule_of(&machine, &problem, "ring", &Parameters::new()).unwrap();
     let over = edited(&ring, ring.rule().classes(), |_, step, out| {
         if step == 2 {
             out.receives[0].slots = out.sends[0].slots.clone();
@@ -388,7 +388,7 @@ fn classes_that_lie_are_found() {
         [(15, |rank| rank.0 == 15), (7, |rank| !matches!(rank.0, 0 | 3 | 13 | 15))];
     for (lie, how) in lies.into_iter().enumerate() {
         for (liar, lies) in liars {
-            let direct = plan(&torus, &problem, "direct", &Parameters::new()).unwrap();
+            let direct = schedule_of(&torus, &problem, "direct", &Parameters::new()).unwrap();
             // In step 2 some ranks do otherwise than their classes say.
             let lying = edited(&direct, direct.rule().classes(), move |rank, step, out| {
                 if step == 2 && lies(rank) {

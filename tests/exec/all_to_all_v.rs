@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{MEMORY, machines_and_ports, problem, serving};
+use crate::common::{MEMORY, exchange, machines_and_ports, problem, schedule_of, serving};
 use proptest::prelude::*;
 use topocoll::exec::{
     Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, SeededDriver, ThreadedDriver,
@@ -15,7 +15,7 @@ use topocoll::exec::{
 use topocoll::formats::{Source, jsonl};
 use topocoll::{
     AnalysisError, Barrier, Block, Collective, Demand, Machine, Parameters, PerClass, Priced,
-    Problem, Rank, Schedule, best_bounds, count, formats, machine, select_unequal,
+    Problem, Rank, Request, Schedule, best_bounds, count, formats, machine,
 };
 
 /// Sizes by a closure, through the file format.
@@ -103,7 +103,10 @@ fn every_schedule_of_whole_blocks_moves_unequal_ones() {
     let mut served = 0;
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
         for (i, (algorithm, problem, setting)) in serving(&machine, 40).into_iter().enumerate() {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule = Request::new(&problem, &*machine.topology)
+                .solve(algorithm, &setting)
+                .map(|s| s.schedule)
+                .unwrap();
             let seed = u64::from(machine.ranks()) << 32 | i as u64;
             served += usize::from(check(&schedule, &demand(&problem, i % KINDS, seed), seed));
         }
@@ -134,14 +137,14 @@ proptest! {
         machine.set_ports(ports);
         let serving = serving(&machine, mean);
         let (algorithm, problem, setting) = pick.get(&serving);
-        let schedule = algorithm.plan(problem, &*machine.topology, setting).unwrap();
+        let schedule = Request::new(problem, &*machine.topology).solve(*algorithm, setting).map(|s| s.schedule).unwrap();
         check(&schedule, &demand(problem, kind, seed), seed);
     }
 }
 
 fn schedule(machine: &Machine, operation: Collective, name: &str) -> Schedule {
     let problem = problem(machine, operation, 64);
-    topocoll::plan(machine, &problem, name, &Parameters::new()).unwrap()
+    schedule_of(machine, &problem, name, &Parameters::new()).unwrap()
 }
 
 /// One rank's end of channels to all.
@@ -250,7 +253,7 @@ fn one_huge_block_costs_its_size_where_it_passes() {
     let machine = machine("full:16").unwrap();
     let parameters = Parameters::from([("radix".to_owned(), topocoll::Setting::Integer(2))]);
     let problem = problem(&machine, Collective::AllToAll, 64);
-    let schedule = topocoll::plan(&machine, &problem, "bruck", &parameters).unwrap();
+    let schedule = schedule_of(&machine, &problem, "bruck", &parameters).unwrap();
     let demand = listed(&problem, |from, to| if (from, to) == (2, 9) { 1 << 20 } else { 1 });
     let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
     // From 2 by 1, 2 and 4 to 9: at 3 and 5 it passes.
@@ -304,7 +307,10 @@ fn split_blocks_are_refused_with_the_place() {
     let mut machine = machine("full:6").unwrap();
     machine.set_ports(3);
     let split = serving(&machine, 64).into_iter().find_map(|(algorithm, problem, setting)| {
-        let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+        let schedule = Request::new(&problem, &*machine.topology)
+            .solve(algorithm, &setting)
+            .map(|s| s.schedule)
+            .unwrap();
         let cuts = schedule.rule().cuts().to_vec();
         (!cuts.is_empty()).then_some((schedule, cuts))
     });
@@ -322,7 +328,10 @@ fn split_blocks_are_refused_with_the_place() {
 fn equal_sizes_cost_what_equal_blocks_do() {
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
         for (algorithm, problem, setting) in serving(&machine, 9) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule = Request::new(&problem, &*machine.topology)
+                .solve(algorithm, &setting)
+                .map(|s| s.schedule)
+                .unwrap();
             let demand = listed(&problem, |_, _| 9);
             let counted = count(&schedule, &machine, Some(&demand), MEMORY);
             match schedule.rule().cuts().first() {
@@ -365,7 +374,10 @@ fn counts_are_those_of_the_blocks_written_out() {
             machine.set_ports(ports);
             for (i, (algorithm, problem, setting)) in serving(&machine, 20).into_iter().enumerate()
             {
-                let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+                let schedule = Request::new(&problem, &*machine.topology)
+                    .solve(algorithm, &setting)
+                    .map(|s| s.schedule)
+                    .unwrap();
                 let demand = demand(&problem, i % KINDS, i as u64);
                 let Ok(counts) = count(&schedule, &machine, Some(&demand), MEMORY) else {
                     continue;
@@ -419,7 +431,7 @@ fn combining_stops_paying_where_one_block_is_huge() {
     let machine = machine("full:32").unwrap();
     let problem = problem(&machine, Collective::AllToAll, 64);
     let steps_of_best = |demand: &Demand| {
-        let selection = select_unequal(&machine, &problem, demand, MEMORY);
+        let selection = exchange(&machine, &problem).demand(demand).unwrap().select().unwrap();
         assert!(selection.choices.iter().all(|choice| choice.price.priced == Priced::Exactly));
         assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0));
         selection.choices[0].price.steps

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::common::{machines_and_ports, problem, serving, target, without_classes};
+use crate::common::{
+    algorithms, machines_and_ports, problem, schedule_of, serving, target, without_classes,
+};
 use proptest::prelude::*;
 use topocoll::exec::{ExecError, Plan, PlanError, SeededDriver, ThreadedDriver, plan_all};
-use topocoll::{ALGORITHMS, Collective, Machine, Parameters, Rank, Schedule, machine};
+use topocoll::{Collective, Machine, Parameters, Rank, Request, Schedule, machine};
 
 fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
     let ranks = (0..schedule.problem.ranks).map(Rank);
@@ -55,7 +57,10 @@ fn small() -> Vec<Machine> {
 fn every_schedule_moves_the_bytes_it_says() {
     for machine in small() {
         for (algorithm, problem, setting) in serving(&machine, 5) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule = Request::new(&problem, &*machine.topology)
+                .solve(algorithm, &setting)
+                .map(|s| s.schedule)
+                .unwrap();
             check(&schedule, 5, u64::from(machine.ranks()));
         }
     }
@@ -67,7 +72,10 @@ fn a_plan_serves_blocks_of_any_size() {
         let mut machine = machine(text).unwrap();
         machine.set_ports(3);
         for (algorithm, problem, setting) in serving(&machine, 7) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule = Request::new(&problem, &*machine.topology)
+                .solve(algorithm, &setting)
+                .map(|s| s.schedule)
+                .unwrap();
             for block_bytes in [0, 1, 3, 7, 8, 64, 1000] {
                 check(&schedule, block_bytes, 1);
             }
@@ -79,7 +87,10 @@ fn a_plan_serves_blocks_of_any_size() {
 fn machines_of_hundreds_of_ranks_run_on_few_threads() {
     for machine in machines_and_ports().into_iter().filter(|m| (65..=256).contains(&m.ranks())) {
         for (algorithm, problem, setting) in serving(&machine, 2).into_iter().step_by(3) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule = Request::new(&problem, &*machine.topology)
+                .solve(algorithm, &setting)
+                .map(|s| s.schedule)
+                .unwrap();
             let plans = plans(&schedule);
             let (input, expected) = data(&plans, 2, 5);
             let mut output = vec![0xee; expected.len()];
@@ -113,7 +124,7 @@ proptest! {
         machine.set_ports(ports);
         let serving = serving(&machine, planned);
         let (algorithm, problem, setting) = pick.get(&serving);
-        let schedule = algorithm.plan(problem, &*machine.topology, setting).unwrap();
+        let schedule = Request::new(problem, &*machine.topology).solve(*algorithm, setting).map(|s| s.schedule).unwrap();
         check(&schedule, block_bytes, seed);
     }
 }
@@ -152,7 +163,7 @@ fn a_schedule_that_lacks_a_message_is_refused_or_stalls_and_never_hangs() {
     // Plans of two schedules do not meet.
     let plan_of = |name: &str, rank: u32| {
         let problem = problem(&machine, Collective::AllToAll, 4);
-        let schedule = topocoll::plan(&machine, &problem, name, &Parameters::new()).unwrap();
+        let schedule = schedule_of(&machine, &problem, name, &Parameters::new()).unwrap();
         Arc::new(Plan::new(&schedule, Rank(rank)).unwrap())
     };
     let mixed: Vec<_> = (0..3).map(|rank| plan_of("direct", rank)).collect();
@@ -167,11 +178,14 @@ fn a_schedule_that_lacks_a_message_is_refused_or_stalls_and_never_hangs() {
 #[test]
 fn tags_and_messages_outstanding_are_known_beforehand() {
     let machine = machine("full:9").unwrap();
-    for algorithm in ALGORITHMS {
+    for algorithm in algorithms() {
         let mut machine = machine.clone();
         machine.set_ports(3);
-        let problem = problem(&machine, algorithm.operation(), 8);
-        let Ok(schedule) = algorithm.plan(&problem, &*machine.topology, &Parameters::new()) else {
+        let problem = problem(&machine, algorithm.info().operation, 8);
+        let Ok(schedule) = Request::new(&problem, &*machine.topology)
+            .solve(algorithm, &Parameters::new())
+            .map(|s| s.schedule)
+        else {
             continue;
         };
         for plan in plans(&schedule) {
@@ -191,7 +205,10 @@ fn layouts_written_as_a_whole_change_no_plan() {
     }
     for machine in machines.into_iter().filter(|machine| machine.ranks() <= 512) {
         for (algorithm, problem, setting) in serving(&machine, 64) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule = Request::new(&problem, &*machine.topology)
+                .solve(algorithm, &setting)
+                .map(|s| s.schedule)
+                .unwrap();
             // Of whose rule every slot is asked for.
             let slow = without_classes(&schedule);
             for rank in (0..problem.ranks).step_by(problem.ranks as usize / 16 + 1).map(Rank) {
@@ -234,7 +251,10 @@ fn check_in_place(schedule: &Schedule, block_bytes: usize, seed: u64) {
 fn every_schedule_runs_in_place() {
     for machine in small() {
         for (algorithm, problem, setting) in serving(&machine, 5) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule = Request::new(&problem, &*machine.topology)
+                .solve(algorithm, &setting)
+                .map(|s| s.schedule)
+                .unwrap();
             check_in_place(&schedule, 5, u64::from(machine.ranks()));
         }
     }
@@ -244,10 +264,13 @@ fn every_schedule_runs_in_place() {
 fn pairs_exchange_in_place_through_one_block() {
     let machine = machine("full:8").unwrap();
     let problem = problem(&machine, Collective::AllToAll, 16);
-    let find = |name| topocoll::find(name).unwrap();
+    let find = |name| crate::common::find(name).unwrap();
     let plan = |name| {
         let algorithm = find(name);
-        let schedule = algorithm.plan(&problem, &*machine.topology, &Parameters::new()).unwrap();
+        let schedule = Request::new(&problem, &*machine.topology)
+            .solve(algorithm, &Parameters::new())
+            .map(|s| s.schedule)
+            .unwrap();
         Plan::new(&schedule, Rank(3)).unwrap()
     };
     assert_eq!(plan("pairwise-xor").in_place().workspace_bytes(16), 16);

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::common::{self, MEMORY, serving};
+use crate::common::{
+    self, MEMORY, among, count_among, exchange, schedule_for, schedule_of, serving,
+};
 use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError, SeededDriver};
 use topocoll::{
     Block, Collective, Demand, Parameters, Priced, Problem, Rank, Shape, Step, Subset, Topology,
-    TopologyError, count, count_among, machine, plan, plan_unequal, select_among, select_unequal,
-    select_unequal_among, verify,
+    TopologyError, count, machine, verify,
 };
 
 fn check(text: &str, ranks: &[Rank], seed: u64) {
@@ -16,7 +17,7 @@ fn check(text: &str, ranks: &[Rank], seed: u64) {
     let subset = Subset::new(ranks, parent.ranks()).unwrap();
     let own = parent.subset(&subset);
     for (algorithm, problem, setting) in serving(&own, 3) {
-        let schedule = algorithm.plan(&problem, &*own.topology, &setting).unwrap();
+        let schedule = schedule_of(&own, &problem, &algorithm.info().name, &setting).unwrap();
         let n = ranks.len();
         // A route of the subset's grid leads to the same rank on the machine's.
         if let (Shape::Grid(_), Shape::Grid(grid)) = (own.topology.shape(), parent.topology.shape())
@@ -104,7 +105,8 @@ fn a_box_in_order_is_a_grid_and_nothing_else_is() {
 fn rejects_ranks_that_are_not_in_the_subset() {
     let schedule = serving(&machine("full:3").unwrap(), 1).remove(0);
     let schedule =
-        schedule.0.plan(&schedule.1, &*machine("full:3").unwrap().topology, &schedule.2).unwrap();
+        schedule_of(&machine("full:3").unwrap(), &schedule.1, &schedule.0.info().name, &schedule.2)
+            .unwrap();
     let subset = |ranks: &[u32]| subset(ranks, 8).unwrap();
     let error = Plan::in_subset(&schedule, Rank(4), &subset(&[7, 2, 5])).unwrap_err();
     assert_eq!(error.to_string(), "rank 4 is not in the subset of 3 ranks");
@@ -121,9 +123,10 @@ fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
         let all: Vec<_> = (0..machine.ranks()).collect();
         let all = subset(&all, machine.ranks()).unwrap();
         for (algorithm, problem, setting) in serving(&machine, 5) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule =
+                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
             let whole = count(&schedule, &machine, None, MEMORY).unwrap();
-            let placed = count_among(&machine, &all, &schedule, None, MEMORY).unwrap();
+            let placed = count_among(&machine, &all, &schedule, None).unwrap();
             assert_eq!(placed, whole);
         }
     }
@@ -138,12 +141,12 @@ fn messages_of_a_part_take_the_links_of_the_whole_machine() {
     let own = ring.subset(&members);
     assert_eq!(own.topology.short_form(), "full:4");
     let problem = Problem::new(Collective::AllToAll, 4, 1, 100).unwrap();
-    let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
-    let counts = count_among(&ring, &members, &schedule, None, MEMORY).unwrap();
+    let schedule = schedule_of(&own, &problem, "direct", &Parameters::new()).unwrap();
+    let counts = count_among(&ring, &members, &schedule, None).unwrap();
     assert_eq!((counts.steps, counts.hops, counts.bytes), (3, 2 + 4 + 2, 300));
     // Half around, all upwards: two messages on every link.
     assert_eq!((counts.link_bytes, counts.link_contention), (400, 2));
-    let selection = select_among(&ring, &members, &problem, MEMORY).unwrap();
+    let selection = among(&ring, &members, problem.block_bytes).unwrap().select().unwrap();
     assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0));
     assert!(selection.choices.iter().all(|choice| choice.price.priced == Priced::Exactly));
 }
@@ -168,14 +171,14 @@ proptest! {
         let members = Subset::new(&members, machine.ranks()).unwrap();
         let own = machine.subset(&members);
         let problem = Problem::new(Collective::AllToAll, count as u32, own.ports, 64).unwrap();
-        let selection = select_among(&machine, &members, &problem, MEMORY).unwrap();
+        let selection = among(&machine, &members, problem.block_bytes).unwrap().select().unwrap();
         assert!(!selection.choices.is_empty(), "{text} {members:?}");
         for choice in &selection.choices {
             assert!(choice.bound_ratio >= 1.0 - 1e-12, "{text} {members:?} {choice:?}");
-            let schedule = plan(&own, &problem, choice.algorithm, &choice.parameters).unwrap();
+            let schedule = schedule_of(&own, &problem, &choice.algorithm, &choice.parameters).unwrap();
             let found = verify(&schedule, &own, None, MEMORY).unwrap();
             assert_eq!(found.violation, None);
-            let counts = count_among(&machine, &members, &schedule, None, MEMORY).unwrap();
+            let counts = count_among(&machine, &members, &schedule, None).unwrap();
             assert_eq!((counts.steps, counts.port_violations), (choice.price.steps, 0));
         }
     }
@@ -191,12 +194,13 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
         let all = subset(&all, machine.ranks()).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 500);
         let demand = Demand::drawn(&problem, "power-law:4".parse().unwrap()).unwrap();
-        for choice in &select_unequal(&machine, &problem, &demand, MEMORY).choices {
-            let (name, setting) = (choice.algorithm, &choice.parameters);
-            let schedule =
-                plan_unequal(&machine, &problem, &demand, name, setting, MEMORY).unwrap();
+        for choice in
+            &exchange(&machine, &problem).demand(&demand).unwrap().select().unwrap().choices
+        {
+            let (name, setting) = (&choice.algorithm, &choice.parameters);
+            let schedule = schedule_for(&machine, &problem, &demand, name, setting).unwrap();
             let whole = count(&schedule, &machine, Some(&demand), MEMORY).unwrap();
-            let placed = count_among(&machine, &all, &schedule, Some(&demand), MEMORY).unwrap();
+            let placed = count_among(&machine, &all, &schedule, Some(&demand)).unwrap();
             assert_eq!(placed, whole);
         }
     }
@@ -207,10 +211,10 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
     let sizes = "0,7,0,0\n0,0,0,0\n0,0,0,0\n0,5,0,0\n";
     let demand = Demand::read(&problem, sizes.as_bytes()).unwrap();
     let own = ring.subset(&members);
-    let schedule = plan(&own, &problem, "direct", &Parameters::new()).unwrap();
-    let counts = count_among(&ring, &members, &schedule, Some(&demand), MEMORY).unwrap();
+    let schedule = schedule_of(&own, &problem, "direct", &Parameters::new()).unwrap();
+    let counts = count_among(&ring, &members, &schedule, Some(&demand)).unwrap();
     assert_eq!((counts.steps, counts.bytes, counts.hops, counts.messages), (2, 12, 2 + 4, 2));
-    let selection = select_unequal_among(&ring, &members, &problem, &demand, MEMORY).unwrap();
+    let selection = among(&ring, &members, 100).unwrap().demand(&demand).unwrap().select().unwrap();
     assert!(selection.choices.iter().all(|choice| choice.bound_ratio >= 1.0 - 1e-12));
     assert_eq!(selection.choices[0].price.steps, 2);
 }
@@ -221,6 +225,8 @@ fn a_subset_of_no_such_ranks_is_refused() {
     assert_eq!(error(&[]), "0 ranks: a subset has at least one");
     assert_eq!(error(&[3, 16]), "rank 16: there are ranks 0 to 15");
     assert_eq!(error(&[3, 4, 3]), "rank 3 is listed at positions 0 and 2, counted from 0");
+    let (machine, other) = (machine("full:15").unwrap(), subset(&[3], 16).unwrap());
+    assert!(topocoll::Exchange::all_to_all(&machine).unwrap().subset(&other).is_err());
 }
 
 #[test]
@@ -232,7 +238,8 @@ fn placed_blocks_are_those_of_the_members() {
     for mut machine in ["torus:2x3", "full:6"].map(|text| machine(text).unwrap()) {
         machine.set_ports(3);
         for (algorithm, problem, setting) in serving(&machine, 24) {
-            let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+            let schedule =
+                schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
             let placed = schedule.on_subset(&subset);
             let (members, all) = (schedule.rule(), placed.rule());
             assert_eq!((members.slots(), members.cuts()), (all.slots(), all.cuts()));

@@ -6,7 +6,7 @@ use crate::common::serving;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, IxDyn, Slice};
 use proptest::prelude::*;
 use topocoll::exec::{ExecError, Layout, Plan, SeededDriver, Views};
-use topocoll::{Collective, machine};
+use topocoll::{Collective, Request, machine};
 
 /// An array of blocks as it lies in a larger one, each axis `steps` apart and in another order.
 #[derive(Clone, Debug)]
@@ -64,7 +64,10 @@ fn check(text: &str, block: [usize; 3], spreads: &[Spread; 2], in_place: bool, s
     let b = (elements * size_of::<u16>()) as u64;
     let n = machine.ranks() as usize;
     for (algorithm, problem, setting) in serving(&machine, 64) {
-        let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+        let schedule = Request::new(&problem, &*machine.topology)
+            .solve(algorithm, &setting)
+            .map(|s| s.schedule)
+            .unwrap();
         let plan = |rank| Plan::new(&schedule, rank).unwrap();
         let plans: Vec<_> = (0..problem.ranks)
             .map(|rank| plan(topocoll::Rank(rank)))
@@ -166,7 +169,10 @@ fn rejects_views_that_are_none() {
     // Blocks of another size than the exchange's.
     let machine = machine("full:2").unwrap();
     let (algorithm, problem, setting) = serving(&machine, 16).remove(0);
-    let schedule = algorithm.plan(&problem, &*machine.topology, &setting).unwrap();
+    let schedule = Request::new(&problem, &*machine.topology)
+        .solve(algorithm, &setting)
+        .map(|s| s.schedule)
+        .unwrap();
     let plan = Arc::new(Plan::new(&schedule, topocoll::Rank(1)).unwrap());
     let views = Views::new((&input, rows()), (&mut output, rows()), &mut work).unwrap();
     let error = topocoll::exec::Endpoint::new(plan, 16).check(&views).unwrap_err();

@@ -5,13 +5,13 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::common::{MEMORY, target};
+use crate::common::{MEMORY, schedule_of, target};
 use proptest::prelude::*;
 use topocoll::exec::{Plan, PlanError};
 use topocoll::formats::{self, FORMATS, ReadError, Reader, Source, Target, Writer, jsonl};
 use topocoll::{
     AnalysisError, Block, Collective, Machine, Message, Origin, Parameters, Part, Problem, Rank,
-    Recorder, Route, Schedule, Shape, count, machine, plan, verify,
+    Recorder, Route, Schedule, Shape, count, machine, verify,
 };
 
 fn write(name: &str, schedule: &Schedule, machine: &Machine) -> Result<String, AnalysisError> {
@@ -39,7 +39,7 @@ fn write_simgrid(schedule: &Schedule, machine: &Machine, folder: &Path) {
 fn planned(name: &str, algorithm: &str) -> (Schedule, Machine) {
     let machine = machine(name).unwrap();
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024).unwrap();
-    (plan(&machine, &problem, algorithm, &Parameters::new()).unwrap(), machine)
+    (schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap(), machine)
 }
 
 /// Messages drawn at random, each of blocks or parts that its sender has when it is sent.

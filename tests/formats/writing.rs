@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::process::Command;
 
+use crate::common::schedule_of;
 use topocoll::contention::{MODELS, Request, Scheduled, Share, Traffic, in_seconds, simulate};
 use topocoll::formats::{FORMATS, Source, Writer};
 use topocoll::{
     AnalysisError, Collective, Machine, Parameters, PerClass, Problem, Rank, Schedule, Setting,
-    count, machine, plan,
+    count, machine,
 };
 
 const MEMORY: u128 = 1 << 30;
@@ -21,7 +22,7 @@ fn written_by(name: &str, algorithm: &str, radix: Option<u64>) -> (Schedule, Mac
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024).unwrap();
     let parameters: Parameters =
         radix.map(|radix| ("radix".to_owned(), Setting::Integer(radix))).into_iter().collect();
-    (plan(&machine, &problem, algorithm, &parameters).unwrap(), machine)
+    (schedule_of(&machine, &problem, algorithm, &parameters).unwrap(), machine)
 }
 
 fn cases() -> Vec<(Schedule, Machine)> {
@@ -302,7 +303,7 @@ fn gpus_gather_nothing() {
     let mut machine = machine("full:14").unwrap();
     machine.set_ports(3);
     let problem = Problem::new(Collective::AllGather, 14, 3, 3).unwrap();
-    let schedule = plan(&machine, &problem, "concat", &Parameters::new()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
     let refused = text("msccl", &source(&(schedule, machine))).unwrap_err().to_string();
     assert!(refused.contains("an all-gather"), "{refused}");
 }
@@ -381,7 +382,7 @@ fn simgrid_takes_as_long_as_the_fluid_model() {
 fn traces_wait_once_in_each_step_in_which_their_rank_does_something() {
     let machine = machine("full:6").unwrap();
     let problem = Problem::new(Collective::AllGather, 6, 1, 64).unwrap();
-    let schedule = plan(&machine, &problem, "gather-broadcast", &Parameters::new()).unwrap();
+    let schedule = schedule_of(&machine, &problem, "gather-broadcast", &Parameters::new()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     simgrid(&(schedule.clone(), machine), folder.path()).unwrap();
     for rank in (0..6).map(Rank) {
@@ -410,7 +411,7 @@ fn traces_compute_until_the_last_message_of_a_step_begins() {
     };
     let problem = Problem::new(Collective::AllToAll, 14, 3, 1024).unwrap();
     let radix = [("radix".to_owned(), Setting::Integer(4))].into_iter().collect();
-    let schedule = plan(&machine, &problem, "bruck", &radix).unwrap();
+    let schedule = schedule_of(&machine, &problem, "bruck", &radix).unwrap();
     let traffic = Scheduled::new(&schedule, &machine);
     let folder = tempfile::tempdir().unwrap();
     simgrid(&(schedule.clone(), machine.clone()), folder.path()).unwrap();

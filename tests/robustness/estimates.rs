@@ -1,14 +1,14 @@
 //! Memory is estimated before it is taken: what is refused for want of memory says how much it would
 //! take, one byte less is refused and that much is enough, and what is then taken is about that.
 
-use crate::common::{Script, problem, request, settings};
+use crate::common::{Script, find, problem, request, schedule_of, settings};
 use topocoll::contention::{
     Interval, LinkUse, MODELS, Request, Scheduled, Settings, Sync, simulate, steps_model,
 };
 use topocoll::formats::{FORMATS, ReadError, Reader, Source, Target, Writer};
 use topocoll::{
     AnalysisError, Block, Conflict, ConflictingMessage, Demand, Machine, Method, Parameters,
-    Schedule, Transfer, conflicts, count, machine, plan, verify,
+    Schedule, Transfer, conflicts, count, machine, verify,
 };
 
 type Ask<'a> = &'a (dyn Fn(u128) -> Result<(), AnalysisError> + std::marker::Sync);
@@ -46,9 +46,9 @@ fn asks_for_what_it_takes(what: &str, ask: Ask<'_>) {
 fn planned(text: &str, ports: u32, algorithm: &str) -> (Machine, Schedule) {
     let mut machine = machine(text).unwrap();
     machine.set_ports(ports);
-    let operation = topocoll::find(algorithm).unwrap().operation();
+    let operation = find(algorithm).unwrap().info().operation;
     let problem = problem(&machine, operation, 64);
-    let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+    let schedule = schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap();
     (machine, schedule)
 }
 

@@ -3,15 +3,16 @@
 
 use std::io::Read;
 
+use crate::common::schedule_of;
 use sha2::{Digest as _, Sha256};
 use topocoll::contention::Settings;
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Block, Collective, Coordinates, Demand, Grid, Lattice, MAX_BLOCK_BYTES, Machine,
-    Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses, Route, Rule,
-    SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided, check_demand_work,
-    check_simulation, files, load_file, machine, plan, spec, verify,
+    AnalysisError, Block, Collective, Coordinates, Demand, Exchange, Grid, Lattice,
+    MAX_BLOCK_BYTES, Machine, Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses,
+    Route, Rule, SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided,
+    check_demand_work, files, load_file, machine, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -294,7 +295,8 @@ fn steps(steps: u64) -> Result<(), String> {
 fn demand(ranks: u64) -> Result<(), String> {
     let machine = machine(&format!("full:{ranks}")).unwrap();
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1).unwrap();
-    let refused = plan(&machine, &problem, "demand-matchings", &Parameters::new()).unwrap_err();
+    let refused =
+        schedule_of(&machine, &problem, "demand-matchings", &Parameters::new()).unwrap_err();
     let refused = refused.to_string();
     // What it lacks else is a demand.
     if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
@@ -305,7 +307,8 @@ fn ranked(ranks: u64) -> Result<(), String> {
 }
 
 fn simulated(ranks: u64) -> Result<(), String> {
-    text(check_simulation(ranks as u32))
+    let machine = machine(&format!("full:{ranks}")).unwrap();
+    text(Exchange::all_to_all(&machine).unwrap().check_simulation())
 }
 
 fn channels(vcs: u64) -> Result<(), String> {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::common::{self, MEMORY, Script, run};
+use crate::common::{self, MEMORY, Script, among, claims, run, schedule_for, schedule_of, select};
 use topocoll::contention::{
     Control, MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic,
     in_seconds, simulate,
@@ -15,15 +15,15 @@ use topocoll::exec::{
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part, Problem,
-    Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, Subset, check_conflict_work,
-    check_counting_work, claims, conflict_work, count, count_among, count_steps, counting_work,
-    link_totals, machine, measure, plan, plan_unequal, select, units, verify, write_certificate,
+    AnalysisError, Budget, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part,
+    Problem, Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, Subset,
+    check_conflict_work, check_counting_work, conflict_work, count, count_steps, counting_work,
+    link_totals, machine, measure, units, verify, write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
     let machine = machine(text).unwrap();
-    plan(&machine, &problem(text), "direct", &Parameters::new()).unwrap()
+    schedule_of(&machine, &problem(text), "direct", &Parameters::new()).unwrap()
 }
 
 fn problem(text: &str) -> Problem {
@@ -48,9 +48,9 @@ fn schedules_of_other_ranks_than_the_machine_are_refused() {
     assert_eq!(write_certificate(&other, &torus, &counts, &mut Vec::new()).map(drop), ranks);
     assert_eq!(simulate(&Request::new(&traffic, &torus, fluid, MEMORY)).map(drop), ranks);
     let said = "what is asked about has 15 ranks, and the machine has 16";
-    let planned = plan(&torus, &other.problem, "direct", &none).unwrap_err();
+    let planned = schedule_of(&torus, &other.problem, "direct", &none).unwrap_err();
     let claimed = claims(&torus, &other.problem, "direct", &none).unwrap_err();
-    let unequal = plan_unequal(&torus, &other.problem, &demand, "direct", &none, MEMORY);
+    let unequal = schedule_for(&torus, &other.problem, &demand, "direct", &none);
     for error in [planned, claimed, unequal.unwrap_err()] {
         assert_eq!(error.to_string(), said);
     }
@@ -105,9 +105,12 @@ fn numbers_past_what_can_be_counted_are_refused() {
     let refused = SeededDriver::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
     assert!(refused.to_string().contains("input"), "{refused}");
     let full = machine("full:1000000").unwrap();
-    let only = Subset::new(&[Rank(0)], full.ranks()).unwrap();
-    let refused = count_among(&full, &only, &schedule("full:1"), None, 1 << 20).unwrap_err();
-    assert!(refused.to_string().starts_with("the positions of all ranks"), "{refused}");
+    let mut budget = Budget::default();
+    budget.memory = 1 << 20;
+    let alone =
+        among(&full, &Subset::new(&[Rank(0)], 1_000_000).unwrap(), 8).unwrap().budget(budget);
+    let refused = alone.count(&schedule("full:1")).unwrap_err();
+    assert!(refused.to_string().starts_with("where the ranks of a part are"), "{refused}");
 }
 
 /// Every node of a torus sends the next one a byte.
@@ -241,7 +244,7 @@ fn inputs_of_a_router_have_their_limit() {
 fn a_billion_nodes_take_as_long_as_their_longest_messages() {
     let torus = machine("torus:1024x1024x1024").unwrap();
     let problem = common::problem(&torus, Collective::AllToAll, 1);
-    let schedule = plan(&torus, &problem, "suh-shin", &Parameters::new()).unwrap();
+    let schedule = schedule_of(&torus, &problem, "suh-shin", &Parameters::new()).unwrap();
     let traffic = Scheduled::new(&schedule, &torus);
     let found = simulate(&common::request(
         &traffic,
@@ -272,7 +275,7 @@ fn sizes_are_followed_where_they_go() {
     ] {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 100);
-        let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+        let schedule = schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap();
         let demand = Demand::drawn(&problem, "uniform:1".parse().unwrap()).unwrap();
         let work = counting_work(&schedule, &machine, Some(&demand));
         assert_eq!(work, expected, "{algorithm} on {text}");
@@ -283,9 +286,9 @@ fn sizes_are_followed_where_they_go() {
 fn what_links_carry_of_too_many_messages_is_not_told() {
     let mesh = machine("mesh:128x64").unwrap();
     let problem = common::problem(&mesh, Collective::AllToAll, 1);
-    let long = plan(&mesh, &problem, "pairwise-xor", &Parameters::new()).unwrap();
+    let long = schedule_of(&mesh, &problem, "pairwise-xor", &Parameters::new()).unwrap();
     assert_eq!(link_totals(&long, &mesh), None);
-    let shifts = plan(&mesh, &problem, "direct", &Parameters::new()).unwrap();
+    let shifts = schedule_of(&mesh, &problem, "direct", &Parameters::new()).unwrap();
     assert!(link_totals(&shifts, &mesh).is_some());
 }
 
@@ -313,7 +316,7 @@ fn counting_looks_at_what_it_says() {
         let mut machine = machine(text).unwrap();
         machine.set_ports(ports);
         let problem = common::problem(&machine, Collective::AllToAll, 100);
-        let schedule = plan(&machine, &problem, algorithm, &Parameters::new()).unwrap();
+        let schedule = schedule_of(&machine, &problem, algorithm, &Parameters::new()).unwrap();
         let work: u128 = expected.iter().product();
         assert_eq!(counting_work(&schedule, &machine, None), work, "{algorithm} on {text}");
     }

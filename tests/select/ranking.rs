@@ -1,11 +1,13 @@
 //! Selection: the right one first, nothing unbeaten left out, crossovers where they are.
 
-use crate::common::{self, MEMORY, machines_and_ports};
+use crate::common::{
+    self, MEMORY, algorithms, all_settings, machines_and_ports, schedule_of, select, select_within,
+};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use topocoll::{
     Barrier, Budget, Choice, Collective, Machine, PerClass, Priced, Problem, Progress, Setting,
-    Time, best_bounds, count, count_steps, machine, plan, select, select_within,
+    Time, best_bounds, count, count_steps, machine,
 };
 
 fn of<'c>(choices: &'c [Choice], algorithm: &str, radix: u64) -> &'c Choice {
@@ -53,7 +55,8 @@ fn choices_are_ranked_priced_right_and_unbeaten() {
         );
         for (i, choice) in selection.choices.iter().enumerate().step_by(7) {
             assert_eq!(choice.price.priced, Priced::Exactly, "{}", machine.name);
-            let schedule = plan(&machine, &problem, choice.algorithm, &choice.parameters).unwrap();
+            let schedule =
+                schedule_of(&machine, &problem, &choice.algorithm, &choice.parameters).unwrap();
             let counts = count(&schedule, &machine, None, MEMORY).unwrap();
             assert_eq!(
                 (counts.time, counts.steps),
@@ -156,7 +159,7 @@ fn prices_are_what_simulation_by_steps_finds() {
                     continue;
                 }
                 let schedule =
-                    plan(machine, &problem, choice.algorithm, &choice.parameters).unwrap();
+                    schedule_of(machine, &problem, &choice.algorithm, &choice.parameters).unwrap();
                 let counts = count_steps(&schedule, machine, None, MEMORY, |_, _| {}).unwrap();
                 let place = format!("{choice:?} on {machine:?}");
                 assert_eq!(choice.price.time, counts.time, "{place}");
@@ -178,11 +181,17 @@ fn every_setting_that_none_beats_in_both_measures_is_listed() {
         let problem = common::problem(&machine, Collective::AllToAll, 100);
         let listed = select(&machine, &problem).choices;
         let mut priced = Vec::new();
-        for algorithm in topocoll::ALGORITHMS {
-            for setting in algorithm.settings(&problem, &*machine.topology) {
-                let schedule = plan(&machine, &problem, algorithm.name(), &setting).unwrap();
+        for algorithm in algorithms() {
+            for setting in all_settings(algorithm, &problem, &*machine.topology) {
+                let schedule =
+                    schedule_of(&machine, &problem, &algorithm.info().name, &setting).unwrap();
                 let counts = count(&schedule, &machine, None, MEMORY).unwrap();
-                priced.push((algorithm.name(), setting, counts.steps, counts.link_bytes));
+                priced.push((
+                    algorithm.info().name.clone(),
+                    setting,
+                    counts.steps,
+                    counts.link_bytes,
+                ));
             }
         }
         for (name, setting, steps, bytes) in &priced {
@@ -210,7 +219,7 @@ fn the_fastest_by_block_size_is_what_selection_at_that_size_picks() {
             let same = picked
                 .choices
                 .iter()
-                .find(|c| (c.algorithm, &c.parameters) == (named.algorithm, &named.parameters));
+                .find(|c| (&c.algorithm, &c.parameters) == (&named.algorithm, &named.parameters));
             assert!(
                 time(same.unwrap()) <= time(&picked.choices[0]) * (1.0 + 1e-9),
                 "{text} at {}",
@@ -334,7 +343,7 @@ fn no_floor_is_below_the_bound() {
         let problem = Problem::new(operation, machine.ranks(), 1, 1024).unwrap();
         let least = best_bounds(&problem, &machine, None).seconds * (1.0 - 1e-9);
         for choice in &select(&machine, &problem).choices {
-            let (name, time) = (choice.algorithm, choice.price.time.total());
+            let (name, time) = (&choice.algorithm, choice.price.time.total());
             assert!(time >= least, "{name} on {text}: {time} s, at least {least} s");
         }
     }
@@ -353,13 +362,13 @@ fn of_every_algorithm_the_most_promising_setting_is_counted_first() {
 /// What the steps model says of every setting of every algorithm, at blocks of 1 KiB.
 fn all_times(machine: &Machine) -> Vec<Time> {
     let problem = common::problem(machine, Collective::AllToAll, 1024);
-    let settings = topocoll::ALGORITHMS.iter().flat_map(|algorithm| {
-        let settings = algorithm.settings(&problem, &*machine.topology);
-        settings.into_iter().map(|setting| (algorithm.name(), setting))
+    let settings = algorithms().flat_map(|algorithm| {
+        let settings = all_settings(algorithm, &problem, &*machine.topology);
+        settings.into_iter().map(|setting| (algorithm.info().name.clone(), setting))
     });
     let settings: Vec<_> = settings.collect();
     let counted = settings.into_par_iter().map(|(name, setting)| {
-        let schedule = plan(machine, &problem, name, &setting).unwrap();
+        let schedule = schedule_of(machine, &problem, &name, &setting).unwrap();
         count(&schedule, machine, None, MEMORY).unwrap().time
     });
     counted.collect()
@@ -399,7 +408,7 @@ fn nothing_beats_the_choice_at_any_block_size() {
                 let choice = selection.best().unwrap();
                 assert_eq!(selection.undecided(), [], "{text}");
                 let schedule =
-                    plan(&machine, &problem, choice.algorithm, &choice.parameters).unwrap();
+                    schedule_of(&machine, &problem, &choice.algorithm, &choice.parameters).unwrap();
                 let chosen = count(&schedule, &machine, None, MEMORY).unwrap().time.total();
                 let place = format!("{text}, {timing}, {block_bytes} bytes: {}", choice.algorithm);
                 assert!(chosen <= best * (1.0 + 1e-12), "{place}: {chosen} s, not {best} s");
@@ -420,11 +429,12 @@ fn nothing_beats_the_choice_on_drawn_machines() {
             let selection = select(machine, &problem);
             let Some(best) = selection.best() else { continue };
             let time = best.price.time.total() * (1.0 - 1e-12);
-            for algorithm in topocoll::ALGORITHMS {
-                for setting in algorithm.settings(&problem, &*machine.topology) {
-                    let schedule = plan(machine, &problem, algorithm.name(), &setting).unwrap();
+            for algorithm in algorithms() {
+                for setting in all_settings(algorithm, &problem, &*machine.topology) {
+                    let schedule =
+                        schedule_of(machine, &problem, &algorithm.info().name, &setting).unwrap();
                     let other = count(&schedule, machine, None, MEMORY).unwrap().time.total();
-                    let place = format!("{} {setting:?} beats {best:?}", algorithm.name());
+                    let place = format!("{} {setting:?} beats {best:?}", algorithm.info().name);
                     assert!(other >= time, "{place} on {machine:?}: {other} s");
                 }
             }
@@ -441,7 +451,7 @@ fn very_large_blocks_go_straight_over_full_rings() {
             select(&machine, &problem).choices.swap_remove(0)
         };
         let choice = at(1 << 20);
-        assert_eq!((choice.algorithm, choice.price.priced), ("direct-rings", Priced::Exactly));
+        assert_eq!((&*choice.algorithm, choice.price.priced), ("direct-rings", Priced::Exactly));
         assert_ne!(at(1).algorithm, "direct-rings", "{text}");
     }
 }

@@ -2,9 +2,9 @@
 //! the front of startups and volume leaves out what is beaten, and nothing else.
 
 use crate::common;
+use crate::common::{algorithms, all_settings, exchange, find, front, schedule_of, select, sweep};
 use topocoll::{
-    ALGORITHMS, Choice, Collective, Machine, NotApplicable, PUBLISHED, Parameters, Priced, Setting,
-    Sweep, count, find, front, machine, plan, published_price, select, sweep,
+    Choice, Collective, Machine, PUBLISHED, Parameters, Priced, Setting, Sweep, count, machine,
 };
 
 const MEMORY: u128 = 1 << 30;
@@ -38,13 +38,13 @@ fn every_line_is_at_its_best_at_every_size() {
             let machine = paragon(text, ports);
             for (i, &bytes) in sizes.iter().enumerate() {
                 let problem = common::problem(&machine, operation, bytes);
-                for line in found.lines.iter().filter(|line| !line.published) {
-                    let times = (find(line.algorithm).unwrap())
-                        .settings(&problem, &*machine.topology)
+                for line in &found.lines {
+                    let algorithm = find(&line.algorithm).unwrap();
+                    let times = all_settings(algorithm, &problem, &*machine.topology)
                         .into_iter()
                         .map(|setting| {
                             let schedule =
-                                plan(&machine, &problem, line.algorithm, &setting).unwrap();
+                                schedule_of(&machine, &problem, &line.algorithm, &setting).unwrap();
                             count(&schedule, &machine, None, MEMORY).unwrap().time.total()
                         });
                     let best = times.fold(f64::INFINITY, f64::min);
@@ -52,7 +52,8 @@ fn every_line_is_at_its_best_at_every_size() {
                     let place = format!("{} on {text} at {bytes} bytes", line.algorithm);
                     assert!(near(point.price.time.total(), best), "{place}");
                     let schedule =
-                        plan(&machine, &problem, line.algorithm, &point.parameters).unwrap();
+                        schedule_of(&machine, &problem, &line.algorithm, &point.parameters)
+                            .unwrap();
                     let counted = count(&schedule, &machine, None, MEMORY).unwrap();
                     assert!(near(point.price.time.total(), counted.time.total()), "{place}");
                     assert_eq!(point.price.steps, counted.steps, "{place}");
@@ -114,9 +115,9 @@ fn what_is_asked_for_makes_a_line_each() {
 fn formulas_are_priced_term_by_term() {
     let machine = machine("paragon-16x16").unwrap();
     let problem = common::problem(&machine, Collective::AllToAll, 100);
-    let row = PUBLISHED.iter().find(|row| row.name == "minimum-startup").unwrap();
+    let row = PUBLISHED.iter().find(|row| row.name == "suh-yalamanchili").unwrap();
     let counts = row.counts(&problem, &*machine.topology).unwrap();
-    let price = published_price(&machine, &problem, &counts);
+    let price = counts.price(&machine, &problem);
     // d = 4: 9 startups, 2176 blocks, 37 hops, 2176 blocks rearranged, 8 barriers of 895 us.
     let (blocks, time) = (2176.0 * 100.0, price.time);
     for (found, expected) in [
@@ -137,14 +138,15 @@ fn formulas_are_swept_and_never_selected_or_planned() {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 64);
         let found = sweep(&machine, &problem, &[64], &[]).unwrap();
-        assert!(found.lines.iter().filter(|line| line.published).count() >= 2, "{text}");
+        let (formulas, rejected) = exchange(&machine, &problem).published(&[64]);
+        assert_eq!((formulas.len(), rejected.len()), (2, 1), "{text}");
         assert!(found.crossovers.iter().all(|fastest| !fastest.published));
+        assert!(found.crossovers_with(&formulas).iter().any(|fastest| fastest.published));
         let selection = select(&machine, &problem);
         assert!(selection.choices.iter().all(|c| c.price.priced != Priced::Published), "{text}");
     }
     for row in PUBLISHED {
-        let scheduled = ALGORITHMS.iter().any(|algorithm| algorithm.name() == row.name);
-        assert!(scheduled || matches!(find(row.name), Err(NotApplicable::Published { .. })));
+        assert!(find(row.name).is_err(), "{}: a formula and a schedule share a name", row.name);
     }
 }
 
@@ -173,14 +175,14 @@ fn the_front_is_what_none_beats() {
         assert!(found.points.iter().all(|choice| choice.price.priced != Priced::AtLeast));
         assert!(found.undecided.iter().all(|choice| choice.price.priced == Priced::AtLeast));
         // Nothing is left out.
-        let settings = ALGORITHMS.iter().flat_map(|algorithm| {
-            let settings = algorithm.settings(&problem, &*machine.topology);
-            settings.into_iter().map(|setting| (algorithm.name(), setting))
+        let settings = algorithms().flat_map(|algorithm| {
+            let settings = all_settings(algorithm, &problem, &*machine.topology);
+            settings.into_iter().map(|setting| (algorithm.info().name.clone(), setting))
         });
         for (name, setting) in settings {
             let there = all().any(|c| c.algorithm == name && c.parameters == setting);
-            let subset = found.subsets.iter().any(|subset| subset.algorithm == name);
-            assert!(there || subset, "{name} {setting:?} on {text}");
+            let partly = found.partly_priced.iter().any(|partly| partly.algorithm == name);
+            assert!(there || partly, "{name} {setting:?} on {text}");
         }
     }
 }

@@ -1,178 +1,249 @@
-use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
-use topocoll_topology::Topology;
+use std::borrow::Cow;
 
-use crate::{NotApplicable, Parameter};
+use topocoll_schedule::{Collective, Demand, Origin, Parameters, Problem, Rule, Schedule, Setting};
+use topocoll_topology::{Clusters, Grid, Shape, Topology};
 
-/// A writer of schedules.
-///
-/// Those there are stand in [`ALGORITHMS`](crate::ALGORITHMS), and methods may be added: a schedule
-/// of one's own is a [`Rule`](topocoll_schedule::Rule), which every reader takes.
-pub trait Algorithm: Sync {
-    /// The name on the command line and in files.
-    fn name(&self) -> &'static str;
+use crate::{Claims, NotApplicable, Parameter, Values};
 
-    /// One line for lists.
-    fn summary(&self) -> &'static str;
+/// A writer of schedules: those of this crate stand in [`ALGORITHMS`](crate::ALGORITHMS), and a
+/// [`Catalogue`](crate::Catalogue) takes more.
+pub trait Algorithm: Send + Sync {
+    /// Its name, source, operation and parameters.
+    fn info(&self) -> &Info;
 
-    /// The paper and place it comes from.
-    fn source(&self) -> &'static str;
-
-    /// The operation it performs.
-    fn operation(&self) -> Collective {
-        Collective::AllToAll
-    }
-
-    /// The parameters it takes.
-    fn parameters(&self) -> &'static [Parameter] {
-        &[]
-    }
-
-    /// The settings worth pricing on this problem, each complete; empty where it does not apply.
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        match self.claims(problem, topology, &Parameters::new()) {
-            Ok(_) => vec![Parameters::new()],
-            Err(_) => Vec::new(),
-        }
-    }
-
-    /// The schedule.
+    /// The settings worth pricing for this request, each complete, the default one first. Those that
+    /// [`solve`](Self::solve) refuses count for nothing.
+    ///
+    /// All combinations of the words of its parameters unless an algorithm says otherwise.
     ///
     /// # Errors
-    /// Why the algorithm, or one of the parameters given, does not serve this problem on this
-    /// topology.
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable>;
-
-    /// The settings worth pricing on blocks of these sizes, each complete, where the schedule depends
-    /// on them; empty for all others.
-    fn settings_for(
-        &self,
-        _problem: &Problem,
-        _topology: &dyn Topology,
-        _demand: &Demand,
-    ) -> Vec<Parameters> {
-        Vec::new()
+    /// Why no setting applies, where that is known without solving one.
+    fn candidates(&self, _request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        Ok(self.info().combinations())
     }
 
-    /// Bytes that [`settings_for`](Self::settings_for) and [`plan_for`](Self::plan_for) take beside
-    /// the demand: 0 where the schedule does not depend on the sizes.
-    fn memory_for(&self, _problem: &Problem) -> u128 {
+    /// The schedule and its claims for values that fit [`info`](Self::info). Called through
+    /// [`Request::solve`], which checks them.
+    ///
+    /// # Errors
+    /// Why the algorithm, or one of the values, does not apply.
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable>;
+
+    /// Bytes that [`solve`](Self::solve) takes beside its solution, where they are worth a check.
+    fn memory(&self, _request: &Request<'_>) -> u128 {
         0
     }
-
-    /// The schedule for blocks of these sizes, which for most is the one for equal blocks.
-    ///
-    /// # Errors
-    /// As [`plan`](Self::plan).
-    fn plan_for(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        _demand: &Demand,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        self.plan(problem, topology, given)
-    }
-
-    /// The counts of the paper's closed form, and what else the schedule promises.
-    ///
-    /// # Errors
-    /// As [`plan`](Self::plan).
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable>;
 }
 
-/// Counts known before a schedule is written, all of which its readers must find.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What is known of an algorithm before it is asked: its row in lists, help and checks.
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Claims {
-    /// Steps in which a message moves, C1.
-    pub steps: u64,
-    /// Sum over steps of the largest message, in bytes, C2.
-    pub bytes: u128,
-    /// Sum over steps of the largest hop count, where the paper gives it.
-    pub hops: Option<u128>,
-    /// Local rearrangements, where the paper gives them.
-    pub rearrangements: Option<u32>,
-    /// Bytes that one rank copies in them, and bytes of the largest messages that must be packed,
-    /// summed; where known.
-    pub copied_bytes: Option<u128>,
-    /// Whether no link is ever shared, beyond what the topology rules out by itself.
-    pub contention_free: bool,
-    /// What the links of the topology are known to carry at least: a floor of `link_bytes` for
-    /// machines too large to count on.
-    pub link_bytes_floor: u128,
-    /// A floor of `hops`, for the same.
-    pub hops_floor: u128,
-    /// On a cluster what steps charge by the links in use, where known. Such a schedule has no hops.
-    pub by_links: Option<ByLinks>,
+pub struct Info {
+    /// The name on the command line and in files.
+    pub name: Cow<'static, str>,
+    /// One line for lists.
+    pub summary: Cow<'static, str>,
+    /// The paper and place it comes from.
+    pub source: Cow<'static, str>,
+    /// The operation it performs.
+    pub operation: Collective,
+    /// The parameters it takes.
+    pub parameters: &'static [Parameter],
+    /// Whether its schedules depend on the sizes of blocks, which it requires.
+    pub by_demand: bool,
 }
 
-/// The steps of a cluster's schedule by the links that their messages take, and the sum of their
-/// largest messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ByLinks {
-    /// Steps in which all messages stay on their nodes.
-    pub intra_node: StepsOf,
-    /// Steps in which all messages go to other nodes.
-    pub inter_node: StepsOf,
-    /// Steps with messages of both kinds, the largest of either kind equally large.
-    pub both: StepsOf,
-}
-
-/// Steps of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StepsOf {
-    /// How many there are.
-    pub steps: u64,
-    /// Sum over them of the largest message, in bytes.
-    pub bytes: u128,
-}
-
-impl StepsOf {
-    /// Steps whose largest messages are `blocks` of `block_bytes` in all.
+impl Info {
+    /// An all-to-all without parameters.
     #[must_use]
-    pub fn new(steps: u64, blocks: u128, block_bytes: u64) -> Self {
-        Self { steps, bytes: blocks * u128::from(block_bytes) }
-    }
-}
-
-impl Claims {
-    /// Claims of steps and bytes alone.
-    #[must_use]
-    pub fn new(steps: u64, bytes: u128) -> Self {
+    pub const fn new(name: &'static str, summary: &'static str, source: &'static str) -> Self {
         Self {
-            steps,
-            bytes,
-            hops: None,
-            rearrangements: None,
-            copied_bytes: None,
-            contention_free: false,
-            link_bytes_floor: bytes,
-            hops_floor: 0,
-            by_links: None,
+            name: Cow::Borrowed(name),
+            summary: Cow::Borrowed(summary),
+            source: Cow::Borrowed(source),
+            operation: Collective::AllToAll,
+            parameters: &[],
+            by_demand: false,
         }
     }
 
-    /// Claims of a cluster's schedule that copies and packs nothing where `copies` is false.
-    pub(crate) fn of_cluster(by_links: ByLinks, copies: bool) -> Self {
-        let ByLinks { intra_node, inter_node, both } = by_links;
-        let steps = intra_node.steps + inter_node.steps + both.steps;
-        Self {
-            hops: Some(0),
-            rearrangements: Some(0),
-            copied_bytes: (!copies).then_some(0),
-            contention_free: true,
-            by_links: Some(by_links),
-            ..Self::new(steps, intra_node.bytes + inter_node.bytes + both.bytes)
+    /// The same for another operation.
+    #[must_use]
+    pub const fn performing(mut self, operation: Collective) -> Self {
+        self.operation = operation;
+        self
+    }
+
+    /// The same with these parameters.
+    #[must_use]
+    pub const fn taking(mut self, parameters: &'static [Parameter]) -> Self {
+        self.parameters = parameters;
+        self
+    }
+
+    /// The same for schedules that depend on the sizes of blocks.
+    #[must_use]
+    pub const fn by_demand(mut self) -> Self {
+        self.by_demand = true;
+        self
+    }
+}
+
+/// What an algorithm is asked for: a problem on a topology, and the sizes of blocks where they differ.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Request<'r> {
+    /// What is exchanged; blocks of a demand matrix have their own sizes.
+    pub problem: Problem,
+    /// Ranks and links.
+    pub topology: &'r dyn Topology,
+    /// The sizes of all blocks.
+    pub demand: Option<&'r Demand>,
+}
+
+impl<'r> Request<'r> {
+    /// A request for blocks of equal sizes.
+    #[must_use]
+    pub fn new(problem: &Problem, topology: &'r dyn Topology) -> Self {
+        Self { problem: *problem, topology, demand: None }
+    }
+
+    /// The same for blocks of these sizes.
+    #[must_use]
+    pub fn of(self, demand: Option<&'r Demand>) -> Self {
+        Self { demand, ..self }
+    }
+
+    /// Solves the request with the values given; parameters that are not given have their defaults.
+    ///
+    /// # Errors
+    /// Why the algorithm, or one of the values, does not apply.
+    pub fn solve(
+        &self,
+        algorithm: &dyn Algorithm,
+        given: &Parameters,
+    ) -> Result<Solution, NotApplicable> {
+        let info = self.asked(algorithm)?;
+        algorithm.solve(self, &Values::new(info, given)?)
+    }
+
+    /// The settings of an algorithm that are worth pricing; some may be refused.
+    ///
+    /// # Errors
+    /// Why none applies, where that is known without solving one.
+    pub fn candidates(&self, algorithm: &dyn Algorithm) -> Result<Vec<Parameters>, NotApplicable> {
+        self.asked(algorithm)?;
+        algorithm.candidates(self)
+    }
+
+    /// The candidates of an algorithm that apply, solved.
+    pub fn solutions(self, algorithm: &dyn Algorithm) -> impl Iterator<Item = Solution> {
+        let candidates = self.candidates(algorithm).unwrap_or_default();
+        candidates.into_iter().filter_map(move |setting| self.solve(algorithm, &setting).ok())
+    }
+
+    /// An algorithm that performs the operation.
+    fn asked<'a>(&self, algorithm: &'a dyn Algorithm) -> Result<&'a Info, NotApplicable> {
+        let (info, asked) = (algorithm.info(), self.problem.operation);
+        match info.operation {
+            performs if performs == asked => Ok(info),
+            performs => Err(NotApplicable::Operation { performs, asked }),
         }
+    }
+
+    /// The grid that the topology is; `needs` says what is required of it.
+    ///
+    /// # Errors
+    /// Another topology.
+    pub fn grid(&self, needs: &'static str) -> Result<&'r Grid, NotApplicable> {
+        match self.topology.shape() {
+            Shape::Grid(grid) => Ok(grid),
+            _ => Err(self.requires(needs)),
+        }
+    }
+
+    /// The cluster that the topology is.
+    ///
+    /// # Errors
+    /// Another topology.
+    pub fn clusters(&self) -> Result<&'r Clusters, NotApplicable> {
+        match self.topology.shape() {
+            Shape::Clustered(clusters) => Ok(clusters),
+            _ => Err(self.requires("a cluster")),
+        }
+    }
+
+    /// The error of a topology of another kind than an algorithm requires.
+    #[must_use]
+    pub fn requires(&self, needs: &'static str) -> NotApplicable {
+        NotApplicable::Shape { needs, topology: self.topology.short_form() }
+    }
+
+    /// The bytes of blocks.
+    pub fn bytes(&self, blocks: impl Into<u128>) -> u128 {
+        blocks.into() * u128::from(self.problem.block_bytes)
+    }
+
+    /// Messages that each rank may send in a step when all of them send to other nodes at once: the
+    /// ports, shared by the ranks of the largest node.
+    ///
+    /// # Errors
+    /// Fewer ports than ranks of a node.
+    pub fn ports_per_rank(&self) -> Result<u32, NotApplicable> {
+        let ports = self.problem.ports;
+        match self.topology.shape() {
+            Shape::Clustered(clusters) if clusters.nodes() > 1 => {
+                match ports / clusters.largest() {
+                    0 => Err(NotApplicable::NodePorts { size: clusters.largest(), ports }),
+                    ports => Ok(ports),
+                }
+            }
+            _ => Ok(ports),
+        }
+    }
+}
+
+/// A schedule, and what its writer claims of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Solution {
+    /// The schedule; its origin has all parameters.
+    pub schedule: Schedule,
+    /// Its counts by closed form.
+    pub claims: Claims,
+}
+
+impl Solution {
+    /// The schedule that `rule` describes. Its origin has the parameters that are words, defaults
+    /// included; [`with`](Self::with) adds others.
+    pub fn new(
+        request: &Request<'_>,
+        values: &Values<'_>,
+        rule: impl Rule + 'static,
+        claims: Claims,
+    ) -> Self {
+        let algorithm = values.info().name.clone().into_owned();
+        let origin = Origin { algorithm, parameters: values.words() };
+        Self::of(Schedule::new(request.problem, origin, rule), claims)
+    }
+
+    /// A schedule that is written already.
+    #[must_use]
+    pub fn of(schedule: Schedule, claims: Claims) -> Self {
+        Self { schedule, claims }
+    }
+
+    /// The same with a parameter that was chosen, or is a number.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Setting>) -> Self {
+        self.schedule.origin.parameters.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The same without a parameter that means nothing here.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.schedule.origin.parameters.remove(name);
+        self
     }
 }

@@ -14,12 +14,11 @@
 //! `src xor dst` are `e_j = m_j xor m_(j+1) xor ..`: m is the Gray code of e, constant for a block's
 //! life, and its slot.
 
-use topocoll_schedule::{Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, Step};
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
+use topocoll_topology::{Rank, Route};
 
-use crate::parameters::{check, origin};
 use crate::squares::{Along, Square};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct BinaryExchange;
 
@@ -77,47 +76,29 @@ fn from_gray(code: u32) -> u32 {
     (0..5).fold(code, |bits, i| bits ^ bits >> (1 << i))
 }
 
+static INFO: Info = Info::new(
+    "binary-exchange",
+    "the mesh halved again and again, mirror images about each cut exchanging what crosses it",
+    "Bokhari and Berryman 1992, as told by Suh and Shin 2001",
+);
+
 impl Algorithm for BinaryExchange {
-    fn name(&self) -> &'static str {
-        "binary-exchange"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "the mesh halved again and again, mirror images about each cut exchanging what crosses it"
-    }
-
-    fn source(&self) -> &'static str {
-        "Bokhari and Berryman 1992, as told by Suh and Shin 2001"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        check(self, problem, given)?;
-        let square = Square::of(topology, Some(false))?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), Halving { square }))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        check(self, problem, given)?;
-        let square = Square::of(topology, Some(false))?;
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let square = Square::of(request, Some(false))?;
         let (d, side) = (u128::from(square.d), 1u128 << square.d);
-        let (ranks, block_bytes) = (u128::from(problem.ranks), u128::from(problem.block_bytes));
+        let ranks = u128::from(request.problem.ranks);
         let hops = 2 * (2 * (side - 1) - d);
-        Ok(Claims {
+        let claims = Claims {
             hops: Some(hops),
             hops_floor: hops,
             rearrangements: Some(0),
-            link_bytes_floor: (side - 1) * ranks * block_bytes,
-            ..Claims::new(2 * u64::from(square.d), d * ranks * block_bytes)
-        })
+            link_bytes_floor: request.bytes((side - 1) * ranks),
+            ..Claims::new(2 * u64::from(square.d), request.bytes(d * ranks))
+        };
+        Ok(Solution::new(request, values, Halving { square }, claims))
     }
 }

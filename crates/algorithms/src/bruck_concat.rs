@@ -27,18 +27,15 @@
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
-    Strided,
+    Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_topology::{Rank, Route};
 
-use crate::parameters::{check, origin, ports_per_rank, word, words};
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct BruckConcat;
 
 /// The values of `last`: which of the two measures stays optimal in the special range.
-const LAST: [&str; 2] = ["rounds", "bytes"];
 
 /// The most ports: a plan keeps an area for each.
 const MAX_PORTS: u32 = 1 << 16;
@@ -69,7 +66,7 @@ struct Concat {
 }
 
 impl Concat {
-    fn new(problem: &Problem, ports: u32, last: usize) -> Self {
+    fn new(problem: &Problem, ports: u32, few_rounds: bool) -> Self {
         let (n, k, b) = (u64::from(problem.ranks), u64::from(ports), problem.block_bytes);
         let (mut doubling, mut held) = (0, 1u64);
         while held * (k + 1) < n {
@@ -83,7 +80,7 @@ impl Concat {
                 Some(areas) => closing.push(areas),
                 None => {
                     special = true;
-                    if LAST[last] == "rounds" {
+                    if few_rounds {
                         closing.push(least_excess(held, n, k, b));
                     } else {
                         let reached = n - (n - held) % k;
@@ -240,91 +237,47 @@ impl Rule for Concat {
     }
 }
 
-impl BruckConcat {
-    fn concat(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Concat, NotApplicable> {
-        check(self, problem, given)?;
-        let last = word(self, given, "last", &LAST)?;
-        let ports = ports_per_rank(problem, topology)?;
+static INFO: Info = Info::new(
+    "concat",
+    "blocks multiplied by k + 1 in each round on a circulant graph, the last round's bytes divided among the ports",
+    "Bruck et al. 1997, section 4; IBM disclosure 1993 (k = 1)",
+)
+.performing(Collective::AllGather)
+.taking(&[Parameter::words(
+    "last",
+    &[
+        ("rounds", "fewest steps in the special range, where no schedule is optimal in both"),
+        ("bytes", "least volume there"),
+    ],
+)
+.by_cost()]);
+
+impl Algorithm for BruckConcat {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let concat = Concat::new(&request.problem, request.ports_per_rank()?.min(MAX_PORTS), true);
+        Ok(if concat.special { self.info().combinations() } else { vec![Parameters::new()] })
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let ports = request.ports_per_rank()?;
         if ports > MAX_PORTS {
             return Err(NotApplicable::Ports { most: MAX_PORTS, ports });
         }
-        let concat = Concat::new(problem, ports, last);
-        if !concat.special
-            && let Some(value) = given.get("last")
-        {
-            return Err(NotApplicable::Setting {
-                algorithm: self.name(),
-                name: "last",
-                value: value.to_string(),
-                rule: "a choice here: both steps and bytes are optimal".to_owned(),
-            });
+        let concat = Concat::new(&request.problem, ports, values.is("last", "rounds"));
+        if !concat.special && values.is_given("last") {
+            return Err(values.refused("last", "a choice here: both steps and bytes are optimal"));
         }
-        Ok(concat)
-    }
-}
-
-fn setting(value: &str) -> Parameters {
-    words([("last", value)])
-}
-
-impl Algorithm for BruckConcat {
-    fn name(&self) -> &'static str {
-        "concat"
-    }
-
-    fn summary(&self) -> &'static str {
-        "blocks multiplied by k + 1 in each round on a circulant graph, the last round's bytes divided among the ports"
-    }
-
-    fn source(&self) -> &'static str {
-        "Bruck et al. 1997, section 4; IBM disclosure 1993 (k = 1)"
-    }
-
-    fn operation(&self) -> Collective {
-        Collective::AllGather
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            name: "last",
-            values: "in the special range, where only one of them can be optimal: rounds or bytes; chosen by cost unless set",
-            by_cost: true,
-        }]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        match self.concat(problem, topology, &Parameters::new()) {
-            Ok(concat) if concat.special => LAST.map(setting).into(),
-            Ok(_) => vec![Parameters::new()],
-            Err(_) => Vec::new(),
-        }
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let concat = self.concat(problem, topology, given)?;
-        let last = word(self, given, "last", &LAST)?;
-        let parameters = if concat.special { setting(LAST[last]) } else { Parameters::new() };
-        Ok(Schedule::new(*problem, origin(self, parameters), concat))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let concat = self.concat(problem, topology, given)?;
-        Ok(Claims { rearrangements: Some(0), ..Claims::new(concat.steps().into(), concat.bytes()) })
+        let claims = Claims {
+            rearrangements: Some(0),
+            ..Claims::new(concat.steps().into(), concat.bytes())
+        };
+        let special = concat.special;
+        let solution = Solution::new(request, values, concat, claims);
+        Ok(if special { solution } else { solution.without("last") })
     }
 }
 

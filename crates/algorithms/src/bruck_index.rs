@@ -11,12 +11,11 @@
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
+    Block, Parameters, RankClasses, Rule, Setting, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_topology::{Rank, Route};
 
-use crate::parameters::{check, integer, origin, ports_per_rank};
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct BruckIndex;
 
@@ -136,76 +135,33 @@ impl Rule for Index {
     }
 }
 
-impl BruckIndex {
-    fn index(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Index, NotApplicable> {
-        check(self, problem, given)?;
-        let ports = ports_per_rank(problem, topology)?;
-        let most = u64::from(problem.ranks.max(2));
-        let radix =
-            integer(self, given, "radix", 2, most)?.unwrap_or(most.min(u64::from(ports) + 1));
-        Ok(Index::new(problem.ranks, radix as u32, ports))
-    }
-}
+static INFO: Info = Info::new(
+    "bruck",
+    "blocks combined and rotated one radix-r digit at a time",
+    "Bruck et al. 1997, section 3",
+)
+.taking(&[Parameter::number("radix", "2 to the number of ranks").by_cost()]);
 
 impl Algorithm for BruckIndex {
-    fn name(&self) -> &'static str {
-        "bruck"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "blocks combined and rotated one radix-r digit at a time"
-    }
-
-    fn source(&self) -> &'static str {
-        "Bruck et al. 1997, section 3"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            name: "radix",
-            values: "2 to the number of ranks; chosen by cost unless set",
-            by_cost: true,
-        }]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        if self.claims(problem, topology, &Parameters::new()).is_err() {
-            return Vec::new();
-        }
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let setting = |radix| Parameters::from([("radix".to_owned(), Setting::Integer(radix))]);
-        radices(problem.ranks).into_iter().map(setting).collect()
+        Ok(radices(request.problem.ranks).into_iter().map(setting).collect())
     }
 
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let index = self.index(problem, topology, given)?;
-        let parameters =
-            Parameters::from([("radix".to_owned(), Setting::Integer(index.radix.into()))]);
-        Ok(Schedule::new(*problem, origin(self, parameters), index))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let index = self.index(problem, topology, given)?;
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (ranks, ports) = (request.problem.ranks, request.ports_per_rank()?);
+        let most = u64::from(ranks.max(2));
+        let radix = values.number("radix", 2, most)?.unwrap_or(most.min(u64::from(ports) + 1));
+        let index = Index::new(ranks, radix as u32, ports);
         let blocks: u128 = index.digits.iter().map(|&digit| index.blocks(digit)).sum();
         let rearrangements = Some(if index.steps == 0 { 0 } else { 2 });
-        Ok(Claims {
-            rearrangements,
-            ..Claims::new(index.steps.into(), blocks * u128::from(problem.block_bytes))
-        })
+        let claims =
+            Claims { rearrangements, ..Claims::new(index.steps.into(), request.bytes(blocks)) };
+        Ok(Solution::new(request, values, index, claims).with("radix", radix))
     }
 }
 

@@ -20,17 +20,14 @@
 //! A slot for each rank's block; along sides that wrap by its distance, along others by its place.
 
 use topocoll_schedule::{
-    Axis, Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Slot, SlotSet,
-    Step, Strided,
+    Axis, Block, Collective, Parameters, Part, RankClasses, Rule, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
+use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
-use crate::parameters::{check, origin, word, words};
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::error::check_sides;
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct Bucket;
-
-const DIMENSIONS: [&str; 2] = ["in-turn", "at-once"];
 
 /// Its claims look at every step.
 const LONGEST: u32 = 1 << 20;
@@ -332,118 +329,71 @@ impl Rule for Buckets {
     }
 }
 
-impl Bucket {
-    fn buckets(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Buckets, NotApplicable> {
-        check(self, problem, given)?;
-        let at_once = word(self, given, "dimensions", &DIMENSIONS)? == 1;
-        let Shape::Grid(grid) = topology.shape() else {
-            return Err(NotApplicable::Shape {
-                needs: "a torus or mesh",
-                topology: topology.short_form(),
-            });
-        };
-        let long = (0..grid.sides().len()).filter(|&u| grid.sides()[u] > LONGEST);
-        let sides: Vec<String> = long.map(|u| format!("side {u} ({})", grid.sides()[u])).collect();
-        if !sides.is_empty() {
-            return Err(NotApplicable::Sides { rule: "sides of at most 2^20", sides });
-        }
-        let parts = grid.radix().long_dimensions().count() as u64;
-        if at_once && problem.block_bytes < parts {
-            return Err(NotApplicable::Setting {
-                algorithm: self.name(),
-                name: "dimensions",
-                value: DIMENSIONS[1].to_owned(),
-                rule: format!("in-turn: {} bytes make no {parts} parts", problem.block_bytes),
-            });
-        }
-        Ok(Buckets::new(grid.clone(), problem.ports, problem.block_bytes, at_once))
-    }
-}
-
-fn setting(dimensions: &str) -> Parameters {
-    words([("dimensions", dimensions)])
-}
-
-impl Algorithm for Bucket {
-    fn name(&self) -> &'static str {
-        "bucket"
-    }
-
-    fn summary(&self) -> &'static str {
-        "every rank passes on what arrived last, along the lines of one dimension after another"
-    }
-
-    fn source(&self) -> &'static str {
-        "after Jain and Sabharwal 2010"
-    }
-
-    fn operation(&self) -> Collective {
-        Collective::AllGather
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            name: "dimensions",
-            values: "in-turn (whole blocks; default) or at-once (each dimension is the first of a part of every block)",
-            by_cost: false,
-        }]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        let mut settings: Vec<_> = DIMENSIONS.map(setting).into();
-        let long = match topology.shape() {
-            Shape::Grid(grid) => grid.radix().long_dimensions().count(),
-            _ => 0,
-        };
-        settings.truncate(if problem.ports > 1 && long > 1 { 2 } else { 1 });
-        settings.retain(|setting| self.buckets(problem, topology, setting).is_ok());
-        settings
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.buckets(problem, topology, given)?;
-        let dimensions = DIMENSIONS[word(self, given, "dimensions", &DIMENSIONS)?];
-        Ok(Schedule::new(*problem, origin(self, setting(dimensions)), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let rule = self.buckets(problem, topology, given)?;
+impl Buckets {
+    fn claims(&self, block_bytes: u64) -> Claims {
         let (mut steps, mut bytes, mut hops) = (0, 0u128, 0u128);
-        for step in 0..rule.steps() {
+        for step in 0..self.steps() {
             let (mut most, mut far) = (0, 0);
-            for passing in rule.passing(step) {
-                let blocks = u128::from(rule.blocks(passing));
-                most = most
-                    .max(blocks * u128::from(rule.part(passing.part).bytes(problem.block_bytes)));
-                let (u, side) = (passing.dimension, rule.grid.sides()[passing.dimension]);
-                let two = rule.one_way && !rule.grid.wrap()[u] && side > 2;
+            for passing in self.passing(step) {
+                let blocks = u128::from(self.blocks(passing));
+                most = most.max(blocks * u128::from(self.part(passing.part).bytes(block_bytes)));
+                let (u, side) = (passing.dimension, self.grid.sides()[passing.dimension]);
+                let two = self.one_way && !self.grid.wrap()[u] && side > 2;
                 far = far.max(if blocks == 0 { 0 } else { 1 + u128::from(two) });
             }
             steps += u64::from(most > 0);
             bytes += most;
             hops += far;
         }
-        Ok(Claims {
+        Claims {
             hops: Some(hops),
             hops_floor: hops,
             rearrangements: Some(0),
             contention_free: true,
             ..Claims::new(steps, bytes)
-        })
+        }
+    }
+}
+
+static INFO: Info = Info::new(
+    "bucket",
+    "every rank passes on what arrived last, along the lines of one dimension after another",
+    "after Jain and Sabharwal 2010",
+)
+.performing(Collective::AllGather)
+.taking(&[Parameter::words(
+    "dimensions",
+    &[
+        ("in-turn", "whole blocks"),
+        ("at-once", "each dimension is the first of a part of every block"),
+    ],
+)]);
+
+impl Algorithm for Bucket {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let grid = request.grid("a torus or mesh")?;
+        let long = grid.radix().long_dimensions().count();
+        let mut settings = self.info().combinations();
+        settings.truncate(if request.problem.ports > 1 && long > 1 { 2 } else { 1 });
+        Ok(settings)
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let problem = &request.problem;
+        let grid = request.grid("a torus or mesh")?;
+        check_sides(grid, "sides of at most 2^20", |u| grid.sides()[u] > LONGEST)?;
+        let parts = grid.radix().long_dimensions().count() as u64;
+        let at_once = values.is("dimensions", "at-once");
+        if at_once && problem.block_bytes < parts {
+            let rule = format!("in-turn: {} bytes make no {parts} parts", problem.block_bytes);
+            return Err(values.refused("dimensions", rule));
+        }
+        let rule = Buckets::new(grid.clone(), problem.ports, problem.block_bytes, at_once);
+        let claims = rule.claims(problem.block_bytes);
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

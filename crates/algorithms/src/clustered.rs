@@ -22,21 +22,17 @@
 //!   what the largest node's port must carry, and max(size) - 1 inside.
 //! - With k ports a node takes part in k rounds at once, a graph of degree k.
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Clusters, Rank, Route, Topology};
 
 use crate::nodes::Nodes;
 use crate::one_factor::Factors;
-use crate::parameters::{check, clusters, origin, word, words};
 use crate::rounds::Partners;
-use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
+use crate::{
+    Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
+};
 
 pub(crate) struct ClusteredFactor;
-
-const INSIDE: [&str; 2] = ["paired", "early"];
-const ROUNDS: [&str; 2] = ["factors", "permutations"];
 
 struct Clustered {
     nodes: Nodes,
@@ -338,89 +334,49 @@ impl Rule for Clustered {
     }
 }
 
-impl ClusteredFactor {
-    fn clustered(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Clustered, NotApplicable> {
-        check(self, problem, given)?;
-        let early = word(self, given, "inside", &INSIDE)? == 1;
-        let permutations = word(self, given, "rounds", &ROUNDS)? == 1;
-        let clusters = clusters(topology)?;
-        Clustered::new(clusters, problem.ports, early, permutations).ok_or(NotApplicable::Ranks {
-            rule: "max(size) * p steps to be numbered in 32 bits",
-            ranks: problem.ranks,
-        })
-    }
-}
-
-fn setting(inside: &str, rounds: &str) -> Parameters {
-    words([("inside", inside), ("rounds", rounds)])
-}
+static INFO: Info = Info::new(
+    "clustered-factor",
+    "pairs of nodes by a factor of their complete graph, one pair of ranks at a time",
+    "Sanders and Traeff 2002, sections 3 and 4",
+)
+.taking(&[
+    Parameter::words(
+        "inside",
+        &[
+            ("paired", "a node paired with itself sends inside, one message at a time"),
+            ("early", "all of it in the first such round"),
+        ],
+    ),
+    Parameter::words(
+        "rounds",
+        &[
+            ("factors", "nodes exchange in pairs"),
+            ("permutations", "they send to one and receive from another"),
+        ],
+    ),
+]);
 
 impl Algorithm for ClusteredFactor {
-    fn name(&self) -> &'static str {
-        "clustered-factor"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "pairs of nodes by a factor of their complete graph, one pair of ranks at a time"
-    }
-
-    fn source(&self) -> &'static str {
-        "Sanders and Traeff 2002, sections 3 and 4"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                name: "inside",
-                values: "paired (a node paired with itself sends inside, one message at a time; default) or early (all of it in the first such round)",
-                by_cost: false,
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let problem = &request.problem;
+        let (early, permutations) =
+            (values.is("inside", "early"), values.is("rounds", "permutations"));
+        let clustered = Clustered::new(request.clusters()?, problem.ports, early, permutations)
+            .ok_or(NotApplicable::Ranks {
+                rule: "max(size) * p steps to be numbered in 32 bits",
+                ranks: problem.ranks,
+            })?;
+        let claims = match clustered.by_links(problem.block_bytes) {
+            Some(by_links) => Claims::of_cluster(by_links, false),
+            None => Claims {
+                rearrangements: Some(0),
+                ..Claims::new(clustered.steps.into(), request.bytes(clustered.steps))
             },
-            Parameter {
-                name: "rounds",
-                values: "factors (nodes exchange in pairs; default) or permutations (they send to one and receive from another)",
-                by_cost: false,
-            },
-        ]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        if self.clustered(problem, topology, &Parameters::new()).is_err() {
-            return Vec::new();
-        }
-        INSIDE.iter().flat_map(|inside| ROUNDS.map(|rounds| setting(inside, rounds))).collect()
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let clustered = self.clustered(problem, topology, given)?;
-        let inside = INSIDE[usize::from(clustered.early)];
-        let rounds = ROUNDS[usize::from(clustered.permutations)];
-        Ok(Schedule::new(*problem, origin(self, setting(inside, rounds)), clustered))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let clustered = self.clustered(problem, topology, given)?;
-        if let Some(by_links) = clustered.by_links(problem.block_bytes) {
-            return Ok(Claims::of_cluster(by_links, false));
-        }
-        let steps = clustered.steps;
-        Ok(Claims {
-            rearrangements: Some(0),
-            ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
-        })
+        };
+        Ok(Solution::new(request, values, clustered, claims))
     }
 }

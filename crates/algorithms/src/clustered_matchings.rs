@@ -29,13 +29,12 @@
 
 use std::ops::ControlFlow;
 
-use topocoll_schedule::{Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, Step};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
 use crate::nodes::Nodes;
-use crate::parameters::{check, clusters, origin};
 use crate::places::Places;
-use crate::{Algorithm, ByLinks, Claims, NotApplicable, StepsOf};
+use crate::{Algorithm, ByLinks, Claims, Info, NotApplicable, Request, Solution, StepsOf, Values};
 
 pub(crate) struct ClusteredMatchings;
 
@@ -279,59 +278,33 @@ impl Rule for Matchings {
     }
 }
 
-impl ClusteredMatchings {
-    fn matchings(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Matchings, NotApplicable> {
-        check(self, problem, given)?;
-        let clusters = clusters(topology)?;
-        Matchings::new(Nodes::new(clusters), problem.ports).ok_or(NotApplicable::Ranks {
-            rule: "max(size) * (p - max(size)) messages of a node to be numbered in 32 bits",
-            ranks: problem.ranks,
-        })
-    }
-}
+static INFO: Info = Info::new(
+    "clustered-matchings",
+    "every node sends to one and receives from another, and exchanges inside at the same time",
+    "after Sanders and Traeff 2002, end of section 3, with no step for what is inside",
+);
 
 impl Algorithm for ClusteredMatchings {
-    fn name(&self) -> &'static str {
-        "clustered-matchings"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every node sends to one and receives from another, and exchanges inside at the same time"
-    }
-
-    fn source(&self) -> &'static str {
-        "after Sanders and Traeff 2002, end of section 3, with no step for what is inside"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let matchings = self.matchings(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), matchings))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let matchings = self.matchings(problem, topology, given)?;
-        Ok(Claims::of_cluster(matchings.by_links(problem.block_bytes), false))
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let problem = &request.problem;
+        let matchings = Matchings::new(Nodes::new(request.clusters()?), problem.ports).ok_or(
+            NotApplicable::Ranks {
+                rule: "max(size) * (p - max(size)) messages of a node to be numbered in 32 bits",
+                ranks: problem.ranks,
+            },
+        )?;
+        let claims = Claims::of_cluster(matchings.by_links(problem.block_bytes), false);
+        Ok(Solution::new(request, values, matchings, claims))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use topocoll_schedule::Collective;
+    use topocoll_schedule::{Collective, Parameters, Problem};
     use topocoll_topology::Clusters;
 
     use super::*;
@@ -349,8 +322,9 @@ mod tests {
             for ports in 1..4 {
                 let ranks = clusters.ranks();
                 let problem = Problem::new(Collective::AllToAll, ranks, ports, 1).unwrap();
-                let schedule = ClusteredMatchings.plan(&problem, &clusters, &Parameters::new());
-                let schedule = schedule.unwrap();
+                let request = Request::new(&problem, &clusters);
+                let solution = request.solve(&ClusteredMatchings, &Parameters::new()).unwrap();
+                let schedule = solution.schedule;
                 let (rule, mut does) = (schedule.rule(), Step::default());
                 for rank in (0..ranks).map(Rank) {
                     let mut found = Vec::new();

@@ -21,14 +21,11 @@
 //! order of all turns done. Before each turn but its first a rank rotates the bit just done to the
 //! end, so that a message is the upper half of the buffer.
 
-use topocoll_schedule::{
-    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
-use topocoll_topology::{Coordinates, Rank, Route, Topology};
+use topocoll_schedule::{Axis, Block, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, Rank, Route};
 
-use crate::parameters::{check, origin};
 use crate::squares::{Along, Square};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct CyclicExchange;
 
@@ -228,47 +225,20 @@ impl Cyclic {
     }
 }
 
-impl CyclicExchange {
-    fn rule(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Cyclic, NotApplicable> {
-        check(self, problem, given)?;
-        Ok(Cyclic { square: Square::of(topology, Some(false))? })
-    }
-}
+static INFO: Info = Info::new(
+    "cyclic-exchange",
+    "pairs at growing powers of two along rows and columns, those that would share links in turn",
+    "Sundar et al. 1994, as told by Suh and Shin 2001",
+);
 
 impl Algorithm for CyclicExchange {
-    fn name(&self) -> &'static str {
-        "cyclic-exchange"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "pairs at growing powers of two along rows and columns, those that would share links in turn"
-    }
-
-    fn source(&self) -> &'static str {
-        "Sundar et al. 1994, as told by Suh and Shin 2001"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        Ok(self.rule(problem, topology, given)?.claims(problem))
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let rule = Cyclic { square: Square::of(request, Some(false))? };
+        let claims = rule.claims(&request.problem);
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

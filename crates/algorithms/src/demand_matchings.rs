@@ -18,15 +18,12 @@
 //! sum of largest messages be below the sum over i of the largest i-th largest block of a rank, as
 //! a rank's blocks are in as many matchings; `tests/correctness/matchings.rs` counts how far it is above.
 
-use topocoll_schedule::{
-    Block, Demand, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, Step,
-};
-use topocoll_topology::{Clusters, Rank, Route, Shape, Topology};
+use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Setting, Slot, Step};
+use topocoll_topology::{Clusters, Rank, Route, Shape};
 
 use crate::colouring::{Colours, Edge, coloured, degree, first_free};
-use crate::parameters::{check, integer, origin};
 use crate::places::Places;
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct DemandMatchings;
 
@@ -65,8 +62,14 @@ struct SizedBlocks<'a> {
 }
 
 impl<'a> SizedBlocks<'a> {
-    fn new(ranks: u32, topology: &'a dyn Topology, demand: &Demand) -> Self {
-        let clusters = match topology.shape() {
+    fn of(request: &Request<'a>) -> Result<Self, NotApplicable> {
+        let ranks = request.problem.ranks;
+        if ranks > MOST_RANKS {
+            let rule = "at most 2048 ranks, whose messages it keeps";
+            return Err(NotApplicable::Ranks { rule, ranks });
+        }
+        let demand = request.demand.ok_or(NotApplicable::NoDemand)?;
+        let clusters = match request.topology.shape() {
             Shape::Clustered(clusters) if clusters.nodes() > 1 => Some(clusters),
             _ => None,
         };
@@ -89,7 +92,7 @@ impl<'a> SizedBlocks<'a> {
         for list in [&mut messages.between, &mut messages.inside] {
             list.sort_by_key(|message| std::cmp::Reverse(message.bytes));
         }
-        messages
+        Ok(messages)
     }
 
     fn vertex(&self, rank: Rank) -> u32 {
@@ -118,7 +121,7 @@ impl<'a> SizedBlocks<'a> {
         colours.into_iter().max().map_or(0, |last| last + 1)
     }
 
-    fn matchings(&self, ranks: u32, ports: u32, most: u32) -> Matchings {
+    fn matchings(&self, ranks: u32, ports: u32, most: u32) -> (Matchings, Claims) {
         let colours = coloured(self.vertices, &self.edges(), most);
         let mut all: Vec<(SizedBlock, u32)> = self.between.iter().copied().zip(colours).collect();
         // By side, the colours of ranks and of vertices.
@@ -155,7 +158,7 @@ impl<'a> SizedBlocks<'a> {
 }
 
 /// Matchings by falling weight, `ports` of them a step.
-fn in_steps(all: &[(SizedBlock, u32)], ranks: u32, ports: u32) -> Matchings {
+fn in_steps(all: &[(SizedBlock, u32)], ranks: u32, ports: u32) -> (Matchings, Claims) {
     let matchings = all.iter().map(|&(_, colour)| colour + 1).max().unwrap_or(0);
     let mut weights = vec![0; matchings as usize];
     for &(message, colour) in all {
@@ -176,7 +179,13 @@ fn in_steps(all: &[(SizedBlock, u32)], ranks: u32, ports: u32) -> Matchings {
         receives[message.to.index()].push((step, message.from));
     }
     sends.iter_mut().chain(&mut receives).for_each(|ends: &mut Vec<Partner>| ends.sort_unstable());
-    Matchings { steps: matchings.div_ceil(ports), sends, receives }
+    // The heaviest matching of a step is its first; nothing moves in steps of empty blocks.
+    let largest = falling.iter().step_by(ports as usize).map(|&colour| weights[colour as usize]);
+    let (moving, bytes) = largest
+        .filter(|&weight| weight > 0)
+        .fold((0, 0), |(steps, bytes), weight| (steps + 1, bytes + u128::from(weight)));
+    let rule = Matchings { steps: matchings.div_ceil(ports), sends, receives };
+    (rule, Claims::new(moving, bytes))
 }
 
 impl Matchings {
@@ -222,105 +231,51 @@ impl Rule for Matchings {
     }
 }
 
-impl DemandMatchings {
-    fn check(&self, problem: &Problem, given: &Parameters) -> Result<(), NotApplicable> {
-        check(self, problem, given)?;
-        if problem.ranks > MOST_RANKS {
-            return Err(NotApplicable::Ranks {
-                rule: "at most 2048 ranks, whose messages it keeps",
-                ranks: problem.ranks,
-            });
-        }
-        Ok(())
-    }
-}
-
 fn setting(matchings: u32) -> Parameters {
     Parameters::from([("matchings".to_owned(), Setting::Integer(matchings.into()))])
 }
 
+static INFO: Info = Info::new(
+    "demand-matchings",
+    "every block of unequal ones straight, blocks of like size at the same time",
+    "edge colouring (Koenig 1916), largest first",
+)
+.taking(&[Parameter::number(
+    "matchings",
+    "the most there may be, from as many as the busiest rank or node has messages",
+)
+.by_cost()])
+.by_demand();
+
 impl Algorithm for DemandMatchings {
-    fn name(&self) -> &'static str {
-        "demand-matchings"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block of unequal ones straight, blocks of like size at the same time"
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (problem, messages) = (&request.problem, SizedBlocks::of(request)?);
+        let fewest = messages.fewest();
+        let most = values.number("matchings", fewest.into(), u32::MAX.into())?;
+        let most = most.map_or(fewest, |most| most as u32);
+        let (rule, claims) = messages.matchings(problem.ranks, problem.ports, most);
+        Ok(Solution::new(request, values, rule, claims).with("matchings", u64::from(most)))
     }
 
-    fn source(&self) -> &'static str {
-        "edge colouring (Koenig 1916), largest first"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            name: "matchings",
-            values: "the most there may be, from as many as the busiest rank or node has messages",
-            by_cost: true,
-        }]
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        _: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        self.check(problem, given)?;
-        Err(NotApplicable::NoDemand)
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        _: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        self.check(problem, given)?;
-        Err(NotApplicable::NoDemand)
-    }
-
-    fn settings_for(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        demand: &Demand,
-    ) -> Vec<Parameters> {
-        if self.check(problem, &Parameters::new()).is_err() {
-            return Vec::new();
-        }
-        let messages = SizedBlocks::new(problem.ranks, topology, demand);
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let messages = SizedBlocks::of(request)?;
         let fewest = messages.fewest();
         let more = messages.unlimited().max(fewest) - fewest;
         let mut numbers: Vec<u32> = (0..NUMBERS)
             .map(|i| fewest + (u64::from(more) * u64::from(i) / u64::from(NUMBERS - 1)) as u32)
             .collect();
         numbers.dedup();
-        numbers.into_iter().map(setting).collect()
+        Ok(numbers.into_iter().map(setting).collect())
     }
 
-    fn memory_for(&self, problem: &Problem) -> u128 {
+    fn memory(&self, request: &Request<'_>) -> u128 {
         // Sizes, what remains of them, and a colour for each pair: measured up to 2,000 ranks.
         const PAIR: u128 = 96;
-        match self.check(problem, &Parameters::new()) {
-            Ok(()) => PAIR * u128::from(problem.ranks).pow(2),
-            Err(_) => 0,
-        }
-    }
-
-    fn plan_for(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        demand: &Demand,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        self.check(problem, given)?;
-        let messages = SizedBlocks::new(problem.ranks, topology, demand);
-        let fewest = messages.fewest();
-        let most = integer(self, given, "matchings", fewest.into(), u32::MAX.into())?;
-        let most = most.map_or(fewest, |most| most as u32);
-        let rule = messages.matchings(problem.ranks, problem.ports, most);
-        Ok(Schedule::new(*problem, origin(self, setting(most)), rule))
+        let ranks = request.problem.ranks;
+        if ranks > MOST_RANKS { 0 } else { PAIR * u128::from(ranks).pow(2) }
     }
 }

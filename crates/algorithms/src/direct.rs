@@ -4,12 +4,11 @@
 //! Propositions 2.4 and Theorem 2.6; it is their index algorithm at radix n without its local
 //! phases, the special case of section 3.3).
 
-use topocoll_schedule::{Parameters, Problem, RankClasses, Schedule};
-use topocoll_topology::{Rank, Shape, Topology};
+use topocoll_schedule::RankClasses;
+use topocoll_topology::{Rank, Shape};
 
-use crate::parameters::{check, origin, ports_per_rank};
 use crate::rounds::{self, Partners, Rounds};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct Direct;
 
@@ -38,46 +37,27 @@ impl Partners for Cyclic {
     }
 }
 
+static INFO: Info = Info::new(
+    "direct",
+    "every block straight to its destination, to rank + s in round s",
+    "Bruck et al. 1997, section 3.3 (radix n)",
+);
+
 impl Algorithm for Direct {
-    fn name(&self) -> &'static str {
-        "direct"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block straight to its destination, to rank + s in round s"
-    }
-
-    fn source(&self) -> &'static str {
-        "Bruck et al. 1997, section 3.3 (radix n)"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        check(self, problem, given)?;
-        let ports = ports_per_rank(problem, topology)?;
-        let rule =
-            Rounds { ranks: problem.ranks, ports, partners: Cyclic { ranks: problem.ranks } };
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        check(self, problem, given)?;
-        let ports = ports_per_rank(problem, topology)?;
-        let mut claims = rounds::claims(problem, topology, &(1..problem.ranks), ports);
-        if let Shape::Grid(grid) = topology.shape() {
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (problem, ports) = (&request.problem, request.ports_per_rank()?);
+        let mut claims = rounds::claims(request, &(1..problem.ranks), ports);
+        if let Shape::Grid(grid) = request.topology.shape() {
             let blocks = link_load(grid.sides()) / u128::from(ports);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
-        Ok(claims)
+        let ranks = problem.ranks;
+        let rule = Rounds { ranks, ports, partners: Cyclic { ranks } };
+        Ok(Solution::new(request, values, rule, claims))
     }
 }
 

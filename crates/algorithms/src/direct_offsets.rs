@@ -17,13 +17,10 @@
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Lattice, MixedRadix, Rank, Route, Shape, Topology};
 
-use crate::parameters::{check, origin};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct DirectOffsets;
 
@@ -261,70 +258,39 @@ impl Rule for Dealt {
     }
 }
 
-impl DirectOffsets {
-    fn check<'t>(
-        &self,
-        problem: &Problem,
-        topology: &'t dyn Topology,
-        given: &Parameters,
-    ) -> Result<&'t Lattice, NotApplicable> {
-        check(self, problem, given)?;
-        let lattice = match topology.shape() {
-            Shape::Lattice(lattice) if lattice.is_whole() => lattice,
-            _ => {
-                let (needs, topology) = (
-                    "a twisted torus without missing nodes or failed links",
-                    topology.short_form(),
-                );
-                return Err(NotApplicable::Shape { needs, topology });
-            }
-        };
-        if problem.ranks > MOST_RANKS {
-            let rule = "at most 16384 ranks, whose offsets it deals to steps";
-            return Err(NotApplicable::Ranks { rule, ranks: problem.ranks });
-        }
-        Ok(lattice)
-    }
-}
+static INFO: Info = Info::new(
+    "direct-offsets",
+    "every block straight to its destination, all ranks of a twisted torus at the same offsets",
+    "own construction; the twist is that of Camara et al. 2010",
+);
 
 impl Algorithm for DirectOffsets {
-    fn name(&self) -> &'static str {
-        "direct-offsets"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block straight to its destination, all ranks of a twisted torus at the same offsets"
-    }
-
-    fn source(&self) -> &'static str {
-        "own construction; the twist is that of Camara et al. 2010"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = Dealt::new(self.check(problem, topology, given)?, problem.ports);
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let dealt = Dealt::new(self.check(problem, topology, given)?, problem.ports);
-        let (steps, block_bytes) = (u64::from(dealt.steps()), u128::from(problem.block_bytes));
-        Ok(Claims {
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let lattice = match request.topology.shape() {
+            Shape::Lattice(lattice) if lattice.is_whole() => lattice,
+            _ => {
+                let needs = "a twisted torus without missing nodes or failed links";
+                return Err(request.requires(needs));
+            }
+        };
+        let ranks = request.problem.ranks;
+        if ranks > MOST_RANKS {
+            let rule = "at most 16384 ranks, whose offsets it deals to steps";
+            return Err(NotApplicable::Ranks { rule, ranks });
+        }
+        let dealt = Dealt::new(lattice, request.problem.ports);
+        let claims = Claims {
             hops: Some(dealt.hops().into()),
             rearrangements: Some(0),
             copied_bytes: Some(0),
-            link_bytes_floor: u128::from(dealt.link_blocks()) * block_bytes,
+            link_bytes_floor: request.bytes(dealt.link_blocks()),
             hops_floor: dealt.hops().into(),
-            ..Claims::new(steps, u128::from(steps) * block_bytes)
-        })
+            ..Claims::new(dealt.steps().into(), request.bytes(dealt.steps()))
+        };
+        Ok(Solution::new(request, values, dealt, claims))
     }
 }

@@ -79,14 +79,12 @@
 mod counts;
 mod ring;
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
-use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use self::ring::Ring;
-use crate::parameters::{check, origin};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::error::{check_sides, sides_error};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct DirectRings;
 
@@ -290,76 +288,40 @@ impl Rule for Rings {
     }
 }
 
-impl DirectRings {
-    fn rule(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Rings, NotApplicable> {
-        check(self, problem, given)?;
-        let Shape::Grid(grid) = topology.shape() else {
-            return Err(NotApplicable::Shape { needs: "a torus", topology: topology.short_form() });
-        };
-        let sides = grid.sides();
-        let named = |which: &dyn Fn(usize) -> bool| -> Vec<String> {
-            let which = (0..sides.len()).filter(|&u| which(u));
-            which.map(|u| format!("side {u} ({})", sides[u])).collect()
-        };
-        let lines = named(&|u| sides[u] > 1 && !grid.wrap()[u]);
-        if !lines.is_empty() {
-            return Err(NotApplicable::Sides { rule: "sides that wrap", sides: lines });
-        }
-        if sides.iter().all(|&side| side < SHORTEST) {
-            let rule = "a side of at least 5";
-            return Err(NotApplicable::Sides { rule, sides: named(&|_| true) });
-        }
-        Rings::new(grid).ok_or_else(|| NotApplicable::Sides {
-            rule: "sides on which all blocks, one at a time, take at most 2^32 - 1 steps",
-            sides: named(&|u| sides[u] > 1),
-        })
-    }
-}
+static INFO: Info = Info::new(
+    "direct-rings",
+    "every block straight to its destination, all rings of a torus full both ways in every step",
+    "in the manner of Hinrichs et al. 1994, for any torus",
+);
 
 impl Algorithm for DirectRings {
-    fn name(&self) -> &'static str {
-        "direct-rings"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block straight to its destination, all rings of a torus full both ways in every step"
-    }
-
-    fn source(&self) -> &'static str {
-        "in the manner of Hinrichs et al. 1994, for any torus"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let grid = request.grid("a torus")?;
+        let (sides, wrap) = (grid.sides(), grid.wrap());
+        check_sides(grid, "sides that wrap", |u| sides[u] > 1 && !wrap[u])?;
+        let short = sides.iter().all(|&side| side < SHORTEST);
+        check_sides(grid, "a side of at least 5", |_| short)?;
+        let rule = match Rings::new(grid) {
+            Some(rule) => rule,
+            None => {
+                let rule = "sides on which all blocks, one at a time, take at most 2^32 - 1 steps";
+                return Err(sides_error(grid, rule, |u| sides[u] > 1));
+            }
+        };
         let steps = u64::from(rule.steps) - rule.empty_steps();
         let hops = rule.hops();
-        Ok(Claims {
+        let claims = Claims {
             hops,
             hops_floor: hops.unwrap_or_else(|| rule.hops_floor()),
             rearrangements: Some(0),
             copied_bytes: Some(0),
             contention_free: true,
-            ..Claims::new(steps, u128::from(steps) * u128::from(problem.block_bytes))
-        })
+            ..Claims::new(steps, request.bytes(steps))
+        };
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

@@ -1,24 +1,23 @@
 use topocoll_schedule::Collective;
+use topocoll_topology::Grid;
 
 /// Why an algorithm does not apply to a problem on a topology.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotApplicable {
     /// No algorithm has this name.
-    #[error("unknown algorithm `{name}`{}", nearest.map_or(String::new(), |n| format!(": did you mean `{n}`?")))]
+    #[error("unknown algorithm `{name}`{}", nearest.as_ref().map_or(String::new(), |n| format!(": did you mean `{n}`?")))]
     Unknown {
         /// The name given.
         name: String,
         /// The name most like it, if one is.
-        nearest: Option<&'static str>,
+        nearest: Option<String>,
     },
-    /// No schedule of it is written here.
-    #[error("{name} is a published formula ({paper}) without a schedule")]
-    Published {
-        /// Its name.
-        name: &'static str,
-        /// Where the formula is printed.
-        paper: &'static str,
+    /// The catalogue has another algorithm of this name.
+    #[error("there is an algorithm `{name}` already")]
+    Duplicate {
+        /// The name.
+        name: String,
     },
     /// It performs another operation.
     #[error("performs {performs}, not {asked}")]
@@ -63,6 +62,22 @@ pub enum NotApplicable {
         /// The ports there are.
         ports: u32,
     },
+    /// A schedule for more ports than there are.
+    #[error("requires {least} ports; there {} {ports}", if *ports == 1 { "is" } else { "are" })]
+    FewPorts {
+        /// The ports it needs.
+        least: u32,
+        /// The ports there are.
+        ports: u32,
+    },
+    /// A schedule that splits blocks of another size.
+    #[error("splits blocks of {cut} bytes, not of {asked}")]
+    BlockBytes {
+        /// The size it is for.
+        cut: u64,
+        /// The size asked for.
+        asked: u64,
+    },
     /// The ranks of a node would send through more ports than it has.
     #[error("sends from all {size} ranks of a node to other nodes at once; a node has {ports} port{}", if *ports == 1 { "" } else { "s" })]
     NodePorts {
@@ -78,7 +93,7 @@ pub enum NotApplicable {
     )]
     Parameter {
         /// The algorithm.
-        algorithm: &'static str,
+        algorithm: String,
         /// The name given.
         name: String,
         /// The names it knows.
@@ -88,7 +103,7 @@ pub enum NotApplicable {
     #[error("{algorithm}: {name} is `{value}`, not {rule}")]
     Setting {
         /// The algorithm.
-        algorithm: &'static str,
+        algorithm: String,
         /// The parameter.
         name: &'static str,
         /// The value given.
@@ -96,4 +111,24 @@ pub enum NotApplicable {
         /// The values it may have.
         rule: String,
     },
+}
+
+/// The error of the sides of a grid that break a rule.
+pub(crate) fn sides_error(
+    grid: &Grid,
+    rule: &'static str,
+    breaks: impl Fn(usize) -> bool,
+) -> NotApplicable {
+    let sides = (0..grid.sides().len()).filter(|&u| breaks(u));
+    let sides = sides.map(|u| format!("side {u} ({})", grid.sides()[u])).collect();
+    NotApplicable::Sides { rule, sides }
+}
+
+/// Refuses a grid if any of its sides breaks a rule.
+pub(crate) fn check_sides(
+    grid: &Grid,
+    rule: &'static str,
+    breaks: impl Fn(usize) -> bool,
+) -> Result<(), NotApplicable> {
+    if (0..grid.sides().len()).any(&breaks) { Err(sides_error(grid, rule, breaks)) } else { Ok(()) }
 }

@@ -6,14 +6,10 @@
 //! subtree lacks, n - 2^i blocks in the step over distance 2^i, more where the subtree is cut off
 //! by the number of ranks. Listed beside `concat` for comparison.
 
-use topocoll_schedule::{
-    Block, Collective, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
-    Strided,
-};
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_schedule::{Block, Collective, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Rank, Route};
 
-use crate::parameters::{check, origin, ports_per_rank};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct GatherBroadcast;
 
@@ -97,45 +93,27 @@ impl Rule for Tree {
     }
 }
 
+static INFO: Info = Info::new(
+    "gather-broadcast",
+    "all blocks gathered at rank 0 along a binomial tree, and broadcast along it",
+    "folklore (Bruck et al. 1997, section 4)",
+)
+.performing(Collective::AllGather);
+
 impl Algorithm for GatherBroadcast {
-    fn name(&self) -> &'static str {
-        "gather-broadcast"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "all blocks gathered at rank 0 along a binomial tree, and broadcast along it"
-    }
-
-    fn source(&self) -> &'static str {
-        "folklore (Bruck et al. 1997, section 4)"
-    }
-
-    fn operation(&self) -> Collective {
-        Collective::AllGather
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        self.claims(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), Tree { ranks: problem.ranks }))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        check(self, problem, given)?;
-        ports_per_rank(problem, topology)?;
-        let tree = Tree { ranks: problem.ranks };
-        let gathered = u64::from(problem.ranks) - 1;
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        request.ports_per_rank()?;
+        let tree = Tree { ranks: request.problem.ranks };
+        let gathered = u64::from(tree.ranks) - 1;
         let broadcast: u64 = (0..tree.height()).map(|i| tree.broadcast_blocks(1 << i)).sum();
-        let bytes = u128::from(gathered + broadcast) * u128::from(problem.block_bytes);
-        Ok(Claims { rearrangements: Some(0), ..Claims::new(tree.steps().into(), bytes) })
+        let claims = Claims {
+            rearrangements: Some(0),
+            ..Claims::new(tree.steps().into(), request.bytes(gathered + broadcast))
+        };
+        Ok(Solution::new(request, values, tree, claims))
     }
 }

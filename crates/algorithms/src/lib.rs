@@ -4,7 +4,7 @@
 //! verifies, prices or runs one knows only its rule.
 //!
 //! ```
-//! use topocoll_algorithms::find;
+//! use topocoll_algorithms::{Catalogue, Request};
 //! use topocoll_schedule::{Collective, Parameters, Problem, Setting};
 //! use topocoll_topology::FullyConnected;
 //!
@@ -14,30 +14,31 @@
 //!
 //! // Two digits of radix 3, two steps each; three of the nine blocks in every message. Then every
 //! // rank puts its blocks in order.
-//! let bruck = find("bruck")?;
-//! let schedule = bruck.plan(&problem, &machine, &radix)?;
-//! let claims = bruck.claims(&problem, &machine, &radix)?;
-//! assert_eq!((claims.steps, claims.bytes), (4, 4 * 3 * 64));
-//! assert_eq!(schedule.rule().steps(), 5);
+//! let catalogue = Catalogue::standard();
+//! let solution = Request::new(&problem, &machine).solve(catalogue.find("bruck")?, &radix)?;
+//! assert_eq!((solution.claims.steps, solution.claims.bytes), (4, 4 * 3 * 64));
+//! assert_eq!(solution.schedule.rule().steps(), 5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod catalogue;
+mod claims;
 mod colouring;
 mod digits;
 mod error;
 mod nodes;
 mod parameters;
 mod places;
-mod published;
 mod rounds;
 mod squares;
 
-pub use algorithm::{Algorithm, ByLinks, Claims, StepsOf};
+pub use algorithm::{Algorithm, Info, Request, Solution};
+pub use catalogue::Catalogue;
+pub use claims::{ByLinks, Claims, StepsOf};
 pub use error::NotApplicable;
-pub use parameters::Parameter;
-pub use published::{Published, PublishedCounts};
+pub use parameters::{Domain, Parameter, Values};
 
 // The algorithms, one file each, and the table that everything else reads.
 mod binary_exchange;
@@ -68,7 +69,7 @@ mod ring;
 mod suh_shin;
 mod tseng_gupta_panda;
 /// Every algorithm, in the order in which lists show them.
-pub const ALGORITHMS: &[&dyn Algorithm] = &[
+const ALGORITHMS: &[&dyn Algorithm] = &[
     &direct::Direct,
     &pairwise_xor::PairwiseXor,
     &one_factor::OneFactor,
@@ -97,22 +98,3 @@ pub const ALGORITHMS: &[&dyn Algorithm] = &[
     &bucket::Bucket,
     &neighbour_gather::NeighbourGather,
 ];
-
-/// Every formula without a schedule, in the order in which lists show them.
-pub const PUBLISHED: &[Published] =
-    &[published::MINIMUM_STARTUP, published::DIRECT_TORUS, published::DIRECT_MESH];
-
-/// The algorithm called `name`.
-///
-/// # Errors
-/// [`NotApplicable::Published`] if a formula alone has that name, else
-/// [`NotApplicable::Unknown`], with the nearest name.
-pub fn find(name: &str) -> Result<&'static dyn Algorithm, NotApplicable> {
-    ALGORITHMS.iter().copied().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
-        if let Some(row) = PUBLISHED.iter().find(|row| row.name == name) {
-            return NotApplicable::Published { name: row.name, paper: row.source };
-        }
-        let names = ALGORITHMS.iter().map(|algorithm| algorithm.name());
-        NotApplicable::Unknown { name: name.to_owned(), nearest: parameters::nearest(name, names) }
-    })
-}

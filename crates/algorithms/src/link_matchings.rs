@@ -9,12 +9,11 @@
 //! Claim: no link is shared; as many steps, of one block each, as were opened. `tests/correctness/lattices.rs`
 //! counts how far that is above the bound.
 
-use topocoll_schedule::{Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, Step};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Lattice, Rank, Route, Shape, Topology};
 
-use crate::parameters::{check, origin};
 use crate::places::Places;
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct LinkMatchings;
 
@@ -266,66 +265,36 @@ impl Rule for Matchings {
     }
 }
 
-impl LinkMatchings {
-    fn check<'t>(
-        &self,
-        problem: &Problem,
-        topology: &'t dyn Topology,
-        given: &Parameters,
-    ) -> Result<&'t Lattice, NotApplicable> {
-        check(self, problem, given)?;
-        let Shape::Lattice(lattice) = topology.shape() else {
-            let needs = "a grid with missing nodes or failed links, or a twisted torus";
-            return Err(NotApplicable::Shape { needs, topology: topology.short_form() });
-        };
-        if problem.ranks > MOST_RANKS {
-            let rule = "at most 256 ranks, whose messages it fits in one by one";
-            return Err(NotApplicable::Ranks { rule, ranks: problem.ranks });
-        }
-        Ok(lattice)
-    }
-}
+static INFO: Info = Info::new(
+    "link-matchings",
+    "every block straight to its destination around what is missing, no link shared",
+    "first fit of ways into steps, the longest first",
+);
 
 impl Algorithm for LinkMatchings {
-    fn name(&self) -> &'static str {
-        "link-matchings"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block straight to its destination around what is missing, no link shared"
-    }
-
-    fn source(&self) -> &'static str {
-        "first fit of ways into steps, the longest first"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let lattice = self.check(problem, topology, given)?;
-        let rule = Matchings::new(lattice, problem.ports);
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let lattice = self.check(problem, topology, given)?;
-        let matchings = Matchings::new(lattice, problem.ports);
-        let steps = u64::from(matchings.steps);
-        Ok(Claims {
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let Shape::Lattice(lattice) = request.topology.shape() else {
+            let needs = "a grid with missing nodes or failed links, or a twisted torus";
+            return Err(request.requires(needs));
+        };
+        let ranks = request.problem.ranks;
+        if ranks > MOST_RANKS {
+            let rule = "at most 256 ranks, whose messages it fits in one by one";
+            return Err(NotApplicable::Ranks { rule, ranks });
+        }
+        let matchings = Matchings::new(lattice, request.problem.ports);
+        let claims = Claims {
             hops: Some(matchings.hops.into()),
             rearrangements: Some(0),
             copied_bytes: Some(0),
             contention_free: true,
             hops_floor: matchings.hops.into(),
-            ..Claims::new(steps, u128::from(steps) * u128::from(problem.block_bytes))
-        })
+            ..Claims::new(matchings.steps.into(), request.bytes(matchings.steps))
+        };
+        Ok(Solution::new(request, values, matchings, claims))
     }
 }

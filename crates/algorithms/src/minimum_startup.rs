@@ -49,14 +49,11 @@
 //! the same at both ends; gathered are o < 2^k to o + 2^k, scattered are 2^k <= i < 2^(k+1) to
 //! i - 2^k.
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
-use topocoll_topology::{Coordinates, Rank, Route, Topology};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, Rank, Route};
 
-use crate::parameters::{check, origin};
 use crate::squares::{Along, Square};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct MinimumStartup;
 
@@ -222,61 +219,33 @@ impl Rule for FewStartups {
     }
 }
 
-impl MinimumStartup {
-    fn rule(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<FewStartups, NotApplicable> {
-        check(self, problem, given)?;
-        Ok(FewStartups::new(Square::of(topology, None)?))
-    }
-}
+static INFO: Info = Info::new(
+    "minimum-startup",
+    "blocks gathered at few ranks of each line, exchanged there without sharing links, scattered",
+    "in the manner of Suh and Yalamanchili 1998, as told by Suh and Shin 2001",
+);
 
 impl Algorithm for MinimumStartup {
-    fn name(&self) -> &'static str {
-        "minimum-startup"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "blocks gathered at few ranks of each line, exchanged there without sharing links, scattered"
-    }
-
-    fn source(&self) -> &'static str {
-        "in the manner of Suh and Yalamanchili 1998, as told by Suh and Shin 2001"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let rule = FewStartups::new(Square::of(request, None)?);
         let (d, up) = (rule.square.d, rule.up);
         // In units of P/2. Up and down again 1 + 2 + 2 for 2^k, k < u; two steps for each level
         // from u on, at the least level by as few holders as do.
         let v = 1u128 << up;
         let halves = 5 * (v - 1) + 2 * (1 << up.saturating_sub(1)) + 2 * v * u128::from(d - up - 1);
-        let blocks = halves * u128::from(problem.ranks / 2);
+        let blocks = halves * u128::from(request.problem.ranks / 2);
         let hops = (2 << d) + v - 3;
-        Ok(Claims {
+        let claims = Claims {
             hops: Some(hops),
             hops_floor: hops,
             rearrangements: Some(0),
             contention_free: true,
-            ..Claims::new(rule.steps().into(), blocks * u128::from(problem.block_bytes))
-        })
+            ..Claims::new(rule.steps().into(), request.bytes(blocks))
+        };
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

@@ -23,14 +23,11 @@
 //! Slots are numbered as offsets arrive: what a message brings is one run, and what it takes is
 //! sorted into runs.
 
-use topocoll_schedule::{
-    Block, Collective, Parameters, Part, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
-    Strided,
-};
-use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
+use topocoll_schedule::{Block, Collective, Part, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
-use crate::parameters::{check, origin};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::error::check_sides;
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct NeighbourGather;
 
@@ -264,78 +261,38 @@ impl Rule for Spheres {
     }
 }
 
-impl NeighbourGather {
-    fn spheres(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Spheres, NotApplicable> {
-        check(self, problem, given)?;
-        let Shape::Grid(grid) = topology.shape() else {
-            return Err(NotApplicable::Shape { needs: "a torus", topology: topology.short_form() });
-        };
-        let sides: Vec<String> = (grid.radix().long_dimensions())
-            .filter(|&u| !grid.wrap()[u])
-            .map(|u| format!("side {u} ({})", grid.sides()[u]))
-            .collect();
-        if !sides.is_empty() {
-            return Err(NotApplicable::Sides { rule: "sides that wrap", sides });
-        }
-        if problem.ranks > MOST_RANKS {
-            return Err(NotApplicable::Ranks {
-                rule: "at most 65536 ranks, whose offsets it keeps",
-                ranks: problem.ranks,
-            });
-        }
-        Ok(Spheres::new(grid.clone(), problem.ports))
-    }
-}
+static INFO: Info = Info::new(
+    "neighbour-gather",
+    "every block hop by hop, both ways and along all dimensions at once, over links loaded alike",
+    "spheres dealt to directions; the bound of Yang and Wang 2002",
+)
+.performing(Collective::AllGather);
 
 impl Algorithm for NeighbourGather {
-    fn name(&self) -> &'static str {
-        "neighbour-gather"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block hop by hop, both ways and along all dimensions at once, over links loaded alike"
-    }
-
-    fn source(&self) -> &'static str {
-        "spheres dealt to directions; the bound of Yang and Wang 2002"
-    }
-
-    fn operation(&self) -> Collective {
-        Collective::AllGather
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.spheres(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let rule = self.spheres(problem, topology, given)?;
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let grid = request.grid("a torus")?;
+        check_sides(grid, "sides that wrap", |u| grid.sides()[u] > 1 && !grid.wrap()[u])?;
+        let ranks = request.problem.ranks;
+        if ranks > MOST_RANKS {
+            let rule = "at most 65536 ranks, whose offsets it keeps";
+            return Err(NotApplicable::Ranks { rule, ranks });
+        }
+        let rule = Spheres::new(grid.clone(), request.problem.ports);
         let most =
             |step: &Vec<DirectionMessage>| step.iter().map(|m| m.brings.len()).max().unwrap_or(0);
         let blocks: u128 = rule.steps.iter().map(|step| u128::from(most(step))).sum();
         let steps = rule.steps.len() as u64;
-        Ok(Claims {
+        let claims = Claims {
             hops: Some(steps.into()),
             hops_floor: steps.into(),
             rearrangements: Some(0),
             contention_free: true,
-            ..Claims::new(steps, blocks * u128::from(problem.block_bytes))
-        })
+            ..Claims::new(steps, request.bytes(blocks))
+        };
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

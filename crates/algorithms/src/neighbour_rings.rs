@@ -49,14 +49,12 @@
 //! where it does not wrap, the least common multiple of n and 2; so that a message is a run or two a
 //! tile.
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
-use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use crate::digits::Ends;
-use crate::parameters::{check, origin};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::error::check_sides;
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct NeighbourRings;
 
@@ -455,62 +453,25 @@ impl Rule for Rings {
     }
 }
 
-impl NeighbourRings {
-    fn rule(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Rings, NotApplicable> {
-        check(self, problem, given)?;
-        let refuse = |needs| NotApplicable::Shape { needs, topology: topology.short_form() };
-        let Shape::Grid(grid) = topology.shape() else { return Err(refuse("a torus or mesh")) };
-        let too_long =
-            |&u: &usize| grid.sides()[u] > if grid.wrap()[u] { LONGEST } else { LONGEST_LINE };
-        let sides: Vec<String> = (0..grid.sides().len())
-            .filter(too_long)
-            .map(|u| format!("side {u} ({})", grid.sides()[u]))
-            .collect();
-        if !sides.is_empty() {
-            let rule = "sides of at most 65536, or 1048576 where they wrap";
-            return Err(NotApplicable::Sides { rule, sides });
-        }
-        Rings::new(grid.clone(), problem.ports).ok_or_else(|| {
-            refuse("a torus or mesh of few sides, with at most 4096 tiles of offsets")
-        })
-    }
-}
+static INFO: Info = Info::new(
+    "neighbour-rings",
+    "every block hop by hop along rings and lines, both ways and along all dimensions at once",
+    "after Liu et al. 2006, for any ports",
+);
 
 impl Algorithm for NeighbourRings {
-    fn name(&self) -> &'static str {
-        "neighbour-rings"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block hop by hop along rings and lines, both ways and along all dimensions at once"
-    }
-
-    fn source(&self) -> &'static str {
-        "after Liu et al. 2006, for any ports"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let grid = request.grid("a torus or mesh")?;
+        check_sides(grid, "sides of at most 65536, or 1048576 where they wrap", |u| {
+            grid.sides()[u] > if grid.wrap()[u] { LONGEST } else { LONGEST_LINE }
+        })?;
+        let rule = Rings::new(grid.clone(), request.problem.ports).ok_or_else(|| {
+            request.requires("a torus or mesh of few sides, with at most 4096 tiles of offsets")
+        })?;
         let (mut steps, mut blocks) = (0, 0u128);
         for step in 0..rule.steps() {
             let most = rule
@@ -520,12 +481,13 @@ impl Algorithm for NeighbourRings {
             steps += u64::from(most.unwrap_or(0) > 0);
             blocks += u128::from(most.unwrap_or(0));
         }
-        Ok(Claims {
+        let claims = Claims {
             hops: Some(steps.into()),
             hops_floor: steps.into(),
             rearrangements: Some(0),
             contention_free: true,
-            ..Claims::new(steps, blocks * u128::from(problem.block_bytes))
-        })
+            ..Claims::new(steps, request.bytes(blocks))
+        };
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

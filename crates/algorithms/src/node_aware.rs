@@ -25,18 +25,15 @@
 //! by source. Ranks are in the order of their nodes by falling size, and the nodes of a carrier are
 //! next to each other in it: so every message is a run or two at either end, and nothing is copied.
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step, Strided,
-};
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Rank, Route};
 
 use crate::nodes::{Nodes, Row};
-use crate::parameters::{check, clusters, integer, origin, word, words};
-use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
+use crate::{
+    Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
+};
 
 pub(crate) struct NodeAware;
-
-const ROUNDS: [&str; 2] = ["whole", "cut"];
 
 struct Lanes {
     row: Row,
@@ -339,87 +336,57 @@ impl Rule for Lanes {
     }
 }
 
-impl NodeAware {
-    fn lanes(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Lanes, NotApplicable> {
-        check(self, problem, given)?;
-        let cut = word(self, given, "rounds", &ROUNDS)? == 1;
-        let clusters = clusters(topology)?;
-        let largest = clusters.largest();
-        let lanes = integer(self, given, "lanes", 1, largest.into())?;
-        Row::check(clusters)?;
-        let lanes = lanes.map_or(largest, |lanes| lanes as u32);
-        Ok(Lanes::new(Nodes::new(clusters), problem.ports, lanes, cut))
-    }
-}
-
-fn setting(lanes: u32, rounds: &str) -> Parameters {
-    let mut setting = words([("rounds", rounds)]);
-    setting.insert("lanes".to_owned(), Setting::Integer(lanes.into()));
-    setting
-}
+static INFO: Info = Info::new(
+    "node-aware",
+    "ranks of a node collect what goes to another, one message between any two nodes",
+    "after Bienz, Gropp and Olson 2019 and Kinkead et al. 2025; rounds of Sanders and Traeff 2002",
+)
+.taking(&[
+    Parameter::number(
+        "lanes",
+        "ranks of a node that carry for it, 1 (a leader) to those of the largest node (default)",
+    ),
+    Parameter::words(
+        "rounds",
+        &[
+            ("whole", "one message from node to node"),
+            ("cut", "by node sizes, so that no node waits for larger ones"),
+        ],
+    ),
+]);
 
 impl Algorithm for NodeAware {
-    fn name(&self) -> &'static str {
-        "node-aware"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "ranks of a node collect what goes to another, one message between any two nodes"
-    }
-
-    fn source(&self) -> &'static str {
-        "after Bienz, Gropp and Olson 2019 and Kinkead et al. 2025; rounds of Sanders and Traeff 2002"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                name: "lanes",
-                values: "ranks of a node that carry for it, 1 (a leader) to those of the largest node (default)",
-                by_cost: false,
-            },
-            Parameter {
-                name: "rounds",
-                values: "whole (one message from node to node; default) or cut (by node sizes, so that no node waits for larger ones)",
-                by_cost: false,
-            },
-        ]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        let Ok(rule) = self.lanes(problem, topology, &Parameters::new()) else { return Vec::new() };
-        let largest = rule.row.size(0);
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let clusters = request.clusters()?;
+        let largest = clusters.largest();
         let powers = (0..32).map(|i| 1 << i).take_while(|&lanes| lanes < largest);
-        let differ = rule.row.nodes().sizes().len() > 1;
-        let rounds = if differ { &ROUNDS[..] } else { &ROUNDS[..1] };
-        (powers.chain([largest]))
-            .flat_map(|lanes| rounds.iter().map(move |rounds| setting(lanes, rounds)))
-            .collect()
+        let differ = clusters.groups().any(|(.., size)| size != largest);
+        let mut rounds = self.info().combinations();
+        rounds.truncate(if differ { 2 } else { 1 });
+        let setting = |lanes: u32, rounds: &Parameters| {
+            let mut setting = rounds.clone();
+            setting.insert("lanes".to_owned(), u64::from(lanes).into());
+            setting
+        };
+        let settings = powers
+            .chain([largest])
+            .flat_map(|lanes| rounds.iter().map(move |rounds| setting(lanes, rounds)));
+        Ok(settings.collect())
     }
 
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.lanes(problem, topology, given)?;
-        let setting = setting(rule.lanes, ROUNDS[usize::from(rule.cut)]);
-        Ok(Schedule::new(*problem, origin(self, setting), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let rule = self.lanes(problem, topology, given)?;
-        Ok(Claims::of_cluster(rule.by_links(problem.block_bytes), true))
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let clusters = request.clusters()?;
+        let largest = clusters.largest();
+        let lanes = values.number("lanes", 1, largest.into())?;
+        Row::check(clusters)?;
+        let lanes = lanes.map_or(largest, |lanes| lanes as u32);
+        let cut = values.is("rounds", "cut");
+        let rule = Lanes::new(Nodes::new(clusters), request.problem.ports, lanes, cut);
+        let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), true);
+        Ok(Solution::new(request, values, rule, claims).with("lanes", u64::from(lanes)))
     }
 }

@@ -21,18 +21,16 @@
 //! run or two, three where it is of ranks on either side of its node. Nothing is copied.
 
 use topocoll_schedule::{
-    Block, Collective, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
-    Strided,
+    Block, Collective, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided,
 };
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_topology::{Rank, Route};
 
 use crate::nodes::{Nodes, Row};
-use crate::parameters::{check, clusters, origin, word, words};
-use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
+use crate::{
+    Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
+};
 
 pub(crate) struct NodeGather;
-
-const ROUNDS: [&str; 2] = ["direct", "doubling"];
 
 struct Gather {
     row: Row,
@@ -249,76 +247,37 @@ impl Rule for Gather {
     }
 }
 
-impl NodeGather {
-    fn gather(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Gather, NotApplicable> {
-        check(self, problem, given)?;
-        let doubling = word(self, given, "rounds", &ROUNDS)? == 1;
-        let clusters = clusters(topology)?;
-        Row::check(clusters)?;
-        Ok(Gather::new(Nodes::new(clusters), problem.ports, doubling))
-    }
-}
-
-fn setting(rounds: &str) -> Parameters {
-    words([("rounds", rounds)])
-}
+static INFO: Info = Info::new(
+    "node-gather",
+    "nodes gather inside by doubling, send each other whole nodes' blocks, and gather what has come",
+    "two levels of Bruck et al. 1997, section 4; locality-aware as Bienz et al. 2022",
+)
+.performing(Collective::AllGather)
+.taking(&[Parameter::words(
+    "rounds",
+    &[
+        ("direct", "every node sends to every other"),
+        ("doubling", "one rank of each node gathers, and broadcasts inside"),
+    ],
+)]);
 
 impl Algorithm for NodeGather {
-    fn name(&self) -> &'static str {
-        "node-gather"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "nodes gather inside by doubling, send each other whole nodes' blocks, and gather what has come"
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let mut settings = self.info().combinations();
+        settings.truncate(if request.clusters()?.nodes() > 1 { 2 } else { 1 });
+        Ok(settings)
     }
 
-    fn source(&self) -> &'static str {
-        "two levels of Bruck et al. 1997, section 4; locality-aware as Bienz et al. 2022"
-    }
-
-    fn operation(&self) -> Collective {
-        Collective::AllGather
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter {
-            name: "rounds",
-            values: "direct (every node sends to every other; default) or doubling (one rank of each node gathers, and broadcasts inside)",
-            by_cost: false,
-        }]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        match self.gather(problem, topology, &Parameters::new()) {
-            Ok(gather) if gather.row.count() > 1 => ROUNDS.map(setting).into(),
-            Ok(_) => vec![setting(ROUNDS[0])],
-            Err(_) => Vec::new(),
-        }
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.gather(problem, topology, given)?;
-        let setting = setting(ROUNDS[usize::from(rule.doubling)]);
-        Ok(Schedule::new(*problem, origin(self, setting), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let rule = self.gather(problem, topology, given)?;
-        Ok(Claims::of_cluster(rule.by_links(problem.block_bytes), true))
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let clusters = request.clusters()?;
+        Row::check(clusters)?;
+        let doubling = values.is("rounds", "doubling");
+        let rule = Gather::new(Nodes::new(clusters), request.problem.ports, doubling);
+        let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), true);
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

@@ -26,14 +26,12 @@
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use topocoll_schedule::{
-    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Setting, Slot, SlotSet, Step,
-    Strided,
-};
+use topocoll_schedule::{Axis, Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Clusters, Coordinates, Rank, Route, Topology};
 
-use crate::parameters::{check, clusters, integer, origin};
-use crate::{Algorithm, ByLinks, Claims, NotApplicable, Parameter, StepsOf};
+use crate::{
+    Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
+};
 
 pub(crate) struct NodeRadix;
 
@@ -461,108 +459,78 @@ impl Lanes {
     }
 }
 
-impl NodeRadix {
-    fn lanes(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Lanes, NotApplicable> {
-        check(self, problem, given)?;
-        let clusters = clusters(topology)?;
-        let nodes = clusters.nodes();
-        if nodes < 2 {
-            let topology = topology.short_form();
-            return Err(NotApplicable::Shape { needs: "a cluster of several nodes", topology });
-        }
-        let most = most_lanes(problem, clusters);
-        let lanes = integer(self, given, "lanes", 1, most.into())?.unwrap_or(1) as u32;
-        let usual = u64::from(nodes.min(problem.ports / lanes + 1));
-        let radix = integer(self, given, "radix", 2, nodes.into())?.unwrap_or(usual) as u32;
-        let largest = u128::from(clusters.largest());
-        let equal = clusters.groups().all(|(.., size)| u128::from(size) == largest);
-        let rule = if u128::from(nodes) * (largest + u128::from(lanes)) * largest > MOST_SLOTS {
-            "nodes times ranks of the largest squared to be at most 2^26"
-        } else if !equal && nodes > MOST_PAIRED {
-            "nodes of one size, or at most 256 of them"
-        } else {
-            return Ok(Lanes::new(clusters, problem.ports, lanes, radix));
-        };
-        Err(NotApplicable::Ranks { rule, ranks: problem.ranks })
+/// Lanes that the ports and the smallest node have room for.
+fn most_lanes(ports: u32, clusters: &Clusters) -> u32 {
+    clusters.groups().map(|(.., size)| size).fold(ports, u32::min)
+}
+
+/// A cluster of several nodes.
+fn nodes_of<'r>(request: &Request<'r>) -> Result<&'r Clusters, NotApplicable> {
+    let clusters = request.clusters()?;
+    if clusters.nodes() < 2 {
+        Err(request.requires("a cluster of several nodes"))
+    } else {
+        Ok(clusters)
     }
 }
 
-/// Lanes that the ports and the smallest node have room for.
-fn most_lanes(problem: &Problem, clusters: &Clusters) -> u32 {
-    clusters.groups().map(|(.., size)| size).fold(problem.ports, u32::min)
-}
-
-fn setting(lanes: u32, radix: u32) -> Parameters {
-    [("lanes", lanes), ("radix", radix)]
-        .map(|(name, value)| (name.to_owned(), Setting::Integer(value.into())))
-        .into()
-}
+static INFO: Info = Info::new(
+    "node-radix",
+    "nodes gather, combine and rotate blocks one radix-r digit at a time, and deal them out",
+    "Bruck et al. 1997, section 3, between the leaders of nodes",
+)
+.taking(&[
+    Parameter::number("lanes", "ranks of a node that send at once, 1 (a leader) to its ports")
+        .by_cost(),
+    Parameter::number("radix", "2 to the number of nodes").by_cost(),
+]);
 
 impl Algorithm for NodeRadix {
-    fn name(&self) -> &'static str {
-        "node-radix"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "nodes gather, combine and rotate blocks one radix-r digit at a time, and deal them out"
-    }
-
-    fn source(&self) -> &'static str {
-        "Bruck et al. 1997, section 3, between the leaders of nodes"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                name: "lanes",
-                values: "ranks of a node that send at once, 1 (a leader; default) to its ports; chosen by cost unless set",
-                by_cost: true,
-            },
-            Parameter {
-                name: "radix",
-                values: "2 to the number of nodes; chosen by cost unless set",
-                by_cost: true,
-            },
-        ]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        let Ok(rule) = self.lanes(problem, topology, &Parameters::new()) else { return Vec::new() };
-        let (nodes, most) = (rule.nodes(), most_lanes(problem, &rule.clusters));
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let clusters = nodes_of(request)?;
+        let (nodes, most) = (clusters.nodes(), most_lanes(request.problem.ports, clusters));
         let powers = |most: u32| (0..32).map(|i| 1 << i).take_while(move |&power| power < most);
         let radices: Vec<u32> = match nodes <= EVERY_RADIX_UP_TO {
             true => (2..=nodes).collect(),
             false => powers(nodes).skip(1).chain([nodes]).collect(),
         };
+        let setting = |lanes: u32, radix: u32| {
+            [("lanes", lanes), ("radix", radix)]
+                .map(|(name, value)| (name.to_owned(), u64::from(value).into()))
+                .into()
+        };
         let settings = powers(most)
             .chain([most])
             .flat_map(|lanes| radices.iter().map(move |&radix| setting(lanes, radix)));
-        settings.filter(|given| self.lanes(problem, topology, given).is_ok()).collect()
+        Ok(settings.collect())
     }
 
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.lanes(problem, topology, given)?;
-        let setting = setting(rule.lanes, rule.radix);
-        Ok(Schedule::new(*problem, origin(self, setting), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let lanes = self.lanes(problem, topology, given)?;
-        Ok(Claims::of_cluster(lanes.by_links(problem.block_bytes), true))
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (problem, clusters) = (&request.problem, nodes_of(request)?);
+        let nodes = clusters.nodes();
+        let most = most_lanes(problem.ports, clusters);
+        let lanes = values.number("lanes", 1, most.into())?.unwrap_or(1) as u32;
+        let usual = u64::from(nodes.min(problem.ports / lanes + 1));
+        let radix = values.number("radix", 2, nodes.into())?.unwrap_or(usual) as u32;
+        let largest = u128::from(clusters.largest());
+        let equal = clusters.groups().all(|(.., size)| u128::from(size) == largest);
+        let too_many = if u128::from(nodes) * (largest + u128::from(lanes)) * largest > MOST_SLOTS {
+            Some("nodes times ranks of the largest squared to be at most 2^26")
+        } else if !equal && nodes > MOST_PAIRED {
+            Some("nodes of one size, or at most 256 of them")
+        } else {
+            None
+        };
+        if let Some(rule) = too_many {
+            return Err(NotApplicable::Ranks { rule, ranks: problem.ranks });
+        }
+        let rule = Lanes::new(clusters, problem.ports, lanes, radix);
+        let claims = Claims::of_cluster(rule.by_links(problem.block_bytes), true);
+        let solution = Solution::new(request, values, rule, claims);
+        Ok(solution.with("lanes", u64::from(lanes)).with("radix", u64::from(radix)))
     }
 }

@@ -8,12 +8,11 @@
 //! Claim: p rounds for odd p, p - 1 for even p, of one block each, every round an exchange
 //! between pairs.
 
-use topocoll_schedule::{Parameters, Problem, RankClasses, Schedule};
-use topocoll_topology::{Rank, Shape, Topology};
+use topocoll_schedule::RankClasses;
+use topocoll_topology::{Rank, Shape};
 
-use crate::parameters::{check, origin, ports_per_rank};
 use crate::rounds::{self, Partners, Rounds};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct OneFactor;
 
@@ -58,47 +57,26 @@ fn reflected(u: u32, i: u32, modulus: u32) -> u32 {
     if u <= i { i - u } else { modulus - (u - i) }
 }
 
+static INFO: Info = Info::new(
+    "one-factor",
+    "every block straight to its destination, the pairs of a round a factor of the complete graph",
+    "Sanders and Traeff 2002, section 2",
+);
+
 impl Algorithm for OneFactor {
-    fn name(&self) -> &'static str {
-        "one-factor"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block straight to its destination, the pairs of a round a factor of the complete graph"
-    }
-
-    fn source(&self) -> &'static str {
-        "Sanders and Traeff 2002, section 2"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        check(self, problem, given)?;
-        let ports = ports_per_rank(problem, topology)?;
-        let rule =
-            Rounds { ranks: problem.ranks, ports, partners: Factors { ranks: problem.ranks } };
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        check(self, problem, given)?;
-        let rounds = Factors { ranks: problem.ranks }.rounds();
-        let mut claims =
-            rounds::claims(problem, topology, &rounds, ports_per_rank(problem, topology)?);
-        if let Shape::Grid(grid) = topology.shape() {
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (problem, ports) = (&request.problem, request.ports_per_rank()?);
+        let partners = Factors { ranks: problem.ranks };
+        let mut claims = rounds::claims(request, &partners.rounds(), ports);
+        if let Shape::Grid(grid) = request.topology.shape() {
             let blocks = u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
-        Ok(claims)
+        Ok(Solution::new(request, values, Rounds { ranks: problem.ranks, ports, partners }, claims))
     }
 }
 

@@ -4,13 +4,12 @@
 //! Claim: n - 1 rounds of one block for n a power of two. On grids many rounds share links; on a
 //! 2x4 mesh 4 of the 7 do, and 11 contention-free steps are needed (Suh and Shin, Figure 1).
 
-use topocoll_schedule::{Parameters, Problem, RankClasses, Schedule};
-use topocoll_topology::{Rank, Shape, Topology};
+use topocoll_schedule::RankClasses;
+use topocoll_topology::{Rank, Shape};
 
-use crate::parameters::{check, origin, ports_per_rank};
 use crate::recursive_doubling::xor_classes;
 use crate::rounds::{self, Partners, Rounds};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct PairwiseXor;
 
@@ -36,58 +35,33 @@ impl Partners for Xor {
     }
 }
 
+static INFO: Info = Info::new(
+    "pairwise-xor",
+    "every block straight to its destination, exchanged with rank XOR s in round s",
+    "Thakur and Choudhary 1994 (Suh and Shin 2001, reference 17)",
+);
+
 impl Algorithm for PairwiseXor {
-    fn name(&self) -> &'static str {
-        "pairwise-xor"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every block straight to its destination, exchanged with rank XOR s in round s"
-    }
-
-    fn source(&self) -> &'static str {
-        "Thakur and Choudhary 1994 (Suh and Shin 2001, reference 17)"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let ports = ports(self, problem, topology, given)?;
-        let rule = Rounds { ranks: problem.ranks, ports, partners: Xor { ranks: problem.ranks } };
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let ports = ports(self, problem, topology, given)?;
-        let mut claims = rounds::claims(problem, topology, &(1..problem.ranks), ports);
-        if let Shape::Grid(grid) = topology.shape() {
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let problem = &request.problem;
+        let ranks = problem.ranks;
+        if !ranks.is_power_of_two() {
+            return Err(NotApplicable::Ranks { rule: "a power of two", ranks });
+        }
+        let ports = request.ports_per_rank()?;
+        let mut claims = rounds::claims(request, &(1..ranks), ports);
+        if let Shape::Grid(grid) = request.topology.shape() {
             let sides = grid.sides().iter().copied().zip(grid.wrap().iter().copied());
             let blocks = link_load(&sides) / u128::from(ports);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
-        Ok(claims)
+        let rule = Rounds { ranks, ports, partners: Xor { ranks } };
+        Ok(Solution::new(request, values, rule, claims))
     }
-}
-
-fn ports(
-    algorithm: &dyn Algorithm,
-    problem: &Problem,
-    topology: &dyn Topology,
-    given: &Parameters,
-) -> Result<u32, NotApplicable> {
-    check(algorithm, problem, given)?;
-    if !problem.ranks.is_power_of_two() {
-        return Err(NotApplicable::Ranks { rule: "a power of two", ranks: problem.ranks });
-    }
-    ports_per_rank(problem, topology)
 }
 
 /// A floor of the sum over rounds of the busiest link's load on a grid of (side, wraps).

@@ -1,121 +1,194 @@
-use topocoll_schedule::{Origin, Parameters, Problem, Setting};
-use topocoll_topology::{Clusters, Shape, Topology};
+use std::fmt;
 
-use crate::{Algorithm, NotApplicable};
+use topocoll_schedule::{Parameters, Setting};
 
-/// A parameter of an algorithm.
+use crate::{Info, NotApplicable};
+
+/// A parameter of an algorithm: its row in help, checks and the origin of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Parameter {
     /// The name in `--set name=value`.
     pub name: &'static str,
-    /// Its values and its default.
-    pub values: &'static str,
+    /// Its values.
+    pub domain: Domain,
     /// Whether the caller, who knows the costs, is to choose it unless it is given.
     pub by_cost: bool,
 }
 
-/// Checks what every algorithm asks of its input: the operation, and names of parameters.
-pub(crate) fn check(
-    algorithm: &dyn Algorithm,
-    problem: &Problem,
-    given: &Parameters,
-) -> Result<(), NotApplicable> {
-    if problem.operation != algorithm.operation() {
-        return Err(NotApplicable::Operation {
-            performs: algorithm.operation(),
-            asked: problem.operation,
-        });
+/// The values of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Domain {
+    /// Whole numbers; the text tells the range and the default.
+    Numbers(&'static str),
+    /// Words, the default one first, and what each of them means.
+    Words(&'static [(&'static str, &'static str)]),
+}
+
+impl Parameter {
+    /// A parameter of whole numbers; the text tells the range and the default.
+    #[must_use]
+    pub const fn number(name: &'static str, range: &'static str) -> Self {
+        Self { name, domain: Domain::Numbers(range), by_cost: false }
     }
-    let known = || algorithm.parameters().iter().map(|parameter| parameter.name);
-    match given.keys().find(|&name| known().all(|known| known != name)) {
-        None => Ok(()),
-        Some(name) => Err(NotApplicable::Parameter {
-            algorithm: algorithm.name(),
-            name: name.clone(),
-            known: known().collect(),
-        }),
+
+    /// A parameter of words, the default one first, with what each of them means.
+    #[must_use]
+    pub const fn words(name: &'static str, words: &'static [(&'static str, &'static str)]) -> Self {
+        Self { name, domain: Domain::Words(words), by_cost: false }
+    }
+
+    /// The same, to be chosen by cost unless it is given.
+    #[must_use]
+    pub const fn by_cost(mut self) -> Self {
+        self.by_cost = true;
+        self
     }
 }
 
-/// The value of an integer parameter within `least..=most`, if it is given.
-pub(crate) fn integer(
-    algorithm: &dyn Algorithm,
-    given: &Parameters,
-    name: &'static str,
-    least: u64,
-    most: u64,
-) -> Result<Option<u64>, NotApplicable> {
-    match given.get(name) {
-        None => Ok(None),
-        Some(&Setting::Integer(value)) if (least..=most).contains(&value) => Ok(Some(value)),
-        Some(value) => Err(NotApplicable::Setting {
-            algorithm: algorithm.name(),
-            name,
-            value: value.to_string(),
-            rule: format!("a whole number from {least} to {most}"),
-        }),
-    }
-}
-
-/// The position in `words` of a parameter's value; 0 if it is not given.
-pub(crate) fn word(
-    algorithm: &dyn Algorithm,
-    given: &Parameters,
-    name: &'static str,
-    words: &[&str],
-) -> Result<usize, NotApplicable> {
-    let Some(value) = given.get(name) else { return Ok(0) };
-    (words.iter().position(|word| *word == value.to_string())).ok_or_else(|| {
-        NotApplicable::Setting {
-            algorithm: algorithm.name(),
-            name,
-            value: value.to_string(),
-            rule: format!("one of {}", words.join(", ")),
+/// The values, what they mean and the default, for lists.
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.domain {
+            Domain::Numbers(range) => f.write_str(range)?,
+            Domain::Words(words) => {
+                for (i, (word, meaning)) in words.iter().enumerate() {
+                    let before = match i {
+                        0 => "",
+                        _ if i + 1 == words.len() => " or ",
+                        _ => ", ",
+                    };
+                    let default = if i == 0 && !self.by_cost { "; default" } else { "" };
+                    write!(f, "{before}{word} ({meaning}{default})")?;
+                }
+            }
         }
-    })
-}
-
-/// Messages that each rank may send in a step when all of them send to other nodes at once: the
-/// ports, shared by the ranks of the largest node.
-pub(crate) fn ports_per_rank(
-    problem: &Problem,
-    topology: &dyn Topology,
-) -> Result<u32, NotApplicable> {
-    match topology.shape() {
-        Shape::Clustered(clusters) if clusters.nodes() > 1 => match problem.ports
-            / clusters.largest()
-        {
-            0 => Err(NotApplicable::NodePorts { size: clusters.largest(), ports: problem.ports }),
-            ports => Ok(ports),
-        },
-        _ => Ok(problem.ports),
+        if self.by_cost { f.write_str("; chosen by cost unless set") } else { Ok(()) }
     }
 }
 
-/// The nodes of a cluster.
-pub(crate) fn clusters(topology: &dyn Topology) -> Result<&Clusters, NotApplicable> {
-    let Shape::Clustered(clusters) = topology.shape() else {
-        return Err(NotApplicable::Shape { needs: "a cluster", topology: topology.short_form() });
-    };
-    Ok(clusters)
+/// The values of an algorithm's parameters: known names, and words that it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'v> {
+    info: &'v Info,
+    given: &'v Parameters,
 }
 
-/// Parameters whose values are words.
-pub(crate) fn words<const N: usize>(values: [(&str, &str); N]) -> Parameters {
-    values.map(|(name, value)| (name.to_owned(), Setting::Text(value.to_owned()))).into()
+impl<'v> Values<'v> {
+    pub(crate) fn new(info: &'v Info, given: &'v Parameters) -> Result<Self, NotApplicable> {
+        let values = Self { info, given };
+        for name in given.keys() {
+            let Some(parameter) = info.parameters.iter().find(|known| known.name == name) else {
+                return Err(NotApplicable::Parameter {
+                    algorithm: info.name.clone().into_owned(),
+                    name: name.clone(),
+                    known: info.parameters.iter().map(|known| known.name).collect(),
+                });
+            };
+            if let Domain::Words(words) = parameter.domain
+                && values.position(parameter.name, words).is_none()
+            {
+                let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+                return Err(values.refused(parameter.name, format!("one of {}", words.join(", "))));
+            }
+        }
+        Ok(values)
+    }
+
+    /// The algorithm whose they are.
+    #[must_use]
+    pub fn info(&self) -> &'v Info {
+        self.info
+    }
+
+    /// Whether a parameter was given.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// A number from `least` to `most`, if it was given.
+    ///
+    /// # Errors
+    /// Another value.
+    pub fn number(
+        &self,
+        name: &'static str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, NotApplicable> {
+        match self.given.get(name) {
+            None => Ok(None),
+            Some(&Setting::Integer(value)) if (least..=most).contains(&value) => Ok(Some(value)),
+            Some(_) => Err(self.refused(name, format!("a whole number from {least} to {most}"))),
+        }
+    }
+
+    /// The word that a parameter has, the default where it was not given.
+    ///
+    /// # Panics
+    /// No such parameter of words.
+    #[must_use]
+    pub fn word(&self, name: &str) -> &'static str {
+        let parameter = self.info.parameters.iter().find(|known| known.name == name);
+        match parameter.map(|parameter| parameter.domain) {
+            Some(Domain::Words(words)) => words[self.position(name, words).unwrap_or(0)].0,
+            _ => panic!("{} has no parameter {name} of words", self.info.name),
+        }
+    }
+
+    /// Whether a parameter has this word.
+    #[must_use]
+    pub fn is(&self, name: &str, word: &str) -> bool {
+        self.word(name) == word
+    }
+
+    /// The error of a value that breaks a rule.
+    #[must_use]
+    pub fn refused(&self, name: &'static str, rule: impl Into<String>) -> NotApplicable {
+        let value =
+            self.given.get(name).map_or_else(|| self.word(name).to_owned(), Setting::to_string);
+        let algorithm = self.info.name.clone().into_owned();
+        NotApplicable::Setting { algorithm, name, value, rule: rule.into() }
+    }
+
+    /// All parameters of words, those that were not given by their defaults.
+    pub(crate) fn words(&self) -> Parameters {
+        let words = self.info.parameters.iter().filter_map(|parameter| match parameter.domain {
+            Domain::Words(_) => Some((parameter.name.to_owned(), self.word(parameter.name).into())),
+            Domain::Numbers(_) => None,
+        });
+        words.collect()
+    }
+
+    /// The position of a parameter's word, the first where it was not given.
+    fn position(&self, name: &str, words: &[(&str, &str)]) -> Option<usize> {
+        let Some(given) = self.given.get(name) else { return Some(0) };
+        words.iter().position(|(word, _)| *word == given.to_string())
+    }
 }
 
-/// The origin of a schedule that `algorithm` writes.
-pub(crate) fn origin(algorithm: &dyn Algorithm, parameters: Parameters) -> Origin {
-    Origin { algorithm: algorithm.name().to_owned(), parameters }
+impl Info {
+    /// All combinations of the words of its parameters, the last parameter varying fastest.
+    #[must_use]
+    pub fn combinations(&self) -> Vec<Parameters> {
+        self.parameters.iter().fold(vec![Parameters::new()], |all, parameter| {
+            let Domain::Words(words) = parameter.domain else { return all };
+            let with = |setting: &Parameters, word: &str| {
+                let mut setting = setting.clone();
+                setting.insert(parameter.name.to_owned(), word.into());
+                setting
+            };
+            all.iter()
+                .flat_map(|setting| words.iter().map(move |(word, _)| with(setting, word)))
+                .collect()
+        })
+    }
 }
 
 /// The name most like the one given, if any is close.
-pub(crate) fn nearest(
-    name: &str,
-    known: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
+pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .filter(|(likeness, _)| *likeness > 0.7)

@@ -11,14 +11,11 @@
 //! printed to compare with but the number of phases, that of the cyclic exchange; with 2 submeshes
 //! of a row a phase it is 1 + 1 + 2 + 4 + .. = 2^(d-1) here too.
 
-use topocoll_schedule::{
-    Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Rank, Route};
 
-use crate::parameters::{check, origin};
 use crate::squares::Square;
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct QuadrantExchange;
 
@@ -73,47 +70,28 @@ impl Quadrants {
     }
 }
 
+static INFO: Info = Info::new(
+    "quadrant-exchange",
+    "2 x 2 submeshes of growing spacing, those that would share links in turn",
+    "Bokhari and Berryman 1992, as told by Suh and Shin 2001",
+);
+
 impl Algorithm for QuadrantExchange {
-    fn name(&self) -> &'static str {
-        "quadrant-exchange"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "2 x 2 submeshes of growing spacing, those that would share links in turn"
-    }
-
-    fn source(&self) -> &'static str {
-        "Bokhari and Berryman 1992, as told by Suh and Shin 2001"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        check(self, problem, given)?;
-        let square = Square::of(topology, Some(false))?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), Quadrants { square }))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        check(self, problem, given)?;
-        let square = Square::of(topology, Some(false))?;
-        let (turns, ranks) = ((1u64 << square.d) - 1, u128::from(problem.ranks));
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let square = Square::of(request, Some(false))?;
+        let (turns, ranks) = ((1u64 << square.d) - 1, u128::from(request.problem.ranks));
         let hops = 4 * (ranks - 1) / 3;
-        let blocks = u128::from(turns) * 3 * ranks / 4;
-        Ok(Claims {
+        let claims = Claims {
             hops: Some(hops),
             hops_floor: hops,
             rearrangements: Some(0),
             contention_free: true,
-            ..Claims::new(3 * turns, blocks * u128::from(problem.block_bytes))
-        })
+            ..Claims::new(3 * turns, request.bytes(u128::from(turns) * 3 * ranks / 4))
+        };
+        Ok(Solution::new(request, values, Quadrants { square }, claims))
     }
 }

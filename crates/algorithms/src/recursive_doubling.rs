@@ -3,14 +3,10 @@
 //! Claim: log2 n steps and n - 1 blocks for n a power of two, both optimal at one port (Bruck et
 //! al. 1997, section 4, the second known algorithm). Listed beside `concat` for comparison.
 
-use topocoll_schedule::{
-    Block, Collective, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
-    Strided,
-};
-use topocoll_topology::{Coordinates, MixedRadix, Rank, Route, Topology};
+use topocoll_schedule::{Block, Collective, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, MixedRadix, Rank, Route};
 
-use crate::parameters::{check, origin, ports_per_rank};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct RecursiveDoubling;
 
@@ -60,49 +56,28 @@ pub(crate) fn xor_classes(ranks: u32) -> RankClasses {
     RankClasses::translations(radix, Coordinates::from_elem(1, bits))
 }
 
+static INFO: Info = Info::new(
+    "recursive-doubling",
+    "every rank exchanges all it has with rank XOR 1, 2, 4, ..",
+    "Bruck et al. 1997, section 4 (reference 20)",
+)
+.performing(Collective::AllGather);
+
 impl Algorithm for RecursiveDoubling {
-    fn name(&self) -> &'static str {
-        "recursive-doubling"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every rank exchanges all it has with rank XOR 1, 2, 4, .."
-    }
-
-    fn source(&self) -> &'static str {
-        "Bruck et al. 1997, section 4 (reference 20)"
-    }
-
-    fn operation(&self) -> Collective {
-        Collective::AllGather
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        self.claims(problem, topology, given)?;
-        Ok(Schedule::new(
-            *problem,
-            origin(self, Parameters::new()),
-            Doubling { ranks: problem.ranks },
-        ))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        check(self, problem, given)?;
-        if !problem.ranks.is_power_of_two() {
-            return Err(NotApplicable::Ranks { rule: "a power of two", ranks: problem.ranks });
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let ranks = request.problem.ranks;
+        if !ranks.is_power_of_two() {
+            return Err(NotApplicable::Ranks { rule: "a power of two", ranks });
         }
-        ports_per_rank(problem, topology)?;
-        let bytes = u128::from(problem.ranks - 1) * u128::from(problem.block_bytes);
-        Ok(Claims { rearrangements: Some(0), ..Claims::new(problem.ranks.ilog2().into(), bytes) })
+        request.ports_per_rank()?;
+        let claims = Claims {
+            rearrangements: Some(0),
+            ..Claims::new(ranks.ilog2().into(), request.bytes(ranks - 1))
+        };
+        Ok(Solution::new(request, values, Doubling { ranks }, claims))
     }
 }

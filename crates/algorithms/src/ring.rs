@@ -3,14 +3,10 @@
 //! Claim: n - 1 steps of one block, through one port however many there are: the least volume with the most startups. Listed
 //! beside `concat` for comparison. On a torus of one dimension every step goes to a neighbour.
 
-use topocoll_schedule::{
-    Block, Collective, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step,
-    Strided,
-};
-use topocoll_topology::{Rank, Route, Topology};
+use topocoll_schedule::{Block, Collective, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Rank, Route};
 
-use crate::parameters::{check, origin, ports_per_rank};
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct Ring;
 
@@ -51,47 +47,21 @@ impl Rule for Passing {
     }
 }
 
+static INFO: Info =
+    Info::new("ring", "every rank passes on to the next what it received last", "folklore")
+        .performing(Collective::AllGather);
+
 impl Algorithm for Ring {
-    fn name(&self) -> &'static str {
-        "ring"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "every rank passes on to the next what it received last"
-    }
-
-    fn source(&self) -> &'static str {
-        "folklore"
-    }
-
-    fn operation(&self) -> Collective {
-        Collective::AllGather
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        self.claims(problem, topology, given)?;
-        Ok(Schedule::new(
-            *problem,
-            origin(self, Parameters::new()),
-            Passing { ranks: problem.ranks },
-        ))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        check(self, problem, given)?;
-        ports_per_rank(problem, topology)?;
-        let steps = problem.ranks - 1;
-        let bytes = u128::from(steps) * u128::from(problem.block_bytes);
-        Ok(Claims { rearrangements: Some(0), ..Claims::new(steps.into(), bytes) })
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        request.ports_per_rank()?;
+        let ranks = request.problem.ranks;
+        let steps = ranks - 1;
+        let claims =
+            Claims { rearrangements: Some(0), ..Claims::new(steps.into(), request.bytes(steps)) };
+        Ok(Solution::new(request, values, Passing { ranks }, claims))
     }
 }

@@ -4,10 +4,10 @@
 //! Slot i holds the block for the partner of round i, and after the round the block from the
 //! partner of round i, so nothing is ever copied or packed. With k ports, k rounds make a step.
 
-use topocoll_schedule::{Block, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Grid, Rank, Route, Shape, Topology};
 
-use crate::Claims;
+use crate::{Claims, Request};
 
 /// The partners of a direct exchange, one per rank and round, over all `ranks` rounds.
 pub(crate) trait Partners: Send + Sync {
@@ -74,25 +74,20 @@ fn steps(rounds: &std::ops::Range<u32>, ports: u32) -> u32 {
 }
 
 /// The claims of a direct exchange of so many rounds: a block a step.
-pub(crate) fn claims(
-    problem: &Problem,
-    topology: &dyn Topology,
-    rounds: &std::ops::Range<u32>,
-    ports: u32,
-) -> Claims {
+pub(crate) fn claims(request: &Request<'_>, rounds: &std::ops::Range<u32>, ports: u32) -> Claims {
     let steps = steps(rounds, ports);
-    let hops_floor = match topology.shape() {
+    let hops_floor = match request.topology.shape() {
         Shape::Grid(grid) => hops_of_a_rank(grid) / u128::from(ports),
         _ => 0,
     };
-    let shares_none = topology.links() == 0;
+    let shares_none = request.topology.links() == 0;
     Claims {
         hops: shares_none.then_some(0),
         rearrangements: Some(0),
         copied_bytes: Some(0),
         contention_free: shares_none,
         hops_floor,
-        ..Claims::new(steps.into(), u128::from(steps) * u128::from(problem.block_bytes))
+        ..Claims::new(steps.into(), request.bytes(steps))
     }
 }
 

@@ -2,9 +2,10 @@
 //! number the bits still to be corrected.
 
 use topocoll_schedule::{Slot, SlotSet, Strided};
-use topocoll_topology::{Grid, Rank, Shape, Topology};
+use topocoll_topology::{Grid, Rank};
 
-use crate::NotApplicable;
+use crate::error::check_sides;
+use crate::{NotApplicable, Request};
 
 /// A grid of 2^d rows and 2^d columns; other sides are 1.
 #[derive(Clone)]
@@ -25,25 +26,22 @@ pub(crate) enum Along {
 
 impl Square {
     /// The square that a topology is, its sides wrapping or not as asked; either if not.
-    pub(crate) fn of(topology: &dyn Topology, wraps: Option<bool>) -> Result<Self, NotApplicable> {
+    pub(crate) fn of(request: &Request<'_>, wraps: Option<bool>) -> Result<Self, NotApplicable> {
         let needs = match wraps {
             Some(true) => "a torus of two sides",
             Some(false) => "a mesh of two sides",
             None => "a torus or mesh of two sides",
         };
-        let refused = || NotApplicable::Shape { needs, topology: topology.short_form() };
-        let Shape::Grid(grid) = topology.shape() else { return Err(refused()) };
+        let grid = request.grid(needs)?;
         let long: Vec<usize> = grid.radix().long_dimensions().collect();
-        let &[rows, columns] = &long[..] else { return Err(refused()) };
-        let alike = grid.wrap()[rows] == grid.wrap()[columns];
-        if !alike || wraps.is_some_and(|wraps| grid.wrap()[rows] != wraps) {
-            return Err(refused());
+        let &[rows, columns] = &long[..] else { return Err(request.requires(needs)) };
+        let equal = grid.wrap()[rows] == grid.wrap()[columns];
+        if !equal || wraps.is_some_and(|wraps| grid.wrap()[rows] != wraps) {
+            return Err(request.requires(needs));
         }
         let side = grid.sides()[rows];
-        if side != grid.sides()[columns] || !side.is_power_of_two() {
-            let sides = long.iter().map(|&u| format!("side {u} ({})", grid.sides()[u])).collect();
-            return Err(NotApplicable::Sides { rule: "two equal sides, a power of two", sides });
-        }
+        let breaks = side != grid.sides()[columns] || !side.is_power_of_two();
+        check_sides(grid, "two equal sides, a power of two", |u| breaks && grid.sides()[u] > 1)?;
         Ok(Self { grid: grid.clone(), dimensions: [rows, columns], d: side.ilog2() })
     }
 

@@ -64,20 +64,14 @@ mod rings;
 mod slots;
 
 use smallvec::SmallVec;
-use topocoll_schedule::{
-    Axis, Block, Parameters, Problem, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided,
-};
-use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Shape, Topology};
+use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Topology};
 
 use crate::digits::Ends;
-use crate::parameters::{check, origin, word, words};
-use crate::{Algorithm, Claims, NotApplicable, Parameter};
+use crate::error::check_sides;
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct SuhShin;
-
-const LAYOUTS: [&str; 2] = ["paper", "fixed"];
-const WAYS: [&str; 2] = ["one", "nearer"];
-const RINGS: [&str; 2] = ["hops", "digits"];
 
 struct GridIndex {
     grid: Grid,
@@ -129,7 +123,7 @@ enum Phase {
 }
 
 impl GridIndex {
-    fn new(grid: &Grid, [layout, ways, rings]: [usize; 3]) -> Self {
+    fn new(grid: &Grid, values: &Values<'_>) -> Self {
         let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let mut falling = long.clone();
         falling.sort_by_key(|&u| std::cmp::Reverse(grid.sides()[u]));
@@ -138,9 +132,9 @@ impl GridIndex {
             stride: stride(grid),
             long,
             falling,
-            rearranges: layout == 0,
-            nearer: ways == 1,
-            by_digits: rings == 1,
+            rearranges: values.is("layout", "paper"),
+            nearer: values.is("ways", "nearer"),
+            by_digits: values.is("rings", "digits"),
         }
     }
 
@@ -397,138 +391,27 @@ fn stride(grid: &Grid) -> u32 {
     if fours && long.len() > 1 { 4 } else { 2 }
 }
 
-impl SuhShin {
-    fn grid<'a>(
-        &self,
-        problem: &Problem,
-        topology: &'a dyn Topology,
-        given: &Parameters,
-    ) -> Result<(&'a Grid, [usize; 3]), NotApplicable> {
-        check(self, problem, given)?;
-        let layout = word(self, given, "layout", &LAYOUTS)?;
-        let ways = word(self, given, "ways", &WAYS)?;
-        let rings = word(self, given, "rings", &RINGS)?;
-        let Shape::Grid(grid) = topology.shape() else {
-            return Err(NotApplicable::Shape {
-                needs: "a torus or mesh",
-                topology: topology.short_form(),
-            });
-        };
-        let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
-        let refuse = |rule, breaks: &dyn Fn(usize) -> bool| {
-            let side = |&u: &usize| format!("side {u} ({})", grid.sides()[u]);
-            let sides: Vec<_> = long.iter().filter(|&&u| breaks(u)).map(side).collect();
-            if sides.is_empty() { Ok(()) } else { Err(NotApplicable::Sides { rule, sides }) }
-        };
-        refuse("even sides", &|u| grid.sides()[u] % 2 != 0)?;
-        if long.len() == 1 && grid.sides()[long[0]] > 2 {
-            refuse("a side that wraps where there is but one", &|u| !grid.wrap()[u])?;
-        }
-        if ways == 1 && !long.iter().any(|&u| grid.wrap()[u]) {
-            return Err(NotApplicable::Setting {
-                algorithm: self.name(),
-                name: "ways",
-                value: WAYS[1].to_owned(),
-                rule: "one where no side wraps".to_owned(),
-            });
-        }
-        if rings == 1 {
-            let ring = |&u: &usize| grid.sides()[u] / stride(grid);
-            let long_rings = long.iter().map(ring).max() >= Some(4);
-            let wraps = long.iter().all(|&u| grid.wrap()[u]);
-            if layout == 1 || long.len() < 2 || !wraps || !long_rings {
-                return Err(NotApplicable::Setting {
-                    algorithm: self.name(),
-                    name: "rings",
-                    value: RINGS[1].to_owned(),
-                    rule: "hops but in layout=paper on a torus of two and more sides, one at least four \
-                           rings long"
-                        .to_owned(),
-                });
-            }
-        }
-        Ok((grid, [layout, ways, rings]))
-    }
-}
-
-impl Algorithm for SuhShin {
-    fn name(&self) -> &'static str {
-        "suh-shin"
-    }
-
-    fn summary(&self) -> &'static str {
-        "blocks combined along rings of stride 4 (meshes: 2), then exchanged inside small submeshes"
-    }
-
-    fn source(&self) -> &'static str {
-        "Suh and Shin 2001, sections 3 and 4"
-    }
-
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                name: "layout",
-                values: "paper (rearrangements keep ring messages contiguous; default) or fixed (none; messages are packed)",
-                by_cost: false,
-            },
-            Parameter {
-                name: "ways",
-                values: "one (around rings, as in the paper; default) or nearer (half the volume; where a side wraps)",
-                by_cost: false,
-            },
-            Parameter {
-                name: "rings",
-                values: "hops (a step each; default) or digits (a step for each binary digit of hops, links shared; layout=paper)",
-                by_cost: false,
-            },
-        ]
-    }
-
-    fn settings(&self, problem: &Problem, topology: &dyn Topology) -> Vec<Parameters> {
-        let settings = RINGS.iter().flat_map(|rings| {
-            LAYOUTS.iter().flat_map(|layout| WAYS.map(|ways| setting([layout, ways, rings])))
-        });
-        settings.filter(|given| self.grid(problem, topology, given).is_ok()).collect()
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let (grid, chosen) = self.grid(problem, topology, given)?;
-        let [layout, ways, rings] = chosen;
-        let parameters = setting([LAYOUTS[layout], WAYS[ways], RINGS[rings]]);
-        Ok(Schedule::new(*problem, origin(self, parameters), GridIndex::new(grid, chosen)))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        let (grid, chosen) = self.grid(problem, topology, given)?;
-        let rule = GridIndex::new(grid, chosen);
+impl GridIndex {
+    fn claims(&self, block_bytes: u64) -> Claims {
+        let (grid, block_bytes) = (&self.grid, u128::from(block_bytes));
         let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
         let n = long.len() as u128;
-        let ranks = u128::from(problem.ranks);
+        let ranks = u128::from(grid.ranks());
         let longest = long.iter().map(|&u| u128::from(grid.sides()[u])).max().unwrap_or(1);
         let wraps = |wraps: bool| long.iter().all(|&u| grid.wrap()[u] == wraps);
         let equal = long.iter().all(|&u| u128::from(grid.sides()[u]) == longest);
         let torus = stride(grid) == 4;
         let inner = n * if torus { 2 } else { 1 } * ranks / 2;
         // Half rings are a step that a phase may have nothing for.
-        let inner_steps = (rule.inner_bits() * rule.dimensions()) as u32;
-        let steps = rule.sum_of_largest(|_, _| 1) as u32 + inner_steps;
-        let blocks = rule.sum_of_largest(|blocks, _| blocks) + inner;
+        let inner_steps = (self.inner_bits() * self.dimensions()) as u32;
+        let steps = self.sum_of_largest(|_, _| 1) as u32 + inner_steps;
+        let blocks = self.sum_of_largest(|blocks, _| blocks) + inner;
         let link_blocks =
-            rule.sum_of_largest(|blocks, message| blocks * u128::from(message.hops)) + inner;
+            self.sum_of_largest(|blocks, message| blocks * u128::from(message.hops)) + inner;
         let hops = match () {
-            () if rule.by_digits => {
-                let stride = u128::from(rule.stride);
-                let along = rule.sum_of_largest(|_, message| stride * u128::from(message.hops));
+            () if self.by_digits => {
+                let stride = u128::from(self.stride);
+                let along = self.sum_of_largest(|_, message| stride * u128::from(message.hops));
                 Some(along + (stride - 1) * n)
             }
             () if wraps(true) => Some(n * (longest - 1)),
@@ -537,28 +420,91 @@ impl Algorithm for SuhShin {
         };
         // Where the rings are single ranks, phases 1 .. n are empty and rearrange nothing.
         let rings = if longest > u128::from(stride(grid)) { n as u32 } else { 0 };
-        let rearrangements = if rule.rearranges { rings + u32::from(torus) } else { 0 };
-        let bytes = blocks * u128::from(problem.block_bytes);
+        let rearrangements = if self.rearranges { rings + u32::from(torus) } else { 0 };
+        let bytes = blocks * block_bytes;
         let scattered =
-            rule.sum_of_largest(|blocks, message| if message.scattered() { blocks } else { 0 });
+            self.sum_of_largest(|blocks, message| if message.scattered() { blocks } else { 0 });
         // In the paper's layout all but the first message of an inner phase are packed, half of the
         // blocks each.
         let packed = scattered + n.saturating_sub(1) * if torus { 2 } else { 1 } * ranks / 2;
-        let copied = rule.rearranges.then(|| {
-            (u128::from(rearrangements) * ranks + packed) * u128::from(problem.block_bytes)
-        });
-        Ok(Claims {
+        let copied =
+            self.rearranges.then(|| (u128::from(rearrangements) * ranks + packed) * block_bytes);
+        Claims {
             hops,
             hops_floor: hops.unwrap_or(0),
             rearrangements: Some(rearrangements),
             copied_bytes: copied,
-            contention_free: !rule.by_digits,
-            link_bytes_floor: link_blocks * u128::from(problem.block_bytes),
+            contention_free: !self.by_digits,
+            link_bytes_floor: link_blocks * block_bytes,
             ..Claims::new(steps.into(), bytes)
-        })
+        }
     }
 }
 
-fn setting([layout, ways, rings]: [&str; 3]) -> Parameters {
-    words([("layout", layout), ("ways", ways), ("rings", rings)])
+/// Whether a grid and values fit each other.
+fn check(grid: &Grid, values: &Values<'_>) -> Result<(), NotApplicable> {
+    let sides = grid.sides();
+    let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
+    check_sides(grid, "even sides", |u| sides[u] > 1 && sides[u] % 2 != 0)?;
+    if long.len() == 1 && sides[long[0]] > 2 {
+        let rule = "a side that wraps where there is but one";
+        check_sides(grid, rule, |u| sides[u] > 1 && !grid.wrap()[u])?;
+    }
+    if values.is("ways", "nearer") && !long.iter().any(|&u| grid.wrap()[u]) {
+        return Err(values.refused("ways", "one where no side wraps"));
+    }
+    if values.is("rings", "digits") {
+        let ring = |&u: &usize| sides[u] / stride(grid);
+        let long_rings = long.iter().map(ring).max() >= Some(4);
+        let wraps = long.iter().all(|&u| grid.wrap()[u]);
+        if values.is("layout", "fixed") || long.len() < 2 || !wraps || !long_rings {
+            let rule = "hops but in layout=paper on a torus of two and more sides, one at least \
+                        four rings long";
+            return Err(values.refused("rings", rule));
+        }
+    }
+    Ok(())
+}
+
+static INFO: Info = Info::new(
+    "suh-shin",
+    "blocks combined along rings of stride 4 (meshes: 2), then exchanged inside small submeshes",
+    "Suh and Shin 2001, sections 3 and 4",
+)
+.taking(&[
+    Parameter::words(
+        "rings",
+        &[
+            ("hops", "a step each"),
+            ("digits", "a step for each binary digit of hops, links shared; layout=paper"),
+        ],
+    ),
+    Parameter::words(
+        "layout",
+        &[
+            ("paper", "rearrangements keep ring messages contiguous"),
+            ("fixed", "none; messages are packed"),
+        ],
+    ),
+    Parameter::words(
+        "ways",
+        &[
+            ("one", "around rings, as in the paper"),
+            ("nearer", "half the volume; where a side wraps"),
+        ],
+    ),
+]);
+
+impl Algorithm for SuhShin {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let grid = request.grid("a torus or mesh")?;
+        check(grid, values)?;
+        let rule = GridIndex::new(grid, values);
+        let claims = rule.claims(request.problem.block_bytes);
+        Ok(Solution::new(request, values, rule, claims))
+    }
 }

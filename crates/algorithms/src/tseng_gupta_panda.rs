@@ -12,57 +12,26 @@
 //! 2^(3d-2) + 2^(2d) blocks, (2^(2d-1) + 10)/3 hops, 2^(d-1) + 1 rearrangements of P blocks, no link
 //! shared. For d = 1 the two last steps alone.
 
-use topocoll_schedule::{Parameters, Problem, Schedule};
-use topocoll_topology::Topology;
-
 use crate::cyclic_exchange::Cyclic;
-use crate::parameters::{check, origin};
 use crate::squares::Square;
-use crate::{Algorithm, Claims, NotApplicable};
+use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct TsengGuptaPanda;
 
-impl TsengGuptaPanda {
-    fn rule(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Cyclic, NotApplicable> {
-        check(self, problem, given)?;
-        Ok(Cyclic { square: Square::of(topology, Some(true))? })
-    }
-}
+static INFO: Info = Info::new(
+    "tseng-gupta-panda",
+    "cyclic exchange inside four groups by parity, then between them",
+    "Tseng, Gupta and Panda 1995, as told by Suh and Shin 2001",
+);
 
 impl Algorithm for TsengGuptaPanda {
-    fn name(&self) -> &'static str {
-        "tseng-gupta-panda"
+    fn info(&self) -> &Info {
+        &INFO
     }
 
-    fn summary(&self) -> &'static str {
-        "cyclic exchange inside four groups by parity, then between them"
-    }
-
-    fn source(&self) -> &'static str {
-        "Tseng, Gupta and Panda 1995, as told by Suh and Shin 2001"
-    }
-
-    fn plan(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Schedule, NotApplicable> {
-        let rule = self.rule(problem, topology, given)?;
-        Ok(Schedule::new(*problem, origin(self, Parameters::new()), rule))
-    }
-
-    fn claims(
-        &self,
-        problem: &Problem,
-        topology: &dyn Topology,
-        given: &Parameters,
-    ) -> Result<Claims, NotApplicable> {
-        Ok(self.rule(problem, topology, given)?.claims(problem))
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let rule = Cyclic { square: Square::of(request, Some(true))? };
+        let claims = rule.claims(&request.problem);
+        Ok(Solution::new(request, values, rule, claims))
     }
 }

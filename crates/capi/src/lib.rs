@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use topocoll::exec::{self, Buffer, Endpoint, EndpointMessage, ExecError, Plan, Region, Token};
-use topocoll::{Collective, Parameters, Problem, Rank, Setting, machine, plan, select};
+use topocoll::{Collective, Exchange, Parameters, Problem, Rank, Setting, machine};
 
 /// Changes whenever a program compiled against an earlier header would not run.
 pub const TOPOCOLL_ABI_VERSION: u32 = 1;
@@ -198,13 +198,14 @@ pub unsafe extern "C" fn topocoll_plan_new(
         let operation: Collective = operation.parse().map_err(refused)?;
         let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes)
             .map_err(refused)?;
+        let exchange = Exchange::new(&machine, &problem).map_err(refused)?;
         let given = settings(parameters.unwrap_or_default())?;
         let schedule = match algorithm {
-            Some(algorithm) => plan(&machine, &problem, algorithm, &given),
+            Some(algorithm) => exchange.schedule(algorithm, &given),
             None if given.is_empty() => {
-                let selection = select(&machine, &problem);
-                let best = selection.best().ok_or_else(|| refused("nothing serves"))?;
-                plan(&machine, &problem, best.algorithm, &best.parameters)
+                let selection = exchange.select().map_err(refused)?;
+                let best = selection.best().ok_or_else(|| refused("no algorithm applies"))?;
+                exchange.schedule(&best.algorithm, &best.parameters)
             }
             None => return Err(argument("parameters of no algorithm")),
         };

@@ -62,6 +62,9 @@ pub(crate) enum Command {
 pub(crate) struct Select {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// A schedule from a file as one more algorithm; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) schedule: Vec<PathBuf>,
     /// Show every choice in the table, not the best ones.
     #[arg(long)]
     pub(crate) all: bool,
@@ -314,9 +317,15 @@ pub(crate) struct Sweep {
     /// Block sizes from the first to the last, in equal ratios [default: powers of two]
     #[arg(long, value_name = "N", value_parser = points, allow_hyphen_values = true)]
     pub(crate) points: Option<u32>,
-    /// Only this algorithm, or published formula; may be repeated
+    /// Only this algorithm; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Vec<String>,
+    /// A schedule from a file as one more algorithm; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) schedule: Vec<PathBuf>,
+    /// Price published formulas without a schedule too
+    #[arg(long, conflicts_with = "front")]
+    pub(crate) published: bool,
     /// A parameter of those of the algorithms that have it; several values make a line each
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = settings, requires = "algorithm")]
     pub(crate) set: Vec<(String, Settings)>,
@@ -340,6 +349,9 @@ pub(crate) struct Sweep {
 pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// A schedule from a file as one more algorithm; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) schedule: Vec<PathBuf>,
     /// Show this algorithm first, in place of the best
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,

@@ -2,11 +2,10 @@
 
 use anyhow::Context;
 use topocoll::text::value;
-use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule, plan_unequal};
+use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule};
 
 use crate::args::{Options, Subject};
-use crate::host::memory;
-use crate::machine::{algorithm, open, parameters, problem, schedule};
+use crate::machine::{algorithm, exchange, open, parameters, schedule};
 
 /// Unequal sizes and what they are called.
 pub(crate) struct Named {
@@ -14,17 +13,13 @@ pub(crate) struct Named {
     pub(crate) name: String,
 }
 
-/// The problem, and where sizes are named these; its blocks are then their mean.
-pub(crate) fn problem_of_sizes(
-    machine: &Machine,
+/// The sizes that are named of a problem's blocks.
+pub(crate) fn sizes(
+    problem: &Problem,
     options: &Options,
     text: Option<&str>,
-) -> anyhow::Result<(Problem, Option<Named>)> {
-    let mut problem = problem(machine, options)?;
-    let Some(text) = text else { return Ok((problem, None)) };
-    let named = read(&problem, text, options.block.is_some())?;
-    problem.block_bytes = named.demand.mean();
-    Ok((problem, Some(named)))
+) -> anyhow::Result<Option<Named>> {
+    text.map(|text| read(problem, text, options.block.is_some())).transpose()
 }
 
 /// The schedule, and where sizes are named these, for which an algorithm plans.
@@ -34,15 +29,15 @@ pub(crate) fn schedule_of_sizes(
     subject: &Subject,
     text: Option<&str>,
 ) -> anyhow::Result<(Schedule, Option<Named>)> {
-    if subject.schedule.is_some() {
+    if text.is_none() || subject.schedule.is_some() {
         let schedule = schedule(machine, options, subject)?;
-        let named = text.map(|text| read(&schedule.problem, text, options.block.is_some()));
-        return Ok((schedule, named.transpose()?));
+        let sizes = sizes(&schedule.problem, options, text)?;
+        return Ok((schedule, sizes));
     }
-    let (problem, named) = problem_of_sizes(machine, options, text)?;
-    let Some(named) = named else { return Ok((schedule(machine, options, subject)?, None)) };
+    let exchange = exchange(machine, options, None)?;
+    let named = sizes(exchange.problem(), options, text)?.expect("they are named");
     let (name, given) = (algorithm(subject), parameters(subject)?);
-    let schedule = plan_unequal(machine, &problem, &named.demand, name, &given, memory())?;
+    let schedule = exchange.demand(&named.demand)?.schedule(name, &given)?;
     Ok((schedule, Some(named)))
 }
 

@@ -2,14 +2,15 @@
 
 use std::fs::{File, Metadata};
 use std::io::{BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
 use topocoll::formats::{self, ReadError, Target};
+use topocoll::text::printable;
 use topocoll::{
-    Barrier, Collective, Error, Machine, Parameters, PerClass, Problem, Schedule, Subset, Timing,
-    Topology,
+    Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Parameters,
+    PerClass, Problem, Schedule, Subset, Timing, Topology,
 };
 
 use crate::args::{Options, Subject};
@@ -88,7 +89,7 @@ pub(crate) fn schedule(
         return Ok(schedule);
     }
     let (name, parameters) = (algorithm(subject), parameters(subject)?);
-    Ok(topocoll::plan(machine, &problem(machine, options)?, name, &parameters)?)
+    Ok(Exchange::new(machine, &problem(machine, options)?)?.schedule(name, &parameters)?)
 }
 
 /// The algorithm that is named where no file is.
@@ -181,16 +182,36 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
     Ok(())
 }
 
-/// The subset that `--ranks` lists, and the machine that it is; without it the whole machine.
-pub(crate) fn subset_of(
-    whole: &Machine,
+/// The exchange of all ranks of a machine, or of the subset that is named.
+pub(crate) fn exchange<'m>(
+    whole: &'m Machine,
+    options: &Options,
     ranks: Option<&RankList>,
-) -> anyhow::Result<(Option<Subset>, Machine)> {
-    /// A rank's positions in the subset, in a schedule and in a demand.
-    const POSITIONS: u128 = 16;
-    let Some(RankList(ranks)) = ranks else { return Ok((None, whole.clone())) };
-    check_fits("the positions of all ranks", whole.ranks(), POSITIONS).context("--ranks")?;
-    let subset = Subset::new(ranks, whole.ranks()).context("--ranks")?;
-    let machine = whole.subset(&subset);
-    Ok((Some(subset), machine))
+) -> anyhow::Result<Exchange<'m>> {
+    /// Which of them a rank is, in a schedule and in a demand.
+    const PLACES: u128 = 16;
+    let mut budget = Budget::default();
+    budget.memory = memory();
+    let exchange = Exchange::new(whole, &problem(whole, options)?)?.budget(budget);
+    let Some(RankList(ranks)) = ranks else { return Ok(exchange) };
+    let fits = check_fits("the places of all ranks", whole.ranks(), PLACES);
+    fits.context("--ranks")?;
+    let subset = Subset::new(ranks, whole.ranks()).map_err(Error::from).context("--ranks")?;
+    Ok(exchange.subset(&subset)?)
+}
+
+/// All algorithms, and the schedules of these files.
+pub(crate) fn catalogue(
+    machine: &Machine,
+    options: &Options,
+    files: &[PathBuf],
+) -> anyhow::Result<Catalogue> {
+    let mut catalogue = Catalogue::standard();
+    for path in files {
+        let name = printable(&path.to_string_lossy());
+        let schedule = read_schedule(machine, options, path, &*machine.topology)?;
+        let given = GivenSchedule::new(&name, schedule, machine)?;
+        catalogue = catalogue.with(given).context("--schedule")?;
+    }
+    Ok(catalogue)
 }

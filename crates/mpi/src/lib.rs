@@ -8,7 +8,7 @@
 //! Without the feature `drop-in` the library is for Rust programs, and defines no `MPI_*` of its own.
 //!
 //! ```
-//! use topocoll::{Collective, Parameters, Problem, machine, plan};
+//! use topocoll::{Collective, Parameters, Problem, machine};
 //! use topocoll_mpi::{Exchange, mpi_sys as mpi};
 //!
 //! let (mut rank, mut ranks) = (0, 0);
@@ -21,7 +21,7 @@
 //! };
 //! let machine = machine(&format!("full:{ranks}"))?;
 //! let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 2)?;
-//! let schedule = plan(&machine, &problem, "bruck", &Parameters::new())?;
+//! let schedule = topocoll::Exchange::new(&machine, &problem)?.schedule("bruck", &Parameters::new())?;
 //!
 //! // SAFETY: all ranks of the world are here.
 //! let mut exchange = unsafe { Exchange::new(world, &schedule)? };

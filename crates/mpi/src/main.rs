@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use mpi_sys as mpi;
 use topocoll::tune::Times;
 use topocoll::{
-    Collective, Fit, Machine, Network, Parameters, Problem, fit_processes, machine, plan, samples,
+    Collective, Fit, Machine, Network, Parameters, Problem, fit_processes, machine, samples,
 };
 use topocoll_mpi::Exchange;
 
@@ -255,7 +255,8 @@ impl Group {
     fn direct(&self, ports: u32, block_bytes: u64, rounds: usize) -> Outcome<f64> {
         let machine = self.complete(ports)?;
         let problem = Problem::new(Collective::AllToAll, self.ranks, machine.ports, block_bytes)?;
-        let schedule = plan(&machine, &problem, "direct", &Parameters::new())?;
+        let schedule =
+            topocoll::Exchange::new(&machine, &problem)?.schedule("direct", &Parameters::new())?;
         // SAFETY: as above.
         let exchange = unsafe { Exchange::new(self.comm, &schedule)? };
         Ok(self.quickest(&mut [exchange], block_bytes, rounds)?[0])

@@ -178,6 +178,12 @@ impl Demand {
         Ok(Self { operation: problem.operation, ranks: problem.ranks, sizes })
     }
 
+    /// The ranks whose blocks these are.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
     /// Bytes of a block.
     #[must_use]
     pub fn bytes(&self, block: Block) -> u64 {

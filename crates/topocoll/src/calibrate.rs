@@ -5,14 +5,13 @@
 //! start and end, which no choice can change.
 
 use serde::{Deserialize, Serialize};
-use topocoll_algorithms::ALGORITHMS;
-use topocoll_analysis::{check_memory, count};
+use topocoll_algorithms::Solution;
+use topocoll_analysis::check_memory;
 use topocoll_exec::{ThreadedDriver, pattern, plan_all, worthwhile_threads};
-use topocoll_schedule::{Collective, Parameters, Problem, Schedule};
+use topocoll_schedule::{Collective, Origin, Parameters, Problem, Schedule};
 use topocoll_topology::{Machine, PerClass, Timing};
 
-use crate::price::MEMORY;
-use crate::{Error, machine, plan, select};
+use crate::{Error, Exchange, machine};
 
 /// One setting of an algorithm, measured and counted.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,7 +24,7 @@ pub struct Sample {
     /// Threads that moved them.
     pub threads: u32,
     /// The algorithm.
-    pub algorithm: &'static str,
+    pub algorithm: String,
     /// Its setting.
     pub parameters: Parameters,
     /// Steps.
@@ -89,26 +88,25 @@ pub fn samples(
 ) -> Result<Vec<(Sample, Schedule)>, Error> {
     let ranks = machine.ranks();
     let problem = Problem::new(Collective::AllToAll, ranks, machine.ports, block_bytes)?;
-    let mut samples = Vec::new();
-    for algorithm in ALGORITHMS {
-        for parameters in algorithm.settings(&problem, &*machine.topology) {
-            let schedule = plan(machine, &problem, algorithm.name(), &parameters)?;
-            let counts = count(&schedule, machine, None, MEMORY)?;
-            let sample = Sample {
-                ranks,
-                block_bytes,
-                threads,
-                algorithm: algorithm.name(),
-                parameters,
-                steps: counts.steps,
-                link_bytes: counts.link_bytes,
-                copied_bytes: counts.rearranged_bytes + counts.packed_bytes,
-                seconds: f64::INFINITY,
-            };
-            samples.push((sample, schedule));
-        }
-    }
-    Ok(samples)
+    let exchange = Exchange::new(machine, &problem)?;
+    let sample = |solution: Solution| {
+        let schedule = solution.schedule;
+        let counts = exchange.count(&schedule)?;
+        let Origin { algorithm, parameters } = schedule.origin.clone();
+        let sample = Sample {
+            ranks,
+            block_bytes,
+            threads,
+            algorithm,
+            parameters,
+            steps: counts.steps,
+            link_bytes: counts.link_bytes,
+            copied_bytes: counts.rearranged_bytes + counts.packed_bytes,
+            seconds: f64::INFINITY,
+        };
+        Ok((sample, schedule))
+    };
+    exchange.solutions().map(sample).collect()
 }
 
 /// Runs every all-to-all and setting that serves `ranks` fully connected ranks, `rounds` times in
@@ -242,7 +240,7 @@ pub fn regret(cell: &[Sample], fit: &Fit) -> Result<Regret, Error> {
     let mut machine = machine(&format!("full:{ranks}"))?;
     machine.timing = fit.timing(ranks);
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
-    let selection = select(&machine, &problem);
+    let selection = Exchange::new(&machine, &problem)?.select()?;
     let choice = selection.best().expect("bug: nothing serves a complete graph");
     let chosen = (cell.iter())
         .find(|s| s.algorithm == choice.algorithm && s.parameters == choice.parameters)

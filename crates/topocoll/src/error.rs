@@ -58,6 +58,14 @@ pub enum Error {
     /// A file that should hold a schedule.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A schedule that cannot be ranked.
+    #[error(
+        "{name}: the file has the sizes of messages, and not the blocks in them; ranked are schedules of an exchange"
+    )]
+    NoBlocks {
+        /// What it is called.
+        name: String,
+    },
     /// A machine on which simulating all choices would take too long.
     #[error("{ranks} ranks: choices are ranked by simulation on machines of up to {most}")]
     TooLargeToSimulate {
@@ -65,6 +73,14 @@ pub enum Error {
         ranks: u32,
         /// The limit.
         most: u32,
+    },
+    /// A schedule of a subset that exceeds ports of the whole machine.
+    #[error(
+        "ranks or nodes of the whole machine send or receive more messages in a step than the {ports} they have ports for"
+    )]
+    PortsOfWhole {
+        /// The ports of a rank or node.
+        ports: u32,
     },
     /// A reading that cannot be made.
     #[error(transparent)]

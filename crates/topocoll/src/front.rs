@@ -1,13 +1,13 @@
 //! Startups against volume: what no other schedule beats in both.
 
-use topocoll_analysis::{BestBounds, best_bounds};
-use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
-use topocoll_topology::Machine;
+use topocoll_analysis::BestBounds;
+use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters};
 
+use crate::exchange::Budget;
 use crate::price::Pricing;
-use crate::select::{Budget, bound_ratio, decide};
+use crate::select::decide;
 use crate::sweep::groups;
-use crate::{Choice, Error, PartlyPriced, Priced, Rejected};
+use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
 
 /// What serves, by startups and volume: C1, and C2 with shared links charged in full.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,39 +23,36 @@ pub struct Front {
     /// What does not serve, and why.
     pub rejected: Vec<Rejected>,
     /// Algorithms of which only some settings were priced.
-    pub subsets: Vec<PartlyPriced>,
+    pub partly_priced: Vec<PartlyPriced>,
     /// What none can beat.
     pub bound: BestBounds,
 }
 
-/// The Pareto front of startups and volume of what serves: every algorithm and formula, or those
-/// `asked` for by name, with the parameters that are not to be chosen.
-///
-/// # Errors
-/// Something asked for by a name that nobody has, or that does not serve.
-pub fn front(
-    machine: &Machine,
-    problem: &Problem,
-    asked: &[(String, Parameters)],
-) -> Result<Front, Error> {
-    let bound = best_bounds(problem, machine, None);
-    let (groups, rejected) = groups(machine, problem, asked)?;
-    let mut subsets = Vec::new();
-    for group in &groups {
-        let (algorithm, _) = group.entry.named();
-        let subset = PartlyPriced { algorithm, priced: group.choices.len(), settings: group.all };
-        if subset.priced < subset.settings && !subsets.contains(&subset) {
-            subsets.push(subset);
+impl Exchange<'_> {
+    /// The Pareto front of startups and volume of what applies: every algorithm, or those `asked` for
+    /// by name, with the parameters that are not to be chosen.
+    ///
+    /// # Errors
+    /// An algorithm asked for that does not exist or does not apply.
+    pub fn front(&self, asked: &[(String, Parameters)]) -> Result<Front, Error> {
+        let exchange = self.clone().budget(Budget::quick());
+        let (pricing, bound) = (Pricing::new(&exchange), self.bounds());
+        let (groups, rejected) = groups(&pricing, asked)?;
+        let mut partly_priced: Vec<PartlyPriced> = Vec::new();
+        let mut candidates = Vec::new();
+        for group in groups {
+            partly_priced.extend(group.partly_priced.filter(|p| !partly_priced.contains(p)));
+            candidates.extend(group.candidates);
         }
+        decide(&mut candidates, &pricing, &[self.problem().block_bytes, MAX_BLOCK_BYTES]);
+        let choices = candidates.into_iter().map(|candidate| Choice::from(candidate).over(&bound));
+        let (points, undecided, beaten) = split(choices.collect());
+        Ok(Front { points, undecided, beaten, rejected, partly_priced, bound })
     }
-    let mut choices: Vec<_> = groups.into_iter().flat_map(|group| group.choices).collect();
-    let budget = Budget::quick();
-    let pricing = Pricing::new(machine, problem, budget.memory);
-    let sizes = [problem.block_bytes, MAX_BLOCK_BYTES];
-    decide(&mut choices, &pricing, &sizes, &budget);
-    for choice in &mut choices {
-        choice.bound_ratio = bound_ratio(&choice.price, &bound);
-    }
+}
+
+/// What is on the front, what may be, and what is beaten.
+fn split(mut choices: Vec<Choice>) -> (Vec<Choice>, Vec<Choice>, Vec<Choice>) {
     // Equals stay in the order of the table.
     choices.sort_by(|a, b| {
         let by_steps = a.price.steps.cmp(&b.price.steps);
@@ -78,5 +75,5 @@ pub fn front(
             points.push(choice);
         }
     }
-    Ok(Front { points, undecided, beaten, rejected, subsets, bound })
+    (points, undecided, beaten)
 }

@@ -1,12 +1,11 @@
 //! What a setting of an algorithm costs on a machine: counted, bounded from below, or as printed.
 
-use topocoll_algorithms::{Algorithm, ByLinks, Claims, PublishedCounts, StepsOf};
-use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_steps, counting_work};
-use topocoll_schedule::{Parameters, Problem, Schedule};
-use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Timing};
+use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
+use topocoll_analysis::{Counts, Measure, Time, bounds, count_steps, counting_work};
+use topocoll_schedule::Schedule;
+use topocoll_topology::{INTER_NODE, INTRA_NODE, PerClass, Timing};
 
-/// Bytes of link counters that pricing may take unless a caller says otherwise.
-pub(crate) const MEMORY: u128 = 1 << 30;
+use crate::Exchange;
 
 /// How a price was found.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -94,65 +93,44 @@ pub(crate) fn least<T>(
     })
 }
 
-/// Prices settings of one problem on one machine.
+/// Prices the solutions of one exchange.
 pub(crate) struct Pricing<'a> {
-    pub(crate) machine: &'a Machine,
-    pub(crate) problem: &'a Problem,
-    /// Bytes of link counters that counting may take.
-    memory: u128,
+    pub(crate) exchange: &'a Exchange<'a>,
     /// Link blocks and hops of every schedule, at least.
     link_blocks: f64,
     hops: f64,
 }
 
 impl<'a> Pricing<'a> {
-    pub(crate) fn new(machine: &'a Machine, problem: &'a Problem, memory: u128) -> Self {
-        let all = bounds(problem, machine);
+    pub(crate) fn new(exchange: &'a Exchange<'a>) -> Self {
+        let all = bounds(exchange.problem(), exchange.machine());
         let most = |measure: Measure| {
             let every = all.iter().filter(|bound| bound.condition.is_empty());
             let own = every.filter(|bound| bound.measure == measure);
             own.fold(0.0, |most: f64, bound| most.max(bound.value))
         };
         let link_blocks = most(Measure::LinkBlocks).max(most(Measure::Blocks));
-        Self { machine, problem, memory, link_blocks, hops: most(Measure::Hops) }
+        Self { exchange, link_blocks, hops: most(Measure::Hops) }
     }
 
-    /// The schedule of a setting that serves.
-    pub(crate) fn schedule(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Schedule {
-        let schedule = algorithm.plan(self.problem, &*self.machine.topology, setting);
-        schedule.expect("bug: a setting that does not serve")
-    }
-
-    /// The claims of a setting that serves.
-    pub(crate) fn claims(&self, algorithm: &dyn Algorithm, setting: &Parameters) -> Claims {
-        let claims = algorithm.claims(self.problem, &*self.machine.topology, setting);
-        claims.expect("bug: a setting that does not serve")
-    }
-
-    /// The price of a setting: by its claims if they are enough, else counted if it has at most
+    /// The price of a solution: by its claims if they are enough, else counted if it has at most
     /// `work` segments to look at.
-    pub(crate) fn price(
-        &self,
-        algorithm: &dyn Algorithm,
-        setting: &Parameters,
-        claims: &Claims,
-        work: u128,
-    ) -> Price {
-        if let Some(exact) = self.exactly(claims) {
+    pub(crate) fn price(&self, solution: &Solution, work: u128) -> Price {
+        if let Some(exact) = self.exactly(&solution.claims) {
             return exact;
         }
-        let schedule = self.schedule(algorithm, setting);
-        if counting_work(&schedule, self.machine, None) <= work
-            && let Ok(counts) = count(&schedule, self.machine, None, self.memory)
+        if counting_work(&solution.schedule, self.exchange.machine(), None) <= work
+            && let Ok(counts) = self.exchange.count(&solution.schedule)
         {
             return Price::counted(&counts);
         }
-        self.at_least(claims)
+        self.at_least(&solution.claims)
     }
 
     /// The price of a schedule counted step by step, unless that takes more than the memory allowed.
     pub(crate) fn counted(&self, schedule: &Schedule, mut each: impl FnMut()) -> Option<Price> {
-        let counts = count_steps(schedule, self.machine, None, self.memory, |_, _| each()).ok()?;
+        let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
+        let counts = count_steps(schedule, machine, None, memory, |_, _| each()).ok()?;
         Some(Price::counted(&counts))
     }
 
@@ -163,8 +141,8 @@ impl<'a> Pricing<'a> {
 
     /// The price by claims, where no link is shared and the claims tell the link classes that each step
     /// uses, or all classes have the same values.
-    fn exactly(&self, claims: &Claims) -> Option<Price> {
-        let timing = &self.machine.timing;
+    pub(crate) fn exactly(&self, claims: &Claims) -> Option<Price> {
+        let timing = &self.exchange.machine().timing;
         let hops = claims.hops.filter(|_| claims.contention_free)?;
         let (startup, transmission) = link_seconds(timing, claims)?;
         let uniform = timing.per_hop.is_uniform() || hops == 0;
@@ -177,8 +155,8 @@ impl<'a> Pricing<'a> {
             (Some(copied), _) if !timing.gather => copied,
             _ => return None,
         };
-        let blocks = claims.bytes as f64 / self.problem.block_bytes as f64;
-        let links = self.machine.topology.links() > 0 && claims.steps > 0;
+        let blocks = claims.bytes as f64 / self.exchange.problem().block_bytes as f64;
+        let links = self.exchange.machine().topology.links() > 0 && claims.steps > 0;
         Some(Price {
             priced: Priced::Exactly,
             time: Time {
@@ -196,7 +174,8 @@ impl<'a> Pricing<'a> {
     }
 
     fn at_least(&self, claims: &Claims) -> Price {
-        let (timing, block_bytes) = (&self.machine.timing, self.problem.block_bytes as f64);
+        let (timing, block_bytes) =
+            (&self.exchange.machine().timing, self.exchange.problem().block_bytes as f64);
         let link_blocks = (claims.link_bytes_floor as f64 / block_bytes).max(self.link_blocks);
         let volume = link_blocks * block_bytes * timing.per_byte.least();
         let (startup, transmission) = link_seconds(timing, claims)
@@ -219,7 +198,7 @@ impl<'a> Pricing<'a> {
     }
 
     fn barriers(&self, steps: u64) -> f64 {
-        let barrier = self.machine.timing.barrier.seconds(self.problem.ranks);
+        let barrier = self.exchange.machine().timing.barrier.seconds(self.exchange.problem().ranks);
         barrier * steps.saturating_sub(1) as f64
     }
 }
@@ -238,31 +217,4 @@ fn link_seconds(timing: &Timing, claims: &Claims) -> Option<(f64, f64)> {
     };
     let startup = seconds(&timing.startup, |of| of.steps.into(), claims.steps as f64)?;
     Some((startup, seconds(&timing.per_byte, |of| of.bytes, claims.bytes as f64)?))
-}
-
-/// What a published formula's counts cost by the steps model's terms.
-///
-/// Where the machine's values differ by link class the least of them are taken, as a formula does
-/// not say which links a step uses.
-#[must_use]
-pub fn published_price(machine: &Machine, problem: &Problem, counts: &PublishedCounts) -> Price {
-    let timing = &machine.timing;
-    let blocks = counts.blocks as f64;
-    let bytes = |blocks: f64| blocks * problem.block_bytes as f64;
-    let rearranged = counts.rearranged_blocks.unwrap_or(0) as f64;
-    let barriers = counts.steps.saturating_sub(1) as f64;
-    Price {
-        priced: Priced::Published,
-        time: Time {
-            startup: counts.steps as f64 * timing.startup.least(),
-            transmission: bytes(blocks) * timing.per_byte.least(),
-            propagation: counts.hops.unwrap_or(0) as f64 * timing.per_hop.least(),
-            rearrangement: bytes(rearranged) * timing.rearrangement_per_byte,
-            barrier: timing.barrier.seconds(problem.ranks) * barriers,
-        },
-        steps: counts.steps,
-        blocks,
-        link_blocks: blocks,
-        link_contention: 0,
-    }
 }

@@ -1,56 +1,43 @@
 use rayon::prelude::*;
-use topocoll_algorithms::{ALGORITHMS, Algorithm, NotApplicable, find};
-use topocoll_analysis::{BestBounds, Progress, best_bounds, counting_work};
-use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Problem};
-use topocoll_topology::Machine;
+use topocoll_algorithms::{Algorithm, NotApplicable};
+use topocoll_analysis::{BestBounds, counting_work};
+use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters, Schedule};
 
-use crate::price::{MEMORY, Price, Priced, Pricing};
-use crate::{PartlyPriced, Rejected};
+use crate::exchange::{Budget, agrees};
+use crate::price::{Price, Priced, Pricing};
+use crate::{Exchange, PartlyPriced, Rejected};
 
 /// Segments that pricing one setting may look at.
 const WORK_PER_SETTING: u128 = 1 << 21;
 /// Segments that pricing all settings of an algorithm may look at.
 const WORK_PER_ALGORITHM: u128 = 1 << 23;
 
-/// What a ranking may take, beyond a second.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Budget<'p> {
-    /// Bytes of memory that counting one setting may take.
-    pub memory: u128,
-    /// Route segments looked at in all for settings whose floors are below the best exact price.
-    pub work: u128,
-    /// Hears of these segments.
-    pub progress: Progress<'p>,
-}
-
-/// 1 GiB, and some 10 seconds on two cores.
-impl Default for Budget<'_> {
-    fn default() -> Self {
-        Self { memory: MEMORY, work: 1 << 28, progress: Progress::UNHEARD }
-    }
-}
-
-impl Budget<'_> {
-    /// The same memory, and part of a second.
-    #[must_use]
-    pub fn quick() -> Self {
-        Self { work: 1 << 24, ..Self::default() }
-    }
-}
-
 /// An algorithm with a setting, and its price.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Choice {
     /// The algorithm.
-    pub algorithm: &'static str,
+    pub algorithm: String,
     /// The setting.
     pub parameters: Parameters,
     /// What it costs.
     pub price: Price,
     /// Predicted time over the time that none can beat.
     pub bound_ratio: f64,
+}
+
+impl Choice {
+    /// A choice that is not compared with the bound yet.
+    pub(crate) fn new(algorithm: &str, parameters: Parameters, price: Price) -> Self {
+        Self { algorithm: algorithm.to_owned(), parameters, price, bound_ratio: f64::NAN }
+    }
+
+    /// The same with its price over a bound.
+    pub(crate) fn over(mut self, bound: &BestBounds) -> Self {
+        let time = self.price.time.total();
+        self.bound_ratio = if bound.seconds > 0.0 { time / bound.seconds } else { 1.0 };
+        self
+    }
 }
 
 /// From this block size on, up to the next crossover, a choice is the fastest.
@@ -92,15 +79,28 @@ pub struct Selection {
     pub crossovers: Vec<Crossover>,
     /// Algorithms with a choice that splits blocks, so that what it moves does not grow in proportion
     /// to them.
-    pub split: Vec<&'static str>,
+    pub split: Vec<String>,
     /// Of every algorithm that trades startups for volume.
     pub extremes: Vec<Extremes>,
     /// Algorithms of which only some settings were priced; the floors of the others are above the
     /// best price.
-    pub subsets: Vec<PartlyPriced>,
+    pub partly_priced: Vec<PartlyPriced>,
 }
 
 impl Selection {
+    /// A selection without choices.
+    pub(crate) fn nothing(bound: BestBounds) -> Self {
+        Self {
+            choices: Vec::new(),
+            rejected: Vec::new(),
+            bound,
+            crossovers: Vec::new(),
+            split: Vec::new(),
+            extremes: Vec::new(),
+            partly_priced: Vec::new(),
+        }
+    }
+
     /// The choice to take: the fastest that is priced exactly; where nothing is, the one of the
     /// least floor.
     #[must_use]
@@ -117,110 +117,73 @@ impl Selection {
     }
 }
 
-/// Ranks every algorithm and setting that serves a problem on a machine, within the default
-/// [`Budget`].
-///
-/// # Panics
-/// A problem of other ranks than the machine's.
-#[must_use]
-pub fn select(machine: &Machine, problem: &Problem) -> Selection {
-    select_within(machine, problem, &Budget::default())
-}
-
-/// Ranks every algorithm and setting that serves a problem on a machine.
-///
-/// A setting that takes too long to count has a floor for a price. Those whose floors are below the
-/// best exact price are counted, the least floor first, as far as the budget goes: see
-/// [`Selection::undecided`].
-///
-/// # Panics
-/// A problem of other ranks than the machine's.
-#[must_use]
-pub fn select_within(machine: &Machine, problem: &Problem, budget: &Budget<'_>) -> Selection {
-    assert_eq!(problem.ranks, machine.ranks(), "a problem of the machine's ranks");
-    let bound = best_bounds(problem, machine, None);
-    let pricing = Pricing::new(machine, problem, budget.memory);
-    let none = Parameters::new();
-    let priced: Vec<_> = (ALGORITHMS.par_iter())
-        .map(|&algorithm| -> Result<_, NotApplicable> {
-            algorithm.claims(problem, &*machine.topology, &none)?;
-            Ok(prices(algorithm, &pricing, &none))
-        })
-        .collect();
-    let (mut choices, mut rejected, mut subsets) = (Vec::new(), Vec::new(), Vec::new());
-    let mut left = Vec::new();
-    for (algorithm, priced) in ALGORITHMS.iter().zip(priced) {
-        let name = algorithm.name();
-        let prices = match priced {
-            Ok(priced) => priced,
-            Err(reason) => {
-                rejected.push(Rejected::new(name, &reason));
-                continue;
+/// Ranks what applies to blocks of equal sizes.
+pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
+    let bound = exchange.bounds();
+    let (pricing, none) = (Pricing::new(exchange), Parameters::new());
+    let algorithms: Vec<_> = exchange.algorithms().collect();
+    let all: Vec<_> =
+        algorithms.par_iter().map(|&algorithm| prices(algorithm, &pricing, &none)).collect();
+    let mut selection = Selection::nothing(bound);
+    let (mut candidates, mut left) = (Vec::new(), Vec::new());
+    for (algorithm, prices) in algorithms.iter().zip(all) {
+        let name = &algorithm.info().name;
+        match prices {
+            Ok(prices) => {
+                selection.partly_priced.extend(prices.partly(name));
+                candidates.extend(prices.priced);
+                left.extend(prices.left);
             }
-        };
-        if !prices.left.is_empty() {
-            subsets.push(prices.subset(name));
+            Err(reason) => selection.rejected.push(Rejected::new(name, &reason)),
         }
-        let choice =
-            |(parameters, price)| Choice { algorithm: name, parameters, price, bound_ratio: 0.0 };
-        choices.extend(prices.priced.into_iter().map(choice));
-        left.extend(prices.left.into_iter().map(choice));
     }
-    let looked_at = choices.len();
-    choices.extend(left);
-    decide(&mut choices, &pricing, &[problem.block_bytes], budget);
-    let best = best_time(&choices);
+    let looked_at = candidates.len();
+    candidates.extend(left);
+    decide(&mut candidates, &pricing, &[exchange.problem().block_bytes]);
+    let best = best_time(candidates.iter().map(|candidate| &candidate.price));
     let mut position = 0;
-    choices.retain(|choice| {
+    candidates.retain(|Candidate { price, .. }| {
         position += 1;
-        let price = &choice.price;
         position <= looked_at || price.priced == Priced::Exactly || price.time.total() < best
     });
-    for choice in &mut choices {
-        choice.bound_ratio = bound_ratio(&choice.price, &bound);
+    let choices = candidates.into_iter().map(Choice::from).collect();
+    selection.choices = ranked(choices, &bound);
+    selection.split = split(&selection.choices, exchange);
+    let block_bytes = exchange.problem().block_bytes;
+    if selection.split.is_empty() {
+        selection.crossovers = crossovers(&selection.choices, block_bytes);
     }
-    let choices = ranked(choices);
-    let split = split(&choices, machine, problem);
-    let crossovers = match split.is_empty() {
-        true => crossovers(&choices, problem.block_bytes),
-        false => Vec::new(),
-    };
-    let extremes = extremes(&choices, problem.block_bytes);
-    Selection { choices, rejected, bound, crossovers, split, extremes, subsets }
+    selection.extremes = extremes(&selection.choices, exchange);
+    selection
 }
 
 /// The least exact time.
-fn best_time(choices: &[Choice]) -> f64 {
-    let exact = choices.iter().filter(|choice| choice.price.priced == Priced::Exactly);
-    exact.map(|choice| choice.price.time.total()).fold(f64::INFINITY, f64::min)
+fn best_time<'p>(prices: impl Iterator<Item = &'p Price>) -> f64 {
+    let exact = prices.filter(|price| price.priced == Priced::Exactly);
+    exact.map(|price| price.time.total()).fold(f64::INFINITY, f64::min)
 }
 
 /// The algorithms of which a choice moves no whole number of blocks of most sizes.
-fn split(choices: &[Choice], machine: &Machine, problem: &Problem) -> Vec<&'static str> {
+fn split(choices: &[Choice], exchange: &Exchange<'_>) -> Vec<String> {
     /// A size that parts of no kind make up evenly: a prime.
     const PRIME: u64 = 1_048_573;
-    let mut problem = *problem;
-    problem.block_bytes = PRIME;
+    let exchange = exchange.sized(PRIME);
     let splits = |choice: &&Choice| {
-        let algorithm = find(choice.algorithm).expect("bug: a choice of no algorithm");
-        let claims = algorithm.claims(&problem, &*machine.topology, &choice.parameters);
-        claims.is_ok_and(|claims| claims.bytes % u128::from(PRIME) != 0)
+        let algorithm = exchange.find(&choice.algorithm).expect("bug: a choice of no algorithm");
+        let solution = exchange.request().solve(algorithm, &choice.parameters);
+        solution.is_ok_and(|solution| solution.claims.bytes % u128::from(PRIME) != 0)
     };
-    let mut names: Vec<_> = choices.iter().filter(splits).map(|choice| choice.algorithm).collect();
+    let split = choices.iter().filter(splits).map(|choice| choice.algorithm.clone());
+    let mut names: Vec<_> = split.collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
-/// A price over the time that none can beat.
-pub(crate) fn bound_ratio(price: &Price, bound: &BestBounds) -> f64 {
-    if bound.seconds > 0.0 { price.time.total() / bound.seconds } else { 1.0 }
-}
-
 /// Adds the algorithms of which no setting was priced, with the first reason.
 pub(crate) fn reject(rejected: &mut Vec<Rejected>, refused: Vec<Rejected>, choices: &[Choice]) {
     for refused in refused {
-        let algorithm = refused.algorithm;
+        let algorithm = refused.algorithm.clone();
         let known = rejected.iter().any(|rejected| rejected.algorithm == algorithm);
         if !known && choices.iter().all(|choice| choice.algorithm != algorithm) {
             rejected.push(refused);
@@ -228,74 +191,95 @@ pub(crate) fn reject(rejected: &mut Vec<Rejected>, refused: Vec<Rejected>, choic
     }
 }
 
+/// A setting with its price.
+pub(crate) struct Candidate {
+    algorithm: String,
+    pub(crate) parameters: Parameters,
+    pub(crate) price: Price,
+    /// What there is to count where the price is a floor.
+    schedule: Option<Schedule>,
+}
+
+impl From<Candidate> for Choice {
+    fn from(candidate: Candidate) -> Self {
+        Self::new(&candidate.algorithm, candidate.parameters, candidate.price)
+    }
+}
+
 /// The settings of an algorithm with their prices.
 pub(crate) struct Prices {
     /// Those that were looked at.
-    pub(crate) priced: Vec<(Parameters, Price)>,
+    pub(crate) priced: Vec<Candidate>,
     /// The others, by floors: one that was looked at is claimed to take no more steps and bytes.
-    pub(crate) left: Vec<(Parameters, Price)>,
+    pub(crate) left: Vec<Candidate>,
 }
 
 impl Prices {
-    /// How many were looked at.
-    pub(crate) fn subset(&self, algorithm: &'static str) -> PartlyPriced {
-        let priced = self.priced.len();
-        PartlyPriced { algorithm, priced, settings: priced + self.left.len() }
+    /// How many were looked at, if not all.
+    pub(crate) fn partly(&self, algorithm: &str) -> Option<PartlyPriced> {
+        let (priced, left) = (self.priced.len(), self.left.len());
+        let algorithm = algorithm.to_owned();
+        (left > 0).then(|| PartlyPriced { algorithm, priced, settings: priced + left })
     }
 }
 
-/// Prices the settings of an algorithm that serves, of those that agree with `given`, or `given`
-/// alone if none worth pricing does.
+/// Prices the candidates of an algorithm that agree with `given`, or `given` alone if none does. Each
+/// is solved once.
 ///
-/// Where pricing all would take too long, only those are looked at that no other of the algorithm
-/// beats in both claimed steps and claimed blocks.
+/// Where counting all that claims do not price would take too long, only those are counted that no
+/// other of the algorithm beats in both claimed steps and claimed blocks.
+///
+/// # Errors
+/// Why no setting applies.
 pub(crate) fn prices(
-    algorithm: &'static dyn Algorithm,
+    algorithm: &dyn Algorithm,
     pricing: &Pricing<'_>,
     given: &Parameters,
-) -> Prices {
-    let machine = pricing.machine;
-    let mut settings = algorithm.settings(pricing.problem, &*machine.topology);
-    settings.retain(|setting| given.iter().all(|(name, value)| setting.get(name) == Some(value)));
-    if settings.is_empty() {
-        settings.push(pricing.schedule(algorithm, given).origin.parameters);
+) -> Result<Prices, NotApplicable> {
+    let (request, machine) = (pricing.exchange.request(), pricing.exchange.machine());
+    let mut settings = request.candidates(algorithm)?;
+    settings.retain(|setting| agrees(setting, given));
+    let solve = |setting: &Parameters| request.solve(algorithm, setting);
+    let solved = settings.par_iter().map(|setting| solve(setting).ok());
+    let mut solutions: Vec<_> = solved.flatten().collect();
+    if solutions.is_empty() {
+        solutions.push(solve(settings.first().unwrap_or(given))?);
     }
-    let claimed = settings.into_iter().map(|setting| {
-        let claims = pricing.claims(algorithm, &setting);
-        (setting, claims)
-    });
-    let mut claimed: Vec<_> = claimed.collect();
-    let work = |setting: &Parameters| {
-        counting_work(&pricing.schedule(algorithm, setting), machine, None).min(WORK_PER_SETTING)
+    let candidate = |(schedule, price): (Schedule, Price)| Candidate {
+        algorithm: algorithm.info().name.clone().into_owned(),
+        parameters: schedule.origin.parameters.clone(),
+        price,
+        schedule: (price.priced == Priced::AtLeast).then_some(schedule),
     };
+    let work = |schedule: &Schedule| counting_work(schedule, machine, None).min(WORK_PER_SETTING);
+    let open = solutions.iter().filter(|solution| pricing.exactly(&solution.claims).is_none());
     let mut left = Vec::new();
-    if claimed.iter().map(|(setting, _)| work(setting)).sum::<u128>() > WORK_PER_ALGORITHM {
-        claimed.sort_by_key(|(_, claims)| (claims.steps, claims.bytes));
+    if open.map(|solution| work(&solution.schedule)).sum::<u128>() > WORK_PER_ALGORITHM {
+        solutions.sort_by_key(|solution| (solution.claims.steps, solution.claims.bytes));
         let mut least = u128::MAX;
-        (claimed, left) = claimed.into_iter().partition(|(_, claims)| {
-            let better = claims.bytes < least;
-            least = least.min(claims.bytes);
+        (solutions, left) = solutions.into_iter().partition(|solution| {
+            let better = solution.claims.bytes < least;
+            least = least.min(solution.claims.bytes);
             better
         });
     }
-    let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / claimed.len().max(1) as u128);
-    let priced = claimed.into_par_iter().map(|(setting, claims)| {
-        let price = pricing.price(algorithm, &setting, &claims, most);
-        (setting, price)
+    let most = WORK_PER_SETTING.min(WORK_PER_ALGORITHM / solutions.len().max(1) as u128);
+    let priced = solutions.into_par_iter().map(|solution| {
+        let price = pricing.price(&solution, most);
+        candidate((solution.schedule, price))
     });
-    let floors = left.into_iter().map(|(setting, claims)| (setting, pricing.claimed(&claims)));
-    Prices { priced: priced.collect(), left: floors.collect() }
+    let left = left.into_iter().map(|solution| {
+        let price = pricing.claimed(&solution.claims);
+        candidate((solution.schedule, price))
+    });
+    Ok(Prices { priced: priced.collect(), left: left.collect() })
 }
 
 /// Counts what is priced by a floor below the best exact price at one of the block sizes, the least
 /// floor first, as far as the budget goes.
-pub(crate) fn decide(
-    choices: &mut [Choice],
-    pricing: &Pricing<'_>,
-    block_sizes: &[u64],
-    budget: &Budget<'_>,
-) {
-    let priced_at = pricing.problem.block_bytes;
+pub(crate) fn decide(candidates: &mut [Candidate], pricing: &Pricing<'_>, block_sizes: &[u64]) {
+    let budget: &Budget<'_> = pricing.exchange.limits();
+    let priced_at = pricing.exchange.problem().block_bytes;
     let at = |price: &Price, bytes| price.scaled(priced_at, bytes).time.total();
     let mut best = vec![f64::INFINITY; block_sizes.len()];
     let lower = |best: &mut [f64], price: &Price| {
@@ -303,8 +287,9 @@ pub(crate) fn decide(
             *best = best.min(at(price, bytes));
         }
     };
-    for choice in choices.iter().filter(|choice| choice.price.priced == Priced::Exactly) {
-        lower(&mut best, &choice.price);
+    for candidate in candidates.iter().filter(|candidate| candidate.price.priced == Priced::Exactly)
+    {
+        lower(&mut best, &candidate.price);
     }
     // Its least part of the best price.
     let promise = |best: &[f64], price: &Price| {
@@ -312,16 +297,15 @@ pub(crate) fn decide(
         let open = parts.filter(|(floor, best)| floor < best);
         open.map(|(floor, best)| floor / best).fold(f64::INFINITY, f64::min)
     };
-    let mut open: Vec<_> = (choices.iter().enumerate())
-        .filter(|(_, choice)| choice.price.priced == Priced::AtLeast)
-        .map(|(i, choice)| (promise(&best, &choice.price), i))
+    let mut open: Vec<_> = (candidates.iter().enumerate())
+        .filter(|(_, candidate)| candidate.price.priced == Priced::AtLeast)
+        .map(|(i, candidate)| (promise(&best, &candidate.price), i))
         .filter(|(promise, _)| promise.is_finite())
         .collect();
     open.sort_by(|a, b| a.0.total_cmp(&b.0));
     let open = open.into_iter().map(|(_, i)| {
-        let algorithm = find(choices[i].algorithm).expect("bug: a choice of no algorithm");
-        let schedule = pricing.schedule(algorithm, &choices[i].parameters);
-        let work = counting_work(&schedule, pricing.machine, None);
+        let schedule = candidates[i].schedule.clone().expect("bug: a floor without a schedule");
+        let work = counting_work(&schedule, pricing.exchange.machine(), None);
         (i, schedule, work)
     });
     let open: Vec<_> = open.filter(|(.., work)| *work <= budget.work).collect();
@@ -332,7 +316,7 @@ pub(crate) fn decide(
         (budget.progress.starting)(length(all.min(budget.work)));
     }
     for (i, schedule, work) in open {
-        let price = &mut choices[i].price;
+        let price = &mut candidates[i].price;
         if !promise(&best, price).is_finite() || work > left {
             continue;
         }
@@ -347,7 +331,7 @@ pub(crate) fn decide(
 
 /// Sorts by time and keeps the best of every algorithm, what might be faster than the best exact
 /// price, and what nothing beats in both steps and link blocks.
-pub(crate) fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
+pub(crate) fn ranked(mut choices: Vec<Choice>, bound: &BestBounds) -> Vec<Choice> {
     let floor = |choice: &Choice| choice.price.priced == Priced::AtLeast;
     // Ties go to the order of the table; an exact price comes before a floor.
     choices.sort_by(|a, b| {
@@ -369,19 +353,19 @@ pub(crate) fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
         let fewer = by_steps.partition_point(|&(steps, _)| steps < price.steps);
         fewer > 0 && by_steps[fewer - 1].1 < price.link_blocks
     };
-    let best = best_time(&choices);
+    let best = best_time(choices.iter().map(|choice| &choice.price));
     let mut seen = Vec::new();
     choices.retain(|choice| {
         // The first of an algorithm, and the first of it that is priced exactly.
-        let kind = (choice.algorithm, floor(choice));
-        let first = !seen.contains(&kind) && !seen.contains(&(choice.algorithm, false));
+        let kind = (choice.algorithm.clone(), floor(choice));
+        let first = !seen.contains(&kind) && !seen.contains(&(choice.algorithm.clone(), false));
         if first {
             seen.push(kind);
         }
         let price = &choice.price;
         first || if floor(choice) { price.time.total() < best } else { !beaten(price) }
     });
-    choices
+    choices.into_iter().map(|choice| choice.over(bound)).collect()
 }
 
 /// The fastest choice of every block size: the lower envelope of lines in the block size.
@@ -422,11 +406,12 @@ fn first_below(line: (f64, f64), other: (f64, f64), bytes: u64) -> Option<u64> {
     (from <= MAX_BLOCK_BYTES as f64).then_some(from as u64)
 }
 
-fn extremes(choices: &[Choice], block_bytes: u64) -> Vec<Extremes> {
+fn extremes(choices: &[Choice], exchange: &Exchange<'_>) -> Vec<Extremes> {
+    let block_bytes = exchange.problem().block_bytes;
     let mut out = Vec::new();
-    for algorithm in ALGORITHMS {
+    for algorithm in exchange.algorithms() {
         let own = || {
-            let own = |i: &usize| choices[*i].algorithm == algorithm.name();
+            let own = |i: &usize| choices[*i].algorithm == algorithm.info().name;
             (0..choices.len()).filter(own).filter(|&i| choices[i].price.priced == Priced::Exactly)
         };
         let line = |i: usize| choices[i].price.line(block_bytes);

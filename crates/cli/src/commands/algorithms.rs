@@ -1,11 +1,8 @@
 use serde::Serialize;
-use topocoll::{
-    ALGORITHMS, Algorithm, Machine, NotApplicable, PUBLISHED, Parameters, Price, Priced, Problem,
-    Published, cheapest, published_price,
-};
+use topocoll::{Algorithm, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced};
 
-use super::exchange;
-use crate::machine::{machine, problem};
+use super::title;
+use crate::machine::{exchange, machine};
 use crate::render::{Blocks, VERSION, blocks, parameters, print, seconds, table};
 use crate::{Outcome, args};
 
@@ -15,16 +12,15 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
     algorithms: Vec<Entry>,
-    published: Vec<Entry>,
 }
 
 #[derive(Serialize)]
 struct Entry {
-    name: &'static str,
+    name: String,
     kind: &'static str,
     operation: &'static str,
-    summary: &'static str,
-    source: &'static str,
+    summary: String,
+    source: String,
     parameters: Vec<Parameter>,
     #[serde(skip_serializing_if = "Option::is_none")]
     applies: Option<bool>,
@@ -37,7 +33,7 @@ struct Entry {
 #[derive(Serialize)]
 struct Parameter {
     name: &'static str,
-    values: &'static str,
+    values: String,
 }
 
 /// What it costs on the machine, at its best setting.
@@ -52,59 +48,35 @@ struct Cost {
 }
 
 pub(crate) fn run(args: &args::Algorithms) -> anyhow::Result<Outcome> {
-    let on = match &args.machine {
-        Some(name) => {
-            let machine = machine(name, &args.options)?;
-            let problem = problem(&machine, &args.options)?;
-            Some((machine, problem))
-        }
-        None => None,
-    };
+    let machine = args.machine.as_ref().map(|name| machine(name, &args.options)).transpose()?;
+    let on = machine.as_ref().map(|machine| exchange(machine, &args.options, None)).transpose()?;
     let on = on.as_ref();
+    let catalogue = Catalogue::standard();
     let report = Report {
         version: VERSION,
-        machine: on.map(|(machine, _)| machine.name.clone()),
-        algorithms: ALGORITHMS.iter().map(|&algorithm| schedule(algorithm, on)).collect(),
-        published: PUBLISHED.iter().map(|row| formula(row, on)).collect(),
+        machine: machine.as_ref().map(|machine| machine.name.clone()),
+        algorithms: catalogue.iter().map(|algorithm| entry(algorithm, on)).collect(),
     };
     print(args.options.json, &report, || text(&report, on))?;
     Ok(Outcome::Fine)
 }
 
-fn schedule(algorithm: &'static dyn Algorithm, on: Option<&(Machine, Problem)>) -> Entry {
+fn entry(algorithm: &dyn Algorithm, on: Option<&Exchange<'_>>) -> Entry {
+    let info = algorithm.info();
     let mut entry = Entry {
-        name: algorithm.name(),
+        name: info.name.clone().into_owned(),
         kind: "schedule",
-        operation: algorithm.operation().name(),
-        summary: algorithm.summary(),
-        source: algorithm.source(),
-        parameters: (algorithm.parameters().iter())
-            .map(|p| Parameter { name: p.name, values: p.values })
+        operation: info.operation.name(),
+        summary: info.summary.clone().into_owned(),
+        source: info.source.clone().into_owned(),
+        parameters: (info.parameters.iter())
+            .map(|p| Parameter { name: p.name, values: p.to_string() })
             .collect(),
         applies: None,
         reason: None,
         cost: None,
     };
-    entry.priced(on.map(|(machine, problem)| cheapest(machine, problem, algorithm)));
-    entry
-}
-
-fn formula(row: &Published, on: Option<&(Machine, Problem)>) -> Entry {
-    let mut entry = Entry {
-        name: row.name,
-        kind: "published formula",
-        operation: row.operation.name(),
-        summary: row.summary,
-        source: row.source,
-        parameters: Vec::new(),
-        applies: None,
-        reason: None,
-        cost: None,
-    };
-    entry.priced(on.map(|(machine, problem)| {
-        let counts = row.counts(problem, &*machine.topology)?;
-        Ok((Parameters::new(), published_price(machine, problem, &counts)))
-    }));
+    entry.priced(on.map(|exchange| exchange.cheapest(&info.name)));
     entry
 }
 
@@ -128,25 +100,20 @@ impl Entry {
     }
 }
 
-fn text(report: &Report, on: Option<&(Machine, Problem)>) -> String {
-    let formulas = "published formulas, counts without a schedule to verify or run:\n";
+fn text(report: &Report, on: Option<&Exchange<'_>>) -> String {
     let mut text = match on {
-        None => {
-            format!("{}\n{formulas}{}", listed(&report.algorithms), listed(&report.published))
-        }
-        Some((machine, problem)) => {
-            let schedules = costs(&report.algorithms);
-            format!(
-                "{}\n\n{schedules}\n{formulas}{}{}",
-                exchange(machine, problem),
-                costs(&report.published),
-                refused(report),
-            )
-        }
+        None => listed(&report.algorithms),
+        Some(exchange) => format!(
+            "{}\n\n{}{}",
+            title(exchange.machine(), exchange.problem()),
+            costs(&report.algorithms),
+            refused(report),
+        ),
     };
     let settable = report.algorithms.iter().filter(|entry| entry.reason.is_none());
-    let mut settable =
-        settable.flat_map(|entry| entry.parameters.iter().map(move |p| (entry.name, p))).peekable();
+    let mut settable = settable
+        .flat_map(|entry| entry.parameters.iter().map(move |p| (&entry.name, p)))
+        .peekable();
     if settable.peek().is_some() {
         text += "\nparameters, given as --set name=value:\n";
     }
@@ -160,7 +127,7 @@ fn text(report: &Report, on: Option<&(Machine, Problem)>) -> String {
 fn listed(entries: &[Entry]) -> String {
     let header = ["name", "operation", "what it does", "source"];
     let rows = entries.iter().map(|entry| {
-        [entry.name, entry.operation, entry.summary, entry.source].map(str::to_owned).to_vec()
+        [&entry.name, entry.operation, &entry.summary, &entry.source].map(str::to_owned).to_vec()
     });
     table(&header, header.len(), rows)
 }
@@ -173,10 +140,10 @@ fn costs(entries: &[Entry]) -> String {
             let cost = entry.cost.as_ref()?;
             let floor = if cost.priced.is_some() { ">= " } else { "" };
             Some(vec![
-                entry.name.to_owned(),
+                entry.name.clone(),
                 parameters(&cost.setting),
-                entry.summary.to_owned(),
-                entry.source.to_owned(),
+                entry.summary.clone(),
+                entry.source.clone(),
                 cost.steps.to_string(),
                 blocks(cost.blocks.0),
                 format!("{floor}{}", seconds(cost.time_seconds)),
@@ -189,10 +156,9 @@ fn costs(entries: &[Entry]) -> String {
 /// What does not apply, and why.
 fn refused(report: &Report) -> String {
     let mut out = String::new();
-    for entry in report.algorithms.iter().chain(&report.published) {
+    for entry in &report.algorithms {
         if let Some(reason) = &entry.reason {
-            let kind = if entry.kind == "schedule" { "" } else { " (published formula)" };
-            out += &format!("  {}{kind}: {reason}\n", entry.name);
+            out += &format!("  {}: {reason}\n", entry.name);
         }
     }
     if out.is_empty() { out } else { format!("\ndoes not apply:\n{out}") }

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use topocoll::{LowerBound, asymptotic_bounds, best_bounds, bounds};
 
-use super::exchange;
+use super::title;
 use super::whole::Whole;
 use crate::machine::{machine, problem};
 use crate::render::{Blocks, Bounds, Head, blocks, print, seconds, table};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         format!(
             "{}\n\n{}\n{}No schedule takes fewer than {} steps, has a volume below {} blocks or a charged volume below \
              {} blocks, or is predicted to end before {}.\n{}",
-            exchange(&machine, &problem),
+            title(&machine, &problem),
             table(&["bounds", "by", "holds for", "at least"], 3, rows),
             orders.collect::<String>(),
             best.steps,

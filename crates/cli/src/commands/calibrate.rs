@@ -174,7 +174,9 @@ fn text(report: &Report, regrets: &[Regret]) -> String {
             percent(found.p95),
             percent(found.worst)
         );
-        let named = |sample: &Sample| Field::Setting(sample.algorithm, sample.parameters.clone());
+        let named = |sample: &Sample| {
+            Field::Setting(Some(sample.algorithm.clone()), sample.parameters.clone())
+        };
         let rows = regrets.iter().rev().take(SHOWN).map(|regret| {
             vec![
                 regret.ranks.to_string().into(),

@@ -4,16 +4,14 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem, front};
+use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem};
 
-use super::exchange;
-use super::sweep::{
-    PartlyPriced, Rejected, asked, check_served, files, kind, left_out, named, spaced, write_plots,
-};
-use crate::machine::{machine, problem};
+use super::sweep::{asked, check_served, files, kind, left_out, spaced, write_plots};
+use super::title;
+use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Axes, Blocks, Bounds, Curve, Field, Head, Plot, Stroke, blocks, check_files, print, seconds,
-    table, write_file,
+    Axes, Blocks, Bounds, Curve, Field, Head, PartlyPriced, Plot, Rejected, Stroke, blocks,
+    check_files, print, seconds, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -31,7 +29,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct Point {
-    algorithm: &'static str,
+    algorithm: String,
     kind: &'static str,
     parameters: Parameters,
     steps: u64,
@@ -46,26 +44,24 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     check_files(&files(args))?;
     let machine = machine(&args.common.machine, options)?;
-    let problem = problem(&machine, options)?;
-    let found = front(&machine, &problem, &asked(args)?)?;
+    let catalogue = catalogue(&machine, options, &args.schedule)?;
+    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
+    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let found = exchange.front(&asked(args, &catalogue)?)?;
     check_served(args, !found.points.is_empty())?;
-    write_plots(args, || plot(&machine, &problem, &found))?;
+    write_plots(args, || plot(machine, problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;
     }
-    let report = report(&machine, &problem, &found);
-    print(options.json, &report, || text(&machine, &problem, &found))?;
+    let report = report(machine, problem, &found);
+    print(options.json, &report, || text(machine, problem, &found))?;
     Ok(Outcome::Fine)
-}
-
-fn published(choice: &Choice) -> bool {
-    choice.price.priced == Priced::Published
 }
 
 fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
     let point = |choice: &Choice| Point {
-        algorithm: choice.algorithm,
-        kind: kind(published(choice)),
+        algorithm: choice.algorithm.clone(),
+        kind: kind(false),
         parameters: choice.parameters.clone(),
         steps: choice.price.steps,
         blocks: Blocks(choice.price.blocks),
@@ -79,8 +75,8 @@ fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
         undecided: found.undecided.iter().map(point).collect(),
         beaten: found.beaten.len(),
         bound: found.bound.into(),
-        rejected: found.rejected.iter().map(Rejected::from).collect(),
-        subsets: found.subsets.iter().map(PartlyPriced::from).collect(),
+        rejected: (found.rejected.iter()).map(|row| Rejected::of_kind(row, kind(false))).collect(),
+        subsets: found.partly_priced.iter().map(PartlyPriced::from).collect(),
     }
 }
 
@@ -93,8 +89,8 @@ fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
             false => "-".to_owned(),
         };
         vec![
-            named(choice.algorithm, &Parameters::new(), published(choice)).into(),
-            Field::Setting("", choice.parameters.clone()),
+            choice.algorithm.clone().into(),
+            Field::Setting(None, choice.parameters.clone()),
             price.steps.to_string().into(),
             blocks(price.link_blocks).into(),
             over.into(),
@@ -105,11 +101,11 @@ fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
     let table = table(&header, 2, rows);
     format!(
         "{}\n\n{table}\n{}No schedule takes fewer than {} steps, or a charged volume below {} blocks.\n{}",
-        exchange(machine, problem),
+        title(machine, problem),
         others(found),
         found.bound.steps,
         blocks(found.bound.link_blocks),
-        left_out(&found.subsets, &found.rejected),
+        left_out(&found.partly_priced, &found.rejected, &[]),
     )
 }
 
@@ -123,7 +119,7 @@ fn others(found: &Front) -> String {
             "{many} other settings have no fewer steps and no fewer link blocks than one of these.\n"
         ),
     };
-    let mut names: Vec<&str> = found.undecided.iter().map(|choice| choice.algorithm).collect();
+    let mut names: Vec<&str> = found.undecided.iter().map(|choice| &*choice.algorithm).collect();
     names.sort_unstable();
     names.dedup();
     for name in names {
@@ -152,9 +148,9 @@ fn write_csv(found: &Front, file: impl Write) -> anyhow::Result<()> {
     for (choice, on_front) in points.chain(undecided).chain(beaten) {
         let price = &choice.price;
         csv.write_record([
-            choice.algorithm.to_owned(),
+            choice.algorithm.clone(),
             spaced(&choice.parameters),
-            kind(published(choice)).to_owned(),
+            kind(false).to_owned(),
             price.priced.name().to_owned(),
             on_front.to_owned(),
             price.steps.to_string(),
@@ -181,9 +177,9 @@ fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
     let mut seen: Vec<String> = Vec::new();
     for choice in &all {
         let named = |choice: &Choice| {
-            let name = named(choice.algorithm, &Parameters::new(), published(choice));
+            let name = &choice.algorithm;
             let floor = choice.price.priced == Priced::AtLeast;
-            if floor { format!("{name}, at least") } else { name }
+            if floor { format!("{name}, at least") } else { name.clone() }
         };
         let label = named(choice);
         if seen.contains(&label) {
@@ -203,7 +199,7 @@ fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
     Plot {
         axes: Axes::VolumeOverStartups,
         caption: [
-            exchange(machine, problem),
+            title(machine, problem),
             format!(
                 "shared links charged in full, topocoll {}; dashed: all settings of an algorithm",
                 env!("CARGO_PKG_VERSION")

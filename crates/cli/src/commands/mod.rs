@@ -51,14 +51,14 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
 }
 
 /// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8: 64 ranks, 1 port, ..`.
-pub(crate) fn exchange(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
-    exchange_of(machine, problem, &crate::render::bytes(problem.block_bytes))
+pub(crate) fn title(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
+    title_of(machine, problem, &crate::render::bytes(problem.block_bytes))
 }
 
 /// The same for a schedule, which may be one of sizes.
-fn exchange_of_schedule(machine: &topocoll::Machine, schedule: &topocoll::Schedule) -> String {
+fn title_of_schedule(machine: &topocoll::Machine, schedule: &topocoll::Schedule) -> String {
     match schedule.rule().names_blocks() {
-        true => exchange(machine, &schedule.problem),
+        true => title(machine, &schedule.problem),
         false => {
             format!("messages of which the sizes are known, {}", on(machine, &schedule.problem))
         }
@@ -66,19 +66,19 @@ fn exchange_of_schedule(machine: &topocoll::Machine, schedule: &topocoll::Schedu
 }
 
 /// The same for unequal sizes, if there are any.
-fn exchange_of_sizes(
+fn title_of_sizes(
     machine: &topocoll::Machine,
     problem: &topocoll::Problem,
     sizes: Option<&crate::demand::Named>,
 ) -> String {
     match sizes {
-        Some(sizes) => exchange_of(machine, problem, &sizes.name),
-        None => exchange(machine, problem),
+        Some(sizes) => title_of(machine, problem, &sizes.name),
+        None => title(machine, problem),
     }
 }
 
 /// The same for blocks of several sizes.
-fn exchange_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: &str) -> String {
+fn title_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: &str) -> String {
     format!("{} of {sizes} blocks {}", problem.operation, on(machine, problem))
 }
 

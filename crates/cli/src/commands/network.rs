@@ -11,7 +11,7 @@ use topocoll::contention::{
 use topocoll::{AnalysisError, LinkId, Machine, Parameters, Rank, Schedule, Time, link_totals};
 
 use super::request::{Messages, model};
-use super::{conflicts, exchange_of_schedule, heat, watch};
+use super::{conflicts, heat, title_of_schedule, watch};
 use crate::Outcome;
 use crate::args;
 use crate::host::memory;
@@ -146,7 +146,7 @@ pub(super) fn run(
         Messages::Schedule(schedule) => {
             subject = Subject::of(schedule);
             head = Head::of_schedule(machine, schedule);
-            title = exchange_of_schedule(machine, schedule);
+            title = title_of_schedule(machine, schedule);
             Box::new(Scheduled::new(schedule, machine))
         }
         Messages::Jobs(jobs) => {

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use serde::Serialize;
+use topocoll::Parameters;
 use topocoll::text::printable;
-use topocoll::{Parameters, plan};
 
 use super::command_line;
-use crate::machine::{machine, problem};
+use crate::machine::{catalogue, exchange, machine};
 use crate::render::{Bar, Head, bytes, check_files, print, write_file};
 use crate::report::{PARTS, gather, page};
 use crate::{Outcome, args};
@@ -26,14 +26,15 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     check_files(&[("--out", Some(&args.out))])?;
     let machine = machine(&args.common.machine, options)?;
-    let problem = problem(&machine, options)?;
+    let catalogue = catalogue(&machine, options, &args.schedule)?;
+    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
     let mut setting = Parameters::new();
     for (key, value) in &args.set {
         let twice = setting.insert(key.clone(), value.clone()).is_some();
         anyhow::ensure!(!twice, "parameter `{key}` is set twice");
     }
     let schedule = match &args.algorithm {
-        Some(name) => Some(plan(&machine, &problem, name, &setting)?),
+        Some(name) => Some(exchange.schedule(name, &setting)?),
         None => None,
     };
     let origin = schedule.as_ref().map(|schedule| &schedule.origin);
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let command = command_line("report", &args.common, args.algorithm.as_deref(), &setting);
     let bar = Bar::new("{wide_bar} {pos} of {len} parts, {eta} left");
     bar.set_length(PARTS);
-    let data = gather(&machine, &problem, asked, command, &|| bar.inc(1))?;
+    let data = gather(&exchange, asked, command, &|| bar.inc(1))?;
     drop(bar);
     anyhow::ensure!(
         !data.ranking.is_empty(),
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let text = page(&data.title, &data)?;
     write_file(&args.out, |file| Ok(file.write_all(text.as_bytes())?))?;
     let report = Report {
-        head: Head::new(&machine, &problem),
+        head: Head::new(&machine, exchange.problem()),
         file: printable(&args.out.to_string_lossy()),
         bytes: text.len(),
         ranked: data.ranking.len(),

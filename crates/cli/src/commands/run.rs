@@ -4,15 +4,12 @@ use topocoll::exec::{
     ExecError, Plan, ThreadedDriver, UnequalPlan, pattern, plan_all, unequal_all,
     worthwhile_threads,
 };
-use topocoll::{
-    Block, Collective, Demand, Error, Machine, Parameters, Problem, Rank, Schedule,
-    check_counting_work, count, count_among,
-};
+use topocoll::{Block, Collective, Demand, Error, Machine, Parameters, Problem, Rank, Schedule};
 
-use super::{exchange_of_sizes, plural};
+use super::{plural, title_of_sizes};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::host::{check_threads, cores, memory};
-use crate::machine::{machine, subset_of};
+use crate::machine::{exchange, machine};
 use crate::render::{Head, bytes, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
@@ -47,7 +44,8 @@ struct Found {
 pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
-    let (subset, mut machine) = subset_of(&whole, args.ranks.as_ref())?;
+    let exchange = exchange(&whole, options, args.ranks.as_ref())?;
+    let mut machine = exchange.machine().clone();
     let (schedule, sizes) =
         schedule_of_sizes(&mut machine, options, &args.subject, args.demand.as_deref())?;
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
@@ -59,18 +57,17 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     };
     let (mut driver, bytes_moved) = driver.map_err(|error| match error {
         Error::Exec(ExecError::Memory { .. }) => {
-            let what = exchange_of_sizes(&machine, &schedule.problem, sizes.as_ref());
+            let what = title_of_sizes(&machine, &schedule.problem, sizes.as_ref());
             anyhow::Error::from(error).context(what)
         }
         other => other.into(),
     })?;
     let found = measure(&mut driver, &schedule, demand, args.repeat)?;
-    let counts = match &subset {
-        Some(subset) => count_among(&whole, subset, &schedule, demand, memory()),
-        None if demand.is_some() => count(&schedule, &machine, demand, memory()),
-        None => check_counting_work(&schedule, &machine)
-            .and_then(|()| count(&schedule, &machine, None, memory())),
+    let exchange = match demand {
+        Some(demand) => exchange.demand(demand)?,
+        None => exchange,
     };
+    let counts = exchange.count(&schedule);
     let predicted = counts.map(|counts| counts.time.total());
     let report = Report {
         head: Head::new(&machine, &schedule.problem),
@@ -235,7 +232,7 @@ fn text(machine: &Machine, schedule: &Schedule, sizes: Option<&Named>, report: &
     }
     format!(
         "{}\n{} ({}), {} exchange{} on {} thread{} of this computer\n\n{}",
-        exchange_of_sizes(machine, &schedule.problem, sizes),
+        title_of_sizes(machine, &schedule.problem, sizes),
         report.algorithm,
         parameters(&report.parameters),
         report.repeats,
@@ -255,8 +252,8 @@ mod tests {
         let refused = |block_bytes, available| {
             let machine = topocoll::machine("full:4096").unwrap();
             let problem = Problem::new(Collective::AllToAll, 4096, 1, block_bytes).unwrap();
-            let schedule =
-                topocoll::plan(&machine, &problem, "pairwise-xor", &Parameters::new()).unwrap();
+            let exchange = topocoll::Exchange::new(&machine, &problem).unwrap();
+            let schedule = exchange.schedule("pairwise-xor", &Parameters::new()).unwrap();
             check_memory(&schedule, available).err().map(|error| error.to_string())
         };
         let figures = "34359738368 bytes of memory, and 25769803776 may be used";

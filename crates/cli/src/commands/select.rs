@@ -2,20 +2,18 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
-    AnalysisError, Budget, Choice, Machine, Parameters, Priced, Problem, Selection,
-    check_counting_work, check_demand_work, check_simulation, plan, plan_unequal, select_among,
-    select_unequal, select_unequal_among, select_within, simulate_choices, verify,
+    AnalysisError, Budget, Choice, Error, Exchange, Parameters, Priced, Selection,
+    check_counting_work, check_demand_work,
 };
 
-use super::sweep::PartlyPriced;
 use super::whole::Whole;
-use super::{command_line, exchange_of_sizes, request, watch};
-use crate::demand::{Named, problem_of_sizes};
+use super::{command_line, request, title_of_sizes, watch};
+use crate::demand::{Named, sizes};
 use crate::host::memory;
-use crate::machine::{machine, subset_of};
+use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Bar, Blocks, Bounds, Field, Head, Seconds, blocks, bytes, parameters, print, seconds, table,
-    time_unit,
+    Bar, Blocks, Bounds, Crossover, Field, Head, PartlyPriced, Rejected, Seconds, blocks, bytes,
+    parameters, print, seconds, table, time_unit,
 };
 use crate::{Outcome, args};
 
@@ -46,7 +44,7 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     best_delivers: Option<bool>,
     crossovers: Vec<Crossover>,
-    split: Vec<&'static str>,
+    split: Vec<String>,
     extremes: Vec<Extremes>,
     subsets: Vec<PartlyPriced>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +68,7 @@ struct Simulated {
 /// An algorithm and its setting.
 #[derive(Serialize)]
 struct Chosen {
-    algorithm: &'static str,
+    algorithm: String,
     parameters: Parameters,
 }
 
@@ -92,21 +90,8 @@ struct Entry {
 }
 
 #[derive(Serialize)]
-struct Rejected {
-    algorithm: &'static str,
-    reason: String,
-}
-
-#[derive(Serialize)]
-struct Crossover {
-    block_bytes: u64,
-    #[serde(flatten)]
-    chosen: Chosen,
-}
-
-#[derive(Serialize)]
 struct Extremes {
-    algorithm: &'static str,
+    algorithm: String,
     fewest_steps: Parameters,
     least_volume: Parameters,
     cross_bytes: u64,
@@ -115,42 +100,37 @@ struct Extremes {
 pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let whole = machine(&args.common.machine, options)?;
-    let (subset, machine) = subset_of(&whole, args.ranks.as_ref())?;
     anyhow::ensure!(
-        subset.is_none() || args.model == args::Model::Steps,
-        "--ranks: a subset is priced by the steps model"
+        args.ranks.is_none() || args.model == args::Model::Steps,
+        "--ranks: a part of a machine is priced by the steps model"
     );
     anyhow::ensure!(
         args.demand.is_none() || args.model == args::Model::Steps,
         "--demand: unequal blocks are priced by the steps model"
     );
     let model = request::model(args.model);
+    let catalogue = catalogue(&whole, options, &args.schedule)?;
+    let mut exchange = exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);
     if let Some(model) = model {
-        check_simulation(machine.ranks()).with_context(|| format!("--model {}", model.name))?;
+        exchange.check_simulation().with_context(|| format!("--model {}", model.name))?;
     }
-    let (problem, sizes) = problem_of_sizes(&machine, options, args.demand.as_deref())?;
-    if sizes.is_some() {
-        check_demand_work(&problem).map_err(topocoll::Error::from).context("--demand")?;
+    let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
+    if let Some(sizes) = &sizes {
+        check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
+        exchange = exchange.demand(&sizes.demand)?;
     }
-    let selection = match (&sizes, &subset) {
-        (Some(sizes), Some(subset)) => {
-            select_unequal_among(&whole, subset, &problem, &sizes.demand, memory())?
-        }
-        (Some(sizes), None) => select_unequal(&machine, &problem, &sizes.demand, memory()),
-        (None, Some(subset)) => select_among(&whole, subset, &problem, memory())?,
-        (None, None) => priced(&machine, &problem),
-    };
-    let delivers = prove_best(&machine, &problem, sizes.as_ref(), &selection)?;
-    let mut report = report(&machine, &problem, &selection, delivers);
+    let selection = ranked(&exchange)?;
+    let delivers = prove_best(&exchange, &selection)?;
+    let mut report = report(&exchange, &selection, delivers);
     report.demand.clone_from(&args.demand);
     // That of equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
     if let Some(model) = model {
-        rank_by(model, &machine, &problem, &selection, &mut report)?;
+        rank_by(model, &exchange, &selection, &mut report)?;
     }
     let shown = if args.all { usize::MAX } else { SHOWN };
     print(options.json, &report, || {
-        text(args, &machine, &problem, sizes.as_ref(), &selection, &report, shown)
+        text(args, &exchange, sizes.as_ref(), &selection, &report, shown)
     })?;
     Ok(if delivers == Some(false) || selection.choices.is_empty() {
         Outcome::Failed
@@ -160,25 +140,28 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
 }
 
 /// Ranks the choices, as far as memory and some seconds allow.
-fn priced(machine: &Machine, problem: &Problem) -> Selection {
+fn ranked(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     let bar = Bar::new("{wide_bar} {percent} % of the candidates counted, {eta} left");
     bar.of(|&progress| {
         let mut budget = Budget::default();
         (budget.memory, budget.progress) = (memory(), progress);
-        select_within(machine, problem, &budget)
+        exchange.clone().budget(budget).select()
     })
 }
 
 /// Ranks the choices by simulation.
 fn rank_by(
     model: &'static ContentionModel,
-    machine: &Machine,
-    problem: &Problem,
+    exchange: &Exchange<'_>,
     selection: &Selection,
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let seconds = Bar::new(watch::MESSAGES)
-        .of(|progress| simulate_choices(machine, problem, selection, model, memory(), progress))
+        .of(|&progress| {
+            let mut budget = Budget::default();
+            (budget.memory, budget.progress) = (memory(), progress);
+            exchange.clone().budget(budget).simulate_choices(selection, model)
+        })
         .with_context(|| format!("--model {}", model.name))?;
     let mut order: Vec<usize> = (0..seconds.len()).collect();
     order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));
@@ -194,37 +177,25 @@ fn rank_by(
 }
 
 /// Verifies the best choice by full replay where that is instant and fits in memory.
-fn prove_best(
-    machine: &Machine,
-    problem: &Problem,
-    sizes: Option<&Named>,
-    selection: &Selection,
-) -> anyhow::Result<Option<bool>> {
-    let Some(best) = selection.best().filter(|_| problem.ranks <= VERIFY_UP_TO) else {
+fn prove_best(exchange: &Exchange<'_>, selection: &Selection) -> anyhow::Result<Option<bool>> {
+    let ranks = exchange.problem().ranks;
+    let Some(best) = selection.best().filter(|_| ranks <= VERIFY_UP_TO) else {
         return Ok(None);
     };
-    let (name, setting) = (best.algorithm, &best.parameters);
-    let schedule = match sizes {
-        Some(sizes) => plan_unequal(machine, problem, &sizes.demand, name, setting, memory())?,
-        None => plan(machine, problem, name, setting)?,
-    };
-    if u64::from(schedule.rule().steps()) * u64::from(problem.ranks) > VERIFY_STEPS {
+    let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
+    if u64::from(schedule.rule().steps()) * u64::from(ranks) > VERIFY_STEPS {
         return Ok(None);
     }
-    match verify(&schedule, machine, None, memory()) {
+    match exchange.verify(&schedule, None) {
         Ok(found) => Ok(Some(found.violation.is_none() && found.counts.port_violations == 0)),
         // `verify` says what it needs.
-        Err(AnalysisError::Memory { .. }) => Ok(None),
-        Err(error) => Err(topocoll::Error::from(error).into()),
+        Err(Error::Analysis(AnalysisError::Memory { .. })) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn report(
-    machine: &Machine,
-    problem: &Problem,
-    selection: &Selection,
-    best_delivers: Option<bool>,
-) -> Report {
+fn report(exchange: &Exchange<'_>, selection: &Selection, best_delivers: Option<bool>) -> Report {
+    let (machine, problem) = (exchange.machine(), exchange.problem());
     let of = |i: usize| &selection.choices[i];
     Report {
         head: Head::new(machine, problem),
@@ -232,12 +203,7 @@ fn report(
         decided: selection.undecided().is_empty(),
         recommended: selection.best().map(Chosen::from),
         choices: selection.choices.iter().map(entry).collect(),
-        rejected: (selection.rejected.iter())
-            .map(|rejected| Rejected {
-                algorithm: rejected.algorithm,
-                reason: rejected.reason.clone(),
-            })
-            .collect(),
+        rejected: selection.rejected.iter().map(Rejected::from).collect(),
         bound: selection.bound.into(),
         whole: Whole::of(machine, problem),
         reason: reason(selection),
@@ -245,19 +211,21 @@ fn report(
         crossovers: (selection.crossovers.iter())
             .map(|crossover| Crossover {
                 block_bytes: crossover.block_bytes,
-                chosen: of(crossover.choice).into(),
+                algorithm: of(crossover.choice).algorithm.clone(),
+                kind: None,
+                parameters: of(crossover.choice).parameters.clone(),
             })
             .collect(),
         split: selection.split.clone(),
         extremes: (selection.extremes.iter())
             .map(|extremes| Extremes {
-                algorithm: of(extremes.fewest_steps).algorithm,
+                algorithm: of(extremes.fewest_steps).algorithm.clone(),
                 fewest_steps: of(extremes.fewest_steps).parameters.clone(),
                 least_volume: of(extremes.least_volume).parameters.clone(),
                 cross_bytes: extremes.block_bytes,
             })
             .collect(),
-        subsets: selection.subsets.iter().map(PartlyPriced::from).collect(),
+        subsets: selection.partly_priced.iter().map(PartlyPriced::from).collect(),
         simulated: None,
     }
 }
@@ -279,14 +247,14 @@ fn entry(choice: &Choice) -> Entry {
 
 impl From<&Choice> for Chosen {
     fn from(choice: &Choice) -> Self {
-        Self { algorithm: choice.algorithm, parameters: choice.parameters.clone() }
+        Self { algorithm: choice.algorithm.clone(), parameters: choice.parameters.clone() }
     }
 }
 
 /// An algorithm with its setting, as people name it.
 fn named(choice: &Choice) -> String {
     match choice.parameters.is_empty() {
-        true => choice.algorithm.to_owned(),
+        true => choice.algorithm.clone(),
         false => format!("{} ({})", choice.algorithm, parameters(&choice.parameters)),
     }
 }
@@ -355,12 +323,7 @@ pub(crate) fn reason(selection: &Selection) -> String {
 }
 
 /// Which choices may be faster than the best, and the command that tells.
-fn undecided(
-    args: &args::Select,
-    machine: &Machine,
-    problem: &Problem,
-    selection: &Selection,
-) -> String {
+fn undecided(args: &args::Select, exchange: &Exchange<'_>, selection: &Selection) -> String {
     let (Some(best), [first, ..]) = (selection.best(), selection.undecided()) else {
         return String::new();
     };
@@ -373,9 +336,11 @@ fn undecided(
         Priced::AtLeast => "no choice is priced exactly".to_owned(),
         _ => format!("{} takes {}", named(best), least(best)),
     };
-    let simulate = command_line("simulate", &args.common, Some(first.algorithm), &first.parameters);
-    let counting = plan(machine, problem, first.algorithm, &first.parameters)
-        .and_then(|schedule| Ok(check_counting_work(&schedule, machine)?));
+    let simulate =
+        command_line("simulate", &args.common, Some(&first.algorithm), &first.parameters);
+    let counting = exchange
+        .schedule(&first.algorithm, &first.parameters)
+        .and_then(|schedule| Ok(check_counting_work(&schedule, exchange.machine())?));
     let settle = match counting {
         Ok(()) => format!("To decide: {simulate}"),
         Err(error) => format!("`{simulate}` is refused: {error}."),
@@ -389,15 +354,15 @@ fn undecided(
 
 fn text(
     args: &args::Select,
-    machine: &Machine,
-    problem: &Problem,
+    exchange: &Exchange<'_>,
     sizes: Option<&Named>,
     selection: &Selection,
     report: &Report,
     shown: usize,
 ) -> String {
-    let mut out = format!("{}\n\n", exchange_of_sizes(machine, problem, sizes));
-    out += &undecided(args, machine, problem, selection);
+    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let mut out = format!("{}\n\n", title_of_sizes(machine, problem, sizes));
+    out += &undecided(args, exchange, selection);
     let slowest = selection
         .choices
         .iter()
@@ -435,8 +400,8 @@ fn text(
             most => most.to_string(),
         };
         vec![
-            Field::Setting(choice.algorithm, Parameters::new()),
-            Field::Setting("", choice.parameters.clone()),
+            Field::Setting(Some(choice.algorithm.clone()), Parameters::new()),
+            Field::Setting(None, choice.parameters.clone()),
             format!("{floor}{}", time(price.time.total())).into(),
             format!("{:.2}", choice.bound_ratio).into(),
             time(price.time.startup).into(),
@@ -474,7 +439,8 @@ fn text(
         );
     }
     out += &by_block_size(selection);
-    for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in &selection.subsets {
+    for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in &selection.partly_priced
+    {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were counted: those that trade steps for blocks best.\n"
         );
@@ -498,7 +464,7 @@ fn proof(args: &args::Select, selection: &Selection, report: &Report) -> String 
         }
         Some(false) => "Its schedule was replayed and does NOT deliver.\n".to_owned(),
         None => {
-            let (name, setting) = (best.algorithm, &best.parameters);
+            let (name, setting) = (&*best.algorithm, &best.parameters);
             let verify = command_line("verify", &args.common, Some(name), setting);
             format!("Proof: {verify}\n")
         }
@@ -511,8 +477,8 @@ fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String
     let rows = simulated.order.iter().take(shown).map(|&i| {
         let choice = &selection.choices[i];
         vec![
-            Field::Setting(choice.algorithm, Parameters::new()),
-            Field::Setting("", choice.parameters.clone()),
+            Field::Setting(Some(choice.algorithm.clone()), Parameters::new()),
+            Field::Setting(None, choice.parameters.clone()),
             seconds(simulated.seconds[i]).into(),
             seconds(choice.price.time.total()).into(),
         ]

@@ -6,7 +6,7 @@ use topocoll::{
 };
 
 use super::request::Messages;
-use super::{conflicts, exchange_of_schedule, exchange_of_sizes, heat, network, request};
+use super::{conflicts, heat, network, request, title_of_schedule, title_of_sizes};
 use crate::demand::{Named, schedule_of_sizes};
 use crate::host::memory;
 use crate::machine::machine;
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let named = conflicts::find(&traffic, &machine, args.conflicts)?;
     let who =
         format!("{} ({})", schedule.origin.algorithm, parameters(&schedule.origin.parameters));
-    heat::draw(args, &machine, &traffic, &exchange_of_schedule(&machine, &schedule), &who)?;
+    heat::draw(args, &machine, &traffic, &title_of_schedule(&machine, &schedule), &who)?;
     let named_links = conflicts::entries(&named, &machine, None);
     let mut report = report(&machine, &schedule, &counts, named_links);
     let totals = link_totals(&schedule, &machine);
@@ -206,8 +206,8 @@ fn text(
         ));
     }
     let title = match sizes {
-        Some(_) => exchange_of_sizes(machine, &schedule.problem, sizes),
-        None => exchange_of_schedule(machine, schedule),
+        Some(_) => title_of_sizes(machine, &schedule.problem, sizes),
+        None => title_of_schedule(machine, schedule),
     };
     format!(
         "{}\n{} ({}): predicted {} by the steps model, steps apart by barriers\n\n{}",

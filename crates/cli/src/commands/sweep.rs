@@ -3,13 +3,13 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep, find, sweep};
+use topocoll::{Catalogue, Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep};
 
-use super::{exchange_of, front};
-use crate::machine::{machine, problem};
+use super::{front, title_of};
+use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Axes, Blocks, Curve, Field, Format, Head, Plot, Seconds, Stroke, bytes, check_files,
-    parameters, print, seconds, table, write_file, write_picture,
+    Axes, Blocks, Crossover, Curve, Field, Format, Head, PartlyPriced, Plot, Rejected, Seconds,
+    Stroke, bytes, check_files, parameters, print, seconds, table, write_file, write_picture,
 };
 use crate::values::{BlockSizes, Settings};
 use crate::{Outcome, args};
@@ -24,16 +24,17 @@ struct Report {
     block_sizes: Vec<u64>,
     lines: Vec<Drawn>,
     crossovers: Vec<Crossover>,
-    crossovers_with_published: Vec<Crossover>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crossovers_with_published: Option<Vec<Crossover>>,
     rejected: Vec<Rejected>,
     subsets: Vec<PartlyPriced>,
-    undecided: Vec<&'static str>,
-    split: Vec<&'static str>,
+    undecided: Vec<String>,
+    split: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct Drawn {
-    algorithm: &'static str,
+    algorithm: String,
     kind: &'static str,
     given: Parameters,
     points: Vec<Point>,
@@ -53,41 +54,27 @@ struct Point {
     priced: Option<&'static str>,
 }
 
-#[derive(Serialize)]
-struct Crossover {
-    block_bytes: u64,
-    algorithm: &'static str,
-    kind: &'static str,
-    parameters: Parameters,
+/// The schedules, and where they are asked for the formulas without one.
+struct Found {
+    sweep: Sweep,
+    published: Option<(Vec<Line>, Vec<topocoll::Rejected>)>,
 }
 
-/// What does not serve.
-#[derive(Serialize)]
-pub(super) struct Rejected {
-    algorithm: &'static str,
-    kind: &'static str,
-    reason: String,
-}
-
-impl From<&topocoll::Rejected> for Rejected {
-    fn from(rejected: &topocoll::Rejected) -> Self {
-        let topocoll::Rejected { algorithm, published, ref reason, .. } = *rejected;
-        Self { algorithm, kind: kind(published), reason: reason.clone() }
+impl Found {
+    /// The formulas that apply.
+    fn formulas(&self) -> &[Line] {
+        self.published.as_ref().map_or(&[], |(lines, _)| lines)
     }
-}
 
-/// An algorithm of which only some settings were priced.
-#[derive(Serialize)]
-pub(super) struct PartlyPriced {
-    algorithm: &'static str,
-    settings_priced: usize,
-    settings: usize,
-}
+    /// The formulas that do not.
+    fn rejected(&self) -> &[topocoll::Rejected] {
+        self.published.as_ref().map_or(&[], |(_, rejected)| rejected)
+    }
 
-impl From<&topocoll::PartlyPriced> for PartlyPriced {
-    fn from(subset: &topocoll::PartlyPriced) -> Self {
-        let topocoll::PartlyPriced { algorithm, priced, settings, .. } = *subset;
-        Self { algorithm, settings_priced: priced, settings }
+    /// All lines, and whether each is a formula.
+    fn lines(&self) -> impl Iterator<Item = (&Line, bool)> {
+        let schedules = self.sweep.lines.iter().map(|line| (line, false));
+        schedules.chain(self.formulas().iter().map(|line| (line, true)))
     }
 }
 
@@ -99,16 +86,21 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     anyhow::ensure!(options.block.is_none(), "--block is one size: a sweep takes --blocks");
     check_files(&files(args))?;
     let machine = machine(&args.common.machine, options)?;
-    let problem = problem(&machine, options)?;
+    let catalogue = catalogue(&machine, options, &args.schedule)?;
+    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
     let sizes = block_sizes(&args.blocks, args.points)?;
-    let found = sweep(&machine, &problem, &sizes, &asked(args)?)?;
-    check_served(args, !found.lines.is_empty())?;
-    write_plots(args, || plot(&machine, &problem, &found))?;
+    let found = Found {
+        sweep: exchange.sweep(&sizes, &asked(args, &catalogue)?)?,
+        published: args.published.then(|| exchange.published(&sizes)),
+    };
+    check_served(args, !found.sweep.lines.is_empty())?;
+    let (machine, problem) = (exchange.machine(), exchange.problem());
+    write_plots(args, || plot(machine, problem, &found))?;
     if let Some(path) = &args.csv {
         write_file(path, |file| write_csv(&found, file))?;
     }
-    let report = report(&machine, &problem, &found);
-    print(options.json, &report, || text(&machine, &problem, &found))?;
+    let report = report(machine, problem, &found);
+    print(options.json, &report, || text(machine, problem, &found))?;
     Ok(Outcome::Fine)
 }
 
@@ -169,9 +161,12 @@ fn block_sizes(asked: &BlockSizes, points: Option<u32>) -> anyhow::Result<Vec<u6
 
 /// What the command line asks for: each algorithm with each combination of the values set for
 /// parameters that it has.
-pub(super) fn asked(args: &args::Sweep) -> anyhow::Result<Vec<(String, Parameters)>> {
+pub(super) fn asked(
+    args: &args::Sweep,
+    catalogue: &Catalogue,
+) -> anyhow::Result<Vec<(String, Parameters)>> {
     let has = |name: &str, key: &str| {
-        let known = find(name).map_or(&[][..], |algorithm| algorithm.parameters());
+        let known = catalogue.find(name).map_or(&[][..], |algorithm| algorithm.info().parameters);
         known.iter().any(|parameter| parameter.name == key)
     };
     let mut asked: Vec<(String, Parameters)> = Vec::new();
@@ -215,7 +210,7 @@ pub(super) fn named(algorithm: &str, setting: &Parameters, published: bool) -> S
     }
 }
 
-fn report(machine: &Machine, problem: &Problem, found: &Sweep) -> Report {
+fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
     let point = |(&block_bytes, choice): (&u64, &Choice)| Point {
         block_bytes,
         parameters: choice.parameters.clone(),
@@ -226,65 +221,71 @@ fn report(machine: &Machine, problem: &Problem, found: &Sweep) -> Report {
         bound_ratio: choice.bound_ratio,
         priced: (choice.price.priced == Priced::AtLeast).then_some("at_least"),
     };
-    let crossovers = |list: &[Fastest]| {
-        list.iter()
+    let crossovers = |list: Vec<Fastest>| {
+        list.into_iter()
             .map(|fastest| Crossover {
                 block_bytes: fastest.block_bytes,
                 algorithm: fastest.algorithm,
-                kind: kind(fastest.published),
-                parameters: fastest.parameters.clone(),
+                kind: Some(kind(fastest.published)),
+                parameters: fastest.parameters,
             })
             .collect()
     };
+    let sweep = &found.sweep;
+    let schedules = sweep.rejected.iter().map(|row| Rejected::of_kind(row, kind(false)));
+    let formulas = found.rejected().iter().map(|row| Rejected::of_kind(row, kind(true)));
     Report {
         head: Head::of_sizes(machine, problem),
-        block_sizes: found.block_sizes.clone(),
-        lines: (found.lines.iter())
-            .map(|line| Drawn {
-                algorithm: line.algorithm,
-                kind: kind(line.published),
+        block_sizes: found.sweep.block_sizes.clone(),
+        lines: (found.lines())
+            .map(|(line, published)| Drawn {
+                algorithm: line.algorithm.clone(),
+                kind: kind(published),
                 given: line.given.clone(),
-                points: found.block_sizes.iter().zip(&line.points).map(point).collect(),
+                points: found.sweep.block_sizes.iter().zip(&line.points).map(point).collect(),
             })
             .collect(),
-        crossovers: crossovers(&found.crossovers),
-        crossovers_with_published: crossovers(&found.crossovers_with_published),
-        rejected: found.rejected.iter().map(Rejected::from).collect(),
-        subsets: found.subsets.iter().map(PartlyPriced::from).collect(),
-        undecided: found.undecided.clone(),
-        split: found.split.clone(),
+        crossovers: crossovers(sweep.crossovers.clone()),
+        crossovers_with_published: (found.published.as_ref())
+            .map(|(lines, _)| crossovers(sweep.crossovers_with(lines))),
+        rejected: schedules.chain(formulas).collect(),
+        subsets: sweep.partly_priced.iter().map(PartlyPriced::from).collect(),
+        undecided: sweep.undecided.clone(),
+        split: sweep.split.clone(),
     }
 }
 
 /// `1 B to 1 MiB`.
-fn range(found: &Sweep) -> String {
-    let sizes = &found.block_sizes;
+fn range(found: &Found) -> String {
+    let sizes = &found.sweep.block_sizes;
     match sizes.len() {
         1 => bytes(sizes[0]),
         many => format!("{} to {}", bytes(sizes[0]), bytes(sizes[many - 1])),
     }
 }
 
-fn text(machine: &Machine, problem: &Problem, found: &Sweep) -> String {
-    let mut out = format!("{}\n\n", exchange_of(machine, problem, &range(found)));
-    let formulas = found.lines.iter().any(|line| line.published);
+fn text(machine: &Machine, problem: &Problem, found: &Found) -> String {
+    let mut out = format!("{}\n\n", title_of(machine, problem, &range(found)));
+    let formulas = !found.formulas().is_empty();
     let mut header = vec!["block", "fastest", "runner-up", "time", "x bound", "runner-up time"];
     if formulas {
         header.insert(3, "published formula");
         header.push("formula time");
     }
-    let rows = (0..found.block_sizes.len()).map(|i| {
-        let [first, second] = best_two(found, i, false);
+    let rows = (0..found.sweep.block_sizes.len()).map(|i| {
+        let [first, second] = best_two(&found.sweep.lines, i);
         let name = |choice: Option<&Choice>| match choice {
-            Some(choice) => Field::Setting(choice.algorithm, choice.parameters.clone()),
+            Some(choice) => {
+                Field::Setting(Some(choice.algorithm.clone()), choice.parameters.clone())
+            }
             None => "-".to_owned().into(),
         };
         let ratio = first.map_or("-".to_owned(), |choice| format!("{:.2}", choice.bound_ratio));
-        let size = bytes(found.block_sizes[i]);
+        let size = bytes(found.sweep.block_sizes[i]);
         let [quickest, other] = [time(first), time(second)].map(Field::from);
         let mut row = vec![size.into(), name(first), name(second), quickest, ratio.into(), other];
         if formulas {
-            let [formula, _] = best_two(found, i, true);
+            let [formula, _] = best_two(found.formulas(), i);
             row.insert(3, name(formula));
             row.push(time(formula).into());
         }
@@ -292,19 +293,18 @@ fn text(machine: &Machine, problem: &Problem, found: &Sweep) -> String {
     });
     out += &table(&header, if formulas { 4 } else { 3 }, rows);
     out += "\n";
-    out += &fastest("Fastest", &found.crossovers);
+    out += &fastest("Fastest", &found.sweep.crossovers);
     if formulas {
-        out += &fastest("With published formulas", &found.crossovers_with_published);
+        let crossovers = found.sweep.crossovers_with(found.formulas());
+        out += &fastest("With published formulas", &crossovers);
     }
     out += &notes(found);
     out
 }
 
-/// The two fastest lines of a kind at the i-th block size.
-fn best_two(found: &Sweep, i: usize, published: bool) -> [Option<&Choice>; 2] {
-    let of_kind = |line: &&Line| line.published == published;
-    let mut choices: Vec<_> =
-        found.lines.iter().filter(of_kind).map(|line| &line.points[i]).collect();
+/// The two fastest lines at the i-th block size.
+fn best_two(lines: &[Line], i: usize) -> [Option<&Choice>; 2] {
+    let mut choices: Vec<_> = lines.iter().map(|line| &line.points[i]).collect();
     choices.sort_by(|a, b| {
         let key = |choice: &Choice| (choice.price.priced == Priced::AtLeast, choice.price.time);
         let (a, b) = (key(a), key(b));
@@ -326,41 +326,44 @@ fn fastest(what: &str, list: &[Fastest]) -> String {
     }
     let parts: Vec<_> = (list.iter())
         .map(|fastest| {
-            let name = named(fastest.algorithm, &fastest.parameters, fastest.published);
+            let name = named(&fastest.algorithm, &fastest.parameters, fastest.published);
             format!("{name} from {}", bytes(fastest.block_bytes))
         })
         .collect();
     format!("{what}: {}.\n", parts.join(", "))
 }
 
-fn notes(found: &Sweep) -> String {
+fn notes(found: &Found) -> String {
     let mut out = String::new();
-    for name in &found.split {
+    for name in &found.sweep.split {
         out += &format!(
             "{name} splits blocks: it is priced at every size, and crosses others to within the bytes of a part.\n"
         );
     }
-    for name in &found.undecided {
+    for name in &found.sweep.undecided {
         out += &format!("{name} is too large here to be priced exactly, and might be better.\n");
     }
-    out + &left_out(&found.subsets, &found.rejected)
+    out + &left_out(&found.sweep.partly_priced, &found.sweep.rejected, found.rejected())
 }
 
-/// What was not priced, and what does not serve.
+/// What was not priced, and what does not apply.
 pub(super) fn left_out(
-    subsets: &[topocoll::PartlyPriced],
+    partly_priced: &[topocoll::PartlyPriced],
     rejected: &[topocoll::Rejected],
+    formulas: &[topocoll::Rejected],
 ) -> String {
     let mut out = String::new();
-    for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in subsets {
+    for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in partly_priced {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
         );
     }
-    if !rejected.is_empty() {
+    if !rejected.is_empty() || !formulas.is_empty() {
         out += "\ndoes not apply:\n";
-        for rejected in rejected {
-            let name = named(rejected.algorithm, &Parameters::new(), rejected.published);
+    }
+    for (list, published) in [(rejected, false), (formulas, true)] {
+        for rejected in list {
+            let name = named(&rejected.algorithm, &Parameters::new(), published);
             out += &format!("  {name}: {}\n", rejected.reason);
         }
     }
@@ -373,7 +376,7 @@ pub(super) fn spaced(setting: &Parameters) -> String {
     setting.join(" ")
 }
 
-fn write_csv(found: &Sweep, file: impl Write) -> anyhow::Result<()> {
+fn write_csv(found: &Found, file: impl Write) -> anyhow::Result<()> {
     let mut csv = csv::Writer::from_writer(file);
     csv.write_record([
         "block_bytes",
@@ -392,15 +395,15 @@ fn write_csv(found: &Sweep, file: impl Write) -> anyhow::Result<()> {
         "link_blocks",
         "bound_ratio",
     ])?;
-    for (i, block_bytes) in found.block_sizes.iter().enumerate() {
-        for line in &found.lines {
+    for (i, block_bytes) in found.sweep.block_sizes.iter().enumerate() {
+        for (line, published) in found.lines() {
             let choice = &line.points[i];
             let (price, time) = (&choice.price, choice.price.time);
             let mut row = vec![
                 block_bytes.to_string(),
-                choice.algorithm.to_owned(),
+                choice.algorithm.clone(),
                 spaced(&choice.parameters),
-                kind(line.published).to_owned(),
+                kind(published).to_owned(),
                 price.priced.name().to_owned(),
             ];
             let terms = [
@@ -421,21 +424,21 @@ fn write_csv(found: &Sweep, file: impl Write) -> anyhow::Result<()> {
     csv.flush().context("cannot write all rows")
 }
 
-fn plot(machine: &Machine, problem: &Problem, found: &Sweep) -> Plot {
-    let formulas = found.lines.iter().any(|line| line.published);
+fn plot(machine: &Machine, problem: &Problem, found: &Found) -> Plot {
+    let formulas = !found.formulas().is_empty();
     let dashed = if formulas { "; dashed: a published formula, no schedule" } else { "" };
-    let curve = |line: &Line| {
+    let curve = |(line, published): (&Line, bool)| {
         let floor = line.points.iter().any(|choice| choice.price.priced == Priced::AtLeast);
-        let name = named(line.algorithm, &line.given, line.published);
+        let name = named(&line.algorithm, &line.given, published);
         Curve {
             label: if floor { format!("{name}, at least") } else { name },
-            stroke: if line.published { Stroke::Dashed } else { Stroke::Solid },
-            points: (found.block_sizes.iter().zip(&line.points))
+            stroke: if published { Stroke::Dashed } else { Stroke::Solid },
+            points: (found.sweep.block_sizes.iter().zip(&line.points))
                 .map(|(&bytes, choice)| (bytes as f64, choice.price.time.total()))
                 .collect(),
         }
     };
-    let bounds = found.block_sizes.iter().zip(&found.bounds);
+    let bounds = found.sweep.block_sizes.iter().zip(&found.sweep.bounds);
     let points: Vec<_> = bounds.map(|(&bytes, bound)| (bytes as f64, bound.seconds)).collect();
     // On a logarithmic axis there is no bound of no time.
     let limit = points.iter().all(|point| point.1 > 0.0).then(|| Curve {
@@ -446,9 +449,9 @@ fn plot(machine: &Machine, problem: &Problem, found: &Sweep) -> Plot {
     Plot {
         axes: Axes::TimeOverSize,
         caption: [
-            exchange_of(machine, problem, &range(found)),
+            title_of(machine, problem, &range(found)),
             format!("predicted by the steps model, topocoll {}{dashed}", env!("CARGO_PKG_VERSION")),
         ],
-        curves: found.lines.iter().map(curve).chain(limit).collect(),
+        curves: found.lines().map(curve).chain(limit).collect(),
     }
 }

@@ -5,13 +5,14 @@ use anyhow::Context as _;
 use serde::Serialize;
 use topocoll::contention::Scheduled;
 use topocoll::{
-    Claims, ConflictReport, Counts, Machine, Method, Parameters, Schedule, Shape, Verification,
-    Violation, best_bounds, check_counting_work, count, verify_watched, write_certificate,
+    Claims, ConflictReport, Counts, Exchange, Machine, Method, Parameters, Schedule, Shape,
+    Verification, Violation, best_bounds, check_counting_work, count, verify_watched,
+    write_certificate,
 };
 use topocoll_certificate::check_limits;
 
 use super::whole::Whole;
-use super::{conflicts, exchange_of_schedule};
+use super::{conflicts, title_of_schedule};
 use crate::error::say;
 use crate::host::memory;
 use crate::machine::{machine, schedule};
@@ -76,7 +77,8 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     let found = find(&schedule, &machine, method)?;
     let claims = match args.subject.algorithm {
         Some(ref name) => {
-            Some(topocoll::claims(&machine, &schedule.problem, name, &schedule.origin.parameters)?)
+            let exchange = Exchange::new(&machine, &schedule.problem)?;
+            Some(exchange.solve(name, &schedule.origin.parameters)?.claims)
         }
         None => None,
     };
@@ -316,7 +318,7 @@ fn text(
     };
     format!(
         "{}\n{} ({}): {verdict}\n  {method}\n\n{}{resent}{lost}",
-        exchange_of_schedule(machine, schedule),
+        title_of_schedule(machine, schedule),
         schedule.origin.algorithm,
         parameters(&schedule.origin.parameters),
         table(&["count", "found", "claimed", "lower bound"], 1, rows),

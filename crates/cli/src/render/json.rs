@@ -1,5 +1,5 @@
 use serde::{Serialize, Serializer};
-use topocoll::{BestBounds, Machine, Problem, Schedule, Time};
+use topocoll::{BestBounds, Machine, Parameters, Problem, Schedule, Time};
 
 /// The version of all JSON objects. In version 1 `blocks` of bounds were what is now `link_blocks`.
 pub(crate) const VERSION: u32 = 2;
@@ -112,5 +112,53 @@ impl From<Time> for Seconds {
             rearrangement_seconds: time.rearrangement,
             barrier_seconds: time.barrier,
         }
+    }
+}
+
+/// What does not apply, and why.
+#[derive(Serialize)]
+pub(crate) struct Rejected {
+    algorithm: String,
+    /// Where formulas without a schedule are beside schedules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    reason: String,
+}
+
+impl From<&topocoll::Rejected> for Rejected {
+    fn from(rejected: &topocoll::Rejected) -> Self {
+        let topocoll::Rejected { algorithm, reason, .. } = rejected.clone();
+        Self { algorithm, kind: None, reason }
+    }
+}
+
+impl Rejected {
+    pub(crate) fn of_kind(rejected: &topocoll::Rejected, kind: &'static str) -> Self {
+        Self { kind: Some(kind), ..rejected.into() }
+    }
+}
+
+/// From this block size on a setting is the fastest.
+#[derive(Serialize)]
+pub(crate) struct Crossover {
+    pub(crate) block_bytes: u64,
+    pub(crate) algorithm: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) parameters: Parameters,
+}
+
+/// An algorithm of which only some settings were priced.
+#[derive(Serialize)]
+pub(crate) struct PartlyPriced {
+    algorithm: String,
+    settings_priced: usize,
+    settings: usize,
+}
+
+impl From<&topocoll::PartlyPriced> for PartlyPriced {
+    fn from(partly: &topocoll::PartlyPriced) -> Self {
+        let topocoll::PartlyPriced { algorithm, priced, settings, .. } = partly.clone();
+        Self { algorithm, settings_priced: priced, settings }
     }
 }

@@ -14,7 +14,7 @@ mod table;
 pub(crate) use bar::Bar;
 pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
-pub(crate) use json::{Blocks, Bounds, Head, Seconds, VERSION};
+pub(crate) use json::{Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, VERSION};
 pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
 pub(crate) use output::print;
 pub(crate) use picture::{Format, write_picture};

@@ -12,7 +12,7 @@ pub(crate) enum Field {
     /// As it stands.
     Text(String),
     /// An algorithm, or nothing, and its setting.
-    Setting(&'static str, Parameters),
+    Setting(Option<String>, Parameters),
 }
 
 impl From<String> for Field {
@@ -33,9 +33,11 @@ pub(crate) fn table<F: Into<Field>>(
         rows.into_iter().map(|row| row.into_iter().map(Into::into).collect()).collect();
     let written = |field: &Field| match field {
         Field::Text(text) => text.clone(),
-        Field::Setting("", setting) => parameters(setting),
-        Field::Setting(algorithm, setting) if setting.is_empty() => (*algorithm).to_owned(),
-        Field::Setting(algorithm, setting) => format!("{algorithm} ({})", parameters(setting)),
+        Field::Setting(None, setting) => parameters(setting),
+        Field::Setting(Some(algorithm), setting) if setting.is_empty() => algorithm.clone(),
+        Field::Setting(Some(algorithm), setting) => {
+            format!("{algorithm} ({})", parameters(setting))
+        }
     };
     let texts = rows.iter().map(|row| row.iter().map(written).collect());
     let mut whole = laid_out(header, left, texts);
@@ -64,12 +66,13 @@ fn numbered(header: &[&str], left: usize, rows: &[Vec<Field>], width: u16) -> St
         Field::Setting(algorithm, setting) => {
             let number = settings.iter().position(|known| *known == setting);
             let number = number.map_or(String::new(), |number| format!(" ({})", number + 1));
+            let algorithm = algorithm.as_deref().unwrap_or_default();
             let broken = algorithm.replace('-', &format!("-{BREAK}"));
             format!("{broken}{number}").trim_start().to_owned()
         }
     };
     let texts: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(short).collect()).collect();
-    let alone = |i: usize| rows.iter().any(|row| matches!(row[i], Field::Setting("", _)));
+    let alone = |i: usize| rows.iter().any(|row| matches!(row[i], Field::Setting(None, _)));
     let header: Vec<_> =
         header.iter().enumerate().map(|(i, text)| if alone(i) { "" } else { text }).collect();
     let parts =
@@ -139,7 +142,7 @@ mod tests {
             [("landing".to_owned(), Setting::Text(value.to_owned()))].into()
         };
         let row = |value: &str, time: &str| {
-            let named = Field::Setting("coloured-rings", setting(value));
+            let named = Field::Setting(Some("coloured-rings".to_owned()), setting(value));
             vec![named, time.to_owned().into()]
         };
         let rows = [row("near", "12.06 us"), row("windows", "1.060 ms"), row("near", "9 s")];

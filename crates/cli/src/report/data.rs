@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use topocoll::{
-    Choice, Fastest, Front, Line, Machine, Parameters, PerClass, Priced, Problem, Selection, Sweep,
-    bounds, front, select, sweep,
+    Choice, Exchange, Fastest, Front, Line, Machine, Parameters, PerClass, Priced, Selection,
+    Sweep, bounds,
 };
 
 use super::play::{Play, play};
 use super::scene::scene;
-use crate::commands::{exchange, reason};
+use crate::commands::{reason, title};
 use crate::render::{Blocks, parameters, seconds};
 
 /// Bytes of all schedules that are written into a page, about.
@@ -72,7 +72,7 @@ struct Theorem {
 
 #[derive(Serialize)]
 pub(crate) struct Ranked {
-    pub(crate) algorithm: &'static str,
+    pub(crate) algorithm: String,
     pub(crate) setting: String,
     /// Startup, transmission, propagation, rearrangement and barrier.
     seconds: [f64; 5],
@@ -97,8 +97,7 @@ struct Drawn {
 
 #[derive(Serialize)]
 struct Curve {
-    algorithm: &'static str,
-    published: bool,
+    algorithm: String,
     floor: bool,
     seconds: Vec<f64>,
     settings: Vec<String>,
@@ -108,7 +107,7 @@ struct Curve {
 #[derive(Serialize)]
 struct Leader {
     bytes: u64,
-    algorithm: &'static str,
+    algorithm: String,
     setting: String,
 }
 
@@ -123,40 +122,39 @@ struct Points {
 
 #[derive(Serialize)]
 struct Point {
-    algorithm: &'static str,
+    algorithm: String,
     setting: String,
     steps: u64,
     link_blocks: Blocks,
     seconds: f64,
-    published: bool,
 }
 
 /// The page's content; an algorithm asked for is played first. `done` hears of
 /// each part.
 pub(crate) fn gather(
-    machine: &Machine,
-    problem: &Problem,
+    exchange: &Exchange<'_>,
     asked: Option<(&str, &Parameters)>,
     command: String,
     done: &dyn Fn(),
 ) -> anyhow::Result<Data> {
-    let selection = select(machine, problem);
+    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let selection = exchange.select()?;
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
     done();
-    let swept = sweep(machine, problem, &sizes, &[])?;
+    let swept = exchange.sweep(&sizes, &[])?;
     done();
-    let found = front(machine, problem, &[])?;
+    let found = exchange.front(&[])?;
     done();
-    let (plays, unplayed) = plays(machine, problem, &selection, asked);
+    let (plays, unplayed) = plays(exchange, &selection, asked);
     done();
     let ranked = |choice: &Choice| Ranked {
-        play: plays.iter().position(|play| play.is(choice.algorithm, &choice.parameters)),
+        play: plays.iter().position(|play| play.is(&choice.algorithm, &choice.parameters)),
         ..Ranked::from(choice)
     };
     let of_asked = |play: &Play| asked.is_some_and(|(name, setting)| play.is(name, setting));
     Ok(Data {
         version: env!("CARGO_PKG_VERSION"),
-        title: exchange(machine, problem),
+        title: title(machine, problem),
         command,
         machine: machine.name.clone(),
         topology: machine.topology.short_form(),
@@ -183,7 +181,7 @@ pub(crate) fn gather(
         ranking: selection.choices.iter().take(RANKED).map(ranked).collect(),
         more: selection.choices.len().saturating_sub(RANKED),
         rejected: (selection.rejected.iter())
-            .map(|rejected| [rejected.algorithm.to_owned(), rejected.reason.clone()])
+            .map(|rejected| [rejected.algorithm.clone(), rejected.reason.clone()])
             .collect(),
         sweep: Drawn::from(&swept),
         front: Points::from(&found),
@@ -195,8 +193,7 @@ pub(crate) fn gather(
 
 /// The schedules that can be played, of every algorithm its best setting, until the page is full.
 fn plays(
-    machine: &Machine,
-    problem: &Problem,
+    exchange: &Exchange<'_>,
     selection: &Selection,
     asked: Option<(&str, &Parameters)>,
 ) -> (Vec<Play>, Vec<[String; 2]>) {
@@ -204,14 +201,14 @@ fn plays(
     let best = best.filter(|(i, choice)| {
         selection.choices[..*i].iter().all(|earlier| earlier.algorithm != choice.algorithm)
     });
-    let best = best.map(|(_, choice)| (choice.algorithm, &choice.parameters));
+    let best = best.map(|(_, choice)| (&*choice.algorithm, &choice.parameters));
     let (mut plays, mut unplayed, mut written) = (Vec::<Play>::new(), Vec::new(), 0);
     for (name, setting) in asked.into_iter().chain(best) {
         if plays.iter().any(|play| play.is(name, setting)) {
             continue;
         }
         let mut refuse = |reason: &str| unplayed.push([name.to_owned(), reason.to_owned()]);
-        let Some(scene) = scene(machine, problem, name, setting) else {
+        let Some(scene) = scene(exchange, name, setting) else {
             refuse("its ranks differ without a period, and no smaller machine has this setting");
             continue;
         };
@@ -264,7 +261,7 @@ fn terms(choice: &Choice) -> [f64; 5] {
 impl From<&Choice> for Ranked {
     fn from(choice: &Choice) -> Self {
         Self {
-            algorithm: choice.algorithm,
+            algorithm: choice.algorithm.clone(),
             setting: parameters(&choice.parameters),
             seconds: terms(choice),
             ratio: choice.bound_ratio,
@@ -281,15 +278,14 @@ impl From<&Choice> for Ranked {
 impl From<&Sweep> for Drawn {
     fn from(swept: &Sweep) -> Self {
         let curve = |line: &Line| Curve {
-            algorithm: line.algorithm,
-            published: line.published,
+            algorithm: line.algorithm.clone(),
             floor: line.points.iter().any(|choice| choice.price.priced == Priced::AtLeast),
             seconds: line.points.iter().map(|choice| choice.price.time.total()).collect(),
             settings: line.points.iter().map(|choice| parameters(&choice.parameters)).collect(),
         };
         let leader = |fastest: &Fastest| Leader {
             bytes: fastest.block_bytes,
-            algorithm: fastest.algorithm,
+            algorithm: fastest.algorithm.clone(),
             setting: parameters(&fastest.parameters),
         };
         Self {
@@ -304,12 +300,11 @@ impl From<&Sweep> for Drawn {
 impl From<&Front> for Points {
     fn from(found: &Front) -> Self {
         let point = |choice: &Choice| Point {
-            algorithm: choice.algorithm,
+            algorithm: choice.algorithm.clone(),
             setting: parameters(&choice.parameters),
             steps: choice.price.steps,
             link_blocks: Blocks(choice.price.link_blocks),
             seconds: choice.price.time.total(),
-            published: choice.price.priced == Priced::Published,
         };
         let every = found.beaten.len().div_ceil(BEATEN).max(1);
         Self {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use topocoll::{
-    Clusters, FullyConnected, Grid, Machine, MixedRadix, Parameters, Problem, RankClasses,
-    Schedule, Shape, Topology, plan,
+    Clusters, Exchange, FullyConnected, Grid, Machine, MixedRadix, Parameters, Problem,
+    RankClasses, Schedule, Shape, Topology,
 };
 
 /// The most ranks that are drawn by grids of one, two, three and more sides longer than 1, and by
@@ -47,12 +47,12 @@ pub(super) enum Extent {
 /// The scene of an algorithm with a setting; none where it is too large, ranks differ without a
 /// period, and the setting means nothing on a smaller machine.
 pub(super) fn scene(
-    machine: &Machine,
-    problem: &Problem,
+    exchange: &Exchange<'_>,
     algorithm: &str,
     setting: &Parameters,
 ) -> Option<Scene> {
-    let schedule = plan(machine, problem, algorithm, setting).ok()?;
+    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let schedule = exchange.schedule(algorithm, setting).ok()?;
     let sides = sides(&*machine.topology);
     if machine.ranks() <= limit(&*machine.topology) {
         return Some(Scene {
@@ -70,7 +70,8 @@ pub(super) fn scene(
     let smaller = smaller(machine)?;
     let problem =
         Problem::new(problem.operation, smaller.ranks(), smaller.ports, problem.block_bytes);
-    let schedule = plan(&smaller, &problem.ok()?, algorithm, setting).ok()?;
+    let schedule =
+        Exchange::new(&smaller, &problem.ok()?).ok()?.schedule(algorithm, setting).ok()?;
     let window = self::sides(&*smaller.topology);
     Some(Scene { machine: smaller, schedule, window, part: Extent::Smaller })
 }
@@ -144,17 +145,16 @@ fn smaller(machine: &Machine) -> Option<Machine> {
 
 #[cfg(test)]
 mod tests {
-    use topocoll::{Collective, machine, select};
+    use topocoll::machine;
 
     use super::*;
 
     /// The scene of the best choice that has one.
     fn best(name: &str) -> Option<(Extent, Vec<u32>, String)> {
         let machine = machine(name).unwrap();
-        let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, 1024);
-        let problem = problem.unwrap();
-        let scene = (select(&machine, &problem).choices.iter())
-            .find_map(|best| scene(&machine, &problem, best.algorithm, &best.parameters))?;
+        let exchange = Exchange::all_to_all(&machine).unwrap();
+        let scene = (exchange.select().unwrap().choices.iter())
+            .find_map(|best| scene(&exchange, &best.algorithm, &best.parameters))?;
         Some((scene.part, scene.window, scene.machine.name))
     }
 

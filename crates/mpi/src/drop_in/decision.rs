@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use topocoll::exec::Plan;
 use topocoll::tune::unaware;
 use topocoll::{
-    Budget, Collective, Error, Machine, Parameters, Problem, Rank, Schedule, plan, select_within,
-    spec,
+    Budget, Collective, Error, Exchange, Machine, Parameters, Problem, Rank, Schedule, spec,
 };
 
 use super::library::Library;
@@ -63,7 +62,8 @@ pub(crate) fn decide(
         Wish::Algorithm(name) => {
             let forced = places.iter().map(|place| {
                 let problem = problem(&place.machine, operation, block_bytes)?;
-                let schedule = plan(&place.machine, &problem, name, &Parameters::new())?;
+                let exchange = Exchange::new(&place.machine, &problem)?;
+                let schedule = exchange.schedule(name, &Parameters::new())?;
                 Ok(ours(place, &schedule, "forced"))
             });
             let mut refused: Option<Error> = None;
@@ -108,11 +108,11 @@ fn fastest(
     // In a thread that ends with it: a program has not asked for a pool of them.
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     // A program waits for it.
-    let budget = Budget::quick();
+    let exchange = Exchange::new(machine, &problem)?.budget(Budget::quick());
     let selection = match &alone {
-        Ok(alone) => alone.install(|| select_within(machine, &problem, &budget)),
-        Err(_) => select_within(machine, &problem, &budget),
-    };
+        Ok(alone) => alone.install(|| exchange.select()),
+        Err(_) => exchange.select(),
+    }?;
     let uses = library.uses(operation, problem.ranks, block_bytes).iter();
     let theirs = uses.filter_map(|name| {
         let choice = unaware(machine, &problem, name).ok()?;
@@ -127,11 +127,11 @@ fn fastest(
     let time = best.price.time.total();
     let [predicted, against] = [time, their_time].map(|seconds| seconds * 1e6);
     if time < (1.0 - GAIN) * their_time {
-        let schedule = plan(machine, &problem, best.algorithm, &best.parameters)?;
+        let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
         let why = format!("predicted {predicted:.1} us, the library's {name} {against:.1} us");
         return Ok(ours(place, &schedule, &why));
     }
-    let (best, source) = (best.algorithm, place.source);
+    let (best, source) = (&best.algorithm, place.source);
     let reason = format!(
         "forwarded, no gain predicted on {topology} ({source}): {best} {predicted:.1} us, the \
          library's {name} {against:.1} us"
@@ -154,7 +154,8 @@ impl Ours {
         let mut machine = Machine::of(topology);
         machine.set_ports(self.ports);
         let problem = problem(&machine, operation, block_bytes)?;
-        let schedule = plan(&machine, &problem, &self.algorithm, &self.parameters)?;
+        let schedule =
+            Exchange::new(&machine, &problem)?.schedule(&self.algorithm, &self.parameters)?;
         Ok(Plan::new(&schedule, Rank(rank))?)
     }
 }

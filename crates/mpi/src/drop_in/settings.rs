@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use topocoll::{Collective, Machine};
+use topocoll::{Catalogue, Collective, Machine};
 
 /// What an operation is to be done by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,8 +85,8 @@ impl Settings {
                 }
                 None => (None, item),
             };
-            let algorithm = topocoll::find(name).map_err(|e| e.to_string())?;
-            let performs = algorithm.operation();
+            let catalogue = Catalogue::standard();
+            let performs = catalogue.find(name).map_err(|e| e.to_string())?.info().operation;
             match operation {
                 Some(asked) if asked != performs => {
                     return Err(format!("{name} performs {performs}, not {asked}"));

@@ -269,8 +269,10 @@ mod tests {
             let ranks = machine.ranks();
             let problem =
                 topocoll::Problem::new(Collective::AllGather, ranks, machine.ports, 64).unwrap();
-            let schedule =
-                topocoll::plan(&machine, &problem, name, &topocoll::Parameters::new()).unwrap();
+            let schedule = topocoll::Exchange::new(&machine, &problem)
+                .unwrap()
+                .schedule(name, &topocoll::Parameters::new())
+                .unwrap();
             let served = (0..ranks).all(|rank| {
                 let plan = Plan::new(&schedule, topocoll::Rank(rank)).unwrap();
                 serves(&Arc::new(plan)).is_ok()

@@ -12,9 +12,8 @@ use topocoll_analysis::{Time, check_counting_work, count_steps};
 use topocoll_schedule::{Collective, Parameters, Problem, Setting};
 use topocoll_topology::{Machine, Rank, Shape, Subset};
 
-use crate::price::MEMORY;
 use crate::select::crossovers;
-use crate::{Choice, Crossover, Error, Price, Priced, plan};
+use crate::{Budget, Choice, Crossover, Error, Exchange, Price, Priced};
 
 /// An MPI library that reads a tuning file.
 #[derive(Clone, Copy, Debug)]
@@ -316,10 +315,10 @@ fn price_of(
     if name == "bruck" {
         parameters.insert("radix".to_owned(), Setting::Integer(2));
     }
-    let schedule = plan(&alone, &problem, name, &parameters)?;
+    let schedule = Exchange::new(&alone, &problem)?.schedule(name, &parameters)?;
     check_counting_work(&schedule, &alone)?;
     let (mut startup, mut transmission) = (0.0, 0.0);
-    let counts = count_steps(&schedule, &alone, None, MEMORY, |_, step| {
+    let counts = count_steps(&schedule, &alone, None, Budget::default().memory, |_, step| {
         let turns = f64::from(step.inter_node.div_ceil(machine.ports).max(1));
         let time = step.time(&alone.timing);
         startup += turns * time.startup;
@@ -337,12 +336,7 @@ fn price_of(
         link_blocks: counts.in_blocks(counts.link_bytes),
         link_contention: counts.link_contention,
     };
-    Ok(Choice {
-        algorithm: name,
-        parameters: schedule.origin.parameters,
-        price,
-        bound_ratio: f64::NAN,
-    })
+    Ok(Choice::new(name, schedule.origin.parameters, price))
 }
 
 /// Recursive doubling, which is for powers of two.

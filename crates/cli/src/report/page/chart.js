@@ -73,7 +73,7 @@ function chart(label, ...parts) {
 function sweepChart(section, data) {
   const { sizes, bound, lines, fastest } = data.sweep;
   const { width, height, left, right, top, bottom } = CHART;
-  const shown = lines.map((line, i) => ({ ...line, i, label: line.published ? `${line.algorithm}, a published formula` : line.floor ? `${line.algorithm}, at least` : line.algorithm }));
+  const shown = lines.map((line, i) => ({ ...line, i, label: line.floor ? `${line.algorithm}, at least` : line.algorithm }));
   const values = lines.flatMap((line) => line.seconds).concat(bound).filter((value) => value > 0);
   if (values.length === 0) {
     section.append(html('h2', {}, 'Block size'), html('p', {}, 'With these timing values nothing takes any time.'));
@@ -91,7 +91,7 @@ function sweepChart(section, data) {
   const strip = fastest.map((entry, i) => {
     const from = x.at(Math.max(entry.bytes, sizes[0]));
     const to = i + 1 < fastest.length ? x.at(fastest[i + 1].bytes) : width - right;
-    const number = shown.findIndex((line) => line.algorithm === entry.algorithm && !line.published);
+    const number = shown.findIndex((line) => line.algorithm === entry.algorithm);
     const room = Math.floor((to - from - 8) / 6.4);
     return svg('g', {},
       svg('title', {}, `${named(entry.algorithm, entry.setting)} from ${exactly(entry.bytes)}`),
@@ -106,7 +106,7 @@ function sweepChart(section, data) {
     at = Math.max(0, Math.min(sizes.length - 1, i));
     cursor.setAttribute('x1', x.at(sizes[at]));
     cursor.setAttribute('x2', x.at(sizes[at]));
-    const order = shown.filter((line) => line.seconds[at] > 0 || !line.published).sort((a, b) => a.seconds[at] - b.seconds[at]);
+    const order = shown.filter((line) => true).sort((a, b) => a.seconds[at] - b.seconds[at]);
     const row = (line) => html('tr', { class: line.published ? 'published' : '' },
       html('td', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(line.i, 0, 0)), ` ${line.label}`),
       html('td', {}, line.settings[at]),
@@ -156,7 +156,7 @@ function frontChart(section, data) {
   const x = new Axis(Math.min(...xs) / 1.2, Math.max(...xs) * 1.2, [left, width - right], 2);
   const y = new Axis(Math.min(...ys) / 1.3, Math.max(...ys) * 1.3, [height - bottom, top], xy(ys));
   const names = [...new Set(points.map((point) => point.algorithm))];
-  const exact = points.filter((point) => !point.published);
+  const exact = points;
   const stairs = exact.map((point, i) => `${i === 0 ? `M${x.at(point.steps)},${y.at(point.link_blocks)}` : `H${x.at(point.steps)} V${y.at(point.link_blocks)}`}`).join(' ');
   const bounds = [
     data.bound.steps > 0 ? svg('path', { d: `M${left},${top} H${x.at(data.bound.steps)} V${height - bottom} H${left} Z`, class: 'below' }) : '',
@@ -172,7 +172,7 @@ function frontChart(section, data) {
     const [cx, cy] = place(point);
     ring.setAttribute('cx', cx);
     ring.setAttribute('cy', cy);
-    readout.textContent = `${named(point.algorithm, point.setting)}${point.published ? ', a published formula' : ''}: ${many(point.steps, 'step')}, ${blocks(point.link_blocks)} blocks over the busiest links, ${seconds(point.seconds)}.`;
+    readout.textContent = `${named(point.algorithm, point.setting)}: ${many(point.steps, 'step')}, ${blocks(point.link_blocks)} blocks over the busiest links, ${seconds(point.seconds)}.`;
   };
   const picture = chart('Volume over startups',
     frame(x, y, ['startups: steps', 'volume over the busiest links: blocks'], [String, (value) => value.toLocaleString('en')]),

@@ -1,19 +1,24 @@
 //! Formulas without a schedule: algorithms of which papers print what they cost, and the text at
 //! hand not how they move blocks.
 //!
-//! A row can be priced beside the schedules, and neither verified, run nor selected. It says no more
-//! than what is printed, save that of `direct-torus` only the order is: the constant is the least
-//! that a bisection leaves, and its summary says so.
+//! `sweep --published` prices them beside schedules; they are neither verified, run nor selected. A row
+//! says no more than what is printed, save that of `direct-torus` only the order is: the constant is
+//! the least that a bisection leaves, and its summary says so.
 
-use topocoll_schedule::{Collective, Problem};
-use topocoll_topology::{Grid, Shape, Topology};
+use topocoll_algorithms::NotApplicable;
+use topocoll_analysis::Time;
+use topocoll_schedule::{Collective, Parameters, Problem};
+use topocoll_topology::{Grid, Machine, Shape, Topology};
 
-use crate::NotApplicable;
+use crate::{Choice, Exchange, Line, Price, Priced, Rejected};
+
+/// Every formula without a schedule, in the order in which lists show them.
+pub const PUBLISHED: &[Published] = &[SUH_YALAMANCHILI, DIRECT_TORUS, DIRECT_MESH];
 
 /// An algorithm known by its counts alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
-    /// The name in lists; a schedule may have the same.
+    /// The name in lists; no schedule has it.
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
@@ -61,9 +66,63 @@ impl Published {
     }
 }
 
+impl Exchange<'_> {
+    /// The formulas that apply, over block sizes, and why the others do not.
+    #[must_use]
+    pub fn published(&self, block_sizes: &[u64]) -> (Vec<Line>, Vec<Rejected>) {
+        let (mut lines, mut rejected) = (Vec::new(), Vec::new());
+        for row in PUBLISHED {
+            let counts = match row.counts(self.problem(), &*self.machine().topology) {
+                Ok(counts) => counts,
+                Err(reason) => {
+                    rejected.push(Rejected::new(row.name, &reason));
+                    continue;
+                }
+            };
+            let points = block_sizes.iter().map(|&bytes| {
+                let exchange = self.sized(bytes);
+                let price = counts.price(exchange.machine(), exchange.problem());
+                Choice::new(row.name, Parameters::new(), price).over(&exchange.bounds())
+            });
+            let (algorithm, points) = (row.name.to_owned(), points.collect());
+            lines.push(Line { algorithm, given: Parameters::new(), points });
+        }
+        (lines, rejected)
+    }
+}
+
+impl PublishedCounts {
+    /// What the counts cost by the steps model's terms.
+    ///
+    /// Where the machine's values differ by link class the least of them are taken, as a formula does
+    /// not say which links a step uses.
+    #[must_use]
+    pub fn price(&self, machine: &Machine, problem: &Problem) -> Price {
+        let timing = &machine.timing;
+        let blocks = self.blocks as f64;
+        let bytes = |blocks: f64| blocks * problem.block_bytes as f64;
+        let rearranged = self.rearranged_blocks.unwrap_or(0) as f64;
+        let barriers = self.steps.saturating_sub(1) as f64;
+        Price {
+            priced: Priced::Published,
+            time: Time {
+                startup: self.steps as f64 * timing.startup.least(),
+                transmission: bytes(blocks) * timing.per_byte.least(),
+                propagation: self.hops.unwrap_or(0) as f64 * timing.per_hop.least(),
+                rearrangement: bytes(rearranged) * timing.rearrangement_per_byte,
+                barrier: timing.barrier.seconds(problem.ranks) * barriers,
+            },
+            steps: self.steps,
+            blocks,
+            link_blocks: blocks,
+            link_contention: 0,
+        }
+    }
+}
+
 /// Suh and Shin 2001, Table 2, the rows of their reference 13.
-pub(crate) const MINIMUM_STARTUP: Published = Published {
-    name: "minimum-startup",
+const SUH_YALAMANCHILI: Published = Published {
+    name: "suh-yalamanchili",
     summary: "blocks combined in a number of steps logarithmic in the side",
     source: "Suh and Yalamanchili 1998; counts of Suh and Shin 2001, Table 2 (reference 13)",
     operation: Collective::AllToAll,
@@ -99,7 +158,7 @@ pub(crate) const MINIMUM_STARTUP: Published = Published {
 };
 
 /// Suh and Shin 2001, section 1: Tseng and Gupta's order of startups.
-pub(crate) const DIRECT_TORUS: Published = Published {
+const DIRECT_TORUS: Published = Published {
     name: "direct-torus",
     summary: "every block straight to its destination: O(a1^2 a2 .. an) steps printed, the bisection's least constant 1/8 taken",
     source: "Tseng and Gupta 1996; order of Suh and Shin 2001, section 1 (reference 18)",
@@ -119,7 +178,7 @@ pub(crate) const DIRECT_TORUS: Published = Published {
 };
 
 /// Suh and Shin 2001, section 1: Scott's bound, taken as met.
-pub(crate) const DIRECT_MESH: Published = Published {
+const DIRECT_MESH: Published = Published {
     name: "direct-mesh",
     summary: "every block straight to its destination in a^3/4 steps on an a x a mesh, printed as the least there can be",
     source: "Scott 1991; count of Suh and Shin 2001, section 1 (reference 11)",
@@ -180,8 +239,8 @@ mod tests {
     /// Steps, blocks and hops of Table 2, worked out by hand.
     #[test]
     fn minimum_startup_is_as_printed() {
-        let torus = |side| counts(&MINIMUM_STARTUP, &Grid::torus(&[side, side]).unwrap());
-        let mesh = |side| counts(&MINIMUM_STARTUP, &Grid::mesh(&[side, side]).unwrap());
+        let torus = |side| counts(&SUH_YALAMANCHILI, &Grid::torus(&[side, side]).unwrap());
+        let mesh = |side| counts(&SUH_YALAMANCHILI, &Grid::mesh(&[side, side]).unwrap());
         for (found, steps, blocks, hops) in [
             (torus(8), 6, 9 * 32 - 3 * 32, 14),
             (torus(16), 9, 9 * 256 - 128, 37),
@@ -215,7 +274,7 @@ mod tests {
     fn the_largest_grids_do_not_overflow() {
         let side = 1 << 15;
         for grid in [Grid::torus(&[side, side]), Grid::mesh(&[side, side])] {
-            let found = counts(&MINIMUM_STARTUP, &grid.unwrap()).unwrap();
+            let found = counts(&SUH_YALAMANCHILI, &grid.unwrap()).unwrap();
             assert!(found.blocks > 1 << 40);
         }
         assert!(counts(&DIRECT_TORUS, &Grid::torus(&[u32::MAX]).unwrap()).is_ok());

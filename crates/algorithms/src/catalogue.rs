@@ -1,0 +1,54 @@
+use std::sync::Arc;
+
+use crate::parameters::nearest;
+use crate::{ALGORITHMS, Algorithm, NotApplicable};
+
+/// The algorithms that a ranking looks at: those of [`ALGORITHMS`], and the caller's own.
+#[derive(Clone, Default)]
+pub struct Catalogue {
+    own: Vec<Arc<dyn Algorithm>>,
+}
+
+impl Catalogue {
+    /// The algorithms of this crate.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more, after all others.
+    ///
+    /// # Errors
+    /// An algorithm of this name is there.
+    pub fn with(mut self, algorithm: impl Algorithm + 'static) -> Result<Self, NotApplicable> {
+        let name = &algorithm.info().name;
+        if self.iter().any(|known| known.info().name == *name) {
+            return Err(NotApplicable::Duplicate { name: name.clone().into_owned() });
+        }
+        self.own.push(Arc::new(algorithm));
+        Ok(self)
+    }
+
+    /// All algorithms, in the order in which lists show them.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Algorithm> {
+        ALGORITHMS.iter().copied().chain(self.own.iter().map(|own| &**own))
+    }
+
+    /// The algorithm called `name`.
+    ///
+    /// # Errors
+    /// No algorithm of that name; the nearest is named.
+    pub fn find(&self, name: &str) -> Result<&dyn Algorithm, NotApplicable> {
+        self.iter().find(|algorithm| algorithm.info().name == name).ok_or_else(|| {
+            let names = self.iter().map(|algorithm| &*algorithm.info().name);
+            let nearest = nearest(name, names).map(str::to_owned);
+            NotApplicable::Unknown { name: name.to_owned(), nearest }
+        })
+    }
+}
+
+impl std::fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter().map(|algorithm| &algorithm.info().name)).finish()
+    }
+}

@@ -1,0 +1,86 @@
+/// Counts known before a schedule is written, all of which its readers must find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Claims {
+    /// Steps in which a message moves, C1.
+    pub steps: u64,
+    /// Sum over steps of the largest message, in bytes, C2.
+    pub bytes: u128,
+    /// Sum over steps of the largest hop count, where the paper gives it.
+    pub hops: Option<u128>,
+    /// Local rearrangements, where the paper gives them.
+    pub rearrangements: Option<u32>,
+    /// Bytes that one rank copies in them, and bytes of the largest messages that must be packed,
+    /// summed; where known.
+    pub copied_bytes: Option<u128>,
+    /// Whether no link is ever shared, beyond what the topology rules out by itself.
+    pub contention_free: bool,
+    /// What the links of the topology are known to carry at least: a floor of `link_bytes` for
+    /// machines too large to count on.
+    pub link_bytes_floor: u128,
+    /// A floor of `hops`, for the same.
+    pub hops_floor: u128,
+    /// On a cluster what steps charge by the links in use, where known. Such a schedule has no hops.
+    pub by_links: Option<ByLinks>,
+}
+
+/// The steps of a cluster's schedule by the links that their messages take, and the sum of their
+/// largest messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ByLinks {
+    /// Steps in which all messages stay on their nodes.
+    pub intra_node: StepsOf,
+    /// Steps in which all messages go to other nodes.
+    pub inter_node: StepsOf,
+    /// Steps with messages of both kinds, the largest of either kind equally large.
+    pub both: StepsOf,
+}
+
+/// Steps of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StepsOf {
+    /// How many there are.
+    pub steps: u64,
+    /// Sum over them of the largest message, in bytes.
+    pub bytes: u128,
+}
+
+impl StepsOf {
+    /// Steps whose largest messages are `blocks` of `block_bytes` in all.
+    #[must_use]
+    pub fn new(steps: u64, blocks: u128, block_bytes: u64) -> Self {
+        Self { steps, bytes: blocks * u128::from(block_bytes) }
+    }
+}
+
+impl Claims {
+    /// Claims of steps and bytes alone.
+    #[must_use]
+    pub fn new(steps: u64, bytes: u128) -> Self {
+        Self {
+            steps,
+            bytes,
+            hops: None,
+            rearrangements: None,
+            copied_bytes: None,
+            contention_free: false,
+            link_bytes_floor: bytes,
+            hops_floor: 0,
+            by_links: None,
+        }
+    }
+
+    /// Claims of a cluster's schedule that copies and packs nothing where `copies` is false.
+    pub(crate) fn of_cluster(by_links: ByLinks, copies: bool) -> Self {
+        let ByLinks { intra_node, inter_node, both } = by_links;
+        let steps = intra_node.steps + inter_node.steps + both.steps;
+        Self {
+            hops: Some(0),
+            rearrangements: Some(0),
+            copied_bytes: (!copies).then_some(0),
+            contention_free: true,
+            by_links: Some(by_links),
+            ..Self::new(steps, intra_node.bytes + inter_node.bytes + both.bytes)
+        }
+    }
+}

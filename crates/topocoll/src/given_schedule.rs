@@ -1,0 +1,67 @@
+use std::borrow::Cow;
+
+use topocoll_algorithms::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
+use topocoll_schedule::Schedule;
+use topocoll_topology::Machine;
+
+use crate::{Error, Exchange};
+
+/// A schedule that somebody wrote, as an algorithm: one more row beside those of a catalogue.
+///
+/// It applies to the operation and the ranks that it is for. Where it moves whole blocks it applies to
+/// blocks of every size, else to those of its own.
+#[derive(Debug)]
+pub struct GivenSchedule {
+    info: Info,
+    schedule: Schedule,
+    claims: Claims,
+}
+
+impl GivenSchedule {
+    /// A schedule for a machine, called `name`.
+    ///
+    /// # Errors
+    /// A schedule that names no blocks, or that cannot be counted on the machine.
+    pub fn new(name: &str, schedule: Schedule, machine: &Machine) -> Result<Self, Error> {
+        if !schedule.rule().names_blocks() {
+            return Err(Error::NoBlocks { name: name.to_owned() });
+        }
+        let counts = Exchange::new(machine, &schedule.problem)?.count(&schedule)?;
+        let mut info =
+            Info::new("", "a schedule that was read", "").performing(schedule.problem.operation);
+        info.name = Cow::Owned(name.to_owned());
+        info.source = Cow::Owned(schedule.origin.algorithm.clone());
+        Ok(Self { info, schedule, claims: Claims::new(counts.steps, counts.bytes) })
+    }
+}
+
+impl Algorithm for GivenSchedule {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    fn solve(&self, request: &Request<'_>, _: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (problem, own) = (&request.problem, &self.schedule.problem);
+        if problem.ranks != own.ranks {
+            let rule = "the ranks that the schedule is for";
+            return Err(NotApplicable::Ranks { rule, ranks: problem.ranks });
+        }
+        if problem.ports < own.ports {
+            return Err(NotApplicable::FewPorts { least: own.ports, ports: problem.ports });
+        }
+        let mut claims = self.claims;
+        if problem.block_bytes != own.block_bytes {
+            if !self.schedule.rule().cuts().is_empty() {
+                let (cut, asked) = (own.block_bytes, problem.block_bytes);
+                return Err(NotApplicable::BlockBytes { cut, asked });
+            }
+            let blocks = claims.bytes / u128::from(own.block_bytes);
+            claims = Claims::new(claims.steps, request.bytes(blocks));
+        }
+        let mut schedule = self.schedule.clone();
+        schedule.problem = *problem;
+        schedule.origin.algorithm = self.info.name.clone().into_owned();
+        schedule.origin.parameters.clear();
+        Ok(Solution::of(schedule, claims))
+    }
+}

@@ -1,0 +1,116 @@
+//! Questions in one call.
+
+use std::sync::LazyLock;
+
+use topocoll::{
+    Algorithm, Budget, Catalogue, Claims, Counts, Demand, Error, Exchange, Front, Machine,
+    NotApplicable, Parameters, Problem, Request, Schedule, Selection, Subset, Sweep, Topology,
+};
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
+
+pub(crate) fn algorithms() -> impl Iterator<Item = &'static dyn Algorithm> {
+    CATALOGUE.iter()
+}
+
+pub(crate) fn find(name: &str) -> Result<&'static dyn Algorithm, NotApplicable> {
+    CATALOGUE.find(name)
+}
+
+/// The exchange of a problem of the machine's ranks.
+pub(crate) fn exchange<'m>(machine: &'m Machine, problem: &Problem) -> Exchange<'m> {
+    Exchange::new(machine, problem).unwrap()
+}
+
+/// The schedule of an algorithm.
+pub(crate) fn schedule_of(
+    machine: &Machine,
+    problem: &Problem,
+    name: &str,
+    given: &Parameters,
+) -> Result<Schedule, Error> {
+    Exchange::new(machine, problem)?.schedule(name, given)
+}
+
+/// The schedule of an algorithm for blocks of these sizes.
+pub(crate) fn schedule_for(
+    machine: &Machine,
+    problem: &Problem,
+    demand: &Demand,
+    name: &str,
+    given: &Parameters,
+) -> Result<Schedule, Error> {
+    Exchange::new(machine, problem)?.demand(demand)?.schedule(name, given)
+}
+
+/// The claims of an algorithm.
+pub(crate) fn claims(
+    machine: &Machine,
+    problem: &Problem,
+    name: &str,
+    given: &Parameters,
+) -> Result<Claims, Error> {
+    Ok(Exchange::new(machine, problem)?.solve(name, given)?.claims)
+}
+
+/// The settings of an algorithm that apply, complete.
+pub(crate) fn all_settings(
+    algorithm: &dyn Algorithm,
+    problem: &Problem,
+    topology: &dyn Topology,
+) -> Vec<Parameters> {
+    let solutions = Request::new(problem, topology).solutions(algorithm);
+    solutions.map(|solution| solution.schedule.origin.parameters).collect()
+}
+
+pub(crate) fn select(machine: &Machine, problem: &Problem) -> Selection {
+    exchange(machine, problem).select().unwrap()
+}
+
+pub(crate) fn select_within(
+    machine: &Machine,
+    problem: &Problem,
+    budget: &Budget<'_>,
+) -> Selection {
+    exchange(machine, problem).budget(*budget).select().unwrap()
+}
+
+pub(crate) fn sweep(
+    machine: &Machine,
+    problem: &Problem,
+    block_sizes: &[u64],
+    asked: &[(String, Parameters)],
+) -> Result<Sweep, Error> {
+    Exchange::new(machine, problem)?.sweep(block_sizes, asked)
+}
+
+pub(crate) fn front(
+    machine: &Machine,
+    problem: &Problem,
+    asked: &[(String, Parameters)],
+) -> Result<Front, Error> {
+    Exchange::new(machine, problem)?.front(asked)
+}
+
+/// The exchange of some ranks.
+pub(crate) fn among<'m>(
+    machine: &'m Machine,
+    subset: &Subset,
+    block_bytes: u64,
+) -> Result<Exchange<'m>, Error> {
+    Exchange::all_to_all(machine)?.block_bytes(block_bytes)?.subset(subset)
+}
+
+/// What a schedule of some ranks costs on the links of the whole machine.
+pub(crate) fn count_among(
+    machine: &Machine,
+    subset: &Subset,
+    schedule: &Schedule,
+    demand: Option<&Demand>,
+) -> Result<Counts, Error> {
+    let exchange = among(machine, subset, schedule.problem.block_bytes)?;
+    match demand {
+        Some(demand) => exchange.demand(demand)?.count(schedule),
+        None => exchange.count(schedule),
+    }
+}
