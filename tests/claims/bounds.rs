@@ -30,7 +30,7 @@ fn check(text: &str, ports: u32, operation: Collective, block_bytes: u64, rows: 
 /// n = (k+1)^d, n d/(k+1) blocks in d steps. Theorem 2.6: where k divides n-1, so many steps with the
 /// fewest blocks.
 #[test]
-fn on_complete_graphs() {
+fn bounds_on_complete_graphs() {
     const INDEX: &str = "Bruck et al. 1997, Proposition 2.3 (startups)";
     const INJECTION: &str = "Bruck et al. 1997, Proposition 2.4 (injection)";
     const GATHER: &str = "Bruck et al. 1997, Proposition 2.1 (startups)";
@@ -84,7 +84,7 @@ fn on_complete_graphs() {
 /// Across the middle of a side a, floor(a^2/4) (P/a)^2 blocks by P/a links or twice as many; in an
 /// all-gather what the larger part has.
 #[test]
-fn on_grids() {
+fn bounds_on_grids() {
     let links = |text, ports, operation| -> Vec<(f64, String)> {
         let (problem, machine) = on(text, ports, operation, 8);
         let found = bounds(&problem, &machine).into_iter();
@@ -115,7 +115,7 @@ fn on_grids() {
 
 /// A node of s ranks sends s (p - s) blocks to the others; of an all-gather it lacks p - s.
 #[test]
-fn on_clusters() {
+fn bounds_on_clusters() {
     let node = |text, ports, operation| {
         let (problem, machine) = on(text, ports, operation, 8);
         let mut found = bounds(&problem, &machine).into_iter();
@@ -130,7 +130,7 @@ fn on_clusters() {
 
 /// Startups, bytes at the speed of their links, hops along a diameter, and a barrier between steps.
 #[test]
-fn in_seconds() {
+fn bounds_in_seconds() {
     let least = |text, ports, operation, bytes, startup, per_byte: &[f64], per_hop: &[f64]| {
         let (problem, mut machine) = on(text, ports, operation, bytes);
         machine.timing.startup = PerClass::uniform(startup);
@@ -160,7 +160,7 @@ fn in_seconds() {
 
 /// Those that are orders alone: of all-to-alls among several ranks, one of them on one port.
 #[test]
-fn orders() {
+fn bounds_of_asymptotic_order() {
     let orders = |text, ports, operation| -> Vec<_> {
         let found = asymptotic_bounds(&on(text, ports, operation, 8).0);
         found.iter().map(|bound| bound.theorem).collect()
@@ -173,7 +173,7 @@ fn orders() {
 }
 
 #[test]
-fn a_node_alone_is_bounded_by_nothing() {
+fn a_single_rank_has_bounds_of_zero() {
     for text in ["full:1", "torus:1", "mesh:1x1", "mesh:1x2/0,1", "cluster:1"] {
         for operation in [AllToAll, AllGather] {
             let (problem, machine) = on(text, 2, operation, 100);
@@ -185,7 +185,7 @@ fn a_node_alone_is_bounded_by_nothing() {
 
 /// The distances that the blocks of an all-to-all go bound no all-gather, but for the longest.
 #[test]
-fn gathering_is_not_bounded_by_all_distances() {
+fn an_all_gather_has_no_bound_from_the_sum_of_distances() {
     let (problem, machine) = on("twisted-torus:4x8", 4, AllGather, 100);
     let found = bounds(&problem, &machine);
     let found: Vec<_> = found.iter().map(|bound| (bound.measure.name(), bound.value)).collect();

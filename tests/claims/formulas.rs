@@ -50,7 +50,7 @@ const SUH_SHIN: [(&str, u64, u128, u128, u64); 18] = [
 ];
 
 #[test]
-fn suh_shin_counts_are_the_papers() {
+fn suh_shin_counts_equal_the_papers() {
     for (text, steps, blocks, hops, rearrangements) in SUH_SHIN {
         for method in [Method::Replay, Method::Classes] {
             let counts = check(text, "suh-shin", &Parameters::new(), method).unwrap();
@@ -72,7 +72,7 @@ fn suh_shin_counts_are_the_papers() {
 }
 
 #[test]
-fn suh_shin_the_nearer_way_takes_the_papers_steps_and_half_the_volume() {
+fn suh_shin_in_the_nearer_direction_takes_the_papers_steps_and_half_the_volume() {
     let nearer = Parameters::from([("ways".to_owned(), Setting::Text("nearer".to_owned()))]);
     for (text, steps, blocks) in [
         ("torus:8x8", 6, 192),
@@ -116,7 +116,7 @@ const SUH_SHIN_BY_DIGITS: [(&str, &str, u64, u128); 14] = [
 ];
 
 #[test]
-fn suh_shin_by_digits_takes_log_many_steps_and_shares_links() {
+fn suh_shin_by_digits_takes_logarithmic_steps_and_shares_links() {
     for (text, ways, steps, blocks) in SUH_SHIN_BY_DIGITS {
         let word = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
         let digits = Parameters::from([word("rings", "digits"), word("ways", ways)]);
@@ -129,7 +129,7 @@ fn suh_shin_by_digits_takes_log_many_steps_and_shares_links() {
 }
 
 #[test]
-fn bruck_counts_are_the_exact_sums() {
+fn bruck_counts_equal_the_exact_sums() {
     let cases: Vec<(u64, u32)> = (1..=200).flat_map(|n| (1..=6).map(move |k| (n, k))).collect();
     cases.into_par_iter().for_each(|(n, k)| {
         let mut machine = machine(&format!("full:{n}")).unwrap();
@@ -217,7 +217,7 @@ fn exchanges_on_squares_deliver_as_claimed() {
 }
 
 #[test]
-fn a_phase_of_the_cyclic_exchange_is_a_partner_in_the_row_and_one_in_the_column() {
+fn a_phase_of_cyclic_exchange_pairs_a_rank_along_its_row_and_its_column() {
     for (text, phases) in [("mesh:8x8", 4), ("torus:16x16", 5)] {
         let machine = machine(text).unwrap();
         let name = if phases == 4 { "cyclic-exchange" } else { "tseng-gupta-panda" };
@@ -265,7 +265,7 @@ fn clustered(inside: &str, rounds: &str) -> Parameters {
 }
 
 #[test]
-fn clustered_factor_takes_as_many_steps_as_the_paper_says() {
+fn clustered_factor_takes_the_papers_number_of_steps() {
     let clusters: Vec<(usize, Vec<u32>)> =
         (1..=24).flat_map(|ranks| node_sizes(ranks, ranks)).enumerate().collect();
     let schedules = clusters
@@ -381,7 +381,7 @@ fn matchings_meet_their_bound(machine: &Machine) {
 }
 
 #[test]
-fn clustered_matchings_take_what_the_largest_node_sends() {
+fn clustered_matchings_take_the_steps_of_the_largest_node() {
     let all: Vec<_> = (1..=16).flat_map(orders).collect();
     all.into_par_iter().for_each(|sizes| {
         let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
@@ -458,7 +458,7 @@ fn node_aware_exchanges_deliver_as_claimed() {
 }
 
 #[test]
-fn node_aware_exchanges_of_equal_nodes_take_as_many_steps_as_there_are_nodes_and_ranks_on_one() {
+fn node_aware_on_equal_nodes_takes_a_step_for_each_node_and_each_rank_of_a_node() {
     for (text, lanes, steps, blocks) in [
         ("cluster:8*4", 4, 7 + 6, 7 * 16 + 3 * (1 + 4 * 2) + 3 * 4 * 2),
         ("cluster:8*4", 1, 7 + 6, 7 * 16 + 3 * (1 + 4 * 7) + 3 * 4 * 7),
@@ -496,7 +496,7 @@ fn cut_rounds_carry_no_more_than_the_bound_of_the_largest_node() {
 }
 
 #[test]
-fn concatenation_is_optimal_in_both_measures_wherever_it_is_claimed() {
+fn concatenation_is_optimal_in_steps_and_volume_where_claimed() {
     let cases: Vec<(u64, u64)> = (1..=200).flat_map(|n| (1..=6).map(move |k| (n, k))).collect();
     cases.into_par_iter().for_each(|(n, k)| {
         for b in if n <= 40 { vec![1, 2, 3, 5, 8] } else { vec![1, 7] } {

@@ -88,7 +88,7 @@ fn row_of(counts: &Counts) -> Row {
 }
 
 #[test]
-fn counts_are_what_tables_1_and_2_print_and_the_page_shows() {
+fn counts_equal_tables_1_and_2_and_the_page_shows_them() {
     let mut table =
         "| machine | startups | blocks | hops | rearranged blocks | barriers | packed blocks |\n"
             .to_owned();
@@ -123,7 +123,7 @@ fn counts_are_what_tables_1_and_2_print_and_the_page_shows() {
 }
 
 #[test]
-fn counts_are_what_table_2_prints_of_others_and_the_page_shows() {
+fn counts_equal_table_2_for_other_algorithms_and_the_page_shows_them() {
     let mut table =
         "| machine | algorithm | startups | blocks | hops | rearranged blocks | barriers |\n"
             .to_owned();
@@ -142,7 +142,7 @@ fn counts_are_what_table_2_prints_of_others_and_the_page_shows() {
 }
 
 #[test]
-fn the_page_shows_the_schedule_of_few_startups_beside_its_formula() {
+fn the_page_shows_minimum_startup_beside_its_formula() {
     let mut table =
         "| machine | startups | printed | blocks | printed | hops | printed |\n".to_owned();
     table += "|---|---|---|---|---|---|---|\n";
@@ -172,7 +172,7 @@ fn the_page_shows_the_schedule_of_few_startups_beside_its_formula() {
 }
 
 #[test]
-fn few_startups_take_fewer_blocks_than_printed_up_to_a_side_then_a_little_more() {
+fn minimum_startup_takes_fewer_blocks_than_printed_up_to_a_side() {
     let row = PUBLISHED.iter().find(|row| row.name == "suh-yalamanchili").unwrap();
     for (shape, least, factor) in [("torus", 3, 10), ("mesh", 2, 8)] {
         for d in least..=15u32 {
@@ -198,7 +198,7 @@ fn few_startups_take_fewer_blocks_than_printed_up_to_a_side_then_a_little_more()
 }
 
 #[test]
-fn the_page_shows_where_the_papers_algorithm_overtakes_the_fewest_startups() {
+fn the_page_shows_where_the_papers_algorithm_overtakes_minimum_startup() {
     let mut table = "| side | torus | mesh | torus, startup 220 us | mesh, startup 220 us |\n|---|---|---|---|---|\n".to_owned();
     let crossing = |shape: &str, side: u32, startup: f64| {
         let mut on = machine(&format!("{shape}:{side}x{side}")).unwrap();

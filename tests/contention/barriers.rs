@@ -41,7 +41,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn messages_cost_what_their_rule_does() {
+fn messages_cost_as_much_as_their_rule() {
     for text in MACHINES {
         let machine = priced(text);
         for schedule in schedules(&machine) {
@@ -61,7 +61,7 @@ fn messages_cost_what_their_rule_does() {
 }
 
 #[test]
-fn the_largest_load_is_one_links_in_one_step() {
+fn the_largest_load_is_that_of_one_link_in_one_step() {
     // In step 1 two messages share the link from rank 1 to 2; in step 700 one is longer than one of
     // them.
     let machine = priced("mesh:8");
@@ -103,7 +103,7 @@ fn copying_first(script: Script<'_>) -> impl Traffic {
 
 /// Steps are run several after the other, and what is told of one is told in the time of all.
 #[test]
-fn times_of_a_step_are_those_of_the_whole_run() {
+fn times_of_a_step_count_from_the_start_of_the_run() {
     let machine = priced("mesh:8");
     // In step 101, not the first of those that are run together, two share a link; in the first step a
     // microsecond is spent on copies alone.
@@ -143,7 +143,7 @@ impl Traffic for Alone<'_> {
 /// Steps passed over take what they take when simulated, and all together what they take one by one:
 /// `direct` on 9x9 has 80 steps, more than there are pieces to run at once.
 #[test]
-fn steps_take_as_long_together_as_one_by_one() {
+fn steps_take_as_long_together_as_one_at_a_time() {
     for (text, name) in [
         ("torus:9x9", "direct"),
         ("torus:8x8", "suh-shin"),
@@ -205,7 +205,7 @@ fn steps_take_as_long_together_as_one_by_one() {
 
 /// Of the longest step, as late as it is in the whole run.
 #[test]
-fn a_chain_tells_times_of_the_whole_run() {
+fn a_critical_chain_has_times_since_the_start_of_the_run() {
     let machine = network("mesh:4", 0.0);
     for (bytes, ends) in [([100, 1000], 1_100_000), ([1000, 100], 1_000_000)] {
         let messages = vec![(0, 0, 1, bytes[0], 0), (1, 2, 3, bytes[1], 0)];

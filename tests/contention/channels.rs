@@ -5,7 +5,7 @@ use topocoll::contention::{Dateline, Posted, Share, Traffic};
 use topocoll::{Machine, Rank, Route};
 
 #[test]
-fn one_channel_on_a_ring_deadlocks_and_says_so() {
+fn one_channel_on_a_ring_deadlocks_and_is_reported() {
     let machine = network("torus:8", 5e-9);
     let messages = (0..8).map(|from| (from, (from + 3) % 8, 10_000)).collect();
     let traffic = Script::posted(&machine, messages);
@@ -19,7 +19,7 @@ fn one_channel_on_a_ring_deadlocks_and_says_so() {
 
 /// Routes around most of a ring, which channels chosen on entry would not keep from a deadlock.
 #[test]
-fn long_ways_around_a_ring_do_not_deadlock() {
+fn long_routes_around_a_ring_do_not_deadlock() {
     struct Around(Machine);
     impl Traffic for Around {
         fn nodes(&self) -> u32 {
@@ -47,7 +47,7 @@ fn long_ways_around_a_ring_do_not_deadlock() {
 /// dateline, or, where that is known on entry, for what crosses it; the third is for all else. Where
 /// there are two, a short message passes a long one.
 #[test]
-fn of_three_channels_two_are_on_one_side_of_the_dateline() {
+fn two_of_three_channels_are_on_one_side_of_the_dateline() {
     let machine = network("torus:8", 50e-9);
     let shorter = |dateline, from: u32, vcs| {
         let node = |hops| (from + hops) % 8;

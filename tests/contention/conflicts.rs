@@ -64,7 +64,7 @@ fn check(place: &str, machine: &Machine, traffic: &dyn Traffic, each: &dyn Traff
 }
 
 #[test]
-fn conflicts_are_those_of_every_link() {
+fn conflicts_equal_those_of_every_link_by_itself() {
     let grids = ["torus:6x4", "mesh:4x4", "grid:5~x3", "torus:4x2x3", "torus:9x10", "mesh:7x3"];
     let lattices = ["twisted-torus:2x4", "twisted-torus:2x4x4", "mesh:3x4/1,1/0,2+1/2,3"];
     let any = [("direct", 1), ("bruck", 1), ("direct", 3)];
@@ -121,7 +121,7 @@ impl Traffic for Corners<'_> {
 }
 
 #[test]
-fn conflicts_around_corners_are_named() {
+fn conflicts_around_corners_are_listed() {
     let machine = machine("torus:5x4").unwrap();
     let Shape::Grid(torus) = machine.topology.shape() else { panic!("a torus") };
     for periods in [[1, 1], [5, 1], [1, 2], [5, 4]] {
@@ -134,7 +134,7 @@ fn conflicts_around_corners_are_named() {
 }
 
 #[test]
-fn a_billion_nodes_have_their_conflicts_named() {
+fn conflicts_of_a_billion_nodes_are_listed() {
     let machine = machine("torus:32768x32768").unwrap();
     let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
     let problem = problem(&machine, Collective::AllToAll, 1);

@@ -146,7 +146,7 @@ fn messages_of_a_node_take_turns_at_its_port() {
 
 /// Rank 2 gets the two messages of its second step before that of its first.
 #[test]
-fn messages_that_come_early_wait_for_their_step() {
+fn early_messages_wait_for_their_step() {
     let machine = network("mesh:8", 5e-9);
     let early = vec![(0, 0, 2, 100_000, 0), (1, 3, 2, 10, 0), (1, 4, 2, 10, 0), (2, 2, 3, 10, 0)];
     let slow = Script::posted(&machine, vec![(0, 2, 100_000)]);
@@ -160,7 +160,7 @@ fn messages_that_come_early_wait_for_their_step() {
 
 /// A message of the first step comes to be sent long after another has led to one of the second.
 #[test]
-fn a_message_posted_late_keeps_none_posted_before_it() {
+fn a_late_message_does_not_delay_earlier_ones() {
     let machine = network("mesh:8", 5e-9);
     let messages = vec![(0, 0, 1, 100, 1_000_000), (0, 2, 3, 100, 0), (1, 3, 4, 100, 0)];
     let script = Script { machine: &machine, messages };
@@ -184,7 +184,7 @@ fn a_message_posted_late_keeps_none_posted_before_it() {
 
 /// Where no link is shared all models agree, and with the closed form.
 #[test]
-fn models_agree_where_nothing_is_shared() {
+fn models_agree_without_contention() {
     for text in ["torus:8x8", "torus:4x4x4", "torus:12x8", "mesh:6x6", "tpu-v4-4x4x4"] {
         let machine = machine(text).unwrap();
         let schedule = schedule(&machine, "suh-shin", 512);
@@ -211,7 +211,7 @@ fn models_agree_where_nothing_is_shared() {
 
 /// Each of the six of three nodes is drawn as often.
 #[test]
-fn any_permutation_is_as_likely() {
+fn every_permutation_is_equally_likely() {
     let machine = machine("full:3").unwrap();
     let mut drawn = std::collections::BTreeMap::<Vec<u32>, u32>::new();
     for seed in 0..600 {
@@ -334,7 +334,7 @@ fn results_do_not_depend_on_threads() {
 }
 
 #[test]
-fn stopping_leaves_what_there_is() {
+fn a_stopped_simulation_keeps_its_results_so_far() {
     let machine = machine("torus:8x8").unwrap();
     let schedule = schedule(&machine, "direct", 1024);
     let traffic = Scheduled::new(&schedule, &machine);
@@ -443,7 +443,7 @@ fn a_placement_keeps_the_routes_that_it_maps_onto_routes() {
 
 /// Nodes of a part are in the order of its ranks, and no dateline is near: no tie ends otherwise.
 #[test]
-fn a_part_of_a_mesh_takes_as_long_wherever_it_is() {
+fn a_subset_of_a_mesh_takes_equal_time_at_every_place() {
     let large = machine("mesh:7x7").unwrap();
     let schedule = schedule(&machine("mesh:4x4").unwrap(), "direct", 1000);
     for model in ["wormhole", "flit", "fluid"] {
@@ -498,7 +498,7 @@ fn a_placement_counts_the_routes_that_it_does_not_keep() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused_before() {
+fn impossible_simulations_are_refused_before_they_begin() {
     let refused = |text: &str, model: &str, bytes: u64, settings: Settings, memory: u128| {
         let machine = machine(text).unwrap();
         let block = bytes.min(topocoll::MAX_BLOCK_BYTES);
@@ -566,7 +566,7 @@ fn what_cannot_be_simulated_is_refused_before() {
 }
 
 #[test]
-fn a_message_that_nobody_sends_is_found() {
+fn a_message_without_a_sender_is_reported() {
     struct Lonely;
     impl Traffic for Lonely {
         fn nodes(&self) -> u32 {

@@ -103,16 +103,16 @@ fn is_as_before(model: &str) {
 }
 
 #[test]
-fn worms_go_as_before() {
+fn wormhole_results_are_those_on_file() {
     is_as_before("wormhole");
 }
 
 #[test]
-fn flits_go_as_before() {
+fn flit_results_are_those_on_file() {
     is_as_before("flit");
 }
 
 #[test]
-fn flows_go_as_before() {
+fn fluid_results_are_those_on_file() {
     is_as_before("fluid");
 }

@@ -187,7 +187,7 @@ fn direct() -> (Machine, Problem, Vec<Message>) {
 
 proptest! {
     #[test]
-    fn a_message_left_out_is_a_block_not_delivered(pick in any::<prop::sample::Index>()) {
+    fn a_missing_message_is_an_undelivered_block(pick in any::<prop::sample::Index>()) {
         let (machine, problem, mut messages) = direct();
         messages.remove(pick.index(messages.len()));
         let found = verify(&recorded(problem, &messages), &machine, None, MEMORY).unwrap();
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn a_byte_left_out_is_a_block_not_delivered(pick in any::<prop::sample::Index>(), cut in 1u64..8, head in any::<bool>()) {
+    fn a_missing_byte_is_an_undelivered_block(pick in any::<prop::sample::Index>(), cut in 1u64..8, head in any::<bool>()) {
         let (machine, problem, mut messages) = direct();
         let i = pick.index(messages.len());
         messages[i].blocks[0].1 = if head { Part::Bytes { first: 0, end: cut } } else { Part::Bytes { first: cut, end: 8 } };
@@ -227,7 +227,7 @@ proptest! {
 /// Messages of rank 0 to others of full:3, as (step, from, to, part of block 0 -> 1), added to an
 /// exchange that delivers after step 1, and how many blocks ranks then send again.
 #[test]
-fn blocks_that_are_sent_again_are_counted_and_not_refused() {
+fn resent_blocks_are_counted_and_not_refused() {
     let machine = machine("full:3").unwrap();
     let problem = common::problem(&machine, Collective::AllToAll, 8);
     let whole = Part::Whole;

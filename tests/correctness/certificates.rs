@@ -104,7 +104,7 @@ fn every_schedule_has_a_certificate_that_holds() {
 }
 
 #[test]
-fn a_machine_that_certificates_have_no_words_for_is_refused() {
+fn a_machine_that_certificates_cannot_name_is_refused() {
     for name in ["twisted-torus:2x4", "torus:4x4/1,1"] {
         let machine = machine(name).unwrap();
         let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 3).unwrap();
@@ -192,7 +192,7 @@ fn no_broken_schedule_is_proved() {
 }
 
 #[test]
-fn a_slot_that_ends_wrongly_is_told_of_with_what_it_holds() {
+fn a_wrong_final_slot_is_reported_with_its_block() {
     for (found, end) in [
         (Found::Nothing, "ends with nothing"),
         (Found::Travelled(3), "ends with one that has travelled by 3"),
@@ -205,7 +205,7 @@ fn a_slot_that_ends_wrongly_is_told_of_with_what_it_holds() {
 }
 
 #[test]
-fn a_step_too_early_or_too_late_is_found() {
+fn a_step_moved_earlier_or_later_is_refused() {
     let text = certificate("torus:8x8", "suh-shin");
     for (from, to) in [("\nstep 1\n", "\nstep 9\n"), ("\nstep 1\n", "\nstep 0\n")] {
         let swapped = body(&text).replacen(from, to, 1);
@@ -220,7 +220,7 @@ fn a_step_too_early_or_too_late_is_found() {
 }
 
 #[test]
-fn every_count_and_bound_is_found_again() {
+fn every_count_and_bound_is_recomputed() {
     let text = certificate("torus:8x8", "suh-shin");
     let mut seen = 0;
     for line in
@@ -291,7 +291,7 @@ fn absurd_certificates_are_refused_at_once() {
 }
 
 #[test]
-fn messages_without_another_end_are_told_by_the_end_that_there_is() {
+fn unmatched_messages_are_reported_by_their_one_end() {
     let text = certificate("full:5", "direct");
     let first = "step 0\nsend 1 own 1\nreceive 4 1\n";
     assert!(text.contains(first), "{text}");
@@ -307,7 +307,7 @@ fn messages_without_another_end_are_told_by_the_end_that_there_is() {
 }
 
 #[test]
-fn places_are_told_of_by_class_and_by_what_they_hold() {
+fn slots_are_reported_by_class_and_content() {
     let text = certificate("full:2", "direct");
     let pair = "class 0\nstart 0,0,2,1,1\nfinish 0,0,2,1,1\n";
     let begin = &text[..text.find(pair).unwrap()];
@@ -343,7 +343,7 @@ fn control_characters_are_neither_written_nor_read() {
 
 /// Runs that go backwards, of pieces of different sizes.
 #[test]
-fn runs_lie_within_the_piece_that_they_are_of() {
+fn runs_lie_within_their_piece() {
     let text = certificate("full:2", "direct");
     let (_, steps) = text.split_once("step 0\n").unwrap();
     assert!(steps.starts_with("send 1 own 1\nreceive 1 1\n"), "{text}");
@@ -373,7 +373,7 @@ fn runs_lie_within_the_piece_that_they_are_of() {
 
 /// Two ranks whose blocks are split in two pieces, and one message of these slots.
 #[test]
-fn a_piece_is_told_from_another() {
+fn pieces_of_a_block_are_distinguished() {
     let text = certificate("full:2", "direct");
     let split = body(&text).replace("pieces 100\n", "pieces 30;70\n");
     let sent = |from: &str, to: &str| {
@@ -391,7 +391,7 @@ fn a_piece_is_told_from_another() {
 }
 
 #[test]
-fn a_way_stays_on_the_machine_and_goes_around_no_side() {
+fn a_route_stays_on_the_machine_and_never_circles_a_side() {
     let rule = "a message's way does not lead to its receiver";
     for (machine, from, rounds) in [
         ("torus:4x4", " 0:2 ", [" 0:4;0:-2 ", " 0:-4;0:2 ", " 0:5;0:-3 ", " 0:-5;0:3 "]),
@@ -424,7 +424,7 @@ fn of_many(machine: &str, ranks: &str, periods: &str) -> String {
 
 /// Where the classes keep the links one rank of each is looked at, and elsewhere all are.
 #[test]
-fn ranks_alike_are_not_looked_at_one_by_one() {
+fn equivalent_ranks_are_not_checked_one_by_one() {
     let ranks = (1 << 24) + 2;
     let half = ranks / 2;
     let one_by_one = |machine: &str| {
@@ -445,7 +445,7 @@ fn ranks_alike_are_not_looked_at_one_by_one() {
 }
 
 #[test]
-fn what_is_too_much_is_counted() {
+fn an_exceeded_limit_is_refused_with_its_count() {
     let too_much = |text: &str| match check(sealed(text).as_bytes()) {
         Err(Fault::TooMuch { what, count, .. }) => (what, count),
         found => panic!("{found:?}"),
@@ -475,7 +475,7 @@ fn what_is_too_much_is_counted() {
 }
 
 #[test]
-fn a_line_that_cannot_be_is_named_by_its_number_and_its_rule() {
+fn an_invalid_line_is_refused_by_its_number_and_rule() {
     let text = certificate("torus:4x4", "suh-shin");
     let axes = |axes| format!("start 0,0{}", ",1,1,1".repeat(axes));
     for (from, to, line, rule) in [
@@ -549,7 +549,7 @@ fn certificates_that_would_take_hours_are_refused_at_once() {
 }
 
 #[test]
-fn what_is_cut_short_is_told_by_the_line_where_it_ends() {
+fn a_truncated_certificate_is_refused_at_its_last_line() {
     let text = certificate("torus:4x4", "suh-shin");
     let lines: Vec<&str> = body(&text).lines().collect();
     // The title alone is none; with the last line, all is there.
@@ -571,7 +571,7 @@ fn what_is_cut_short_is_told_by_the_line_where_it_ends() {
 }
 
 #[test]
-fn sizes_of_pieces_are_kept_apart() {
+fn pieces_keep_their_own_sizes() {
     let split = (5..40).find_map(|ranks| {
         let mut machine = machine(&format!("full:{ranks}")).unwrap();
         machine.set_ports(3);
@@ -593,7 +593,7 @@ fn sizes_of_pieces_are_kept_apart() {
 
 /// Written for ranks that need no machine, with as many ports as they like.
 #[test]
-fn what_ranks_and_nodes_exceed_is_counted_as_verify_counts_it() {
+fn port_violations_of_ranks_and_nodes_equal_those_of_verify() {
     let mut exceeded = 0;
     for text in [
         "cluster:2*2",
@@ -653,7 +653,7 @@ fn ranks_of_one_node_have_ports() {
 
 /// More are tried with FORGERIES=1000, of each certificate.
 #[test]
-fn what_a_forger_writes_is_true_or_refused() {
+fn a_forged_certificate_is_true_or_refused() {
     const MACHINES: [&str; 16] = [
         "full:1",
         "full:2",

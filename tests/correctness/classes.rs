@@ -110,7 +110,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_random_machine_is_served_right(text in shape(), ports in 1u32..5, block_bytes in 1u64..9, pick in any::<prop::sample::Index>(), seed in any::<u64>()) {
+    fn random_machines_are_served_correctly(text in shape(), ports in 1u32..5, block_bytes in 1u64..9, pick in any::<prop::sample::Index>(), seed in any::<u64>()) {
         let mut machine = machine(&text).unwrap();
         set_values(&mut machine, seed);
         machine.set_ports(ports);
@@ -124,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn progress_ends_with_all_done() {
+fn progress_ends_at_its_total() {
     for (name, operation, method) in [
         ("torus:8x8", Collective::AllToAll, Method::Classes),
         ("torus:8x8", Collective::AllGather, Method::Classes),

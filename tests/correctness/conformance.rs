@@ -26,7 +26,7 @@ fn every_schedule_delivers_as_claimed_and_beats_no_bound() {
 }
 
 #[test]
-fn written_and_read_back_a_schedule_is_the_same() {
+fn a_schedule_written_and_read_back_is_equal() {
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
         for (algorithm, problem, setting) in serving(&machine, 3) {
             let place = format!("{} {setting:?} on {}", algorithm.info().name, machine.name);

@@ -39,7 +39,7 @@ fn form(sides: &[u32]) -> String {
 /// On 251 of the 276 tori of two sides both measures are as little as can be, on the others the
 /// steps are one more; on those of three sides some are a step or a block above.
 #[test]
-fn on_tori_steps_are_the_diameter_and_all_links_are_loaded_alike() {
+fn on_tori_steps_equal_the_diameter_and_all_links_have_equal_load() {
     let above: Vec<_> = (tori().into_par_iter())
         .map(|sides| {
             let mut machine = machine(&format!("torus:{}", form(&sides))).unwrap();
@@ -77,7 +77,7 @@ fn dimensions(word: &str) -> Parameters {
 }
 
 #[test]
-fn with_one_port_buckets_carry_as_much_as_every_rank_receives() {
+fn with_one_port_buckets_carry_the_bytes_that_a_rank_receives() {
     let grids: Vec<String> = (2..=9)
         .flat_map(|a| (1..=7).map(move |b| (a, b)))
         .flat_map(|(a, b)| {
@@ -164,7 +164,7 @@ fn nodes_of_any_sizes_gather_as_claimed() {
 }
 
 #[test]
-fn equal_nodes_receive_no_more_than_they_must_between_them() {
+fn equal_nodes_receive_the_least_inter_node_bytes() {
     for (nodes, size, steps, blocks) in [
         // 2 ceil(log2 s) + N - 1 steps; s - 1, p - s and (p - s) (s - 1) / s blocks.
         (9, 4, [2 * 2 + 8, 2 * 2 + 4], [3 + 32 + 24, 3 + 32 + 2 * 32]),
@@ -187,7 +187,7 @@ fn equal_nodes_receive_no_more_than_they_must_between_them() {
 
 /// Whole blocks may be of any sizes, none at all included.
 #[test]
-fn blocks_of_unequal_sizes_are_gathered_on_grids() {
+fn an_all_gather_of_different_sizes_delivers_on_grids() {
     for (text, algorithm) in [
         ("torus:4x6", "neighbour-gather"),
         ("mesh:5x3", "bucket"),

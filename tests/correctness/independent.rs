@@ -84,18 +84,18 @@ fn ends(machines: impl Iterator<Item = topocoll::Machine>) -> Vec<(topocoll::Mac
 }
 
 #[test]
-fn every_schedule_delivers_elsewhere_too() {
+fn an_independent_replay_of_every_schedule_delivers() {
     check_all(&ends(machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64)));
 }
 
 #[test]
-fn every_shipped_machine_delivers_elsewhere_too() {
+fn an_independent_replay_on_every_shipped_machine_delivers() {
     let larger = |machine: &topocoll::Machine| (65..=256).contains(&machine.ranks());
     check_all(&ends(topocoll::shipped().map(|(name, _)| machine(name).unwrap()).filter(larger)));
 }
 
 #[test]
-fn a_thousand_ranks_deliver_elsewhere_too() {
+fn an_independent_replay_of_a_thousand_ranks_delivers() {
     let cases = [("torus:28x36", "suh-shin"), ("torus:8x8x12", "suh-shin"), ("full:1000", "bruck")];
     cases.into_par_iter().for_each(|(text, name)| {
         let machine = machine(text).unwrap();

@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn no_way_takes_what_is_missing(text in faulty()) {
+    fn no_route_takes_a_failed_link(text in faulty()) {
         let machine = machine(&text).unwrap();
         let lattice = lattice(&machine);
         let mut route = topocoll::Route::default();
@@ -190,7 +190,7 @@ fn the_bound_of_a_twisted_torus_is_exact() {
 }
 
 #[test]
-fn the_bound_of_a_machine_that_lacks_something_is_nearly_exact() {
+fn the_bound_of_a_machine_with_failures_is_nearly_exact() {
     for text in [
         "torus:4x4/1,1/0,0+0",
         "torus:3x5/2,2+1/0,0+1",
@@ -224,7 +224,7 @@ fn twisting_gains_on_slices_twice_as_long_as_wide() {
 }
 
 #[test]
-fn the_bound_on_time_is_of_the_links_and_the_way() {
+fn the_bound_on_time_combines_links_and_the_longest_route() {
     for text in ["twisted-torus:4x8", "mesh:4x4/1,1", "torus:4x4x4/0,0,0+0"] {
         let mut machine = named(text, 4);
         let problem = problem(&machine, Collective::AllToAll, 7);
@@ -242,7 +242,7 @@ fn the_bound_on_time_is_of_the_links_and_the_way() {
 }
 
 #[test]
-fn a_cut_bounds_what_is_too_large_to_look_at_link_by_link() {
+fn a_cut_bounds_machines_too_large_for_the_link_search() {
     let bound = |text: &str| lattice(&machine(text).unwrap()).least_load().blocks();
     // Half of the other nodes, across the middle of the side that wraps, and of one that does not.
     assert!(bound("torus:32x32/0,0") >= 511.0 * 512.0 / 64.0);

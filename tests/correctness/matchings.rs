@@ -129,7 +129,7 @@ fn matchings_of_ten_thousand_random_demands() {
 }
 
 #[test]
-fn bytes_arrive_whatever_their_sizes() {
+fn blocks_of_any_sizes_arrive() {
     for seed in 0..60 {
         let (machine, problem, demand) = random(seed, seed % 2 == 0);
         let schedule =
@@ -154,7 +154,7 @@ fn bytes_arrive_whatever_their_sizes() {
 }
 
 #[test]
-fn few_large_steps_beat_many_small_ones_where_startups_are_dear() {
+fn few_large_steps_beat_many_small_ones_where_startups_are_expensive() {
     let mut machine = machine("full:32").unwrap();
     let problem = Problem::new(Collective::AllToAll, 32, 1, 1000).unwrap();
     let demand = Demand::drawn(&problem, "power-law:3".parse().unwrap()).unwrap();

@@ -70,7 +70,7 @@ fn node_radix_delivers_as_claimed_at_every_setting() {
 /// Trees of 8 ranks to the base 2 take 3 steps and carry 7 times what a rank has; between 16 nodes
 /// to the base 2 half of all distances go in each of 4 steps.
 #[test]
-fn node_radix_of_equal_nodes_takes_the_digits_of_nodes_and_of_ranks_on_one() {
+fn node_radix_of_equal_nodes_takes_a_step_for_each_digit() {
     let counts = replayed(&cluster(&[8; 16], 1), &radix(1, 2));
     assert_eq!((counts.steps, counts.inter_node_steps), (3 + 4 + 3, 4));
     assert_eq!(counts.bytes, 2 * 7 * 128 + 4 * 8 * 64);
@@ -84,7 +84,7 @@ fn node_radix_of_equal_nodes_takes_the_digits_of_nodes_and_of_ranks_on_one() {
 
 /// What steps charge by the links in use is what counting finds where one kind of link alone costs.
 #[test]
-fn claims_by_links_are_what_is_counted() {
+fn claims_by_links_equal_the_counts() {
     let mut seen = BTreeSet::new();
     let clusters = [
         &[1][..],
@@ -143,7 +143,7 @@ fn claims_by_links_are_what_is_counted() {
 }
 
 #[test]
-fn few_steps_win_where_startups_are_dear() {
+fn few_steps_win_where_startups_are_expensive() {
     let mut machine = cluster(&[8, 8, 8, 7, 6, 8, 8, 8, 8], 1);
     machine.timing.startup = PerClass::uniform(1e-3);
     let best = &select(&machine, &problem(&machine, Collective::AllToAll, 1)).choices[0];
@@ -151,7 +151,7 @@ fn few_steps_win_where_startups_are_dear() {
 }
 
 #[test]
-fn lanes_that_a_node_lacks_are_refused() {
+fn more_lanes_than_ranks_of_a_node_are_refused() {
     let said = |sizes: &[u32], setting| {
         let machine = cluster(sizes, 4);
         let problem = problem(&machine, Collective::AllToAll, 1);

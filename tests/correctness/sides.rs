@@ -62,7 +62,7 @@ fn grids_2d(sides: std::ops::RangeInclusive<u32>) -> Vec<String> {
 }
 
 #[test]
-fn claims_are_counts_on_all_grids_of_two_sides_up_to_16() {
+fn claims_equal_counts_on_all_grids_of_two_sides_up_to_16() {
     let schedules: u32 = grids_2d(1..=16).into_par_iter().map(|text| check(&text, None)).sum();
     assert!(schedules > 1800, "only {schedules}");
 }
@@ -76,7 +76,7 @@ fn all_grids_of_two_sides_up_to_9_deliver() {
 }
 
 #[test]
-fn claims_are_counts_on_all_grids_of_three_sides_up_to_12() {
+fn claims_equal_counts_on_all_grids_of_three_sides_up_to_12() {
     let sides =
         (1..=12u32).flat_map(|a| (1..=a).flat_map(move |b| (1..=b).map(move |c| [a, b, c])));
     sides.collect::<Vec<_>>().into_par_iter().for_each(|[a, b, c]| {
@@ -136,7 +136,7 @@ fn longer_sides_of_every_residue_deliver() {
 }
 
 #[test]
-fn claims_are_counts_on_sides_so_long_that_few_ranks_tell_the_largest_message() {
+fn claims_equal_counts_on_long_sides_where_few_ranks_send_the_largest_message() {
     for side in [301, 302, 303, 618] {
         check(&format!("torus:{side}x2"), None);
         check(&format!("torus:3x1x{side}"), None);
@@ -211,7 +211,7 @@ const CENTRED: [(&str, &str, u64, u128); 10] = [
 ];
 
 #[test]
-fn windows_around_a_rank_cost_what_their_docs_say() {
+fn windows_around_a_rank_cost_as_documented() {
     let set = |residual: &str| {
         let mut set = coloured_rings(2, "centred");
         set.insert("residual".to_owned(), Setting::Text(residual.to_owned()));
@@ -272,7 +272,7 @@ const STRAIGHT: [(&str, u64, u64, u128); 9] = [
 ];
 
 #[test]
-fn coloured_rings_cost_what_their_docs_say() {
+fn coloured_rings_cost_as_documented() {
     for (text, classes, steps, blocks) in STRAIGHT {
         let machine = machine(text).unwrap();
         let problem = problem(&machine, Collective::AllToAll, 1);
@@ -398,7 +398,7 @@ fn neighbour_rings_serve_every_grid_and_number_of_ports() {
 }
 
 #[test]
-fn windows_cost_what_their_docs_say() {
+fn windows_cost_as_documented() {
     for (n, sides) in [(2u32, &[4u64, 8, 12, 24, 32][..]), (3, &[6, 12, 18, 24, 48]), (4, &[8, 16])]
     {
         for &side in sides {

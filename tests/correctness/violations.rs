@@ -237,7 +237,7 @@ fn every_violation_is_named_with_its_place() {
 }
 
 #[test]
-fn what_ranks_start_and_finish_with_is_checked() {
+fn initial_and_final_layouts_are_checked() {
     let own = Block { from: Rank(1), to: Rank(3) };
     let cases: [(&str, Layout, u32); 2] = [
         ("none", |rank, slot| starts(rank, slot).filter(|_| (rank.0, slot) != (1, 3)), 0),
@@ -258,7 +258,7 @@ fn what_ranks_start_and_finish_with_is_checked() {
 }
 
 #[test]
-fn by_classes_a_block_lost_under_another_is_told_of() {
+fn classes_report_a_block_overwritten_by_another() {
     // Rank 1 takes the block from rank 3 where it holds its own for rank 0.
     let how: Alter = |rank, step, out| {
         if (rank.0, step) == (1, 1) {
@@ -276,7 +276,7 @@ fn by_classes_a_block_lost_under_another_is_told_of() {
 
 /// What a rank sends and receives is in the same slots, but for one message more that it receives.
 #[test]
-fn by_classes_a_block_lost_under_a_message_more_is_told_of() {
+fn classes_report_a_block_lost_under_an_extra_message() {
     let full = machine("full:4").unwrap();
     let problem = Problem::new(Collective::AllToAll, 4, 1, 4).unwrap();
     let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
@@ -339,7 +339,7 @@ fn in_an_all_gather_a_copy_may_be_lost() {
 
 /// What is sent is kept, and what arrives in its place is put over it.
 #[test]
-fn in_an_all_gather_what_arrives_where_was_sent_from_is_told_of() {
+fn in_an_all_gather_an_arrival_in_a_slot_being_sent_is_reported() {
     let machine = machine("full:4").unwrap();
     let problem = Problem::new(Collective::AllGather, RANKS, 1, 4).unwrap();
     let ring = schedule_of(&machine, &problem, "ring", &Parameters::new()).unwrap();
@@ -370,7 +370,7 @@ type Liars = fn(Rank) -> bool;
 /// The last of a class is compared with its representative, and some that are spread over it. The ends
 /// of what the representative itself sends and receives are looked at before.
 #[test]
-fn classes_that_lie_are_found() {
+fn false_classes_are_reported() {
     let torus = machine("torus:4x4").unwrap();
     let problem = common::problem(&torus, Collective::AllToAll, 4);
     let lies: [fn(&mut Step); 9] = [
@@ -412,7 +412,7 @@ fn classes_that_lie_are_found() {
 
 /// Half of a block that is received as the other half.
 #[test]
-fn ends_that_disagree_on_the_part_are_found() {
+fn ends_that_disagree_on_the_part_are_reported() {
     let how: Alter = |rank, step, out| {
         let half = |slot: Slot, first, end| {
             let mut set = SlotSet::default();
@@ -433,7 +433,7 @@ fn ends_that_disagree_on_the_part_are_found() {
 
 /// Of three pieces of a block the one in the middle, with nothing on either side.
 #[test]
-fn a_block_of_which_only_the_middle_arrives_is_found() {
+fn a_block_of_which_only_the_middle_arrives_is_reported() {
     let how: Alter = |rank, step, out| {
         let middle = |slot: Slot| {
             let mut set = SlotSet::default();

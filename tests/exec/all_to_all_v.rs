@@ -99,7 +99,7 @@ fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
 }
 
 #[test]
-fn every_schedule_of_whole_blocks_moves_unequal_ones() {
+fn every_schedule_of_whole_blocks_moves_blocks_of_any_sizes() {
     let mut served = 0;
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64) {
         for (i, (algorithm, problem, setting)) in serving(&machine, 40).into_iter().enumerate() {
@@ -214,7 +214,7 @@ fn sizes_travel_before_the_blocks() {
 }
 
 #[test]
-fn sizes_given_are_enough_where_no_other_blocks_pass() {
+fn given_sizes_suffice_where_no_blocks_are_forwarded() {
     for (text, operation, name) in [
         ("full:9", Collective::AllToAll, "direct"),
         ("full:8", Collective::AllToAll, "pairwise-xor"),
@@ -249,7 +249,7 @@ fn sizes_given_are_enough_where_no_other_blocks_pass() {
 }
 
 #[test]
-fn one_huge_block_costs_its_size_where_it_passes() {
+fn one_huge_block_costs_its_size_where_it_is_forwarded() {
     let machine = machine("full:16").unwrap();
     let parameters = Parameters::from([("radix".to_owned(), topocoll::Setting::Integer(2))]);
     let problem = problem(&machine, Collective::AllToAll, 64);
@@ -303,7 +303,7 @@ fn sizes_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn split_blocks_are_refused_with_the_place() {
+fn split_blocks_are_refused_by_name() {
     let mut machine = machine("full:6").unwrap();
     machine.set_ports(3);
     let split = serving(&machine, 64).into_iter().find_map(|(algorithm, problem, setting)| {
@@ -367,7 +367,7 @@ fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128
 }
 
 #[test]
-fn counts_are_those_of_the_blocks_written_out() {
+fn counts_equal_those_of_the_written_schedule() {
     for text in ["full:13", "torus:4x4", "cluster:1,2,3", "mesh:2x4"] {
         for ports in [1, 2] {
             let mut machine = machine(text).unwrap();
@@ -427,7 +427,7 @@ fn bounds_are_those_worked_out_by_hand() {
 
 /// Small blocks alike are combined; the same bytes in few blocks are not.
 #[test]
-fn combining_stops_paying_where_one_block_is_huge() {
+fn combining_blocks_does_not_pay_with_one_huge_block() {
     let machine = machine("full:32").unwrap();
     let problem = problem(&machine, Collective::AllToAll, 64);
     let steps_of_best = |demand: &Demand| {
@@ -442,7 +442,7 @@ fn combining_stops_paying_where_one_block_is_huge() {
 }
 
 #[test]
-fn exchanges_in_place_and_between_views_are_of_equal_blocks() {
+fn exchanges_in_place_and_between_views_require_equal_blocks() {
     let machine = machine("full:4").unwrap();
     let schedule = schedule(&machine, Collective::AllToAll, "direct");
     let demand = demand(&schedule.problem, 6, 3);

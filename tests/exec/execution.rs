@@ -130,7 +130,7 @@ proptest! {
 }
 
 #[test]
-fn of_many_ranks_refused_the_first_is_named() {
+fn the_first_of_many_refused_ranks_is_named() {
     // Rank 0 gets all blocks but the last, so that it is refused later than those that get none.
     const RANKS: u32 = 64;
     let topology = r#""ports":1,"topology":{"kind":"full"}}"#;
@@ -152,7 +152,7 @@ fn of_many_ranks_refused_the_first_is_named() {
 }
 
 #[test]
-fn a_schedule_that_lacks_a_message_is_refused_or_stalls_and_never_hangs() {
+fn a_schedule_without_a_message_is_refused_or_stalls_and_never_hangs() {
     let machine = machine("full:4").unwrap();
     let header = r#"{"kind":"header","version":1,"operation":"alltoall","algorithm":"x","ranks":4,"block_bytes":4,"ports":1,"topology":{"kind":"full"}}"#;
     // Rank 1 gets one block, and nobody gets another.
@@ -176,7 +176,7 @@ fn a_schedule_that_lacks_a_message_is_refused_or_stalls_and_never_hangs() {
 }
 
 #[test]
-fn tags_and_messages_outstanding_are_known_beforehand() {
+fn tags_and_outstanding_messages_are_known_in_advance() {
     let machine = machine("full:9").unwrap();
     for algorithm in algorithms() {
         let mut machine = machine.clone();
@@ -197,7 +197,7 @@ fn tags_and_messages_outstanding_are_known_beforehand() {
 
 /// A plan that is made from layouts written as a whole is that made slot by slot.
 #[test]
-fn layouts_written_as_a_whole_change_no_plan() {
+fn layouts_written_in_runs_change_no_plan() {
     let mut machines = machines_and_ports();
     for text in ["torus:4x1x8x4", "grid:6~x5x4", "mesh:4x2x6", "torus:8x8", "mesh:16x16", "full:1"]
     {

@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn a_box_in_order_is_a_grid_and_nothing_else_is() {
+fn only_a_box_in_order_is_a_grid() {
     let form = |text: &str, ranks: &[u32]| {
         let machine = machine(text).unwrap();
         machine.subset(&subset(ranks, machine.ranks()).unwrap()).topology.short_form()
@@ -102,7 +102,7 @@ fn a_box_in_order_is_a_grid_and_nothing_else_is() {
 }
 
 #[test]
-fn rejects_ranks_that_are_not_in_the_subset() {
+fn ranks_outside_the_subset_are_refused() {
     let schedule = serving(&machine("full:3").unwrap(), 1).remove(0);
     let schedule =
         schedule_of(&machine("full:3").unwrap(), &schedule.1, &schedule.0.info().name, &schedule.2)
@@ -117,7 +117,7 @@ fn rejects_ranks_that_are_not_in_the_subset() {
 /// Ranks with the links of a whole machine: what all its ranks do is counted alike, with one name or
 /// the other.
 #[test]
-fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
+fn a_subset_of_all_ranks_counts_as_the_machine() {
     for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
         let machine = machine(text).unwrap();
         let all: Vec<_> = (0..machine.ranks()).collect();
@@ -135,7 +135,7 @@ fn all_ranks_of_a_machine_are_counted_as_the_machine_is() {
 /// Worked out by hand: on a ring of 8, every second rank shifts by one among themselves over two
 /// links, by two over four.
 #[test]
-fn messages_of_a_part_take_the_links_of_the_whole_machine() {
+fn messages_of_a_subset_take_the_links_of_the_whole_machine() {
     let ring = machine("torus:8").unwrap();
     let members = subset(&[0, 2, 4, 6], 8).unwrap();
     let own = ring.subset(&members);
@@ -156,7 +156,7 @@ proptest! {
 
     /// What is chosen for a part has messages enough for no port of the machine to be passed twice.
     #[test]
-    fn selections_for_a_part_keep_ports_and_beat_no_bound(
+    fn selections_for_a_subset_keep_ports_and_beat_no_bound(
         text in prop_oneof![
             Just("full:30"), Just("torus:6x5"), Just("mesh:6x6"), Just("cluster:5*4,2*6"),
         ],
@@ -187,7 +187,7 @@ proptest! {
 /// Blocks of unequal sizes among all ranks of a machine are counted as the machine's; among some of
 /// them, on a ring worked out by hand.
 #[test]
-fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
+fn all_to_all_v_of_a_subset_takes_the_links_of_the_whole_machine() {
     for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
         let machine = machine(text).unwrap();
         let all: Vec<_> = (0..machine.ranks()).collect();
@@ -220,7 +220,7 @@ fn unequal_blocks_of_a_part_take_the_links_of_the_whole_machine() {
 }
 
 #[test]
-fn a_subset_of_no_such_ranks_is_refused() {
+fn a_subset_of_invalid_ranks_is_refused() {
     let error = |ranks: &[u32]| subset(ranks, 16).unwrap_err().to_string();
     assert_eq!(error(&[]), "0 ranks: a subset has at least one");
     assert_eq!(error(&[3, 16]), "rank 16: there are ranks 0 to 15");
@@ -230,7 +230,7 @@ fn a_subset_of_no_such_ranks_is_refused() {
 }
 
 #[test]
-fn placed_blocks_are_those_of_the_members() {
+fn blocks_of_a_subset_are_those_of_its_ranks() {
     let on = [7, 3, 1, 0, 5, 6].map(Rank);
     let subset = Subset::new(&on, 8).unwrap();
     let moved = |block: Block| Block { from: on[block.from.index()], to: on[block.to.index()] };

@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn views_exchange_like_the_transpose(
+    fn views_exchange_as_the_transpose(
         text in prop_oneof![Just("full:5"), Just("torus:4x2"), Just("mesh:2x4"), Just("cluster:1,2,3")],
         block in [1usize..4, 1usize..4, 1usize..5],
         spreads in [spread(), spread()],
@@ -141,7 +141,7 @@ proptest! {
 }
 
 #[test]
-fn rejects_views_that_are_none() {
+fn invalid_views_are_refused() {
     let error = |shape: &[usize], strides: &[isize]| {
         Layout::new(shape, strides, 4).unwrap_err().to_string()
     };

@@ -11,7 +11,7 @@ fn path(name: &str) -> String {
 }
 
 #[test]
-fn each_kind_is_known_by_what_is_in_it() {
+fn the_kind_of_a_file_is_found_by_its_content() {
     for (name, shape) in [
         ("torus.xml", "torus:4x8"),
         ("two-packages.xml", "cluster:2*3"),
@@ -27,7 +27,7 @@ fn each_kind_is_known_by_what_is_in_it() {
 }
 
 #[test]
-fn a_platform_of_simgrid_is_our_torus_with_its_dimensions_turned_round() {
+fn a_simgrid_platform_is_our_torus_with_dimensions_reversed() {
     let machine = machine(&path("torus.xml")).unwrap();
     let Shape::Grid(grid) = machine.topology.shape() else { panic!("a torus") };
     // Its hosts 0 and 1 are neighbours along the side of 8.
@@ -38,7 +38,7 @@ fn a_platform_of_simgrid_is_our_torus_with_its_dimensions_turned_round() {
 }
 
 #[test]
-fn what_says_something_wrong_is_refused_at_its_place() {
+fn a_wrong_value_is_refused_at_its_place() {
     for (name, rule, place) in [
         ("bomb.xml", "declares entities", 2),
         ("entity.xml", "boom", 2),
@@ -66,7 +66,7 @@ fn what_says_something_wrong_is_refused_at_its_place() {
 }
 
 #[test]
-fn what_is_no_list_of_hosts_is_not_read_as_one() {
+fn text_without_hosts_is_not_a_host_file() {
     for text in ["some/path slots=2\n", "{ \"ranks\": 4 }\n", ":3\n", "node 3\n"] {
         let refused = files::read("some", text).unwrap_err();
         assert!(!refused.message.contains("host "), "{text}: {refused}");
@@ -74,7 +74,7 @@ fn what_is_no_list_of_hosts_is_not_read_as_one() {
 }
 
 #[test]
-fn hostile_files_are_refused_and_none_panics() {
+fn hostile_files_are_refused_without_a_panic() {
     let deep = format!("<topology>{}", "<object type='Group'>".repeat(40_000));
     let refused = files::read("deep", &deep).unwrap_err();
     assert!(refused.message.contains("more than 256 nested elements"), "{refused}");
@@ -104,7 +104,7 @@ fn hostile_files_are_refused_and_none_panics() {
 }
 
 #[test]
-fn a_machine_file_needs_no_name_to_be_known() {
+fn the_kind_of_a_machine_file_is_found_without_its_name() {
     for (name, text) in shipped() {
         assert_eq!(
             files::read(name, text).unwrap().topology.ranks(),

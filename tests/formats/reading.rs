@@ -118,7 +118,7 @@ fn far_way(machine: &Machine, from: Rank, to: Rank, random: &mut fastrand::Rng) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn written_and_read_nothing_is_lost(
+    fn writing_and_reading_loses_nothing(
         name in prop::sample::select(vec!["full:5", "torus:4x3", "mesh:2x3", "grid:5~x2", "cluster:3,1,2"]),
         gathers in any::<bool>(),
         seed in any::<u64>(),
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_files_are_refused_or_read_and_nothing_panics(
+    fn broken_files_are_refused_or_read_without_a_panic(
         name in prop::sample::select(vec!["jsonl", "csv", "goal", "simgrid"]),
         named in any::<bool>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..6),
@@ -186,7 +186,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_read_delivers_and_runs_like_our_own() {
+fn a_schedule_that_is_read_delivers_and_runs() {
     for (name, algorithm) in
         [("torus:4x4", "suh-shin"), ("full:7", "bruck"), ("cluster:3,1,2", "clustered-factor")]
     {
@@ -209,7 +209,7 @@ fn what_is_read_delivers_and_runs_like_our_own() {
 }
 
 #[test]
-fn without_blocks_steps_and_bytes_are_found_again_and_nothing_is_said_of_delivery() {
+fn without_blocks_steps_and_bytes_are_counted_and_delivery_is_not_claimed() {
     for (name, algorithm) in [
         ("full:8", "direct"),
         ("torus:8x8", "suh-shin"),
@@ -265,7 +265,7 @@ fn of_others(name: &str) -> PathBuf {
 }
 
 #[test]
-fn files_of_others_have_the_steps_that_their_order_says() {
+fn files_of_other_programs_get_the_steps_of_their_order() {
     let machine = machine("full:3").unwrap();
     let read = |name: &str| formats::read(&of_others(name), &target(&machine)).unwrap();
     assert_eq!(
@@ -302,7 +302,7 @@ fn traces_count_doubles_and_wait_at_each_barrier() {
 }
 
 #[test]
-fn what_is_written_is_the_same_bytes_as_ever() {
+fn written_files_have_unchanged_bytes() {
     let machine = machine("full:3").unwrap();
     let golden = std::fs::read_to_string(of_others("full-3.goal")).unwrap();
     let back = read("goal", &golden, &machine).unwrap();
@@ -333,7 +333,7 @@ fn refused(name: &str, text: &str, machine: &Machine) -> (usize, String) {
 }
 
 #[test]
-fn what_json_lines_and_statements_do_not_agree_on_is_named() {
+fn differences_between_json_lines_and_statements_are_named() {
     let (schedule, machine) = planned("full:3", "direct");
     let text = write("goal", &schedule, &machine).unwrap();
     let larger = text.replace("send 1024b to 1 tag 0", "send 512b to 1 tag 0");
@@ -502,7 +502,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
 }
 
 #[test]
-fn hostile_files_are_refused_soon_and_in_little_memory() {
+fn hostile_files_are_refused_quickly_and_in_little_memory() {
     let machine = machine("full:2").unwrap();
     let begin = Instant::now();
     // Lines that never end, and nests that never close.
@@ -545,7 +545,7 @@ fn hostile_files_are_refused_soon_and_in_little_memory() {
 }
 
 #[test]
-fn a_format_is_known_by_what_is_in_it_and_the_others_say_why_not() {
+fn a_format_is_found_by_content_and_other_formats_give_a_reason() {
     let (schedule, machine) = planned("full:3", "direct");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("schedule");
@@ -571,7 +571,7 @@ fn a_format_is_known_by_what_is_in_it_and_the_others_say_why_not() {
 }
 
 #[test]
-fn the_topology_of_json_lines_is_read_alone() {
+fn the_topology_of_a_header_is_read_by_itself() {
     let (schedule, machine) = planned("torus:4x3", "direct");
     let text = write("jsonl", &schedule, &machine).unwrap();
     let topology = jsonl::read_topology(&mut text.as_bytes()).unwrap();
@@ -580,7 +580,7 @@ fn the_topology_of_json_lines_is_read_alone() {
 }
 
 #[test]
-fn json_lines_of_another_machine_name_both() {
+fn a_header_for_another_machine_is_refused_by_both_names() {
     let of = |machine: &str, algorithm: &str| {
         let (schedule, machine) = planned(machine, algorithm);
         write("jsonl", &schedule, &machine).unwrap()
@@ -603,7 +603,7 @@ fn json_lines_of_another_machine_name_both() {
 
 /// Up to 64 steps a message, and as many as of 64 messages before the first.
 #[test]
-fn steps_are_as_many_as_messages_make_them() {
+fn the_number_of_steps_is_bounded_by_the_messages() {
     let two = machine("full:2").unwrap();
     let header = r#"{"kind":"header","version":1,"operation":"alltoall","algorithm":"by hand","ranks":2,"block_bytes":1,"ports":1,"topology":{"kind":"full"}}"#;
     for (name, head) in [("csv", "step,from,to,bytes"), ("jsonl", header)] {

@@ -76,7 +76,7 @@ fn comma_separated_values_have_every_message_and_byte() {
 }
 
 #[test]
-fn one_rank_is_written_alone() {
+fn one_rank_is_written_by_itself() {
     let case = &cases()[2];
     let all = text("csv", &source(case)).unwrap();
     let mut only = source(case);
@@ -168,7 +168,7 @@ fn run_goal(text: &str) -> Vec<(usize, usize, u64, u32)> {
 }
 
 #[test]
-fn goal_text_comes_to_its_end_with_every_message() {
+fn goal_text_finishes_with_every_message() {
     for case in &cases() {
         let mut arrived = run_goal(&text("goal", &source(case)).unwrap());
         let listed = text("csv", &source(case)).unwrap();
@@ -299,7 +299,7 @@ fn programs_for_gpus_of_many_bytes_are_refused() {
 }
 
 #[test]
-fn gpus_gather_nothing() {
+fn msccl_has_no_all_gather() {
     let mut machine = machine("full:14").unwrap();
     machine.set_ports(3);
     let problem = Problem::new(Collective::AllGather, 14, 3, 3).unwrap();
@@ -379,7 +379,7 @@ fn simgrid_takes_as_long_as_the_fluid_model() {
 
 /// In some steps of gathering and broadcasting a rank sends, receives, or does nothing.
 #[test]
-fn traces_wait_once_in_each_step_in_which_their_rank_does_something() {
+fn traces_wait_once_in_each_step_of_their_rank() {
     let machine = machine("full:6").unwrap();
     let problem = Problem::new(Collective::AllGather, 6, 1, 64).unwrap();
     let schedule = schedule_of(&machine, &problem, "gather-broadcast", &Parameters::new()).unwrap();
@@ -499,7 +499,7 @@ fn goal_text_computes_as_long_as_bytes_are_copied_and_packed() {
 }
 
 #[test]
-fn platforms_have_the_links_that_there_are() {
+fn platforms_have_the_links_of_the_machine() {
     for name in ["mesh:5", "torus:2x3", "torus:2x3x4", "mesh:3x3/1,1"] {
         let case = written_by(name, "direct", None);
         let folder = tempfile::tempdir().unwrap();
@@ -510,7 +510,7 @@ fn platforms_have_the_links_that_there_are() {
 }
 
 #[test]
-fn links_of_a_cluster_are_those_of_its_ranks_inside_and_of_its_nodes_between() {
+fn links_of_a_cluster_are_intra_node_for_ranks_and_inter_node_for_nodes() {
     let (schedule, mut machine) = written_by("cluster:3,1,2", "clustered-factor", None);
     machine.timing.per_byte = PerClass::each(&[0.125, 0.5]);
     let case = (schedule, machine);
@@ -540,7 +540,7 @@ fn links_of_a_cluster_are_those_of_its_ranks_inside_and_of_its_nodes_between() {
 /// Of one rank of many the blocks are traced back: in the step of bit k of radix 2, a rank holds of the
 /// blocks that go j further those of the rank that is the lower bits of j behind it.
 #[test]
-fn blocks_of_one_rank_of_many_are_those_of_the_formula() {
+fn blocks_of_one_rank_equal_the_formula() {
     let (schedule, machine) = written_by("full:4100", "bruck", Some(2));
     for rank in [0, 1234, 4099u64] {
         let mut source = Source::new(&schedule, &machine, MEMORY);

@@ -24,7 +24,7 @@ fn between_threads<T: Send + Sync + ?Sized>() {}
 fn error<T: Error + Debug + Clone + PartialEq + Send + Sync + 'static>() {}
 
 #[test]
-fn what_users_hold_passes_between_threads() {
+fn public_types_pass_between_threads() {
     // Machines and schedules, and who writes them.
     between_threads::<Machine>();
     between_threads::<dyn Topology>();
@@ -42,7 +42,7 @@ fn what_users_hold_passes_between_threads() {
 }
 
 #[test]
-fn errors_are_errors_of_any_program() {
+fn errors_implement_the_standard_trait() {
     error::<topocoll::Error>();
     error::<AnalysisError>();
     error::<ExecError>();
@@ -59,13 +59,13 @@ fn errors_are_errors_of_any_program() {
 }
 
 #[test]
-fn what_is_numbered_reads_as_its_number() {
+fn identifiers_print_as_numbers() {
     let read = [Rank(3).to_string(), Port(3).to_string(), LinkId(3).to_string()];
     assert_eq!(read, ["3"; 3]);
 }
 
 #[test]
-fn the_oldest_rust_is_told_alike() {
+fn the_oldest_rust_is_the_same_everywhere() {
     let told = format!("Rust {} or later", env!("CARGO_PKG_RUST_VERSION"));
     for text in [include_str!("../../README.md"), include_str!("../run")] {
         assert!(text.contains(&told), "{told}");

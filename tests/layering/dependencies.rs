@@ -48,7 +48,7 @@ fn crates_depend_only_along_the_arrows() {
 }
 
 #[test]
-fn every_library_but_those_beside_c_forbids_unsafe_code() {
+fn every_library_except_capi_and_mpi_forbids_unsafe_code() {
     let metadata = MetadataCommand::new().no_deps().exec().unwrap();
     let beside_c = ["topocoll-capi", "topocoll-mpi"];
     let safe =

@@ -73,7 +73,7 @@ fn case((text, ports, algorithm): (&str, u32, &str)) -> (String, Machine, Schedu
 }
 
 #[test]
-fn verifying_takes_about_what_it_asks_for() {
+fn verifying_takes_about_its_estimate() {
     // With many ports a step takes more than the blocks.
     for (place, machine, schedule) in cases().chain([case(("full:300", 299, "direct"))]) {
         let verified = |method, memory| {
@@ -92,7 +92,7 @@ fn verifying_takes_about_what_it_asks_for() {
 }
 
 #[test]
-fn counting_takes_about_what_it_asks_for() {
+fn counting_takes_about_its_estimate() {
     // So many links, nodes or ports that what they take is not small.
     let many = [
         ("mesh:64x64", 1, "suh-shin"),
@@ -125,7 +125,7 @@ fn counting_takes_about_what_it_asks_for() {
 /// Where each rank is a class of its own, following classes visits as many ranks as replay, and each
 /// takes longer.
 #[test]
-fn beyond_4096_ranks_the_method_is_the_cheaper_of_those_that_fit() {
+fn beyond_4096_ranks_the_cheaper_method_that_fits_is_used() {
     const ENOUGH: u128 = 16 << 30;
     for (text, algorithm, memory, method) in [
         ("torus:67x67", "coloured-rings", ENOUGH, Method::Replay),
@@ -160,7 +160,7 @@ fn asked_by_one<T: Send>(
 
 /// The messages of a step, sent and received, and what is counted by link or by node.
 #[test]
-fn counting_asks_for_its_counters_and_the_messages_of_a_step() {
+fn the_estimate_of_counting_covers_counters_and_messages_of_a_step() {
     let asked = |text: &str, ports, algorithm: &str| {
         let (machine, schedule) = planned(text, ports, algorithm);
         asked_by_one(|| count(&schedule, &machine, None, 0)).1
@@ -180,7 +180,7 @@ fn counting_asks_for_its_counters_and_the_messages_of_a_step() {
 
 /// Every slot's blocks, piece by piece, held and under way, and the messages of a step at both ends.
 #[test]
-fn replaying_asks_for_all_slots_and_the_messages_of_a_step() {
+fn the_estimate_of_replay_covers_all_slots_and_the_messages_of_a_step() {
     let message = 4 * (size_of::<Transfer>() + size_of::<[u32; 2]>()) as u128;
     for (text, ports, algorithm) in [
         ("full:9", 1, "direct"),
@@ -201,7 +201,7 @@ fn replaying_asks_for_all_slots_and_the_messages_of_a_step() {
 
 /// The steps of every class, and a layout and the messages of two steps, sent and received.
 #[test]
-fn following_asks_for_the_steps_of_every_class() {
+fn the_estimate_of_following_covers_the_steps_of_every_class() {
     let step = |text: &str, ports, algorithm: &str| {
         let (machine, schedule) = planned(text, ports, algorithm);
         let asked =
@@ -230,7 +230,7 @@ fn following_asks_for_the_steps_of_every_class() {
 }
 
 #[test]
-fn counting_unequal_blocks_asks_for_a_size_in_every_slot() {
+fn the_estimate_of_counting_with_a_demand_covers_a_size_in_every_slot() {
     for (text, algorithm) in [("full:9", "direct"), ("torus:4x6", "bruck")] {
         let (machine, schedule) = planned(text, 1, algorithm);
         let demand = Demand::drawn(&schedule.problem, "power-law:4".parse().unwrap()).unwrap();
@@ -244,7 +244,7 @@ fn counting_unequal_blocks_asks_for_a_size_in_every_slot() {
 /// As many links as there are in all steps, or as are kept for those that are asked for, and as many
 /// messages as are named of each of these.
 #[test]
-fn naming_conflicts_asks_for_links_and_for_their_messages() {
+fn the_estimate_of_listing_conflicts_covers_links_and_messages() {
     let asked = |text: &str, most| {
         let (machine, schedule) = planned(text, 1, "direct");
         let traffic = Scheduled::new(&schedule, &machine);
@@ -316,7 +316,7 @@ impl<'a> Asked<'a> {
 const LINK: u128 = size_of::<LinkUse>() as u128;
 
 #[test]
-fn what_is_recorded_is_asked_for_by_link_and_steps_by_step() {
+fn the_estimate_of_recording_covers_links_and_steps() {
     for model in ["wormhole", "flit", "fluid"] {
         let (one, of) = (Asked::of(model).bytes(), || Asked::of(model));
         let over = |links| vec![(0, 0, links, 64, 0)];
@@ -333,7 +333,7 @@ fn what_is_recorded_is_asked_for_by_link_and_steps_by_step() {
 }
 
 #[test]
-fn worms_are_asked_for_by_link_port_message_and_hop() {
+fn the_estimate_of_worms_covers_link_port_message_and_hop() {
     for model in ["wormhole", "fluid"] {
         let (one, of) = (Asked::of(model).bytes(), || Asked::of(model));
         // By link two pools of three numbers, a worm for each channel and a count.
@@ -361,7 +361,7 @@ fn worms_are_asked_for_by_link_port_message_and_hop() {
 }
 
 #[test]
-fn routers_are_asked_for_by_port_channel_flit_and_cycle() {
+fn the_estimate_of_routers_covers_port_channel_flit_and_cycle() {
     let (one, of) = (Asked::of("flit").bytes(), || Asked::of("flit"));
     let ports = |settings| {
         let of = |ports| Asked { ports, settings, ..of() }.bytes();
@@ -393,23 +393,23 @@ fn routers_are_asked_for_by_port_channel_flit_and_cycle() {
 }
 
 #[test]
-fn worms_take_about_what_they_ask_for() {
+fn the_wormhole_model_takes_about_its_estimate() {
     simulating_takes_about_what_it_asks_for("wormhole");
 }
 
 #[test]
-fn flits_take_about_what_they_ask_for() {
+fn the_flit_model_takes_about_its_estimate() {
     simulating_takes_about_what_it_asks_for("flit");
 }
 
 #[test]
-fn flows_take_about_what_they_ask_for() {
+fn the_fluid_model_takes_about_its_estimate() {
     simulating_takes_about_what_it_asks_for("fluid");
 }
 
 /// Most links conflict in most steps, and all are to be named.
 #[test]
-fn naming_all_conflicts_takes_about_what_it_asks_for() {
+fn listing_all_conflicts_takes_about_its_estimate() {
     let (place, machine, schedule) = case(("mesh:32x4", 1, "pairwise-xor"));
     let traffic = Scheduled::new(&schedule, &machine);
     asks_for_what_it_takes(&format!("conflicts, {place}"), &|memory| {
@@ -438,7 +438,7 @@ fn read_in(
 }
 
 #[test]
-fn what_is_read_takes_about_what_it_is_refused_at() {
+fn reading_takes_about_its_estimate() {
     let (machine, schedule) = planned("torus:10x10", 1, "direct");
     let source = Source::new(&schedule, &machine, 1 << 32);
     let about = |what: &str, [asked, taken]: [u64; 2]| {

@@ -73,7 +73,7 @@ fn peak() -> u64 {
 }
 
 #[test]
-fn corpora_and_what_is_like_them_are_read_or_refused() {
+fn corpora_and_altered_inputs_are_read_or_refused() {
     for (name, target) in TARGETS {
         let (mut random, inputs) = (fastrand::Rng::with_seed(7), inputs(name));
         assert!(!inputs.is_empty(), "{name} has no corpus");

@@ -102,7 +102,7 @@ impl Rule for Touching {
 
 /// The slots that every step of every rank or class touches, where no method is asked for.
 #[test]
-fn verifying_is_refused_by_its_work() {
+fn verifying_is_refused_by_estimated_work() {
     let machine = machine("full:8192").unwrap();
     let problem = Problem::new(Collective::AllToAll, 8192, 1, 1).unwrap();
     let verified = |touching| {
@@ -122,7 +122,7 @@ fn verifying_is_refused_by_its_work() {
 }
 
 #[test]
-fn limits_are_those_of_the_table_and_one_more_is_refused() {
+fn limits_equal_the_table_and_one_more_is_refused() {
     let text = include_str!("../../ARCHITECTURE.md");
     let table = text.split("## Limits").nth(1).unwrap().split("## ").next().unwrap();
     let rows: Vec<String> =

@@ -31,7 +31,7 @@ fn problem(text: &str) -> Problem {
 }
 
 #[test]
-fn schedules_of_other_ranks_than_the_machine_are_refused() {
+fn schedules_for_another_number_of_ranks_are_refused() {
     let (other, torus) = (schedule("full:15"), machine("torus:4x4").unwrap());
     let counts = count(&other, &machine("full:15").unwrap(), None, MEMORY).unwrap();
     let demand = Demand::drawn(&other.problem, "power-law:4".parse().unwrap()).unwrap();
@@ -58,12 +58,12 @@ fn schedules_of_other_ranks_than_the_machine_are_refused() {
 
 #[test]
 #[should_panic(expected = "a problem of the machine's ranks")]
-fn nothing_is_selected_for_other_ranks() {
+fn selection_for_another_number_of_ranks_is_refused() {
     let _ = select(&machine("torus:4x4").unwrap(), &problem("full:15"));
 }
 
 #[test]
-fn settings_that_no_router_has_are_refused_however_they_are_set() {
+fn invalid_router_settings_are_refused() {
     let torus = machine("torus:4x4").unwrap();
     let schedule = schedule("torus:4x4");
     let traffic = Scheduled::new(&schedule, &torus);
@@ -91,7 +91,7 @@ fn settings_that_no_router_has_are_refused_however_they_are_set() {
 }
 
 #[test]
-fn numbers_past_what_can_be_counted_are_refused() {
+fn numbers_that_overflow_are_refused() {
     let refused = machine("cluster:4294967295*1,1").unwrap_err().to_string();
     assert!(refused.contains("more than 4294967295 ranks"), "{refused}");
     let refused = measure(1 << 20, 1 << 30, 1, 1).unwrap_err().to_string();
@@ -171,7 +171,7 @@ impl Traffic for Steps {
 }
 
 #[test]
-fn work_is_borne_up_to_its_limit() {
+fn work_is_done_up_to_its_limit() {
     let mesh = machine("mesh:64x64").unwrap();
     assert_eq!(check_conflict_work(&Steps(8192), &mesh), Ok(()));
     let what = "naming conflicting links";
@@ -182,7 +182,7 @@ fn work_is_borne_up_to_its_limit() {
 
 /// A message in the second step that its receiver does not wait for, and that is there before it.
 #[test]
-fn a_message_that_nobody_waits_for_is_delivered() {
+fn a_message_without_a_receive_is_delivered() {
     let mesh = machine("mesh:8").unwrap();
     let messages = vec![(0, 0, 1, 100_000, 0), (1, 2, 1, 10, 0), (1, 3, 2, 10, 0)];
     let script = Script { machine: &mesh, messages };
@@ -195,7 +195,7 @@ fn a_message_that_nobody_waits_for_is_delivered() {
 
 /// Told of 4096 messages at a time, and of the rest at the end.
 #[test]
-fn who_watches_a_simulation_hears_of_all_messages_and_may_stop_it() {
+fn a_watcher_sees_every_message_and_may_stop_the_simulation() {
     let (torus, schedule) = (machine("torus:9x9").unwrap(), schedule("torus:9x9"));
     let traffic = Scheduled::new(&schedule, &torus);
     for model in ["wormhole", "flit", "fluid"] {
@@ -217,7 +217,7 @@ fn who_watches_a_simulation_hears_of_all_messages_and_may_stop_it() {
 }
 
 #[test]
-fn looking_at_all_messages_has_its_limit() {
+fn visiting_all_messages_has_a_limit() {
     let mesh = machine("mesh:64x64").unwrap();
     let asked = Steps((1 << 16) + 1);
     let what = "looking at all messages";
@@ -227,7 +227,7 @@ fn looking_at_all_messages_has_its_limit() {
 
 /// 128 inputs of a router: three sides, and two ports or three, times the channels of a link.
 #[test]
-fn inputs_of_a_router_have_their_limit() {
+fn inputs_of_a_router_have_a_limit() {
     let flit = |ports| {
         let mut torus = machine("torus:2x2x2").unwrap();
         torus.set_ports(ports);
@@ -241,7 +241,7 @@ fn inputs_of_a_router_have_their_limit() {
 
 /// Where no link is shared nothing is simulated, and no channel numbered.
 #[test]
-fn a_billion_nodes_take_as_long_as_their_longest_messages() {
+fn the_time_of_a_billion_nodes_is_that_of_their_longest_messages() {
     let torus = machine("torus:1024x1024x1024").unwrap();
     let problem = common::problem(&torus, Collective::AllToAll, 1);
     let schedule = schedule_of(&torus, &problem, "suh-shin", &Parameters::new()).unwrap();
@@ -262,7 +262,7 @@ fn a_billion_nodes_take_as_long_as_their_longest_messages() {
 
 /// A look at each step, what is copied, and what is sent, by a rank in the middle, for all ranks.
 #[test]
-fn sizes_are_followed_where_they_go() {
+fn work_with_a_demand_counts_the_sizes_that_move() {
     for (text, algorithm, expected) in [
         // Each step sends a block.
         ("full:16", "direct", 16 * 15 * (1 + 1)),
@@ -283,7 +283,7 @@ fn sizes_are_followed_where_they_go() {
 }
 
 #[test]
-fn what_links_carry_of_too_many_messages_is_not_told() {
+fn link_totals_of_too_many_messages_are_not_computed() {
     let mesh = machine("mesh:128x64").unwrap();
     let problem = common::problem(&mesh, Collective::AllToAll, 1);
     let long = schedule_of(&mesh, &problem, "pairwise-xor", &Parameters::new()).unwrap();
@@ -293,13 +293,13 @@ fn what_links_carry_of_too_many_messages_is_not_told() {
 }
 
 #[test]
-fn methods_have_the_names_that_are_asked_for() {
+fn methods_print_their_names() {
     assert_eq!([Method::Replay, Method::Classes].map(Method::name), ["replay", "classes"]);
 }
 
 /// Steps, the ranks that stand for all others, ports, and what is looked at of each message.
 #[test]
-fn counting_looks_at_what_it_says() {
+fn work_of_counting_is_as_worked_out_by_hand() {
     for (text, ports, algorithm, expected) in [
         ("full:16", 1, "direct", [15, 1, 1, 1]),
         ("full:16", 3, "direct", [5, 1, 3, 1]),
@@ -341,7 +341,7 @@ fn many(block_bytes: u64, part: impl Fn(u64) -> Part) -> Schedule {
 
 /// Of megabytes, each would take hours.
 #[test]
-fn what_is_long_is_read_in_time() {
+fn long_input_is_read_in_time() {
     let begin = Instant::now();
     let long = "1".repeat(500_000) + &"x".repeat(500_000);
     assert!(units::parse_seconds(&long).is_err());
@@ -366,7 +366,7 @@ fn what_is_long_is_read_in_time() {
 }
 
 #[test]
-fn operations_of_a_program_without_labels_take_memory_too() {
+fn operations_without_labels_count_as_memory() {
     let format = FORMATS.iter().find(|format| format.name == "goal").unwrap();
     let Reader::File(read) = format.reader else { panic!("a format of one file") };
     let program = format!("num_ranks 1\nrank 0 {{\n{}}}\n", "calc 1\n".repeat(100_000));
@@ -378,7 +378,7 @@ fn operations_of_a_program_without_labels_take_memory_too() {
 
 #[test]
 #[should_panic(expected = "a message from 99 to 0 of 4 ranks")]
-fn no_rank_that_there_is_not_sends() {
+fn a_sender_beyond_the_ranks_panics() {
     let mut recorder = Recorder::new(Problem::new(Collective::AllToAll, 4, 1, 1).unwrap());
     let (from, to) = (Rank(99), Rank(0));
     recorder.push(&Message { step: 0, from, to, route: None, blocks: Vec::new() });
@@ -386,13 +386,13 @@ fn no_rank_that_there_is_not_sends() {
 
 #[test]
 #[should_panic(expected = "bytes of all outputs")]
-fn what_is_missing_of_an_output_is_not_right() {
+fn an_output_of_the_wrong_length_panics() {
     let _ = pattern::first_wrong(&problem("full:2"), &[]);
 }
 
 #[test]
 #[should_panic(expected = "the input of an exchange is only read")]
-fn nothing_is_copied_to_the_input() {
+fn a_copy_into_the_input_panics() {
     let (mut output, mut work) = ([0; 4], [0; 4]);
     let mut memory = Memory { input: &[0; 4], output: &mut output, work: &mut work };
     let region = |buffer| Region { buffer, offset: 0, bytes: 4 };

@@ -17,7 +17,7 @@ fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Ve
 }
 
 #[test]
-fn the_terms_are_found_and_nothing_is_regretted() {
+fn calibration_finds_the_terms_and_regret_is_zero() {
     let made = [1e-6, 2e-10, 3e-11, 5e-6];
     let cells = made_of(made[0], made[1], made[2], made[3]);
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
@@ -36,7 +36,7 @@ fn the_terms_are_found_and_nothing_is_regretted() {
 }
 
 #[test]
-fn ranks_that_are_processes_take_no_turns() {
+fn ranks_in_their_own_processes_do_not_share_a_thread() {
     let made = [3e-5, 8e-9, 2e-10];
     let mut samples =
         [(4, 8), (8, 4096), (16, 64)].map(|(ranks, block)| measure(ranks, block, 1, 1).unwrap());
@@ -56,7 +56,7 @@ fn ranks_that_are_processes_take_no_turns() {
 }
 
 #[test]
-fn a_bad_choice_is_regretted_by_what_it_costs_more() {
+fn the_regret_of_a_bad_choice_is_its_extra_cost() {
     let mut cells = made_of(1e-6, 2e-10, 0.0, 0.0);
     let all: Vec<Sample> = cells.iter().flatten().cloned().collect();
     let found = fit(&all);

@@ -39,7 +39,7 @@ fn radix_2_and_radix_64_cross_at_107_bytes_on_the_sp1() {
 }
 
 #[test]
-fn choices_are_ranked_priced_right_and_unbeaten() {
+fn choices_are_ranked_priced_and_unbeaten() {
     for machine in machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 512) {
         let problem = common::problem(&machine, Collective::AllToAll, 100);
         let selection = select(&machine, &problem);
@@ -126,7 +126,7 @@ fn drawn(random: &mut fastrand::Rng) -> Machine {
 
 /// `select` and `simulate` say the same of a choice, to the last digit.
 #[test]
-fn prices_are_what_simulation_by_steps_finds() {
+fn prices_equal_simulation_by_steps() {
     let mut random = fastrand::Rng::with_seed(25);
     let mut machines: Vec<_> = (0..200).map(|_| drawn(&mut random)).collect();
     // Too large for `select` to count, as it may look at no segment of them: prices by claims.
@@ -175,7 +175,7 @@ fn prices_are_what_simulation_by_steps_finds() {
 }
 
 #[test]
-fn every_setting_that_none_beats_in_both_measures_is_listed() {
+fn every_setting_of_the_pareto_front_is_listed() {
     for text in ["full:16", "full:21", "torus:4x4", "mesh:3x4"] {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 100);
@@ -203,7 +203,7 @@ fn every_setting_that_none_beats_in_both_measures_is_listed() {
 }
 
 #[test]
-fn the_fastest_by_block_size_is_what_selection_at_that_size_picks() {
+fn the_fastest_by_block_size_is_the_selection_at_that_size() {
     for text in ["sp1-64", "paragon-16x16", "torus:8x8", "mesh:4x4", "cluster:2,3"] {
         let machine = machine(text).unwrap();
         let at = |block_bytes| {
@@ -255,7 +255,7 @@ fn crossovers_within_a_byte_name_the_fastest_of_each_size() {
 
 /// What splits blocks does not cost in proportion to them.
 #[test]
-fn crossovers_are_left_to_a_sweep_where_blocks_are_split() {
+fn crossovers_of_split_blocks_are_left_to_a_sweep() {
     let mut mesh = machine("mesh:4x4").unwrap();
     mesh.set_ports(4);
     for (block_bytes, split) in [(1, &["concat"][..]), (1024, &["bucket", "concat"])] {
@@ -270,7 +270,7 @@ fn crossovers_are_left_to_a_sweep_where_blocks_are_split() {
 }
 
 #[test]
-fn machines_too_large_to_count_are_decided_all_the_same() {
+fn machines_too_large_to_count_are_decided() {
     for text in ["torus:1024x1024", "torus:32768x32768", "torus:256x256x256"] {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 1024);
@@ -284,7 +284,7 @@ fn machines_too_large_to_count_are_decided_all_the_same() {
 }
 
 #[test]
-fn a_cluster_of_any_size_is_decided() {
+fn selection_decides_on_clusters_of_any_size() {
     for (text, block_bytes, best) in [
         ("cluster:20*48", 1 << 20, "clustered-matchings"),
         ("cluster:19*48,47", 1 << 20, "clustered-matchings"),
@@ -304,7 +304,7 @@ fn a_cluster_of_any_size_is_decided() {
 }
 
 #[test]
-fn floors_below_the_best_price_are_undecided_where_the_budget_is_spent() {
+fn floors_below_the_best_price_are_undecided_when_the_budget_is_spent() {
     let torus = machine("torus:1024x1024").unwrap();
     let problem = common::problem(&torus, Collective::AllToAll, 1024);
     let mut budget = Budget::default();
@@ -350,7 +350,7 @@ fn no_floor_is_below_the_bound() {
 }
 
 #[test]
-fn of_every_algorithm_the_most_promising_setting_is_counted_first() {
+fn the_most_promising_setting_of_each_algorithm_is_counted_first() {
     let mut large = machine("mesh:128x128").unwrap();
     large.timing = machine("paragon-16x16-mesh").unwrap().timing;
     let problem = common::problem(&large, Collective::AllToAll, 1024);

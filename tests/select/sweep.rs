@@ -28,7 +28,7 @@ fn swept(text: &str, operation: Collective, ports: u32, sizes: &[u64]) -> Sweep 
 }
 
 #[test]
-fn every_line_is_at_its_best_at_every_size() {
+fn every_line_has_its_best_setting_at_every_size() {
     let sizes = [1, 3, 100, 4096];
     for (text, ports) in
         [("torus:8x4", 1), ("mesh:4x6", 1), ("full:14", 3), ("cluster:2,3", 1), ("full:30", 2)]
@@ -64,7 +64,7 @@ fn every_line_is_at_its_best_at_every_size() {
 }
 
 #[test]
-fn algorithms_that_split_blocks_are_found_and_no_others() {
+fn exactly_the_algorithms_that_split_blocks_are_found() {
     let sizes = [1, 64, 1000];
     let split = |operation, ports| swept("full:14", operation, ports, &sizes).split;
     assert_eq!(split(Collective::AllGather, 3), ["concat"]);
@@ -98,7 +98,7 @@ fn the_fastest_changes_exactly_at_the_crossovers() {
 }
 
 #[test]
-fn what_is_asked_for_makes_a_line_each() {
+fn each_request_makes_a_line() {
     let machine = machine("sp1-64").unwrap();
     let problem = common::problem(&machine, Collective::AllToAll, 1);
     let radix = |r| Parameters::from([("radix".to_owned(), Setting::Integer(r))]);
@@ -151,7 +151,7 @@ fn formulas_are_swept_and_never_selected_or_planned() {
 }
 
 #[test]
-fn the_front_is_what_none_beats() {
+fn the_pareto_front_is_unbeaten() {
     for text in ["torus:8x8", "mesh:4x6", "full:21", "cluster:2,3", "torus:64x64x64", "torus:1"] {
         let machine = machine(text).unwrap();
         let problem = common::problem(&machine, Collective::AllToAll, 64);

@@ -7,7 +7,7 @@ mod capi;
 use std::fs;
 
 #[test]
-fn calls_of_the_corpus_and_those_like_them_end_in_a_code() {
+fn calls_of_the_corpus_and_altered_ones_return_a_code() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capi");
     let mut files: Vec<_> =
         fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();

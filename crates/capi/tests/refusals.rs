@@ -31,7 +31,7 @@ fn plan(machine: &CStr, algorithm: &CStr, parameters: &CStr, rank: u32) -> *mut 
 }
 
 #[test]
-fn what_does_not_serve_is_said() {
+fn invalid_arguments_are_refused_with_a_message() {
     for (machine, algorithm, parameters, rank, says) in [
         (c"moebius", c"direct", c"", 0, "unknown machine `moebius`"),
         (c"full:4", c"directly", c"", 0, "directly"),
@@ -82,7 +82,7 @@ fn what_does_not_serve_is_said() {
 
 /// More bytes than a message can have are no fewer than any buffer has.
 #[test]
-fn blocks_too_large_to_add_up_need_more_than_there_is() {
+fn sizes_that_overflow_saturate() {
     let plan = plan(c"full:8", c"bruck", c"radix=2", 1);
     // SAFETY: the plan is live until freed.
     unsafe {
@@ -95,7 +95,7 @@ fn blocks_too_large_to_add_up_need_more_than_there_is() {
 }
 
 #[test]
-fn an_exchange_is_cancelled_begun_anew_and_dropped_in_the_middle() {
+fn an_exchange_is_cancelled_restarted_and_dropped_midway() {
     let plan = plan(c"full:4", c"bruck", c"radix=2", 1);
     let (input, mut output, mut work) = (vec![1u8; 32], vec![0u8; 32], vec![0u8; 64]);
     // SAFETY: the handles are live until freed at the end, the buffers longer than they.

@@ -97,7 +97,7 @@ fn schedule() -> Schedule {
 }
 
 #[test]
-fn exchanges_take_no_memory() {
+fn exchanges_allocate_nothing() {
     let plan = plan_all(&schedule()).unwrap().remove(1);
     let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
     let mut endpoint = Endpoint::new(plan, 16);
@@ -116,7 +116,7 @@ fn exchanges_take_no_memory() {
 }
 
 #[test]
-fn nor_do_exchanges_of_unequal_blocks() {
+fn exchanges_of_all_to_all_v_allocate_nothing() {
     let schedule = schedule();
     let demand = Demand::read(&schedule.problem, "9,0,1,2\n3,4,5,6\n7,8,9,1\n2,3,4,5\n".as_bytes());
     let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand.unwrap()).unwrap();
@@ -135,7 +135,7 @@ fn nor_do_exchanges_of_unequal_blocks() {
 }
 
 #[test]
-fn a_driver_takes_registers_and_what_is_under_way() {
+fn a_driver_allocates_registers_and_messages_under_way() {
     const BLOCK: usize = 1 << 16;
     let plans = plan_all(&schedule()).unwrap();
     let registers: u128 = plans.iter().map(|plan| plan.register_bytes(BLOCK as u64)).sum();
@@ -151,7 +151,7 @@ fn a_driver_takes_registers_and_what_is_under_way() {
 }
 
 #[test]
-fn threads_are_started_once_and_only_for_bytes_that_are_worth_them() {
+fn threads_start_once_and_only_for_enough_bytes() {
     let named = || -> Vec<_> {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
         let name = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).unwrap_or_default();

@@ -85,12 +85,12 @@ fn news_of(steps: [u32; 2]) -> (usize, Arc<Rank>) {
 }
 
 #[test]
-fn a_rank_runs_in_one_thread_and_after_the_last_news() {
+fn a_rank_runs_in_one_thread_and_after_the_last_arrival() {
     loom::model(|| assert_eq!(news_of([1, 1]).0, 2, "news that nobody read"));
 }
 
 #[test]
-fn a_rank_sleeps_through_news_of_later_steps() {
+fn a_rank_is_not_woken_by_arrivals_of_later_steps() {
     loom::model(|| {
         let (read, rank) = news_of([1, 2]);
         assert_eq!(read, 1, "news that nobody read");
@@ -101,7 +101,7 @@ fn a_rank_sleeps_through_news_of_later_steps() {
 }
 
 #[test]
-fn a_rank_that_yields_keeps_its_news() {
+fn a_rank_that_yields_keeps_its_arrivals() {
     loom::model(|| {
         let turn = Arc::new(Turn::queued());
         turn.take();

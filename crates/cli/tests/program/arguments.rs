@@ -441,7 +441,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 #[test]
-fn every_line_is_answered_or_refused_by_its_name() {
+fn every_altered_line_is_answered_or_refused_by_name() {
     let commands = commands();
     let seed = number("TOPOCOLL_ARGUMENTS_SEED").unwrap_or(0);
     let all = number("TOPOCOLL_ARGUMENTS").unwrap_or(LINES);
@@ -528,7 +528,7 @@ const LIMITS: [u64; 16] = [20, 22, 24, 26, 28, 31, 34, 38, 44, 52, 64, 90, 150, 
 
 /// A limit of addresses is met, or what would take more is refused with the estimate.
 #[test]
-fn no_limit_of_addresses_ends_a_command_by_a_signal() {
+fn no_address_limit_ends_a_command_by_a_signal() {
     let next = AtomicU64::new(0);
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
     let lines = [&HUNGRY[..], &["bounds torus:64x64", "tune full:64 --for openmpi"]].concat();

@@ -15,7 +15,7 @@ fn sweep(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_plot_is_the_same_bytes_each_time_and_names_all_it_shows() {
+fn a_plot_has_equal_bytes_each_time_and_names_every_line() {
     let folder = TempDir::new().unwrap();
     let plot = |name| {
         assert!(sweep(folder.path(), &["--svg", name]).status.success());
@@ -74,7 +74,7 @@ fn a_file_is_left_alone_when_the_request_is_refused() {
 }
 
 #[test]
-fn a_front_is_drawn_and_written_with_what_it_beats() {
+fn a_pareto_front_is_drawn_and_written_with_the_settings_it_beats() {
     let folder = TempDir::new().unwrap();
     let front = |svg: &str| {
         let arguments = ["sweep", "torus:16x16", "--front", "--svg", svg, "--csv", "front.csv"];
@@ -101,7 +101,7 @@ fn a_front_is_drawn_and_written_with_what_it_beats() {
 }
 
 #[test]
-fn a_certificate_is_written_of_what_delivers_and_of_nothing_else() {
+fn a_certificate_is_written_only_for_a_schedule_that_delivers() {
     let folder = TempDir::new().unwrap();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let topocoll = |arguments: &[&str]| topocoll(folder.path(), arguments);
@@ -128,7 +128,7 @@ fn topocoll(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn pictures_are_the_same_bytes_each_time_in_both_formats() {
+fn pictures_have_equal_bytes_each_time_in_both_formats() {
     let folder = TempDir::new().unwrap();
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let pictures: [(&str, &[&str]); 3] = [
@@ -158,7 +158,7 @@ fn pictures_are_the_same_bytes_each_time_in_both_formats() {
 }
 
 #[test]
-fn a_picture_that_cannot_be_is_refused_and_nothing_is_written() {
+fn a_picture_that_cannot_be_drawn_is_refused_and_nothing_is_written() {
     let folder = TempDir::new().unwrap();
     let name = folder.path().file_name().unwrap().to_str().unwrap();
     let direct = ["--algorithm", "direct", "--heatmap"];
@@ -182,7 +182,7 @@ fn a_picture_that_cannot_be_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_link_stays_one_and_leads_to_what_is_written() {
+fn a_symbolic_link_stays_and_leads_to_the_new_file() {
     let folder = TempDir::new().unwrap();
     let schedule = ["schedule", "full:3", "--algorithm", "direct", "--out"];
     let written = |name: &str| topocoll(folder.path(), &[&schedule[..], &[name]].concat());
@@ -201,7 +201,7 @@ fn a_link_stays_one_and_leads_to_what_is_written() {
 }
 
 #[test]
-fn one_file_of_two_is_not_written_where_the_other_cannot_be() {
+fn neither_of_two_files_is_written_if_one_cannot_be() {
     let folder = TempDir::new().unwrap();
     let simulate = ["simulate", "torus:4x4", "--algorithm", "direct", "--model", "fluid"];
     for files in [
@@ -221,7 +221,7 @@ fn one_file_of_two_is_not_written_where_the_other_cannot_be() {
 }
 
 #[test]
-fn what_is_half_written_is_taken_away_when_the_program_is_ended() {
+fn an_unfinished_file_is_removed_when_the_program_is_ended() {
     let schedule = ["schedule", "torus:32x32", "--algorithm", "direct", "--format"];
     for format in ["csv", "simgrid"] {
         // Ended by one, while another is not heard.
@@ -251,7 +251,7 @@ fn what_is_half_written_is_taken_away_when_the_program_is_ended() {
 }
 
 #[test]
-fn what_grows_past_the_size_that_files_may_have_is_refused_and_taken_away() {
+fn a_file_beyond_the_size_limit_is_an_error_and_is_removed() {
     let schedule = ["schedule", "torus:16x16", "--algorithm", "direct", "--format"];
     for format in ["csv", "simgrid"] {
         let folder = TempDir::new().unwrap();
@@ -267,7 +267,7 @@ fn what_grows_past_the_size_that_files_may_have_is_refused_and_taken_away() {
 }
 
 #[test]
-fn a_page_is_the_same_bytes_each_time_and_holds_what_select_ranks() {
+fn a_page_has_equal_bytes_each_time_and_shows_the_ranking_of_select() {
     let folder = TempDir::new().unwrap();
     let page = |name: &str| {
         let ran = topocoll(folder.path(), &["report", "torus:16x16", "--out", name]);
@@ -308,7 +308,7 @@ fn a_page_is_the_same_bytes_each_time_and_holds_what_select_ranks() {
 }
 
 #[test]
-fn a_page_that_cannot_be_is_refused_and_nothing_is_written() {
+fn a_page_that_cannot_be_drawn_is_refused_and_nothing_is_written() {
     let folder = TempDir::new().unwrap();
     for arguments in [
         &["report", "torus:4x4"][..],
@@ -324,7 +324,7 @@ fn a_page_that_cannot_be_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn the_pictures_of_the_readme_are_those_that_its_commands_make() {
+fn the_commands_of_the_readme_make_its_pictures() {
     let folder = TempDir::new().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
@@ -382,7 +382,7 @@ fn entries(folder: &Path) -> BTreeSet<OsString> {
 }
 
 #[test]
-fn a_name_writes_no_line_and_no_letter_that_is_not_printable() {
+fn a_file_name_is_printed_on_one_line_of_printable_characters() {
     let folder = TempDir::new().unwrap();
     let folder = folder.path();
     let machine = format!("m\n{FORGED} 99 # injected\n\u{1b}[31m\u{9b}\u{202e}.toml");
@@ -443,7 +443,7 @@ fn a_name_writes_no_line_and_no_letter_that_is_not_printable() {
 }
 
 #[test]
-fn an_origin_writes_no_line_and_no_letter_that_is_not_printable() {
+fn an_origin_is_printed_on_one_line_of_printable_characters() {
     let folder = TempDir::new().unwrap();
     let folder = folder.path();
     let made = topocoll(folder, &["schedule", "torus:4x4", "--algorithm", "direct"]);
@@ -471,7 +471,7 @@ fn an_origin_writes_no_line_and_no_letter_that_is_not_printable() {
 }
 
 #[test]
-fn a_long_value_is_cut_and_has_its_length() {
+fn a_long_value_is_cut_and_followed_by_its_length() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("m.toml"), format!("title = {}", "x".repeat(5000))).unwrap();
     let long = "x".repeat(5000);
@@ -511,7 +511,7 @@ fn a_long_value_is_cut_and_has_its_length() {
 }
 
 #[test]
-fn an_answer_that_does_not_arrive_is_an_error() {
+fn an_output_that_cannot_be_written_is_an_error() {
     let folder = TempDir::new().unwrap();
     for line in [
         "--help",
@@ -539,7 +539,7 @@ fn an_answer_that_does_not_arrive_is_an_error() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_taken_away_by_the_next_and_nothing_else() {
+fn the_next_run_removes_unfinished_files_of_a_killed_run_only() {
     let schedule = ["schedule", "torus:32x32", "--algorithm", "direct", "--format"];
     for format in ["csv", "simgrid"] {
         let folder = TempDir::new().unwrap();

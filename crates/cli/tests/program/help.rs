@@ -65,7 +65,7 @@ fn completions_load_in_bash() {
 }
 
 #[test]
-fn no_colour_is_printed_where_none_is_wanted() {
+fn no_colour_is_printed_under_no_color() {
     let program = env!("CARGO_BIN_EXE_topocoll");
     for arguments in [&["select", "tors:4x4"][..], &["selct"], &["report", "--help"]] {
         let output = Command::new(program).args(arguments).env("NO_COLOR", "1").output().unwrap();
