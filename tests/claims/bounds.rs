@@ -93,7 +93,7 @@ fn bounds_on_grids() {
         found.map(|bound| (bound.value, bound.theorem)).collect()
     };
     let across = |u: u32, side: u32| format!("bisection across dimension {u} (side {side})");
-    let few = || "links of a rank that has the fewest".to_owned();
+    let few = || "links of a rank with the fewest".to_owned();
     let diameter = || "diameter".to_owned();
     // 6 * 9 by 3 links; 2 * 25 by 5; (5 - 1) + (3 - 1) hops.
     let expected = [(18.0, across(0, 5)), (10.0, across(1, 3)), (6.0, diameter())];

@@ -1,11 +1,11 @@
-//! What no schedule can beat.
+//! Lower bounds for every schedule.
 
 use topocoll_schedule::{Collective, Demand, Problem};
 use topocoll_topology::{INTER_NODE, LeastLoad, Machine, Shape};
 
 use crate::all_to_all_v;
 
-/// What a lower bound limits.
+/// The quantity that a lower bound limits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Measure {
@@ -32,17 +32,17 @@ impl Measure {
     }
 }
 
-/// A lower bound, and where it comes from.
+/// A lower bound and its source.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct LowerBound {
-    /// What it limits.
+    /// The quantity it limits.
     pub measure: Measure,
     /// The least value; blocks may be fractional.
     pub value: f64,
-    /// The theorem, or the argument.
+    /// The theorem or argument.
     pub theorem: String,
-    /// Which schedules it holds for; empty for all.
+    /// The schedules it holds for; empty for all.
     pub condition: String,
 }
 
@@ -50,13 +50,13 @@ pub struct LowerBound {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct AsymptoticBound {
-    /// What it limits.
+    /// The quantity it limits.
     pub measure: Measure,
     /// The least order, in n ranks, k ports and blocks of b bytes.
     pub order: &'static str,
     /// The theorem.
     pub theorem: &'static str,
-    /// Which schedules it holds for.
+    /// The schedules it holds for.
     pub condition: &'static str,
 }
 
@@ -74,7 +74,7 @@ pub struct BestBounds {
     pub seconds: f64,
 }
 
-/// Every lower bound known for a problem on a machine.
+/// All lower bounds for a problem on a machine.
 #[must_use]
 pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
     let (n, k, b) = (u64::from(problem.ranks), u64::from(problem.ports), problem.block_bytes);
@@ -125,7 +125,7 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
         Shape::Grid(grid) => {
             let mut diameter = 0;
             if let Some(value) = least_links(problem, machine) {
-                let theorem = "links of a rank that has the fewest".to_owned();
+                let theorem = "links of a rank with the fewest".to_owned();
                 add(Measure::LinkBlocks, value, theorem, String::new());
             }
             for u in 0..grid.sides().len() {
@@ -140,7 +140,7 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
         }
         Shape::Lattice(lattice) => {
             if let Some(value) = least_links(problem, machine) {
-                let theorem = "links of a rank that has the fewest".to_owned();
+                let theorem = "links of a rank with the fewest".to_owned();
                 add(Measure::LinkBlocks, value, theorem, String::new());
             }
             if let Some(least) = distances(problem, machine) {
@@ -165,7 +165,7 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
     bounds
 }
 
-/// The lower bounds that have no value, only an order.
+/// The lower bounds without a value, known up to a constant factor.
 #[must_use]
 pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
     let mut bounds = Vec::new();
@@ -244,7 +244,7 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
             + propagation
             + barrier * steps.saturating_sub(1) as f64
     };
-    // Theorem 2.5 is the one bound on blocks with a condition: exactly the fewest steps.
+    // Theorem 2.5 is the only bound on blocks with a condition, the fewest steps.
     let conditional =
         all.iter().find(|bound| bound.measure == Measure::Blocks && !bound.condition.is_empty());
     let seconds = match conditional {
@@ -265,21 +265,21 @@ pub(crate) fn startups(n: u64, k: u64) -> u64 {
     steps
 }
 
-/// `log_base n` where it is a whole number.
+/// `log_base n` if it is a whole number.
 fn exact_log(n: u64, base: u64) -> Option<u64> {
     let digits = startups(n, base - 1);
     (u32::try_from(digits).ok().and_then(|digits| base.checked_pow(digits)) == Some(n))
         .then_some(digits)
 }
 
-/// Blocks that each link across the middle of side a must carry: floor(a^2/4) (P/a)^2 cross each
-/// way in an all-to-all, P/a ceil(a/2) at the least in an all-gather, over 2 P/a links where the
-/// side wraps and P/a where it does not.
+/// Blocks that each link across the middle of a side of length a must carry. In each direction
+/// floor(a^2/4) (P/a)^2 blocks cross in an all-to-all, and at least P/a ceil(a/2) in an all-gather,
+/// over 2 P/a links if the side wraps and P/a if not.
 fn bisection(problem: &Problem, machine: &Machine, u: usize) -> Option<f64> {
     narrowest(problem, machine, u).map(|(crossing, links)| crossing as f64 / links as f64)
 }
 
-/// The blocks that cross it, and the links that they cross by.
+/// The blocks that cross the middle of side u, and the links they cross.
 fn narrowest(problem: &Problem, machine: &Machine, u: usize) -> Option<(u128, u128)> {
     let Shape::Grid(grid) = machine.topology.shape() else { return None };
     let a = u128::from(grid.sides()[u]);
@@ -289,19 +289,19 @@ fn narrowest(problem: &Problem, machine: &Machine, u: usize) -> Option<(u128, u1
     let lines = u128::from(problem.ranks) / a;
     let crossing = match problem.operation {
         Collective::AllToAll => a * a / 4 * lines * lines,
-        // The larger part sends all it has to the smaller one.
+        // The larger part sends all its blocks to the smaller one.
         Collective::AllGather => a.div_ceil(2) * lines,
     };
     Some((crossing, lines * if grid.wrap()[u] { 2 } else { 1 }))
 }
 
-/// Blocks that each link of a rank must carry where a rank has fewer links than ports.
+/// Blocks that each link of a rank must carry, if a rank has fewer links than ports.
 fn least_links(problem: &Problem, machine: &Machine) -> Option<f64> {
     fewest_links(problem, machine).map(|links| f64::from(problem.ranks - 1) / f64::from(links))
 }
 
-/// The links of a rank that has fewer than ports: a corner's, one for each side and two for each
-/// that wraps.
+/// The fewest links of a rank, if fewer than ports. A corner of a grid has one for each side and
+/// two for each side that wraps.
 fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
     let links: u32 = match machine.topology.shape() {
         Shape::Grid(grid) => {
@@ -313,7 +313,7 @@ fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
     (0 < links && links < problem.ports).then_some(links)
 }
 
-/// What the busiest link of a lattice carries at least in an all-to-all.
+/// The least load of the busiest link of a lattice in an all-to-all.
 fn distances(problem: &Problem, machine: &Machine) -> Option<LeastLoad> {
     match machine.topology.shape() {
         Shape::Lattice(lattice) if problem.operation == Collective::AllToAll => {
@@ -337,14 +337,14 @@ fn leaving(problem: &Problem, machine: &Machine) -> Option<u128> {
     let p = u128::from(problem.ranks);
     let crossing = |size: u32| match problem.operation {
         Collective::AllToAll => u128::from(size) * (p - u128::from(size)),
-        // It must receive what it lacks.
+        // It must receive the blocks of all other nodes.
         Collective::AllGather => p - u128::from(size),
     };
     clusters.groups().map(|(_, _, size)| crossing(size)).max()
 }
 
-/// The strongest bound on the sum over steps of the largest message or link load, in whole bytes, on
-/// what certificates are written for: no lattice.
+/// The strongest bound on the sum over steps of the largest message or link load, in whole bytes,
+/// on machines with certificates, which lattices have not.
 pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
     let (b, k) = (u128::from(problem.block_bytes), u128::from(problem.ports));
     let doors = fewest_links(problem, machine).map_or(k, u128::from);

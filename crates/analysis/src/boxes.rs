@@ -1,14 +1,14 @@
-//! Boxes of slots, cut and moved by strided sets.
+//! Boxes of slots, which strided sets cut and move.
 
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Slot, SlotSet, Strided};
 
 use crate::paths::Span;
 
-/// Slots that travel together: where each started, and where it is now.
+/// Slots that travel together: their initial and their current positions.
 ///
 /// Both are sums over the axes of index times stride, so the set is a product of ranges. Axes have
-/// a count of at least 2, positive strides now, the largest first.
+/// a count of at least 2 and a positive current stride, the largest first.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotBox {
     start: i64,
@@ -19,9 +19,9 @@ pub(crate) struct SlotBox {
 #[derive(Clone, Copy, Debug)]
 struct BoxAxis {
     count: i64,
-    /// Distance between the slots now.
+    /// The current distance between the slots.
     stride: i64,
-    /// Distance between the slots at the start.
+    /// The initial distance between the slots.
     start_stride: i64,
 }
 
@@ -65,7 +65,7 @@ impl Map {
             }
             return Some(maps);
         }
-        // A run of one axis can take the shape of the other end.
+        // A run of one axis can be reshaped like the other end.
         if let ([from], [to]) = (from.runs(), to.runs()) {
             let reshaped = |run: Strided, like: Strided| {
                 (run.outer.count == 1).then(|| {
@@ -159,7 +159,7 @@ impl Map {
     }
 }
 
-/// How a box lies to the slots of a map.
+/// The position of a box relative to the slots of a map.
 enum Relation {
     Outside,
     /// Inside: the slow and the fast index of the box's first slot.
@@ -170,7 +170,7 @@ enum Relation {
         below: i64,
         above: i64,
     },
-    /// Write axis `axis` as two, the inner of `count`.
+    /// Split axis `axis` into two, the inner of `count`.
     Factor {
         axis: usize,
         count: i64,
@@ -178,14 +178,14 @@ enum Relation {
 }
 
 impl SlotBox {
-    /// `count` consecutive slots from `first`, where they start.
+    /// `count` consecutive slots from `first`, at their initial positions.
     pub(crate) fn contiguous(first: Slot, count: u64) -> Self {
         let axis = BoxAxis { count: count as i64, stride: 1, start_stride: 1 };
         let axes = if count > 1 { SmallVec::from_slice(&[axis]) } else { SmallVec::new() };
         Self { start: first as i64, now: first as i64, axes }
     }
 
-    /// The slots, each as (where it started, where it is now).
+    /// The slots, each as (initial, current).
     pub(crate) fn slots(&self) -> impl Iterator<Item = (Slot, Slot)> + '_ {
         let count: i64 = self.axes.iter().map(|axis| axis.count).product();
         (0..count).map(|i| {
@@ -200,14 +200,14 @@ impl SlotBox {
         })
     }
 
-    /// From the first to the last slot now.
+    /// The current span of the slots.
     pub(crate) fn span(&self) -> Span {
         let reach: i64 = self.axes.iter().map(|axis| (axis.count - 1) * axis.stride).sum();
         Span::new(self.now as Slot, (self.now + reach) as Slot)
     }
 
-    /// Moves the box by the map if it lies in its set as a whole: then true; false if it lies
-    /// outside as a whole; none if it would have to be cut.
+    /// Moves the box by the map and returns `true` if all of it is in the map's set; `false` if
+    /// none of it is; `None` if it must be cut.
     pub(crate) fn pass_whole(&mut self, map: &Map) -> Option<bool> {
         match self.relation(map) {
             Relation::Outside => Some(false),
@@ -219,7 +219,8 @@ impl SlotBox {
         }
     }
 
-    /// Hands the part of the box in the map's set, moved by it, to `inside`, the rest to `outside`.
+    /// Passes the part of the box in the map's set, moved by the map, to `inside`, and the rest to
+    /// `outside`.
     pub(crate) fn split(
         mut self,
         map: &Map,
@@ -290,7 +291,7 @@ impl SlotBox {
                 .sum()
         };
         if single && position < 0 {
-            // Only where the set begins: its end is looked at below.
+            // Only the beginning of the set: its end is checked below.
             return self.within(position, 0, |_| true);
         }
         let (slow_reach, fast_reach) = (reach(true), reach(false));
@@ -309,7 +310,7 @@ impl SlotBox {
         }
         if unit > 1 {
             match self.axes.iter().position(|axis| !is_slow(axis) && axis.stride % unit != 0) {
-                // Its slots alternate between the residues: take it apart.
+                // Its slots alternate between the residues: split it.
                 Some(axis) => {
                     return Relation::Cut { axis, below: 0, above: self.axes[axis].count };
                 }
@@ -333,7 +334,8 @@ impl SlotBox {
             return Relation::Outside;
         }
         let border = if position < 0 { 0 } else { end };
-        let i = self.axes.iter().position(chosen).expect("bug: a box of one slot lies in or out");
+        let i =
+            self.axes.iter().position(chosen).expect("bug: a box of one slot is inside or outside");
         let axis = self.axes[i];
         let others = reach - (axis.count - 1) * axis.stride;
         let up = |distance: i64| {
@@ -416,7 +418,7 @@ impl SlotBox {
 mod tests {
     use super::*;
 
-    /// What `split` should do, one slot at a time.
+    /// Compares `split` with moving one slot at a time.
     fn check(pieces: &SlotBox, from: Strided, to: Strided) {
         let (from, to) = (SlotSet::of(from), SlotSet::of(to));
         let mut expected: Vec<(Slot, Slot)> = pieces.slots().collect();
@@ -465,7 +467,7 @@ mod tests {
             strided(40, (2, -9), (5, -3)),
             strided(7, (5, 2), (4, 5)),
             strided(3, (1, 0), (1, 1)),
-            // Against those of as many slots above: backwards, and by several strides.
+            // Sets of equally many slots: backwards, and with several strides.
             strided(47, (1, 0), (48, -1)),
             strided(2, (1, 0), (10, 3)),
             strided(20, (2, 10), (5, 2)),
@@ -473,7 +475,7 @@ mod tests {
             strided(1, (4, 2), (6, 9)),
             strided(40, (6, -7), (4, 11)),
             strided(2, (1, 0), (20, 3)),
-            // Rows that interleave though the next begins behind the last but one of the one before.
+            // Rows that interleave with their neighbours.
             strided(20, (2, 7), (3, 4)),
             strided(3, (1, 0), (6, 5)),
         ];
@@ -482,7 +484,7 @@ mod tests {
             SlotBox::contiguous(10, 1),
             SlotBox::contiguous(5, 17),
         ];
-        // Boxes as splitting leaves them.
+        // Boxes that splitting leaves.
         for set in sets {
             for whole in boxes.clone().iter().take(3) {
                 let mut parts = Vec::new();
@@ -492,7 +494,7 @@ mod tests {
                 boxes.extend(parts.into_iter().take(3));
             }
         }
-        // And as they are once moved, backwards too.
+        // Boxes that have moved, also backwards.
         for from in sets {
             for to in sets.iter().filter(|to| to.len() == from.len() && to.base != from.base) {
                 for map in Map::between(&SlotSet::of(from), &SlotSet::of(*to)).unwrap() {
@@ -504,7 +506,7 @@ mod tests {
         for pieces in &boxes {
             for from in sets {
                 for to in sets.iter().filter(|to| to.len() == from.len()) {
-                    // Sets that list a slot twice are no sets.
+                    // Sets must not list a slot twice.
                     let mut listed: Vec<_> = from.iter().collect();
                     listed.sort_unstable();
                     listed.dedup();

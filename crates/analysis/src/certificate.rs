@@ -1,5 +1,5 @@
-//! A schedule written down as a proof: what one rank of each class does, in the format that the
-//! crate `topocoll-certificate` documents and checks.
+//! Certificates: the steps of one rank of each class, in the format that the crate
+//! `topocoll-certificate` documents and checks.
 
 use std::fmt::{self, Write as _};
 use std::io;
@@ -17,21 +17,21 @@ use crate::error::failed;
 use crate::paths::{MEMBERS_COMPARED, member_of};
 use crate::{AnalysisError, Counts, check_named};
 
-/// The most bytes of a certificate, at so many a message or copy.
+/// The most bytes of a certificate, and the bytes of a message or copy.
 const LIMIT: u128 = 256 << 20;
 const LINE: u128 = 40;
 
-/// Writes the certificate of a schedule that delivers and has these counts; its digest, in
+/// Writes the certificate of a schedule that delivers and has these counts. Returns its digest in
 /// hexadecimal.
 ///
-/// Ranks are taken to act alike as the schedule says, if the members compared do; where their
-/// layouts or copies differ, every rank is written down by itself. What ranks copy before the first
-/// message and after the last is written as the layout that it makes.
+/// The certificate has the steps of one rank of each class, if a few members of each class agree
+/// with it; otherwise, if layouts or copies differ, those of every rank. Copies before the first
+/// message and after the last are written as the layouts they make.
 ///
 /// # Errors
-/// A schedule that names no blocks or is of other ranks than the machine's, a certificate of more than
-/// 256 MiB, one of a schedule that copies parts of blocks or on a machine that is twisted or lacks
-/// something, or a failure to write.
+/// A schedule that names no blocks, or of other ranks than the machine's; a certificate of more
+/// than 256 MiB; copies of parts of blocks; a twisted machine or one with faults; or a failure to
+/// write.
 pub fn write_certificate(
     schedule: &Schedule,
     machine: &Machine,
@@ -42,7 +42,7 @@ pub fn write_certificate(
     check_ranks(schedule.problem.ranks, machine)?;
     let claimed = schedule.rule().classes();
     let alike = Writer::new(schedule, machine, claimed.clone())?;
-    let writer = if alike.members_are_alike()? {
+    let writer = if alike.members_agree()? {
         alike
     } else {
         Writer::new(schedule, machine, RankClasses::distinct(schedule.problem.ranks))?
@@ -95,7 +95,7 @@ impl<'a> Writer<'a> {
                 }
             }
             if lines * LINE > LIMIT {
-                // As if the other classes were like those so far.
+                // An estimate from the classes so far.
                 let bytes = lines * LINE * u128::from(classes.count()) / u128::from(class + 1);
                 return Err(AnalysisError::Listing { bytes, limit: LIMIT });
             }
@@ -113,8 +113,8 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Whether a few members of each class are as its representative.
-    fn members_are_alike(&self) -> Result<bool, AnalysisError> {
+    /// Whether a few members of each class have the share of its representative.
+    fn members_agree(&self) -> Result<bool, AnalysisError> {
         if self.classes.count() == self.schedule.problem.ranks {
             return Ok(true);
         }
@@ -142,7 +142,7 @@ impl<'a> Writer<'a> {
             .iter()
             .map(|(key, value)| format!(" {key}={value}"))
             .collect();
-        // A schedule that was read may have any name.
+        // The name of a schedule from a file can be any text.
         let algorithm = format!("{}{settings}", schedule.origin.algorithm);
         let pieces: Vec<_> =
             self.cuts.windows(2).map(|cut| (cut[1] - cut[0]).to_string()).collect();
@@ -195,7 +195,7 @@ impl<'a> Writer<'a> {
         for step in first..rule.steps().min(last + 1) {
             rule.step(rank, step, &mut does);
             if step == first {
-                // They have been written as the layout.
+                // They are part of the layout.
                 does.copies.clear();
             }
             if does.copies.is_empty() && does.sends.is_empty() && does.receives.is_empty() {
@@ -207,7 +207,8 @@ impl<'a> Writer<'a> {
             }
             for send in &does.sends {
                 let to = self.displacement(rank, send.peer);
-                let _ = writeln!(text, "send {to} {} {}", self.way(send), self.slots(&send.slots));
+                let _ =
+                    writeln!(text, "send {to} {} {}", self.route(send), self.slots(&send.slots));
             }
             for receive in &does.receives {
                 let from = self.displacement(rank, receive.peer);
@@ -217,7 +218,7 @@ impl<'a> Writer<'a> {
         Ok(Share { start, finish, steps: text })
     }
 
-    /// The layout that a rank has when the first messages leave.
+    /// The layout of a rank before the first message.
     fn start(&self, rank: Rank) -> Result<Vec<Option<Block>>, AnalysisError> {
         let rule = self.schedule.rule();
         let (mut layout, mut does) = (Vec::new(), Step::default());
@@ -233,7 +234,7 @@ impl<'a> Writer<'a> {
         Ok(layout)
     }
 
-    /// The layout that it must have when the last messages have come.
+    /// The layout of a rank after the last message.
     fn finish(&self, rank: Rank) -> Result<Vec<Option<Block>>, AnalysisError> {
         let rule = self.schedule.rule();
         let (mut layout, mut does) = (Vec::new(), Step::default());
@@ -249,7 +250,7 @@ impl<'a> Writer<'a> {
         Ok(layout)
     }
 
-    /// The slots of a layout with the displacements of the ranks at the blocks' other end.
+    /// The slots of a layout, each with the displacement of the rank at the other end of its block.
     fn displaced(
         &self,
         layout: &[Option<Block>],
@@ -264,18 +265,18 @@ impl<'a> Writer<'a> {
         blocks.map(|(slot, block)| (slot, self.displacement(rank, other(block)))).collect()
     }
 
-    /// A layout as few rows.
+    /// A layout in few rows.
     fn rows(&self, layout: &[(u64, u32)]) -> String {
         let row = |&(slot, displacement)| LayoutRow { slot, displacement, axes: SmallVec::new() };
         let mut rows: Vec<LayoutRow> = layout.iter().map(row).collect();
         loop {
             let before = rows.len();
-            // Several sequences may take turns.
+            // Several sequences may be interleaved.
             let turns = [1, 2, 4, 8].map(|turns| {
                 let each = (0..turns).map(|first| rows.iter().skip(first).step_by(turns));
                 each.flat_map(|rows| self.joined(rows)).collect::<Vec<_>>()
             });
-            rows = turns.into_iter().min_by_key(Vec::len).expect("there are some");
+            rows = turns.into_iter().min_by_key(Vec::len).expect("bug: no turns");
             rows.sort_unstable_by_key(|row| row.slot);
             if rows.len() == before {
                 return rows.iter().map(|row| format!(" {row}")).collect();
@@ -283,10 +284,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Rows that follow each other, alike and equally far apart, as one with an axis more.
+    /// Joins consecutive rows that are equal and equally far apart to one row with one axis more.
     fn joined<'r>(&self, rows: impl Iterator<Item = &'r LayoutRow>) -> Vec<LayoutRow> {
         let mut joined: Vec<LayoutRow> = Vec::new();
-        // The last of the rows that the last row stands for, and how many.
+        // The last of the rows joined to the last row, and their number.
         let mut last: Option<(&LayoutRow, u64)> = None;
         for row in rows {
             if let Some((before, times)) = last
@@ -320,7 +321,7 @@ impl<'a> Writer<'a> {
         self.classes.translated(Rank(0), from, to).0
     }
 
-    fn way(&self, send: &Transfer) -> String {
+    fn route(&self, send: &Transfer) -> String {
         let segments = send.route.segments();
         if segments.is_empty() || !matches!(self.machine.topology.shape(), Shape::Grid(_)) {
             return "own".to_owned();
@@ -330,7 +331,7 @@ impl<'a> Writer<'a> {
         words.join(";")
     }
 
-    /// The runs of a set, piece by piece.
+    /// The runs of a set for each piece of a block.
     fn slots(&self, set: &SlotSet) -> String {
         let slots = self.schedule.rule().slots();
         let mut words = Vec::new();
@@ -349,7 +350,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What a rank does, with displacements for peers: equal for ranks that act alike.
+/// The steps of a rank, with displacements for peers: equal for equivalent ranks.
 #[derive(PartialEq, Eq)]
 struct Share {
     start: Vec<(u64, u32)>,
@@ -381,7 +382,7 @@ impl fmt::Display for LayoutRow {
     }
 }
 
-/// A run of slots, so many places further.
+/// A run of slots, shifted by `by` places.
 fn strided(run: Strided, by: u64) -> String {
     let Strided { base, outer, inner } = run;
     let base = base + by;
@@ -408,7 +409,7 @@ fn pairs(does: &Step) -> Result<Vec<(usize, usize)>, AnalysisError> {
     Ok(pairs)
 }
 
-/// The machine as a certificate names it.
+/// The machine in the words of a certificate.
 fn named(machine: &Machine) -> Result<String, AnalysisError> {
     Ok(match machine.topology.shape() {
         Shape::Complete => format!("complete {}", machine.ranks()),

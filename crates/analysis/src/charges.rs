@@ -1,4 +1,4 @@
-//! The integers that steps are charged, by link class; seconds come last.
+//! The charges of steps as integers, by link class. Seconds are computed last.
 
 use smallvec::SmallVec;
 use topocoll_topology::{MAX_DIMENSIONS, PerClass, Segment, Timing};
@@ -8,9 +8,9 @@ use crate::counts::Time;
 /// One amount for each link class.
 type ByClass<T> = [T; MAX_DIMENSIONS];
 
-/// The timing values of a machine, and integers in proportion to its values per hop.
+/// The timing values of a machine, and integers proportional to its values per hop.
 ///
-/// Sums of such integers do not depend on the order of addition, so every reader finds the same
+/// Sums of these integers do not depend on the order of addition, so all readers find the same
 /// slowest route.
 pub(crate) struct Rates<'a> {
     timing: &'a Timing,
@@ -19,7 +19,7 @@ pub(crate) struct Rates<'a> {
 
 impl<'a> Rates<'a> {
     pub(crate) fn new(timing: &'a Timing) -> Self {
-        // As many binary digits as the value has.
+        // As many binary digits as a double has.
         const LARGEST: f64 = (1u64 << 53) as f64;
         let values = timing.per_hop.values();
         let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -29,7 +29,7 @@ impl<'a> Rates<'a> {
         }
     }
 
-    /// What `hops` along dimension `class` weigh beside other routes.
+    /// The weight of `hops` along dimension `class`, to compare routes.
     pub(crate) fn weight(&self, class: usize, hops: u64) -> u128 {
         let each = if self.per_hop.len() == 1 { self.per_hop[0] } else { self.per_hop[class] };
         u128::from(each) * u128::from(hops)
@@ -39,10 +39,10 @@ impl<'a> Rates<'a> {
 /// A route to compare with others: its weight, then its hops by class.
 type Weighed = (u128, ByClass<u64>);
 
-/// What one step is charged.
+/// The charges of one step.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Charges {
-    /// The class whose startup is charged, if a message takes a link.
+    /// The class whose startup is charged, if there is a message.
     startup: Option<usize>,
     /// All classes in use are below this one.
     classes: usize,
@@ -55,10 +55,10 @@ pub(crate) struct Charges {
 }
 
 impl Charges {
-    /// Messages take a link of `class` that carries `bytes` in all.
+    /// Adds a link of `class` that carries `bytes` in total.
     ///
-    /// Of equal startups that of the higher class is charged. Of equal transmissions that of the
-    /// larger value is charged, then that of more bytes, then that of the higher class.
+    /// Between equal startups the higher class is charged. Between equal transmissions the larger
+    /// value is charged, then more bytes, then the higher class.
     pub(crate) fn link(&mut self, rates: &Rates<'_>, class: usize, bytes: u128) {
         let Timing { startup, per_byte, .. } = rates.timing;
         let slower = |other: usize| startup.slower(other.min(class), other.max(class));
@@ -73,7 +73,7 @@ impl Charges {
         }
     }
 
-    /// `times` messages of `bytes` take a route of these segments.
+    /// Adds `times` messages of `bytes` on a route of these segments.
     pub(crate) fn route(
         &mut self,
         rates: &Rates<'_>,
@@ -88,8 +88,8 @@ impl Charges {
         parts().for_each(|(class, hops)| self.carry(class, all.saturating_mul(hops.into())));
     }
 
-    /// A message takes these hops of each class. Of equal weights the larger hops by class are
-    /// charged.
+    /// Adds a message with these hops of each class. Between equal weights the larger hops by class
+    /// are charged.
     pub(crate) fn longest(&mut self, weight: u128, hops: impl Iterator<Item = (usize, u64)>) {
         if weight >= self.route.0 {
             let mut by_class = [0u64; MAX_DIMENSIONS];
@@ -101,12 +101,12 @@ impl Charges {
         }
     }
 
-    /// Links of `class` carry `bytes` together.
+    /// Adds links of `class` that carry `bytes` in total.
     pub(crate) fn carry(&mut self, class: usize, bytes: u128) {
         self.carried[class] = self.carried[class].saturating_add(bytes);
     }
 
-    /// Startup, transmission and propagation.
+    /// Seconds of startup, transmission and propagation.
     pub(crate) fn time(&self, timing: &Timing) -> Time {
         let (class, bytes) = self.transmission;
         let mut hops = [0; MAX_DIMENSIONS];
@@ -120,7 +120,7 @@ impl Charges {
     }
 }
 
-/// What several steps are charged together, in any order.
+/// The sum of the charges of several steps, added in any order.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Charged {
     startups: ByClass<u128>,
@@ -130,7 +130,7 @@ pub(crate) struct Charged {
 }
 
 impl Charged {
-    /// Adds a step in which messages move, or none.
+    /// Adds a step; `moves` if it has messages.
     pub(crate) fn add(&mut self, step: &Charges, moves: bool) {
         self.startups[step.startup.unwrap_or(0)] += u128::from(moves);
         let (class, bytes) = step.transmission;

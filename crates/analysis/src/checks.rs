@@ -1,4 +1,4 @@
-//! What both methods of verification check.
+//! Checks of both methods of verification.
 
 use rayon::prelude::*;
 use topocoll_schedule::{Block, Collective, Problem, Transfer};
@@ -6,14 +6,14 @@ use topocoll_topology::{Machine, Rank, Route};
 
 use crate::Violation;
 
-/// The first violation in order, whichever thread is faster.
+/// The first violation in order, independent of the threads.
 pub(crate) fn first_violation(
     found: impl ParallelIterator<Item = Result<(), Violation>>,
 ) -> Result<(), Violation> {
     found.find_map_first(Result::err).map_or(Ok(()), Err)
 }
 
-/// Checks that `held`, all that `rank` has before the first step, is each of its own blocks once.
+/// Checks that `held`, the blocks of `rank` before the first step, has each of its own blocks once.
 pub(crate) fn check_start(
     problem: Problem,
     rank: Rank,

@@ -1,4 +1,4 @@
-//! Which links carry several messages in a step, and whose: the conflict report.
+//! The conflict report: links that carry several messages in a step, and these messages.
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
@@ -10,10 +10,10 @@ use crate::loads::Loads;
 use crate::shift::Links;
 use crate::{AnalysisError, shift, symmetry};
 
-/// Messages that are listed of one link.
+/// The most messages listed for one link.
 const LISTED: usize = 16;
 
-/// Shares of a step that are looked at unasked: a million nodes for 32 steps.
+/// The most shares of steps that [`check_conflict_work`] allows: a million nodes for 32 steps.
 const WORK_LIMIT: u128 = 1 << 25;
 
 /// A directed link that carries several messages in one step.
@@ -28,13 +28,13 @@ pub struct Conflict {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u128,
-    /// Links that carry as many in this step by symmetry, this one included: one of them is named.
+    /// The number of equivalent links in this step, this one included. One of them is named.
     pub alike: u128,
     /// The messages, at most 16 of them, by sender.
     pub listed: Vec<ConflictingMessage>,
 }
 
-/// A message on a link that carries others too.
+/// A message on a link that carries other messages too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub struct ConflictingMessage {
@@ -46,13 +46,13 @@ pub struct ConflictingMessage {
     pub bytes: u128,
 }
 
-/// The conflicts of a schedule, the worst first.
+/// The conflicts of a schedule, the most contended links first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ConflictReport {
     /// Pairs of a step and a link that carries several messages.
     pub conflicts: u128,
-    /// Most messages first, then most bytes, then by step and link.
+    /// Ordered by messages and then bytes, both descending, then by step and link.
     pub worst: Vec<Conflict>,
 }
 
@@ -68,23 +68,22 @@ pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
     u128::from(ranks) * u128::from(traffic.steps())
 }
 
-/// Whether naming conflicts is a matter of seconds.
+/// Checks that [`conflicts`] takes seconds at most.
 ///
 /// # Errors
-/// [`AnalysisError::Work`] for more than 2^25 shares of steps, with those that would be looked at.
+/// [`AnalysisError::Work`] for more than 2^25 shares of steps.
 pub fn check_conflict_work(traffic: &dyn Traffic, machine: &Machine) -> Result<(), AnalysisError> {
     check_work("naming conflicting links", conflict_work(traffic, machine), WORK_LIMIT)
 }
 
-/// Names the links that carry several messages in a step: the `most` worst, exactly, and how many
-/// there are. Links that a translation maps onto each other are named once.
+/// Lists the `most` most contended links, and counts all pairs of a step and a link that carries
+/// several messages. Of equivalent links one is listed.
 ///
-/// Every step is looked at, for one node of each class; without symmetry for every node, on all
-/// threads: time is proportional to [`conflict_work`]. Where there are no numbered links none is
-/// shared.
+/// Visits every step of one node of each class, on all threads. Without numbered links there are no
+/// conflicts.
 ///
 /// # Errors
-/// Link counters, or links to be named, beyond `memory` bytes.
+/// Link counters, or links to list, beyond `memory` bytes.
 pub fn conflicts(
     traffic: &dyn Traffic,
     machine: &Machine,
@@ -134,7 +133,7 @@ pub fn conflicts(
     Ok(ConflictReport { conflicts: all.conflicts, worst: all.found })
 }
 
-/// Bytes of the links that are kept by every thread: those asked for, which there may not be.
+/// Bytes of the links that all threads keep: those asked for, or all links if fewer.
 fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u128 {
     let links = u128::from(topology.links()) * u128::from(traffic.steps());
     let kept = links.min(kept(most) as u128) * size_of::<Conflict>() as u128;
@@ -142,12 +141,12 @@ fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u1
     by_all_threads(kept) + listed
 }
 
-/// The grid, where link loads have a closed form.
+/// The grid, if link loads have a closed form.
 fn shifts<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<&'t Grid> {
     shift::grid(&traffic.schedule()?.rule().classes(), topology)
 }
 
-/// Links that are kept until the worst of them are chosen.
+/// The number of links kept between two selections of the worst.
 fn kept(most: usize) -> usize {
     most.saturating_mul(4).saturating_add(64)
 }
@@ -156,7 +155,7 @@ struct Worst {
     most: usize,
     conflicts: u128,
     found: Vec<Conflict>,
-    /// Fewer messages than this many are not among the worst.
+    /// Links with fewer messages and bytes than this are not among the worst.
     floor: (u64, u128),
 }
 
@@ -166,7 +165,8 @@ impl Worst {
         Self { most, conflicts: 0, found: Vec::new(), floor }
     }
 
-    /// Adds links that carry several messages, if they may be among the worst; whether they may.
+    /// Adds links that carry several messages if they may be among the worst, and returns whether
+    /// they may.
     fn add(&mut self, step: u32, links: Links) -> bool {
         let Links { link, count, load, bytes } = links;
         if (load, bytes) < self.floor {
@@ -271,7 +271,7 @@ fn list(
                         for hop in
                             (ahead.rem_euclid(period)..segment.hops.abs()).step_by(period as usize)
                         {
-                            // A link alike that this message takes: moved onto `at`, so is it.
+                            // An equivalent link that this message takes: both are moved onto `at`.
                             let from = grid.radix().shifted(position, u, hop * direction);
                             let moved = |rank| classes.translated(rank, from, at);
                             let (from, to) = (moved(node), moved(send.to));
@@ -288,7 +288,7 @@ fn list(
     conflict.listed = listed;
 }
 
-/// Whether a translation of the classes takes one rank to the other in all dimensions but u.
+/// Whether a translation of the classes takes one rank to the other in all dimensions except u.
 fn alike_across(classes: &RankClasses, grid: &Grid, a: Rank, b: Rank, u: usize) -> bool {
     (0..grid.sides().len()).filter(|&v| v != u).all(|v| {
         let position = |rank| grid.radix().coordinate(rank, v) % classes.periods()[v];
@@ -296,8 +296,8 @@ fn alike_across(classes: &RankClasses, grid: &Grid, a: Rank, b: Rank, u: usize) 
     })
 }
 
-/// Lists the messages to rank + shift that take the link along u from `at`: by dimension order
-/// their slower coordinates are already those of their destination, the faster still their own.
+/// Lists the messages to rank + shift that take the link along u from `at`. By dimension order
+/// their slower coordinates are those of their destination, the faster those of their source.
 fn list_shift(
     grid: &Grid,
     at: Rank,
@@ -309,8 +309,8 @@ fn list_shift(
 ) {
     let (radix, stride) = (grid.radix(), grid.radix().stride(u));
     let (ranks, block) = (u64::from(radix.ranks()), u64::from(stride) * u64::from(grid.sides()[u]));
-    // The slower coordinates, as multiples of `block`, go back by the shift's and by the carry out
-    // of u and what is faster.
+    // The slower coordinates, as multiples of `block`, go back by those of the shift and by the
+    // carry out of u and the faster coordinates.
     for start in shift::starts(grid, at, u, direction, shift) {
         let here = radix.shifted(at, u, start);
         let low = u64::from(here.0) % block;
@@ -331,7 +331,7 @@ mod tests {
 
     use super::*;
 
-    /// Rank -> rank + shift, told as a rule without classes.
+    /// Rank -> rank + shift, without classes.
     struct Shifted<'a>(&'a Machine, u32);
 
     impl Traffic for Shifted<'_> {

@@ -1,8 +1,8 @@
-//! Readers that compute: verify, count, bound, simulate, write and read formats.
+//! Readers of schedules: they verify, count, bound and simulate them, and write and read files.
 //!
-//! Nothing here knows an algorithm; everything reads a
-//! [`Schedule`](topocoll_schedule::Schedule) through its rule. [`verify()`] proves delivery,
-//! [`count()`] gives the counts and the predicted time, [`bounds()`] what no schedule can beat.
+//! All readers take a [`Schedule`](topocoll_schedule::Schedule) through its rule; none depends on
+//! an algorithm. [`verify()`] proves delivery, [`count()`] gives the counts and the predicted time,
+//! [`bounds()`] gives lower bounds for every schedule.
 //!
 //! ```
 //! use topocoll_analysis::{best_bounds, formats, verify};

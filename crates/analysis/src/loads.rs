@@ -1,23 +1,23 @@
-//! What each directed link carries, counted on one period of the machine.
+//! The load of each directed link, counted on one period of the machine.
 
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Shape, Topology};
 
 /// Loads of the links of a grid or lattice, up to the translations of a [`RankClasses`].
 ///
-/// Links that a translation maps onto each other carry the same, so one of them is counted, and
-/// every route of a representative is folded onto it. On a grid a segment is entered at its two ends
-/// only; the sums along each line come last. So a route costs its segments, not its hops. The lines
-/// of a lattice are no lines, and its routes cost their hops.
+/// Equivalent links carry equal loads, so one of them is counted, and every route of a
+/// representative is folded onto it. On a grid a segment is entered at its two ends only, and the
+/// sums along each line come last: a route costs its segments, not its hops. On a lattice a route
+/// costs its hops.
 pub(crate) struct Loads {
     fold: Fold,
-    /// By dimension and direction (+, -), of each position on a grid what begins there minus what
-    /// ends, on a lattice all.
+    /// By dimension and direction (+, -), for each position: on a grid the load that begins there
+    /// minus the load that ends, on a lattice the load.
     lines: Vec<LineLoads>,
     classes: usize,
 }
 
-/// How positions are folded.
+/// The fold of positions onto one period.
 enum Fold {
     Grid { periods: Coordinates, strides: Vec<usize> },
     Lattice(RankClasses),
@@ -39,8 +39,8 @@ impl LineLoads {
         self.used = true;
     }
 
-    /// Enters `hops` links from position `first` of a period on, its positions at `base` and every
-    /// `stride` further.
+    /// Enters `hops` links from position `first` of a period. Its positions are at `base` and every
+    /// `stride` after.
     fn add_range(
         &mut self,
         base: usize,
@@ -83,7 +83,8 @@ pub(crate) struct Busiest {
 }
 
 impl Loads {
-    /// No loads; the classes are [`common`](crate::symmetry::common) to a rule and the topology.
+    /// Loads of 0. The classes must be [`common`](crate::symmetry::common) to a rule and the
+    /// topology.
     pub(crate) fn new(classes: &RankClasses, topology: &dyn Topology) -> Self {
         let lines = (0..2 * topology.dimensions()).map(|_| LineLoads::default()).collect();
         let fold = match topology.shape() {
@@ -100,12 +101,12 @@ impl Loads {
         Self { fold, lines, classes: classes.count() as usize }
     }
 
-    /// Bytes that [`Loads::new`] will take once every dimension is used.
+    /// Bytes that the loads take once every dimension is used.
     pub(crate) fn memory(classes: &RankClasses, topology: &dyn Topology) -> u128 {
         u128::from(classes.count()) * 2 * topology.dimensions() as u128 * 24
     }
 
-    /// Adds a message of `bytes` that leaves `from` by `route`; none where there are no links.
+    /// Adds a message of `bytes` that takes `route` from `from`.
     pub(crate) fn add(&mut self, topology: &dyn Topology, from: Rank, route: &Route, bytes: u128) {
         match topology.shape() {
             Shape::Grid(grid) => self.add_lines(grid, from, route, bytes),
@@ -139,8 +140,8 @@ impl Loads {
             let side = i64::from(grid.sides()[u]);
             let hops = segment.hops.unsigned_abs();
             let to = (i64::from(at[u]) + segment.hops).rem_euclid(side);
-            // A link is numbered by the rank it leaves; downwards that is every position but the
-            // last, so the lowest is one above it.
+            // A link is numbered by the rank it leaves. Downwards these are all positions of the
+            // segment except the last, so the lowest is one above that.
             let lowest = if segment.hops > 0 { i64::from(at[u]) } else { to + 1 };
             let first = (lowest.rem_euclid(side) as u64 % period) as usize;
             let base: usize = (0..at.len())
@@ -154,7 +155,7 @@ impl Loads {
         }
     }
 
-    /// What was added to both.
+    /// The sum of both.
     pub(crate) fn merged(mut self, other: Self) -> Self {
         for (line, other) in self.lines.iter_mut().zip(other.lines) {
             if line.messages.is_empty() {
@@ -168,7 +169,7 @@ impl Loads {
         self
     }
 
-    /// The busiest links of each dimension; forgets what was added.
+    /// Writes the busiest links of each dimension and resets all loads.
     pub(crate) fn take(&mut self, busiest: &mut Vec<Busiest>) {
         busiest.clear();
         busiest.resize(self.lines.len() / 2, Busiest::default());
@@ -181,7 +182,7 @@ impl Loads {
     }
 
     /// Calls `each` with the links of every line used: dimension, whether downwards, the class of
-    /// the rank it leaves, messages and bytes. Forgets what was added.
+    /// the rank it leaves, messages and bytes. Resets all loads.
     pub(crate) fn drain(&mut self, mut each: impl FnMut(usize, bool, u32, u64, u128)) {
         let Self { fold, lines, classes } = self;
         for (i, line) in lines.iter_mut().enumerate().filter(|(_, line)| line.used) {

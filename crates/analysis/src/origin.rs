@@ -1,4 +1,4 @@
-//! Which block a slot holds, traced back to where it started.
+//! The block that a slot holds, traced back to the initial layout.
 
 use topocoll_schedule::{Block, Schedule, Slot, SlotSet, Step};
 use topocoll_topology::Rank;
@@ -7,7 +7,7 @@ use crate::pairs;
 
 /// Traces single slots back through a schedule of whole blocks.
 ///
-/// Each step back costs a call of the rule, so this is for a few slots of a machine too large to
+/// Each step back costs a call of the rule, so this is for a few slots of machines too large to
 /// replay.
 pub(crate) struct Origin<'a> {
     schedule: &'a Schedule,
@@ -20,8 +20,8 @@ impl<'a> Origin<'a> {
         Self { schedule, does: Step::default(), peer_does: Step::default() }
     }
 
-    /// The block that `slot` of `rank` holds between the copies and the transfers of `step`; none
-    /// if it holds nothing, or the two ends of a message on its way disagree.
+    /// The block that `slot` of `rank` holds between the copies and the transfers of `step`; `None`
+    /// if it is empty, or the two ends of a message disagree.
     pub(crate) fn block(&mut self, rank: Rank, slot: Slot, step: u32) -> Option<Block> {
         let (mut rank, mut slot) = (rank, slot);
         for step in (0..=step).rev() {
@@ -49,7 +49,7 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// The slot of `other` that stands where `slot` stands in `set`.
+/// The slot of `other` at the position of `slot` in `set`.
 fn moved(set: &SlotSet, other: &SlotSet, slot: Slot) -> Option<Slot> {
     other.nth(set.position(slot)?)
 }

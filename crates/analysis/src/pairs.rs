@@ -1,11 +1,10 @@
-//! Which send and which receive are one message: of those from one rank to another in a step, the
-//! first and the first, the second and the second.
+//! Pairs sends with receives: the i-th send from one rank to another in a step is its i-th receive.
 
 use topocoll_schedule::Transfer;
 use topocoll_topology::Rank;
 
-/// The other end of the message at `place` of `own`, which are those that `rank` sends or receives,
-/// among those that its peer receives or sends.
+/// The other end of message `place` of `own`, the sends or receives of `rank`, among the receives
+/// or sends of its peer.
 pub(crate) fn other_end<'m>(
     own: &[Transfer],
     place: usize,
@@ -17,32 +16,31 @@ pub(crate) fn other_end<'m>(
     peers.iter().filter(|message| message.peer == rank).nth(before)
 }
 
-/// The same for many: the messages that a rank sends, or those that it receives, in a step, found by
-/// peer.
+/// An index by peer of the messages that a rank sends, or receives, in a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByPeer(Vec<(Rank, u32)>);
 
-/// Bytes that the list of so many messages takes at most.
+/// The most bytes of the index of `messages` messages.
 pub(crate) const fn memory(messages: usize) -> usize {
-    // Vectors have room for as much again.
+    // The capacity of vectors is up to twice their length.
     2 * messages * size_of::<(Rank, u32)>()
 }
 
 impl ByPeer {
-    /// Lists these messages in place of those before.
+    /// Replaces the index by that of these messages.
     pub(crate) fn list(&mut self, messages: &[Transfer]) {
         self.0.clear();
         self.0.extend(messages.iter().map(|message| message.peer).zip(0..));
         self.0.sort_unstable();
     }
 
-    /// How many there are with a peer.
+    /// The number of messages with a peer.
     pub(crate) fn count(&self, peer: Rank) -> usize {
         self.with(peer).len()
     }
 
-    /// The place of the other end of the message to or from `peer` at `place` of `rank`, whose list
-    /// this is.
+    /// The place of the other end of message `place` of `rank`, to or from `peer`. This is the
+    /// index of `rank`, `peers` that of the peer.
     pub(crate) fn other_end(
         &self,
         place: usize,
@@ -59,7 +57,7 @@ impl ByPeer {
         let first = self.0.partition_point(|&(other, _)| other < peer);
         let from = &self.0[first..];
         let is_with = |message: &(Rank, u32)| message.0 == peer;
-        // One or none is all that most have.
+        // Most ranks have at most one.
         match from.get(1).is_some_and(is_with) {
             true => &from[..from.partition_point(is_with)],
             false => &from[..usize::from(from.first().is_some_and(is_with))],

@@ -1,16 +1,16 @@
 use std::fmt;
 
-/// Hears how far long work is.
+/// Callbacks that report the progress of long work.
 #[derive(Clone, Copy)]
 pub struct Progress<'a> {
-    /// Hears once how much there is, in parts that take about as long.
+    /// Called once with the amount of work, in parts that take about equal time.
     pub starting: &'a (dyn Fn(u64) + Sync),
-    /// Hears how much more is done.
+    /// Called with the parts done since the last call.
     pub done: &'a (dyn Fn(u64) + Sync),
 }
 
 impl Progress<'_> {
-    /// Nobody listens.
+    /// Reports to nobody.
     pub const UNHEARD: Self = Self { starting: &|_| (), done: &|_| () };
 }
 

@@ -1,4 +1,4 @@
-//! Full replay: every block of every rank is moved as the schedule says.
+//! Full replay: moves every block of every rank as the schedule says.
 
 use rayon::prelude::*;
 use topocoll_schedule::{
@@ -20,26 +20,26 @@ const NOTHING: Label = Label::MAX;
 /// Ranks handled together by one thread.
 const CHUNK: usize = 32;
 
-/// Ranks whose blocks have labels: beyond, a block's number passes 32 bits.
+/// The most ranks: labels of blocks have 32 bits.
 const MAX_RANKS: u32 = 65_535;
 
-/// The state of all buffers in the midst of a schedule.
+/// The state of all buffers during a schedule.
 pub(crate) struct Replay<'a> {
     schedule: &'a Schedule,
-    /// Block labels, a row of slots * pieces per rank; blocks that are split have a label per piece.
+    /// Block labels, a row of slots * pieces per rank. A block that is split has a label per piece.
     labels: Vec<Label>,
     row: usize,
     /// The bounds of the pieces of a block, from 0 to `block_bytes`.
     bounds: Vec<u64>,
-    /// What each rank does in the current step.
+    /// The current step of each rank.
     pub(crate) steps: Vec<Step>,
-    /// What each rank sends and receives in it, by peer.
+    /// The sends and receives of each rank in it, by peer.
     ends: Vec<Ends>,
-    /// What the ranks of each chunk receive in the current step.
+    /// The labels that the ranks of each chunk receive in the current step.
     arriving: Vec<Vec<Label>>,
-    /// By label, whether its rank passed it on; empty in an all-gather.
+    /// By label, whether its rank sent it on; empty in an all-gather.
     passed_on: Vec<bool>,
-    /// Blocks that a rank sent although it had passed them on.
+    /// Blocks that a rank sent again.
     resent: u64,
 }
 
@@ -49,19 +49,19 @@ struct Ends {
     receives: ByPeer,
 }
 
-/// Bytes that a replay takes at most.
+/// The most bytes that a replay takes.
 pub(crate) fn memory(schedule: &Schedule) -> u128 {
     let pieces = schedule.rule().cuts().len() as u128 + 1;
     let labels = u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots()) * pieces;
-    // Labels, the same again in flight, the marks of an all-to-all, and a step per rank: vectors
-    // have room for as much again.
+    // Labels, equally many in flight, the marks of an all-to-all, and a step per rank, whose
+    // vectors have up to twice their length as capacity.
     let marks = u128::from(schedule.problem.operation == Collective::AllToAll);
     let ports = schedule.problem.ports as usize;
     let step = 1024 + 4 * ports * size_of::<Transfer>() + 2 * pairs::memory(ports);
     labels * (4 * 2 + marks) + u128::from(schedule.problem.ranks) * step as u128
 }
 
-/// Whether blocks have labels, and the replay fits in `limit` bytes.
+/// Checks that blocks have labels and that the replay fits in `limit` bytes.
 pub(crate) fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
     let ranks = schedule.problem.ranks;
     if ranks > MAX_RANKS {
@@ -70,8 +70,7 @@ pub(crate) fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), Analysi
     check_memory("a full replay", memory(schedule), limit)
 }
 
-/// Whether a replay is a matter of minutes at most: the slots that the ranks of all classes send and
-/// copy.
+/// Checks that a replay takes minutes at most, by the slots that ranks send and copy.
 pub(crate) fn check_replaying(schedule: &Schedule) -> Result<(), AnalysisError> {
     let (rule, classes) = (schedule.rule(), schedule.rule().classes());
     let (ranks, slots) = (u128::from(schedule.problem.ranks), u128::from(rule.slots()));
@@ -119,15 +118,15 @@ impl<'a> Replay<'a> {
         Ok(Self { schedule, labels, row, bounds, steps, ends, arriving, passed_on, resent })
     }
 
-    /// Marks from now on what is passed on, in an all-to-all.
+    /// Marks, from now on, the blocks that are sent on in an all-to-all.
     fn mark_passed_on(&mut self) {
         if self.schedule.problem.operation == Collective::AllToAll {
             self.passed_on = vec![false; self.labels.len()];
         }
     }
 
-    /// Counts what the ranks send again in the step that was performed, and marks what they pass on:
-    /// a copy has the mark of what was copied, and what is received has none.
+    /// Counts the blocks sent again in the step just performed, and marks those sent on. A copy has
+    /// the mark of its source; a received block has no mark.
     fn count_resent(&mut self) {
         if self.passed_on.is_empty() {
             return;
@@ -139,7 +138,7 @@ impl<'a> Replay<'a> {
                 visit(range);
                 Ok(())
             });
-            assert!(visited.is_ok(), "bug: slots of a step that was performed");
+            assert!(visited.is_ok(), "bug: slots of a performed step are out of range");
         };
         let ranks = self.passed_on.par_chunks_mut(self.row).zip(steps).with_min_len(CHUNK);
         let resent = ranks.map_init(Vec::new, |copied, (marks, does)| {
@@ -171,7 +170,7 @@ impl<'a> Replay<'a> {
         self.resent += resent.sum::<u64>();
     }
 
-    /// The block in a slot, by the piece that opens `part`.
+    /// The block in a slot, by the first piece of `part`.
     pub(crate) fn block(&self, rank: Rank, slot: Slot, part: Part) -> Option<Block> {
         let (first, _) = pieces_of(&self.bounds, part);
         block(
@@ -180,7 +179,7 @@ impl<'a> Replay<'a> {
         )
     }
 
-    /// Asks every rank what it does in `step`.
+    /// Reads `step` of every rank.
     pub(crate) fn look(&mut self, step: u32) {
         let rule = self.schedule.rule();
         let ranks = self.steps.par_iter_mut().zip(&mut self.ends).enumerate();
@@ -191,7 +190,7 @@ impl<'a> Replay<'a> {
         });
     }
 
-    /// Performs the local copies of the step looked at.
+    /// Performs the local copies of the step read.
     pub(crate) fn copy(&mut self, step: u32) -> Result<(), Violation> {
         let slots = self.schedule.rule().slots();
         let (pieces, bounds, steps) = (self.pieces(), &self.bounds, &self.steps);
@@ -224,7 +223,7 @@ impl<'a> Replay<'a> {
         first_violation(found)
     }
 
-    /// Performs the transfers of the step looked at, after checking that both ends agree.
+    /// Performs the transfers of the step read, after checking that both ends agree.
     pub(crate) fn transfer(&mut self, step: u32, machine: &Machine) -> Result<(), Violation> {
         self.check_sends(step, machine)?;
         let slots = self.schedule.rule().slots();
@@ -286,7 +285,7 @@ impl<'a> Replay<'a> {
         first_violation(found)
     }
 
-    /// Every send has a receive, and every route leads to it.
+    /// Checks that every send has a receive, and that its route leads there.
     fn check_sends(&self, step: u32, machine: &Machine) -> Result<(), Violation> {
         let ranks = self.steps.par_iter().zip(&self.ends).enumerate().with_min_len(CHUNK);
         let found = ranks.map_init(Route::default, |route, (from, (does, ends))| {
@@ -307,7 +306,7 @@ impl<'a> Replay<'a> {
         first_violation(found)
     }
 
-    /// Every rank holds its own blocks once, and nothing else.
+    /// Checks that every rank holds its own blocks once, and nothing else.
     pub(crate) fn check_start(&self) -> Result<(), Violation> {
         let (problem, pieces) = (self.schedule.problem, self.pieces());
         let found = self.labels.par_chunks(self.row).enumerate().map(|(rank, row)| {
@@ -317,7 +316,7 @@ impl<'a> Replay<'a> {
         first_violation(found)
     }
 
-    /// Every rank holds, where the rule says so, the block of every rank for it.
+    /// Checks that every rank holds its final layout, with a block from every rank.
     pub(crate) fn check_finish(&self) -> Result<(), Violation> {
         let (problem, pieces, rule) = (self.schedule.problem, self.pieces(), self.schedule.rule());
         let found = self.labels.par_chunks(self.row).enumerate().map_init(
@@ -362,8 +361,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Replays a schedule from start to finish and reports the first thing wrong, and of an all-to-all
-/// that comes to its end how many blocks are sent again.
+/// Replays a schedule and reports the first violation; for an all-to-all without one, also the
+/// number of blocks sent again.
 pub(crate) fn run(
     schedule: &Schedule,
     machine: &Machine,
@@ -390,7 +389,7 @@ pub(crate) fn run(
     Ok((outcome, resent))
 }
 
-/// Adds to a wrong slot who last wrote it.
+/// Adds to a wrong slot the step and rank that last wrote it.
 fn explain(schedule: &Schedule, mut violation: Violation) -> Violation {
     if let Violation::Undelivered { rank, slot, ref mut written, .. } = violation {
         let mut does = Step::default();
@@ -431,7 +430,7 @@ fn block(problem: Problem, label: Label) -> Option<Block> {
     })
 }
 
-/// Both ends list equally many slots and, where blocks are split, the same parts of them.
+/// Checks that both ends list equally many slots and, if blocks are split, the same parts.
 fn check_ends(bounds: &[u64], from: &SlotSet, to: &SlotSet) -> Result<(), ()> {
     let agree = from.len() == to.len()
         && (bounds.len() == 2
@@ -449,7 +448,7 @@ fn pieces_of(bounds: &[u64], part: Part) -> (usize, usize) {
     }
 }
 
-/// What can be wrong with a slot that is read or written.
+/// An error about a slot that is read or written.
 enum Fault {
     OutOfRange(i128),
     Empty(Slot),
@@ -473,7 +472,7 @@ fn for_each_range(
     mut visit: impl FnMut(std::ops::Range<usize>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     for run in set.runs() {
-        let (low, high) = run.slots.span().expect("sets have no empty run");
+        let (low, high) = run.slots.span().expect("bug: an empty run in a set");
         if low < 0 || high >= i128::from(slots) {
             return Err(Fault::OutOfRange(if low < 0 { low } else { high }));
         }
@@ -506,7 +505,7 @@ fn gather(
         Ok(())
     })?;
     if staged[before..].contains(&NOTHING) {
-        // Rare: find which.
+        // Rare: find the slot.
         for_each_range(pieces, bounds, set, slots, |range| {
             match row[range.clone()].iter().position(|&l| l == NOTHING) {
                 Some(i) => Err(Fault::Empty(((range.start + i) / pieces) as Slot)),

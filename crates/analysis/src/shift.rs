@@ -1,17 +1,17 @@
 //! Link loads of a uniform shift on a grid, in closed form.
 //!
-//! In a step of a cyclic rule every rank x sends the same message to x + s (mod P). Along
-//! dimension u the message turns from position a to a + t (mod side), where t is `s_u`, or `s_u + 1`
-//! where the faster coordinates carry into it: x mod S + s mod S >= S, with S the stride of u. By
-//! dimension order it travels on the line whose slower coordinates are already those of its
-//! destination, and whose faster ones are still its own. On each such line every position starts
-//! exactly one message, and all turn as far.
+//! In a step of a cyclic rule every rank x sends a message of equal size to x + s (mod P). Along
+//! dimension u the message turns from position a to a + t (mod side), where t is `s_u`, or `s_u +
+//! 1` if the faster coordinates carry into it: x mod S + s mod S >= S, with S the stride of u. By
+//! dimension order it travels on the line with the slower coordinates of its destination and the
+//! faster coordinates of its source. On each such line every position starts exactly one message,
+//! and all turn equally far.
 //!
-//! Where the side wraps, every link of the line, in the nearer direction, so carries exactly as many
-//! messages as hops are travelled. Where it does not, those that start below side - t go up by t, the
-//! others come down by side - t, and the links above position i, either way, carry
-//! min(i + 1, t, side - t, side - 1 - i): most in the middle, of several messages as well. Time per
-//! step is proportional to dimensions and messages, whatever the size.
+//! If the side wraps, every link of the line in the nearer direction carries as many messages as a
+//! message has hops. If not, messages that start below side - t go up by t, and the others go down
+//! by side - t. The links above position i, in either direction, carry min(i + 1, t, side - t, side
+//! - 1 - i) messages: most in the middle, also for several shifts. Time per step is proportional to
+//! dimensions and messages and does not depend on the size.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -21,7 +21,7 @@ use topocoll_topology::{Grid, LinkId, Rank, Shape, Topology};
 use crate::charges::Rates;
 use crate::counts::StepCount;
 
-/// The grid on which every rank sends to the same shifts, if the classes are those of a cyclic rule.
+/// The grid, if the classes are those of a cyclic rule, where every rank sends to the same shifts.
 pub(crate) fn grid<'t>(classes: &RankClasses, topology: &'t dyn Topology) -> Option<&'t Grid> {
     let cyclic = classes.radix().dimensions() == 1 && classes.count() == 1;
     match topology.shape() {
@@ -30,7 +30,7 @@ pub(crate) fn grid<'t>(classes: &RankClasses, topology: &'t dyn Topology) -> Opt
     }
 }
 
-/// Adds the links' part of a step in which every rank sends, for each (shift, bytes), one message.
+/// Adds the link loads of a step in which every rank sends one message for each (shift, bytes).
 pub(crate) fn count(
     grid: &Grid,
     rates: &Rates<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn count(
     }
 }
 
-/// Links that all carry the same.
+/// Links with equal loads.
 #[derive(Clone, Copy)]
 pub(crate) struct Links {
     /// One of them.
@@ -66,9 +66,8 @@ pub(crate) struct Links {
     pub(crate) bytes: u128,
 }
 
-/// Calls `each` with links that carry several messages: along every line from its middle to its
-/// ends, where less and less is carried, as long as `each` asks for more; how many such links there
-/// are.
+/// Calls `each` with links that carry several messages, along every line from its middle to its
+/// ends, by decreasing load, until `each` returns false. Returns the number of such links.
 pub(crate) fn shared(
     grid: &Grid,
     messages: &[(u32, u128)],
@@ -96,16 +95,16 @@ pub(crate) fn shared(
     all
 }
 
-/// Lines along a dimension on which each message turns as far as on the others.
+/// Lines along a dimension on which each message turns equally far.
 struct LineGroup<'g> {
     grid: &'g Grid,
     dimension: usize,
-    /// The lowest of the faster coordinates, read as one number, of these lines.
+    /// The lowest suffix of these lines: their faster coordinates as one number.
     first: u32,
     lines: u128,
 }
 
-/// The lines along dimension u, by equal carries.
+/// Calls `each` with the lines along dimension u, grouped by carries.
 fn each_line_group(
     grid: &Grid,
     u: usize,
@@ -130,7 +129,7 @@ fn each_line_group(
 }
 
 impl LineGroup<'_> {
-    /// How far each message turns, and its bytes.
+    /// The turn and the bytes of each message.
     fn turns(&self, messages: &[(u32, u128)]) -> impl Iterator<Item = (u32, u128)> {
         let turn = |&(shift, bytes)| (turn(self.grid, self.dimension, shift, self.first), bytes);
         messages.iter().map(turn)
@@ -150,9 +149,9 @@ impl LineGroup<'_> {
         }
     }
 
-    /// The messages and bytes on each of the links that have so many positions on this side of them,
-    /// and more on the other, of a side that does not wrap.
-    fn so_near_an_end(&self, positions: u32, messages: &[(u32, u128)]) -> (u64, u128) {
+    /// For a side that does not wrap, the messages and bytes on each link with `positions`
+    /// positions on one side of it and at least as many on the other.
+    fn load_at(&self, positions: u32, messages: &[(u32, u128)]) -> (u64, u128) {
         self.turns(messages).fold((0, 0), |(load, bytes), (turn, size)| {
             let [most, _] = most(self.grid, self.dimension, turn);
             let passing = most.min(positions.into());
@@ -160,11 +159,12 @@ impl LineGroup<'_> {
         })
     }
 
-    /// Above how many positions of a side that does not wrap the links carry several messages.
+    /// The number of positions of a side that does not wrap above which the links carry several
+    /// messages.
     fn shared_above(&self, messages: &[(u32, u128)]) -> u32 {
         let side = self.grid.sides()[self.dimension];
-        let several = |positions| self.so_near_an_end(positions, messages).0 > 1;
-        // One message alone starts at each end, and as many more pass as far as their number grows.
+        let several = |positions| self.load_at(positions, messages).0 > 1;
+        // A single message loads the k-th link from an end with up to k messages.
         match (several(1), several(side / 2)) {
             (true, _) => side - 1,
             (false, true) => side - 3,
@@ -175,12 +175,12 @@ impl LineGroup<'_> {
     /// Counts lines of a side that does not wrap.
     fn count_line(&self, rates: &Rates<'_>, messages: &[(u32, u128)], step: &mut StepCount) {
         let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
-        // As many messages go up by `turn` as come down by the rest, and the other way round.
+        // `side - turn` messages go up by `turn`, and `turn` messages go down by `side - turn`.
         let carried =
             |(turn, size): (u32, u128)| 2 * u128::from(turn) * u128::from(side - turn) * size;
         let carried: u128 = self.turns(messages).map(carried).sum();
         step.charges.carry(u, self.lines.saturating_mul(carried));
-        let (load, bytes) = self.so_near_an_end(side / 2, messages);
+        let (load, bytes) = self.load_at(side / 2, messages);
         if load > 0 {
             let shared = 2 * self.lines * u128::from(self.shared_above(messages));
             step.load(rates, u, load, bytes, shared);
@@ -191,11 +191,11 @@ impl LineGroup<'_> {
     fn name_shared(&self, messages: &[(u32, u128)], each: &mut impl FnMut(Links) -> bool) {
         let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
         for positions in (1..=side / 2).rev() {
-            let (load, bytes) = self.so_near_an_end(positions, messages);
+            let (load, bytes) = self.load_at(positions, messages);
             if load < 2 {
                 return;
             }
-            // Both ends of a link, as it is numbered by the one that it leaves.
+            // Both ends of a link: its number is that of the end it leaves.
             let (lower, upper) =
                 ([positions - 1, positions], [side - 1 - positions, side - positions]);
             let both = if lower == upper { &[lower][..] } else { &[lower, upper] };
@@ -210,7 +210,7 @@ impl LineGroup<'_> {
     }
 }
 
-/// What links carry over several steps, where they carry most.
+/// The bytes on the busiest link over several steps.
 pub(crate) struct Totals<'g> {
     grid: &'g Grid,
     along: Vec<TotalsAlong>,
@@ -219,9 +219,9 @@ pub(crate) struct Totals<'g> {
 /// Bytes on the links of one dimension, upwards and downwards.
 #[derive(Clone, Default)]
 struct TotalsAlong {
-    /// On lines of the lowest suffix.
+    /// Bytes on lines of the lowest suffix.
     lowest: [i128; 2],
-    /// How many more on those from a suffix on.
+    /// By suffix, the bytes by which lines from this suffix on carry more.
     more: HashMap<u32, [i128; 2]>,
 }
 
@@ -248,7 +248,7 @@ impl<'g> Totals<'g> {
         }
     }
 
-    /// Bytes on the link that carries most.
+    /// Bytes on the busiest link.
     pub(crate) fn max_link_bytes(self) -> u128 {
         let along = self.along.into_iter().map(|TotalsAlong { lowest: mut bytes, more }| {
             let mut more: Vec<_> = more.into_iter().collect();
@@ -266,8 +266,8 @@ fn add(sums: &mut [i128; 2], more: [i128; 2]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }
 
-/// The most messages on one link of a line, upwards and downwards, if each turns so far: in the
-/// middle where the side does not wrap, and of all other turns as well.
+/// The most messages on one link of a line, upwards and downwards, if each message turns by `turn`.
+/// On a side that does not wrap the link in the middle carries most, for every turn.
 fn most(grid: &Grid, u: usize, turn: u32) -> [u64; 2] {
     if grid.wrap()[u] {
         let hops = grid.nearest(u, 0, turn);
@@ -276,15 +276,15 @@ fn most(grid: &Grid, u: usize, turn: u32) -> [u64; 2] {
     [turn.min(grid.sides()[u] - turn).into(); 2]
 }
 
-/// How far a message turns along dimension u, upwards, whose faster coordinates are `suffix`.
+/// The turn along dimension u, upwards, of a message whose faster coordinates are `suffix`.
 fn turn(grid: &Grid, u: usize, shift: u32, suffix: u32) -> u32 {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let carry = u32::from(suffix >= stride - shift % stride);
     (shift / stride + carry) % side
 }
 
-/// How far back or on the positions lie, along dimension u, whose messages to rank + shift take the
-/// link in this direction from `at`.
+/// The positions along dimension u, relative to `at`, whose messages to rank + shift take the link
+/// from `at` in this direction.
 pub(crate) fn starts(
     grid: &Grid,
     at: Rank,
@@ -307,22 +307,22 @@ pub(crate) fn starts(
     low - at..end - at
 }
 
-/// The longest routes of the messages to rank + shift that carry, or do not, out of the dimensions
-/// looked at.
+/// The longest routes of the messages to rank + shift that carry, or do not carry, out of the
+/// dimensions visited.
 #[derive(Clone, Copy, Default)]
 struct Longest {
     /// The most hops of any.
     hops: u64,
-    /// The most weight of any, and the dimensions that this route carries out of, as bits.
+    /// The largest weight of any, and the dimensions that this route carries out of, as bits.
     weight: u128,
     carries: u64,
-    /// Of the two, 1 if the hops by dimension of this route are the larger.
+    /// 1 if the hops by dimension of this route are the larger of the two.
     order: u8,
 }
 
-/// Hops along dimension u by this digit of a shift where a carry comes in and goes out, or does not,
-/// if that can be: a carry can go out wherever a digit, with its own carry, is not 0, and can stay
-/// away wherever it does not fill the side.
+/// Hops along dimension u for this digit of a shift, with or without a carry in and out, if
+/// possible. A carry can go out unless digit plus carry is 0, and can fail to go out unless they
+/// fill the side.
 fn hops_along(grid: &Grid, u: usize, digit: u32, comes: bool, goes: bool) -> Option<u64> {
     let side = grid.sides()[u];
     let moved = u64::from(digit) + u64::from(comes);
@@ -375,7 +375,7 @@ fn count_longest(grid: &Grid, rates: &Rates<'_>, shift: u32, step: &mut StepCoun
         let carries = |u: usize| longest.carries >> u & 1 == 1;
         let hops = (0..grid.sides().len()).map(|u| {
             let hops = hops_along(grid, u, digit(u), carries(u + 1), carries(u));
-            (u, hops.expect("bug: a carry that cannot be"))
+            (u, hops.expect("bug: an impossible carry"))
         });
         step.hops = step.hops.max(longest.hops);
         step.charges.longest(longest.weight, hops);

@@ -1,13 +1,12 @@
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Coordinates, MixedRadix, Shape, Topology};
 
-/// The translations that map both a rule and the machine's links onto themselves: what a reader
-/// of links may rely on.
+/// The translations that map both a rule and the machine's links onto themselves.
 ///
 /// On a complete graph every renaming of ranks keeps the links. On a cluster of equal nodes the
-/// translations move whole nodes, or all ranks within their nodes; on other clusters none is
-/// assumed. On a grid they are the translations along sides that wrap; on a lattice all, if nothing
-/// is missing.
+/// translations move whole nodes, or all ranks within their nodes; on other clusters there are
+/// none. On a grid they are the translations along sides that wrap; on a lattice without faults
+/// all.
 pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClasses {
     match topology.shape() {
         Shape::Complete => classes.clone(),

@@ -6,25 +6,29 @@ use crate::error::check_work;
 use crate::loads::Loads;
 use crate::{shift, symmetry};
 
-/// Calls of the rule that are made for link totals.
+/// The most calls of the rule for link totals.
 const WORK_LIMIT: u128 = 50_000_000;
 
-/// What the links of a grid or lattice carry over a whole schedule.
+/// Totals of the links of a grid or lattice over a whole schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LinkTotals {
-    /// Bytes on the link that carries most.
+    /// Bytes on the busiest link.
     pub max_link_bytes: u128,
 }
 
-/// Sums what every link carries over all steps, for one link of each class; `None` off grids, and
-/// where there are too many classes and steps to visit.
+/// Sums the bytes on every link over all steps, for one link of each class; `None` without numbered
+/// links, and if there are too many classes and steps.
 ///
 /// # Panics
 /// A schedule of other ranks than the machine's.
 #[must_use]
 pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals> {
-    assert_eq!(schedule.problem.ranks, machine.ranks(), "a schedule of the machine's ranks");
+    assert_eq!(
+        schedule.problem.ranks,
+        machine.ranks(),
+        "a schedule of other ranks than the machine's"
+    );
     let topology = &*machine.topology;
     let (rule, steps) = (schedule.rule(), schedule.rule().steps());
     let closed = shift::grid(&rule.classes(), topology);

@@ -6,23 +6,21 @@ use crate::{
     AnalysisError, Counts, Progress, Violation, check_counting_work, count, paths, replay,
 };
 
-/// Up to this number of ranks every block is replayed unless a method is asked for.
+/// The most ranks for which [`verify()`] replays every block unless given a method.
 pub const REPLAY_UP_TO: u32 = 4096;
 
-/// Ranks that are replayed in the time that one class takes: between 3 and 40 for the algorithms and
-/// machines measured.
+/// The number of ranks that are replayed in the time of one class: measured between 3 and 40.
 const RANKS_OF_A_CLASS: u64 = 16;
 
-/// How a schedule is verified.
+/// A method of verification.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Method {
-    /// Every block of every rank is followed.
+    /// Follows every block of every rank.
     Replay,
-    /// Every block of one rank of each class is followed, and a few members of each class are
-    /// compared with it. An argument by symmetry: it rests on the rule's classes being true. In an
-    /// all-to-all a block is one thing that travels: a schedule that delivers it and leaves copies
-    /// elsewhere may be refused.
+    /// Follows every block of one rank of each class, and compares a few members of each class with
+    /// that rank. The proof relies on the classes that the rule names. An all-to-all schedule that
+    /// delivers a block and leaves copies of it elsewhere may be refused.
     Classes,
 }
 
@@ -36,14 +34,14 @@ impl Method {
         }
     }
 
-    /// The method that takes less time of those that fit in `memory` bytes, by an estimate of both:
-    /// replay visits every rank, classes one rank of each class, which takes as long as 16 ranks.
+    /// The faster method that fits in `memory` bytes, by an estimate: replay visits every rank,
+    /// classes one rank of each class, which takes as long as 16 ranks.
     ///
-    /// Replay up to [`REPLAY_UP_TO`] ranks, and where blocks are split.
+    /// It is replay up to [`REPLAY_UP_TO`] ranks, and where blocks are split.
     #[must_use]
     pub fn cheaper(schedule: &Schedule, memory: u128) -> Self {
         let (ranks, rule) = (schedule.problem.ranks, schedule.rule());
-        // Split blocks are followed by replay alone.
+        // Only replay follows split blocks.
         if ranks <= REPLAY_UP_TO || !rule.cuts().is_empty() {
             return Self::Replay;
         }
@@ -57,7 +55,7 @@ impl Method {
     }
 }
 
-/// What was found about a schedule.
+/// The result of a verification.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Verification {
@@ -65,28 +63,28 @@ pub struct Verification {
     pub method: Method,
     /// Number of classes followed, by the classes method.
     pub classes: u32,
-    /// What is wrong, if anything: without it, every block is delivered.
+    /// The first violation found; `None` proves that every block is delivered.
     pub violation: Option<Violation>,
-    /// Everything counted.
+    /// The counts.
     pub counts: Counts,
-    /// By replay of an all-to-all, how many blocks ranks send again after they have passed them on.
-    /// Counted is each block, or part of one, of each message, if its sender sent any of these bytes
-    /// from the same slot before and received nothing there since. The caller's data is not moved
-    /// out of a buffer by sending it, so this is allowed; a program whose blocks move cannot run such
-    /// a schedule. `None` by classes, for an all-gather, and where replay breaks off.
+    /// By replay of an all-to-all, the number of blocks that ranks send again after sending them
+    /// once. A block, or part of one, in a message counts if its sender sent any of these bytes
+    /// from the same slot before, and received nothing there since. Sending does not remove data
+    /// from a buffer, so this is allowed, but a program whose blocks move cannot run such a
+    /// schedule. `None` by classes, for an all-gather, and after a violation.
     pub resent_blocks: Option<u64>,
 }
 
-/// Proves or refutes that a schedule delivers, knowing nothing of the algorithm that wrote it, and
-/// counts what it costs on the machine.
+/// Proves or refutes that a schedule delivers every block, independently of its algorithm, and
+/// counts it on the machine.
 ///
-/// Without a method, the cheaper one ([`Method::cheaper`]). Replay takes time
-/// in proportion to the blocks moved and 9 bytes per slot of all ranks; classes take time in
-/// proportion to the boxes of slots that travel together, times steps.
+/// The default method is [`Method::cheaper`]. Replay takes time proportional to the blocks moved,
+/// and 9 bytes per slot of all ranks. Classes take time proportional to the boxes of slots that
+/// travel together, times steps.
 ///
 /// # Errors
-/// A schedule that names no blocks, or of other ranks than the machine's; not enough memory, of which
-/// `memory` bytes may be used; without a method also too much work.
+/// A schedule that names no blocks, or of other ranks than the machine's; more than `memory` bytes;
+/// with the default method also work of more than minutes.
 pub fn verify(
     schedule: &Schedule,
     machine: &Machine,
@@ -96,7 +94,7 @@ pub fn verify(
     verify_watched(schedule, machine, method, memory, &Progress::UNHEARD)
 }
 
-/// Verifies as [`verify()`], and tells how far it is.
+/// Verifies as [`verify()`] does and reports progress.
 ///
 /// # Errors
 /// As [`verify()`].
@@ -134,7 +132,7 @@ pub fn verify_watched(
     })
 }
 
-/// Refuses a schedule of sizes: nobody can say what it delivers.
+/// Refuses a schedule that names no blocks, as its delivery cannot be verified.
 pub(crate) fn check_named(schedule: &Schedule) -> Result<(), AnalysisError> {
     if schedule.rule().names_blocks() { Ok(()) } else { Err(AnalysisError::NoBlocks) }
 }

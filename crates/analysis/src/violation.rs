@@ -1,24 +1,24 @@
 use topocoll_schedule::{Block, Slot};
 use topocoll_topology::Rank;
 
-/// The first thing found wrong with a schedule, in step, rank, slot order: a counterexample.
+/// The first violation of a schedule, in order of step, rank and slot: a counterexample.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// The layout at the start leaves out a block, or lists one twice or at the wrong rank.
+    /// The initial layout misses a block, or has one twice or at the wrong rank.
     #[error(
-        "layout fails: before the first step rank {rank} holds block {block} {times} times, expected once"
+        "initial layout: before the first step rank {rank} holds block {block} {times} times, expected once"
     )]
     Start {
         /// The rank.
         rank: Rank,
         /// The block.
         block: Block,
-        /// How often its slots hold it.
+        /// The number of its slots that hold it.
         times: u32,
     },
     /// A slot number past the end of the buffer.
-    #[error("step {step}: rank {rank} uses slot {slot}, and slots end at {}", slots - 1)]
+    #[error("step {step}: rank {rank} uses slot {slot}: the last slot is {}", slots - 1)]
     OutOfRange {
         /// The step.
         step: u32,
@@ -49,7 +49,7 @@ pub enum Violation {
         /// The supposed receiver.
         to: Rank,
     },
-    /// A message, or a copy, whose two ends list different amounts.
+    /// A message, or a copy, whose two ends list different slots or parts.
     #[error(
         "step {step}: the message from rank {from} to rank {to} leaves with other slots or bytes than it arrives with"
     )]
@@ -61,7 +61,7 @@ pub enum Violation {
         /// The receiver; the sender itself for a local copy.
         to: Rank,
     },
-    /// A slot written twice at once.
+    /// A slot written twice in one step.
     #[error("step {step}: rank {rank} writes slot {slot} twice at once")]
     WrittenTwice {
         /// The step.
@@ -71,8 +71,8 @@ pub enum Violation {
         /// The slot.
         slot: Slot,
     },
-    /// A slot that is sent or copied while it holds nothing.
-    #[error("step {step}: rank {rank} sends slot {slot}, which holds nothing")]
+    /// An empty slot that is sent or copied.
+    #[error("step {step}: rank {rank} sends slot {slot}, which is empty")]
     Empty {
         /// The step.
         step: u32,
@@ -91,7 +91,7 @@ pub enum Violation {
         /// The receiver.
         to: Rank,
     },
-    /// No slot is to hold a block at the end.
+    /// A block with no slot in the final layout.
     #[error("delivery fails: after the last step rank {rank} has no slot for block {block}")]
     NoPlace {
         /// The rank.
@@ -99,7 +99,7 @@ pub enum Violation {
         /// The block.
         block: Block,
     },
-    /// A slot that holds something else at the end.
+    /// A slot that holds another block at the end, or none.
     #[error(
         "delivery fails: rank {rank}, slot {slot} holds {}, expected block {expected}{}",
         found.map_or("nothing".to_owned(), |block| format!("block {block}")),
@@ -110,14 +110,14 @@ pub enum Violation {
         rank: Rank,
         /// The slot.
         slot: Slot,
-        /// What it should hold.
+        /// The block of the final layout.
         expected: Block,
-        /// What it holds.
+        /// The block it holds, if any.
         found: Option<Block>,
-        /// The step and rank that last wrote it, if anyone did.
+        /// The step that last wrote it, and the sender, if it was written.
         written: Option<(u32, Rank)>,
     },
-    /// A block lost on the way: its slot is overwritten while the block waits in it.
+    /// A block that is overwritten before it is passed on.
     #[error(
         "step {step}: rank {rank} overwrites slot {slot} while it still holds the block that rank {from} sent out in slot {start}"
     )]
@@ -133,9 +133,9 @@ pub enum Violation {
         /// The slot it started in.
         start: Slot,
     },
-    /// A rank that does not act as its class does.
+    /// A rank that is not equivalent to the representative of its class.
     #[error(
-        "step {step}: rank {rank} does not act as rank {representative}, which stands for its class"
+        "step {step}: rank {rank} is not equivalent to rank {representative}, which represents its class"
     )]
     ClassBroken {
         /// The step.

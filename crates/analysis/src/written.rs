@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use topocoll_schedule::{Part, Slot, SlotSet};
 
-/// Marks the slots that a rank writes at once, to find one written twice.
+/// Marks the slots that a rank writes in a step, to find one written twice.
 pub(crate) struct Written {
     whole: Vec<bool>,
-    /// Written parts, none of which meets another: the end of each by its slot and first byte.
+    /// Written parts, which do not overlap: the end of each by its slot and first byte.
     parts: BTreeMap<(Slot, u64), u64>,
 }
 
@@ -16,12 +16,12 @@ impl Written {
 
     pub(crate) fn mark(&mut self, set: &SlotSet) -> Result<(), Slot> {
         for (slot, part) in set.slots() {
-            // Slots out of range are reported by whoever writes them.
+            // Slots out of range are reported when they are written.
             let Some(whole) = self.whole.get_mut(slot as usize) else { continue };
             let again = match part {
                 Part::Whole => *whole,
                 Part::Bytes { first, end } => {
-                    // The last of those that begin before this one ends.
+                    // The last part that begins before this one ends.
                     let before = self.parts.range((slot, 0)..(slot, end)).next_back();
                     let meets = before.is_some_and(|(_, &end)| first < end);
                     self.parts.insert((slot, first), end);
@@ -46,7 +46,7 @@ impl Written {
     }
 }
 
-/// A slot that two of these sets, or one of them twice, write.
+/// A slot that is written by two of these sets, or twice by one.
 pub(crate) fn written_twice<'s>(
     slots: u64,
     mut sets: impl ExactSizeIterator<Item = &'s SlotSet> + Clone,

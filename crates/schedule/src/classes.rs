@@ -1,11 +1,11 @@
 use topocoll_topology::{Coordinates, MixedRadix, Rank};
 
-/// Which ranks of a rule act alike: translations that map its communication onto itself.
+/// Classes of equivalent ranks: the translations that map a rule's communication onto itself.
 ///
-/// Ranks are read as coordinates in a mixed radix. Whenever two ranks differ by a multiple of
-/// `periods[u]` in every coordinate u, counted around the side, their transfers in each step are
-/// the same slots to and from peers that differ by the same translation, along the same routes.
-/// Local copies and layouts may differ.
+/// Ranks are coordinates in a mixed radix. Two ranks are equivalent if they differ by a multiple of
+/// `periods[u]` in every coordinate u, counted around the side. In each step they transfer the same
+/// slots along the same routes, and their peers differ by the same translation. Their local copies
+/// and layouts may differ.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RankClasses {
     radix: MixedRadix,
@@ -23,7 +23,7 @@ impl RankClasses {
         Self { radix, periods: Coordinates::from_slice(&[ranks]) }
     }
 
-    /// All ranks alike under rank -> rank + 1 (mod ranks).
+    /// All ranks equivalent under rank -> rank + 1 (mod ranks).
     ///
     /// # Panics
     /// No ranks.
@@ -33,7 +33,7 @@ impl RankClasses {
         Self { radix, periods: Coordinates::from_slice(&[1]) }
     }
 
-    /// Ranks alike that differ by multiples of `periods[u]` along side u of `radix`.
+    /// Ranks that differ by multiples of `periods[u]` along each side u of `radix` are equivalent.
     ///
     /// # Panics
     /// A period that does not divide its side.
@@ -48,7 +48,7 @@ impl RankClasses {
             divides && periods.len() == radix.dimensions(),
             "bug: periods {periods:?} of {radix:?}"
         );
-        // Around a twisted side the coordinates along the longest move.
+        // A turn around a twisted side shifts the coordinates along the longest sides.
         let twisted = radix.shifts().iter().any(|&shift| shift > 0);
         assert!(
             !twisted || periods.iter().all(|&period| period == 1),
@@ -83,7 +83,7 @@ impl RankClasses {
         })
     }
 
-    /// The representative of a class: its rank with the lowest coordinates.
+    /// The representative of a class, its rank with the lowest coordinates.
     #[must_use]
     pub fn representative(&self, class: u32) -> Rank {
         let (mut rest, mut rank) = (class, 0);
@@ -125,7 +125,6 @@ mod tests {
         assert_eq!(RankClasses::cyclic(5).count(), 1);
     }
 
-    /// A twist by nothing is none.
     #[test]
     fn sides_that_are_not_twisted_may_have_periods() {
         let radix = MixedRadix::twisted(&[4, 4], &[0, 0]).unwrap();

@@ -8,22 +8,22 @@ use topocoll_topology::{Rank, Subset};
 use crate::on_subset::positions;
 use crate::{Block, Collective, MAX_BLOCK_BYTES, Problem, ScheduleError};
 
-/// How drawn sizes spread around their mean of b bytes.
+/// The distribution of drawn sizes around their mean of b bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Law {
-    /// Every whole number from 0 to 2 b is as likely.
+    /// Uniform over the whole numbers from 0 to 2 b.
     Uniform,
-    /// b (1 + u) 2^k / 9 bytes, rounded down, u uniform in 0 to 1, k at least i with probability
-    /// 2^-i and at most 10: a tail of exponent 1, up to 227 b.
+    /// b (1 + u) 2^k / 9 bytes, rounded down: u is uniform in 0 to 1, k is at least i with
+    /// probability 2^-i and at most 10. The tail has exponent 1 and ends at 227 b.
     PowerLaw,
     /// One block in eight has 8 b bytes, the others none.
     Sparse,
-    /// Mixture-of-experts routing: one rank in eight is a hot expert. Every whole number from 0 to
-    /// 9 b is as likely for what goes to it, to b for what goes to another.
+    /// Mixture-of-experts routing: one rank in eight is a hot expert. Blocks to it are uniform from
+    /// 0 to 9 b bytes, blocks to others from 0 to b.
     Experts,
-    /// Only ranks at most 4 apart, on a ring of all n, have bytes for each other: every whole number
-    /// from 0 to 2 b n / 9 is as likely, 2 b on 9 ranks or fewer.
+    /// Only ranks at most 4 apart on a ring of all n ranks have bytes for each other: uniform from
+    /// 0 to 2 b n / 9 bytes, or to 2 b on 9 ranks or fewer.
     Neighbours,
 }
 
@@ -37,7 +37,7 @@ impl Law {
         ("neighbours", Self::Neighbours),
     ];
 
-    /// The most bytes of a block where the mean is `mean`, among so many ranks.
+    /// The most bytes of a block among `ranks` where the mean is `mean`.
     fn most(self, mean: u64, ranks: u32) -> u128 {
         match self {
             Self::Uniform => 2 * u128::from(mean),
@@ -49,7 +49,7 @@ impl Law {
     }
 }
 
-/// The ranks that one has bytes for under [`Law::Neighbours`], itself included.
+/// The number of ranks that a rank has bytes for under [`Law::Neighbours`], itself included.
 const NEAR: u32 = 9;
 
 /// The mean of their blocks.
@@ -60,12 +60,12 @@ fn near_mean(mean: u64, ranks: u32) -> u128 {
 /// The most doublings of a power law: with 10 of them the mean of (1 + u) 2^k is 9.
 const DOUBLINGS: u32 = 10;
 
-/// A law and the seed it is drawn with, as the command line says them: `sparse:7`.
+/// A law and its seed, as on the command line: `sparse:7`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Drawn {
     /// The law.
     pub law: Law,
-    /// The same seed, the same sizes.
+    /// The seed; sizes depend on nothing else.
     pub seed: u64,
 }
 
@@ -87,11 +87,11 @@ impl FromStr for Drawn {
     }
 }
 
-/// The bytes of every block of an exchange whose blocks are of unequal sizes, zero included.
+/// A demand matrix: the bytes of every block, which may be 0.
 ///
-/// A schedule's slots are places of blocks, and do not change: a demand says what each block
-/// weighs. Drawn sizes are computed for each pair; only a list that the user gives is of size
-/// ranks x ranks.
+/// Slots of a schedule hold blocks of any size, so a demand matrix does not change a schedule.
+/// Drawn sizes are computed for each pair. Only a list given by the user takes memory of ranks x
+/// ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Demand {
     operation: Collective,
@@ -102,7 +102,7 @@ pub struct Demand {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Sizes {
     Drawn(Drawn, u64),
-    /// Row by row of the senders; of an all-gather a size for each rank.
+    /// Row by row of the senders; for an all-gather one size per rank.
     Listed(Arc<[u64]>),
     /// Those of some ranks of a machine: by rank of it, which of them that is.
     OnSubset(Arc<Demand>, Arc<[Option<Rank>]>),
@@ -122,16 +122,16 @@ impl Demand {
         Ok(Self { operation: problem.operation, ranks: problem.ranks, sizes })
     }
 
-    /// Reads sizes in bytes, a line for each rank: what it has for rank 0, rank 1 and so on, with
-    /// commas between; in an all-gather the one size of its block.
+    /// Reads sizes in bytes, a line for each rank: its blocks for rank 0, rank 1 and so on,
+    /// separated by commas. For an all-gather a line has the size of one block.
     ///
     /// # Errors
-    /// [`ScheduleError::Line`] with line and column for what is no size, for lines too many, too
-    /// few, too short or too long, and for a last line without an end, which may have been cut.
+    /// [`ScheduleError::Line`] for a value that is not a size, for a wrong number of lines or
+    /// columns, and for a last line without an end, which may have been cut.
     pub fn read(problem: &Problem, mut file: impl BufRead) -> Result<Self, ScheduleError> {
         let (ranks, columns) = (problem.ranks as usize, problem.blocks_at_start() as usize);
         let refuse = |line: usize, message: String| Err(ScheduleError::Line { line, message });
-        // The most that a line may be: a size has 13 digits at most.
+        // The longest line: a size has at most 13 digits.
         let longest = 24 * columns as u64 + 2;
         let (mut sizes, mut text) = (Vec::new(), Vec::new());
         for line in 1.. {
@@ -144,13 +144,16 @@ impl Demand {
                 break;
             }
             if text.is_empty() {
-                return refuse(line, format!("the file ends, and there are {ranks} ranks"));
+                return refuse(
+                    line,
+                    format!("the file ends before line {ranks}: there is one line per rank"),
+                );
             }
             if line > ranks {
-                return refuse(line, format!("a line more than the {ranks} ranks"));
+                return refuse(line, format!("more lines than the {ranks} ranks"));
             }
             if text.len() as u64 == longest && !text.ends_with(b"\n") {
-                return refuse(line, format!("longer than {columns} sizes can be"));
+                return refuse(line, format!("the line is longer than {columns} sizes"));
             }
             let Some(row) = text.strip_suffix(b"\n") else {
                 return refuse(line, "no end of line: the file may have been cut here".to_owned());
@@ -160,18 +163,18 @@ impl Demand {
             for size in row.trim_end_matches('\r').split(',') {
                 found += 1;
                 if found > columns {
-                    return refuse(line, format!("column {found}: a row has {columns} sizes"));
+                    return refuse(line, format!("column {found}: a line has {columns} sizes"));
                 }
                 match size.trim().parse::<u64>() {
                     Ok(bytes) if bytes <= MAX_BLOCK_BYTES => sizes.push(bytes),
                     _ => {
-                        let rule = format!("a size is whole bytes from 0 to {MAX_BLOCK_BYTES}");
+                        let rule = format!("a size is a whole number from 0 to {MAX_BLOCK_BYTES}");
                         return refuse(line, format!("column {found}: `{}`: {rule}", size.trim()));
                     }
                 }
             }
             if found < columns {
-                return refuse(line, format!("{found} sizes of {columns}"));
+                return refuse(line, format!("{found} sizes: a line has {columns}"));
             }
         }
         let sizes = Sizes::Listed(sizes.into());
@@ -217,8 +220,8 @@ impl Demand {
         Self { operation: self.operation, ranks: subset.machine_ranks(), sizes }
     }
 
-    /// The mean of all blocks' bytes, at least 1: of a list rounded up, of a law the one it is drawn
-    /// around; of some ranks of a machine, of their blocks.
+    /// The mean bytes of a block, at least 1: of a list rounded up, of a law the given mean, of a
+    /// subset that of its own blocks.
     #[must_use]
     pub fn mean(&self) -> u64 {
         match &self.sizes {
@@ -231,7 +234,7 @@ impl Demand {
         }
     }
 
-    /// The blocks that a rank has at the start, in order of their destinations.
+    /// Bytes of the blocks that a rank has at the start, in order of destinations.
     pub fn row(&self, rank: Rank) -> impl Iterator<Item = u64> + '_ {
         let blocks = match self.operation {
             Collective::AllToAll => 0..self.ranks,
@@ -240,7 +243,7 @@ impl Demand {
         blocks.map(move |to| self.bytes(Block { from: rank, to: Rank(to) }))
     }
 
-    /// The blocks that a rank has at the end, in order of their sources.
+    /// Bytes of the blocks that a rank has at the end, in order of sources.
     pub fn column(&self, rank: Rank) -> impl Iterator<Item = u64> + '_ {
         (0..self.ranks).map(move |from| {
             let to = if self.operation == Collective::AllToAll { rank } else { Rank(from) };
@@ -250,7 +253,7 @@ impl Demand {
 }
 
 impl Drawn {
-    /// Bytes of a block among so many ranks; of an all-gather's among one, its own.
+    /// Bytes of a block among `ranks`, which is 1 for an all-gather.
     fn bytes(self, mean: u64, ranks: u32, block: Block) -> u64 {
         // Two rounds of splitmix64.
         let mixed = |mut word: u64| {
@@ -261,7 +264,7 @@ impl Drawn {
         };
         let pair = u64::from(block.from.0) << 32 | u64::from(block.to.0);
         let word = mixed(mixed(self.seed) ^ pair);
-        // A fraction of 32 bits, and bits that it does not share.
+        // A fraction of 32 bits, and 32 independent bits.
         let (fraction, bits) = (u128::from(word >> 32), word as u32);
         let mean = u128::from(mean);
         let up_to = |most: u128| ((most + 1) * fraction) >> 32;
@@ -285,7 +288,7 @@ impl Drawn {
     }
 }
 
-/// How far apart a block's ends are on a ring of all ranks.
+/// The distance between the ends of a block on a ring of all ranks.
 fn apart(block: Block, ranks: u32) -> u32 {
     let distance = block.from.0.abs_diff(block.to.0) % ranks;
     distance.min(ranks - distance)
@@ -301,7 +304,7 @@ mod tests {
 
     /// The largest mean of each law, and the block that one byte more might make.
     #[test]
-    fn no_block_drawn_may_be_longer_than_any() {
+    fn drawn_blocks_have_at_most_the_largest_size() {
         const MOST: u64 = MAX_BLOCK_BYTES;
         for (law, mean, longer) in [
             ("uniform", MOST / 2, MOST + 2),

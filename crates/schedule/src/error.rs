@@ -1,14 +1,14 @@
 use crate::MAX_BLOCK_BYTES;
 
-/// Why a problem or a recorded schedule is refused.
+/// Why a problem, a demand matrix or a recorded schedule is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
     /// No such operation.
     #[error("unknown operation `{0}`: one of alltoall, allgather")]
     Operation(String),
-    /// Nobody takes part.
-    #[error("0 ranks: an exchange has at least one")]
+    /// No ranks.
+    #[error("0 ranks: an exchange has at least one rank")]
     NoRanks,
     /// No port.
     #[error("0 ports: a rank needs at least one to send and receive")]
@@ -16,12 +16,12 @@ pub enum ScheduleError {
     /// A block size out of range.
     #[error("block of {0} bytes: a block has between 1 and {MAX_BLOCK_BYTES}")]
     BlockBytes(u64),
-    /// No law of sizes, or no seed.
+    /// An unknown law of sizes, or no seed.
     #[error(
-        "demand `{0}`: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or neighbours:SEED"
+        "demand `{0}` is not one of uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED, neighbours:SEED"
     )]
     Demand(String),
-    /// A line of a file that cannot be read or contradicts the lines before it.
+    /// A line of a file that is not valid, or contradicts the lines before it.
     #[error("line {line}: {message}")]
     Line {
         /// The line, from 1.

@@ -1,9 +1,8 @@
-//! The plan: what is to be exchanged, and who sends which slots to whom in which step.
+//! Schedules: which rank sends which slots to which rank in which step.
 //!
-//! Read [`Step`] first; its documentation is the one place that says what a step means. A
-//! [`Rule`] gives the steps of any rank as a pure function; a [`Schedule`] is a rule with the
-//! [`Problem`] it solves and the name of who wrote it. [`Recorded`] is the rule that is a list,
-//! read from a file.
+//! Read [`Step`] first: its documentation defines what a step means. A [`Rule`] gives the steps of
+//! any rank as a pure function. A [`Schedule`] is a rule with the [`Problem`] it solves and its
+//! [`Origin`]. [`Recorded`] is a rule made of listed messages, as read from a file.
 //!
 //! ```
 //! use topocoll_schedule::{
@@ -28,7 +27,7 @@
 //! ```
 //!
 //! # Panics
-//! As in [`topocoll_topology`]: ranks and blocks that a function takes are those of the problem.
+//! As in [`topocoll_topology`]: functions take ranks and blocks of the problem only.
 #![forbid(unsafe_code)]
 
 mod classes;

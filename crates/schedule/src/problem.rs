@@ -8,14 +8,13 @@ use crate::ScheduleError;
 /// The largest block, 2^40 bytes.
 pub const MAX_BLOCK_BYTES: u64 = 1 << 40;
 
-/// What an exchange achieves. Exhaustive: every reader has to know what it reads.
+/// The operation of an exchange. Exhaustive, as every reader must support all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Collective {
-    /// Every rank has one block for every rank: the papers' index operation, complete exchange or
-    /// all-to-all personalized communication; MPI's alltoall.
+    /// Every rank has one block for every rank: MPI_Alltoall. The papers call it index operation,
+    /// complete exchange or all-to-all personalized communication.
     AllToAll,
-    /// Every rank has one block that every rank is to hold: the papers' concatenation; MPI's
-    /// allgather.
+    /// Every rank has one block for all ranks: MPI_Allgather. The papers call it concatenation.
     AllGather,
 }
 
@@ -47,15 +46,15 @@ impl FromStr for Collective {
     }
 }
 
-/// Identity of data: the block that `from` has for `to`.
+/// The identity of a block: the data that `from` has for `to`.
 ///
-/// In an all-gather the one block of a rank is for everybody; it is written with `to == from`.
-/// Only verifiers and exporters speak of blocks; schedules speak of slots.
+/// In an all-gather a rank has one block for all ranks, written with `to == from`. Schedules name
+/// slots; only readers that verify or write files name blocks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Block {
     /// The rank that has it at the start.
     pub from: Rank,
-    /// The rank that is to have it at the end.
+    /// The rank that needs it at the end.
     pub to: Rank,
 }
 
@@ -73,13 +72,14 @@ impl fmt::Display for Block {
     }
 }
 
-/// What is asked of an algorithm: an operation among ranks with ports, on blocks of one size.
+/// The problem that an algorithm solves: an operation among ranks with ports, on blocks of one
+/// size.
 ///
-/// [`new`](Self::new) checks the numbers; whoever changes one keeps its rule.
+/// [`new`](Self::new) checks the numbers. Code that changes one must keep its rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The exchange.
+    /// The operation.
     pub operation: Collective,
     /// Ranks taking part, `n` in the papers.
     pub ranks: u32,
@@ -90,7 +90,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem, after checking its numbers.
+    /// The problem with these numbers. More than `ranks - 1` ports are `ranks - 1`.
     ///
     /// # Errors
     /// No ranks or ports, or a block of no bytes or more than [`MAX_BLOCK_BYTES`].
@@ -112,7 +112,7 @@ impl Problem {
         Ok(Self { operation, ranks, ports: ports.min(ranks - 1).max(1), block_bytes })
     }
 
-    /// The blocks that `rank` has at the start.
+    /// The number of blocks that a rank has at the start.
     #[must_use]
     pub fn blocks_at_start(&self) -> u32 {
         match self.operation {
@@ -121,7 +121,7 @@ impl Problem {
         }
     }
 
-    /// The block of `from` that `rank` is to have at the end.
+    /// The block of `from` that `rank` needs at the end.
     #[must_use]
     pub fn wanted(&self, from: Rank, rank: Rank) -> Block {
         match self.operation {

@@ -16,11 +16,11 @@ pub struct Message {
     pub to: Rank,
     /// Its route through a grid, of at least one hop; `None` for the machine's own.
     pub route: Option<Route>,
-    /// What it carries, in order.
+    /// Its blocks, in order.
     pub blocks: Vec<(Block, Part)>,
 }
 
-/// A message of so many bytes, nobody knows of what.
+/// A message of which only the size is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizedMessage {
     /// The step it travels in.
@@ -33,15 +33,15 @@ pub struct SizedMessage {
     pub route: Option<Route>,
     /// Its bytes, at least 1.
     pub bytes: u64,
-    /// Whether they lie in two places at the sender, and are packed; then there are at least 2.
+    /// Whether they come from two places at the sender and are packed; then there are at least 2.
     pub packed: bool,
 }
 
-/// The rule that is a list: schedules from files, hand edits, counterexamples.
+/// A rule made of listed messages: schedules from files, hand edits, counterexamples.
 ///
 /// Blocks become slots: at every rank the blocks it starts with come first, and each block that
-/// passes through gets the next free slot. Where messages have sizes and no blocks, a slot is a
-/// byte, and no layout says what is in any.
+/// passes through gets the next free slot. If messages have only sizes, a slot is a byte, and the
+/// layouts are empty.
 #[derive(Debug)]
 pub struct Recorded {
     problem: Problem,
@@ -59,7 +59,7 @@ pub struct Recorded {
     routes: Vec<Route>,
 }
 
-/// One end of a message; slots, parts and routes are numbered, as millions of messages share few.
+/// One end of a message. Slots, parts and routes are numbered, as millions of messages share few.
 #[derive(Debug)]
 struct RecordedEnd {
     at: (u32, Rank),
@@ -70,7 +70,7 @@ struct RecordedEnd {
     count: u32,
 }
 
-/// Consecutive slots of which the same part moves.
+/// Consecutive slots with the same part.
 #[derive(Clone, Copy, Debug)]
 struct SlotRange {
     first: Slot,
@@ -78,16 +78,16 @@ struct SlotRange {
     part: u32,
 }
 
-/// Takes messages in the order of their steps, and makes the rule of them.
+/// Takes messages in the order of their steps and makes a rule of them.
 ///
-/// All of them have blocks, or none.
+/// Either all messages have blocks, or none has.
 #[derive(Debug)]
 pub struct Recorder {
     recorded: Recorded,
     numbers: Vec<HashMap<Block, Slot>>,
     parts: HashMap<Part, u32>,
     routes: HashMap<Route, u32>,
-    /// By rank, the last step in which it receives bytes, and the first slot free then.
+    /// By rank, the last step in which it receives bytes, and the first free slot in that step.
     free: Vec<(u32, Slot)>,
 }
 
@@ -118,10 +118,10 @@ impl Recorder {
         }
     }
 
-    /// Bytes that a message of so many blocks takes at most, while the rule is made.
+    /// The most bytes that a message of `blocks` blocks takes while the rule is made.
     #[must_use]
     pub fn memory(blocks: usize) -> u128 {
-        // Vectors have room for as much again, tables for a little more.
+        // The capacity of vectors is up to twice their length, that of tables a little more.
         let block = 4 * size_of::<SlotRange>() + 4 * size_of::<(Block, Slot)>();
         (4 * size_of::<RecordedEnd>() + blocks * block) as u128
     }
@@ -129,8 +129,7 @@ impl Recorder {
     /// Adds a message whose ranks, blocks and byte ranges lie within the problem.
     ///
     /// # Panics
-    /// A rank that the problem does not have, the step 2^32 - 1, or a route of no hops, which leads
-    /// to no other rank.
+    /// A rank that the problem does not have, the step 2^32 - 1, or a route of no hops.
     pub fn push(&mut self, message: &Message) {
         let &Message { step, from, to, .. } = message;
         self.check(step, from, to);
@@ -170,7 +169,7 @@ impl Recorder {
         }
         pieces.push(SlotRange { first: apart + u64::from(packed), count: bytes - apart, part });
         self.end(true, (step, from), to, route, first);
-        // What arrives in one step lies side by side.
+        // Messages that arrive in one step are placed side by side.
         let (last, free) = &mut self.free[to.index()];
         if *last != step {
             (*last, *free) = (step, 0);
@@ -183,7 +182,7 @@ impl Recorder {
         self.end(false, (step, to), from, route, first);
     }
 
-    /// The rule of all that was added.
+    /// The rule of all messages added.
     #[must_use]
     pub fn finish(self) -> Recorded {
         let mut recorded = self.recorded;
@@ -208,7 +207,10 @@ impl Recorder {
 
     fn check(&self, step: u32, from: Rank, to: Rank) {
         let ranks = self.recorded.problem.ranks;
-        assert!(from.0 < ranks && to.0 < ranks, "a message from {from} to {to} of {ranks} ranks");
+        assert!(
+            from.0 < ranks && to.0 < ranks,
+            "a message from rank {from} to rank {to} among {ranks} ranks"
+        );
         assert!(step < u32::MAX, "steps 0 to 2^32 - 2");
     }
 
@@ -243,7 +245,7 @@ impl Recorder {
     }
 }
 
-/// The number of a value, a new one where it has none.
+/// The number of a value; a new value gets the next number.
 fn number<T: Clone + Eq + Hash>(value: &T, numbers: &mut HashMap<T, u32>, all: &mut Vec<T>) -> u32 {
     *numbers.entry_ref(value).or_insert_with(|| {
         all.push(value.clone());
@@ -333,7 +335,7 @@ mod tests {
         does
     }
 
-    /// Four times an end of 32 bytes, and for each block a run of slots of 24 and a slot's number of 16.
+    /// An end takes 32 bytes, a range of slots 24, and the number of a slot 16.
     #[test]
     fn memory_is_that_of_messages_and_blocks() {
         let (message, block) = (Recorder::memory(0), Recorder::memory(1) - Recorder::memory(0));
@@ -343,13 +345,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a route of no hops")]
-    fn an_empty_route_is_not_taken_for_that_of_the_machine() {
+    fn an_empty_route_is_refused() {
         let (from, to, route) = (Rank(0), Rank(1), Some(Route::straight(0, 0)));
         recorder(6).push(&Message { step: 0, from, to, route, blocks: Vec::new() });
     }
 
     #[test]
-    fn blocks_side_by_side_are_one_run_and_bytes_of_them_are_cuts() {
+    fn consecutive_blocks_are_one_run_and_parts_of_blocks_make_cuts() {
         let mut recorder = recorder(6);
         let block = |to: u32, part| (Block { from: Rank(0), to: Rank(to) }, part);
         let thirds = [(0, 3), (3, 6), (6, 9)].map(|(first, end)| Part::Bytes { first, end });
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_nobody_names_lie_in_one_place_or_two_and_land_side_by_side() {
+    fn messages_of_sizes_leave_one_place_or_two_and_land_side_by_side() {
         let mut recorder = recorder(4);
         for (step, from, bytes, packed) in
             [(0, 1, 5, false), (0, 2, 4, true), (0, 3, 7, true), (1, 1, 3, true), (1, 2, 2, false)]
@@ -385,7 +387,7 @@ mod tests {
         };
         assert_eq!([landed(0), landed(1)], [(0..16).collect::<Vec<_>>(), (0..5).collect()]);
         assert_eq!(recorded.slots(), 16);
-        // A message in two places takes a slot more than it has bytes.
+        // A packed message takes one slot more than it has bytes.
         let mut alone = self::recorder(4);
         let (from, to, route) = (Rank(1), Rank(0), None);
         alone.push_sized(&SizedMessage { step: 0, from, to, route, bytes: 4, packed: true });

@@ -9,17 +9,18 @@ use topocoll_topology::text::printable;
 
 use crate::{Block, Problem, RankClasses, Slot, Step};
 
-/// A communication schedule as a pure function of rank and step; to be implemented for schedules of
-/// one's own. Methods that may be added have defaults.
+/// A communication schedule as a pure function of rank and step. Implement it for your own
+/// schedules. New methods will have defaults.
 pub trait Rule: Send + Sync {
     /// Number of steps; the same for every rank.
     fn steps(&self) -> u32;
 
-    /// Overwrites `out` with what `rank` does in `step`. Never allocates after the first call.
+    /// Overwrites `out` with the copies, sends and receives of `rank` in `step`. Never allocates
+    /// after the first call.
     fn step(&self, rank: Rank, step: u32, out: &mut Step);
 
-    /// Shows `each` what `rank` does in every step in which it does anything, in order, until that
-    /// breaks off. Rules that leave a rank idle in most steps go straight to the others.
+    /// Calls `each` with every step in which `rank` is not idle, in order, until `each` breaks.
+    /// Rules whose ranks are idle in most steps override it.
     fn each_step(&self, rank: Rank, each: &mut dyn FnMut(u32, &Step) -> ControlFlow<()>) {
         let mut does = Step::default();
         for step in 0..self.steps() {
@@ -35,8 +36,8 @@ pub trait Rule: Send + Sync {
 
     /// The layout before the first step: the block that `slot` of `rank` holds, if any.
     ///
-    /// A layout is where the caller puts its blocks, and no rearrangement: the papers' counts
-    /// begin and end with blocks in the order their algorithm wants.
+    /// The caller puts its blocks in this order. That is not a rearrangement: as in the papers,
+    /// counts begin and end with blocks in the order of the algorithm.
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block>;
 
     /// The layout after the last step: the block that `slot` of `rank` must hold, if any.
@@ -57,17 +58,17 @@ pub trait Rule: Send + Sync {
         out.extend((0..self.slots()).map(|slot| self.final_block(rank, slot)));
     }
 
-    /// Ranks that act alike up to renaming of peers. Where all do along one dimension, every rank
-    /// sending to itself + s (mod P), messages take the machine's own routes.
+    /// Classes of equivalent ranks. Under [`RankClasses::cyclic`], where every rank sends to itself
+    /// + s (mod P), messages must take the machine's own routes.
     fn classes(&self) -> RankClasses;
 
-    /// The byte offsets at which blocks are ever split, ascending; none where all move whole.
+    /// The byte offsets at which blocks are ever split, ascending; empty if all blocks move whole.
     fn cuts(&self) -> &[u64] {
         &[]
     }
 
-    /// Whether the layouts name blocks. Where they do not, as in a list of messages by their sizes,
-    /// nobody can say what is delivered.
+    /// Whether the layouts name blocks. They do not in a list of message sizes, of which delivery
+    /// cannot be verified.
     fn names_blocks(&self) -> bool {
         true
     }
@@ -105,16 +106,16 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Parameters by name, in alphabetical order; given back to the algorithm they reproduce the
+/// Parameters by name, in alphabetical order. Given to the algorithm again, they reproduce the
 /// schedule.
 pub type Parameters = BTreeMap<String, Setting>;
 
-/// Who wrote a schedule.
+/// The algorithm and parameters that a schedule comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The algorithm's name.
     pub algorithm: String,
-    /// Its parameters, those chosen for the caller included.
+    /// Its parameters, including those chosen by default.
     pub parameters: Parameters,
 }
 
@@ -137,9 +138,9 @@ impl Origin {
 /// A problem and the rule that solves it.
 #[derive(Clone)]
 pub struct Schedule {
-    /// What is exchanged.
+    /// The problem it solves.
     pub problem: Problem,
-    /// Who wrote it.
+    /// Its algorithm and parameters.
     pub origin: Origin,
     /// Ranks that take part.
     pub(crate) participants: u32,
@@ -147,8 +148,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule that `rule` describes. Characters of the origin that are not printable are
-    /// escaped ([`printable`]): readers write it into comments and headings.
+    /// The schedule of `rule`. Characters of the origin that are not printable are escaped
+    /// ([`printable`]), as readers write it into comments and headings.
     pub fn new(problem: Problem, origin: Origin, rule: impl Rule + 'static) -> Self {
         let (participants, origin) = (problem.ranks, origin.printable());
         Self { problem, origin, participants, rule: Arc::new(rule) }

@@ -1,9 +1,9 @@
 use smallvec::SmallVec;
 
-/// A place for one block in a rank's buffer, numbered from 0.
+/// The number of a place for one block in a rank's buffer, from 0.
 ///
-/// A step says which *places* move, not which blocks: so executors need no bookkeeping, slot sets
-/// become the same at every rank, and a local rearrangement, which Suh and Shin charge for, is
+/// A step names the *places* that move, not the blocks. So executors need no bookkeeping, slot sets
+/// are equal at equivalent ranks, and local rearrangements, which Suh and Shin charge for, are
 /// visible. Readers that need the blocks recover them by replay.
 pub type Slot = u64;
 
@@ -21,8 +21,8 @@ impl Axis {
     pub const POINT: Self = Self { count: 1, stride: 0 };
 }
 
-/// The slots `base + i * outer.stride + j * inner.stride`, i before j: like a vector type of MPI
-/// or a tensor of FFTW.
+/// The slots `base + i * outer.stride + j * inner.stride`, ordered by i, then j: like a vector type
+/// of MPI or a tensor of FFTW.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Strided {
     /// The first slot.
@@ -46,8 +46,8 @@ impl Strided {
         Self { base, outer: Axis::POINT, inner: Axis { count, stride: -1 } }
     }
 
-    /// `count` runs of `length` consecutive slots, their first slots `stride` apart; merged into
-    /// one run where they touch.
+    /// `count` runs of `length` consecutive slots, their first slots `stride` apart; one run if
+    /// they touch.
     #[must_use]
     pub fn runs(base: Slot, count: u64, stride: u64, length: u64) -> Self {
         if count == 1 || length == stride {
@@ -81,7 +81,7 @@ impl Strided {
         })
     }
 
-    /// Where in the order `slot` stands, if it is in the set.
+    /// The position of `slot` in the order, if it is in the set.
     #[must_use]
     pub fn position(&self, slot: Slot) -> Option<u64> {
         let distance = slot as i64 - self.base as i64;
@@ -92,8 +92,8 @@ impl Strided {
                 Some(distance / axis.stride).filter(|&i| whole && (0..count as i64).contains(&i))
             }
         };
-        // Each outer index leaves one candidate; where the inner run is shorter than the outer
-        // stride, as in nested sets, only one outer index is near enough.
+        // Each outer index leaves one candidate. If the inner run is shorter than the outer stride,
+        // as in nested sets, only one outer index is possible.
         let reach = (self.inner.count as i64 - 1) * self.inner.stride;
         let outer = match self.outer.stride {
             stride
@@ -113,14 +113,14 @@ impl Strided {
         })
     }
 
-    /// The slot that stands at a position in the order.
+    /// The slot at a position in the order.
     #[must_use]
     pub fn nth(&self, position: u64) -> Slot {
         let (i, j) = (position / self.inner.count, position % self.inner.count);
         (self.base as i64 + i as i64 * self.outer.stride + j as i64 * self.inner.stride) as Slot
     }
 
-    /// The runs of consecutive slots in order, as (first slot, length): the shape copies want.
+    /// The runs of consecutive slots in order, as (first slot, length).
     pub fn contiguous_runs(&self) -> impl Iterator<Item = (Slot, u64)> + use<> {
         let Self { base, outer, inner } = *self;
         let (runs, length) = if inner.stride == 1 { (1, inner.count) } else { (inner.count, 1) };
@@ -145,11 +145,10 @@ impl Strided {
     }
 }
 
-/// Which bytes of each slot of a run move.
+/// The part of each block of a run that moves.
 ///
-/// Blocks move whole except where an algorithm splits them (the last round of the k-port
-/// concatenation, Bruck et al. 1997, section 4.2) or a file says so. A byte range within each slot
-/// covers both and costs the plain case nothing: a run is `Whole` and no reader looks further.
+/// Blocks move whole unless an algorithm splits them (the last round of the k-port concatenation,
+/// Bruck et al. 1997, section 4.2) or a file does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Part {
     /// The whole block.
@@ -174,17 +173,17 @@ impl Part {
     }
 }
 
-/// Slots of which the same part moves.
+/// Slots with the same part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SlotRun {
     /// The slots.
     pub slots: Strided,
-    /// What of each moves.
+    /// The part of each that moves.
     pub part: Part,
 }
 
-/// An ordered set of slots, kept as a few strided runs: never as a list, which at a million ranks
-/// would be a million numbers per message.
+/// An ordered set of slots, kept as a few strided runs. A list would take a million numbers per
+/// message at a million ranks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SlotSet {
     runs: SmallVec<[SlotRun; 1]>,
@@ -199,19 +198,19 @@ impl SlotSet {
         set
     }
 
-    /// Appends whole blocks; an empty run is left out.
+    /// Appends whole blocks; an empty run is ignored.
     pub fn push(&mut self, slots: Strided) {
         self.push_part(slots, Part::Whole);
     }
 
-    /// Appends the same part of several blocks; an empty run is left out.
+    /// Appends the same part of several blocks; an empty run is ignored.
     pub fn push_part(&mut self, slots: Strided, part: Part) {
         if !slots.is_empty() {
             self.runs.push(SlotRun { slots, part });
         }
     }
 
-    /// Appends one slot, lengthening the last run where it continues it.
+    /// Appends one slot, which extends the last run if it continues it.
     pub fn push_slot(&mut self, slot: Slot, part: Part) {
         if let Some(SlotRun { slots, part: last }) = self.runs.last_mut()
             && *last == part
@@ -231,7 +230,7 @@ impl SlotSet {
         &self.runs
     }
 
-    /// Slots touched.
+    /// Number of slots.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.runs.iter().map(|run| run.slots.len()).sum()
@@ -251,8 +250,8 @@ impl SlotSet {
             .sum()
     }
 
-    /// Whether the bytes lie in one piece, in order, and need no packing when a block has
-    /// `block_bytes`.
+    /// Whether the bytes are contiguous and in order, so that they need no packing, when a block
+    /// has `block_bytes`.
     #[must_use]
     pub fn is_contiguous(&self, block_bytes: u64) -> bool {
         // The bytes of a run in a buffer of blocks, from first to one past the last.
@@ -276,7 +275,7 @@ impl SlotSet {
         })
     }
 
-    /// Where in the order `slot` stands, if it is in the set.
+    /// The position of `slot` in the order, if it is in the set.
     #[must_use]
     pub fn position(&self, slot: Slot) -> Option<u64> {
         let mut before = 0;
@@ -287,7 +286,7 @@ impl SlotSet {
         })
     }
 
-    /// The slot that stands at a position below [`len`](Self::len).
+    /// The slot at a position below [`len`](Self::len).
     #[must_use]
     pub fn nth(&self, position: u64) -> Option<Slot> {
         let mut rest = position;
@@ -352,7 +351,7 @@ mod tests {
             strided((4, 1), (3, 4)),
             strided((2, -9), (4, -2)),
             strided((5, 3), (1, 0)),
-            // Rows that meet and that overlap: the first place counts.
+            // Rows that meet and that overlap: the first position counts.
             strided((3, 10), (6, 2)),
             strided((3, 5), (6, 2)),
         ];

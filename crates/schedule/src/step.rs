@@ -2,18 +2,18 @@ use topocoll_topology::{Port, Rank, Route, Topology};
 
 use crate::SlotSet;
 
-/// A message's end at one rank: the other end, and the slots that move.
+/// One end of a message: the rank at the other end, and the slots that move.
 ///
-/// A send and the receive it pairs with list equally many bytes; the i-th slot sent lands in the
-/// i-th slot received, the same part of it. Where two ranks exchange several messages in one step,
-/// the sends and receives pair in the order listed.
+/// A send and its receive list equally many bytes. The i-th slot sent lands in the i-th slot
+/// received, the same part of it. If a rank sends several messages to one peer in one step, the
+/// sends and receives pair in the order listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transfer {
     /// The rank at the other end.
     pub peer: Rank,
     /// The port used at this end.
     pub port: Port,
-    /// What is sent, or where it is received.
+    /// The slots sent, or the slots received into.
     pub slots: SlotSet,
     /// The route of a send; empty for the machine's own route, and on receives.
     pub route: Route,
@@ -41,18 +41,18 @@ impl Transfer {
 pub struct LocalCopy {
     /// The slots read.
     pub from: SlotSet,
-    /// The slots written, as many.
+    /// The slots written, equally many.
     pub to: SlotSet,
 }
 
 /// One rank's share of one step.
 ///
-/// A step means: first the local copies, all at once; then the transfers, all at once. *At once*
-/// means that everything is read before anything is written, so a set of copies may permute slots
-/// and a message may be received into the very slots that are being sent.
+/// A step performs the local copies, all at once, then the transfers, all at once. *At once* means
+/// that everything is read before anything is written. So a set of copies may permute slots, and a
+/// message may be received into slots that are sent in the same step.
 ///
 /// A step of copies alone costs no startup. Sends and receives are both listed, so that a rank can
-/// run from its own steps alone; readers check that the two sides agree.
+/// run from its own steps. Readers check that both sides agree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Step {
     /// Local copies, before the transfers.
@@ -84,7 +84,7 @@ impl Step {
         }
     }
 
-    /// Adds a message sent on the next port; one of no slots is left out.
+    /// Adds a message sent on the next port; a message of no slots is ignored.
     pub fn send(&mut self, peer: Rank, slots: SlotSet, route: Route) {
         if !slots.is_empty() {
             let port = Port(self.sends.len() as u32);
@@ -92,7 +92,7 @@ impl Step {
         }
     }
 
-    /// Adds a message received on the next port; one of no slots is left out.
+    /// Adds a message received on the next port; a message of no slots is ignored.
     pub fn receive(&mut self, peer: Rank, slots: SlotSet) {
         if !slots.is_empty() {
             let port = Port(self.receives.len() as u32);
