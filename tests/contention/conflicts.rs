@@ -14,7 +14,8 @@ const LISTED: usize = 16;
 
 /// Messages told with their classes and told one by one: how many links conflict.
 fn check(place: &str, machine: &Machine, traffic: &dyn Traffic, each: &dyn Traffic) -> u128 {
-    let named = |traffic: &dyn Traffic, most| conflicts(traffic, machine, most, MEMORY).unwrap();
+    let named =
+        |traffic: &dyn Traffic, most| conflicts(traffic, machine, Some(most), MEMORY).unwrap();
     let found = named(traffic, 1 << 20);
     let mut by_step = vec![Vec::new(); traffic.steps() as usize];
     for conflict in &found.worst {
@@ -139,7 +140,7 @@ fn conflicts_of_a_billion_nodes_are_listed() {
     let radix = [("radix".to_owned(), Setting::Integer(2))].into_iter().collect();
     let problem = problem(&machine, Collective::AllToAll, 1);
     let schedule = schedule_of(&machine, &problem, "bruck", &radix).unwrap();
-    let found = conflicts(&Scheduled::new(&schedule, &machine), &machine, 1, MEMORY).unwrap();
+    let found = conflicts(&Scheduled::new(&schedule, &machine), &machine, Some(1), MEMORY).unwrap();
     assert_eq!((found.worst[0].messages, found.worst[0].alike), (16_384, 1 << 30));
     assert_eq!(found.worst[0].listed[0].to.0, 16_384);
 }

@@ -165,7 +165,7 @@ fn every_altered_message_is_caught_and_all_checkers_agree() {
                 assert!(same && !ports || !certified(&mutant, &machine, &whole), "{place}");
                 if delivers {
                     let traffic = Scheduled::new(&mutant, &machine);
-                    let report = conflicts(&traffic, &machine, 3, MEMORY).unwrap();
+                    let report = conflicts(&traffic, &machine, Some(3), MEMORY).unwrap();
                     let slowly = conflicting(&mutant, &machine);
                     assert_eq!(report.conflicts, slowly, "{place}");
                     assert_eq!(found.counts.link_conflicts, slowly, "{place}");

@@ -12,7 +12,7 @@ use topocoll::exec::{
     Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, SeededDriver, ThreadedDriver,
     Transport, UnequalPlan, Views, drive, plan_all, unequal_all,
 };
-use topocoll::formats::{Source, jsonl};
+use topocoll::formats::Source;
 use topocoll::{
     AnalysisError, Barrier, Block, Collective, Demand, Machine, Parameters, PerClass, Priced,
     Problem, Rank, Request, Schedule, best_bounds, count, formats, machine,
@@ -353,14 +353,15 @@ fn written_out(schedule: &Schedule, machine: &Machine, demand: &Demand) -> (u128
     let mut largest = std::collections::BTreeMap::new();
     let mut messages = 0;
     for line in String::from_utf8(written).unwrap().lines().skip(1) {
-        let line: jsonl::MessageLine = serde_json::from_str(line).unwrap();
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let blocks: Vec<Vec<u64>> = serde_json::from_value(line["blocks"].clone()).unwrap();
         let block = |entry: &Vec<u64>| {
             let to = if entry.len() == 4 { entry[1] } else { entry[0] };
             Block { from: Rank(entry[0] as u32), to: Rank(to as u32) }
         };
-        let bytes: u64 = line.blocks.iter().map(|entry| demand.bytes(block(entry))).sum();
+        let bytes: u64 = blocks.iter().map(|entry| demand.bytes(block(entry))).sum();
         messages += u128::from(bytes > 0);
-        let most = largest.entry(line.step).or_insert(0);
+        let most = largest.entry(line["step"].as_u64()).or_insert(0);
         *most = bytes.max(*most);
     }
     (messages, largest.values().map(|&bytes| u128::from(bytes)).sum())

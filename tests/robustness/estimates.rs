@@ -113,7 +113,7 @@ fn counting_takes_about_its_estimate() {
         if machine.topology.dimensions() > 0 {
             let traffic = Scheduled::new(&schedule, &machine);
             asks_for_what_it_takes(&format!("conflicts, {place}"), &|memory| {
-                conflicts(&traffic, &machine, 9, memory).map(drop)
+                conflicts(&traffic, &machine, Some(9), memory).map(drop)
             });
             asks_for_what_it_takes(&format!("steps, {place}"), &|memory| {
                 steps_model(&traffic, &machine, memory).map(drop)
@@ -249,7 +249,7 @@ fn the_estimate_of_listing_conflicts_covers_links_and_messages() {
         let (machine, schedule) = planned(text, 1, "direct");
         let traffic = Scheduled::new(&schedule, &machine);
         // Of cyclic shifts links need no counters.
-        let (what, needed) = asked_by_one(|| conflicts(&traffic, &machine, most, 0));
+        let (what, needed) = asked_by_one(|| conflicts(&traffic, &machine, Some(most), 0));
         assert_eq!(what, "conflicting links", "{text}");
         let steps = schedule.rule().steps();
         (needed, u128::from(machine.topology.links()) * u128::from(steps))
@@ -413,7 +413,7 @@ fn listing_all_conflicts_takes_about_its_estimate() {
     let (place, machine, schedule) = case(("mesh:32x4", 1, "pairwise-xor"));
     let traffic = Scheduled::new(&schedule, &machine);
     asks_for_what_it_takes(&format!("conflicts, {place}"), &|memory| {
-        conflicts(&traffic, &machine, 1 << 20, memory).map(drop)
+        conflicts(&traffic, &machine, Some(1 << 20), memory).map(drop)
     });
 }
 

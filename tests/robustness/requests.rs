@@ -17,8 +17,8 @@ use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Budget, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part,
     Problem, Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, Subset,
-    check_conflict_work, check_counting_work, conflict_work, count, count_steps, counting_work,
-    link_totals, machine, measure, units, verify, write_certificate,
+    check_counting_work, conflicts, count, count_steps, counting_work, link_totals, machine,
+    measure, units, verify, write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
@@ -173,11 +173,12 @@ impl Traffic for Steps {
 #[test]
 fn work_is_done_up_to_its_limit() {
     let mesh = machine("mesh:64x64").unwrap();
-    assert_eq!(check_conflict_work(&Steps(8192), &mesh), Ok(()));
+    let asked = |steps, machine: &Machine| conflicts(&Steps(steps), machine, None, 0);
+    assert!(matches!(asked(8192, &mesh), Err(AnalysisError::Memory { .. })));
     let what = "naming conflicting links";
     let refused = AnalysisError::Work { what, needed: 8193 * 4096, limit: 1 << 25 };
-    assert_eq!(check_conflict_work(&Steps(8193), &mesh), Err(refused));
-    assert_eq!(conflict_work(&Steps(8193), &machine("full:4096").unwrap()), 0);
+    assert_eq!(asked(8193, &mesh), Err(refused));
+    assert_eq!(asked(8193, &machine("full:4096").unwrap()).unwrap().conflicts, 0);
 }
 
 /// A message in the second step that its receiver does not wait for, and that is there before it.

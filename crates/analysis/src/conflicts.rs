@@ -10,10 +10,13 @@ use crate::loads::Loads;
 use crate::shift::Links;
 use crate::{AnalysisError, shift, symmetry};
 
+/// The links listed by default.
+const LINKS: usize = 5;
+
 /// The most messages listed for one link.
 const LISTED: usize = 16;
 
-/// The most shares of steps that [`check_conflict_work`] allows: a million nodes for 32 steps.
+/// The most shares of steps visited by default: a million nodes for 32 steps.
 const WORK_LIMIT: u128 = 1 << 25;
 
 /// A directed link that carries several messages in one step.
@@ -56,38 +59,20 @@ pub struct ConflictReport {
     pub worst: Vec<Conflict>,
 }
 
-/// Shares of steps that [`conflicts`] looks at.
-#[must_use]
-pub fn conflict_work(traffic: &dyn Traffic, machine: &Machine) -> u128 {
-    let topology = &*machine.topology;
-    if topology.dimensions() == 0 {
-        return 0;
-    }
-    let classes = symmetry::common(&traffic.classes(), topology);
-    let ranks = if shifts(traffic, topology).is_some() { 1 } else { classes.count() };
-    u128::from(ranks) * u128::from(traffic.steps())
-}
-
-/// Checks that [`conflicts`] takes seconds at most.
-///
-/// # Errors
-/// [`AnalysisError::Work`] for more than 2^25 shares of steps.
-pub fn check_conflict_work(traffic: &dyn Traffic, machine: &Machine) -> Result<(), AnalysisError> {
-    check_work("naming conflicting links", conflict_work(traffic, machine), WORK_LIMIT)
-}
-
 /// Lists the `most` most contended links, and counts all pairs of a step and a link that carries
-/// several messages. Of equivalent links one is listed.
+/// several messages. Of equivalent links one is listed. The default is 5 links, if that takes
+/// seconds at most.
 ///
 /// Visits every step of one node of each class, on all threads. Without numbered links there are no
 /// conflicts.
 ///
 /// # Errors
-/// Link counters, or links to list, beyond `memory` bytes.
+/// Link counters, or links to list, beyond `memory` bytes; by default also more than 2^25 shares of
+/// steps.
 pub fn conflicts(
     traffic: &dyn Traffic,
     machine: &Machine,
-    most: usize,
+    most: Option<usize>,
     memory: u128,
 ) -> Result<ConflictReport, AnalysisError> {
     let topology = &*machine.topology;
@@ -96,6 +81,12 @@ pub fn conflicts(
     }
     let closed = shifts(traffic, topology);
     let classes = symmetry::common(&traffic.classes(), topology);
+    if most.is_none() {
+        let nodes = if closed.is_some() { 1 } else { classes.count() };
+        let needed = u128::from(nodes) * u128::from(traffic.steps());
+        check_work("naming conflicting links", needed, WORK_LIMIT)?;
+    }
+    let most = most.unwrap_or(LINKS);
     let counters = if closed.is_some() { 0 } else { Loads::memory(&classes, topology) };
     check_memory("link counters", by_all_threads(counters), memory)?;
     check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
@@ -358,7 +349,7 @@ mod tests {
             let machine = Machine::of(Arc::new(grid.clone()));
             for shift in 1..60 {
                 let traffic = Shifted(&machine, shift);
-                let found = conflicts(&traffic, &machine, 1 << 20, 1 << 30).unwrap();
+                let found = conflicts(&traffic, &machine, Some(1 << 20), 1 << 30).unwrap();
                 for conflict in found.worst {
                     let link = grid.link(conflict.link).unwrap();
                     let mut listed = Vec::new();
@@ -375,7 +366,7 @@ mod tests {
     #[test]
     fn all_links_are_named_where_they_fit_and_refused_where_not() {
         let machine = Machine::of(Arc::new(Grid::torus(&[4, 3, 5]).unwrap()));
-        let named = |most, memory| conflicts(&Shifted(&machine, 7), &machine, most, memory);
+        let named = |most, memory| conflicts(&Shifted(&machine, 7), &machine, Some(most), memory);
         assert_eq!(named(usize::MAX, 1 << 30), named(1000, 1 << 30));
         let refused = named(usize::MAX, 1 << 15).unwrap_err().to_string();
         assert!(refused.starts_with("conflicting links would take"), "{refused}");

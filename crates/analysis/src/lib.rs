@@ -52,9 +52,7 @@ pub use bounds::{
     AsymptoticBound, BestBounds, LowerBound, Measure, asymptotic_bounds, best_bounds, bounds,
 };
 pub use certificate::write_certificate;
-pub use conflicts::{
-    Conflict, ConflictReport, ConflictingMessage, check_conflict_work, conflict_work, conflicts,
-};
+pub use conflicts::{Conflict, ConflictReport, ConflictingMessage, conflicts};
 pub use counts::{
     Counts, StepCount, Time, check_counting_work, check_ranks, count, count_steps, counting_work,
 };

@@ -53,7 +53,7 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
     }
 }
 
-/// The machine that a file describes, of any kind of [`files::FILES`], found by what is in it; one
+/// The machine that a file describes, of any kind that [`files`] reads, found by what is in it; one
 /// of the name `.toml` is in TOML. The machine is called by the file's stem.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Machine files of several kinds. Each kind is a module here and a line of [`FILES`].
+//! Machine files of several kinds. Each kind is a module here and a line of `FILES`.
 
 mod hosts;
 mod hwloc;
@@ -13,10 +13,7 @@ use crate::text::printable;
 use crate::{Clusters, Machine, TopologyError};
 
 /// A kind of file that describes a machine.
-#[derive(Clone, Copy, Debug)]
-pub struct MachineFile {
-    /// One line that describes it.
-    pub about: &'static str,
+struct MachineFile {
     /// Whether a file with this text, and this first line that is not a comment, is of this kind.
     knows: fn(&str, &str) -> bool,
     /// Reads the text; the first argument is the name of the machine.
@@ -24,24 +21,12 @@ pub struct MachineFile {
 }
 
 /// Every kind. The first that recognizes a file reads it.
-pub const FILES: &[MachineFile] = &[
-    MachineFile { about: "SimGrid platform: a torus", knows: simgrid::knows, read: simgrid::read },
-    MachineFile {
-        about: "hwloc XML, as lstopo writes it: cores in packages",
-        knows: hwloc::knows,
-        read: hwloc::read,
-    },
-    MachineFile {
-        about: "Slurm topology.conf: nodes under leaf switches",
-        knows: slurm::knows,
-        read: slurm::read,
-    },
-    MachineFile { about: "MPI host file: ranks on hosts", knows: hosts::knows, read: hosts::read },
-    MachineFile {
-        about: "machine file in TOML, every value with its source",
-        knows: |_, _| true,
-        read: parse_file,
-    },
+const FILES: &[MachineFile] = &[
+    MachineFile { knows: simgrid::knows, read: simgrid::read },
+    MachineFile { knows: hwloc::knows, read: hwloc::read },
+    MachineFile { knows: slurm::knows, read: slurm::read },
+    MachineFile { knows: hosts::knows, read: hosts::read },
+    MachineFile { knows: |_, _| true, read: parse_file },
 ];
 
 /// The most nodes, or hosts, of a file.

@@ -98,8 +98,7 @@ impl Grid {
     }
 
     /// Directed links along `dimension`.
-    #[must_use]
-    pub fn links_along(&self, dimension: usize) -> u64 {
+    fn links_along(&self, dimension: usize) -> u64 {
         let (ranks, side) = (u64::from(self.radix.ranks()), u64::from(self.sides()[dimension]));
         match side {
             1 => 0,

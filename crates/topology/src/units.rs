@@ -35,7 +35,7 @@ pub fn parse_seconds(text: &str) -> Result<f64, UnitError> {
 ///
 /// # Errors
 /// A text that is not one.
-pub fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
+pub(crate) fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
     const UNITS: [(&str, f64); 5] =
         [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     if text.trim() == "0" {

@@ -17,39 +17,37 @@ pub use read::{read, read_topology};
 pub use write::write;
 
 /// The version of the format.
-pub const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 
 /// Line 1.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Header {
+struct Header {
     /// Always `header`.
-    pub kind: String,
+    kind: String,
     /// [`VERSION`].
-    pub version: u32,
+    version: u32,
     /// `alltoall` or `allgather`.
-    pub operation: String,
+    operation: String,
     /// Who wrote it.
-    pub algorithm: String,
+    algorithm: String,
     /// The parameters it was written with.
     #[serde(default, skip_serializing_if = "Parameters::is_empty")]
-    pub parameters: Parameters,
+    parameters: Parameters,
     /// Number of ranks.
-    pub ranks: u32,
+    ranks: u32,
     /// Bytes of a block.
-    pub block_bytes: u64,
+    block_bytes: u64,
     /// Messages a rank may send, and receive, in a step.
-    pub ports: u32,
+    ports: u32,
     /// The shape it was written for.
-    pub topology: HeaderTopology,
+    topology: HeaderTopology,
 }
 
 /// A topology in a header.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-#[non_exhaustive]
-pub enum HeaderTopology {
+enum HeaderTopology {
     /// Fully connected.
     Full,
     /// A grid.
@@ -72,21 +70,20 @@ pub enum HeaderTopology {
 }
 
 /// A message.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct MessageLine {
+struct MessageLine {
     /// The step it travels in.
-    pub step: u32,
+    step: u32,
     /// Its sender.
-    pub from: u32,
+    from: u32,
     /// Its receiver.
-    pub to: u32,
+    to: u32,
     /// Grids: dimension and signed hops, in the order travelled; none for the machine's own route.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
-    pub route: Option<Vec<(u32, i64)>>,
+    route: Option<Vec<(u32, i64)>>,
     /// All-to-all: source, destination, first byte, end byte; all-gather without the destination.
-    pub blocks: Vec<Vec<u64>>,
+    blocks: Vec<Vec<u64>>,
 }
 
 /// A route that is named, even an empty one; `null` names none, and is refused.
@@ -96,8 +93,7 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<(u32, i64)>>, 
 
 impl HeaderTopology {
     /// The words that describe `topology`.
-    #[must_use]
-    pub fn of(topology: &dyn Topology) -> Self {
+    fn of(topology: &dyn Topology) -> Self {
         match topology.shape() {
             Shape::Complete => Self::Full,
             Shape::Grid(grid) => {
@@ -164,8 +160,7 @@ impl Header {
     }
 
     /// The header of `schedule` on `topology`.
-    #[must_use]
-    pub fn of(schedule: &Schedule, topology: &dyn Topology) -> Self {
+    fn of(schedule: &Schedule, topology: &dyn Topology) -> Self {
         let Schedule { problem, origin, .. } = schedule;
         Self {
             kind: "header".to_owned(),

@@ -2,15 +2,9 @@
 
 use serde::Serialize;
 use topocoll::contention::{Placed, Traffic, link_name};
-use topocoll::{
-    AnalysisError, Conflict, ConflictReport, ConflictingMessage, Machine, check_conflict_work,
-    conflicts,
-};
+use topocoll::{AnalysisError, Conflict, ConflictReport, ConflictingMessage, Machine, conflicts};
 
 use crate::host::memory;
-
-/// Links named unless more or fewer are asked for.
-const NAMED: usize = 5;
 
 /// Messages shown of one link.
 const SHOWN: usize = 4;
@@ -44,12 +38,7 @@ pub(super) fn find(
     machine: &Machine,
     asked: Option<usize>,
 ) -> anyhow::Result<Result<ConflictReport, String>> {
-    let most = asked.unwrap_or(NAMED);
-    let affordable = match asked {
-        Some(_) => Ok(()),
-        None => check_conflict_work(traffic, machine),
-    };
-    match affordable.and_then(|()| conflicts(traffic, machine, most, memory())) {
+    match conflicts(traffic, machine, asked, memory()) {
         Ok(report) => Ok(Ok(report)),
         Err(e @ AnalysisError::Work { .. }) => Ok(Err(e.to_string())),
         Err(e) => Err(topocoll::Error::from(e).into()),
