@@ -1,9 +1,9 @@
-//! Exchanges for as long as one likes, over threads and over transports that fail: right bytes or an
-//! error, never a hang, and no more memory at the end than after a while.
+//! Random exchanges over threads and over transports that fail, for as long as asked. Each returns the
+//! right bytes or an error, none hangs, and memory use stays constant.
 //!
 //! `MALLOC_ARENA_MAX=1 TOPOCOLL_SOAK_MINUTES=60 cargo test --release --test soak -- --ignored
-//! --nocapture` for an hour, `TOPOCOLL_SOAK_SEED` for other exchanges. Without the first, glibc keeps
-//! what each thread has freed, and memory wanders by some tens of MiB.
+//! --nocapture` goes on for an hour, `TOPOCOLL_SOAK_SEED` draws other exchanges. Without the first variable
+//! glibc keeps the freed memory of each thread, and resident memory varies by some tens of MiB.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Lower bounds worked out by hand: each theorem's value, what it is of, and when it applies.
+//! Lower bounds worked out by hand: each theorem's value, its measure and its condition.
 
 use topocoll::{
     Barrier, Collective, Machine, Measure, PerClass, Problem, asymptotic_bounds, best_bounds,

@@ -1,9 +1,9 @@
-//! Whole families of machines, every algorithm that applies: delivery, ports, conflicts, claims,
+//! Whole families of machines under every algorithm that applies: delivery, ports, conflicts, claims and
 //! bounds.
 //!
-//! A seeded sample of each family, or with `TOPOCOLL_SWEEP=MINUTES` as many as these minutes allow,
-//! in a seeded order; `TOPOCOLL_SWEEP=all` takes every one, and `TOPOCOLL_SWEEP=3/100` the third of
-//! 100 parts, which together are all. Run with `--nocapture` it says how many.
+//! The tests take a seeded sample of each family. `TOPOCOLL_SWEEP=MINUTES` goes on for that time in a seeded
+//! order, `TOPOCOLL_SWEEP=3/100` takes the third of 100 parts, `TOPOCOLL_SWEEP=all` takes all. With
+//! `--nocapture` the tests print the number of schedules.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};

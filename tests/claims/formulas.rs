@@ -1,4 +1,4 @@
-//! What the papers' closed forms say, and what the readers count, are the same.
+//! The papers' closed forms equal the counts of the readers.
 
 use crate::common::{all_settings, claims, find, schedule_of};
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! PAPERS.md says what the papers print and what the readers count.
+//! PAPERS.md shows the values that the papers print and the counts of the readers.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! The corpus that the promises are tested on: every machine file, and shapes that files lack.
+//! The machines that tests run on: every machine file, and shapes that no file has.
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

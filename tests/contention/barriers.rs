@@ -1,5 +1,5 @@
-//! Steps apart by barriers: counted by rule, counted message by message, simulated one by one, and
-//! passed over where no link is shared.
+//! Steps separated by barriers: counted by rule, counted by message, simulated one at a time, and skipped
+//! where no link is shared.
 
 use crate::common::{
     self, MEMORY, Script, find, network, request, schedule_of, serving, without_classes,

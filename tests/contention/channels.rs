@@ -1,4 +1,4 @@
-//! Virtual channels: what deadlocks without, and who passes whom with them.
+//! Virtual channels: deadlocks without them, and the order of messages with them.
 
 use crate::common::{Script, network, routers, run};
 use topocoll::contention::{Dateline, Posted, Share, Traffic};

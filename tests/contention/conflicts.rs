@@ -1,4 +1,4 @@
-//! Which links conflict, in which step, and whose messages: against every link, walked one by one.
+//! Conflicting links, their steps and their messages, compared with a walk over every link.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What the models find is written down, to the picosecond: a time, a wait or a chain that changes is
-//! a change of the model, which is to be meant. `SIMULATIONS=overwrite` writes what is found instead.
+//! Results of the models on file, to the picosecond. A time, a wait or a chain that differs is a change of
+//! the model. `SIMULATIONS=overwrite` writes the new results.
 
 use std::fmt::Write;
 

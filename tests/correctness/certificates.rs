@@ -1,4 +1,4 @@
-//! Certificates: every schedule has one that holds, and no altered one does.
+//! Certificates: every schedule has one that holds, and every altered one is refused.
 
 use super::forgery::{Forger, expand};
 use crate::common::{

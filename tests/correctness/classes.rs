@@ -1,4 +1,4 @@
-//! Classes tell the truth, and readers that rely on them find what readers that do not find.
+//! Classes are true, and readers that rely on them get the results of readers that do not.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

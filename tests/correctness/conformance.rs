@@ -1,4 +1,4 @@
-//! Every algorithm on every machine: one suite. Adding either adds tests without writing any.
+//! Every algorithm on every machine: one suite. A new machine or algorithm is tested without a new test.
 
 use crate::common::{MEMORY, check_promises, machines_and_ports, schedule_of, serving, target};
 use topocoll::formats::{Source, jsonl};

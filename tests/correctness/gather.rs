@@ -1,5 +1,5 @@
-//! All-gathers on grids: the fewest steps between neighbours, and the volume of the bounds; and between
-//! nodes.
+//! All-gathers on grids, with the fewest steps between neighbours and the volume of the bounds; and
+//! all-gathers between nodes.
 
 use crate::common::{claims, schedule_of};
 use rayon::prelude::*;

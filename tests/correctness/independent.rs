@@ -1,4 +1,4 @@
-//! Schedules written as JSON lines are replayed by a program that shares no line with ours.
+//! An independent program replays schedules that are written as JSON lines.
 
 use std::io::{BufWriter, Write};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Twisted tori, and machines that lack nodes or links: schedules, claims and bounds, on random ones.
+//! Twisted tori, and machines with failed nodes or links: schedules, claims and bounds on random ones.
 
 use crate::common::{MEMORY, check_promises, problem, schedule_of, serving};
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program};

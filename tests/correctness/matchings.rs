@@ -1,4 +1,4 @@
-//! Blocks of unequal sizes in matchings coloured for them: how many, and how heavy.
+//! Matchings coloured for a demand matrix: their number and their weight.
 
 use crate::common::{MEMORY, exchange, schedule_for, schedule_of};
 use rayon::prelude::*;

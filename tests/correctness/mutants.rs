@@ -1,7 +1,6 @@
-//! A family of broken schedules, each a sound one with one message altered: dropped, doubled,
-//! misrouted, early, late, swapped, of other blocks, the wrong way, a byte off. Every one is caught,
-//! and three checkers agree on it that share nothing: the verifier, the conflict report and the
-//! certificate checker.
+//! A family of broken schedules. Each is a correct one with one message altered: dropped, doubled,
+//! misrouted, early, late, swapped, of other blocks, in the wrong direction, a byte off. Each is caught,
+//! and three independent checkers agree: the verifier, the conflict report and the certificate checker.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Exchanges through the leaders of nodes deliver what they claim, whatever the sizes of nodes.
+//! Exchanges through the leaders of nodes deliver as claimed for nodes of any sizes.
 
 use crate::common::{MEMORY, algorithms, all_settings, claims, problem, schedule_of, select};
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! Any sides: grids that wrap, that do not and that mix, with every residue, primes, twos and ones.
+//! Grids of any sides: wrapping, non-wrapping and mixed, with every residue, primes, twos and ones.
 
 use crate::common::{MEMORY, all_settings, claims, find, problem, schedule_of};
 use rayon::prelude::*;

@@ -1,5 +1,5 @@
-//! What is wrong with a schedule is named: the violation, its step, its ranks, its slot, with blocks
-//! whole and in two pieces; and found by classes too.
+//! Each violation is named with its step, ranks and slot, for whole blocks and for blocks in two pieces,
+//! by replay and by classes.
 
 use crate::common::{self, MEMORY, edited, schedule_of};
 use topocoll::{

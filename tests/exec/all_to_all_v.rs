@@ -1,5 +1,5 @@
-//! Blocks of unequal sizes, zero included: whatever the algorithm, the driver and the order, the
-//! output is the naive transpose.
+//! Exchanges under a demand matrix, empty blocks included: whatever the algorithm, the driver and the
+//! order, the output is the naive transpose.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

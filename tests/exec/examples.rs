@@ -1,4 +1,4 @@
-//! The examples run; each checks what it shows. That in C is run by the C interface's tests.
+//! The examples run, and each checks its results. The tests of the C interface run the example in C.
 
 #[path = "../../examples/channels.rs"]
 mod channels;

@@ -1,4 +1,4 @@
-//! Plans for some of a machine's ranks: peers are the machine's ranks, routes hold on it.
+//! Plans for a subset of a machine's ranks: peers are the machine's ranks, and routes hold on the machine.
 
 use std::sync::Arc;
 

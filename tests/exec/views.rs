@@ -1,4 +1,4 @@
-//! Blocks spread in arrays arrive as the naive transpose says, through any order of axes.
+//! Blocks spread in arrays arrive as the naive transpose has them, through any order of axes.
 
 use std::sync::Arc;
 

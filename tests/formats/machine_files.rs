@@ -1,4 +1,4 @@
-//! Machines in the files of other programs.
+//! Machine files of other programs.
 
 use std::path::Path;
 

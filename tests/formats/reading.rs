@@ -1,5 +1,5 @@
-//! What is read: schedules that were written, lossless; those of others, as far as they go; and
-//! nothing that is broken or hostile.
+//! Readers: our own schedules lose nothing, those of other programs are read as far as they go, and
+//! broken or hostile files are refused.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};

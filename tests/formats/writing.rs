@@ -1,5 +1,5 @@
-//! What is written for others says what the schedule does: read back here by small readers of each
-//! format, and by SimGrid itself.
+//! Files for other programs hold the messages of the schedule. Small readers of each format read them
+//! back, and SimGrid itself does.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;

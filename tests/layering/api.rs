@@ -1,5 +1,4 @@
-//! What users of the libraries rely on beyond what functions do: what may pass between threads, and
-//! what errors are.
+//! Properties of public types: which pass between threads, and which are errors.
 
 use std::error::Error;
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! The arrows between crates are those that ARCHITECTURE.md allows, and no others.
+//! Crates depend on each other along the arrows of ARCHITECTURE.md only.
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 

@@ -1,5 +1,5 @@
-//! Memory is estimated before it is taken: what is refused for want of memory says how much it would
-//! take, one byte less is refused and that much is enough, and what is then taken is about that.
+//! Memory is estimated before it is taken. A refusal names the estimate, one byte less is refused, the
+//! estimate is enough, and the memory then taken is about the estimate.
 
 use crate::common::{Script, find, problem, request, schedule_of, settings};
 use topocoll::contention::{

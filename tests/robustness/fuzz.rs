@@ -1,5 +1,5 @@
-//! What fuzzing has found stays found: the corpora of `fuzz/`, the files that other tests read, and
-//! alterations of them, through every parser. None panics, and none takes long or much.
+//! The corpora of `fuzz/`, the files of other tests, and alterations of them, through every parser. None
+//! panics, and each takes bounded time and memory.
 
 #[path = "../../fuzz/src/targets.rs"]
 mod targets;

@@ -1,5 +1,4 @@
-//! The limits of ARCHITECTURE.md: what is as large is served, and one more is refused by name and
-//! rule.
+//! The limits of ARCHITECTURE.md: a value at the limit is accepted, and one more is refused with the rule.
 
 use std::io::Read;
 

@@ -1,5 +1,5 @@
-//! What a program asks that no machine, schedule or memory has is refused by name, before work
-//! begins: whatever its arithmetic would come to.
+//! Requests beyond any machine, schedule or memory are refused by name before work begins, without
+//! overflow.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

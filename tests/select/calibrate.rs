@@ -1,4 +1,4 @@
-//! The terms found are those that the times were made of, and regret is what a choice costs.
+//! Calibration finds the terms that the times are made of, and regret is the extra cost of a choice.
 
 use topocoll::{Sample, fit, fit_processes, measure, regret};
 

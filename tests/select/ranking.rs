@@ -1,4 +1,4 @@
-//! Selection: the right one first, nothing unbeaten left out, crossovers where they are.
+//! Selection: the best choice is first, no unbeaten setting is missing, crossovers are exact.
 
 use crate::common::{
     self, MEMORY, algorithms, all_settings, machines_and_ports, schedule_of, select, select_within,

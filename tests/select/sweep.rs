@@ -1,5 +1,5 @@
-//! Sweeps over block sizes say what selecting at each of them says, and price formulas as printed;
-//! the front of startups and volume leaves out what is beaten, and nothing else.
+//! Sweeps over block sizes equal selection at each size and price formulas as printed. The Pareto front
+//! of startups and volume leaves out beaten settings only.
 
 use crate::common;
 use crate::common::{algorithms, all_settings, exchange, find, front, schedule_of, select, sweep};

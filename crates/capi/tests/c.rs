@@ -1,4 +1,4 @@
-//! The header is what the code says, and a C program that uses it runs without a leak.
+//! The header equals the code's, and a C program that uses it runs without a leak.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What fuzzing has found stays found: the calls of its corpus, and alterations of them.
+//! The calls of the fuzzing corpus, and alterations of them.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 #[path = "../../../fuzz/src/capi.rs"]

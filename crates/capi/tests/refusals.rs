@@ -1,4 +1,4 @@
-//! Bad input from C is a code and a message, and an exchange can be dropped in the middle.
+//! Bad input from C returns a code and a message, and an exchange can be dropped midway.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::ffi::CStr;

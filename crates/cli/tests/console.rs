@@ -1,4 +1,4 @@
-//! Console sessions, those of the README and of PAPERS.md included: commands, their output and their exit status.
+//! Console sessions, including those of the README and of PAPERS.md: commands, output and exit status.
 
 #[test]
 fn sessions_run_as_written() {

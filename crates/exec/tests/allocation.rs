@@ -1,5 +1,5 @@
-//! Once an endpoint is made, exchanges take no memory: not for any size, and not to begin anew. A
-//! threaded driver takes the memory of messages under way.
+//! Once an endpoint is made, exchanges allocate nothing, whatever the size. A threaded driver allocates
+//! the messages under way.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Every interleaving of what threads share: [`turn::Turn`], the word that decides who runs a rank,
-//! with the [`queue::Queue`] that it is taken from.
+//! Every interleaving of the state that threads share: [`turn::Turn`], the word that decides which thread
+//! runs a rank, with the [`queue::Queue`] that holds the rank.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use loom::sync::atomic::AtomicUsize;

@@ -1,5 +1,5 @@
-//! Transports that fail, delay, reorder or cut short: an error that names rank, step and peer, or
-//! the right bytes; never a hang, never wrong bytes. And no allocation once a plan is made.
+//! Transports that fail, delay, reorder or truncate. Each exchange returns the right bytes or an error
+//! that names rank, step and peer. None hangs, and none allocates once a plan is made.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::VecDeque;

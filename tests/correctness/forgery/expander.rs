@@ -1,5 +1,5 @@
 //! Certificates read without any shortcut: every rank of the machine by itself, every message hop by
-//! hop, every place in a map. Shares no code with the checker or the writer, only the format.
+//! hop, every place in a map. It shares no code with the checker or the writer, only the format.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! A forger, who alters certificates, lists the counts that the checker finds and seals them again;
-//! what the checker accepts must be true to an expander that shares no code with it.
+//! A forger alters certificates, lists the counts that the checker finds and seals them again. A
+//! certificate that the checker accepts must be true for an expander that shares no code with it.
 
 mod expander;
 

@@ -1,9 +1,8 @@
-//! Command lines that nobody meant to write: those of the examples with values, options and commands
-//! altered. Each is answered or refused, by its name and in no time: no panic, no signal, no file left
-//! behind.
+//! Altered command lines: the examples with other values, options and commands. Each is answered or
+//! refused by name and quickly, without a panic, a signal or a leftover file.
 //!
-//! `TOPOCOLL_ARGUMENTS=20000 cargo test -p topocoll-cli --test program arguments:: -- --nocapture` for so many
-//! lines, `TOPOCOLL_ARGUMENTS_SEED` for others.
+//! `TOPOCOLL_ARGUMENTS=20000 cargo test -p topocoll-cli --test program arguments:: -- --nocapture` sets the
+//! number of lines, `TOPOCOLL_ARGUMENTS_SEED` the seed.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

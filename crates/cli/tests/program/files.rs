@@ -1,4 +1,4 @@
-//! The files that the program writes: complete or not there, and the same bytes each time.
+//! Files that the program writes: complete or missing, and with equal bytes each time.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

@@ -1,5 +1,5 @@
-//! What helps at the prompt: every example of every `--help` runs, completions load in their shell,
-//! and each command has its page.
+//! Help at the prompt: every example of every `--help` runs, completions load in their shell, and each
+//! command has a manual page.
 
 use std::path::Path;
 use std::process::{Command, Output};

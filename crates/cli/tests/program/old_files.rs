@@ -1,8 +1,8 @@
-//! Files that earlier versions wrote are still read, and give the results that those versions gave.
-//! Each folder of `tests/corpus` belongs to one version: its files, and in `results.jsonl` a command
-//! on them in each line, with the fields of its JSON object that users rely on.
+//! Files that earlier versions wrote are still read and give the results of those versions. Each folder
+//! of `tests/corpus` holds the files of one version. Each line of its `results.jsonl` has a command and
+//! the JSON fields that users rely on.
 //!
-//! Files of a version to come are refused by the number of that version.
+//! Files of a later version are refused by the number of that version.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
