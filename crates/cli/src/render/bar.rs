@@ -1,4 +1,5 @@
 use std::io::Write;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,13 +12,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Bar {
     bar: ProgressBar,
     begin: Instant,
+    shown: Once,
 }
 
 impl Bar {
     pub(crate) fn new(template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         bar.set_style(ProgressStyle::with_template(template).expect("bug: the template is one"));
-        Self { bar, begin: Instant::now() }
+        Self { bar, begin: Instant::now(), shown: Once::new() }
     }
 
     /// Says how much there is.
@@ -27,9 +29,9 @@ impl Bar {
 
     /// Says that so much more is done.
     pub(crate) fn inc(&self, more: u64) {
-        if self.bar.is_hidden() && self.begin.elapsed() > PATIENCE {
-            // Nothing is drawn where standard error is no terminal.
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        if !self.shown.is_completed() && self.begin.elapsed() > PATIENCE {
+            // Nothing is drawn where standard error is not a terminal.
+            self.shown.call_once(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
         }
         self.bar.inc(more);
     }
