@@ -59,24 +59,28 @@ impl RankClasses {
 
     /// The numbering of the coordinates.
     #[must_use]
+    #[inline]
     pub fn radix(&self) -> &MixedRadix {
         &self.radix
     }
 
     /// The period along each coordinate.
     #[must_use]
+    #[inline]
     pub fn periods(&self) -> &[u32] {
         &self.periods
     }
 
     /// Number of classes.
     #[must_use]
+    #[inline]
     pub fn count(&self) -> u32 {
         self.periods.iter().product()
     }
 
     /// The class of `rank`, from 0.
     #[must_use]
+    #[inline]
     pub fn class_of(&self, rank: Rank) -> u32 {
         (0..self.periods.len()).fold(0, |class, u| {
             class * self.periods[u] + self.radix.coordinate(rank, u) % self.periods[u]
@@ -85,6 +89,7 @@ impl RankClasses {
 
     /// The representative of a class, its rank with the lowest coordinates.
     #[must_use]
+    #[inline]
     pub fn representative(&self, class: u32) -> Rank {
         let (mut rest, mut rank) = (class, 0);
         for (u, period) in self.periods.iter().enumerate().rev() {
@@ -96,6 +101,7 @@ impl RankClasses {
 
     /// `rank` moved by the translation that takes `from` to `to`.
     #[must_use]
+    #[inline]
     pub fn translated(&self, rank: Rank, from: Rank, to: Rank) -> Rank {
         (0..self.periods.len()).fold(rank, |rank, u| {
             let hops =

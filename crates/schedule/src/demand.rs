@@ -189,6 +189,7 @@ impl Demand {
 
     /// Bytes of a block.
     #[must_use]
+    #[inline]
     pub fn bytes(&self, block: Block) -> u64 {
         match &self.sizes {
             Sizes::Drawn(drawn, mean) => match self.operation {

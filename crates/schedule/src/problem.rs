@@ -61,6 +61,7 @@ pub struct Block {
 impl Block {
     /// The one block of `rank` in an all-gather.
     #[must_use]
+    #[inline]
     pub fn of(rank: Rank) -> Self {
         Self { from: rank, to: rank }
     }
@@ -114,6 +115,7 @@ impl Problem {
 
     /// The number of blocks that a rank has at the start.
     #[must_use]
+    #[inline]
     pub fn blocks_at_start(&self) -> u32 {
         match self.operation {
             Collective::AllToAll => self.ranks,
@@ -123,6 +125,7 @@ impl Problem {
 
     /// The block of `from` that `rank` needs at the end.
     #[must_use]
+    #[inline]
     pub fn wanted(&self, from: Rank, rank: Rank) -> Block {
         match self.operation {
             Collective::AllToAll => Block { from, to: rank },

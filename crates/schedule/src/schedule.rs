@@ -163,6 +163,7 @@ impl Schedule {
 
     /// The rule.
     #[must_use]
+    #[inline]
     pub fn rule(&self) -> &dyn Rule {
         &*self.rule
     }

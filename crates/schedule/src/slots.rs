@@ -36,12 +36,14 @@ pub struct Strided {
 impl Strided {
     /// `count` consecutive slots from `base`.
     #[must_use]
+    #[inline]
     pub fn contiguous(base: Slot, count: u64) -> Self {
         Self { base, outer: Axis::POINT, inner: Axis { count, stride: 1 } }
     }
 
     /// `count` slots from `base` downwards.
     #[must_use]
+    #[inline]
     pub fn descending(base: Slot, count: u64) -> Self {
         Self { base, outer: Axis::POINT, inner: Axis { count, stride: -1 } }
     }
@@ -49,6 +51,7 @@ impl Strided {
     /// `count` runs of `length` consecutive slots, their first slots `stride` apart; one run if
     /// they touch.
     #[must_use]
+    #[inline]
     pub fn runs(base: Slot, count: u64, stride: u64, length: u64) -> Self {
         if count == 1 || length == stride {
             return Self::contiguous(base, count * length);
@@ -62,17 +65,20 @@ impl Strided {
 
     /// Number of slots.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> u64 {
         self.outer.count * self.inner.count
     }
 
     /// Whether there is no slot.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The slots in order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Slot> + use<> {
         let Self { base, outer, inner } = *self;
         (0..outer.count as i64).flat_map(move |i| {
@@ -83,6 +89,7 @@ impl Strided {
 
     /// The position of `slot` in the order, if it is in the set.
     #[must_use]
+    #[inline]
     pub fn position(&self, slot: Slot) -> Option<u64> {
         let distance = slot as i64 - self.base as i64;
         let at = |axis: Axis, distance: i64| match axis.count {
@@ -115,12 +122,14 @@ impl Strided {
 
     /// The slot at a position in the order.
     #[must_use]
+    #[inline]
     pub fn nth(&self, position: u64) -> Slot {
         let (i, j) = (position / self.inner.count, position % self.inner.count);
         (self.base as i64 + i as i64 * self.outer.stride + j as i64 * self.inner.stride) as Slot
     }
 
     /// The runs of consecutive slots in order, as (first slot, length).
+    #[inline]
     pub fn contiguous_runs(&self) -> impl Iterator<Item = (Slot, u64)> + use<> {
         let Self { base, outer, inner } = *self;
         let (runs, length) = if inner.stride == 1 { (1, inner.count) } else { (inner.count, 1) };
@@ -132,6 +141,7 @@ impl Strided {
 
     /// The lowest and the highest slot; none for an empty set.
     #[must_use]
+    #[inline]
     pub fn span(&self) -> Option<(i128, i128)> {
         if self.is_empty() {
             return None;
@@ -165,6 +175,7 @@ pub enum Part {
 impl Part {
     /// Bytes of a block of `block_bytes` that move.
     #[must_use]
+    #[inline]
     pub fn bytes(self, block_bytes: u64) -> u64 {
         match self {
             Self::Whole => block_bytes,
@@ -192,6 +203,7 @@ pub struct SlotSet {
 impl SlotSet {
     /// The set of one strided run of whole blocks.
     #[must_use]
+    #[inline]
     pub fn of(slots: Strided) -> Self {
         let mut set = Self::default();
         set.push(slots);
@@ -199,11 +211,13 @@ impl SlotSet {
     }
 
     /// Appends whole blocks; an empty run is ignored.
+    #[inline]
     pub fn push(&mut self, slots: Strided) {
         self.push_part(slots, Part::Whole);
     }
 
     /// Appends the same part of several blocks; an empty run is ignored.
+    #[inline]
     pub fn push_part(&mut self, slots: Strided, part: Part) {
         if !slots.is_empty() {
             self.runs.push(SlotRun { slots, part });
@@ -211,6 +225,7 @@ impl SlotSet {
     }
 
     /// Appends one slot, which extends the last run if it continues it.
+    #[inline]
     pub fn push_slot(&mut self, slot: Slot, part: Part) {
         if let Some(SlotRun { slots, part: last }) = self.runs.last_mut()
             && *last == part
@@ -226,24 +241,28 @@ impl SlotSet {
 
     /// The runs in order.
     #[must_use]
+    #[inline]
     pub fn runs(&self) -> &[SlotRun] {
         &self.runs
     }
 
     /// Number of slots.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> u64 {
         self.runs.iter().map(|run| run.slots.len()).sum()
     }
 
     /// Whether there is no slot.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
     /// Bytes moved when a block has `block_bytes`.
     #[must_use]
+    #[inline]
     pub fn bytes(&self, block_bytes: u64) -> u128 {
         (self.runs.iter())
             .map(|run| u128::from(run.slots.len()) * u128::from(run.part.bytes(block_bytes)))
@@ -277,6 +296,7 @@ impl SlotSet {
 
     /// The position of `slot` in the order, if it is in the set.
     #[must_use]
+    #[inline]
     pub fn position(&self, slot: Slot) -> Option<u64> {
         let mut before = 0;
         self.runs.iter().find_map(|run| {
@@ -288,6 +308,7 @@ impl SlotSet {
 
     /// The slot at a position below [`len`](Self::len).
     #[must_use]
+    #[inline]
     pub fn nth(&self, position: u64) -> Option<Slot> {
         let mut rest = position;
         self.runs.iter().find_map(|run| {
@@ -299,6 +320,7 @@ impl SlotSet {
     }
 
     /// Every slot in order, with the part of it that moves.
+    #[inline]
     pub fn slots(&self) -> impl Iterator<Item = (Slot, Part)> + '_ {
         self.runs.iter().flat_map(|run| run.slots.iter().map(|slot| (slot, run.part)))
     }

@@ -22,6 +22,7 @@ pub struct Transfer {
 impl Transfer {
     /// The route of this send from `from`: its own, or the machine's, written to `own`. Empty where
     /// the machine has no numbered links.
+    #[inline]
     pub fn route_from<'r>(
         &'r self,
         from: Rank,
@@ -66,11 +67,13 @@ pub struct Step {
 impl Step {
     /// Whether nothing is copied, sent or received.
     #[must_use]
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.copies.is_empty() && self.sends.is_empty() && self.receives.is_empty()
     }
 
     /// Empties the step and keeps its memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.copies.clear();
         self.sends.clear();
@@ -78,6 +81,7 @@ impl Step {
     }
 
     /// Adds a local copy.
+    #[inline]
     pub fn copy(&mut self, from: SlotSet, to: SlotSet) {
         if !from.is_empty() {
             self.copies.push(LocalCopy { from, to });
@@ -85,6 +89,7 @@ impl Step {
     }
 
     /// Adds a message sent on the next port; a message of no slots is ignored.
+    #[inline]
     pub fn send(&mut self, peer: Rank, slots: SlotSet, route: Route) {
         if !slots.is_empty() {
             let port = Port(self.sends.len() as u32);
@@ -93,6 +98,7 @@ impl Step {
     }
 
     /// Adds a message received on the next port; a message of no slots is ignored.
+    #[inline]
     pub fn receive(&mut self, peer: Rank, slots: SlotSet) {
         if !slots.is_empty() {
             let port = Port(self.receives.len() as u32);

@@ -55,12 +55,14 @@ impl Clusters {
 
     /// Number of nodes.
     #[must_use]
+    #[inline]
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
 
     /// The node that holds `rank`.
     #[must_use]
+    #[inline]
     pub fn node_of(&self, rank: Rank) -> u32 {
         let run = self.run_before(|run| run.first_rank <= rank.0);
         run.first_node + (rank.0 - run.first_rank) / run.size
@@ -68,12 +70,14 @@ impl Clusters {
 
     /// Ranks on `node`.
     #[must_use]
+    #[inline]
     pub fn size(&self, node: u32) -> u32 {
         self.run_before(|run| run.first_node <= node).size
     }
 
     /// The lowest rank on `node`.
     #[must_use]
+    #[inline]
     pub fn first_rank(&self, node: u32) -> Rank {
         let run = self.run_before(|run| run.first_node <= node);
         Rank(run.first_rank + (node - run.first_node) * run.size)

@@ -17,12 +17,14 @@ pub struct Coordinates(SmallVec<[u32; 6]>);
 impl Coordinates {
     /// These numbers.
     #[must_use]
+    #[inline]
     pub fn from_slice(values: &[u32]) -> Self {
         Self(SmallVec::from_slice(values))
     }
 
     /// The same number for each of `dimensions`.
     #[must_use]
+    #[inline]
     pub fn from_elem(value: u32, dimensions: usize) -> Self {
         Self(SmallVec::from_elem(value, dimensions))
     }
@@ -31,18 +33,21 @@ impl Coordinates {
 impl Deref for Coordinates {
     type Target = [u32];
 
+    #[inline]
     fn deref(&self) -> &[u32] {
         &self.0
     }
 }
 
 impl DerefMut for Coordinates {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u32] {
         &mut self.0
     }
 }
 
 impl FromIterator<u32> for Coordinates {
+    #[inline]
     fn from_iter<I: IntoIterator<Item = u32>>(values: I) -> Self {
         Self(values.into_iter().collect())
     }
@@ -52,6 +57,7 @@ impl<'a> IntoIterator for &'a Coordinates {
     type Item = &'a u32;
     type IntoIter = std::slice::Iter<'a, u32>;
 
+    #[inline]
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }

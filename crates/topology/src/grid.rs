@@ -57,18 +57,21 @@ impl Grid {
 
     /// The numbering of ranks by coordinates.
     #[must_use]
+    #[inline]
     pub fn radix(&self) -> &MixedRadix {
         &self.radix
     }
 
     /// The sides, dimension 0 first.
     #[must_use]
+    #[inline]
     pub fn sides(&self) -> &[u32] {
         self.radix.sides()
     }
 
     /// Which sides wrap, dimension 0 first.
     #[must_use]
+    #[inline]
     pub fn wrap(&self) -> &[bool] {
         &self.wrap
     }
@@ -110,6 +113,7 @@ impl Grid {
     /// The signed hops from `from` to `to` along one side: in the nearer direction where it wraps,
     /// and positive at exactly half.
     #[must_use]
+    #[inline]
     pub fn nearest(&self, dimension: usize, from: u32, to: u32) -> i64 {
         let side = i64::from(self.sides()[dimension]);
         let hops = i64::from(to) - i64::from(from);
@@ -165,6 +169,7 @@ impl Topology for Grid {
     }
 
     /// Dimension order, dimension 0 first; in the nearer direction, and + at exactly half a ring.
+    #[inline]
     fn route(&self, from: Rank, to: Rank, out: &mut Route) {
         out.clear();
         let (mut from, mut to) = (from.0, to.0);
@@ -177,6 +182,7 @@ impl Topology for Grid {
 
     /// A segment is valid if the grid has its dimension, it does not leave a side that does not
     /// wrap, and it is shorter than one turn around a side that wraps.
+    #[inline]
     fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
         let mut at = from;
         for &segment in route.segments() {

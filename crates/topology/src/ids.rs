@@ -18,6 +18,7 @@ pub struct LinkId(pub u64);
 impl Rank {
     /// The rank as an index into a slice with one entry per rank.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -75,24 +75,28 @@ impl MixedRadix {
     /// By side, the shift along each of the longest sides after one turn around it; empty without
     /// twists.
     #[must_use]
+    #[inline]
     pub fn shifts(&self) -> &[u32] {
         &self.shifts
     }
 
     /// Number of dimensions.
     #[must_use]
+    #[inline]
     pub fn dimensions(&self) -> usize {
         self.sides.len()
     }
 
     /// Number of ranks: the product of the sides.
     #[must_use]
+    #[inline]
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
     /// The sides, dimension 0 first.
     #[must_use]
+    #[inline]
     pub fn sides(&self) -> &[u32] {
         &self.sides
     }
@@ -104,18 +108,21 @@ impl MixedRadix {
 
     /// The difference in rank of two neighbours along `dimension`.
     #[must_use]
+    #[inline]
     pub fn stride(&self, dimension: usize) -> u32 {
         self.strides[dimension]
     }
 
     /// The coordinate of `rank` along `dimension`.
     #[must_use]
+    #[inline]
     pub fn coordinate(&self, rank: Rank, dimension: usize) -> u32 {
         rank.0 / self.strides[dimension] % self.sides[dimension]
     }
 
     /// All coordinates of `rank`.
     #[must_use]
+    #[inline]
     pub fn coordinates(&self, rank: Rank) -> Coordinates {
         let mut rest = rank.0;
         let digit = |&stride: &u32| {
@@ -128,12 +135,14 @@ impl MixedRadix {
 
     /// The rank at `coordinates`, each below its side.
     #[must_use]
+    #[inline]
     pub fn rank(&self, coordinates: &[u32]) -> Rank {
         Rank(coordinates.iter().zip(&self.strides).map(|(c, stride)| c * stride).sum())
     }
 
     /// The rank `hops` further along `dimension`, around the side, shifted where it is twisted.
     #[must_use]
+    #[inline]
     pub fn shifted(&self, rank: Rank, dimension: usize, hops: i64) -> Rank {
         let side = self.sides[dimension];
         let from = self.coordinate(rank, dimension);

@@ -21,6 +21,7 @@ pub struct Route {
 impl Route {
     /// The route of a single segment.
     #[must_use]
+    #[inline]
     pub fn straight(dimension: u32, hops: i64) -> Self {
         let mut route = Self::default();
         route.push(dimension, hops);
@@ -28,6 +29,7 @@ impl Route {
     }
 
     /// Appends a segment; a segment of 0 hops is ignored.
+    #[inline]
     pub fn push(&mut self, dimension: u32, hops: i64) {
         if hops != 0 {
             self.segments.push(Segment { dimension, hops });
@@ -35,24 +37,28 @@ impl Route {
     }
 
     /// Removes all segments and keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.segments.clear();
     }
 
     /// The segments in the order travelled.
     #[must_use]
+    #[inline]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
     /// Whether the route has no segments.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
     /// Links crossed.
     #[must_use]
+    #[inline]
     pub fn hops(&self) -> u64 {
         self.segments.iter().map(|segment| segment.hops.unsigned_abs()).sum()
     }
