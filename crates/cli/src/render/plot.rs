@@ -122,7 +122,7 @@ impl Picture for Plot {
                 Axes::VolumeOverStartups => blocks(value.round()),
             })
             .y_desc(y_desc)
-            .y_label_formatter(&|time| format!("{time}"))
+            .y_label_formatter(&|value| tick(*value))
             .label_style(("sans-serif", 14))
             .light_line_style(BLACK.mix(0.06))
             .bold_line_style(BLACK.mix(0.15))
@@ -145,6 +145,12 @@ impl Picture for Plot {
         }
         Ok(())
     }
+}
+
+/// The label of a tick: plotters multiplies powers of ten, which leaves rounding errors.
+fn tick(value: f64) -> String {
+    let rounded = format!("{value:.6e}");
+    rounded.parse::<f64>().map_or(rounded, |value| value.to_string())
 }
 
 /// Draws curve `i` through `pixels`, with a marker on one of every `between`: of neighbouring curves
