@@ -19,10 +19,10 @@ use fastrand::Rng;
 use topocoll::exec::{Arrival, Endpoint, Memory, Plan, ThreadedDriver, Transport, drive, plan_all};
 use topocoll::{Collective, Problem, Rank, RankClasses, Schedule, Strided, machine};
 
-/// An exchange that takes longer hangs.
+/// An exchange that takes longer counts as hanging.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// What resident memory may differ by between one look and another.
+/// The noise of resident memory between two samples.
 const NOISE: u64 = 32 << 20;
 
 /// A shape, an algorithm with a setting and a block size.
@@ -66,7 +66,7 @@ fn data(problem: &Problem, random: &mut Rng) -> (Vec<u8>, Vec<u8>) {
     (input, output)
 }
 
-/// One rank does something else in one step.
+/// One rank deviates in one step.
 fn broken(schedule: &Schedule, random: &mut Rng) -> Schedule {
     let faulty = Rank(random.u32(..schedule.problem.ranks));
     let at = random.u32(..schedule.rule().steps().max(1));
@@ -89,7 +89,7 @@ fn broken(schedule: &Schedule, random: &mut Rng) -> Schedule {
     })
 }
 
-/// Exchanges by the driver of few threads, at times of a schedule that is broken: whether it ended.
+/// An exchange by the threaded driver, sometimes of a broken schedule; returns whether it ended well.
 fn threaded(schedule: &Schedule, random: &mut Rng) -> bool {
     let whole = random.u8(..4) > 0;
     let schedule = if whole { schedule.clone() } else { broken(schedule, random) };
@@ -103,7 +103,7 @@ fn threaded(schedule: &Schedule, random: &mut Rng) -> bool {
     for _ in 0..3 {
         output.fill(0xee);
         match driver.exchange(schedule.problem.block_bytes, &input, &mut output) {
-            // What a broken schedule delivers is the verifier's to find.
+            // The verifier, not the driver, checks the output of a broken schedule.
             Ok(_) => assert!(!whole || output == expected, "wrong bytes: {schedule:?}"),
             Err(error) if whole => panic!("{schedule:?}: {error}"),
             Err(_) => return false,
@@ -112,13 +112,13 @@ fn threaded(schedule: &Schedule, random: &mut Rng) -> bool {
     true
 }
 
-/// Channels between threads that do something to messages now and then.
+/// Channels between threads that sometimes disturb messages.
 struct Channels {
     rank: u32,
     to: Vec<Sender<Arrival>>,
     from: Receiver<Arrival>,
     random: Rng,
-    /// Of so many messages one has a fault; none for 0.
+    /// One of this number of messages has a fault; none for 0.
     one_in: u32,
 }
 
@@ -134,7 +134,7 @@ impl Transport for Channels {
                 _ => thread::sleep(Duration::from_millis(1)),
             }
         }
-        // A peer that has stopped hears nothing.
+        // A peer that has stopped receives nothing.
         let _ = self.to[to.index()].send(arrival);
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Transport for Channels {
     }
 }
 
-/// Exchanges of a thread for each rank: whether all ended.
+/// An exchange with a thread for each rank; returns whether all ended well.
 fn by_transports(schedule: &Schedule, random: &mut Rng) -> bool {
     let plans = plan_all(schedule).unwrap();
     let (input, expected) = data(&schedule.problem, random);
@@ -195,7 +195,7 @@ fn resident() -> u64 {
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// Ends the process if nothing ends any more.
+/// Aborts the process if exchanges hang.
 fn watched(ended: &'static AtomicU64) {
     thread::spawn(move || {
         let (mut last, mut since) = (0, Instant::now());

@@ -14,7 +14,7 @@ fn on(text: &str, ports: u32, operation: Collective, block_bytes: u64) -> (Probl
     (problem, machine)
 }
 
-/// What is bounded, by how much, by whom, and under which condition.
+/// The measure, the bound, its source and its condition.
 type Row = (&'static str, f64, &'static str, &'static str);
 
 fn check(text: &str, ports: u32, operation: Collective, block_bytes: u64, rows: &[Row]) {
@@ -26,9 +26,9 @@ fn check(text: &str, ports: u32, operation: Collective, block_bytes: u64, rows: 
     assert_eq!(found, rows, "{text} by {ports} ports");
 }
 
-/// Startups: the least d with (k+1)^d >= n. Injection: b (n-1) bytes by k ports. Theorem 2.5: where
-/// n = (k+1)^d, n d/(k+1) blocks in d steps. Theorem 2.6: where k divides n-1, so many steps with the
-/// fewest blocks.
+/// Startups: the least d with (k+1)^d >= n. Injection: b (n-1) bytes through k ports. Theorem 2.5:
+/// where n = (k+1)^d, n d/(k+1) blocks in d steps. Theorem 2.6: where k divides n-1, (n-1)/k steps with
+/// the fewest blocks.
 #[test]
 fn bounds_on_complete_graphs() {
     const INDEX: &str = "Bruck et al. 1997, Proposition 2.3 (startups)";
@@ -57,7 +57,7 @@ fn bounds_on_complete_graphs() {
         100,
         &[("steps", 2.0, GATHER, ""), ("blocks", 4.0, GATHERED, "")],
     );
-    // 49 bytes by three ports: 17 of 7; 16 is the power of 4, and 3 does not divide 7.
+    // 49 bytes through three ports: 17. 16 is a power of 4, and 3 does not divide 7.
     check(
         "full:8",
         3,
@@ -81,8 +81,8 @@ fn bounds_on_complete_graphs() {
     check("full:1", 1, AllToAll, 1, &[("steps", 0.0, INDEX, ""), ("blocks", 0.0, INJECTION, "")]);
 }
 
-/// Across the middle of a side a, floor(a^2/4) (P/a)^2 blocks by P/a links or twice as many; in an
-/// all-gather what the larger part has.
+/// Across the middle of a side a: floor(a^2/4) (P/a)^2 blocks over P/a links, or 2P/a where the side
+/// wraps; in an all-gather the blocks of the larger part.
 #[test]
 fn bounds_on_grids() {
     let links = |text, ports, operation| -> Vec<(f64, String)> {
@@ -95,15 +95,15 @@ fn bounds_on_grids() {
     let across = |u: u32, side: u32| format!("bisection across dimension {u} (side {side})");
     let few = || "links of a rank with the fewest".to_owned();
     let diameter = || "diameter".to_owned();
-    // 6 * 9 by 3 links; 2 * 25 by 5; (5 - 1) + (3 - 1) hops.
+    // 6 * 9 over 3 links; 2 * 25 over 5; (5 - 1) + (3 - 1) hops.
     let expected = [(18.0, across(0, 5)), (10.0, across(1, 3)), (6.0, diameter())];
     assert_eq!(links("mesh:5x3", 1, AllToAll), expected);
-    // Twice the links; 2 + 1 hops; a rank has four links for as many ports.
+    // Twice the links; 2 + 1 hops; a rank has four links for its four ports.
     let expected = [(9.0, across(0, 5)), (5.0, across(1, 3)), (3.0, diameter())];
     assert_eq!(links("torus:5x3", 4, AllToAll), expected);
-    // By 5 ports of which four have a link: 14 blocks.
+    // 5 ports, of which four have a link: 14 blocks.
     assert_eq!(links("torus:5x3", 5, AllToAll)[0], (3.5, few()));
-    // 3 * 3 by 3 links; 2 * 5 by 5.
+    // 3 * 3 over 3 links; 2 * 5 over 5.
     let expected = [(3.0, across(0, 5)), (2.0, across(1, 3)), (6.0, diameter())];
     assert_eq!(links("mesh:5x3", 2, AllGather), expected);
     // A corner has two links of the side that wraps, one of the other, none of the side of 1.
@@ -113,7 +113,7 @@ fn bounds_on_grids() {
     assert_eq!(links("grid:4~x2x1", 3, AllToAll), expected[1..]);
 }
 
-/// A node of s ranks sends s (p - s) blocks to the others; of an all-gather it lacks p - s.
+/// A node of s ranks sends s (p - s) blocks to the others; in an all-gather it receives p - s.
 #[test]
 fn bounds_on_clusters() {
     let node = |text, ports, operation| {
@@ -143,14 +143,14 @@ fn bounds_in_seconds() {
     // In three steps 800 s of bytes, in two 1200.
     assert_eq!(least("full:9", 2, AllToAll, 100, 3.0, &[2.0], &[0.0]), (2, 4.0, 819.0));
     assert_eq!(least("full:9", 2, AllToAll, 100, 1000.0, &[2.0], &[0.0]), (2, 4.0, 3205.0));
-    // No power of two.
+    // Not a power of two.
     assert_eq!(least("full:7", 1, AllToAll, 2, 1.0, &[1.0], &[0.0]), (3, 6.0, 25.0));
     // 144 bytes across the first side at 2 s, 80 across the second at 10; 4 hops of 1 s and 2 of 7.
     let found = least("mesh:5x3", 1, AllToAll, 8, 3.0, &[2.0, 10.0], &[1.0, 7.0]);
     assert_eq!(found, (4, 18.0, 12.0 + 800.0 + 18.0 + 15.0));
     let found = least("mesh:5x3", 1, AllToAll, 8, 3.0, &[20.0, 10.0], &[1.0, 7.0]);
     assert_eq!(found, (4, 18.0, 12.0 + 2880.0 + 18.0 + 15.0));
-    // By four links of a rank's five ports 3.5 blocks each.
+    // A rank's five ports have four links: 3.5 blocks each.
     let found = least("torus:5x3", 5, AllGather, 8, 3.0, &[2.0], &[1.0]);
     assert_eq!(found, (2, 3.5, 6.0 + 56.0 + 3.0 + 5.0));
     // 9 blocks of 4 bytes between nodes at 2 s.
@@ -158,7 +158,7 @@ fn bounds_in_seconds() {
     assert_eq!(found, (3, 9.0, 9.0 + 72.0 + 10.0));
 }
 
-/// Those that are orders alone: of all-to-alls among several ranks, one of them on one port.
+/// Asymptotic bounds: of all-to-alls among several ranks, one of them on one port.
 #[test]
 fn bounds_of_asymptotic_order() {
     let orders = |text, ports, operation| -> Vec<_> {
@@ -183,7 +183,7 @@ fn a_single_rank_has_bounds_of_zero() {
     }
 }
 
-/// The distances that the blocks of an all-to-all go bound no all-gather, but for the longest.
+/// The distances of the blocks of an all-to-all do not bound an all-gather, except the longest.
 #[test]
 fn an_all_gather_has_no_bound_from_the_sum_of_distances() {
     let (problem, machine) = on("twisted-torus:4x8", 4, AllGather, 100);

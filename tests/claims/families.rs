@@ -19,11 +19,11 @@ const SAMPLE: usize = 24;
 /// Ranks of the machines of a sample, at most.
 const SAMPLE_RANKS: u32 = 144;
 
-/// How much of a family is looked at.
+/// How much of a family is checked.
 enum Effort {
     Sample,
     Until(Instant),
-    /// One of so many parts, from 0.
+    /// A part, from 0, and the number of parts.
     Part(usize, usize),
 }
 
@@ -42,10 +42,10 @@ fn effort(families: u32) -> Effort {
     Effort::Until(Instant::now() + Duration::from_secs(60 * minutes) / families)
 }
 
-/// Families share all threads, so each has them to itself for its minutes.
+/// Families run one at a time, so that each has all threads for its minutes.
 static ONE_BY_ONE: Mutex<()> = Mutex::new(());
 
-/// Whether no two ranks of a schedule are alike.
+/// Whether no two ranks of a schedule are equivalent.
 fn unlike(
     algorithm: &dyn Algorithm,
     problem: &Problem,
@@ -59,8 +59,8 @@ fn unlike(
     schedule.rule().classes().count() == machine.ranks()
 }
 
-/// Checks every algorithm that applies, with the radices that the family names; by classes, where
-/// some ranks are alike.
+/// Checks every algorithm that applies, with the radices that the family names; by classes only where
+/// some ranks are equivalent.
 fn check(machine: &Machine, method: Method) -> u32 {
     let ranks = u64::from(machine.ranks());
     let mut schedules = 0;
@@ -82,7 +82,7 @@ fn check(machine: &Machine, method: Method) -> u32 {
     schedules
 }
 
-/// Checks the machines of a family, as many as the effort allows.
+/// Checks the machines of a family, up to the effort.
 fn sweep(family: &str, mut machines: Vec<(String, u32)>, method: Method) {
     let turn = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (start, effort) = (Instant::now(), effort(FAMILIES));
@@ -119,7 +119,7 @@ fn sweep(family: &str, mut machines: Vec<(String, u32)>, method: Method) {
     assert!(visited > 0 && schedules >= visited, "{family}: {schedules} on {visited}");
 }
 
-/// How many families there are, which share the minutes.
+/// Number of families, which share the minutes.
 const FAMILIES: u32 = 5;
 
 /// Grids of two sides, of which each wraps or does not.
@@ -162,7 +162,7 @@ fn complete_graphs_up_to_1024_ranks_with_up_to_8_ports() {
     sweep("complete graphs up to 1024 ranks", machines.collect(), Method::Replay);
 }
 
-/// Calls `each` with every way to write `ranks` as a sum of sizes, none larger than the one before.
+/// Calls `each` with every partition of `ranks` into sizes, each at most the one before.
 fn partitions(ranks: u32, largest: u32, sizes: &mut Vec<u32>, each: &mut impl FnMut(&[u32])) {
     if ranks == 0 {
         return each(sizes);

@@ -97,7 +97,7 @@ fn suh_shin_in_the_nearer_direction_takes_the_papers_steps_and_half_the_volume()
     }
 }
 
-/// Machine, ways, steps, blocks over the busiest links.
+/// Machine, directions, steps, blocks over the busiest links.
 const SUH_SHIN_BY_DIGITS: [(&str, &str, u64, u128); 14] = [
     ("torus:16x16", "one", 8, 1280),
     ("torus:16x16", "nearer", 10, 1024),
@@ -163,7 +163,7 @@ fn bruck_counts_equal_the_exact_sums() {
     });
 }
 
-/// C1 and C2 of the index algorithm by listing every digit of every block.
+/// C1 and C2 of the index algorithm, from every digit of every block.
 fn bruck_sums(n: u64, r: u64, k: u64) -> (u64, u128) {
     let (mut steps, mut blocks, mut weight) = (0, 0, 1);
     while weight < n {
@@ -314,7 +314,8 @@ fn clustered_factor_takes_the_papers_number_of_steps() {
                         continue;
                     }
                     match (inside, rounds) {
-                        // Theorem 1, less the rounds in which all of the largest copy to themselves.
+                        // Theorem 1, without the rounds in which all ranks of the largest node copy to
+                        // themselves.
                         ("paired", "permutations") => {
                             assert_eq!(counts.steps, largest * p - largest, "{place}");
                         }
@@ -359,8 +360,8 @@ fn random_cluster(seed: u64, ranks: u32, largest: u32) -> Machine {
     machine
 }
 
-/// Replays `clustered-matchings`: it takes the steps that the largest node's port needs, and of one
-/// port all of them between nodes.
+/// Replays `clustered-matchings`: it takes the steps that the largest node's port requires, and with
+/// one port all of them are inter-node.
 fn matchings_meet_their_bound(machine: &Machine) {
     let Shape::Clustered(clusters) = machine.topology.shape() else { panic!("a cluster") };
     let p = u64::from(machine.ranks());
@@ -471,7 +472,8 @@ fn node_aware_on_equal_nodes_takes_a_step_for_each_node_and_each_rank_of_a_node(
     }
 }
 
-/// What is inside left out, messages cut by node sizes carry what the largest node must send.
+/// Without intra-node messages, messages cut by node sizes carry the bytes that the largest node must
+/// send.
 #[test]
 fn cut_rounds_carry_no_more_than_the_bound_of_the_largest_node() {
     let cut = Parameters::from([("rounds".to_owned(), Setting::Text("cut".to_owned()))]);

@@ -229,7 +229,7 @@ fn the_page_shows_where_the_papers_algorithm_overtakes_minimum_startup() {
     assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
 }
 
-/// The crossing by the printed formulas and values, and the packing that they leave out.
+/// The crossover by the printed formulas and values, and the packing that they leave out.
 fn by_formulas(machine: &Machine, problem: &Problem) -> u64 {
     let side = u128::from(problem.ranks.isqrt());
     let wraps = machine.name.starts_with("torus");

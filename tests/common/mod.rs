@@ -18,7 +18,7 @@ use topocoll::{
 /// Bytes that readers may use in tests.
 pub(crate) const MEMORY: u128 = 4 << 30;
 
-/// What a file is read for: that machine.
+/// A reader's target: that machine.
 pub(crate) fn target(machine: &Machine) -> Target<'_> {
     Target::new(machine, MEMORY)
 }
@@ -60,7 +60,7 @@ pub(crate) fn machines() -> Vec<Machine> {
     files.chain(SHAPES.iter().map(|text| machine(text).unwrap())).collect()
 }
 
-/// Every shape of the corpus with one port, and with three.
+/// Every machine with one port and with three.
 pub(crate) fn machines_and_ports() -> Vec<Machine> {
     let mut machines = machines();
     for machine in machines.clone() {
@@ -84,7 +84,7 @@ pub(crate) fn serving(
     for algorithm in algorithms() {
         let problem = problem(machine, algorithm.info().operation, block_bytes);
         let settings = all_settings(algorithm, &problem, &*machine.topology);
-        // The ends, and a few between them.
+        // The first, the last and a few others.
         let some = settings.len().div_ceil(4).max(1);
         let last = settings.last().cloned();
         out.extend(
@@ -163,14 +163,14 @@ pub(crate) fn check_promises(
     }
 }
 
-/// A rule whose steps are altered once they are written, with the classes that it claims.
+/// A rule with altered steps, and the classes that it claims.
 struct Edited<E> {
     schedule: Schedule,
     classes: RankClasses,
     edit: E,
 }
 
-/// A schedule with `edit` made to what each rank does in each step.
+/// A schedule with `edit` applied to each step of each rank.
 pub(crate) fn edited(
     schedule: &Schedule,
     classes: RankClasses,
@@ -180,7 +180,7 @@ pub(crate) fn edited(
     Schedule::new(problem, origin, Edited { schedule: schedule.clone(), classes, edit })
 }
 
-/// A schedule without its classes: every rank for itself.
+/// A schedule without its classes: every rank is its own class.
 pub(crate) fn without_classes(schedule: &Schedule) -> Schedule {
     edited(schedule, RankClasses::distinct(schedule.problem.ranks), |_, _, _| ())
 }
@@ -210,21 +210,20 @@ impl<E: Fn(Rank, u32, &mut Step) + Send + std::marker::Sync> Rule for Edited<E> 
     }
 }
 
-/// Messages by step: from a rank, to another, of so many bytes, so many flit times after the step
-/// begins.
+/// Messages by step: sender, receiver, bytes, and flit times after the step begins.
 pub(crate) struct Script<'a> {
     pub(crate) machine: &'a Machine,
     pub(crate) messages: Vec<(u32, u32, u32, u64, u64)>,
 }
 
 impl<'a> Script<'a> {
-    /// Messages posted at once, each from a rank to another.
+    /// Messages posted at once: sender, receiver, bytes.
     pub(crate) fn posted(machine: &'a Machine, messages: Vec<(u32, u32, u64)>) -> Self {
         let messages = messages.into_iter().map(|(from, to, bytes)| (0, from, to, bytes, 0));
         Self { machine, messages: messages.collect() }
     }
 
-    /// With `edit` made to what each node does in each step.
+    /// With `edit` applied to the share of each node in each step.
     pub(crate) fn edited(self, edit: impl Fn(u32, &mut Share) + std::marker::Sync) -> impl Traffic {
         EditedScript { script: self, edit }
     }
@@ -267,7 +266,7 @@ impl Traffic for Script<'_> {
     }
 }
 
-/// What a model is asked of messages on a machine.
+/// A request to a model for messages on a machine.
 pub(crate) fn request<'a>(
     traffic: &'a dyn Traffic,
     machine: &'a Machine,
@@ -281,7 +280,7 @@ pub(crate) fn request<'a>(
     request
 }
 
-/// What a model finds, steps not apart.
+/// The result of a model without barriers between steps.
 pub(crate) fn run(
     traffic: &dyn Traffic,
     machine: &Machine,
@@ -299,8 +298,8 @@ pub(crate) fn network(text: &str, per_hop: f64) -> Machine {
     machine
 }
 
-/// A machine on which no message and no copy costs nothing, and no two classes of links the same: of the
-/// first so much a startup and a hop.
+/// A machine on which every message and copy costs time, and each link class has its own values:
+/// `startup` and `per_hop` are those of the first.
 pub(crate) fn priced(text: &str, startup: f64, per_hop: f64) -> Machine {
     let mut machine = machine(text).unwrap();
     let classes = machine.topology.link_classes().len().max(1);

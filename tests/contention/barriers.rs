@@ -52,7 +52,7 @@ fn messages_cost_as_much_as_their_rule() {
                 let found = steps_model(&traffic, &machine, MEMORY).unwrap();
                 let expected = (counts.steps, counts.messages);
                 assert_eq!((found.steps, found.messages), expected, "{place}");
-                // To the last digit.
+                // Exactly.
                 assert_eq!(found.time, counts.time, "{place}");
                 assert_eq!(found.link_seconds, counts.link_seconds, "{place}");
             }
@@ -75,7 +75,7 @@ fn the_largest_load_is_that_of_one_link_in_one_step() {
     assert!(close(found.time.barrier, 5e-6 + 3.0 * 1e-6), "{found:?}");
     assert!(close(found.link_seconds, (2.0 * 70.0 + 60.0) * 2e-9), "{found:?}");
 
-    // Between steps in which nothing is sent there are no barriers, and none at the end.
+    // No barrier follows an empty step or the last step.
     let barrier = 8_000_000;
     for model in ["wormhole", "fluid"] {
         let alone = |step| apart(&Alone(&sparse, step), &machine, model, true).time;
@@ -96,17 +96,18 @@ fn the_largest_load_is_that_of_one_link_in_one_step() {
     assert_eq!(needed(24 * links), Ok(2));
 }
 
-/// A kilobyte is copied by all in the first step.
+/// Every rank copies a kilobyte in the first step.
 fn copying_first(script: Script<'_>) -> impl Traffic {
     script.edited(|step, share| share.copied = if step == 0 { 1000 } else { 0 })
 }
 
-/// Steps are run several after the other, and what is told of one is told in the time of all.
+/// Several steps run one after the other, and results of one step have times since the start of the
+/// run.
 #[test]
 fn times_of_a_step_count_from_the_start_of_the_run() {
     let machine = priced("mesh:8");
-    // In step 101, not the first of those that are run together, two share a link; in the first step a
-    // microsecond is spent on copies alone.
+    // In step 101, not the first of its batch, two messages share a link; in the first step copies take
+    // a microsecond.
     let mut messages: Vec<_> = (1..200).map(|step| (step, 4, 5, 10, 0)).collect();
     messages.extend([(101, 0, 2, 1000, 0), (101, 1, 2, 1000, 0)]);
     let traffic = copying_first(Script { machine: &machine, messages });
@@ -125,7 +126,7 @@ fn apart(traffic: &dyn Traffic, machine: &Machine, model: &str, records: bool) -
     simulate(&request).unwrap()
 }
 
-/// One step of a traffic, as if there were no other.
+/// One step of a traffic by itself.
 struct Alone<'a>(&'a dyn Traffic, u32);
 
 impl Traffic for Alone<'_> {
@@ -140,8 +141,8 @@ impl Traffic for Alone<'_> {
     }
 }
 
-/// Steps passed over take what they take when simulated, and all together what they take one by one:
-/// `direct` on 9x9 has 80 steps, more than there are pieces to run at once.
+/// Skipped steps take the time that simulation gives, and all steps together the sum of each: `direct`
+/// on 9x9 has 80 steps, more than run at once.
 #[test]
 fn steps_take_as_long_together_as_one_at_a_time() {
     for (text, name) in [
@@ -180,7 +181,7 @@ fn steps_take_as_long_together_as_one_at_a_time() {
             let (mut now, mut longest, mut sent) = (0, 0, false);
             for (step, time) in (0..).zip(&whole.steps) {
                 let alone = apart(&Alone(&traffic, step), &machine, model, true);
-                // None before what is only copied at the end.
+                // No barrier precedes copies at the end.
                 now += if sent && alone.messages > 0 { barrier } else { 0 };
                 sent |= alone.messages > 0;
                 assert_eq!((time.start, time.end), (now, now + alone.time), "{place}, step {step}");
@@ -203,7 +204,7 @@ fn steps_take_as_long_together_as_one_at_a_time() {
     }
 }
 
-/// Of the longest step, as late as it is in the whole run.
+/// The longest step, at its time in the whole run.
 #[test]
 fn a_critical_chain_has_times_since_the_start_of_the_run() {
     let machine = network("mesh:4", 0.0);

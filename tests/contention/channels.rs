@@ -43,9 +43,9 @@ fn long_routes_around_a_ring_do_not_deadlock() {
     }
 }
 
-/// Of three virtual channels of a link around a ring the first two are for what has not crossed the
-/// dateline, or, where that is known on entry, for what crosses it; the third is for all else. Where
-/// there are two, a short message passes a long one.
+/// A link around a ring has three virtual channels. The first two are for messages that have not
+/// crossed the dateline, or, where that is known on entry, for those that cross it; the third is for
+/// all others. With two channels a short message passes a long one.
 #[test]
 fn two_of_three_channels_are_on_one_side_of_the_dateline() {
     let machine = network("torus:8", 50e-9);

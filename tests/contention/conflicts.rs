@@ -9,10 +9,10 @@ use topocoll::{
     Collective, Machine, Rank, RankClasses, Route, Setting, Shape, conflicts, count, machine,
 };
 
-/// Messages that are named of a link.
+/// Messages listed for a link.
 const LISTED: usize = 16;
 
-/// Messages told with their classes and told one by one: how many links conflict.
+/// Counts conflicting links by classes and message by message.
 fn check(place: &str, machine: &Machine, traffic: &dyn Traffic, each: &dyn Traffic) -> u128 {
     let named =
         |traffic: &dyn Traffic, most| conflicts(traffic, machine, Some(most), MEMORY).unwrap();
@@ -55,7 +55,7 @@ fn check(place: &str, machine: &Machine, traffic: &dyn Traffic, each: &dyn Traff
         let few = named(traffic, most);
         assert_eq!(few.conflicts, conflicts, "{place}");
         assert_eq!(few.worst, found.worst[..most.min(found.worst.len())], "{place}");
-        // Where no rank stands for another, the worst of all links.
+        // Without classes: the most contended links of all.
         let few = named(each, most).worst;
         let few =
             few.iter().map(|c| (Reverse(c.messages), Reverse(c.bytes as u64), c.step, c.link.0));
@@ -70,7 +70,7 @@ fn conflicts_equal_those_of_every_link_by_itself() {
     let lattices = ["twisted-torus:2x4", "twisted-torus:2x4x4", "mesh:3x4/1,1/0,2+1/2,3"];
     let any = [("direct", 1), ("bruck", 1), ("direct", 3)];
     let cases = grids.into_iter().chain(lattices).flat_map(|text| any.map(|how| (text, how)));
-    // A rule of several classes of many members, whose paths along rings are shared by two.
+    // A rule of several classes of many ranks, whose routes along rings two messages share.
     let rings = [("torus:16x8", ("suh-shin", 1)), ("torus:16x4x4", ("suh-shin", 1))];
     for (text, (algorithm, ports)) in cases.chain(rings) {
         let mut machine = machine(text).unwrap();

@@ -21,7 +21,7 @@ fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
     .unwrap()
 }
 
-/// Cycles of a message alone by `BookSim` 2: 5 H + 7 + (L - 1).
+/// Cycles of a single message in `BookSim` 2: 5 H + 7 + (L - 1).
 #[test]
 fn a_flit_takes_five_cycles_a_hop() {
     for text in ["torus:9", "torus:8x8", "torus:4x4x4"] {
@@ -39,8 +39,8 @@ fn a_flit_takes_five_cycles_a_hop() {
     }
 }
 
-/// `BookSim` 2 on 8x8 (dim_order, 2 virtual channels of 8 flits, iSLIP): pattern, flits, average
-/// and longest latency, and whether anything contends.
+/// `BookSim` 2 on 8x8 (dim_order, 2 virtual channels of 8 flits, iSLIP): pattern, flits, average and
+/// longest latency, and whether messages contend.
 const BOOKSIM: [(&str, &str, u64, f64, f64, bool); 12] = [
     ("torus:8x8", "neighbor", 1, 17.0, 17.0, false),
     ("torus:8x8", "neighbor", 64, 80.0, 80.0, false),
@@ -157,13 +157,13 @@ fn early_messages_wait_for_their_step() {
     }
 }
 
-/// A message of the first step comes to be sent long after another has led to one of the second.
+/// A message of the first step is sent long after another has led to one of the second.
 #[test]
 fn a_late_message_does_not_delay_earlier_ones() {
     let machine = network("mesh:8", 5e-9);
     let messages = vec![(0, 0, 1, 100, 1_000_000), (0, 2, 3, 100, 0), (1, 3, 4, 100, 0)];
     let script = Script { machine: &machine, messages };
-    // A flit of a byte takes a nanosecond, and a router's output is given one before the first.
+    // A flit of a byte takes a nanosecond, and a router's output is allocated one before the first.
     for (model, held) in [("wormhole", 100_000), ("flit", 101_000)] {
         let mut asked = request(&script, &machine, model, routers(2), Sync::Free);
         asked.records = true;
@@ -181,7 +181,7 @@ fn a_late_message_does_not_delay_earlier_ones() {
     }
 }
 
-/// Where no link is shared all models agree, and with the closed form.
+/// Without contention all models agree with the closed form.
 #[test]
 fn models_agree_without_contention() {
     for text in ["torus:8x8", "torus:4x4x4", "torus:12x8", "mesh:6x6", "tpu-v4-4x4x4"] {
@@ -208,7 +208,7 @@ fn models_agree_without_contention() {
     }
 }
 
-/// Each of the six of three nodes is drawn as often.
+/// Each of the six permutations of three nodes is drawn equally often.
 #[test]
 fn every_permutation_is_equally_likely() {
     let machine = machine("full:3").unwrap();
@@ -260,7 +260,7 @@ proptest! {
         (settings.vcs, settings.buffer_flits, settings.flit_bytes) = (vcs, buffer_flits, 1);
         for model in ["wormhole", "fluid", "flit"] {
             let found = run(&traffic, &machine, model, settings);
-            // A single virtual channel may deadlock on a ring, which is said and not hung on.
+            // A single virtual channel may deadlock on a ring; a deadlock is reported.
             prop_assert_eq!(found.partial, !found.deadlock.is_empty());
             prop_assert!(vcs == 1 || !found.partial, "{} {:?}", model, found.deadlock);
             if !found.partial {
@@ -269,7 +269,7 @@ proptest! {
         }
     }
 
-    /// Without propagation, of which the fluid model sends nothing on before all is over.
+    /// Without propagation: the fluid model forwards nothing before a message is complete.
     #[test]
     fn worms_are_no_faster_than_flows(
         text in prop::sample::select(vec!["torus:8x8", "mesh:4x6", "torus:4x4x4", "torus:9"]),
@@ -283,7 +283,7 @@ proptest! {
         settings.vcs = vcs;
         let worms = run(&traffic, &machine, "wormhole", settings);
         let flows = run(&traffic, &machine, "fluid", settings);
-        // Rates of thirds and their like are rounded to the picosecond.
+        // Rates such as thirds are rounded to the picosecond.
         prop_assert!(worms.time + 100 >= flows.time, "{} < {}", worms.time, flows.time);
     }
 }
@@ -394,11 +394,11 @@ fn moved<'a>(
     Placed::new(machine, vec![Job { schedule: schedule.clone(), nodes }]).unwrap()
 }
 
-/// What happens to a rank's coordinates.
+/// How a rank's coordinates move.
 type Move<'m> = dyn Fn(&mut [u32]) + 'm;
 
-/// Routes are moved, mirrored and turned with the ranks, and a machine that looks the same from the
-/// new nodes takes as long.
+/// Routes are moved, mirrored and turned with the ranks, and a machine that is equal as seen from the
+/// new nodes takes equal time.
 #[test]
 fn a_placement_keeps_the_routes_that_it_maps_onto_routes() {
     for (text, algorithm) in [
@@ -429,7 +429,7 @@ fn a_placement_keeps_the_routes_that_it_maps_onto_routes() {
             let place = format!("{algorithm} on {text}, {name}");
             let routes = placed.routes();
             assert_eq!((routes.kept, routes.name()), (routes.given, "schedule"), "{place}");
-            // Where no route is given, half a ring stays the way up, and dimension 0 the first.
+            // Without a given route, half a ring goes upwards, and dimension 0 comes first.
             if routes.given > 0 || !["mirrored", "turned"].contains(&name) {
                 let found = steps_model(&placed, &machine, MEMORY).unwrap();
                 assert_eq!(found.time, expected, "{place}");
@@ -440,7 +440,8 @@ fn a_placement_keeps_the_routes_that_it_maps_onto_routes() {
     }
 }
 
-/// Nodes of a part are in the order of its ranks, and no dateline is near: no tie ends otherwise.
+/// Nodes of a subset are in the order of its ranks, and no dateline is near: no tie is broken
+/// differently.
 #[test]
 fn a_subset_of_a_mesh_takes_equal_time_at_every_place() {
     let large = machine("mesh:7x7").unwrap();
@@ -455,7 +456,7 @@ fn a_subset_of_a_mesh_takes_equal_time_at_every_place() {
     }
 }
 
-/// Elsewhere messages take the machine's own routes, and it is said.
+/// Other messages take the machine's own routes, and their number is reported.
 #[test]
 fn a_placement_counts_the_routes_that_it_does_not_keep() {
     let large = machine("torus:8x8").unwrap();
@@ -466,7 +467,7 @@ fn a_placement_counts_the_routes_that_it_does_not_keep() {
     assert!(routes.kept < routes.given && routes.given == 64 * 63, "{routes:?}");
     let found = steps_model(&scattered, &large, MEMORY).unwrap();
     assert!(found.time.total() > count(&own, &large, None, MEMORY).unwrap().time.total());
-    // A part of the machine is a mesh: what goes around a ring has no other way but the machine's.
+    // A subset of the machine is a mesh: a message around a ring takes the machine's route.
     let corner = |at: &mut [u32]| at.iter_mut().for_each(|x| *x += 2);
     let of_part = |text: &str, algorithm: &str| {
         let routes = moved(&large, &of(text, algorithm), &[6, 6], corner).routes();
@@ -531,7 +532,7 @@ fn impossible_simulations_are_refused_before_they_begin() {
     let work = refused("torus:1024x1024", "wormhole", 64, default, MEMORY);
     assert!(matches!(work, AnalysisError::Work { .. }), "{work}");
 
-    // Naming conflicts takes seconds up to 2^25 shares of steps.
+    // Listing conflicts takes seconds up to 2^25 shares of steps.
     let large = machine("mesh:128x64").unwrap();
     let long = schedule(&large, "pairwise-xor", 1);
     let asked =
@@ -543,7 +544,7 @@ fn impossible_simulations_are_refused_before_they_begin() {
     let shifts = asked(&schedule(&large, "direct", 1));
     assert!(matches!(shifts, AnalysisError::Memory { .. }), "{shifts}");
 
-    // Every rank of a mesh is looked at in every step, and every thread counts the links of all.
+    // Every rank of a mesh is visited in every step, and every thread counts all links.
     let machine = machine("mesh:64x64").unwrap();
     let schedule = schedule(&machine, "pairwise-xor", 1);
     let traffic = Scheduled::new(&schedule, &machine);

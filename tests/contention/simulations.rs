@@ -46,7 +46,7 @@ fn drawn(machine: &Machine, mut seed: u64) -> Script<'_> {
     Script { machine, messages: messages.collect() }
 }
 
-/// The figures that a reader can judge, and a digest of all of them.
+/// The main figures, and a digest of all figures.
 fn line(text: &mut String, scene: &str, found: &Simulation) {
     let waited: u64 = found.links.iter().map(|link| link.waited).sum();
     let digest: String = Sha256::digest(format!("{found:?}"))
@@ -68,7 +68,7 @@ fn is_as_before(model: &str) {
     let mut text = String::new();
     let mut add = |scene: String, asked: &Request<'_>| match simulate(asked) {
         Ok(found) => line(&mut text, &scene, &found),
-        // Flits move on tori and meshes alone.
+        // The flit model serves tori and meshes only.
         Err(AnalysisError::NeedsGrid { .. }) => {}
         Err(error) => panic!("{scene}: {error}"),
     };
@@ -80,7 +80,7 @@ fn is_as_before(model: &str) {
             let mut asked = request(&script, &machine, model, settings, sync);
             asked.records = records;
             add(format!("{number}, {name}, {sync:?}"), &asked);
-            // A schedule in which links are shared in some steps, or in none.
+            // A schedule with contention in some steps, or in none.
             let (algorithm, problem, setting) =
                 serving(&machine, 24).swap_remove(number as usize % 3);
             let schedule =

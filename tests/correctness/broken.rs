@@ -7,7 +7,7 @@ use topocoll::{
     Route, Schedule, SlotSet, Step, Strided, Violation, machine, verify,
 };
 
-/// One thing wrong in a step of every rank that sends in it.
+/// One fault in a step of every rank that sends in it.
 #[derive(Clone, Copy, Debug)]
 enum How {
     DropSend,
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn a_message_sent_before_its_block_arrives_is_caught(pick in any::<prop::sample::Index>()) {
         let (machine, problem, mut messages) = direct();
-        // Someone forwards a block it never had.
+        // A rank forwards a block that it never had.
         let i = pick.index(messages.len());
         let block = messages[i].blocks[0].0;
         messages[i].blocks[0].0 = Block { from: block.to, to: block.from };
@@ -224,8 +224,8 @@ proptest! {
     }
 }
 
-/// Messages of rank 0 to others of full:3, as (step, from, to, part of block 0 -> 1), added to an
-/// exchange that delivers after step 1, and how many blocks ranks then send again.
+/// Messages of rank 0 on full:3, as (step, from, to, part of block 0 -> 1), added to an exchange that
+/// delivers after step 1, and the number of resent blocks.
 #[test]
 fn resent_blocks_are_counted_and_not_refused() {
     let machine = machine("full:3").unwrap();
@@ -243,9 +243,9 @@ fn resent_blocks_are_counted_and_not_refused() {
         // In the same step, too.
         (&[(0, 0, 2, whole)], 1),
         (&[(0, 0, 2, low), (1, 0, 2, high)], 2),
-        // There and back is moving, and so is going on from there.
+        // A block that moves there and back is not resent, and neither is one that moves on.
         (&[(2, 1, 0, whole), (3, 0, 2, whole), (4, 2, 1, whole)], 0),
-        // Rank 2 passes on what came, and has it no more.
+        // Rank 2 forwards the block, and no longer has it.
         (&[(2, 1, 2, whole), (3, 2, 1, whole), (4, 2, 0, low)], 1),
     ];
     for (extra, resent) in cases {

@@ -27,26 +27,26 @@ fn written(schedule: &Schedule, machine: &topocoll::Machine) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// The text with the digest that it has.
+/// The text with its digest.
 pub(crate) fn sealed(body: &str) -> String {
     let digest = Sha256::digest(body);
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{body}sha256 {digest}\n")
 }
 
-/// What a certificate says above its digest.
+/// The text of a certificate above its digest.
 fn body(certificate: &str) -> &str {
     &certificate[..certificate.rfind("sha256 ").unwrap()]
 }
 
-/// Checks the certificates of all that serves on a machine; how many.
+/// Checks the certificates of all schedules on a machine; returns their number.
 fn hold(machine: &topocoll::Machine) -> u32 {
     let mut held = 0;
     for (algorithm, problem, setting) in serving(machine, 3) {
         let place = format!("{} {setting:?} on {}", algorithm.info().name, machine.name);
         let schedule = schedule_of(machine, &problem, &algorithm.info().name, &setting).unwrap();
         let counts = count(&schedule, machine, None, MEMORY).unwrap();
-        // The classes of the schedule, and every rank by itself.
+        // By the classes of the schedule, and with every rank as its own class.
         for schedule in [without_classes(&schedule), schedule] {
             let text = written(&schedule, machine);
             let found: Proved =
@@ -86,7 +86,7 @@ fn certificates_of_a_few_machines_hold() {
     for text in ["full:6", "cluster:2,3,1", "cluster:4*2", "cluster:5", "torus:4x6", "mesh:3x4"] {
         assert!(hold(&machine(text).unwrap()) > 0, "{text}");
     }
-    // Of as many ports as there are links at all but a corner, which is then the narrowest place.
+    // With as many ports as links everywhere except at a corner, which is then the bottleneck.
     for (text, ports) in [("mesh:3x3", 4), ("mesh:1x5", 2), ("grid:3~x2", 3)] {
         let mut machine = machine(text).unwrap();
         machine.set_ports(ports);
@@ -135,10 +135,10 @@ fn no_byte_can_be_altered() {
     }
 }
 
-/// What a mutation does to a line of what a class does: none where it does not apply.
+/// A mutation of a line of a class; none where it does not apply.
 type Mutation = fn(&str) -> Option<String>;
 
-/// A number of a line, made one more.
+/// A number of a line, increased by one.
 fn more(line: &str, word: usize, number: usize) -> Option<String> {
     let mut words: Vec<_> = line.split(' ').map(str::to_owned).collect();
     let mut numbers: Vec<_> = words.get(word)?.split(',').map(str::to_owned).collect();
@@ -148,7 +148,7 @@ fn more(line: &str, word: usize, number: usize) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// A line that lists nothing here reads as none at all.
+/// A line that lists nothing equals a missing line.
 #[rustfmt::skip]
 const MUTATIONS: [(&str, Mutation); 10] = [
     ("a message lost", |line| line.starts_with("send").then(String::new)),
@@ -295,7 +295,7 @@ fn unmatched_messages_are_reported_by_their_one_end() {
     let text = certificate("full:5", "direct");
     let first = "step 0\nsend 1 own 1\nreceive 4 1\n";
     assert!(text.contains(first), "{text}");
-    // The rank that sends to the one 2 on receives from the one 1 or 4 on.
+    // A rank that sends to the rank 2 further receives from the rank 1 or 4 further.
     for (from, rule) in [
         (4, "a message is received that nobody sends"),
         (1, "a message is sent that nobody receives"),
@@ -312,7 +312,7 @@ fn slots_are_reported_by_class_and_content() {
     let pair = "class 0\nstart 0,0,2,1,1\nfinish 0,0,2,1,1\n";
     let begin = &text[..text.find(pair).unwrap()];
     let altered = |begin: &str, end: &str| check(sealed(&(begin.to_owned() + end)).as_bytes());
-    // Of two classes the second copies two blocks to one slot.
+    // The second of two classes copies two blocks to one slot.
     let two = begin.replace("by 1", "by 2").replace("slots 2\n", "slots 3\n");
     let twice = format!("{pair}{}step 0\ncopy 0;1 2;2\n", pair.replace("class 0", "class 1"));
     let rule = "a slot is written twice at once";
@@ -383,7 +383,7 @@ fn pieces_of_a_block_are_distinguished() {
     assert_eq!(sent("1;3", "1;3").unwrap().counts.bytes, 100);
     let rule = "a piece of a block lands as another";
     assert_eq!(sent("1;3", "3;1"), Err(Fault::Step { step: 0, class: 0, rule }));
-    // The slot for the other's block has kept what it began with.
+    // The slot for the other rank's block still holds its initial block.
     let kept = Found::Travelled(0);
     let fault = Fault::Undelivered { class: 0, slot: 1, displacement: 1, found: kept };
     assert_eq!(sent("1", "1"), Err(fault.clone()));
@@ -409,20 +409,20 @@ fn a_route_stays_on_the_machine_and_never_circles_a_side() {
                 "{machine},{round}: {found:?}"
             );
         }
-        // Another way that stays.
+        // Another route on the machine.
         let other = body(&text).replace(&format!("send 8{from}"), "send 8 0:1;0:1 ");
         assert_eq!(check(sealed(&other).as_bytes()).map(drop), Ok(()), "{machine}");
     }
 }
 
-/// What a certificate of two ranks says, said of so many, by so many alike, on another machine.
+/// The certificate of two ranks, for another number of ranks and of classes on another machine.
 fn of_many(machine: &str, ranks: &str, periods: &str) -> String {
     body(&certificate("full:2", "direct"))
         .replace("complete 2\n", &format!("{machine}\n"))
         .replace("ranks 2 by 1\n", &format!("ranks {ranks} by {periods}\n"))
 }
 
-/// Where the classes keep the links one rank of each is looked at, and elsewhere all are.
+/// Where the classes keep the links one rank of each is checked, and elsewhere every rank.
 #[test]
 fn equivalent_ranks_are_not_checked_one_by_one() {
     let ranks = (1 << 24) + 2;
@@ -453,8 +453,8 @@ fn an_exceeded_limit_is_refused_with_its_count() {
     // Two links for each of three sides.
     let links = of_many("grid 11184811x1x1", "11184811x1x1", "1x1x1");
     assert_eq!(too_much(&links), ("links", 6 * 11_184_811));
-    // Each second rank sends a message over twenty sides, in each of 400 steps: a segment is as sixteen
-    // links, and of the links no more are looked at than there are hops.
+    // Every second rank sends a message over twenty sides, in each of 400 steps: a segment counts as
+    // sixteen links, and at most one link per hop is visited.
     let sides = vec!["2"; 20].join("x");
     let halves = "1x".repeat(19) + "2";
     let steps: String =
@@ -465,7 +465,7 @@ fn an_exceeded_limit_is_refused_with_its_count() {
     let classes = format!("class 0\n{layout}{steps}class 1\n{layout}");
     let each = (1 << 19) * (16 * 20 + 2 * 20);
     assert_eq!(too_much(&format!("{head}{classes}")), ("links looked at", 400 * each));
-    // Of the blocks of a class those that are sent, and those that are copied.
+    // The blocks of a class that are sent, and those that are copied.
     let text = of_many("complete 1048576", "1048576", "1").replace("slots 2\n", "slots 1048576\n");
     let message = "send 1 own 0,1048576,1\nreceive 1 0,1048576,1\n";
     let copy = "copy 0,1048576,1 0,1048576,1\n";
@@ -493,7 +493,7 @@ fn an_invalid_line_is_refused_by_its_number_and_rule() {
         let Err(Fault::Line { line: told, rule: given, .. }) = &found else { panic!("{found:?}") };
         assert_eq!((*told, &**given), (line, rule));
     }
-    // As many axes as there may be.
+    // The largest number of axes.
     let altered = body(&text).replacen("start 0,0,2,8,8,2,1,4,4,2,1", &axes(32), 1);
     let found = check(sealed(&altered).as_bytes());
     assert!(!matches!(found, Err(Fault::Line { .. })), "{found:?}");
@@ -510,7 +510,7 @@ fn more_messages_than_ports_are_counted_by_rank() {
     let (listed, found_there) = (0, 2 * 2 * 5);
     let fault = Fault::Count { name: "port_violations", listed, found: found_there };
     assert_eq!(found, Err(fault.clone()));
-    // On a line each rank is looked at for all that are alike.
+    // On a line every rank is checked, although all are in one class.
     let mut line = topocoll::machine("mesh:5").unwrap();
     line.set_ports(2);
     let text = written(&schedule, &line);
@@ -520,7 +520,7 @@ fn more_messages_than_ports_are_counted_by_rank() {
     assert_eq!(found, Err(fault));
 }
 
-/// Certificates of some megabytes that would be looked at for hours, or fill the memory.
+/// Certificates of some megabytes that would take hours or fill the memory.
 #[test]
 fn certificates_that_would_take_hours_are_refused_at_once() {
     let text = certificate("full:2", "direct");
@@ -552,7 +552,7 @@ fn certificates_that_would_take_hours_are_refused_at_once() {
 fn a_truncated_certificate_is_refused_at_its_last_line() {
     let text = certificate("torus:4x4", "suh-shin");
     let lines: Vec<&str> = body(&text).lines().collect();
-    // The title alone is none; with the last line, all is there.
+    // The title alone is refused; the text is complete with its last line.
     for kept in 1..lines.len() {
         let cut = sealed(&(lines[..kept].join("\n") + "\n"));
         let found = check(cut.as_bytes()).unwrap_err();
@@ -560,7 +560,7 @@ fn a_truncated_certificate_is_refused_at_its_last_line() {
             assert!(*line <= kept + 1, "{found}");
             assert_eq!(*line == kept + 1, text == "the end", "{found}");
         }
-        // Its head is read in order, and then a class at least.
+        // The head is read in order, then at least one class.
         let head = lines.iter().position(|line| line.starts_with("class")).unwrap();
         let at_the_end = matches!(found, Fault::Line { line, .. } if line == kept + 1);
         assert!(kept > head || at_the_end, "{found:?}");
@@ -591,7 +591,7 @@ fn pieces_keep_their_own_sizes() {
     assert!(matches!(check(sealed(&other).as_bytes()), Err(Fault::Count { .. })));
 }
 
-/// Written for ranks that need no machine, with as many ports as they like.
+/// Compares both counts where messages exceed the ports.
 #[test]
 fn port_violations_of_ranks_and_nodes_equal_those_of_verify() {
     let mut exceeded = 0;
@@ -629,7 +629,7 @@ fn port_violations_of_ranks_and_nodes_equal_those_of_verify() {
     assert!(exceeded > 500, "{exceeded}");
 }
 
-/// Every rank of a node sends to all others in one step, within its ports by the forger's own word.
+/// Every rank of a node sends to all others in one step, within the ports that the forger lists.
 #[test]
 fn ranks_of_one_node_have_ports() {
     let messages = |line: fn(u32) -> String| (1..8).map(line).collect::<String>();
@@ -651,7 +651,7 @@ fn ranks_of_one_node_have_ports() {
     assert_eq!(forged(16).unwrap().counts.port_violations, 16);
 }
 
-/// More are tried with FORGERIES=1000, of each certificate.
+/// `FORGERIES=1000` sets the number of forgeries of each certificate.
 #[test]
 fn a_forged_certificate_is_true_or_refused() {
     const MACHINES: [&str; 16] = [
@@ -679,7 +679,7 @@ fn a_forged_certificate_is_true_or_refused() {
         let mut machine = machine(text).unwrap();
         machine.set_ports(ports);
         let mut algorithms = serving(&machine, 30);
-        // Of one setting each.
+        // One setting of each algorithm.
         algorithms.dedup_by_key(|(algorithm, ..)| &algorithm.info().name);
         for (algorithm, problem, setting) in algorithms {
             let schedule =
@@ -688,7 +688,7 @@ fn a_forged_certificate_is_true_or_refused() {
         }
     }
     println!("{forger}");
-    // A forger who writes nothing that is read proves nothing, and no field is left out.
+    // Some forgeries are accepted, and every field is altered.
     assert!(forger.accepted > forger.tried / 10 && forger.tried > 400 * times, "{forger}");
     assert_eq!(forger.fields.len(), 18, "{forger}");
     assert!(forger.forms.values().sum::<usize>() < forger.tried / 1000, "{forger}");

@@ -9,7 +9,7 @@ use topocoll::{
     Transfer, count, count_steps, link_totals, machine, verify, verify_watched,
 };
 
-/// Every rank acts as the representative of its class, moved.
+/// Every rank acts as the representative of its class, translated.
 fn check_classes(schedule: &Schedule, place: &str) {
     let rule = schedule.rule();
     let classes: RankClasses = rule.classes();
@@ -38,7 +38,7 @@ fn check_classes(schedule: &Schedule, place: &str) {
     }
 }
 
-/// Gives each link class values of its own. Sums of the values per hop are often equal, or apart by
+/// Gives each link class its own values. Sums of the values per hop are often equal, or differ by
 /// rounding only.
 fn set_values(machine: &mut Machine, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
@@ -52,7 +52,7 @@ fn set_values(machine: &mut Machine, seed: u64) {
         (values(0.3e-6), values(0.7e-9), values(0.1e-7));
 }
 
-/// The two methods, and counting with and without classes, agree to the last digit.
+/// The two methods, and counting with and without classes, agree exactly.
 fn check(schedule: &Schedule, machine: &Machine, place: &str) {
     check_classes(schedule, place);
     let plain = without_classes(schedule);

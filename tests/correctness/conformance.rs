@@ -4,8 +4,8 @@ use crate::common::{MEMORY, check_promises, machines_and_ports, schedule_of, ser
 use topocoll::formats::{Source, jsonl};
 use topocoll::{Method, formats, verify};
 
-/// Ranks up to which every setting is replayed here, and beyond where no two ranks are alike; the
-/// sweep of the larger ones would take long.
+/// Up to this number of ranks every setting is replayed here. Beyond it only settings without
+/// equivalent ranks are: replaying all would take long.
 const REPLAY_UP_TO: u32 = 256;
 
 #[test]

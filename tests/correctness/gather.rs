@@ -9,7 +9,7 @@ use topocoll::{
     machine, verify,
 };
 
-/// Replays an all-gather, whose counts must be those claimed.
+/// Replays an all-gather, whose counts must equal the claims.
 fn replayed(machine: &Machine, algorithm: &str, setting: &Parameters, bytes: u64) -> Counts {
     let problem =
         Problem::new(Collective::AllGather, machine.ranks(), machine.ports, bytes).unwrap();
@@ -36,8 +36,8 @@ fn form(sides: &[u32]) -> String {
     text.join("x")
 }
 
-/// On 251 of the 276 tori of two sides both measures are as little as can be, on the others the
-/// steps are one more; on those of three sides some are a step or a block above.
+/// On 251 of the 276 tori of two sides both measures are minimal, on the others the steps are one more.
+/// On some tori of three sides the steps or the volume are one above the minimum.
 #[test]
 fn on_tori_steps_equal_the_diameter_and_all_links_have_equal_load() {
     let above: Vec<_> = (tori().into_par_iter())
@@ -127,7 +127,7 @@ fn buckets_of_several_ports_deliver_as_claimed() {
     });
 }
 
-/// A corner of n sides has n links, over which P - 1 blocks must come.
+/// A corner of n sides has n links, over which P - 1 blocks must arrive.
 #[test]
 fn on_equal_meshes_all_ports_meet_the_bound_of_a_corner() {
     for (text, side, n) in
@@ -185,7 +185,7 @@ fn equal_nodes_receive_the_least_inter_node_bytes() {
     }
 }
 
-/// Whole blocks may be of any sizes, none at all included.
+/// Whole blocks may have any sizes, zero included.
 #[test]
 fn an_all_gather_of_different_sizes_delivers_on_grids() {
     for (text, algorithm) in [

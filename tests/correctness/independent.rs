@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use topocoll::formats::Source;
 use topocoll::{Algorithm, Counts, Parameters, Problem, count, formats, machine};
 
-/// What the program finds of each file, in order.
+/// The results of the program for each file, in order.
 fn replayed(files: &[NamedTempFile]) -> Vec<serde_json::Value> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay.py");
     let output = (Command::new("python3").arg(script).args(files.iter().map(NamedTempFile::path)))

@@ -8,7 +8,7 @@ use topocoll::{
     machine, verify,
 };
 
-/// What nobody serves is no test of random machines: they are small enough for replay.
+/// Random machines are small enough for replay.
 const RANKS: u32 = 72;
 
 fn lattice(machine: &Machine) -> &Lattice {
@@ -22,7 +22,7 @@ fn named(text: &str, ports: u32) -> Machine {
     machine
 }
 
-/// Link blocks of an all-to-all of an algorithm, over the least that any can have.
+/// Link blocks of an algorithm's all-to-all over the lower bound.
 fn over_the_bound(machine: &Machine, algorithm: &str) -> (f64, f64) {
     let problem = problem(machine, Collective::AllToAll, 1);
     let schedule = schedule_of(machine, &problem, algorithm, &Default::default()).unwrap();
@@ -51,7 +51,7 @@ fn twisted() -> impl Strategy<Value = String> {
     })
 }
 
-/// A grid or twisted torus that lacks something, all in one piece.
+/// A connected grid or twisted torus with failed nodes or links.
 fn faulty() -> impl Strategy<Value = String> {
     let sides = prop::collection::vec((1u32..7, any::<bool>()), 1..4).prop_map(|sides| {
         let mark = |(side, wraps): &(u32, bool)| format!("{side}{}", if *wraps { "~" } else { "" });
@@ -82,7 +82,7 @@ fn faulty() -> impl Strategy<Value = String> {
                 true => format!("{text}/{}", place.join(",")),
                 false => format!("{text}/{}+{}", place.join(","), at % dimensions),
             };
-            // Twice the same, no link there, or a cut: without it.
+            // Left out: a repeated failure, a link that does not exist, or a failure that disconnects.
             if machine(&fault).is_ok() {
                 text = fault;
             }
@@ -92,8 +92,8 @@ fn faulty() -> impl Strategy<Value = String> {
     })
 }
 
-/// Every algorithm that serves delivers, as claimed, and beats no bound; the machine is written as
-/// it is read.
+/// Every algorithm that applies delivers as claimed and beats no bound; the machine is written as it is
+/// read.
 fn check(text: &str, ports: u32) {
     let machine = named(text, ports);
     assert_eq!(
@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// The least load of the busiest link, by a linear program: what each source sends over each link.
+/// The least load of the busiest link, by a linear program over the flow of each source on each link.
 fn least_load(lattice: &Lattice) -> f64 {
     let (ranks, dimensions) = (lattice.ranks(), lattice.dimensions());
     let mut program = Program::new(OptimizationDirection::Minimize);
@@ -232,7 +232,7 @@ fn the_bound_on_time_combines_links_and_the_longest_route() {
         machine.timing.startup = PerClass::uniform(0.0);
         machine.timing.per_hop = PerClass::uniform(0.0);
         machine.timing.per_byte = PerClass::uniform(2.0);
-        // Where links are fewer than ports, or far to go, they bound more than ports.
+        // Where links are fewer than ports, or routes are long, links bound more than ports.
         assert_eq!(best_bounds(&problem, &machine, None).seconds, bound * 7.0 * 2.0, "{text}");
         machine.timing.per_byte = PerClass::uniform(0.0);
         machine.timing.per_hop = PerClass::uniform(3.0);

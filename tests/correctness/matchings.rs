@@ -10,7 +10,7 @@ use topocoll::{
 
 const LAWS: [&str; 5] = ["uniform", "power-law", "sparse", "experts", "neighbours"];
 
-/// A machine without links to share, its demand by a law, and a number of ports, by a seed.
+/// A random machine without shared links, its demand matrix and its number of ports.
 fn random(seed: u64, clusters: bool) -> (Machine, Problem, Demand) {
     let mut random = fastrand::Rng::with_seed(seed);
     let form = if clusters {
@@ -30,8 +30,9 @@ fn random(seed: u64, clusters: bool) -> (Machine, Problem, Demand) {
     (machine, problem, demand)
 }
 
-/// The i-th largest blocks that any rank sends or receives, or on a cluster a node to or from other
-/// nodes: as many as the fewest matchings, and their sum a floor of what any matchings weigh.
+/// The i-th largest blocks that any rank sends or receives, or on a cluster any node to or from other
+/// nodes. Their number is the fewest matchings, and their sum is a lower bound on the weight of
+/// matchings.
 fn floor(machine: &Machine, demand: &Demand) -> Vec<u64> {
     let vertex = |rank: u32| match machine.topology.shape() {
         Shape::Clustered(clusters) => clusters.node_of(Rank(rank)),
@@ -80,8 +81,8 @@ fn counted(
     counts
 }
 
-/// What `matchings` at its least and without limit are above the floors: the steps of the first
-/// over the fewest, the weight of either over the floor.
+/// The ratio of `matchings` to the lower bounds, with the fewest steps and without limit: the steps of
+/// the first, and the weight of each.
 fn gaps(seed: u64, clusters: bool) -> [f64; 3] {
     let (machine, problem, demand) = random(seed, clusters);
     let floor = floor(&machine, &demand);

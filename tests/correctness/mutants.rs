@@ -24,7 +24,7 @@ const SOUND: [(&str, &str); 6] = [
     ("full:5", "ring"),
 ];
 
-/// Alters the message of a line; whether there was anything to alter.
+/// Alters the message of a line; returns whether it could.
 type Mutation = fn(&mut Vec<Value>, usize, &Machine) -> bool;
 
 #[rustfmt::skip]
@@ -70,14 +70,14 @@ const MUTATIONS: [(&str, Mutation); 11] = [
         let u = segment[0].as_u64().unwrap() as usize;
         let (hops, side) = (segment[1].as_i64().unwrap(), i64::from(grid.sides()[u]));
         segment[1] = json!(hops - hops.signum() * side);
-        // Half around, one way is as good as the other.
+        // Half around a ring both directions are right.
         machine.name.starts_with("torus") && 2 * hops.abs() != side
     }),
     ("a byte less at the end", |lines, at, _| shorten(&mut lines[at], 1, -1)),
     ("a byte less at the beginning", |lines, at, _| shorten(&mut lines[at], 2, 1)),
 ];
 
-/// Moves an end of the bytes of the first block, counted from the back.
+/// Moves an end of the byte range of the first block.
 fn shorten(line: &mut Value, from_back: usize, by: i64) -> bool {
     let block = line["blocks"][0].as_array_mut().unwrap();
     let end = block.len() - from_back;
@@ -113,7 +113,7 @@ fn essential(counts: &Counts) -> [u128; 6] {
     [steps.into(), messages, bytes, link_bytes, hops, link_conflicts]
 }
 
-/// Links with several messages in one step, counted the slow way.
+/// Links with several messages in one step, counted link by link.
 fn conflicting(schedule: &Schedule, machine: &Machine) -> u128 {
     let Shape::Grid(grid) = machine.topology.shape() else { return 0 };
     let (mut does, mut own, mut loads) = (Step::default(), Route::default(), BTreeMap::new());
@@ -158,7 +158,7 @@ fn every_altered_message_is_caught_and_all_checkers_agree() {
                 let same = essential(&found.counts) == essential(&whole);
                 let ports = found.counts.port_violations > 0;
                 assert!(found.violation.is_some() || ports || !same, "{place}");
-                // What the verifier says, the certificate checker finds.
+                // The certificate checker agrees with the verifier.
                 let delivers = found.violation.is_none();
                 assert_eq!(certified(&mutant, &machine, &found.counts), delivers, "{place}");
                 assert!(same && !ports || !certified(&mutant, &machine, &whole), "{place}");

@@ -67,8 +67,8 @@ fn node_radix_delivers_as_claimed_at_every_setting() {
     });
 }
 
-/// Trees of 8 ranks to the base 2 take 3 steps and carry 7 times what a rank has; between 16 nodes
-/// to the base 2 half of all distances go in each of 4 steps.
+/// Trees of radix 2 over 8 ranks take 3 steps and carry 7 times the blocks of a rank. Between 16 nodes,
+/// radix 2 sends half of all distances in each of 4 steps.
 #[test]
 fn node_radix_of_equal_nodes_takes_a_step_for_each_digit() {
     let counts = replayed(&cluster(&[8; 16], 1), &radix(1, 2));
@@ -82,7 +82,7 @@ fn node_radix_of_equal_nodes_takes_a_step_for_each_digit() {
     assert_eq!(counts.bytes, (1 + 1) * 128 + 4 * 8 * 32 + 7 * 64);
 }
 
-/// What steps charge by the links in use is what counting finds where one kind of link alone costs.
+/// Where only one link class costs time, the claims by links equal the counts.
 #[test]
 fn claims_by_links_equal_the_counts() {
     let mut seen = BTreeSet::new();

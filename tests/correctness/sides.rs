@@ -7,7 +7,7 @@ use topocoll::{
     verify,
 };
 
-/// Grid algorithms that serve wherever their sides allow.
+/// Grid algorithms that apply wherever the sides allow.
 const ALGORITHMS: [&str; 2] = ["suh-shin", "coloured-rings"];
 
 /// Checks claims against counts in every setting, and with a method also delivery.
@@ -258,7 +258,7 @@ fn windows_around_a_rank_cost_as_documented() {
     }
 }
 
-/// The same with what is left sent straight.
+/// The same, with the remainder sent straight.
 const STRAIGHT: [(&str, u64, u64, u128); 9] = [
     ("torus:10x10", 1, 16, 275),
     ("torus:12x12", 2, 30, 352),
@@ -330,7 +330,7 @@ fn tori_of_two_long_sides_come_near_the_bisection_whatever_their_residues() {
     }
 }
 
-/// Checks neighbour rings on so many ports; blocks over the bound.
+/// Checks neighbour rings on a number of ports; returns blocks over the bound.
 fn neighbour_rings(text: &str, ports: u32, method: Option<Method>) -> f64 {
     let machine: Machine = machine(text).unwrap();
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), ports, 64).unwrap();
@@ -431,7 +431,7 @@ fn windows_cost_as_documented() {
     }
 }
 
-/// Checks direct rings; steps over the blocks that a bisection asks for.
+/// Checks direct rings; returns steps over the blocks that the bisection requires.
 fn direct_rings(text: &str, methods: &[Method]) -> f64 {
     let machine: Machine = machine(text).unwrap();
     let problem = problem(&machine, Collective::AllToAll, 64);

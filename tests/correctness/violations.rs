@@ -88,8 +88,8 @@ fn is_named(what: &str, rule: &Altered, expected: Option<&Violation>) {
         let rule = Altered { cuts, ..rule.clone() };
         assert_eq!(found(&rule, Method::Replay).as_ref(), expected, "{what}, replayed, {cuts:?}");
     }
-    // By classes a block is one thing that travels, so that more is refused; whichever thread is
-    // faster, the same is named.
+    // Classes follow whole blocks, so they refuse more. The reported violation does not depend on
+    // threads.
     let by_classes = found(rule, Method::Classes);
     for _ in 0..20 {
         assert_eq!(found(rule, Method::Classes), by_classes, "{what}, once more");
@@ -265,7 +265,7 @@ fn classes_report_a_block_overwritten_by_another() {
             out.receives[0].slots = one(0);
         }
     };
-    // That of rank 1 is lost and that of rank 3 arrives where it should not: rank 1 is first.
+    // The block of rank 1 is lost and that of rank 3 arrives in a wrong slot: rank 1 is reported first.
     let rank = Rank(1);
     let lost = Violation::Overwritten { step: 1, rank, slot: 0, from: rank, start: 0 };
     for _ in 0..100 {
@@ -274,7 +274,7 @@ fn classes_report_a_block_overwritten_by_another() {
     }
 }
 
-/// What a rank sends and receives is in the same slots, but for one message more that it receives.
+/// A rank sends and receives in the same slots, except for one extra message that it receives.
 #[test]
 fn classes_report_a_block_lost_under_an_extra_message() {
     let full = machine("full:4").unwrap();
@@ -291,7 +291,7 @@ fn classes_report_a_block_lost_under_an_extra_message() {
         (more.peer, more.slots) = (peer, one(1));
         messages.push(more);
     });
-    // Rank 1 had got the block there from rank 0, and gets one of rank 2, which is lost as well.
+    // Rank 1 had received the block there from rank 0, and receives one from rank 2, which is lost too.
     let found = verify(&altered, &full, Some(Method::Classes), MEMORY).unwrap().violation;
     let lost = Violation::Overwritten { step: 1, rank: Rank(1), slot: 1, from: Rank(0), start: 1 };
     assert_eq!(found, Some(lost));
@@ -337,7 +337,7 @@ fn in_an_all_gather_a_copy_may_be_lost() {
     }
 }
 
-/// What is sent is kept, and what arrives in its place is put over it.
+/// A sent block stays, and an arrival in its slot overwrites it.
 #[test]
 fn in_an_all_gather_an_arrival_in_a_slot_being_sent_is_reported() {
     let machine = machine("full:4").unwrap();
@@ -349,7 +349,7 @@ fn in_an_all_gather_an_arrival_in_a_slot_being_sent_is_reported() {
         }
     });
     let found = verify(&over, &machine, Some(Method::Classes), MEMORY).unwrap().violation;
-    // The block of rank 0 is lost at rank 2, and does not come to rank 3 where it should.
+    // The block of rank 0 is lost at rank 2, and does not reach rank 3.
     let (rank, block) = (Rank(2), Block::of(Rank(0)));
     assert_eq!(found, Some(Violation::NoPlace { rank, block }));
 }
@@ -364,11 +364,11 @@ fn a_route_where_there_are_no_links_leads_nowhere() {
     }
 }
 
-/// Who lies.
+/// The ranks whose class is false.
 type Liars = fn(Rank) -> bool;
 
-/// The last of a class is compared with its representative, and some that are spread over it. The ends
-/// of what the representative itself sends and receives are looked at before.
+/// The last rank of a class, and some ranks spread over it, are compared with its representative. The
+/// ends of the representative's own messages are checked before.
 #[test]
 fn false_classes_are_reported() {
     let torus = machine("torus:4x4").unwrap();
@@ -389,7 +389,7 @@ fn false_classes_are_reported() {
     for (lie, how) in lies.into_iter().enumerate() {
         for (liar, lies) in liars {
             let direct = schedule_of(&torus, &problem, "direct", &Parameters::new()).unwrap();
-            // In step 2 some ranks do otherwise than their classes say.
+            // In step 2 some ranks differ from their class.
             let lying = edited(&direct, direct.rule().classes(), move |rank, step, out| {
                 if step == 2 && lies(rank) {
                     how(out);
@@ -400,7 +400,8 @@ fn false_classes_are_reported() {
             let (rank, representative) = (Rank(liar), Rank(0));
             let broken = Violation::ClassBroken { step: 2, rank, representative };
             assert_eq!(found, (lie > 0).then_some(broken), "lie {lie} of {liar}");
-            // What a certificate says of one rank it says of all: of liars it lists every one.
+            // A certificate lists one rank for its class: every rank with a false class is its own
+            // class.
             let mut certificate = Vec::new();
             let counts = Counts::default();
             write_certificate(&lying, &torus, &counts, &mut certificate).unwrap();
@@ -431,7 +432,7 @@ fn ends_that_disagree_on_the_part_are_reported() {
     assert_eq!(found(&altered, Method::Replay), Some(sizes));
 }
 
-/// Of three pieces of a block the one in the middle, with nothing on either side.
+/// The middle one of three pieces of a block.
 #[test]
 fn a_block_of_which_only_the_middle_arrives_is_reported() {
     let how: Alter = |rank, step, out| {

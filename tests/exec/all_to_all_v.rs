@@ -18,7 +18,7 @@ use topocoll::{
     Problem, Rank, Request, Schedule, best_bounds, count, formats, machine,
 };
 
-/// Sizes by a closure, through the file format.
+/// A demand matrix from a closure, through the file format.
 fn listed(problem: &Problem, size: impl Fn(u32, u32) -> u64) -> Demand {
     let columns = problem.blocks_at_start();
     let row = |from| {
@@ -29,7 +29,7 @@ fn listed(problem: &Problem, size: impl Fn(u32, u32) -> u64) -> Demand {
     Demand::read(problem, text.as_bytes()).unwrap()
 }
 
-/// Demands with zeros, equal blocks, laws, and a huge block among small ones.
+/// Demand matrices with zeros, equal blocks, laws, and one huge block.
 fn demand(problem: &Problem, kind: usize, seed: u64) -> Demand {
     let ranks = problem.ranks;
     let huge = (seed as u32 % ranks, (seed >> 32) as u32 % ranks);
@@ -69,7 +69,7 @@ fn data(problem: &Problem, demand: &Demand, seed: u64) -> (Vec<Vec<u8>>, Vec<Vec
     (blocks.iter().map(|blocks| blocks.concat()).collect(), output)
 }
 
-/// Whether the schedule serves; if it splits blocks, that is said.
+/// Whether the schedule accepts a demand matrix; if it splits blocks, the refusal says so.
 fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
     let plans = plan_all(schedule).unwrap();
     let unequal = match unequal_all(&plans, demand) {
@@ -147,7 +147,7 @@ fn schedule(machine: &Machine, operation: Collective, name: &str) -> Schedule {
     schedule_of(machine, &problem, name, &Parameters::new()).unwrap()
 }
 
-/// One rank's end of channels to all.
+/// One rank's end of the channels to all ranks.
 struct Channels {
     rank: Rank,
     to: Vec<Sender<Arrival>>,
@@ -165,7 +165,7 @@ impl Transport for Channels {
     }
 }
 
-/// Everybody hears of the sizes by messages, then sends the blocks.
+/// Every rank learns the sizes by messages, then sends the blocks.
 #[test]
 fn sizes_travel_before_the_blocks() {
     const LONG: Duration = Duration::from_secs(30);
@@ -185,7 +185,7 @@ fn sizes_travel_before_the_blocks() {
             let plans = plan_all(&schedule).unwrap();
             let known = unequal_all(&plans, &demand).unwrap();
             let (senders, receivers): (Vec<_>, Vec<_>) = plans.iter().map(|_| channel()).unzip();
-            // Between the two exchanges, as messages of both have the same tags.
+            // A barrier, because messages of both exchanges have equal tags.
             let barrier = std::sync::Barrier::new(plans.len());
             thread::scope(|scope| {
                 for (plan, from) in plans.iter().zip(receivers) {
@@ -256,7 +256,7 @@ fn one_huge_block_costs_its_size_where_it_is_forwarded() {
     let schedule = schedule_of(&machine, &problem, "bruck", &parameters).unwrap();
     let demand = listed(&problem, |from, to| if (from, to) == (2, 9) { 1 << 20 } else { 1 });
     let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
-    // From 2 by 1, 2 and 4 to 9: at 3 and 5 it passes.
+    // From 2 by 1, 2 and 4 to 9: ranks 3 and 5 forward it.
     for (rank, plan) in plans.iter().enumerate() {
         let (held, huge) = (plan.workspace_bytes(), [3, 5].contains(&rank));
         let staged = [2, 9].contains(&rank);
@@ -265,7 +265,7 @@ fn one_huge_block_costs_its_size_where_it_is_forwarded() {
     }
 }
 
-/// What is sent, counted message by message: nothing is sent where there is nothing to say.
+/// Sent messages, counted one by one: a message of no bytes is not sent.
 #[test]
 fn messages_of_no_bytes_are_not_sent() {
     let machine = machine("full:8").unwrap();
@@ -426,7 +426,7 @@ fn bounds_are_those_worked_out_by_hand() {
     }
 }
 
-/// Small blocks alike are combined; the same bytes in few blocks are not.
+/// Small equal blocks are combined; the same bytes in few blocks are not.
 #[test]
 fn combining_blocks_does_not_pay_with_one_huge_block() {
     let machine = machine("full:32").unwrap();

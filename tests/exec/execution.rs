@@ -48,7 +48,7 @@ fn check(schedule: &Schedule, block_bytes: usize, seed: u64) {
     }
 }
 
-/// The corpus, without the machines of hundreds of ranks.
+/// The machines without those of hundreds of ranks.
 fn small() -> Vec<Machine> {
     machines_and_ports().into_iter().filter(|machine| machine.ranks() <= 64).collect()
 }
@@ -131,7 +131,7 @@ proptest! {
 
 #[test]
 fn the_first_of_many_refused_ranks_is_named() {
-    // Rank 0 gets all blocks but the last, so that it is refused later than those that get none.
+    // Rank 0 receives all blocks except the last, so it is refused later than ranks that receive none.
     const RANKS: u32 = 64;
     let topology = r#""ports":1,"topology":{"kind":"full"}}"#;
     let mut text = format!(
@@ -155,12 +155,12 @@ fn the_first_of_many_refused_ranks_is_named() {
 fn a_schedule_without_a_message_is_refused_or_stalls_and_never_hangs() {
     let machine = machine("full:4").unwrap();
     let header = r#"{"kind":"header","version":1,"operation":"alltoall","algorithm":"x","ranks":4,"block_bytes":4,"ports":1,"topology":{"kind":"full"}}"#;
-    // Rank 1 gets one block, and nobody gets another.
+    // Rank 1 receives one block, and no rank receives another.
     let text = format!("{header}\n{}\n", r#"{"step":0,"from":0,"to":1,"blocks":[[0,1,0,4]]}"#);
     let schedule = topocoll::formats::jsonl::read(&mut text.as_bytes(), &target(&machine)).unwrap();
     let error = Plan::new(&schedule, Rank(1)).unwrap_err();
     assert_eq!(error, PlanError::NotDelivered { rank: Rank(1), from: Rank(2) });
-    // Plans of two schedules do not meet.
+    // Plans of two schedules do not match.
     let plan_of = |name: &str, rank: u32| {
         let problem = problem(&machine, Collective::AllToAll, 4);
         let schedule = schedule_of(&machine, &problem, name, &Parameters::new()).unwrap();
@@ -195,7 +195,7 @@ fn tags_and_outstanding_messages_are_known_in_advance() {
     }
 }
 
-/// A plan that is made from layouts written as a whole is that made slot by slot.
+/// A plan from layouts in runs equals the plan made slot by slot.
 #[test]
 fn layouts_written_in_runs_change_no_plan() {
     let mut machines = machines_and_ports();
@@ -209,7 +209,7 @@ fn layouts_written_in_runs_change_no_plan() {
                 .solve(algorithm, &setting)
                 .map(|s| s.schedule)
                 .unwrap();
-            // Of whose rule every slot is asked for.
+            // The rule of this one is read slot by slot.
             let slow = without_classes(&schedule);
             for rank in (0..problem.ranks).step_by(problem.ranks as usize / 16 + 1).map(Rank) {
                 let plan = |schedule| format!("{:?}", Plan::new(schedule, rank).unwrap());
@@ -219,8 +219,8 @@ fn layouts_written_in_runs_change_no_plan() {
     }
 }
 
-/// The output before an exchange in place: in an all-to-all the input, in an all-gather every
-/// rank's own block and anything else.
+/// The output before an exchange in place: in an all-to-all the input, in an all-gather every rank's
+/// own block among arbitrary bytes.
 fn placed(plans: &[Arc<Plan>], block_bytes: usize, input: &[u8]) -> Vec<u8> {
     if plans[0].problem().operation == Collective::AllToAll {
         return input.to_vec();
@@ -275,7 +275,7 @@ fn pairs_exchange_in_place_through_one_block() {
     };
     assert_eq!(plan("pairwise-xor").in_place().workspace_bytes(16), 16);
     assert_eq!(plan("pairwise-xor").workspace_bytes(16), 0);
-    // What comes from the three ranks before takes the places of what is sent to them last; with
-    // the rank opposite a block is exchanged.
+    // Arrivals from the three preceding ranks take the slots of the blocks sent to them last; with the
+    // opposite rank a block is exchanged.
     assert_eq!(plan("direct").in_place().workspace_bytes(16), 4 * 16);
 }

@@ -114,8 +114,7 @@ fn ranks_outside_the_subset_are_refused() {
     assert_eq!(error, PlanError::SubsetSize { size: 2, ranks: 3 });
 }
 
-/// Ranks with the links of a whole machine: what all its ranks do is counted alike, with one name or
-/// the other.
+/// A subset of all ranks has the links of the machine: both ways of counting agree.
 #[test]
 fn a_subset_of_all_ranks_counts_as_the_machine() {
     for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {
@@ -132,7 +131,7 @@ fn a_subset_of_all_ranks_counts_as_the_machine() {
     }
 }
 
-/// Worked out by hand: on a ring of 8, every second rank shifts by one among themselves over two
+/// Worked out by hand: on a ring of 8, every second rank shifts by one within the subset over two
 /// links, by two over four.
 #[test]
 fn messages_of_a_subset_take_the_links_of_the_whole_machine() {
@@ -154,7 +153,7 @@ fn messages_of_a_subset_take_the_links_of_the_whole_machine() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// What is chosen for a part has messages enough for no port of the machine to be passed twice.
+    /// The choice for a subset never sends two messages through one port of the machine in a step.
     #[test]
     fn selections_for_a_subset_keep_ports_and_beat_no_bound(
         text in prop_oneof![
@@ -184,8 +183,8 @@ proptest! {
     }
 }
 
-/// Blocks of unequal sizes among all ranks of a machine are counted as the machine's; among some of
-/// them, on a ring worked out by hand.
+/// A demand matrix over all ranks is counted as the machine's; over a subset, on a ring worked out by
+/// hand.
 #[test]
 fn all_to_all_v_of_a_subset_takes_the_links_of_the_whole_machine() {
     for text in ["torus:4x6", "mesh:3x4", "cluster:3,1,2", "full:9"] {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use topocoll::exec::{ExecError, Layout, Plan, SeededDriver, Views};
 use topocoll::{Collective, Request, machine};
 
-/// An array of blocks as it lies in a larger one, each axis `steps` apart and in another order.
+/// A view of blocks in a larger array, with each axis `steps` apart and in another order.
 #[derive(Clone, Debug)]
 struct Spread {
     order: Vec<usize>,
@@ -16,7 +16,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// The whole array of which the view of `shape` is a part.
+    /// The whole array that contains the view of `shape`.
     fn whole(&self, shape: &[usize]) -> ArrayD<u16> {
         let sides: Vec<_> = self.order.iter().map(|&u| shape[u] * self.steps[u]).collect();
         ArrayD::from_elem(IxDyn(&sides), 0xdead)
@@ -118,7 +118,7 @@ fn check(text: &str, block: [usize; 3], spreads: &[Spread; 2], in_place: bool, s
                     "{schedule:?}"
                 );
             }
-            // Nothing beside the view is touched.
+            // No byte outside the view changes.
             let beside = output.iter().filter(|&&element| element == 0xdead).count();
             assert_eq!(beside, output.len() - n * elements, "{schedule:?}");
         }

@@ -86,7 +86,7 @@ fn hostile_files_are_refused_without_a_panic() {
     assert!(refused.message.contains("more than 64 attributes"), "{refused}");
     let list = format!("SwitchName=a Nodes={}", "a[0-1]".repeat(60_000));
     assert!(files::read("list", &list).unwrap_err().message.contains("more than"));
-    // Of two switches as many as of one.
+    // Two switches give the same machine as one.
     let two = "SwitchName=a Nodes=a[1-1048576]\nSwitchName=b Nodes=b[1-2]\n";
     assert!(files::read("two", two).unwrap_err().message.contains("more than 1048576 nodes"));
     let many = "node slots=4294967295\nnode slots=1\n";

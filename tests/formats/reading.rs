@@ -87,7 +87,7 @@ fn drawn(name: &str, operation: Collective, seed: u64) -> (Schedule, Machine) {
                 recorder.push(&Message { step, from, to, route, blocks });
             }
         }
-        // A step without messages is none to those who read.
+        // Readers do not count a step without messages.
         step += u32::from(!arrived.is_empty());
         for (to, block) in arrived {
             held[to.index()].push(block);
@@ -100,7 +100,7 @@ fn drawn(name: &str, operation: Collective, seed: u64) -> (Schedule, Machine) {
     (Schedule::new(problem, origin, recorder.finish()), machine)
 }
 
-/// The machine's own way, or on tori the other way round along one dimension, if the seed says so.
+/// The machine's own route, or on tori sometimes the opposite direction along one dimension.
 fn far_way(machine: &Machine, from: Rank, to: Rank, random: &mut fastrand::Rng) -> Route {
     let mut own = Route::default();
     let Shape::Grid(grid) = machine.topology.shape() else { return own };
@@ -131,7 +131,7 @@ proptest! {
             let back = read(name, &text, &machine).unwrap();
             prop_assert_eq!(&write("jsonl", &back, &machine).unwrap(), &lines);
         }
-        // What has sizes alone says the same again.
+        // A schedule of sizes only is written with equal bytes.
         let values = write("csv", &schedule, &machine).unwrap();
         let back = read("csv", &values, &machine).unwrap();
         prop_assert_eq!(write("csv", &back, &machine).unwrap(), values);
@@ -140,7 +140,7 @@ proptest! {
         let Writer::Folder(write_folder) = format.writer else { panic!("simgrid writes a file") };
         let source = Source::new(&schedule, &machine, MEMORY);
         match write_folder(&source, folder.path(), &|_| ()) {
-            // One route for each pair is all that SimGrid has.
+            // SimGrid has only one route for each pair.
             Err(AnalysisError::TwoRoutes { .. }) => {}
             written => {
                 written.unwrap();
@@ -162,7 +162,7 @@ proptest! {
         if name == "simgrid" {
             std::fs::create_dir(&path).unwrap();
             write_simgrid(&schedule, &machine, &path);
-            // Without the JSON lines the order is looked at.
+            // Without the JSON lines the order is checked.
             if !named {
                 std::fs::remove_file(path.join("schedule.jsonl")).unwrap();
             }
@@ -229,7 +229,7 @@ fn without_blocks_steps_and_bytes_are_counted_and_delivery_is_not_claimed() {
             assert!(!back.rule().names_blocks());
             let (own, found) =
                 [&schedule, &back].map(|s| count(s, &machine, None, MEMORY).unwrap()).into();
-            // Routes are in neither format, and those of the machine are taken.
+            // Neither format has routes; the machine's own are taken.
             assert_eq!(
                 (own.steps, own.messages, own.bytes, own.port_violations),
                 (found.steps, found.messages, found.bytes, found.port_violations),
@@ -283,7 +283,7 @@ fn files_of_other_programs_get_the_steps_of_their_order() {
     );
 }
 
-/// By a profiler counts are doubles; ranks 2 and 3 wait for what 0 and 1 do before two barriers.
+/// A profiler writes counts as doubles; ranks 2 and 3 wait for ranks 0 and 1 before two barriers.
 #[test]
 fn traces_count_doubles_and_wait_at_each_barrier() {
     let folder = tempfile::tempdir().unwrap();
@@ -352,7 +352,7 @@ fn differences_between_json_lines_and_statements_are_named() {
     assert_eq!((line, message.as_str()), (2, "JSON lines come before `num_ranks`"));
 }
 
-/// The machine's own route is for a message that names none, not for one whose route is wrong.
+/// A message without a route takes the machine's own; a wrong route is refused.
 #[test]
 fn a_route_that_does_not_lead_to_the_receiver_is_refused() {
     let torus = machine("torus:4x4").unwrap();
@@ -385,7 +385,7 @@ fn a_route_that_does_not_lead_to_the_receiver_is_refused() {
     for route in ["", r#","route":[[1,1]]"#, r#","route":[[0,2],[1,1],[0,2]]"#] {
         assert!(read("jsonl", &lines(route), &torus).is_ok(), "{route}");
     }
-    // An empty column is a route that is not named.
+    // An empty column is a missing route.
     let values = |route: &str| format!("step,from,to,bytes,packed,route\n0,0,1,8,0,{route}\n");
     for (route, rule) in [
         ("1:+0", "a segment of 0 hops along dimension 1"),
@@ -505,7 +505,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
 fn hostile_files_are_refused_quickly_and_in_little_memory() {
     let machine = machine("full:2").unwrap();
     let begin = Instant::now();
-    // Lines that never end, and nests that never close.
+    // Endless lines, and nesting that never closes.
     for (name, begins) in
         [("jsonl", "{"), ("csv", "step,"), ("goal", "// "), ("goal", "num_ranks 2 ")]
     {
@@ -525,7 +525,7 @@ fn hostile_files_are_refused_quickly_and_in_little_memory() {
     let Reader::File(read) = FORMATS[1].reader else { panic!("csv is a file") };
     let error = read(&mut text.as_bytes(), &little).unwrap_err().to_string();
     assert!(error.contains("and 1048576 may be used"), "{error}");
-    // Chains of waits, each on the one before, in the order that is worst.
+    // Chains of waits, each on the one before, in the worst order.
     let mut text = "num_ranks 2\nrank 0 {\n".to_owned();
     for i in 0..50_000 {
         text += &format!("a{i}: send 1b to 1 tag {i}\n");

@@ -15,7 +15,7 @@ use topocoll::{
 
 const MEMORY: u128 = 1 << 30;
 
-/// A schedule and its machine, every cost in sight.
+/// A schedule on a machine where every action costs time.
 fn written_by(name: &str, algorithm: &str, radix: Option<u64>) -> (Schedule, Machine) {
     let mut machine = machine(name).unwrap();
     machine.timing.rearrangement_per_byte = 1e-10;
@@ -195,10 +195,10 @@ fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(tag: &str, name: &str) -> 
     value(tag, name).parse().unwrap()
 }
 
-/// A thread block of a program for GPUs: whom it sends to and receives from, and its steps.
+/// A thread block of a program for GPUs: its peers and its steps.
 type ThreadBlock<'t> = (i64, i64, Vec<&'t str>);
 
-/// The chunks of a buffer, by GPU and number at first.
+/// The initial chunks of a buffer, by GPU and number.
 type Chunks = Vec<Option<(usize, usize)>>;
 
 /// Runs MSCCL's thread blocks in an order drawn from a seed: the output chunks of every GPU, chunk c
@@ -537,8 +537,8 @@ fn links_of_a_cluster_are_intra_node_for_ranks_and_inter_node_for_nodes() {
     }
 }
 
-/// Of one rank of many the blocks are traced back: in the step of bit k of radix 2, a rank holds of the
-/// blocks that go j further those of the rank that is the lower bits of j behind it.
+/// The blocks of one rank are traced back: in the step of bit k of radix 2, a rank holds, of the blocks
+/// that go j further, those of the rank behind it by the lower bits of j.
 #[test]
 fn blocks_of_one_rank_equal_the_formula() {
     let (schedule, machine) = written_by("full:4100", "bruck", Some(2));

@@ -24,18 +24,18 @@ fn error<T: Error + Debug + Clone + PartialEq + Send + Sync + 'static>() {}
 
 #[test]
 fn public_types_pass_between_threads() {
-    // Machines and schedules, and who writes them.
+    // Machines, schedules and algorithms.
     between_threads::<Machine>();
     between_threads::<dyn Topology>();
     between_threads::<(Problem, Demand, Rank, Route, SlotSet, Step)>();
     between_threads::<(Schedule, Recorder)>();
     between_threads::<dyn Rule>();
     between_threads::<&'static dyn Algorithm>();
-    // What is found of them.
+    // Results.
     between_threads::<(Counts, Verification, Price, Selection, Sweep, Front, Tuning, Proved)>();
     between_threads::<(Settings, Simulation, Pattern<'_>, Placed<'_>, Scheduled<'_>)>();
     between_threads::<(Request<'_>, Control<'_>, Progress<'_>)>();
-    // What runs them.
+    // Drivers.
     between_threads::<(Plan, UnequalPlan, Endpoint, Layout, Subset, Views<'_>)>();
     between_threads::<(ThreadedDriver, SeededDriver)>();
 }

@@ -2,7 +2,7 @@
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// Each crate of the workspace, and those it may depend on.
+/// Each crate of the workspace, and the crates that it may depend on.
 const ARROWS: [(&str, &[&str]); 10] = [
     ("topocoll-topology", &[]),
     ("topocoll-schedule", &["topocoll-topology"]),

@@ -13,19 +13,19 @@ use topocoll::{
 
 type Ask<'a> = &'a (dyn Fn(u128) -> Result<(), AnalysisError> + std::marker::Sync);
 
-/// Estimates are by threads: all is done by one.
+/// Estimates depend on the threads: one thread does the work.
 fn alone<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(work)
 }
 
-/// What is asked for, where nothing may be used, and what one thread then takes.
+/// Compares the estimate of a request without memory with the memory that one thread then takes.
 fn asks_for_what_it_takes(what: &str, ask: Ask<'_>) {
     alone(|| {
         let needed = |memory| match ask(memory) {
             Err(AnalysisError::Memory { needed, .. }) => Some(needed),
             other => other.map(|()| None).unwrap_or_else(|error| panic!("{what}: {error}")),
         };
-        // One part may ask after another.
+        // Parts of the work may be refused one after another.
         let mut asked = needed(0).unwrap_or_else(|| panic!("{what}: takes nothing"));
         let taken = loop {
             let mut more = None;
@@ -35,7 +35,7 @@ fn asks_for_what_it_takes(what: &str, ask: Ask<'_>) {
             asked = more;
         };
         assert_eq!(needed(asked - 1), Some(asked), "{what}");
-        // What is small has constants that are not counted, and lists have room for as much again.
+        // Small constants are not estimated, and the capacity of a list may be twice its length.
         const SMALL: u64 = 1 << 16;
         let (asked, least) = (asked as u64, taken.saturating_sub(SMALL) / 2);
         let most = 4 * taken + SMALL;
@@ -52,7 +52,7 @@ fn planned(text: &str, ports: u32, algorithm: &str) -> (Machine, Schedule) {
     (machine, schedule)
 }
 
-/// Schedules of every kind of rule, and what they are called.
+/// Schedules of every kind of rule, with their names.
 fn cases() -> impl Iterator<Item = (String, Machine, Schedule)> {
     [
         ("torus:16x16", 1, "suh-shin"),
@@ -74,7 +74,7 @@ fn case((text, ports, algorithm): (&str, u32, &str)) -> (String, Machine, Schedu
 
 #[test]
 fn verifying_takes_about_its_estimate() {
-    // With many ports a step takes more than the blocks.
+    // With many ports the messages of a step take more than the blocks.
     for (place, machine, schedule) in cases().chain([case(("full:300", 299, "direct"))]) {
         let verified = |method, memory| {
             verify(&schedule, &machine, Some(method), memory)
@@ -93,7 +93,7 @@ fn verifying_takes_about_its_estimate() {
 
 #[test]
 fn counting_takes_about_its_estimate() {
-    // So many links, nodes or ports that what they take is not small.
+    // Many links, nodes or ports, so that their memory is not small.
     let many = [
         ("mesh:64x64", 1, "suh-shin"),
         ("twisted-torus:64x128", 1, "bruck"),
@@ -122,7 +122,7 @@ fn counting_takes_about_its_estimate() {
     }
 }
 
-/// Where each rank is a class of its own, following classes visits as many ranks as replay, and each
+/// Where each rank is a class of its own, following classes visits every rank, as replay does, and
 /// takes longer.
 #[test]
 fn beyond_4096_ranks_the_cheaper_method_that_fits_is_used() {
@@ -143,12 +143,12 @@ fn beyond_4096_ranks_the_cheaper_method_that_fits_is_used() {
         let (_, schedule) = planned(text, 1, algorithm);
         assert_eq!(Method::cheaper(&schedule, memory), method, "{algorithm} on {text}");
     }
-    // The method that was used is the one that is told.
+    // The result names the method that was used.
     let (machine, schedule) = planned("mesh:65x65", 1, "gather-broadcast");
     assert_eq!(verify(&schedule, &machine, None, ENOUGH).unwrap().method, Method::Replay);
 }
 
-/// What one thread asks for, where nothing may be used.
+/// The estimate for one thread, from a request without memory.
 fn asked_by_one<T: Send>(
     ask: impl Fn() -> Result<T, AnalysisError> + std::marker::Sync,
 ) -> (&'static str, u128) {
@@ -169,9 +169,9 @@ fn the_estimate_of_counting_covers_counters_and_messages_of_a_step() {
     assert_eq!(asked("full:9", 1, "direct"), message);
     assert_eq!(asked("full:9", 5, "direct"), 5 * message);
     assert_eq!(asked("cluster:30*2,1", 3, "bruck"), 31 * 8 + 3 * message);
-    // Equal nodes stand for each other.
+    // Equal nodes are equivalent.
     assert_eq!(asked("cluster:30*2", 3, "bruck"), 8 + 3 * message);
-    // Of cyclic shifts links have a closed form.
+    // Links of cyclic shifts have a closed form.
     assert_eq!(asked("torus:8x6", 1, "bruck"), message);
     let links = asked("mesh:8x8", 1, "pairwise-xor") - message;
     assert_eq!(asked("mesh:8x16", 1, "pairwise-xor") - message, 2 * links);
@@ -192,7 +192,7 @@ fn the_estimate_of_replay_covers_all_slots_and_the_messages_of_a_step() {
         let ask = || verify(&schedule, &machine, Some(Method::Replay), 4096);
         let (ranks, rule) = (u128::from(machine.ranks()), schedule.rule());
         let pieces = u128::from(rule.slots()) * (rule.cuts().len() as u128 + 1);
-        // Of an all-to-all also whether each is passed on.
+        // For an all-to-all also whether each block is forwarded.
         let bytes = if algorithm == "concat" { 8 } else { 9 };
         let needed = ranks * (bytes * pieces + 1024 + u128::from(ports) * message);
         assert_eq!(asked_by_one(ask), ("a full replay", needed), "{algorithm} on {text}");
@@ -206,7 +206,7 @@ fn the_estimate_of_following_covers_the_steps_of_every_class() {
         let (machine, schedule) = planned(text, ports, algorithm);
         let asked =
             |memory| asked_by_one(|| verify(&schedule, &machine, Some(Method::Classes), memory));
-        // What is counted is asked for before.
+        // Counting is estimated before.
         let counting = asked(0).1;
         let (what, needed) = asked(counting);
         assert_eq!(what, "following every class", "{text}");
@@ -236,19 +236,18 @@ fn the_estimate_of_counting_with_a_demand_covers_a_size_in_every_slot() {
         let demand = Demand::drawn(&schedule.problem, "power-law:4".parse().unwrap()).unwrap();
         let ask = || count(&schedule, &machine, Some(&demand), 0);
         let slots = u128::from(schedule.rule().slots()) * u128::from(machine.ranks());
-        // What is under way is at most as much again.
+        // Messages under way take at most the same again.
         assert_eq!(asked_by_one(ask), ("the sizes in all slots", 2 * 8 * slots), "{text}");
     }
 }
 
-/// As many links as there are in all steps, or as are kept for those that are asked for, and as many
-/// messages as are named of each of these.
+/// The links of all steps, or those kept for the requested number, and the listed messages of each.
 #[test]
 fn the_estimate_of_listing_conflicts_covers_links_and_messages() {
     let asked = |text: &str, most| {
         let (machine, schedule) = planned(text, 1, "direct");
         let traffic = Scheduled::new(&schedule, &machine);
-        // Of cyclic shifts links need no counters.
+        // Links of cyclic shifts require no counters.
         let (what, needed) = asked_by_one(|| conflicts(&traffic, &machine, Some(most), 0));
         assert_eq!(what, "conflicting links", "{text}");
         let steps = schedule.rule().steps();
@@ -272,7 +271,7 @@ fn simulating_takes_about_what_it_asks_for(model: &str) {
                 request.sync = sync;
                 simulate(&request).map(drop)
             };
-            // Flits move on tori and meshes alone.
+            // The flit model serves tori and meshes only.
             if !matches!(ask(0), Err(AnalysisError::NeedsGrid { .. })) {
                 asks_for_what_it_takes(&format!("{} {sync:?}, {place}", model.name), &ask);
             }
@@ -280,14 +279,13 @@ fn simulating_takes_about_what_it_asks_for(model: &str) {
     }
 }
 
-/// What a model asks for on an 8x8 torus but for what is said otherwise, where one message goes over a
-/// link.
+/// The estimate of a model on an 8x8 torus unless stated, for one message over one link.
 struct Asked<'a> {
     model: &'a str,
     torus: &'a str,
     ports: u32,
     settings: Settings,
-    /// By step: from a rank to another, of so many bytes, at once.
+    /// By step: sender, receiver and bytes, posted at once.
     messages: Vec<(u32, u32, u32, u64, u64)>,
     records: bool,
 }
@@ -298,7 +296,7 @@ impl<'a> Asked<'a> {
         Self { model, torus: "torus:8x8", ports: 1, settings, messages, records: false }
     }
 
-    /// With one message over a link in each of so many steps.
+    /// With one message over a link in each step.
     fn steps(self, steps: u32) -> u128 {
         Self { messages: (0..steps).map(|step| (step, 0, 1, 64, 0)).collect(), ..self }.bytes()
     }
@@ -326,7 +324,7 @@ fn the_estimate_of_recording_covers_links_and_steps() {
             let kept = u128::from(links) * size_of::<Interval>() as u128;
             assert_eq!(recorded(links) - plain(links), kept, "{model}");
         }
-        // Of steps in which nothing is sent there are times alone.
+        // Steps without messages have times only.
         let late = Asked { messages: vec![(100, 0, 1, 64, 0)], ..of() }.bytes();
         assert_eq!(late - one, 100 * 64, "{model}");
     }
@@ -379,7 +377,7 @@ fn the_estimate_of_routers_covers_port_channel_flit_and_cycle() {
     let arrival = cycles(6) - port;
     assert_eq!(cycles(9) - port, 4 * arrival);
     assert!((16..=32).contains(&arrival), "{arrival}");
-    // A flit and a credit under way in each of nine cycles, and who injects.
+    // A flit and a credit under way in each of nine cycles, and the injecting ports.
     let rest = port - 2 * channel - 9 * arrival - LINK;
     assert!((40..100).contains(&rest), "{rest}");
     // Four links and a port by router, and six where there are three sides.
@@ -407,7 +405,7 @@ fn the_fluid_model_takes_about_its_estimate() {
     simulating_takes_about_what_it_asks_for("fluid");
 }
 
-/// Most links conflict in most steps, and all are to be named.
+/// Most links conflict in most steps, and all are listed.
 #[test]
 fn listing_all_conflicts_takes_about_its_estimate() {
     let (place, machine, schedule) = case(("mesh:32x4", 1, "pairwise-xor"));
@@ -417,7 +415,7 @@ fn listing_all_conflicts_takes_about_its_estimate() {
     });
 }
 
-/// The least memory in which a file is read, nearly, and what reading it then takes.
+/// About the least memory in which a file is read, and the memory that reading then takes.
 fn read_in(
     machine: &Machine,
     read: &dyn Fn(&Target<'_>) -> Result<Schedule, ReadError>,
@@ -450,7 +448,7 @@ fn reading_takes_about_its_estimate() {
                 let mut text = Vec::new();
                 write(&source, &mut text).unwrap();
                 let lines = text.split_inclusive(|&byte| byte == b'\n');
-                // Without the blocks, which are told beside.
+                // Without the blocks, which are estimated separately.
                 let plain = lines.filter(|line| !line.starts_with(b"// {")).flatten();
                 for text in [plain.copied().collect(), text.clone()] {
                     let read = |target: &Target<'_>| read(&mut text.as_slice(), target);

@@ -27,7 +27,7 @@ const ALTERED: usize = 50;
 /// No input takes longer, on a busy machine and without optimisation.
 const LONG: Duration = Duration::from_secs(20);
 
-/// What the process may have in memory at most.
+/// The most resident memory of the process.
 const MEMORY: u64 = 2 << 30;
 
 fn inputs(target: &str) -> Vec<Vec<u8>> {
@@ -44,7 +44,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Some bytes flipped, left out, doubled or taken from elsewhere.
+/// Some bytes flipped, removed, doubled or moved.
 fn altered(input: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..random.usize(1..4) {
@@ -65,7 +65,7 @@ fn altered(input: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
     bytes
 }
 
-/// The most that the process had in memory.
+/// The peak of resident memory.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

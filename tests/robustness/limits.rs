@@ -15,9 +15,8 @@ use topocoll::{
 };
 use topocoll_certificate::check;
 
-/// A limit: what it is of, the most there may be, what happens with so many, and a part of what is
-/// said of one more. Some are too large to try at their end: then trying is refused for another
-/// reason, or not tried.
+/// A limit: its subject, its value, the result at the limit, and a part of the refusal of one more.
+/// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
 const ROWS: [Row; 24] = [
@@ -99,7 +98,7 @@ impl Rule for Touching {
     }
 }
 
-/// The slots that every step of every rank or class touches, where no method is asked for.
+/// The slots that every step of every rank or class touches, without a requested method.
 #[test]
 fn verifying_is_refused_by_estimated_work() {
     let machine = machine("full:8192").unwrap();
@@ -142,7 +141,7 @@ fn ranks(ranks: u64) -> Result<(), String> {
     text(machine(&format!("full:{ranks}")))
 }
 
-/// So many nodes, or a row more.
+/// This number of nodes, or one row more.
 fn twisted(nodes: u64) -> Result<(), String> {
     text(machine(&format!("twisted-torus:512x{}", nodes.div_ceil(512))))
 }
@@ -166,7 +165,7 @@ fn ports(ports: u64) -> Result<(), String> {
     text(spec::parse_file("many", &lines.collect::<String>()))
 }
 
-/// A rule of so many slots and steps that does nothing.
+/// A rule with these numbers of slots and steps that does nothing.
 struct Idle {
     ranks: u32,
     slots: u64,
@@ -266,8 +265,8 @@ fn line(bytes: u64) -> Result<(), String> {
     read("goal", &machine("full:1").unwrap(), &mut file)
 }
 
-/// As many slots as the plan may have, or one more; whoever has so many has no memory for them, so
-/// that a plan is refused for what it lacks is enough.
+/// The most slots of a plan, or one more. A plan of the most slots does not fit in memory, so a refusal
+/// for another reason is enough.
 fn slots(both: u64) -> Result<(), String> {
     let refused = |slots| Plan::new(&idle(1, slots, 0), Rank(0)).unwrap_err().to_string();
     match both > 1 << 30 {
@@ -297,7 +296,7 @@ fn demand(ranks: u64) -> Result<(), String> {
     let refused =
         schedule_of(&machine, &problem, "demand-matchings", &Parameters::new()).unwrap_err();
     let refused = refused.to_string();
-    // What it lacks else is a demand.
+    // Otherwise the demand matrix is missing.
     if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
 }
 
@@ -315,8 +314,7 @@ fn channels(vcs: u64) -> Result<(), String> {
     text(Settings::from_parameters(&given))
 }
 
-/// What is said of a certificate of one rank in which a line is another; nothing if the limit is not
-/// what is wrong with it.
+/// The refusal of a certificate of one rank with another line; none if another fault comes first.
 fn certified(from: &str, to: &str, limit: &str) -> Result<(), String> {
     let body = "topocoll certificate 1\nmachine complete 1\noperation alltoall\nports 1\nblock 1\n\
                 algorithm none\nranks 1 by 1\nslots 1\npieces 1\ncounts steps=0 messages=0 bytes=0 \
@@ -330,7 +328,7 @@ fn certified(from: &str, to: &str, limit: &str) -> Result<(), String> {
 }
 
 fn certified_slots(slots: u64) -> Result<(), String> {
-    // Of pieces that are no bytes of the block, which is found before memory is taken.
+    // Pieces that do not add up to the block, refused before memory is taken.
     let pieces = if slots > 1 << 27 { "pieces 1" } else { "pieces 2" };
     certified("slots 1\npieces 1", &format!("slots {slots}\n{pieces}"), "checked")
 }

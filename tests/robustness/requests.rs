@@ -100,7 +100,7 @@ fn numbers_that_overflow_are_refused() {
     let strides = [0, 0, isize::MAX];
     let refused = Layout::new(&[1, 2, 3], &strides, 1).unwrap_err().to_string();
     assert!(refused.contains("fewer than 2^63 bytes"), "{refused}");
-    // Before the workspace of so large blocks is taken.
+    // Refused before the workspace of such large blocks is taken.
     let plans = plan_all(&schedule("torus:4x4")).unwrap();
     let refused = SeededDriver::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
     assert!(refused.to_string().contains("input"), "{refused}");
@@ -155,7 +155,7 @@ fn more_channels_than_can_be_numbered_are_refused() {
     }
 }
 
-/// Of so many steps, in which nobody looks.
+/// With this number of steps, which are never read.
 struct Steps(u32);
 
 impl Traffic for Steps {
@@ -181,7 +181,7 @@ fn work_is_done_up_to_its_limit() {
     assert_eq!(asked(8193, &machine("full:4096").unwrap()).unwrap().conflicts, 0);
 }
 
-/// A message in the second step that its receiver does not wait for, and that is there before it.
+/// A message in the second step without a receive, which arrives before its receiver.
 #[test]
 fn a_message_without_a_receive_is_delivered() {
     let mesh = machine("mesh:8").unwrap();
@@ -194,7 +194,7 @@ fn a_message_without_a_receive_is_delivered() {
     }
 }
 
-/// Told of 4096 messages at a time, and of the rest at the end.
+/// Progress is reported every 4096 messages, and at the end.
 #[test]
 fn a_watcher_sees_every_message_and_may_stop_the_simulation() {
     let (torus, schedule) = (machine("torus:9x9").unwrap(), schedule("torus:9x9"));
@@ -240,7 +240,7 @@ fn inputs_of_a_router_have_a_limit() {
     assert_eq!(flit(3), Err(AnalysisError::Inputs { inputs: 9 * 16, most: 128 }));
 }
 
-/// Where no link is shared nothing is simulated, and no channel numbered.
+/// Without contention nothing is simulated, and no channel is numbered.
 #[test]
 fn the_time_of_a_billion_nodes_is_that_of_their_longest_messages() {
     let torus = machine("torus:1024x1024x1024").unwrap();
@@ -261,7 +261,7 @@ fn the_time_of_a_billion_nodes_is_that_of_their_longest_messages() {
     assert!((seconds / counts.time.total() - 1.0).abs() < 1e-9, "{seconds} {:?}", counts.time);
 }
 
-/// A look at each step, what is copied, and what is sent, by a rank in the middle, for all ranks.
+/// Work: each step, the copies and the sends of a rank in the middle, times all ranks.
 #[test]
 fn work_with_a_demand_counts_the_sizes_that_move() {
     for (text, algorithm, expected) in [
@@ -271,7 +271,7 @@ fn work_with_a_demand_counts_the_sizes_that_move() {
         ("full:5", "bruck", 5 * (5 + 2 * 5 + 4)),
         // Copies in two of four steps.
         ("mesh:4x4", "suh-shin", 16 * (4 + 2 * 16 + 32)),
-        // Rank 4 hands its blocks in; rank 0 sends those of its node as well.
+        // Rank 4 sends its blocks to its leader; rank 0 also sends those of its node.
         ("cluster:3,5", "node-aware", 8 * (9 + 7)),
     ] {
         let machine = machine(text).unwrap();
@@ -298,16 +298,17 @@ fn methods_print_their_names() {
     assert_eq!([Method::Replay, Method::Classes].map(Method::name), ["replay", "classes"]);
 }
 
-/// Steps, the ranks that stand for all others, ports, and what is looked at of each message.
+/// Steps, representatives of classes, ports, and lookups for each message.
 #[test]
 fn work_of_counting_is_as_worked_out_by_hand() {
     for (text, ports, algorithm, expected) in [
         ("full:16", 1, "direct", [15, 1, 1, 1]),
         ("full:16", 3, "direct", [5, 1, 3, 1]),
-        // Equal nodes act as each other does.
+        // Equal nodes are equivalent.
         ("cluster:4*4", 4, "direct", [15, 4, 4, 1]),
         ("cluster:3*4,2,2", 4, "direct", [15, 16, 4, 1]),
-        // Its sides; where ranks differ by carries alone, messages are told apart by each other's.
+        // The number of sides; where ranks differ only by carries, messages are compared with each
+        // other.
         ("mesh:4x4", 1, "pairwise-xor", [15, 16, 1, 2]),
         ("mesh:4x4x2", 4, "neighbour-rings", [18, 32, 4, 3]),
         ("torus:4x6", 3, "direct", [8, 1, 3 * 3, 2]),
@@ -323,10 +324,10 @@ fn work_of_counting_is_as_worked_out_by_hand() {
     }
 }
 
-/// Odd, so that one part is in the middle.
+/// Odd, so that one part is the middle one.
 const MANY: u64 = 200_001;
 
-/// Two ranks that send each other parts of their block, so many in one step.
+/// Two ranks that exchange a number of parts of their blocks in one step.
 fn many(block_bytes: u64, part: impl Fn(u64) -> Part) -> Schedule {
     let problem = Problem::new(Collective::AllToAll, 2, 1, block_bytes).unwrap();
     let mut recorder = Recorder::new(problem);
@@ -340,14 +341,14 @@ fn many(block_bytes: u64, part: impl Fn(u64) -> Part) -> Schedule {
     Schedule::new(problem, origin, recorder.finish())
 }
 
-/// Of megabytes, each would take hours.
+/// Inputs of megabytes, each of which would take hours.
 #[test]
 fn long_input_is_read_in_time() {
     let begin = Instant::now();
     let long = "1".repeat(500_000) + &"x".repeat(500_000);
     assert!(units::parse_seconds(&long).is_err());
     assert!(units::parse_seconds_per_byte(&long).is_err());
-    // Many messages of one rank to another in a step: each is paired.
+    // Many messages from one rank to another in a step, each paired.
     let full = machine("full:2").unwrap();
     let whole = many(1, |_| Part::Whole);
     assert!(verify(&whole, &full, None, MEMORY).unwrap().violation.is_some());

@@ -2,7 +2,7 @@
 
 use topocoll::{Sample, fit, fit_processes, measure, regret};
 
-/// Two cells, with times as if an exchange cost just this.
+/// Two cells, with times that these terms give.
 fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Vec<Vec<Sample>> {
     let cells = [(4, 8), (8, 4096), (16, 64)];
     let mut cells = cells.map(|(ranks, block)| measure(ranks, block, 1, 1).unwrap());
@@ -30,7 +30,7 @@ fn calibration_finds_the_terms_and_regret_is_zero() {
     for cell in &cells {
         assert!(regret(cell, &found).unwrap().share() < 0.01);
     }
-    // A machine of more ranks takes more turns.
+    // More ranks than threads take turns.
     let [few, many] = [16, 64].map(|ranks| found.timing(ranks).startup.least());
     assert!((many / few - 4.0).abs() < 1e-9 && (few / found.startup - 8.0).abs() < 1e-9);
 }
@@ -70,7 +70,7 @@ fn the_regret_of_a_bad_choice_is_its_extra_cost() {
 #[test]
 fn no_value_is_negative() {
     let mut cells = made_of(1e-6, 0.0, 0.0, 0.0);
-    // As if larger messages took less time.
+    // Times that fall with message size.
     for sample in cells.iter_mut().flatten() {
         sample.seconds /= 1.0 + sample.link_bytes as f64 * 1e-6;
     }

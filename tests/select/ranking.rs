@@ -64,7 +64,7 @@ fn choices_are_ranked_priced_and_unbeaten() {
                 "{}",
                 machine.name
             );
-            // The best of its algorithm, or beaten by none in both measures.
+            // The best of its algorithm, or on the Pareto front.
             let first =
                 selection.choices.iter().position(|other| other.algorithm == choice.algorithm)
                     == Some(i);
@@ -124,12 +124,12 @@ fn drawn(random: &mut fastrand::Rng) -> Machine {
     machine
 }
 
-/// `select` and `simulate` say the same of a choice, to the last digit.
+/// `select` and `simulate` give exactly equal times.
 #[test]
 fn prices_equal_simulation_by_steps() {
     let mut random = fastrand::Rng::with_seed(25);
     let mut machines: Vec<_> = (0..200).map(|_| drawn(&mut random)).collect();
-    // Too large for `select` to count, as it may look at no segment of them: prices by claims.
+    // Too large for `select` to count: priced by claims.
     let different = |values: [f64; 2]| PerClass::each(&values);
     for (text, startup, per_byte) in [
         ("full:2048", PerClass::uniform(1.1e-6), PerClass::uniform(0.7e-9)),
@@ -153,7 +153,7 @@ fn prices_equal_simulation_by_steps() {
             }
             let choices = select_within(machine, &problem, &budget).choices;
             for choice in choices.iter().filter(|choice| choice.price.priced == Priced::Exactly) {
-                // Of a large machine one choice of an algorithm.
+                // On a large machine one choice of each algorithm.
                 let alike = |other: &Choice| other.algorithm == choice.algorithm;
                 if large && choices.iter().find(|&other| alike(other)) != Some(choice) {
                     continue;
@@ -229,7 +229,7 @@ fn the_fastest_by_block_size_is_the_selection_at_that_size() {
     }
 }
 
-/// Where several settings become faster at one size, and small startups make lines cross there.
+/// Several settings become faster at one size, where small startups make lines cross.
 #[test]
 fn crossovers_within_a_byte_name_the_fastest_of_each_size() {
     for (text, startup) in [("full:64", 20e-9), ("full:100", 5e-9), ("cluster:4,1,4", 100e-9)] {
@@ -253,7 +253,7 @@ fn crossovers_within_a_byte_name_the_fastest_of_each_size() {
     }
 }
 
-/// What splits blocks does not cost in proportion to them.
+/// The cost of split blocks is not proportional to their size.
 #[test]
 fn crossovers_of_split_blocks_are_left_to_a_sweep() {
     let mut mesh = machine("mesh:4x4").unwrap();
@@ -359,7 +359,7 @@ fn the_most_promising_setting_of_each_algorithm_is_counted_first() {
     assert!(choices.iter().any(|choice| choice.algorithm == "suh-shin" && counted(choice)));
 }
 
-/// What the steps model says of every setting of every algorithm, at blocks of 1 KiB.
+/// The time in the steps model of every setting of every algorithm, for blocks of 1 KiB.
 fn all_times(machine: &Machine) -> Vec<Time> {
     let problem = common::problem(machine, Collective::AllToAll, 1024);
     let settings = algorithms().flat_map(|algorithm| {

@@ -89,7 +89,7 @@ fn the_fastest_changes_exactly_at_the_crossovers() {
             let (before, after) = (&pair[0], &pair[1]);
             assert_eq!(fastest(after.block_bytes).0, after.algorithm, "{text}");
             assert_eq!(fastest(after.block_bytes - 1).0, before.algorithm, "{text}");
-            // A range that starts in between starts with what is fastest there.
+            // A range that starts in between starts with the fastest choice there.
             let inner = sweep(&machine, &problem, &[after.block_bytes + 1, 1 << 20], &[]).unwrap();
             assert_eq!(inner.crossovers[0].algorithm, after.algorithm);
             assert_eq!(inner.crossovers[0].block_bytes, after.block_bytes + 1);

@@ -8,7 +8,7 @@ fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// To write the header anew: `HEADER=overwrite cargo test -p topocoll-capi --test c`.
+/// `HEADER=overwrite cargo test -p topocoll-capi --test c` writes the header.
 #[test]
 fn the_header_is_that_of_the_code() {
     let config = cbindgen::Config::from_file(here().join("cbindgen.toml")).unwrap();
@@ -24,7 +24,7 @@ fn the_header_is_that_of_the_code() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), generated, "include/topocoll.h is stale");
 }
 
-/// Where cargo puts the static and the shared library: beside the test, or one above.
+/// Cargo puts the static and the shared library beside the test or one folder above.
 fn libraries() -> PathBuf {
     let beside = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let above = beside.parent().unwrap().to_owned();
@@ -41,8 +41,8 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Installs the libraries, the header and the pkg-config file as a package would, compiles the
-/// example by what pkg-config says, and runs it under valgrind.
+/// Installs the libraries, the header and the pkg-config file as a package would. Compiles the example
+/// with the flags of pkg-config and runs it under valgrind.
 #[test]
 fn the_example_compiles_runs_and_leaks_nothing() {
     let prefix = tempfile::tempdir().unwrap();

@@ -80,7 +80,7 @@ fn invalid_arguments_are_refused_with_a_message() {
     }
 }
 
-/// More bytes than a message can have are no fewer than any buffer has.
+/// A saturated size exceeds that of any buffer.
 #[test]
 fn sizes_that_overflow_saturate() {
     let plan = plan(c"full:8", c"bruck", c"radix=2", 1);

@@ -70,7 +70,7 @@ impl Rule for Halves {
     }
 }
 
-/// Copies and messages of an exchange in which nobody waits.
+/// Copies and messages of an exchange in which no rank waits.
 fn exchange(endpoint: &mut Endpoint, memory: &mut Memory<'_>) -> (u32, u32) {
     endpoint.check(memory).unwrap();
     let (mut copies, mut messages) = (0, 0);
@@ -145,7 +145,7 @@ fn a_driver_allocates_registers_and_messages_under_way() {
     let taken = allocation_counter::measure(|| {
         timed = Some(driver.exchange(BLOCK as u64, &input, &mut output).unwrap());
     });
-    // Two blocks at a time pass through a buffer that is kept.
+    // Two blocks at a time pass through a buffer that is kept between exchanges.
     let needed = registers as u64 + timed.unwrap().most_under_way + 2 * BLOCK as u64;
     assert!(taken.bytes_max < needed + BLOCK as u64 / 2, "{} of {needed}", taken.bytes_max);
 }
@@ -160,7 +160,7 @@ fn threads_start_once_and_only_for_enough_bytes() {
     let mut driver = ThreadedDriver::new(plan_all(&schedule()).unwrap(), 3);
     let (input, mut output) = ([1; 16 * 8], [0; 16 * 8]);
     driver.exchange(8, &input, &mut output).unwrap();
-    // A thread that starts late has its name late, and the others do its share.
+    // A thread that starts late gets its name late, and the others do its work.
     let begin = Instant::now();
     let started = loop {
         let started = named();

@@ -22,7 +22,7 @@ use turn::Turn;
 /// One rank, as the driver runs it: an inbox, a queue of one rank, and how many threads run it.
 struct Rank {
     turn: Turn,
-    /// The steps of what has come.
+    /// The steps of messages that have arrived.
     inbox: Mutex<Vec<u32>>,
     queue: Mutex<Queue>,
     running: AtomicUsize,
@@ -38,7 +38,7 @@ impl Rank {
         }
     }
 
-    /// Whether the rank was in the queue; if so a thread runs it, in step 1.
+    /// Whether the rank was in the queue; if so this thread runs it, in step 1.
     fn run(&self) -> bool {
         if self.queue.lock().unwrap().pop().is_none() {
             return false;
@@ -57,8 +57,8 @@ impl Rank {
     }
 }
 
-/// A rank in step 1, and two threads with news of these steps: news of step 1 that were read, and
-/// that there are.
+/// A rank in step 1, and two threads with arrivals of these steps. Returns the arrivals of step 1 that
+/// were read, and their number.
 fn news_of(steps: [u32; 2]) -> (usize, Arc<Rank>) {
     let mut queue = Queue::default();
     queue.reset(1, 2);
@@ -79,7 +79,7 @@ fn news_of(steps: [u32; 2]) -> (usize, Arc<Rank>) {
     for thread in threads {
         thread.join().unwrap();
     }
-    // Whoever is left takes what is still queued.
+    // The last thread takes the rank that is still queued.
     while rank.run() {}
     (rank.read.load(Ordering::Acquire), rank)
 }

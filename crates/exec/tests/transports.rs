@@ -30,7 +30,7 @@ impl Rule for Direct {
         let (to, from) = ((rank.0 + step + 1) % RANKS, (rank.0 + RANKS - step - 1) % RANKS);
         let slot = |peer: u32| SlotSet::of(Strided::contiguous(peer.into(), 1));
         out.send(Rank(to), slot(to), Route::default());
-        // Slots in passing, so that a message waits for nobody.
+        // Spare slots, so that a message never waits.
         out.receive(Rank(from), SlotSet::of(Strided::contiguous((RANKS + from).into(), 1)));
     }
     fn slots(&self) -> u64 {
@@ -59,11 +59,11 @@ fn block(from: u32, to: u32) -> [u8; BLOCK as usize] {
     [from as u8, to as u8, 0xab]
 }
 
-/// What a link does to the messages of one rank.
+/// Faults of a link for the messages of one rank.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
     None,
-    /// Hands over what has come in the wrong order, as far as it may.
+    /// Delivers arrivals in the wrong order where that is allowed.
     Reorder,
     Delay,
     FailSend(u32),
@@ -92,7 +92,7 @@ impl Transport for Channels {
             Fault::Delay => thread::sleep(Duration::from_millis(3)),
             _ => {}
         }
-        // A peer that has stopped hears nothing.
+        // A peer that has stopped receives nothing.
         let _ = self.to[to.index()].send(arrival);
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Transport for Channels {
     }
 }
 
-/// What every rank got, rank 2 over a faulty transport.
+/// The output of every rank, with rank 2 over a faulty transport.
 fn exchange(fault: Fault, patience: Duration) -> Vec<Result<Vec<u8>, ExecError>> {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..RANKS).map(|_| channel()).unzip();
     let ranks = receivers.into_iter().enumerate().map(|(rank, from)| {
@@ -168,7 +168,7 @@ fn faults_name_rank_step_and_peer_and_never_hang() {
     assert_eq!(error(Fault::Shorten(0), 3), short);
     let stray = "rank 4, step 1: a message of tag 77 from rank 2, which sends none";
     assert!([stray, &stray.replace("step 1", "step 0")].contains(&&*error(Fault::Stray, 4)));
-    // Whoever got through has the right bytes.
+    // A rank that finished has the right bytes.
     for fault in [Fault::FailSend(4), Fault::Lose(4), Fault::Shorten(4)] {
         for (rank, output) in told(fault).into_iter().enumerate() {
             assert!(output.is_err() || right(rank, &output.unwrap()), "{fault:?}, rank {rank}");

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::str::FromStr;
 
-/// What is wrong with a certificate: it cannot be read, or says what is false.
+/// A fault of a certificate: it cannot be read, or it is false.
 pub(crate) type Untrue = &'static str;
 
 /// More ranks or places than are expanded.
@@ -66,7 +66,7 @@ const COUNTS: [&str; 11] = [
     "inter_node_steps",
 ];
 
-/// Whether all that a certificate says is true; its digest is not looked at.
+/// Whether a certificate is true; its digest is ignored.
 pub(crate) fn expand(text: &str) -> Result<(), Untrue> {
     let certificate = read(text)?;
     let counts = certificate.replay()?;
@@ -106,7 +106,7 @@ fn named(text: &str, names: &[&str]) -> Result<Vec<u128>, Untrue> {
     words.iter().zip(names).map(value).collect()
 }
 
-/// What follows the first word of a line.
+/// The text after the first word of a line.
 fn after<'t>(line: Option<&'t str>, word: &str) -> Result<&'t str, Untrue> {
     let begins = |line: &'t str| line.strip_prefix(word)?.strip_prefix(' ');
     line.and_then(begins).ok_or("another line")
@@ -114,7 +114,7 @@ fn after<'t>(line: Option<&'t str>, word: &str) -> Result<&'t str, Untrue> {
 
 fn read(text: &str) -> Result<Certificate, Untrue> {
     let mut lines: Vec<&str> = text.split('\n').collect();
-    // Nothing stands after the last newline, and the digest before it.
+    // The digest is the last line, and a newline ends it.
     if lines.len() < 2 || lines.pop() != Some("") || lines.remove(0) != "topocoll certificate 1" {
         return Err("the first line or the last");
     }
@@ -212,7 +212,7 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
     })
 }
 
-/// The product of sides that are not too many to expand.
+/// The product of sides, if it can be expanded.
 fn product(sides: &[u64]) -> Result<u64, Untrue> {
     let product = sides.iter().try_fold(1u64, |product, side| product.checked_mul(*side));
     product.filter(|ranks| (1..=MOST).contains(ranks)).ok_or("so many ranks")
@@ -437,7 +437,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// Reads the places of one rank for those of another.
+    /// Translates the places of one rank to those of another.
     fn carry(
         &self,
         (from, taken): (Rank, &[u64]),
@@ -533,7 +533,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// Loads the links of a message's way; its hops.
+    /// Loads the links of a message's route; returns its hops.
     fn travel(
         &self,
         from: Rank,

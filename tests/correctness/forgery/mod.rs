@@ -12,7 +12,7 @@ use topocoll_certificate::{Fault, check};
 
 use super::certificates::sealed;
 
-/// Refusals of what may be true: of limits, and of forms that no writer needs.
+/// Refusals of certificates that may be true: limits, and forms that no writer uses.
 const FORMS: [&str; 4] = [
     "too much",
     "a run of slots is of several pieces",
@@ -59,7 +59,8 @@ impl Forger {
         }
     }
 
-    /// Compares the checker with the expander, of this text and of those that list what is found.
+    /// Compares the checker with the expander on this text, and on the texts that list the counts
+    /// found.
     fn judge(&mut self, body: &str, how: &str) {
         let mut body = body.to_owned();
         loop {
@@ -101,7 +102,7 @@ impl fmt::Display for Forger {
     }
 }
 
-/// What refuses a certificate, as in [`FORMS`].
+/// The form that refuses a certificate, as in [`FORMS`].
 fn form(fault: &Fault) -> &'static str {
     match fault {
         Fault::TooMuch { .. } => "too much",
@@ -124,7 +125,7 @@ fn relisted(body: &str, head: &str, name: &str, listed: u128, found: u128) -> St
     body.lines().map(line).map(|line| line + "\n").collect()
 }
 
-/// An altered text; none where there is nothing to alter.
+/// An altered text; none if nothing can be altered.
 type Alteration = fn(&str, &mut Rng) -> Option<String>;
 
 const ALTERATIONS: [(&str, Alteration); 15] = [
@@ -195,7 +196,7 @@ fn a_number_as_another(body: &str, random: &mut Rng) -> Option<String> {
     Some(out)
 }
 
-/// A line left out, twice, before the one above it, or as another of its kind.
+/// A line removed, doubled, moved up, or replaced by another of its kind.
 fn a_line(body: &str, random: &mut Rng) -> Option<String> {
     let mut lines: Vec<&str> = body.lines().collect();
     let at = random.usize(1..lines.len());
@@ -213,7 +214,7 @@ fn a_line(body: &str, random: &mut Rng) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// What follows the first word of a line of the head.
+/// The text after the first word of a line of the head.
 fn head<'t>(body: &'t str, word: &str) -> Option<&'t str> {
     body.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
 }
@@ -237,7 +238,7 @@ fn sides(ranks: u32) -> Vec<Vec<u32>> {
     two.chain([vec![ranks]]).collect()
 }
 
-/// Another machine of as many ranks.
+/// Another machine with the same number of ranks.
 fn machines(ranks: u32) -> Vec<String> {
     let mut machines = vec![format!("complete {ranks}")];
     for sides in sides(ranks) {
@@ -270,7 +271,7 @@ fn the_radix(body: &str, random: &mut Rng) -> Option<String> {
             any(&divisors, random)
         })
         .collect::<Option<_>>()?;
-    // As many classes as are listed, if there is such a radix of one side.
+    // The listed number of classes, if a radix of one side has it.
     let (sides, periods) = match periods.iter().product::<u32>() as usize == classes {
         true => (sides, periods),
         false => (vec![ranks(body)?], vec![classes as u32]),
@@ -322,7 +323,7 @@ fn no_ways(body: &str, _: &mut Rng) -> Option<String> {
     Some(with_ways(body, |_| "own".to_owned()))
 }
 
-/// Whole blocks as two pieces, all sent where they were.
+/// Whole blocks split in two pieces, each sent as before.
 fn the_pieces(body: &str, random: &mut Rng) -> Option<String> {
     let block: u64 = head(body, "pieces")?.parse().ok()?;
     let slots: i64 = head(body, "slots")?.parse().ok()?;
@@ -363,7 +364,7 @@ fn runs_exchanged(body: &str, random: &mut Rng) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// At the end a block twice, the second one copied to a slot more, in place of another.
+/// At the end one block twice: the second is copied to an extra slot, in place of another.
 fn a_block_twice(body: &str, random: &mut Rng) -> Option<String> {
     let slots: u64 = head(body, "slots")?.parse().ok()?;
     let (sides, _) = head(body, "ranks")?.split_once(" by ")?;
@@ -414,7 +415,7 @@ fn a_block_twice(body: &str, random: &mut Rng) -> Option<String> {
     Some(out + &copy)
 }
 
-/// By step, what is copied, sent and received.
+/// Copies, sends and receives by step.
 type Steps<'t> = BTreeMap<u64, [Vec<&'t str>; 3]>;
 
 /// The lines of the head; then of each class, and of its steps.
@@ -465,7 +466,7 @@ impl<'t> Draft<'t> {
     }
 }
 
-/// All that is done in one step, or in all, done in another.
+/// All actions of one step, or of all steps, moved to another step.
 fn steps_at_once(body: &str, random: &mut Rng) -> Option<String> {
     let mut draft = Draft::of(body)?;
     let (from, to) = draft.two(random)?;

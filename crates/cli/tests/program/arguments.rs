@@ -20,19 +20,20 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use tempfile::TempDir;
 
-/// Lines altered unless told.
+/// Number of altered lines by default.
 const LINES: u64 = 250;
 
-/// Who is refused hears of it sooner.
+/// A refusal takes less time.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What runs longer was accepted, and is ended; where more lines are asked for there is more time.
+/// A command that runs longer was accepted and is ended. Where TOPOCOLL_ARGUMENTS is set the time is
+/// longer.
 const LONG: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(5)];
 
-/// KiB of addresses that the program may have.
+/// Address limit of the program, in KiB.
 const MEMORY: &str = "2097152";
 
-/// Files that are there, and where the tests have them.
+/// Files that exist, and their places in the tests.
 const INPUTS: [(&str, &str); 12] = [
     ("proof.txt", "certificates/torus-4x4.txt"),
     ("altered.txt", "certificates/altered.txt"),
@@ -48,7 +49,7 @@ const INPUTS: [(&str, &str); 12] = [
     ("sp1.toml", "../topologies/sp1-64.toml"),
 ];
 
-/// Lines beside the examples, for options that those have not.
+/// Lines for options that no example has.
 const MORE: [&str; 14] = [
     "select torus:8x8 --ranks 0-7,12 --demand uniform:7",
     "select cluster:4,4,2 --timing sp1-64 --startup 2us --bandwidth 10GB/s --per-hop 1ns",
@@ -66,7 +67,7 @@ const MORE: [&str; 14] = [
     "tune full:16 --for openmpi --release 5.0 --base sp1.toml",
 ];
 
-/// Values of options that may be good ones.
+/// Values that may be valid for an option.
 const GOOD: [(&str, &str); 21] = [
     ("--op", "alltoall allgather"),
     ("--block", "1 64 4KiB 1TiB 1099511627776 1.5kB"),
@@ -105,7 +106,7 @@ const MACHINES: &str = "full:1 full:2 full:3 full:64 full:4294967295 torus:2x2 t
     cluster:4,4,2 cluster:3*2,1 paragon-16x16 tpu-v4-4x4x4 trainium2-4x4-faulty torus.xml sp1.toml \
     openmpi-hosts";
 
-/// Values of no option at all.
+/// Values that are valid for no option.
 const HOSTILE: &str = "0 -0 -1 +1 1 4294967295 4294967296 18446744073709551615 18446744073709551616 \
     -9223372036854775808 1e999 -1e999 1e-400 nan inf -inf 1: :1 : 1:1:1 , ,1 1,,2 = =1 radix= a=b=c \
     9999999999-0 0-4294967295 0x10 -- - --json -h . .. folder absent nowhere/file folder/file '\"$(x)";
@@ -118,7 +119,7 @@ const MORE_HOSTILE: [&[u8]; 6] = [
     "\u{202e}\u{1f980}\u{661}".as_bytes(),
 ];
 
-/// Variables of which each program has one, and no other but a path that leads nowhere.
+/// Each program gets one of these variables, and no other except a PATH that leads nowhere.
 const VARIABLES: [(&str, &str); 11] = [
     ("COLUMNS", "80"),
     ("COLUMNS", "1"),
@@ -133,7 +134,7 @@ const VARIABLES: [(&str, &str); 11] = [
     ("NO_COLOR", ""),
 ];
 
-/// Lines that broke a promise once.
+/// Lines that broke a promise before.
 const KEPT: [&str; 12] = [
     "verify torus:16x16 --algorithm pairwise-xor --conflicts 18446744073709551615",
     "sweep torus:8x8 --svg times.svg --csv nowhere/times.csv",
@@ -151,9 +152,9 @@ const KEPT: [&str; 12] = [
 
 type Line = Vec<OsString>;
 
-/// What the program says of one of its commands.
+/// One command, from its help.
 struct Known {
-    /// With what each may be given; nothing where it takes no value.
+    /// Options with their example values; empty where the option takes no value.
     options: Vec<(String, Vec<OsString>)>,
     examples: Vec<Line>,
 }
@@ -171,7 +172,7 @@ fn help(command: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Every command, by what its help says.
+/// Every command, from its help.
 fn commands() -> Vec<Known> {
     let all = help(&[]);
     let list = all.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -205,7 +206,7 @@ fn any<'a, T>(random: &mut Rng, list: &'a [T]) -> &'a T {
     &list[random.usize(..list.len())]
 }
 
-/// A value: of the options' own, of no option, or some letters of it others.
+/// A value of an option, a value of no option, or a value with altered letters.
 fn value(random: &mut Rng, good: &[OsString]) -> OsString {
     match random.u8(..32) {
         0..20 => any(random, good).clone(),
@@ -220,7 +221,7 @@ fn value(random: &mut Rng, good: &[OsString]) -> OsString {
     }
 }
 
-/// Some letters left out, doubled or put in.
+/// Some letters removed, doubled or inserted.
 fn altered(random: &mut Rng, word: &OsStr) -> OsString {
     let mut bytes = word.as_bytes().to_vec();
     for _ in 0..random.usize(1..3) {
@@ -232,7 +233,7 @@ fn altered(random: &mut Rng, word: &OsStr) -> OsString {
             _ => bytes.insert(at, *any(random, b"0123456789:,-x*~=.+e ")),
         }
     }
-    // Nothing is written elsewhere.
+    // No path leads out of the folder.
     let elsewhere = bytes.starts_with(b"/") || bytes.windows(2).any(|pair| pair == b"=/");
     if elsewhere { word.to_owned() } else { OsString::from_vec(bytes) }
 }
@@ -277,7 +278,7 @@ fn add(random: &mut Rng, line: &mut Line, command: &Known) {
     line.splice(place..place, given);
 }
 
-/// The machine, or the value of an option, another.
+/// Another machine, or another value of an option.
 fn replace(random: &mut Rng, line: &mut Line, command: &Known) {
     let at = random.usize(..line.len());
     let before = at.checked_sub(1).map(|before| line[before].clone());
@@ -298,14 +299,14 @@ fn line(random: &mut Rng, commands: &[Known]) -> Line {
     line
 }
 
-/// What is in a folder; nothing for one within.
+/// The files of a folder; nothing for folders in it.
 fn contents(folder: &Path) -> BTreeMap<OsString, Option<Vec<u8>>> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     entries.map(|entry| (entry.file_name(), fs::read(entry.path()).ok())).collect()
 }
 
 struct Said {
-    /// None where it was ended.
+    /// None if it was ended.
     status: Option<ExitStatus>,
     took: Duration,
     out: Vec<u8>,
@@ -344,7 +345,7 @@ fn said(folder: &Path, beside: &Path, line: &Line, variable: (&str, &str)) -> Sa
     Said { status, took: start.elapsed(), out: fs::read(out).unwrap(), error }
 }
 
-/// What is written where a value was printed as the program has it, or something broke.
+/// Text that appears where a value was printed unescaped, or the program failed.
 const NOT_FOR_PEOPLE: [&str; 14] = [
     "panicked",
     "internal error",
@@ -362,12 +363,12 @@ const NOT_FOR_PEOPLE: [&str; 14] = [
     "memory allocation",
 ];
 
-/// Asks for a text of ours.
+/// Whether a line asks for help or version.
 fn helps(word: &OsStr) -> bool {
     ["help", "--help", "-h", "--version", "-V"].iter().any(|help| word == *help)
 }
 
-/// Which promise a line breaks.
+/// The promise that a line breaks.
 fn broken(line: &Line, said: &Said, before: &Path, after: &Path) -> Option<String> {
     let texts: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
     let Said { status, took, out, error } = said;
@@ -405,7 +406,7 @@ fn broken(line: &Line, said: &Said, before: &Path, after: &Path) -> Option<Strin
             let short = text.strip_prefix('-').and_then(|text| text.get(..1));
             text.split([':', ',', '\n']).chain(text.split(['=', '\n'])).chain(short)
         });
-        // What is long is shown in part.
+        // Long values are cut.
         let begin = |part: &str| part.chars().take(20).collect::<String>();
         let named = parts.filter(|part| !part.is_empty()).any(|part| error.contains(&begin(part)));
         if !named
@@ -425,7 +426,7 @@ fn broken(line: &Line, said: &Said, before: &Path, after: &Path) -> Option<Strin
     None
 }
 
-/// A line as a shell takes it.
+/// A line in the syntax of a shell.
 fn shown(line: &Line, variable: (&str, &str)) -> String {
     let word = |word: &OsString| match word.len() {
         0..200 => format!("{word:?}"),
@@ -470,7 +471,7 @@ fn every_altered_line_is_answered_or_refused_by_name() {
                 }
                 said(&here, place.path(), &line, variable)
             };
-            // Others may keep the computer busy.
+            // The computer may be busy.
             let mut said = tried();
             for _ in 0..3 {
                 if said.took > SOON && said.status.and_then(|status| status.code()) == Some(2) {
@@ -500,7 +501,7 @@ fn every_altered_line_is_answered_or_refused_by_name() {
     assert!(fine > all / 50 && failed + ended < all / 4 && refused > all / 4);
 }
 
-/// Commands that take a few MiB each, by what they estimate.
+/// Commands whose estimate is a few MiB each.
 const HUNGRY: [&str; 18] = [
     "verify torus:64x64 --algorithm suh-shin --method classes",
     "verify torus:16x16 --algorithm bruck",
@@ -522,10 +523,10 @@ const HUNGRY: [&str; 18] = [
     "check altered.txt",
 ];
 
-/// Decimal megabytes of addresses, from about as many as the program itself takes.
+/// Address limits in decimal megabytes, from about the size of the program itself.
 const LIMITS: [u64; 16] = [20, 22, 24, 26, 28, 31, 34, 38, 44, 52, 64, 90, 150, 280, 420, 1000];
 
-/// A limit of addresses is met, or what would take more is refused with the estimate.
+/// A command stays within the address limit, or is refused with its estimate.
 #[test]
 fn no_address_limit_ends_a_command_by_a_signal() {
     let next = AtomicU64::new(0);
@@ -540,7 +541,7 @@ fn no_address_limit_ends_a_command_by_a_signal() {
     let work = || {
         let place = TempDir::new().unwrap();
         fs::copy(tests.join("certificates/altered.txt"), place.path().join("altered.txt")).unwrap();
-        // Below, the loader finds no room for the program.
+        // Below this limit the loader has no room for the program.
         let starts = |limit: &&u64| within(place.path(), **limit, "--version").status.success();
         let least = LIMITS.iter().find(starts).unwrap();
         loop {

@@ -224,14 +224,14 @@ fn neither_of_two_files_is_written_if_one_cannot_be() {
 fn an_unfinished_file_is_removed_when_the_program_is_ended() {
     let schedule = ["schedule", "torus:32x32", "--algorithm", "direct", "--format"];
     for format in ["csv", "simgrid"] {
-        // Ended by one, while another is not heard.
+        // One signal ends the program while another is ignored.
         for (signal, number, deaf) in
             [("INT", 2, "HUP"), ("TERM", 15, "INT"), ("HUP", 1, "QUIT"), ("QUIT", 3, "TERM")]
         {
             let folder = TempDir::new().unwrap();
             let entries = || std::fs::read_dir(folder.path()).unwrap().count();
             let arguments = [&schedule[..], &[format, "--out", "all"]].concat();
-            // Who starts the tests may have set that signals are not heard (`nohup`, `&`).
+            // The parent may have set signals to be ignored (`nohup`, `&`).
             let mut command = Command::new("env");
             command.args(["--default-signal", &format!("--ignore-signal={deaf}")]);
             command.arg(env!("CARGO_BIN_EXE_topocoll"));
@@ -289,7 +289,7 @@ fn a_page_has_equal_bytes_each_time_and_shows_the_ranking_of_select() {
             entry["seconds"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).sum();
         assert!((sum - choice["time_seconds"].as_f64().unwrap()).abs() <= 1e-9 * sum);
     }
-    // The steps of a play take as long as the schedule does.
+    // The steps of a play add up to the time of the schedule.
     for play in data["plays"].as_array().unwrap() {
         let steps = play["seconds"].as_array().unwrap().iter();
         let sum: f64 =
@@ -344,10 +344,10 @@ fn the_commands_of_the_readme_make_its_pictures() {
     assert_eq!(pictures, 2);
 }
 
-/// A line that others would like to write.
+/// A forged line of output.
 const FORGED: &str = "forged";
 
-/// That every line is printable, and none is the one that was put into a name.
+/// Checks that every line is printable, and that none is the forged one.
 fn is_unforged(what: &str, text: &str) {
     for line in text.lines() {
         let odd = line.chars().find(|&letter| !topocoll::text::is_printable(letter));
@@ -356,7 +356,7 @@ fn is_unforged(what: &str, text: &str) {
     }
 }
 
-/// Runs a command in a folder; what it prints, and the new files.
+/// Runs a command in a folder; returns its output and the new files.
 fn unforged(folder: &Path, arguments: &[&str]) -> Output {
     let before = entries(folder);
     let output = topocoll(folder, arguments);
@@ -464,7 +464,7 @@ fn an_origin_is_printed_on_one_line_of_printable_characters() {
         let ran = unforged(folder, &arguments);
         assert_eq!(ran.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
     }
-    // Formats with quotes close none early.
+    // In formats with quotes no value closes a quote.
     let written = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(written("dot.out").starts_with("digraph \"a\\\"<&\\\\nforged"));
     assert!(written("msccl.out").starts_with("<algo name=\"a&quot;&lt;&amp;\\nforged"));
@@ -549,7 +549,7 @@ fn the_next_run_removes_unfinished_files_of_a_killed_run_only() {
             command.current_dir(folder).args(schedule).args([format, "--out", out]);
             let before = entries(folder);
             let mut child = command.spawn().unwrap();
-            // Whether a file can be written is tried before, with an empty one.
+            // An empty file first tests whether the file can be written.
             let written = |name: &OsString| {
                 let path = folder.join(name);
                 match std::fs::read_dir(&path) {
@@ -568,7 +568,7 @@ fn the_next_run_removes_unfinished_files_of_a_killed_run_only() {
         let left = entries(folder);
         assert_eq!(left.len(), 1, "{left:?}");
         assert!(left.iter().all(|name| name.to_str().unwrap().starts_with(".all.topocoll-")));
-        // Files of other programs with similar names, and what a run of another target left.
+        // Files of other programs with similar names, and an unfinished file of another target.
         let others =
             [".all.topocoll-", ".all.topocoll-note", ".all.topocoll-notes-1", ".al", "all2"];
         for name in &others {
@@ -577,7 +577,7 @@ fn the_next_run_removes_unfinished_files_of_a_killed_run_only() {
         let mut other = start("other");
         other.kill().unwrap();
         other.wait().unwrap();
-        // A run of the same target that is under way.
+        // A concurrent run with the same target.
         let before = entries(folder);
         let mut living = start("all");
         let of_living: Vec<_> = entries(folder).difference(&before).cloned().collect();

@@ -51,7 +51,7 @@ fn every_command_has_a_manual_page() {
         let page = folder.path().join(format!("man1/topocoll-{command}.1"));
         assert!(std::fs::read_to_string(page).unwrap().contains("Examples:"), "{command}");
     }
-    // A folder that is there is left alone.
+    // An existing folder is left alone.
     assert_eq!(topocoll(folder.path(), &["man", "--out", "man1"]).status.code(), Some(2));
 }
 

@@ -56,7 +56,8 @@ fn files_of_earlier_versions_give_the_same_results() {
 fn files_of_a_later_version_are_refused_by_its_number() {
     let later = TempDir::new().unwrap();
     let old = corpus().join("0.1.0");
-    // Each file, its version and one to come, and what refuses it. What else is new does not matter.
+    // Each file, its version and a later one with a new field, the command that refuses it, and the
+    // hint.
     let cases = [
         (
             "full-6-bruck.jsonl",
