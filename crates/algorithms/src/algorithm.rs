@@ -5,8 +5,8 @@ use topocoll_topology::{Clusters, Grid, Shape, Topology};
 
 use crate::{Claims, NotApplicable, Parameter, Values};
 
-/// A writer of schedules: those of this crate stand in [`ALGORITHMS`](crate::ALGORITHMS), and a
-/// [`Catalogue`](crate::Catalogue) takes more.
+/// A writer of schedules: those of this crate stand in the standard
+/// [`Catalogue`](crate::Catalogue), which takes more.
 pub trait Algorithm: Send + Sync {
     /// Its name, source, operation and parameters.
     fn info(&self) -> &Info;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::parameters::nearest;
 use crate::{ALGORITHMS, Algorithm, NotApplicable};
 
-/// The algorithms that a ranking looks at: those of [`ALGORITHMS`], and the caller's own.
+/// The algorithms that a ranking looks at: those of this crate, and the caller's own.
 #[derive(Clone, Default)]
 pub struct Catalogue {
     own: Vec<Arc<dyn Algorithm>>,

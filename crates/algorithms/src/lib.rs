@@ -1,6 +1,6 @@
 //! Writers: each algorithm turns a problem and a topology into a schedule.
 //!
-//! One file per algorithm, one line each in [`ALGORITHMS`]. Nothing here reads a schedule: who
+//! One file per algorithm, one line each in the table of the standard [`Catalogue`]. Nothing here reads a schedule: who
 //! verifies, prices or runs one knows only its rule.
 //!
 //! ```
@@ -23,16 +23,14 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod allgather;
+mod alltoall;
 mod catalogue;
 mod claims;
-mod colouring;
-mod digits;
 mod error;
-mod nodes;
+mod factor;
+mod layout;
 mod parameters;
-mod places;
-mod rounds;
-mod squares;
 
 pub use algorithm::{Algorithm, Info, Request, Solution};
 pub use catalogue::Catalogue;
@@ -40,61 +38,33 @@ pub use claims::{ByLinks, Claims, StepsOf};
 pub use error::NotApplicable;
 pub use parameters::{Domain, Parameter, Values};
 
-// The algorithms, one file each, and the table that everything else reads.
-mod binary_exchange;
-mod bruck_concat;
-mod bruck_index;
-mod bucket;
-mod clustered;
-mod clustered_matchings;
-mod coloured_rings;
-mod cyclic_exchange;
-mod demand_matchings;
-mod direct;
-mod direct_offsets;
-mod direct_rings;
-mod gather_broadcast;
-mod link_matchings;
-mod minimum_startup;
-mod neighbour_gather;
-mod neighbour_rings;
-mod node_aware;
-mod node_gather;
-mod node_radix;
-mod one_factor;
-mod pairwise_xor;
-mod quadrant_exchange;
-mod recursive_doubling;
-mod ring;
-mod suh_shin;
-mod tseng_gupta_panda;
 /// Every algorithm, in the order in which lists show them.
 const ALGORITHMS: &[&dyn Algorithm] = &[
-    &direct::Direct,
-    &pairwise_xor::PairwiseXor,
-    &one_factor::OneFactor,
-    &bruck_index::BruckIndex,
-    &suh_shin::SuhShin,
-    &coloured_rings::ColouredRings,
-    &neighbour_rings::NeighbourRings,
-    &direct_rings::DirectRings,
-    &direct_offsets::DirectOffsets,
-    &link_matchings::LinkMatchings,
-    &binary_exchange::BinaryExchange,
-    &quadrant_exchange::QuadrantExchange,
-    &cyclic_exchange::CyclicExchange,
-    &tseng_gupta_panda::TsengGuptaPanda,
-    &minimum_startup::MinimumStartup,
-    &clustered::ClusteredFactor,
-    &clustered_matchings::ClusteredMatchings,
-    &node_aware::NodeAware,
-    &node_radix::NodeRadix,
-    &demand_matchings::DemandMatchings,
-    &bruck_concat::BruckConcat,
-    &gather_broadcast::GatherBroadcast,
-    &recursive_doubling::RecursiveDoubling,
-    &ring::Ring,
-    &node_gather::NodeGather,
-    &bucket::Bucket,
-    &neighbour_gather::NeighbourGather,
+    &alltoall::direct::Direct,
+    &alltoall::pairwise_xor::PairwiseXor,
+    &alltoall::one_factor::OneFactor,
+    &alltoall::bruck::Bruck,
+    &alltoall::suh_shin::SuhShin,
+    &alltoall::coloured_rings::ColouredRings,
+    &alltoall::neighbour_rings::NeighbourRings,
+    &alltoall::direct_rings::DirectRings,
+    &alltoall::direct_offsets::DirectOffsets,
+    &alltoall::link_matchings::LinkMatchings,
+    &alltoall::binary_exchange::BinaryExchange,
+    &alltoall::quadrant_exchange::QuadrantExchange,
+    &alltoall::cyclic_exchange::CyclicExchange,
+    &alltoall::tseng_gupta_panda::TsengGuptaPanda,
+    &alltoall::minimum_startup::MinimumStartup,
+    &alltoall::clustered_factor::ClusteredFactor,
+    &alltoall::clustered_matchings::ClusteredMatchings,
+    &alltoall::node_aware::NodeAware,
+    &alltoall::node_radix::NodeRadix,
+    &alltoall::demand_matchings::DemandMatchings,
+    &allgather::concat::Concat,
+    &allgather::gather_broadcast::GatherBroadcast,
+    &allgather::recursive_doubling::RecursiveDoubling,
+    &allgather::ring::Ring,
+    &allgather::node_gather::NodeGather,
+    &allgather::bucket::Bucket,
+    &allgather::neighbour_gather::NeighbourGather,
 ];

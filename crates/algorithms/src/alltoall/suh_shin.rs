@@ -67,8 +67,8 @@ use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, MixedRadix, Rank, Route, Topology};
 
-use crate::digits::Ends;
 use crate::error::check_sides;
+use crate::layout::mixed_radix_layout::Ends;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct SuhShin;

@@ -24,7 +24,7 @@
 use topocoll_schedule::{Axis, Block, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Rank, Route};
 
-use crate::squares::{Along, Square};
+use crate::layout::square_grid::{Along, SquareGrid};
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct CyclicExchange;
@@ -32,7 +32,7 @@ pub(crate) struct CyclicExchange;
 /// The rule: on a mesh the cyclic exchange; on a torus it runs in each of four groups of ranks, by
 /// the parities of row and column, and one more level of two steps exchanges between the groups.
 pub(crate) struct Cyclic {
-    pub(crate) square: Square,
+    pub(crate) square: SquareGrid,
 }
 
 /// What a rank does in one of its turns.
@@ -237,7 +237,7 @@ impl Algorithm for CyclicExchange {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let rule = Cyclic { square: Square::of(request, Some(false))? };
+        let rule = Cyclic { square: SquareGrid::of(request, Some(false))? };
         let claims = rule.claims(&request.problem);
         Ok(Solution::new(request, values, rule, claims))
     }

@@ -7,7 +7,7 @@
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Rank, Shape};
 
-use crate::rounds::{self, Partners, Rounds};
+use crate::factor::direct_exchange::{self, DirectExchange, Partners};
 use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct Direct;
@@ -50,13 +50,13 @@ impl Algorithm for Direct {
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let (problem, ports) = (&request.problem, request.ports_per_rank()?);
-        let mut claims = rounds::claims(request, &(1..problem.ranks), ports);
+        let mut claims = direct_exchange::claims(request, &(1..problem.ranks), ports);
         if let Shape::Grid(grid) = request.topology.shape() {
             let blocks = link_load(grid.sides()) / u128::from(ports);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
         let ranks = problem.ranks;
-        let rule = Rounds { ranks, ports, partners: Cyclic { ranks } };
+        let rule = DirectExchange { ranks, ports, partners: Cyclic { ranks } };
         Ok(Solution::new(request, values, rule, claims))
     }
 }

@@ -21,8 +21,8 @@
 use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Setting, Slot, Step};
 use topocoll_topology::{Clusters, Rank, Route, Shape};
 
-use crate::colouring::{Colours, Edge, coloured, degree, first_free};
-use crate::places::Places;
+use crate::factor::colouring::{Colours, Edge, coloured, degree, first_free};
+use crate::layout::matching_layout::MatchingLayout;
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct DemandMatchings;
@@ -189,8 +189,8 @@ fn in_steps(all: &[(SizedBlock, u32)], ranks: u32, ports: u32) -> (Matchings, Cl
 }
 
 impl Matchings {
-    fn places(&self) -> Places {
-        Places::of(self.sends.len() as u32)
+    fn places(&self) -> MatchingLayout {
+        MatchingLayout::of(self.sends.len() as u32)
     }
 }
 
@@ -207,7 +207,7 @@ impl Rule for Matchings {
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         for to in at(&self.sends[rank.index()], step) {
-            Places::send(to, Route::default(), out);
+            MatchingLayout::send(to, Route::default(), out);
         }
         for from in at(&self.receives[rank.index()], step) {
             self.places().receive(from, out);

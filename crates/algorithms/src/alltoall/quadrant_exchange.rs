@@ -14,13 +14,13 @@
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
-use crate::squares::Square;
+use crate::layout::square_grid::SquareGrid;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct QuadrantExchange;
 
 struct Quadrants {
-    square: Square,
+    square: SquareGrid,
 }
 
 impl Rule for Quadrants {
@@ -82,7 +82,7 @@ impl Algorithm for QuadrantExchange {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let square = Square::of(request, Some(false))?;
+        let square = SquareGrid::of(request, Some(false))?;
         let (turns, ranks) = ((1u64 << square.d) - 1, u128::from(request.problem.ranks));
         let hops = 4 * (ranks - 1) / 3;
         let claims = Claims {

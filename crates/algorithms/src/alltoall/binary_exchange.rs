@@ -17,13 +17,13 @@
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Rank, Route};
 
-use crate::squares::{Along, Square};
+use crate::layout::square_grid::{Along, SquareGrid};
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct BinaryExchange;
 
 struct Halving {
-    square: Square,
+    square: SquareGrid,
 }
 
 impl Rule for Halving {
@@ -88,7 +88,7 @@ impl Algorithm for BinaryExchange {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let square = Square::of(request, Some(false))?;
+        let square = SquareGrid::of(request, Some(false))?;
         let (d, side) = (u128::from(square.d), 1u128 << square.d);
         let ranks = u128::from(request.problem.ranks);
         let hops = 2 * (2 * (side - 1) - d);

@@ -11,7 +11,7 @@
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Rank, Shape};
 
-use crate::rounds::{self, Partners, Rounds};
+use crate::factor::direct_exchange::{self, DirectExchange, Partners};
 use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct OneFactor;
@@ -71,12 +71,17 @@ impl Algorithm for OneFactor {
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let (problem, ports) = (&request.problem, request.ports_per_rank()?);
         let partners = Factors { ranks: problem.ranks };
-        let mut claims = rounds::claims(request, &partners.rounds(), ports);
+        let mut claims = direct_exchange::claims(request, &partners.rounds(), ports);
         if let Shape::Grid(grid) = request.topology.shape() {
             let blocks = u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
-        Ok(Solution::new(request, values, Rounds { ranks: problem.ranks, ports, partners }, claims))
+        Ok(Solution::new(
+            request,
+            values,
+            DirectExchange { ranks: problem.ranks, ports, partners },
+            claims,
+        ))
     }
 }
 

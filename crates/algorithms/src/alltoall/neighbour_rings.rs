@@ -52,8 +52,8 @@
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
-use crate::digits::Ends;
 use crate::error::check_sides;
+use crate::layout::mixed_radix_layout::Ends;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct NeighbourRings;

@@ -4,7 +4,7 @@ use topocoll_schedule::Slot;
 use topocoll_topology::{Coordinates, Rank};
 
 use super::{GridIndex, TravelOrder};
-use crate::digits::Ends;
+use crate::layout::mixed_radix_layout::Ends;
 
 impl GridIndex {
     /// The digits h and l of a slot before any rotation: `i(dst) xor i(src)` by dimension. All are

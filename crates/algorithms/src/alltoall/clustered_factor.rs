@@ -25,9 +25,9 @@
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Clusters, Rank, Route, Topology};
 
-use crate::nodes::Nodes;
-use crate::one_factor::Factors;
-use crate::rounds::Partners;
+use crate::alltoall::one_factor::Factors;
+use crate::factor::direct_exchange::Partners;
+use crate::layout::node_rows::Nodes;
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };

@@ -12,7 +12,7 @@
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Lattice, Rank, Route, Shape, Topology};
 
-use crate::places::Places;
+use crate::layout::matching_layout::MatchingLayout;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct LinkMatchings;
@@ -224,8 +224,8 @@ impl Matchings {
         Self { steps: longest.len() as u32, hops: longest.iter().sum(), sends, receives }
     }
 
-    fn places(&self) -> Places {
-        Places::of(self.sends.len() as u32)
+    fn places(&self) -> MatchingLayout {
+        MatchingLayout::of(self.sends.len() as u32)
     }
 }
 
@@ -239,7 +239,7 @@ impl Rule for Matchings {
         let sends = &self.sends[rank.index()];
         let first = sends.partition_point(|end| end.0 < step);
         for (_, to, route) in sends[first..].iter().take_while(|end| end.0 == step) {
-            Places::send(*to, route.clone(), out);
+            MatchingLayout::send(*to, route.clone(), out);
         }
         let receives = &self.receives[rank.index()];
         let first = receives.partition_point(|end| end.0 < step);

@@ -32,8 +32,8 @@ use std::ops::ControlFlow;
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
-use crate::nodes::Nodes;
-use crate::places::Places;
+use crate::layout::matching_layout::MatchingLayout;
+use crate::layout::node_rows::Nodes;
 use crate::{Algorithm, ByLinks, Claims, Info, NotApplicable, Request, Solution, StepsOf, Values};
 
 pub(crate) struct ClusteredMatchings;
@@ -132,7 +132,7 @@ impl Matchings {
             let to = if l < cycle - distance { l + distance } else { l - (cycle - distance) };
             let from = if l >= distance { l - distance } else { l + (cycle - distance) };
             if to < size {
-                Places::send(Rank(first + to), Route::default(), out);
+                MatchingLayout::send(Rank(first + to), Route::default(), out);
             }
             if from < size {
                 self.places().receive(Rank(first + from), out);
@@ -152,7 +152,7 @@ impl Matchings {
         if let Some((sender, to)) = self.message(phase, own, self.nodes.node_at(after), j)
             && sender == rank
         {
-            Places::send(to, Route::default(), out);
+            MatchingLayout::send(to, Route::default(), out);
         }
         if let Some((from, receiver)) = self.message(phase, self.nodes.node_at(before), own, j)
             && receiver == rank
@@ -210,8 +210,8 @@ impl Matchings {
         size + u32::from(self.nodes.clusters().nodes() > 1)
     }
 
-    fn places(&self) -> Places {
-        Places::of(self.nodes.clusters().ranks())
+    fn places(&self) -> MatchingLayout {
+        MatchingLayout::of(self.nodes.clusters().ranks())
     }
 }
 
@@ -252,7 +252,7 @@ impl Rule for Matchings {
                 if receives {
                     self.places().receive(peer, &mut does);
                 } else {
-                    Places::send(peer, Route::default(), &mut does);
+                    MatchingLayout::send(peer, Route::default(), &mut does);
                 }
             }
         }

@@ -33,7 +33,7 @@ use topocoll_topology::{Rank, Route};
 
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
-pub(crate) struct BruckConcat;
+pub(crate) struct Concat;
 
 /// The values of `last`: which of the two measures stays optimal in the special range.
 
@@ -52,7 +52,7 @@ struct Area {
     end: u64,
 }
 
-struct Concat {
+struct Rounds {
     ranks: u32,
     ports: u32,
     block_bytes: u64,
@@ -65,7 +65,7 @@ struct Concat {
     special: bool,
 }
 
-impl Concat {
+impl Rounds {
     fn new(problem: &Problem, ports: u32, few_rounds: bool) -> Self {
         let (n, k, b) = (u64::from(problem.ranks), u64::from(ports), problem.block_bytes);
         let (mut doubling, mut held) = (0, 1u64);
@@ -190,7 +190,7 @@ fn least_excess(held: u64, n: u64, k: u64, b: u64) -> Vec<Area> {
     cover(held, n, k, b, low).expect("bug: whole columns cover the table")
 }
 
-impl Rule for Concat {
+impl Rule for Rounds {
     fn steps(&self) -> u32 {
         self.doubling + self.closing.len() as u32
     }
@@ -252,13 +252,13 @@ static INFO: Info = Info::new(
 )
 .by_cost()]);
 
-impl Algorithm for BruckConcat {
+impl Algorithm for Concat {
     fn info(&self) -> &Info {
         &INFO
     }
 
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
-        let concat = Concat::new(&request.problem, request.ports_per_rank()?.min(MAX_PORTS), true);
+        let concat = Rounds::new(&request.problem, request.ports_per_rank()?.min(MAX_PORTS), true);
         Ok(if concat.special { self.info().combinations() } else { vec![Parameters::new()] })
     }
 
@@ -267,7 +267,7 @@ impl Algorithm for BruckConcat {
         if ports > MAX_PORTS {
             return Err(NotApplicable::Ports { most: MAX_PORTS, ports });
         }
-        let concat = Concat::new(&request.problem, ports, values.is("last", "rounds"));
+        let concat = Rounds::new(&request.problem, ports, values.is("last", "rounds"));
         if !concat.special && values.is_given("last") {
             return Err(values.refused("last", "a choice here: both steps and bytes are optimal"));
         }

@@ -25,13 +25,13 @@ pub(crate) trait Partners: Send + Sync {
 }
 
 /// The rule of a direct exchange.
-pub(crate) struct Rounds<P> {
+pub(crate) struct DirectExchange<P> {
     pub(crate) ranks: u32,
     pub(crate) ports: u32,
     pub(crate) partners: P,
 }
 
-impl<P: Partners> Rule for Rounds<P> {
+impl<P: Partners> Rule for DirectExchange<P> {
     fn steps(&self) -> u32 {
         steps(&self.partners.rounds(), self.ports)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Rings;
 use super::ring::Ring;
-use crate::rounds;
+use crate::factor::direct_exchange;
 
 /// Sums of hops that claims look at.
 const WORK: u128 = 1 << 25;
@@ -75,8 +75,8 @@ impl Rings {
         let longest = self.rings.iter().max_by_key(|ring| ring.side);
         longest.map_or(0, |ring| {
             let (all, along) = (
-                rounds::hops_of_a_rank(&self.grid),
-                rounds::hops_along(&self.grid, ring.dimension),
+                direct_exchange::hops_of_a_rank(&self.grid),
+                direct_exchange::hops_along(&self.grid, ring.dimension),
             );
             let side = u128::from(ring.side);
             // Of those along other sides, one in so many is of a block that stays along this one.

@@ -102,7 +102,7 @@ use topocoll_topology::{Coordinates, Grid, Rank, Route};
 use self::centred::Centred;
 use self::line::{Digits, Direction, Directions, Landing, LineExchange};
 use self::windows::Digit;
-use crate::digits::Ends;
+use crate::layout::mixed_radix_layout::Ends;
 
 pub(crate) struct ColouredRings;
 

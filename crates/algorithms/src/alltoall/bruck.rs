@@ -17,7 +17,7 @@ use topocoll_topology::{Rank, Route};
 
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
-pub(crate) struct BruckIndex;
+pub(crate) struct Bruck;
 
 /// Up to so many ranks every radix is worth pricing; beyond, a subset.
 const EVERY_RADIX_UP_TO: u32 = 2048;
@@ -142,7 +142,7 @@ static INFO: Info = Info::new(
 )
 .taking(&[Parameter::number("radix", "2 to the number of ranks").by_cost()]);
 
-impl Algorithm for BruckIndex {
+impl Algorithm for Bruck {
     fn info(&self) -> &Info {
         &INFO
     }

@@ -9,7 +9,7 @@ use crate::{NotApplicable, Request};
 
 /// A grid of 2^d rows and 2^d columns; other sides are 1.
 #[derive(Clone)]
-pub(crate) struct Square {
+pub(crate) struct SquareGrid {
     pub(crate) grid: Grid,
     /// The dimensions of rows and columns.
     dimensions: [usize; 2],
@@ -24,7 +24,7 @@ pub(crate) enum Along {
     Column,
 }
 
-impl Square {
+impl SquareGrid {
     /// The square that a topology is, its sides wrapping or not as asked; either if not.
     pub(crate) fn of(request: &Request<'_>, wraps: Option<bool>) -> Result<Self, NotApplicable> {
         let needs = match wraps {

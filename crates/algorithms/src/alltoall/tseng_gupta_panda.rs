@@ -12,8 +12,8 @@
 //! 2^(3d-2) + 2^(2d) blocks, (2^(2d-1) + 10)/3 hops, 2^(d-1) + 1 rearrangements of P blocks, no link
 //! shared. For d = 1 the two last steps alone.
 
-use crate::cyclic_exchange::Cyclic;
-use crate::squares::Square;
+use crate::alltoall::cyclic_exchange::Cyclic;
+use crate::layout::square_grid::SquareGrid;
 use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct TsengGuptaPanda;
@@ -30,7 +30,7 @@ impl Algorithm for TsengGuptaPanda {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let rule = Cyclic { square: Square::of(request, Some(true))? };
+        let rule = Cyclic { square: SquareGrid::of(request, Some(true))? };
         let claims = rule.claims(&request.problem);
         Ok(Solution::new(request, values, rule, claims))
     }

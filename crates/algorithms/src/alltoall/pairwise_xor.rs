@@ -7,8 +7,8 @@
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Rank, Shape};
 
-use crate::recursive_doubling::xor_classes;
-use crate::rounds::{self, Partners, Rounds};
+use crate::allgather::recursive_doubling::xor_classes;
+use crate::factor::direct_exchange::{self, DirectExchange, Partners};
 use crate::{Algorithm, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct PairwiseXor;
@@ -53,13 +53,13 @@ impl Algorithm for PairwiseXor {
             return Err(NotApplicable::Ranks { rule: "a power of two", ranks });
         }
         let ports = request.ports_per_rank()?;
-        let mut claims = rounds::claims(request, &(1..ranks), ports);
+        let mut claims = direct_exchange::claims(request, &(1..ranks), ports);
         if let Shape::Grid(grid) = request.topology.shape() {
             let sides = grid.sides().iter().copied().zip(grid.wrap().iter().copied());
             let blocks = link_load(&sides) / u128::from(ports);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
-        let rule = Rounds { ranks, ports, partners: Xor { ranks } };
+        let rule = DirectExchange { ranks, ports, partners: Xor { ranks } };
         Ok(Solution::new(request, values, rule, claims))
     }
 }

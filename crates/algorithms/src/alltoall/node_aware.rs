@@ -28,7 +28,7 @@
 use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
-use crate::nodes::{Nodes, Row};
+use crate::layout::node_rows::{Nodes, Row};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };

@@ -6,11 +6,11 @@ use topocoll_topology::{Rank, Route};
 
 /// The slots of each of so many ranks.
 #[derive(Clone, Copy)]
-pub(crate) struct Places {
+pub(crate) struct MatchingLayout {
     ranks: u32,
 }
 
-impl Places {
+impl MatchingLayout {
     pub(crate) fn of(ranks: u32) -> Self {
         Self { ranks }
     }

@@ -52,13 +52,13 @@
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Rank, Route};
 
-use crate::squares::{Along, Square};
+use crate::layout::square_grid::{Along, SquareGrid};
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct MinimumStartup;
 
 struct FewStartups {
-    square: Square,
+    square: SquareGrid,
     /// u.
     up: u32,
     does: Vec<Does>,
@@ -76,7 +76,7 @@ enum Does {
 }
 
 impl FewStartups {
-    fn new(square: Square) -> Self {
+    fn new(square: SquareGrid) -> Self {
         let d = square.d;
         let up = d.saturating_sub(if square.wraps() { 3 } else { 2 });
         let mut does = Vec::new();
@@ -231,7 +231,7 @@ impl Algorithm for MinimumStartup {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let rule = FewStartups::new(Square::of(request, None)?);
+        let rule = FewStartups::new(SquareGrid::of(request, None)?);
         let (d, up) = (rule.square.d, rule.up);
         // In units of P/2. Up and down again 1 + 2 + 2 for 2^k, k < u; two steps for each level
         // from u on, at the least level by as few holders as do.
