@@ -25,6 +25,7 @@ mod whole;
 
 pub(crate) use select::reason;
 
+use topocoll::Catalogue;
 use topocoll::text::printable;
 
 use crate::Outcome;
@@ -106,6 +107,8 @@ fn command_line(
     setting: &topocoll::Parameters,
 ) -> String {
     let crate::args::Common { machine, options } = common;
+    // Of a schedule that was read the name is its file.
+    let is_file = |name: &&str| command != "report" && Catalogue::standard().find(name).is_err();
     let duration = |value: Option<f64>| value.map(|seconds| format!("{seconds}s"));
     let options = [
         ("op", options.op.map(|op| op.to_string())),
@@ -117,7 +120,8 @@ fn command_line(
         ("per-hop", duration(options.per_hop)),
         ("rearrangement", duration(options.rearrangement)),
         ("barrier", duration(options.barrier)),
-        ("algorithm", algorithm.map(str::to_owned)),
+        ("schedule", algorithm.filter(is_file).map(str::to_owned)),
+        ("algorithm", algorithm.filter(|name| !is_file(name)).map(str::to_owned)),
     ];
     let options =
         options.into_iter().filter_map(|(name, value)| Some(format!(" --{name} {}", value?)));

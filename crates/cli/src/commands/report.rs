@@ -40,6 +40,9 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let origin = schedule.as_ref().map(|schedule| &schedule.origin);
     let asked = origin.map(|origin| (origin.algorithm.as_str(), &origin.parameters));
     let command = command_line("report", &args.common, args.algorithm.as_deref(), &setting);
+    let command = (args.schedule.iter()).fold(command, |command, path| {
+        format!("{command} --schedule {}", printable(&path.to_string_lossy()))
+    });
     let bar = Bar::new("{wide_bar} {pos} of {len} parts, {eta} left");
     bar.set_length(PARTS);
     let data = gather(&exchange, asked, command, &|| bar.inc(1))?;
