@@ -43,14 +43,14 @@ pub(crate) fn schedule_for(
     Exchange::new(machine, problem)?.demand(demand)?.schedule(name, given)
 }
 
-/// The claims of an algorithm.
+/// The claims of an algorithm; parameters that are not given have their defaults.
 pub(crate) fn claims(
     machine: &Machine,
     problem: &Problem,
     name: &str,
     given: &Parameters,
-) -> Result<Claims, Error> {
-    Ok(Exchange::new(machine, problem)?.solve(name, given)?.claims)
+) -> Result<Claims, NotApplicable> {
+    Ok(Request::new(problem, &*machine.topology).solve(find(name)?, given)?.claims)
 }
 
 /// The settings of an algorithm that apply, complete.

@@ -51,7 +51,7 @@ fn schedules_for_another_number_of_ranks_are_refused() {
     let planned = schedule_of(&torus, &other.problem, "direct", &none).unwrap_err();
     let claimed = claims(&torus, &other.problem, "direct", &none).unwrap_err();
     let unequal = schedule_for(&torus, &other.problem, &demand, "direct", &none);
-    for error in [planned, claimed, unequal.unwrap_err()] {
+    for error in [planned, claimed.into(), unequal.unwrap_err()] {
         assert_eq!(error.to_string(), said);
     }
 }
