@@ -138,7 +138,8 @@ fn ratios(_: &mut Criterion) {
     for (algorithm, radix) in [("direct", None), ("bruck", Some(2)), ("bruck", Some(4))] {
         let mut driver = ThreadedDriver::new(plans(&schedule("full:16", algorithm, radix, 64)), 1);
         let (input, mut output) = (vec![7u8; 256 * 64], vec![1u8; 256 * 64]);
-        let times = (0..2000).map(|_| driver.exchange(64, &input, &mut output).expect("it runs"));
+        let times =
+            (0..2000).map(|_| driver.exchange(64u64, &input, &mut output).expect("it runs"));
         let time = median(times.map(|timed| timed.elapsed).collect()) * 1e6;
         let radix = radix.map_or(String::new(), |radix| format!(", radix {radix}"));
         println!("16 ranks x 64 B, 1 thread: {algorithm}{radix} in {time:.1} us (mark 12)");

@@ -2,7 +2,7 @@
 
 use crate::common::{MEMORY, exchange, schedule_for, schedule_of};
 use rayon::prelude::*;
-use topocoll::exec::{SeededDriver, plan_all, unequal_all};
+use topocoll::exec::{PlannedSizes, SeededDriver, plan_all};
 use topocoll::{
     Block, Collective, Counts, Demand, Machine, Method, Parameters, Problem, Rank, Setting, Shape,
     best_bounds, count, machine, verify,
@@ -147,9 +147,10 @@ fn blocks_of_any_sizes_arrive() {
             ranks().flat_map(|from| ranks().flat_map(move |to| block(from, to))).collect();
         let expected: Vec<u8> =
             ranks().flat_map(|to| ranks().flat_map(move |from| block(from, to))).collect();
-        let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
+        let plans = plan_all(&schedule).unwrap();
+        let sizes = std::sync::Arc::new(PlannedSizes::new(&plans, &demand).unwrap());
         let mut output = vec![0; expected.len()];
-        SeededDriver::unequal(&plans).exchange_again(&input, &mut output, seed).unwrap();
+        SeededDriver::new(&plans).exchange(&sizes, &input, &mut output, seed).unwrap();
         assert!(output == expected, "{} {demand:?}", machine.name);
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::common::{MEMORY, exchange, machines_and_ports, problem, schedule_of, serving};
 use proptest::prelude::*;
 use topocoll::exec::{
-    Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, SeededDriver, ThreadedDriver,
-    Transport, UnequalPlan, Views, drive, plan_all, unequal_all,
+    Arrival, Endpoint, ExecError, Layout, Memory, Plan, PlanError, PlannedSizes, SeededDriver,
+    ThreadedDriver, Transport, Views, drive, plan_all,
 };
 use topocoll::formats::Source;
 use topocoll::{
@@ -69,29 +69,33 @@ fn data(problem: &Problem, demand: &Demand, seed: u64) -> (Vec<Vec<u8>>, Vec<Vec
     (blocks.iter().map(|blocks| blocks.concat()).collect(), output)
 }
 
+fn planned(plans: &[Arc<Plan>], demand: &Demand) -> Arc<PlannedSizes> {
+    Arc::new(PlannedSizes::new(plans, demand).unwrap())
+}
+
 /// Whether the schedule accepts a demand matrix; if it splits blocks, the refusal says so.
 fn check(schedule: &Schedule, demand: &Demand, seed: u64) -> bool {
     let plans = plan_all(schedule).unwrap();
-    let unequal = match unequal_all(&plans, demand) {
+    let sizes = match PlannedSizes::new(&plans, demand) {
         Err(PlanError::Split { .. }) => {
             assert!(!schedule.rule().cuts().is_empty());
             return false;
         }
-        unequal => unequal.unwrap(),
+        sizes => Arc::new(sizes.unwrap()),
     };
     let (input, expected) = data(&schedule.problem, demand, seed);
     let (input, expected) = (input.concat(), expected.concat());
     let what = || format!("{schedule:?}, {demand:?}, seed {seed}");
     let mut output = vec![0xee; expected.len()];
-    SeededDriver::unequal(&unequal)
-        .exchange_again(&input, &mut output, seed)
+    SeededDriver::new(&plans)
+        .exchange(&sizes, &input, &mut output, seed)
         .unwrap_or_else(|error| panic!("{}: {error}", what()));
     assert!(output == expected, "seeded: {}", what());
-    let mut driver = ThreadedDriver::unequal(unequal, 3);
+    let mut driver = ThreadedDriver::new(plans, 3);
     for _ in 0..2 {
         output.fill(0xee);
         driver
-            .exchange_again(&input, &mut output)
+            .exchange(&sizes, &input, &mut output)
             .unwrap_or_else(|error| panic!("{}: {error}", what()));
         assert!(output == expected, "threads: {}", what());
     }
@@ -165,10 +169,36 @@ impl Transport for Channels {
     }
 }
 
-/// Every rank learns the sizes by messages, then sends the blocks.
-#[test]
-fn sizes_travel_before_the_blocks() {
+/// What each rank gets over a transport of its own, with sizes that it plans for.
+fn transported(
+    plans: &[Arc<Plan>],
+    input: &[Vec<u8>],
+    sizes: impl Fn(&Arc<Plan>) -> Arc<PlannedSizes> + Sync,
+) -> Vec<Vec<u8>> {
     const LONG: Duration = Duration::from_secs(30);
+    let (senders, receivers): (Vec<_>, Vec<_>) = plans.iter().map(|_| channel()).unzip();
+    thread::scope(|scope| {
+        let ranks = plans.iter().zip(receivers).map(|(plan, from)| {
+            let (to, sizes) = (senders.clone(), &sizes);
+            scope.spawn(move || {
+                let rank = plan.rank();
+                let mut endpoint = Endpoint::new(Arc::clone(plan), &sizes(plan));
+                let mut output = vec![0xee; endpoint.output_bytes() as usize];
+                let mut work = vec![0xee; endpoint.workspace_bytes() as usize];
+                let input = &input[rank.index()];
+                let mut memory = Memory { input, output: &mut output, work: &mut work };
+                let mut transport = Channels { rank, to, from };
+                drive(&mut endpoint, &mut memory, &mut transport, LONG).unwrap();
+                output
+            })
+        });
+        let ranks: Vec<_> = ranks.collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn blocks_of_several_sizes_travel_over_transports() {
     for (text, operation, name) in [
         ("full:11", Collective::AllToAll, "bruck"),
         ("full:8", Collective::AllToAll, "direct"),
@@ -179,36 +209,13 @@ fn sizes_travel_before_the_blocks() {
     ] {
         let machine = machine(text).unwrap();
         let schedule = schedule(&machine, operation, name);
+        let plans = plan_all(&schedule).unwrap();
         for kind in 0..KINDS {
             let demand = demand(&schedule.problem, kind, 77);
             let (input, expected) = data(&schedule.problem, &demand, 5);
-            let plans = plan_all(&schedule).unwrap();
-            let known = unequal_all(&plans, &demand).unwrap();
-            let (senders, receivers): (Vec<_>, Vec<_>) = plans.iter().map(|_| channel()).unzip();
-            // A barrier, because messages of both exchanges have equal tags.
-            let barrier = std::sync::Barrier::new(plans.len());
-            thread::scope(|scope| {
-                for (plan, from) in plans.iter().zip(receivers) {
-                    let (to, input, barrier) = (senders.clone(), &input, &barrier);
-                    let (expected, known, demand) = (&expected, &known, &demand);
-                    scope.spawn(move || {
-                        let rank = plan.rank();
-                        let mut transport = Channels { rank, to, from };
-                        let row: Vec<u64> = demand.row(rank).collect();
-                        let heard = UnequalPlan::hear(plan, &row, &mut transport, LONG).unwrap();
-                        assert_eq!(heard.output_offsets(), known[rank.index()].output_offsets());
-                        assert_eq!(heard.workspace_bytes(), known[rank.index()].workspace_bytes());
-                        barrier.wait();
-                        let mut output = vec![0xee; expected[rank.index()].len()];
-                        let mut work = vec![0xee; heard.workspace_bytes() as usize];
-                        let input = &input[rank.index()];
-                        let mut memory = Memory { input, output: &mut output, work: &mut work };
-                        let mut endpoint = Endpoint::unequal(Arc::new(heard));
-                        drive(&mut endpoint, &mut memory, &mut transport, LONG).unwrap();
-                        assert!(output == expected[rank.index()], "{name} rank {rank}");
-                    });
-                }
-            });
+            let sizes = planned(&plans, &demand);
+            let output = transported(&plans, &input, |_| Arc::clone(&sizes));
+            assert!(output == expected, "{name}");
         }
     }
 }
@@ -226,26 +233,33 @@ fn given_sizes_suffice_where_no_blocks_are_forwarded() {
         let schedule = schedule(&machine, operation, name);
         let demand = demand(&schedule.problem, 6, 3);
         let (input, expected) = data(&schedule.problem, &demand, 9);
-        let given = plan_all(&schedule).unwrap().into_iter().map(|plan| {
-            let rank = plan.rank();
-            let (row, column): (Vec<_>, Vec<_>) =
-                (demand.row(rank).collect(), demand.column(rank).collect());
-            Arc::new(UnequalPlan::given(&plan, &row, &column).unwrap())
+        let plans = plan_all(&schedule).unwrap();
+        let output = transported(&plans, &input, |plan| {
+            let row: Vec<_> = demand.row(plan.rank()).collect();
+            let column: Vec<_> = demand.column(plan.rank()).collect();
+            let sizes = Arc::new(PlannedSizes::of_rank(plan, &row, &column).unwrap());
+            assert_eq!(plan.workspace_bytes(&sizes), 0, "{name}");
+            sizes
         });
-        let given: Vec<_> = given.collect();
-        assert!(given.iter().all(|plan| plan.workspace_bytes() == 0), "{name}");
-        let mut output = vec![0xee; expected.concat().len()];
-        SeededDriver::unequal(&given).exchange_again(&input.concat(), &mut output, 4).unwrap();
-        assert!(output == expected.concat(), "{name}");
+        assert!(output == expected, "{name}");
     }
     let machine = machine("full:8").unwrap();
     let plan = plan_all(&schedule(&machine, Collective::AllToAll, "bruck")).unwrap().remove(3);
-    let error = UnequalPlan::given(&plan, &[1; 8], &[1; 8]).unwrap_err();
+    let error = PlannedSizes::of_rank(&plan, &[1; 8], &[1; 8]).unwrap_err();
     assert_eq!(error, PlanError::Passes { rank: Rank(3), step: 0 });
     assert_eq!(
         error.to_string(),
-        "rank 3, step 0: blocks of others pass through, whose sizes must travel before them"
+        "rank 3, step 0: blocks of other ranks pass through; their sizes are unknown"
     );
+}
+
+#[test]
+#[should_panic(expected = "block sizes that were planned for this plan")]
+fn sizes_of_another_plan_are_refused() {
+    let schedule = schedule(&machine("full:4").unwrap(), Collective::AllToAll, "direct");
+    let [plans, others] = [(); 2].map(|()| plan_all(&schedule).unwrap());
+    let sizes = planned(&others, &demand(&schedule.problem, 1, 0));
+    let _ = Endpoint::new(Arc::clone(&plans[0]), &sizes);
 }
 
 #[test]
@@ -255,10 +269,11 @@ fn one_huge_block_costs_its_size_where_it_is_forwarded() {
     let problem = problem(&machine, Collective::AllToAll, 64);
     let schedule = schedule_of(&machine, &problem, "bruck", &parameters).unwrap();
     let demand = listed(&problem, |from, to| if (from, to) == (2, 9) { 1 << 20 } else { 1 });
-    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
+    let plans = plan_all(&schedule).unwrap();
+    let sizes = planned(&plans, &demand);
     // From 2 by 1, 2 and 4 to 9: ranks 3 and 5 forward it.
     for (rank, plan) in plans.iter().enumerate() {
-        let (held, huge) = (plan.workspace_bytes(), [3, 5].contains(&rank));
+        let (held, huge) = (plan.workspace_bytes(&sizes), [3, 5].contains(&rank));
         let staged = [2, 9].contains(&rank);
         assert_eq!(held >= 1 << 20, huge || staged, "rank {rank} holds {held}");
         assert!(held < 3 << 20, "rank {rank} holds {held}");
@@ -271,10 +286,11 @@ fn messages_of_no_bytes_are_not_sent() {
     let machine = machine("full:8").unwrap();
     let schedule = schedule(&machine, Collective::AllToAll, "direct");
     let demand = listed(&schedule.problem, |from, to| if from == 1 && to > 5 { 9 } else { 0 });
-    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
-    let sent: Vec<u128> = plans.iter().map(|plan| plan.sent_bytes()).collect();
+    let plans = plan_all(&schedule).unwrap();
+    let sizes = planned(&plans, &demand);
+    let sent: Vec<u128> = plans.iter().map(|plan| plan.sent_bytes(&sizes)).collect();
     assert_eq!(sent, [0, 18, 0, 0, 0, 0, 0, 0]);
-    let mut quiet = Endpoint::unequal(Arc::clone(&plans[4]));
+    let mut quiet = Endpoint::new(Arc::clone(&plans[4]), &sizes);
     while quiet.poll().unwrap() != topocoll::exec::Action::Done {
         assert_eq!(quiet.outstanding().count(), 0);
     }
@@ -286,7 +302,7 @@ fn sizes_that_do_not_fit_are_refused() {
     let schedule = schedule(&machine, Collective::AllToAll, "direct");
     let plan: Arc<Plan> = plan_all(&schedule).unwrap().remove(0);
     let said = |row: &[u64], column: &[u64]| {
-        UnequalPlan::given(&plan, row, column).unwrap_err().to_string()
+        PlannedSizes::of_rank(&plan, row, column).unwrap_err().to_string()
     };
     assert_eq!(said(&[1; 3], &[1; 4]), "rank 0: 3 sizes for the 4 blocks of its input");
     assert_eq!(said(&[1; 4], &[1; 5]), "rank 0: 5 sizes for the 4 blocks of its output");
@@ -296,9 +312,9 @@ fn sizes_that_do_not_fit_are_refused() {
     assert_eq!(said(&[1; 4], &[1, 1 << 61, 1 << 61, 1 << 61]), large);
     // Buffers of other sizes than planned.
     let demand = listed(&schedule.problem, |_, _| 3);
-    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand).unwrap();
-    let error =
-        ThreadedDriver::unequal(plans, 2).exchange_again(&[0; 48], &mut [0; 47]).unwrap_err();
+    let plans = plan_all(&schedule).unwrap();
+    let sizes = planned(&plans, &demand);
+    let error = ThreadedDriver::new(plans, 2).exchange(&sizes, &[0; 48], &mut [0; 47]).unwrap_err();
     assert!(matches!(error, ExecError::Buffer { bytes: 47, needed: 48, .. }), "{error}");
 }
 
@@ -316,10 +332,11 @@ fn split_blocks_are_refused_by_name() {
     });
     let (schedule, cuts) = split.unwrap();
     let plans = plan_all(&schedule).unwrap();
-    let error = unequal_all(&plans, &demand(&schedule.problem, 1, 0)).unwrap_err().to_string();
+    let error =
+        PlannedSizes::new(&plans, &demand(&schedule.problem, 1, 0)).unwrap_err().to_string();
     let said = |cut: &u64| {
-        let rule = "and blocks of unequal sizes travel whole";
-        error == format!("rank 0: the schedule splits blocks at byte {cut}, {rule}")
+        let rule = "blocks of several sizes travel whole";
+        error == format!("rank 0: the schedule splits blocks at byte {cut}; {rule}")
     };
     assert!(cuts.iter().any(said), "{error}");
 }
@@ -449,16 +466,15 @@ fn exchanges_in_place_and_between_views_require_equal_blocks() {
     let demand = demand(&schedule.problem, 6, 3);
     let plan = Plan::new(&schedule, Rank(2)).unwrap().in_place();
     let row: Vec<u64> = demand.row(Rank(2)).collect();
-    let error = UnequalPlan::given(&Arc::new(plan), &row, &row).unwrap_err();
-    assert_eq!(error.to_string(), "rank 2: an exchange in place is of blocks of one size");
+    let error = PlannedSizes::of_rank(&Arc::new(plan), &row, &row).unwrap_err();
+    assert_eq!(error.to_string(), "rank 2: an exchange in place has blocks of one size");
     let plan = Arc::new(Plan::new(&schedule, Rank(2)).unwrap());
     let column: Vec<u64> = demand.column(Rank(2)).collect();
-    let unequal = UnequalPlan::given(&plan, &row, &column).unwrap();
+    let sizes = PlannedSizes::of_rank(&plan, &row, &column).unwrap();
     let (input, mut output) = (vec![0; 4000], vec![0; 4000]);
     let rows = || Layout::new(&[4, 1000], &[1000, 1], 1).unwrap();
     let views = Views::new((&input, rows()), (&mut output, rows()), &mut []).unwrap();
-    let error = Endpoint::unequal(Arc::new(unequal)).check(&views).unwrap_err();
-    let said =
-        "rank 2: the input buffer is of blocks of 1000 bytes, and the exchange is of unequal ones";
+    let error = Endpoint::new(plan, &Arc::new(sizes)).check(&views).unwrap_err();
+    let said = "rank 2: the input buffer has blocks of 1000 bytes each, and the exchange has blocks of several sizes";
     assert_eq!(error.to_string(), said);
 }

@@ -94,7 +94,7 @@ fn machines_of_hundreds_of_ranks_run_on_few_threads() {
             let plans = plans(&schedule);
             let (input, expected) = data(&plans, 2, 5);
             let mut output = vec![0xee; expected.len()];
-            ThreadedDriver::new(plans, 2).exchange(2, &input, &mut output).unwrap();
+            ThreadedDriver::new(plans, 2).exchange(2u64, &input, &mut output).unwrap();
             assert!(output == expected, "{schedule:?}");
         }
     }
@@ -169,9 +169,9 @@ fn a_schedule_without_a_message_is_refused_or_stalls_and_never_hangs() {
     let mixed: Vec<_> = (0..3).map(|rank| plan_of("direct", rank)).collect();
     let mixed: Vec<_> = mixed.into_iter().chain([plan_of("pairwise-xor", 3)]).collect();
     let (input, mut output) = (vec![1; 64], vec![0; 64]);
-    let error = SeededDriver::new(&mixed).exchange(4, &input, &mut output, 1).unwrap_err();
+    let error = SeededDriver::new(&mixed).exchange(4u64, &input, &mut output, 1).unwrap_err();
     assert!(matches!(error, ExecError::Stalled { .. }), "{error}");
-    let error = ThreadedDriver::new(mixed, 2).exchange(4, &input, &mut output).unwrap_err();
+    let error = ThreadedDriver::new(mixed, 2).exchange(4u64, &input, &mut output).unwrap_err();
     assert!(matches!(error, ExecError::Stalled { .. }), "{error}");
 }
 
@@ -273,9 +273,9 @@ fn pairs_exchange_in_place_through_one_block() {
             .unwrap();
         Plan::new(&schedule, Rank(3)).unwrap()
     };
-    assert_eq!(plan("pairwise-xor").in_place().workspace_bytes(16), 16);
-    assert_eq!(plan("pairwise-xor").workspace_bytes(16), 0);
+    assert_eq!(plan("pairwise-xor").in_place().workspace_bytes(16u64), 16);
+    assert_eq!(plan("pairwise-xor").workspace_bytes(16u64), 0);
     // Arrivals from the three preceding ranks take the slots of the blocks sent to them last; with the
     // opposite rank a block is exchanged.
-    assert_eq!(plan("direct").in_place().workspace_bytes(16), 4 * 16);
+    assert_eq!(plan("direct").in_place().workspace_bytes(16u64), 4 * 16);
 }

@@ -48,7 +48,7 @@ fn check(text: &str, ranks: &[Rank], seed: u64) {
             }
         }
         let mut output = vec![0; n * n * 3];
-        SeededDriver::new(&plans).exchange(3, &input, &mut output, seed).unwrap();
+        SeededDriver::new(&plans).exchange(3u64, &input, &mut output, seed).unwrap();
         assert!(output == expected, "{text}, {ranks:?}, {schedule:?}");
     }
 }

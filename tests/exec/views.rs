@@ -175,7 +175,7 @@ fn invalid_views_are_refused() {
         .unwrap();
     let plan = Arc::new(Plan::new(&schedule, topocoll::Rank(1)).unwrap());
     let views = Views::new((&input, rows()), (&mut output, rows()), &mut work).unwrap();
-    let error = topocoll::exec::Endpoint::new(plan, 16).check(&views).unwrap_err();
+    let error = topocoll::exec::Endpoint::new(plan, 16u64).check(&views).unwrap_err();
     assert_eq!(
         error.to_string(),
         "rank 1: the input's blocks have 12 bytes, and the exchange's 16"

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use topocoll::contention::{Control, Pattern, Placed, Request, Scheduled, Settings, Simulation};
 use topocoll::exec::{
-    Endpoint, ExecError, Layout, Plan, PlanError, SeededDriver, ThreadedDriver, UnequalPlan, Views,
+    Endpoint, ExecError, Layout, Plan, PlanError, PlannedSizes, SeededDriver, ThreadedDriver, Views,
 };
 use topocoll::formats::ReadError;
 use topocoll::spec::SpecError;
@@ -36,7 +36,7 @@ fn public_types_pass_between_threads() {
     between_threads::<(Settings, Simulation, Pattern<'_>, Placed<'_>, Scheduled<'_>)>();
     between_threads::<(Request<'_>, Control<'_>, Progress<'_>)>();
     // Drivers.
-    between_threads::<(Plan, UnequalPlan, Endpoint, Layout, Subset, Views<'_>)>();
+    between_threads::<(Plan, PlannedSizes, Endpoint, Layout, Subset, Views<'_>)>();
     between_threads::<(ThreadedDriver, SeededDriver)>();
 }
 

@@ -10,8 +10,8 @@ use topocoll::contention::{
     in_seconds, simulate,
 };
 use topocoll::exec::{
-    Buffer, Layout, Memory, Region, SeededDriver, Storage, ThreadedDriver, pattern, plan_all,
-    unequal_all,
+    Buffer, Layout, Memory, PlannedSizes, Region, SeededDriver, Storage, ThreadedDriver, pattern,
+    plan_all,
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
@@ -102,7 +102,7 @@ fn numbers_that_overflow_are_refused() {
     assert!(refused.contains("fewer than 2^63 bytes"), "{refused}");
     // Refused before the workspace of such large blocks is taken.
     let plans = plan_all(&schedule("torus:4x4")).unwrap();
-    let refused = SeededDriver::new(&plans).exchange(1 << 50, &[], &mut [], 0).unwrap_err();
+    let refused = SeededDriver::new(&plans).exchange(1u64 << 50, &[], &mut [], 0).unwrap_err();
     assert!(refused.to_string().contains("input"), "{refused}");
     let full = machine("full:1000000").unwrap();
     let mut budget = Budget::default();
@@ -354,16 +354,16 @@ fn long_input_is_read_in_time() {
     assert!(verify(&whole, &full, None, MEMORY).unwrap().violation.is_some());
     let demand = Demand::drawn(&whole.problem, "power-law:4".parse().unwrap()).unwrap();
     assert!(count(&whole, &full, Some(&demand), MEMORY).is_ok());
-    assert!(unequal_all(&plan_all(&whole).unwrap(), &demand).is_ok());
+    assert!(PlannedSizes::new(&plan_all(&whole).unwrap(), &demand).is_ok());
     // Each a byte of the block.
     let bytes = many(MANY, |i| Part::Bytes { first: i, end: i + 1 });
     assert_eq!(verify(&bytes, &full, None, MEMORY).unwrap().violation, None);
     let mut input = vec![0; 4 * MANY as usize];
     let mut output = input.clone();
-    pattern::fill(&bytes.problem, &mut input);
+    pattern::fill(&bytes.problem, MANY, &mut input);
     let mut driver = ThreadedDriver::new(plan_all(&bytes).unwrap(), 2);
     driver.exchange(MANY, &input, &mut output).unwrap();
-    assert_eq!(pattern::first_wrong(&bytes.problem, &output), None);
+    assert_eq!(pattern::first_wrong(&bytes.problem, MANY, &output), None);
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }
 
@@ -389,7 +389,7 @@ fn a_sender_beyond_the_ranks_panics() {
 #[test]
 #[should_panic(expected = "bytes of all outputs")]
 fn an_output_of_the_wrong_length_panics() {
-    let _ = pattern::first_wrong(&problem("full:2"), &[]);
+    let _ = pattern::first_wrong(&problem("full:2"), 1u64, &[]);
 }
 
 #[test]

@@ -335,7 +335,7 @@ pub unsafe extern "C" fn topocoll_plan_most_outstanding(plan: *const PlanHandle)
 pub unsafe extern "C" fn topocoll_exchange_new(plan: *const PlanHandle) -> *mut ExchangeHandle {
     // SAFETY: the caller's promise.
     let Some(handle) = (unsafe { plan.as_ref() }) else { return ptr::null_mut() };
-    let endpoint = Endpoint::new(Arc::clone(&handle.plan), 0);
+    let endpoint = Endpoint::new(Arc::clone(&handle.plan), 0u64);
     Box::into_raw(Box::new(ExchangeHandle { endpoint, buffers: None }))
 }
 

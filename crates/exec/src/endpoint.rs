@@ -4,7 +4,7 @@ use topocoll_topology::Rank;
 
 use crate::memory::Places;
 use crate::plan::{NONE, Plan};
-use crate::{Buffer, ExecError, Region, Storage, UnequalPlan};
+use crate::{BlockSizes, Buffer, ExecError, Region, Storage};
 
 /// Stands for a message that is outstanding: of one endpoint, one exchange and one message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -40,11 +40,6 @@ pub enum MemoryCopy {
     Unpack(EndpointMessage),
 }
 
-/// The last of some offsets.
-fn last(offsets: &[u64]) -> u128 {
-    offsets.last().map_or(0, |&end| end.into())
-}
-
 /// What a rank does next. Exhaustive: a driver does all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
@@ -70,9 +65,9 @@ pub enum Action {
 #[derive(Debug)]
 pub struct Endpoint {
     plan: Arc<Plan>,
-    blocks: Blocks,
-    /// By register, the sizes of unequal blocks.
-    sizes: Vec<u64>,
+    block_sizes: BlockSizes,
+    /// By register, the size of the block that it holds, where sizes are planned.
+    held: Vec<u64>,
     /// Exchanges begun, so that tokens of earlier ones are known as such.
     exchange: u32,
     step: u32,
@@ -84,13 +79,6 @@ pub struct Endpoint {
     outstanding: u32,
     /// Sends outstanding from registers that are no input.
     reading: u32,
-}
-
-/// How many bytes the blocks of an exchange have.
-#[derive(Clone, Debug)]
-enum Blocks {
-    Equal(u64),
-    Unequal(Arc<UnequalPlan>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,24 +101,17 @@ enum State {
 }
 
 impl Endpoint {
-    /// An endpoint that begins an exchange of blocks of `block_bytes`.
+    /// An endpoint that begins an exchange of blocks of these sizes.
+    ///
+    /// # Panics
+    /// Sizes that were planned for another plan.
     #[must_use]
-    pub fn new(plan: Arc<Plan>, block_bytes: u64) -> Self {
-        Self::of(plan, Blocks::Equal(block_bytes))
-    }
-
-    /// An endpoint that begins an exchange of the blocks of unequal sizes that were planned for.
-    #[must_use]
-    pub fn unequal(plan: Arc<UnequalPlan>) -> Self {
-        Self::of(Arc::clone(plan.plan()), Blocks::Unequal(plan))
-    }
-
-    fn of(plan: Arc<Plan>, blocks: Blocks) -> Self {
+    pub fn new(plan: Arc<Plan>, sizes: impl Into<BlockSizes>) -> Self {
         let most = plan.most_outstanding() as usize;
         let mut endpoint = Self {
             plan,
-            blocks,
-            sizes: Vec::new(),
+            block_sizes: BlockSizes::Equal(0),
+            held: Vec::new(),
             exchange: 0,
             step: 0,
             stage: Stage::Done,
@@ -139,20 +120,18 @@ impl Endpoint {
             outstanding: 0,
             reading: 0,
         };
-        endpoint.begin_again();
+        endpoint.begin(sizes);
         endpoint
     }
 
-    /// Begins the next exchange, of equal blocks, whatever became of the one before.
-    pub fn begin(&mut self, block_bytes: u64) {
-        self.blocks = Blocks::Equal(block_bytes);
-        self.begin_again();
-    }
-
-    /// Begins the next exchange, of blocks of the same sizes as the one before.
-    pub fn begin_again(&mut self) {
-        if let Blocks::Unequal(unequal) = &self.blocks {
-            unequal.begin(&mut self.sizes);
+    /// Begins the next exchange, whatever became of the one before.
+    ///
+    /// # Panics
+    /// Sizes that were planned for another plan.
+    pub fn begin(&mut self, sizes: impl Into<BlockSizes>) {
+        self.block_sizes = sizes.into();
+        if let BlockSizes::Planned(planned) = &self.block_sizes {
+            planned.of(&self.plan).begin(&mut self.held);
         }
         self.exchange = self.exchange.wrapping_add(1);
         self.step = 0;
@@ -169,48 +148,30 @@ impl Endpoint {
         &self.plan
     }
 
-    /// Bytes of a block of this exchange; none where they differ.
-    #[must_use]
-    pub fn block_bytes(&self) -> Option<u64> {
-        match self.blocks {
-            Blocks::Equal(block_bytes) => Some(block_bytes),
-            Blocks::Unequal(_) => None,
-        }
-    }
-
     /// Bytes of the input.
     #[must_use]
     pub fn input_bytes(&self) -> u128 {
-        match &self.blocks {
-            Blocks::Equal(block_bytes) => self.plan.input_bytes(*block_bytes),
-            Blocks::Unequal(unequal) => last(unequal.input_offsets()),
-        }
+        self.plan.input_bytes(self.block_sizes.clone())
     }
 
     /// Bytes of the output.
     #[must_use]
     pub fn output_bytes(&self) -> u128 {
-        match &self.blocks {
-            Blocks::Equal(block_bytes) => self.plan.output_bytes(*block_bytes),
-            Blocks::Unequal(unequal) => last(unequal.output_offsets()),
-        }
+        self.plan.output_bytes(self.block_sizes.clone())
     }
 
     /// Bytes of the workspace.
     #[must_use]
     pub fn workspace_bytes(&self) -> u128 {
-        match &self.blocks {
-            Blocks::Equal(block_bytes) => self.plan.workspace_bytes(*block_bytes),
-            Blocks::Unequal(unequal) => unequal.workspace_bytes().into(),
-        }
+        self.plan.workspace_bytes(self.block_sizes.clone())
     }
 
-    /// Bytes of the registers in the workspace, for who stages messages elsewhere and copies what
-    /// changes places by other means.
+    /// Bytes of the registers in the workspace, for drivers that keep staged messages and scratch
+    /// elsewhere.
     pub(crate) fn register_bytes(&self) -> u64 {
-        match &self.blocks {
-            Blocks::Equal(block_bytes) => self.plan.register_bytes(*block_bytes) as u64,
-            Blocks::Unequal(unequal) => unequal.held_bytes(),
+        match &self.block_sizes {
+            BlockSizes::Equal(bytes) => self.plan.register_bytes(*bytes) as u64,
+            BlockSizes::Planned(planned) => planned.of(&self.plan).register_bytes(),
         }
     }
 
@@ -237,13 +198,16 @@ impl Endpoint {
             (Buffer::Output, "output", self.output_bytes()),
             (Buffer::Work, "work", self.workspace_bytes()),
         ] {
-            if let Some(bytes) = memory.block_bytes(buffer)
-                && self.block_bytes() != Some(bytes)
-            {
-                return Err(match self.block_bytes() {
-                    Some(needed) => ExecError::Block { rank, buffer: name, bytes, needed },
-                    None => ExecError::Unequal { rank, buffer: name, bytes },
-                });
+            if let Some(bytes) = memory.block_bytes(buffer) {
+                match self.block_sizes {
+                    BlockSizes::Equal(needed) if needed == bytes => {}
+                    BlockSizes::Equal(needed) => {
+                        return Err(ExecError::Block { rank, buffer: name, bytes, needed });
+                    }
+                    BlockSizes::Planned(_) => {
+                        return Err(ExecError::EqualBlocks { rank, buffer: name, bytes });
+                    }
+                }
             }
             let bytes = memory.bytes(buffer);
             if bytes < needed {
@@ -447,15 +411,15 @@ impl Endpoint {
 
     /// A block copied between registers: where it is read and where it is written.
     fn copied(&self, from: u32, to: u32, read: u32, written: u32) -> (Region, Region) {
-        match &self.blocks {
-            Blocks::Equal(block_bytes) => {
+        match &self.block_sizes {
+            BlockSizes::Equal(block_bytes) => {
                 let places = Places { plan: &self.plan, block_bytes: *block_bytes };
                 let block = |register, time| places.region(register, 0, *block_bytes, time);
                 (block(from, read), block(to, NONE))
             }
-            Blocks::Unequal(unequal) => {
-                let bytes = self.sizes[to as usize];
-                (unequal.read(from, bytes, read), unequal.write(to, bytes, written))
+            BlockSizes::Planned(planned) => {
+                let (sizes, bytes) = (planned.of(&self.plan), self.held[to as usize]);
+                (sizes.read(from, bytes, read), sizes.write(to, bytes, written))
             }
         }
     }
@@ -463,14 +427,16 @@ impl Endpoint {
     /// The regions of a message of this step in order.
     #[inline]
     fn regions(&self, message: u32, each: impl FnMut(Region)) {
-        match &self.blocks {
-            Blocks::Equal(block_bytes) => {
+        match &self.block_sizes {
+            BlockSizes::Equal(block_bytes) => {
                 let sends = message < self.first_receive();
                 let time = if sends { 2 * self.step + 1 } else { NONE };
                 let places = Places { plan: &self.plan, block_bytes: *block_bytes };
                 places.regions(message, self.step, time, each);
             }
-            Blocks::Unequal(unequal) => unequal.regions(message, self.step, &self.sizes, each),
+            BlockSizes::Planned(planned) => {
+                planned.of(&self.plan).regions(message, self.step, &self.held, each);
+            }
         }
     }
 
@@ -481,7 +447,7 @@ impl Endpoint {
 
     /// Whether a message is not sent, as both ends know that it has no bytes.
     fn is_silent(&self, number: u32) -> bool {
-        matches!(self.blocks, Blocks::Unequal(_)) && self.message(number).region.bytes == 0
+        matches!(self.block_sizes, BlockSizes::Planned(_)) && self.message(number).region.bytes == 0
     }
 
     /// Whether a send reads memory that a receive may write.
@@ -491,10 +457,10 @@ impl Endpoint {
 
     /// Goes to a step and gives its staged messages their places.
     fn enter(&mut self, step: u32) {
-        if let Blocks::Unequal(unequal) = &self.blocks
+        if let BlockSizes::Planned(planned) = &self.block_sizes
             && step > 0
         {
-            unequal.receive(step - 1, &mut self.sizes);
+            planned.of(&self.plan).receive(step - 1, &mut self.held);
         }
         self.step = step;
         self.messages.clear();
@@ -502,8 +468,8 @@ impl Endpoint {
             self.stage = Stage::Done;
             return;
         }
-        if let Blocks::Unequal(unequal) = &self.blocks {
-            unequal.copied(step, &mut self.sizes);
+        if let BlockSizes::Planned(planned) = &self.block_sizes {
+            planned.of(&self.plan).copied(step, &mut self.held);
         }
         let mut offset = self.register_bytes();
         for number in self.plan.step_messages(step) {
@@ -531,12 +497,12 @@ impl Endpoint {
     fn locate(&self, number: u32, offset: u64) -> EndpointMessage {
         let plan = &*self.plan;
         let row = plan.messages[number as usize];
-        let (staged, bytes) = match &self.blocks {
-            Blocks::Equal(block_bytes) if row.slots.is_staged() => {
+        let (staged, bytes) = match &self.block_sizes {
+            BlockSizes::Equal(block_bytes) if row.slots.is_staged() => {
                 (true, plan.message_bytes(number, *block_bytes))
             }
-            Blocks::Equal(_) => (false, 0),
-            Blocks::Unequal(unequal) => unequal.message(number),
+            BlockSizes::Equal(_) => (false, 0),
+            BlockSizes::Planned(planned) => planned.of(&self.plan).message(number),
         };
         // Where a message of no bytes is does not matter.
         let mut region = Region { buffer: Buffer::Work, offset, bytes };

@@ -97,9 +97,9 @@ pub enum PlanError {
         /// Blocks that there are.
         blocks: u32,
     },
-    /// Blocks of unequal sizes that would not travel whole.
+    /// Sizes for a schedule that splits blocks.
     #[error(
-        "rank {rank}: the schedule splits blocks at byte {cut}, and blocks of unequal sizes travel whole"
+        "rank {rank}: the schedule splits blocks at byte {cut}; blocks of several sizes travel whole"
     )]
     Split {
         /// The rank planned for.
@@ -107,15 +107,15 @@ pub enum PlanError {
         /// Where.
         cut: u64,
     },
-    /// Blocks of unequal sizes in place.
-    #[error("rank {rank}: an exchange in place is of blocks of one size")]
+    /// Sizes for an exchange in place.
+    #[error("rank {rank}: an exchange in place has blocks of one size")]
     InPlace {
         /// The rank planned for.
         rank: Rank,
     },
-    /// Blocks of sizes unknown to the rank.
+    /// Blocks of other ranks, whose sizes the rank does not know.
     #[error(
-        "rank {rank}, step {step}: blocks of others pass through, whose sizes must travel before them"
+        "rank {rank}, step {step}: blocks of other ranks pass through; their sizes are unknown"
     )]
     Passes {
         /// The rank planned for.
@@ -145,9 +145,6 @@ pub enum PlanError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecError {
-    /// Sizes that the rank cannot be planned for.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
     /// Memory of the wrong size.
     #[error("rank {rank}: the {buffer} buffer has {bytes} bytes, and the exchange needs {needed}")]
     Buffer {
@@ -194,11 +191,11 @@ pub enum ExecError {
         /// What it breaks.
         rule: &'static str,
     },
-    /// Memory of equal blocks for unequal ones.
+    /// Memory of equal blocks for blocks of several sizes.
     #[error(
-        "rank {rank}: the {buffer} buffer is of blocks of {bytes} bytes, and the exchange is of unequal ones"
+        "rank {rank}: the {buffer} buffer has blocks of {bytes} bytes each, and the exchange has blocks of several sizes"
     )]
-    Unequal {
+    EqualBlocks {
         /// The rank.
         rank: Rank,
         /// Which one.

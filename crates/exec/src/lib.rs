@@ -25,7 +25,7 @@
 //! let plans = plan_all(&schedule)?;
 //! let mut output = [0; 16];
 //! let seed = 7;
-//! SeededDriver::new(&plans).exchange(4, b"0to00to11to01to1", &mut output, seed)?;
+//! SeededDriver::new(&plans).exchange(4u64, b"0to00to11to01to1", &mut output, seed)?;
 //! assert_eq!(&output, b"0to01to00to11to1");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -44,10 +44,10 @@ pub mod pattern;
 mod plan;
 mod queue;
 mod seeded;
+mod sizes;
 mod threaded;
 mod transport;
 mod turn;
-mod unequal;
 mod views;
 
 pub use endpoint::{Action, Endpoint, EndpointMessage, MemoryCopy, Token};
@@ -55,7 +55,7 @@ pub use error::{ExecError, PlanError};
 pub use memory::{Buffer, Memory, Region, Storage};
 pub use plan::{Plan, plan_all};
 pub use seeded::SeededDriver;
+pub use sizes::{BlockSizes, PlannedSizes};
 pub use threaded::{ThreadedDriver, Timed, worthwhile_threads};
 pub use transport::{Arrival, Transport, drive};
-pub use unequal::{UnequalPlan, unequal_all};
 pub use views::{Layout, Views};

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use topocoll_schedule::{Axis, Problem, Schedule};
 use topocoll_topology::{Rank, Subset};
 
-use crate::PlanError;
 use crate::compile::compile;
+use crate::{BlockSizes, PlanError};
 
 /// One rank's share of a schedule: made once, kept for any number of exchanges.
 ///
@@ -152,6 +152,11 @@ pub(crate) struct Moves {
     pub(crate) scratch: bool,
 }
 
+/// The last of some offsets.
+fn last(offsets: &[u64]) -> u128 {
+    offsets.last().map_or(0, |&end| end.into())
+}
+
 /// The plans of all ranks, made by all threads.
 ///
 /// # Errors
@@ -227,9 +232,17 @@ impl Plan {
 
     /// Bytes that the rank sends.
     #[must_use]
-    pub fn sent_bytes(&self, block_bytes: u64) -> u128 {
+    pub fn sent_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
         let sends = self.steps.iter().flat_map(|row| row.first_send..row.first_receive);
-        sends.map(|send| u128::from(self.message_bytes(send, block_bytes))).sum()
+        match sizes.into() {
+            BlockSizes::Equal(bytes) => {
+                sends.map(|send| u128::from(self.message_bytes(send, bytes))).sum()
+            }
+            BlockSizes::Planned(sizes) => {
+                let sizes = sizes.of(self);
+                sends.map(|send| u128::from(sizes.message(send).1)).sum()
+            }
+        }
     }
 
     /// Blocks of the input: one for every rank, or in an all-gather the rank's own.
@@ -238,25 +251,33 @@ impl Plan {
         self.problem.blocks_at_start()
     }
 
-    /// Bytes of the input for blocks of so many bytes; none of an exchange in place.
+    /// Bytes of the input; 0 in place.
     #[must_use]
-    pub fn input_bytes(&self, block_bytes: u64) -> u128 {
-        if self.aside.is_some() {
-            return 0;
+    pub fn input_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        match sizes.into() {
+            _ if self.aside.is_some() => 0,
+            BlockSizes::Equal(bytes) => u128::from(self.input_blocks()) * u128::from(bytes),
+            BlockSizes::Planned(sizes) => last(sizes.of(self).input_offsets()),
         }
-        u128::from(self.input_blocks()) * u128::from(block_bytes)
     }
 
     /// Bytes of the output, a block from every rank.
     #[must_use]
-    pub fn output_bytes(&self, block_bytes: u64) -> u128 {
-        u128::from(self.problem.ranks) * u128::from(block_bytes)
+    pub fn output_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        match sizes.into() {
+            BlockSizes::Equal(bytes) => u128::from(self.problem.ranks) * u128::from(bytes),
+            BlockSizes::Planned(sizes) => last(sizes.of(self).output_offsets()),
+        }
     }
 
     /// Bytes of workspace: registers behind the output, blocks set aside, then staging memory for
     /// the messages of a step that lie in several places.
     #[must_use]
-    pub fn workspace_bytes(&self, block_bytes: u64) -> u128 {
+    pub fn workspace_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        let block_bytes = match sizes.into() {
+            BlockSizes::Equal(bytes) => bytes,
+            BlockSizes::Planned(sizes) => return sizes.of(self).workspace_bytes().into(),
+        };
         let staged = (0..self.steps.len() as u32).map(|step| {
             let messages = self.step_messages(step);
             let messages = messages.filter(|&m| self.messages[m as usize].slots.is_staged());
@@ -276,7 +297,11 @@ impl Plan {
     /// Bytes of the registers behind the output and of the blocks set aside, the part of the
     /// workspace that is not staging.
     #[must_use]
-    pub fn register_bytes(&self, block_bytes: u64) -> u128 {
+    pub fn register_bytes(&self, sizes: impl Into<BlockSizes>) -> u128 {
+        let block_bytes = match sizes.into() {
+            BlockSizes::Equal(bytes) => bytes,
+            BlockSizes::Planned(sizes) => return sizes.of(self).register_bytes().into(),
+        };
         let aside = self.aside.as_ref().map_or(0, Vec::len) as u128;
         (u128::from(self.extra) + aside) * u128::from(block_bytes)
     }

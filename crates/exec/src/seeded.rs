@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::{Action, Endpoint, EndpointMessage, ExecError, Memory, Plan, Storage, UnequalPlan};
+use crate::{Action, BlockSizes, Endpoint, EndpointMessage, ExecError, Memory, Plan, Storage};
 
 /// All ranks in one thread, in an order drawn from a seed: the same seed, the same order.
 ///
@@ -27,73 +27,27 @@ impl SeededDriver {
     /// The driver of these plans, that of rank i at i.
     #[must_use]
     pub fn new(plans: &[Arc<Plan>]) -> Self {
-        let endpoint = |plan: &Arc<Plan>| Endpoint::new(Arc::clone(plan), 0);
+        let endpoint = |plan: &Arc<Plan>| Endpoint::new(Arc::clone(plan), 0u64);
         Self { endpoints: plans.iter().map(endpoint).collect() }
     }
 
-    /// The driver of these plans for blocks of unequal sizes, that of rank i at i; see
-    /// [`exchange_again`](Self::exchange_again).
-    #[must_use]
-    pub fn unequal(plans: &[Arc<UnequalPlan>]) -> Self {
-        let endpoint = |plan: &Arc<UnequalPlan>| Endpoint::unequal(Arc::clone(plan));
-        Self { endpoints: plans.iter().map(endpoint).collect() }
-    }
-
-    /// One exchange: rank i's blocks are the i-th part of `input`, and become that of `output`.
+    /// One exchange: rank i's blocks follow those of rank i - 1 in `input`, and become the same of
+    /// `output`.
     ///
     /// # Errors
     /// Buffers that are too small, or a schedule whose ends do not agree.
-    pub fn exchange(
-        &mut self,
-        block_bytes: u64,
-        input: &[u8],
-        output: &mut [u8],
-        seed: u64,
-    ) -> Result<(), ExecError> {
-        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(block_bytes));
-        self.among_parts(input, output, seed)
-    }
-
-    /// One exchange of blocks of the sizes of the one before, at first those planned for: rank i's
-    /// blocks follow those of rank i - 1 in `input`, and become the same of `output`.
-    ///
-    /// # Errors
-    /// As [`exchange`](Self::exchange).
-    pub fn exchange_again(
-        &mut self,
-        input: &[u8],
-        output: &mut [u8],
-        seed: u64,
-    ) -> Result<(), ExecError> {
-        self.endpoints.iter_mut().for_each(Endpoint::begin_again);
-        self.among_parts(input, output, seed)
-    }
-
-    /// One exchange between memories of any kind, that of rank i at i.
-    ///
-    /// # Errors
-    /// Memories that do not fit, or a schedule whose ends do not agree.
     ///
     /// # Panics
-    /// Not one memory for each plan.
-    pub fn exchange_in<S: Storage>(
+    /// Sizes that were planned for other plans.
+    pub fn exchange(
         &mut self,
-        block_bytes: u64,
-        memories: &mut [S],
-        seed: u64,
-    ) -> Result<(), ExecError> {
-        assert_eq!(memories.len(), self.endpoints.len(), "a memory for every rank");
-        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(block_bytes));
-        self.run(memories, seed)
-    }
-
-    fn among_parts(
-        &mut self,
+        sizes: impl Into<BlockSizes>,
         mut input: &[u8],
         mut output: &mut [u8],
         seed: u64,
     ) -> Result<(), ExecError> {
-        // Buffers that are too small are refused before there is a workspace for what they lack.
+        self.begin(sizes);
+        // Buffers that are too small are refused before a workspace is allocated.
         let needed = |bytes: fn(&Endpoint) -> u128| self.endpoints.iter().map(bytes).sum::<u128>();
         let fit = input.len() as u128 >= needed(Endpoint::input_bytes)
             && output.len() as u128 >= needed(Endpoint::output_bytes);
@@ -112,6 +66,29 @@ impl SeededDriver {
             memories.push(Memory { input: own, output: own_output, work });
         }
         self.run(&mut memories, seed)
+    }
+
+    /// One exchange between memories of any kind, that of rank i at i.
+    ///
+    /// # Errors
+    /// Memories that do not fit, or a schedule whose ends do not agree.
+    ///
+    /// # Panics
+    /// Not one memory for each plan, or sizes that were planned for other plans.
+    pub fn exchange_in<S: Storage>(
+        &mut self,
+        sizes: impl Into<BlockSizes>,
+        memories: &mut [S],
+        seed: u64,
+    ) -> Result<(), ExecError> {
+        assert_eq!(memories.len(), self.endpoints.len(), "a memory for every rank");
+        self.begin(sizes);
+        self.run(memories, seed)
+    }
+
+    fn begin(&mut self, sizes: impl Into<BlockSizes>) {
+        let sizes = sizes.into();
+        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(sizes.clone()));
     }
 
     fn run<S: Storage>(&mut self, memories: &mut [S], seed: u64) -> Result<(), ExecError> {

@@ -8,8 +8,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::queue::Queue;
 use crate::turn::Turn;
 use crate::{
-    Action, Buffer, Endpoint, EndpointMessage, ExecError, Memory, MemoryCopy, Plan, Region,
-    Storage as _, Token, UnequalPlan,
+    Action, BlockSizes, Buffer, Endpoint, EndpointMessage, ExecError, Memory, MemoryCopy, Plan,
+    Region, Storage as _, Token,
 };
 
 /// Many ranks on few threads.
@@ -137,17 +137,7 @@ impl ThreadedDriver {
     /// included.
     #[must_use]
     pub fn new(plans: Vec<Arc<Plan>>, threads: usize) -> Self {
-        Self::of(plans.into_iter().map(|plan| Endpoint::new(plan, 0)).collect(), threads)
-    }
-
-    /// The driver of these plans for blocks of unequal sizes, that of rank i at i; see
-    /// [`exchange_again`](Self::exchange_again).
-    #[must_use]
-    pub fn unequal(plans: Vec<Arc<UnequalPlan>>, threads: usize) -> Self {
-        Self::of(plans.into_iter().map(Endpoint::unequal).collect(), threads)
-    }
-
-    fn of(endpoints: Vec<Endpoint>, threads: usize) -> Self {
+        let endpoints: Vec<_> = plans.into_iter().map(|plan| Endpoint::new(plan, 0u64)).collect();
         let ranks = endpoints.len();
         let threads = threads.clamp(1, ranks.max(1));
         Self {
@@ -168,41 +158,25 @@ impl ThreadedDriver {
         self.spares.len()
     }
 
-    /// One exchange: rank i's blocks are the i-th part of `input`, and become that of `output`.
+    /// One exchange: rank i's blocks follow those of rank i - 1 in `input`, and become the same of
+    /// `output`.
     ///
     /// # Errors
     /// Buffers of other sizes than the ranks' together, a schedule whose ends do not agree, or
     /// threads that cannot be started.
+    ///
+    /// # Panics
+    /// Sizes that were planned for other plans.
     pub fn exchange(
         &mut self,
-        block_bytes: u64,
+        sizes: impl Into<BlockSizes>,
         input: &[u8],
         output: &mut [u8],
     ) -> Result<Timed, ExecError> {
         self.start_others()?;
         let start = Instant::now();
-        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(block_bytes));
-        self.exchange_from(start, input, output)
-    }
-
-    /// One exchange of blocks of the sizes of the one before, at first those planned for: rank i's
-    /// blocks follow those of rank i - 1 in `input`, and become the same of `output`.
-    ///
-    /// # Errors
-    /// As [`exchange`](Self::exchange).
-    pub fn exchange_again(&mut self, input: &[u8], output: &mut [u8]) -> Result<Timed, ExecError> {
-        self.start_others()?;
-        let start = Instant::now();
-        self.endpoints.iter_mut().for_each(Endpoint::begin_again);
-        self.exchange_from(start, input, output)
-    }
-
-    fn exchange_from(
-        &mut self,
-        start: Instant,
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<Timed, ExecError> {
+        let sizes = sizes.into();
+        self.endpoints.iter_mut().for_each(|endpoint| endpoint.begin(sizes.clone()));
         let Some(first) = self.endpoints.first() else {
             return Ok(Timed { elapsed: start.elapsed(), most_under_way: 0 });
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use topocoll_exec::{
-    Action, Endpoint, Memory, ThreadedDriver, plan_all, unequal_all, worthwhile_threads,
+    Action, Endpoint, Memory, PlannedSizes, ThreadedDriver, plan_all, worthwhile_threads,
 };
 use topocoll_schedule::{
     Block, Collective, Demand, Origin, Parameters, Problem, RankClasses, Rule, Schedule, Slot,
@@ -100,10 +100,10 @@ fn schedule() -> Schedule {
 fn exchanges_allocate_nothing() {
     let plan = plan_all(&schedule()).unwrap().remove(1);
     let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
-    let mut endpoint = Endpoint::new(plan, 16);
+    let mut endpoint = Endpoint::new(plan, 16u64);
     let (mut copies, mut messages) = (0, 0);
     let taken = allocation_counter::measure(|| {
-        for block_bytes in [16, 64, 1, 0] {
+        for block_bytes in [16u64, 64, 1, 0] {
             endpoint.begin(block_bytes);
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
             let done = exchange(&mut endpoint, &mut memory);
@@ -119,13 +119,14 @@ fn exchanges_allocate_nothing() {
 fn exchanges_of_all_to_all_v_allocate_nothing() {
     let schedule = schedule();
     let demand = Demand::read(&schedule.problem, "9,0,1,2\n3,4,5,6\n7,8,9,1\n2,3,4,5\n".as_bytes());
-    let plans = unequal_all(&plan_all(&schedule).unwrap(), &demand.unwrap()).unwrap();
+    let plans = plan_all(&schedule).unwrap();
+    let sizes = Arc::new(PlannedSizes::new(&plans, &demand.unwrap()).unwrap());
     let (input, mut output, mut work) = (vec![1; 256], vec![0; 256], vec![0; 1024]);
-    let mut endpoint = Endpoint::unequal(Arc::clone(&plans[1]));
+    let mut endpoint = Endpoint::new(Arc::clone(&plans[1]), &sizes);
     let mut done = (0, 0);
     let taken = allocation_counter::measure(|| {
         for _ in 0..3 {
-            endpoint.begin_again();
+            endpoint.begin(&sizes);
             let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
             done = exchange(&mut endpoint, &mut memory);
         }
@@ -159,7 +160,7 @@ fn threads_start_once_and_only_for_enough_bytes() {
     };
     let mut driver = ThreadedDriver::new(plan_all(&schedule()).unwrap(), 3);
     let (input, mut output) = ([1; 16 * 8], [0; 16 * 8]);
-    driver.exchange(8, &input, &mut output).unwrap();
+    driver.exchange(8u64, &input, &mut output).unwrap();
     // A thread that starts late gets its name late, and the others do its work.
     let begin = Instant::now();
     let started = loop {
@@ -171,7 +172,7 @@ fn threads_start_once_and_only_for_enough_bytes() {
         std::thread::yield_now();
     };
     for _ in 0..3 {
-        driver.exchange(8, &input, &mut output).unwrap();
+        driver.exchange(8u64, &input, &mut output).unwrap();
     }
     let after = named();
     assert!(started.iter().all(|thread| after.contains(thread)), "{started:?} {after:?}");

@@ -202,7 +202,7 @@ fn tokens_of_other_exchanges_and_cancelled_endpoints_are_refused() {
 /// Sizes past 2 and 4 GiB, with a transport that only counts.
 #[test]
 fn offsets_past_four_gigabytes_are_right() {
-    let block = 1 << 40;
+    let block = 1u64 << 40;
     let mut endpoint = Endpoint::new(plan(1), block);
     let (mut seen, mut sent) = (Vec::new(), 0u64);
     assert_eq!(endpoint.plan().output_bytes(block), 6 << 40);

@@ -103,7 +103,7 @@ impl Exchange {
             private
         };
         let words = Words::new(private, rank as u32, ranks as u32);
-        let endpoint = Endpoint::new(Arc::new(plan), 0);
+        let endpoint = Endpoint::new(Arc::new(plan), 0u64);
         let (work, requests) = (Vec::new(), Requests::default());
         Ok(Self { words, endpoint, work, requests, thread: PhantomData })
     }

@@ -132,7 +132,7 @@ pub fn measure(
         samples.push(sample);
     }
     let (mut input, mut output) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-    pattern::fill(&problem, &mut input);
+    pattern::fill(&problem, block_bytes, &mut input);
     for _ in 0..rounds {
         for (sample, plans) in samples.iter_mut().zip(&plans) {
             // Its buffers last for a round, and are warm after one exchange.

@@ -1,7 +1,9 @@
-use serde::Serialize;
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde::Serialize;
 use topocoll::exec::{
-    ExecError, Plan, ThreadedDriver, UnequalPlan, pattern, plan_all, unequal_all,
+    BlockSizes, ExecError, Plan, PlannedSizes, ThreadedDriver, pattern, plan_all,
     worthwhile_threads,
 };
 use topocoll::{Block, Collective, Demand, Error, Machine, Parameters, Problem, Rank, Schedule};
@@ -51,18 +53,21 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let demand = sizes.as_ref().map(|sizes| &sizes.demand);
     check_threads(args.threads.unwrap_or(1))?;
     let threads = |bytes| args.threads.unwrap_or_else(|| cores().min(worthwhile_threads(bytes)));
-    let driver = match demand {
-        None => equal_driver(&schedule, threads),
-        Some(demand) => unequal_driver(&schedule, demand, threads),
-    };
-    let (mut driver, bytes_moved) = driver.map_err(|error| match error {
+    let made = driver(&schedule, demand, threads);
+    let (mut driver, block_sizes, bytes_moved) = made.map_err(|error| match error {
         Error::Exec(ExecError::Memory { .. }) => {
             let what = title_of_sizes(&machine, &schedule.problem, sizes.as_ref());
             anyhow::Error::from(error).context(what)
         }
         other => other.into(),
     })?;
-    let found = measure(&mut driver, &schedule, demand, args.repeat)?;
+    let found = measure(
+        &mut driver,
+        &schedule,
+        &block_sizes,
+        buffers(&schedule.problem, demand),
+        args.repeat,
+    )?;
     let exchange = match demand {
         Some(demand) => exchange.demand(demand)?,
         None => exchange,
@@ -96,66 +101,64 @@ fn fits(needed: u128, available: u128) -> Result<(), Error> {
     if needed > available { Err(refused.into()) } else { Ok(()) }
 }
 
-/// Refuses what would not fit, before any memory is taken: the buffers, and one rank's plan and
-/// workspace for all.
-fn check_memory(schedule: &Schedule, available: u128) -> Result<(), Error> {
-    let ranks = u128::from(schedule.problem.ranks);
-    let (input, output) = equal_buffers(&schedule.problem);
+/// Refuses what would not fit, before any memory is taken. The bytes of buffers and plans, each plan
+/// as large as a middle rank's.
+fn check_memory(
+    schedule: &Schedule,
+    demand: Option<&Demand>,
+    available: u128,
+) -> Result<u128, Error> {
+    let problem = &schedule.problem;
+    let ranks = u128::from(problem.ranks);
+    if demand.is_some() {
+        // At least two offsets for each pair.
+        fits(16 * ranks * ranks, available)?;
+    }
+    let (input, output) = buffers(problem, demand);
     fits(input + output, available)?;
-    let plan = middle(schedule)?;
-    let registers = plan.register_bytes(schedule.problem.block_bytes);
-    let plans = ranks * (plan.plan_bytes() as u128 + registers);
-    fits(input + output + plans, available)
+    let middle = Plan::new(schedule, Rank(problem.ranks / 2))?;
+    let (beside, registers) = match demand {
+        None => (0, ranks * middle.register_bytes(problem.block_bytes)),
+        // Their registers are known when they have been planned for.
+        Some(_) => (PlannedSizes::bytes_beside(&middle), 0),
+    };
+    let taken = input + output + ranks * (middle.plan_bytes() + beside) as u128;
+    fits(taken + registers, available)?;
+    Ok(taken)
 }
 
-/// A rank in the middle is like most.
-fn middle(schedule: &Schedule) -> Result<Plan, Error> {
-    Ok(Plan::new(schedule, Rank(schedule.problem.ranks / 2))?)
-}
-
-/// The driver, and the bytes that an exchange sends.
-fn equal_driver(
+/// The driver, the sizes of the blocks, and the bytes that an exchange sends.
+fn driver(
     schedule: &Schedule,
+    demand: Option<&Demand>,
     threads: impl Fn(u128) -> usize,
-) -> Result<(ThreadedDriver, u128), Error> {
-    check_memory(schedule, memory())?;
+) -> Result<(ThreadedDriver, BlockSizes, u128), Error> {
+    let available = memory();
+    let taken = check_memory(schedule, demand, available)?;
     let plans = plan_all(schedule)?;
-    let block = schedule.problem.block_bytes;
-    let sent = plans.iter().map(|plan| plan.sent_bytes(block)).sum();
-    let (_, output) = equal_buffers(&schedule.problem);
-    Ok((ThreadedDriver::new(plans, threads(output)), sent))
-}
-
-/// The same for blocks of unequal sizes; their workspace is known when they have been planned for.
-fn unequal_driver(
-    schedule: &Schedule,
-    demand: &Demand,
-    threads: impl Fn(u128) -> usize,
-) -> Result<(ThreadedDriver, u128), Error> {
-    let (ranks, available) = (u128::from(schedule.problem.ranks), memory());
-    // Two offsets for each pair at the least, before the sizes of that many are drawn.
-    fits(16 * ranks * ranks, available)?;
-    let plan = middle(schedule)?;
-    let plans = ranks * (plan.plan_bytes() + UnequalPlan::bytes_beside(&plan)) as u128;
-    let (input, output) = unequal_buffers(&schedule.problem, demand);
-    fits(input + output + plans, available)?;
-    let plans_of_all = unequal_all(&plan_all(schedule)?, demand)?;
-    let held: u128 = plans_of_all.iter().map(|plan| u128::from(plan.held_bytes())).sum();
-    fits(input + output + plans + held, available)?;
-    let sent = plans_of_all.iter().map(|plan| plan.sent_bytes()).sum();
-    Ok((ThreadedDriver::unequal(plans_of_all, threads(output)), sent))
+    let sizes = match demand {
+        None => BlockSizes::Equal(schedule.problem.block_bytes),
+        Some(demand) => BlockSizes::Planned(Arc::new(PlannedSizes::new(&plans, demand)?)),
+    };
+    let sum = |of: &dyn Fn(&Plan) -> u128| plans.iter().map(|plan| of(plan)).sum::<u128>();
+    fits(taken + sum(&|plan| plan.register_bytes(sizes.clone())), available)?;
+    let sent = sum(&|plan| plan.sent_bytes(sizes.clone()));
+    let (_, output) = buffers(&schedule.problem, demand);
+    Ok((ThreadedDriver::new(plans, threads(output)), sizes, sent))
 }
 
 /// Bytes of all inputs and all outputs.
-fn equal_buffers(problem: &Problem) -> (u128, u128) {
-    let all = u128::from(problem.ranks) * u128::from(problem.block_bytes);
-    (all * u128::from(problem.blocks_at_start()), all * u128::from(problem.ranks))
-}
-
-/// The same of blocks of unequal sizes.
-fn unequal_buffers(problem: &Problem, demand: &Demand) -> (u128, u128) {
-    let sum = |rank| demand.row(rank).map(u128::from).sum::<u128>();
-    let input = (0..problem.ranks).map(Rank).map(sum).sum();
+fn buffers(problem: &Problem, demand: Option<&Demand>) -> (u128, u128) {
+    let input = match demand {
+        None => {
+            let blocks = u128::from(problem.ranks) * u128::from(problem.blocks_at_start());
+            blocks * u128::from(problem.block_bytes)
+        }
+        Some(demand) => {
+            let sum = |rank| demand.row(rank).map(u128::from).sum::<u128>();
+            (0..problem.ranks).map(Rank).map(sum).sum()
+        }
+    };
     match problem.operation {
         Collective::AllToAll => (input, input),
         Collective::AllGather => (input, input * u128::from(problem.ranks)),
@@ -165,19 +168,13 @@ fn unequal_buffers(problem: &Problem, demand: &Demand) -> (u128, u128) {
 fn measure(
     driver: &mut ThreadedDriver,
     schedule: &Schedule,
-    demand: Option<&Demand>,
+    sizes: &BlockSizes,
+    (input, output): (u128, u128),
     repeats: usize,
 ) -> Result<Found, Error> {
     let problem = &schedule.problem;
-    let (input, output) = match demand {
-        Some(demand) => unequal_buffers(problem, demand),
-        None => equal_buffers(problem),
-    };
     let (mut input, mut output) = (vec![0; input as usize], vec![0; output as usize]);
-    match demand {
-        Some(demand) => pattern::fill_unequal(problem, demand, &mut input),
-        None => pattern::fill(problem, &mut input),
-    }
+    pattern::fill(problem, sizes.clone(), &mut input);
     let (mut times, mut copies, mut wrong) = (Vec::new(), Vec::new(), None);
     for _ in 0..repeats {
         // Both find the output as warm as a fill leaves it.
@@ -189,15 +186,8 @@ fn measure(
                 .sum::<Result<Duration, ExecError>>()?,
         });
         output.fill(0);
-        let timed = match demand {
-            Some(_) => driver.exchange_again(&input, &mut output)?,
-            None => driver.exchange(problem.block_bytes, &input, &mut output)?,
-        };
-        times.push(timed.elapsed);
-        wrong = wrong.or_else(|| match demand {
-            Some(demand) => pattern::first_wrong_unequal(problem, demand, &output),
-            None => pattern::first_wrong(problem, &output),
-        });
+        times.push(driver.exchange(sizes.clone(), &input, &mut output)?.elapsed);
+        wrong = wrong.or_else(|| pattern::first_wrong(problem, sizes.clone(), &output));
     }
     Ok(Found { seconds: median(&mut times), plain_copy: median(&mut copies), wrong })
 }
@@ -254,7 +244,7 @@ mod tests {
             let problem = Problem::new(Collective::AllToAll, 4096, 1, block_bytes).unwrap();
             let exchange = topocoll::Exchange::new(&machine, &problem).unwrap();
             let schedule = exchange.schedule("pairwise-xor", &Parameters::new()).unwrap();
-            check_memory(&schedule, available).err().map(|error| error.to_string())
+            check_memory(&schedule, None, available).err().map(|error| error.to_string())
         };
         let figures = "34359738368 bytes of memory, and 25769803776 may be used";
         assert_eq!(refused(1024, 24 << 30).as_deref(), Some(figures));

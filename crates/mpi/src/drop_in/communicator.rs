@@ -434,7 +434,7 @@ impl Decides for Deciding<'_> {
         match served {
             Ok(plan) => {
                 self.exchange =
-                    Some(Exchange { endpoint: Endpoint::new(plan, 0), order: ours.order });
+                    Some(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order });
             }
             Err(error) => self.refused = Some(error),
         }

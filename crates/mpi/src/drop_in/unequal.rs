@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use mpi_sys as mpi;
 use topocoll::Collective;
-use topocoll::exec::{Endpoint, Plan, UnequalPlan};
+use topocoll::exec::{Endpoint, Plan, PlannedSizes};
 
 use super::blocks::{Blocks, Placed};
 use super::communicator::rank_of;
@@ -168,13 +168,19 @@ impl Vector {
     }
 }
 
+/// Where each block begins.
+fn offsets(sizes: &[u64]) -> Vec<u64> {
+    let begin = |end: &mut u64, &size: &u64| Some(std::mem::replace(end, *end + size));
+    sizes.iter().scan(0, begin).collect()
+}
+
 /// Whether a schedule serves for blocks of unequal sizes.
 ///
 /// # Errors
 /// Why not.
 pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
     let ones = |blocks: u32| vec![1; blocks as usize];
-    UnequalPlan::given(plan, &ones(plan.input_blocks()), &ones(plan.problem().ranks))?;
+    PlannedSizes::of_rank(plan, &ones(plan.input_blocks()), &ones(plan.problem().ranks))?;
     Ok(())
 }
 
@@ -210,28 +216,28 @@ pub(crate) unsafe fn exchange_unequal(
     if row[kept] != column[own] {
         return Err(Failed(mpi::MPI_ERR_TRUNCATE as c_int));
     }
-    let unequal = UnequalPlan::given(plan, &row, &column);
-    let unequal = Arc::new(unequal.map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?);
-    let (begins, ends) = (unequal.input_offsets(), unequal.output_offsets());
-    let mut endpoint = Endpoint::unequal(Arc::clone(&unequal));
+    let sizes = PlannedSizes::of_rank(plan, &row, &column);
+    let sizes = Arc::new(sizes.map_err(|_| Failed(mpi::MPI_ERR_COUNT as c_int))?);
+    let mut endpoint = Endpoint::new(Arc::clone(plan), &sizes);
+    let (begins, ends) = (offsets(&row), offsets(&column));
     let work = memory.work(endpoint.workspace_bytes())?;
-    let input = if !in_place && from.is_dense(begins) {
+    let input = if !in_place && from.is_dense(&begins) {
         from.elements.data()
     } else {
         let staged = memory.input(endpoint.input_bytes())?;
-        for (i, &begin) in (0..plan.input_blocks()).zip(begins) {
+        for (i, &begin) in (0..plan.input_blocks()).zip(&begins) {
             // SAFETY: the program's blocks, and room for all of them.
             unsafe { from.block(i).pack(0, staged.add(begin as usize), comm)? };
         }
         staged
     };
-    let dense = to.is_dense(ends);
+    let dense = to.is_dense(&ends);
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let memories = Memories { input, output, work };
     // SAFETY: memories of these sizes, which this call has to itself.
     unsafe { exchange(&mut endpoint, memories, words, rank_of, requests)? };
     if !dense {
-        for (i, &begin) in (0..plan.problem().ranks).zip(ends) {
+        for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
             // SAFETY: the program's blocks, and all of them in the output.
             unsafe { to.block(i).unpack(0, output.add(begin as usize), comm)? };
         }

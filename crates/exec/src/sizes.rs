@@ -1,39 +1,180 @@
-//! Blocks of unequal sizes: the same plans, with places and lengths of their own.
+//! Sizes of blocks: one for all, or one for each.
 //!
-//! A plan's registers are places of one block each; what differs is how many bytes a block has. A
-//! rank knows the sizes of its own blocks, and must know those of the blocks that pass through it.
-//! *The sizes travel by the same schedule*: in an exchange of blocks of 8 bytes that are the sizes,
-//! the bytes of every message are the sizes of its pieces, so each rank hears of all that will ever
-//! pass through it ([`UnequalPlan::hear`]). Where every block received is the rank's own to keep,
-//! as in the direct exchanges, the sizes it gets are enough ([`UnequalPlan::given`]); where one
-//! process plans for all, nothing is sent at all ([`unequal_all`]).
+//! A plan's registers are places of one block each; sizes say how many bytes a block has. A rank
+//! knows the sizes of its own blocks, and must know those of the blocks that pass through it. One
+//! process plans for all ranks of a demand ([`PlannedSizes::new`]); a rank plans for itself where
+//! every block that it receives is its own to keep, as in direct exchanges
+//! ([`PlannedSizes::of_rank`]).
 //!
-//! Both ends then know every message's length, and one of no bytes is neither sent nor received.
+//! Both ends of a message then know its length; a message of no bytes is neither sent nor received.
 //!
 //! # Places
-//! The block that a register is last given belongs to the output and goes straight there; all that
-//! it is given before passes through the workspace, where the register has room for the largest of
-//! it. So a direct exchange needs no workspace, and one huge block costs its own size at the ranks
-//! that it passes, and not at others.
+//! The last block that a register is given goes straight to the output; all blocks before it pass
+//! through the workspace, where the register has room for the largest of them. So a direct exchange
+//! needs no workspace, and one huge block takes its own size at the ranks that it passes.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use topocoll_schedule::Demand;
+use topocoll_schedule::{Demand, Problem};
 use topocoll_topology::Rank;
 
 use crate::plan::{NONE, Plan, all_or_first_error};
-use crate::{Arrival, Buffer, Endpoint, ExecError, Memory, PlanError, Region, Transport, drive};
+use crate::{Buffer, PlanError, Region};
 
-/// One rank's plan for blocks of given sizes: made once for them, kept for any number of exchanges.
+/// Sizes of the blocks of an exchange. A clone is cheap.
+#[derive(Clone, Debug)]
+pub enum BlockSizes {
+    /// All blocks have this many bytes.
+    Equal(u64),
+    /// Each block has a size of its own.
+    Planned(Arc<PlannedSizes>),
+}
+
+impl From<u64> for BlockSizes {
+    fn from(bytes: u64) -> Self {
+        Self::Equal(bytes)
+    }
+}
+
+impl From<&Arc<PlannedSizes>> for BlockSizes {
+    fn from(planned: &Arc<PlannedSizes>) -> Self {
+        Self::Planned(Arc::clone(planned))
+    }
+}
+
+impl BlockSizes {
+    /// Bytes of each block of a rank's input, in order.
+    pub(crate) fn input(&self, problem: &Problem, rank: Rank) -> impl Iterator<Item = usize> {
+        self.each(problem.blocks_at_start(), rank, RankSizes::input_offsets)
+    }
+
+    /// Bytes of each block of a rank's output, in order.
+    pub(crate) fn output(&self, problem: &Problem, rank: Rank) -> impl Iterator<Item = usize> {
+        self.each(problem.ranks, rank, RankSizes::output_offsets)
+    }
+
+    fn each(
+        &self,
+        blocks: u32,
+        rank: Rank,
+        offsets: fn(&RankSizes) -> &[u64],
+    ) -> impl Iterator<Item = usize> {
+        (0..blocks as usize).map(move |i| match self {
+            Self::Equal(bytes) => *bytes as usize,
+            Self::Planned(sizes) => {
+                let offsets = offsets(sizes.rank(rank).expect("block sizes of all ranks"));
+                (offsets[i + 1] - offsets[i]) as usize
+            }
+        })
+    }
+}
+
+/// Lengths and places of blocks of given sizes, for one or all of a schedule's plans: made once and
+/// kept for any number of exchanges.
 ///
 /// Input and output are the blocks one after the other, in order of their destinations and sources.
 #[derive(Debug)]
-pub struct UnequalPlan {
+pub struct PlannedSizes {
+    /// Of consecutive ranks.
+    ranks: Vec<RankSizes>,
+}
+
+impl PlannedSizes {
+    /// The sizes of a demand for the plans of all ranks, that of rank i at i.
+    ///
+    /// # Errors
+    /// Not one size for each block, or more bytes than a rank can address; blocks that the schedule
+    /// splits; a schedule whose ends do not agree. Of several ranks, the first one's error.
+    pub fn new(plans: &[Arc<Plan>], demand: &Demand) -> Result<Self, PlanError> {
+        let start = |plan: &Arc<Plan>| Sizing::new(plan, demand.row(plan.rank()).collect());
+        let mut ranks = all_or_first_error(plans.par_iter().map(start))?;
+        let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
+        for step in 0..steps {
+            let sent: Vec<Sent> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
+            let hear = |rank: &mut Sizing| -> Result<(), PlanError> {
+                let plan = Arc::clone(&rank.plan);
+                let mut before = HashMap::new();
+                for receive in plan.receives(step) {
+                    let peer = plan.messages[receive as usize].peer;
+                    let before = before.entry(peer).or_insert(0);
+                    let sizes = sent[peer as usize].to(plan.rank.0, *before);
+                    *before += 1;
+                    let heard = sizes.filter(|sizes| sizes.len() == plan.piece_count(receive));
+                    let refused = PlanError::Unpaired { rank: plan.rank, step, peer: Rank(peer) };
+                    rank.given.extend_from_slice(heard.ok_or(refused)?);
+                }
+                rank.receive(step);
+                Ok(())
+            };
+            if let Some(refused) = ranks.par_iter_mut().find_map_first(|rank| hear(rank).err()) {
+                return Err(refused);
+            }
+        }
+        let ranks = all_or_first_error(ranks.into_par_iter().map(Sizing::finish))?;
+        Ok(Self { ranks })
+    }
+
+    /// The sizes for one rank, which knows those of the blocks it has, in `row`, and of the blocks it
+    /// gets, in `column`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or [`PlanError::Passes`] where blocks of other ranks pass through.
+    pub fn of_rank(plan: &Arc<Plan>, row: &[u64], column: &[u64]) -> Result<Self, PlanError> {
+        let mut rank = Sizing::new(plan, row.to_vec())?;
+        plan.check_sizes("output", column.len(), plan.problem.ranks)?;
+        for step in 0..plan.tags() {
+            rank.sent(step);
+            for receive in plan.receives(step) {
+                let mut passes = false;
+                plan.pieces(receive, step, 0, |register, _, _| {
+                    passes |= rank.last_write[register as usize] != 2 * step + 1
+                        || register >= plan.problem.ranks;
+                    rank.given.push(column.get(register as usize).copied().unwrap_or(0));
+                });
+                if passes {
+                    return Err(PlanError::Passes { rank: plan.rank, step });
+                }
+            }
+            rank.receive(step);
+        }
+        Ok(Self { ranks: vec![rank.finish()?] })
+    }
+
+    /// Bytes that sizes and places take beside a plan, whatever the sizes are.
+    #[must_use]
+    pub fn bytes_beside(plan: &Plan) -> usize {
+        let registers = plan.origin.len();
+        let copied: usize = plan.moves.iter().map(|moves| moves.registers.len()).sum();
+        let receives = (0..plan.tags()).flat_map(|step| plan.receives(step));
+        let received: usize = receives.map(|receive| plan.piece_count(receive)).sum();
+        let offsets = plan.input_blocks() + plan.problem.ranks + 3;
+        let words = offsets as usize + registers + copied + received + plan.moves.len();
+        // An endpoint keeps the sizes that registers hold.
+        8 * (words + registers) + 4 * registers + size_of::<Weight>() * plan.messages.len()
+    }
+
+    /// Those of one rank.
+    ///
+    /// # Panics
+    /// Sizes that were planned for another plan.
+    pub(crate) fn of(&self, plan: &Plan) -> &RankSizes {
+        self.rank(plan.rank)
+            .filter(|rank| std::ptr::eq(&raw const *rank.plan, plan))
+            .expect("block sizes that were planned for this plan")
+    }
+
+    fn rank(&self, rank: Rank) -> Option<&RankSizes> {
+        let first = self.ranks.first()?.plan.rank;
+        self.ranks.get(rank.0.checked_sub(first.0)? as usize)
+    }
+}
+
+/// Lengths and places of blocks for one rank's plan.
+#[derive(Debug)]
+pub(crate) struct RankSizes {
     plan: Arc<Plan>,
     /// Where each block of the input begins, and where the last ends.
     input: Vec<u64>,
@@ -60,153 +201,24 @@ struct Weight {
     staged: bool,
 }
 
-/// The plans of all ranks for the sizes of a demand, which whoever plans knows.
-///
-/// # Errors
-/// As [`UnequalPlan::hear`], or a schedule whose ends do not agree, of the first rank refused.
-pub fn unequal_all(
-    plans: &[Arc<Plan>],
-    demand: &Demand,
-) -> Result<Vec<Arc<UnequalPlan>>, PlanError> {
-    let start = |plan: &Arc<Plan>| Sizing::new(plan, demand.row(plan.rank()).collect());
-    let mut ranks = all_or_first_error(plans.par_iter().map(start))?;
-    let steps = plans.iter().map(|plan| plan.tags()).max().unwrap_or(0);
-    for step in 0..steps {
-        let sent: Vec<Sent> = ranks.par_iter_mut().map(|rank| rank.sent(step)).collect();
-        let hear = |rank: &mut Sizing| -> Result<(), PlanError> {
-            let plan = Arc::clone(&rank.plan);
-            let mut before = HashMap::new();
-            for receive in plan.receives(step) {
-                let peer = plan.messages[receive as usize].peer;
-                let before = before.entry(peer).or_insert(0);
-                let sizes = sent[peer as usize].to(plan.rank.0, *before);
-                *before += 1;
-                let heard = sizes.filter(|sizes| sizes.len() == plan.piece_count(receive));
-                let refused = PlanError::Unpaired { rank: plan.rank, step, peer: Rank(peer) };
-                rank.given.extend_from_slice(heard.ok_or(refused)?);
-            }
-            rank.receive(step);
-            Ok(())
-        };
-        if let Some(refused) = ranks.par_iter_mut().find_map_first(|rank| hear(rank).err()) {
-            return Err(refused);
-        }
-    }
-    all_or_first_error(ranks.into_par_iter().map(|rank| rank.finish().map(Arc::new)))
-}
-
-impl UnequalPlan {
-    /// The plan of a rank that knows the sizes of the blocks it has, in `row`, and of the blocks it
-    /// gets, in `column`, and through which no others pass.
-    ///
-    /// # Errors
-    /// As [`hear`](Self::hear), or [`PlanError::Passes`]: the sizes of other blocks must travel.
-    pub fn given(plan: &Arc<Plan>, row: &[u64], column: &[u64]) -> Result<Self, PlanError> {
-        let mut rank = Sizing::new(plan, row.to_vec())?;
-        plan.check_sizes("output", column.len(), plan.problem.ranks)?;
-        for step in 0..plan.tags() {
-            rank.sent(step);
-            for receive in plan.receives(step) {
-                let mut passes = false;
-                plan.pieces(receive, step, 0, |register, _, _| {
-                    passes |= rank.last_write[register as usize] != 2 * step + 1
-                        || register >= plan.problem.ranks;
-                    rank.given.push(column.get(register as usize).copied().unwrap_or(0));
-                });
-                if passes {
-                    return Err(PlanError::Passes { rank: plan.rank, step });
-                }
-            }
-            rank.receive(step);
-        }
-        rank.finish()
-    }
-
-    /// The plan of a rank that knows the sizes of the blocks it has, in `row`, and hears of the
-    /// others: every rank sends sizes over its transport as it will send the blocks, with the same
-    /// tags. A transport that keeps messages of the same ends and tag in order serves both.
-    ///
-    /// # Errors
-    /// Of the sizes: not one for each block, or more bytes than a rank can address; blocks that the
-    /// schedule splits, as a size cannot be. Of the transport: as [`drive`].
-    pub fn hear(
-        plan: &Arc<Plan>,
-        row: &[u64],
-        transport: &mut impl Transport,
-        patience: Duration,
-    ) -> Result<Self, ExecError> {
-        let mut rank = Sizing::new(plan, row.to_vec())?;
-        let bytes = |blocks: u32| vec![0; 8 * blocks as usize];
-        let input: Vec<u8> = row.iter().flat_map(|size| size.to_le_bytes()).collect();
-        let (mut output, mut work) =
-            (bytes(plan.problem.ranks), vec![0; plan.workspace_bytes(8) as usize]);
-        let mut memory = Memory { input: &input, output: &mut output, work: &mut work };
-        let mut listener = Listener { transport, heard: VecDeque::new() };
-        drive(&mut Endpoint::new(Arc::clone(plan), 8), &mut memory, &mut listener, patience)?;
-        for step in 0..plan.tags() {
-            rank.sent(step);
-            for receive in plan.receives(step) {
-                let peer = plan.machine_rank(plan.messages[receive as usize].peer);
-                let fits = |arrival: &Arrival| (arrival.from, arrival.tag) == (peer, step);
-                let at = listener.heard.iter().position(fits).expect("bug: a message unheard");
-                let arrival = listener.heard.remove(at).expect("it is there");
-                let sizes = arrival.bytes.chunks_exact(8);
-                let word =
-                    |bytes: &[u8]| bytes.iter().rfold(0, |word, &b| word << 8 | u64::from(b));
-                rank.given.extend(sizes.map(word));
-            }
-            rank.receive(step);
-        }
-        Ok(rank.finish()?)
-    }
-
-    /// The plan that any sizes share.
-    #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
-    }
-
+impl RankSizes {
     /// Where each block of the input begins, and where the last ends.
-    #[must_use]
-    pub fn input_offsets(&self) -> &[u64] {
+    pub(crate) fn input_offsets(&self) -> &[u64] {
         &self.input
     }
 
     /// Where each block of the output begins, and where the last ends.
-    #[must_use]
-    pub fn output_offsets(&self) -> &[u64] {
+    pub(crate) fn output_offsets(&self) -> &[u64] {
         &self.output
     }
 
     /// Bytes of workspace: blocks that pass through, then staging memory.
-    #[must_use]
-    pub fn workspace_bytes(&self) -> u64 {
-        self.held_bytes() + self.scratch.max(self.staging)
-    }
-
-    /// Bytes that the rank sends.
-    #[must_use]
-    pub fn sent_bytes(&self) -> u128 {
-        let sends = self.plan.steps.iter().flat_map(|row| row.first_send..row.first_receive);
-        sends.map(|send| u128::from(self.messages[send as usize].bytes)).sum()
-    }
-
-    /// Bytes that sizes and places take beside a plan, whatever the sizes are.
-    #[must_use]
-    pub fn bytes_beside(plan: &Plan) -> usize {
-        let registers = plan.origin.len();
-        let copied: usize = plan.moves.iter().map(|moves| moves.registers.len()).sum();
-        let receives = (0..plan.tags()).flat_map(|step| plan.receives(step));
-        let received: usize = receives.map(|receive| plan.piece_count(receive)).sum();
-        let offsets = plan.input_blocks() + plan.problem.ranks + 3;
-        let words = offsets as usize + registers + copied + received + plan.moves.len();
-        // An endpoint keeps the sizes that registers hold.
-        8 * (words + registers) + 4 * registers + size_of::<Weight>() * plan.messages.len()
+    pub(crate) fn workspace_bytes(&self) -> u64 {
+        self.register_bytes() + self.scratch.max(self.staging)
     }
 
     /// Bytes of the registers' room in the workspace, the part of it that is not staging.
-    #[must_use]
-    pub fn held_bytes(&self) -> u64 {
+    pub(crate) fn register_bytes(&self) -> u64 {
         self.work.last().copied().unwrap_or(0)
     }
 
@@ -310,24 +322,6 @@ impl UnequalPlan {
         if let Some(last) = last {
             each(last);
         }
-    }
-}
-
-/// A transport that remembers what has come.
-struct Listener<'t, T> {
-    transport: &'t mut T,
-    heard: VecDeque<Arrival>,
-}
-
-impl<T: Transport> Transport for Listener<'_, T> {
-    fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String> {
-        self.transport.send(to, tag, bytes)
-    }
-
-    fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {
-        let arrival = self.transport.arrival(patience)?;
-        self.heard.extend(arrival.clone());
-        Ok(arrival)
     }
 }
 
@@ -464,7 +458,7 @@ impl Sizing {
         }
     }
 
-    fn finish(mut self) -> Result<UnequalPlan, PlanError> {
+    fn finish(mut self) -> Result<RankSizes, PlanError> {
         let plan = Arc::clone(&self.plan);
         let ranks = plan.problem.ranks as usize;
         let mut offsets = |sizes: &[u64]| {
@@ -487,7 +481,7 @@ impl Sizing {
         if count > most {
             return Err(PlanError::TooMany { what: "blocks received", count, most });
         }
-        let mut unequal = UnequalPlan {
+        let mut sizes = RankSizes {
             input,
             output,
             work,
@@ -499,8 +493,8 @@ impl Sizing {
             staging: 0,
             plan,
         };
-        unequal.stage()?;
-        Ok(unequal)
+        sizes.stage()?;
+        Ok(sizes)
     }
 }
 
@@ -511,7 +505,7 @@ fn total(sizes: &[u64], too_large: &mut bool) -> u64 {
     sum.unwrap_or(0)
 }
 
-impl UnequalPlan {
+impl RankSizes {
     /// Finds which messages pass through staging memory: those that do for equal blocks, and those
     /// whose pieces have been parted.
     fn stage(&mut self) -> Result<(), PlanError> {
