@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use topocoll::exec::{self, Buffer, Endpoint, EndpointMessage, ExecError, Plan, Region, Token};
+use topocoll::exec::{self, Endpoint, EndpointMessage, ExecError, Plan, RawBuffers, Token};
 use topocoll::{Collective, Exchange, Parameters, Problem, Rank, Setting, machine};
 
 /// Changes whenever a program compiled against an earlier header would not run.
@@ -99,7 +99,7 @@ pub struct PlanHandle {
 #[derive(Debug)]
 pub struct ExchangeHandle {
     endpoint: Endpoint,
-    buffers: Option<Buffers>,
+    buffers: Option<RawBuffers>,
 }
 
 thread_local! {
@@ -395,26 +395,11 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
                 return Err(ExecError::Buffer { rank, buffer, bytes, needed }.into());
             }
         }
-        exchange.buffers = Some(buffers);
+        let Buffers { input, output, work, .. } = buffers;
+        exchange.buffers = Some(RawBuffers { input, output, work });
         exchange.endpoint.begin(block_bytes);
         Ok(())
     })
-}
-
-impl Buffers {
-    /// The first byte of a region.
-    ///
-    /// # Safety
-    /// The region lies in its buffer.
-    unsafe fn at(&self, region: Region) -> *mut u8 {
-        let first = match region.buffer {
-            Buffer::Input => self.input.cast_mut(),
-            Buffer::Output => self.output,
-            Buffer::Work => self.work,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { first.add(region.offset as usize) }
-    }
 }
 
 /// Does the copies that are due and says what to do next.
@@ -438,8 +423,7 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
             peer: message.peer.0,
             tag: message.tag,
             token: message.token.0,
-            // SAFETY: the plan's regions lie in buffers of the sizes checked in `begin`.
-            data: unsafe { buffers.at(message.region) },
+            data: buffers.at(message.region),
             bytes: message.region.bytes,
         };
         let idle =
@@ -449,9 +433,7 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
                 exec::Action::Copy(copy) => exchange.endpoint.pieces(copy, |from, to| {
                     // SAFETY: both lie in buffers of the sizes checked in `begin`, are equally long
                     // and belong to no message under way. `copy` allows them to overlap.
-                    unsafe {
-                        ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize);
-                    }
+                    unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
                 }),
                 exec::Action::Send(send) => break message(Kind::Send, send),
                 exec::Action::Receive(receive) => break message(Kind::Receive, receive),

@@ -9,7 +9,7 @@ use topocoll::{Collective, Setting};
 
 use crate::examples;
 use crate::values::{
-    BlockSizes, RankList, Settings, bandwidth, block, block_sizes, count, points, ports, rank_list,
+    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, count, points, ports, rank_list,
     setting, settings,
 };
 
@@ -313,7 +313,7 @@ pub(crate) struct Sweep {
     pub(crate) common: Common,
     /// Block sizes: from and to, such as 1:1MiB, or a list such as 16,64,1KiB
     #[arg(long, value_parser = block_sizes, default_value = "1:1MiB")]
-    pub(crate) blocks: BlockSizes,
+    pub(crate) blocks: SweptSizes,
     /// Block sizes from the first to the last, in equal ratios [default: powers of two]
     #[arg(long, value_name = "N", value_parser = points, allow_hyphen_values = true)]
     pub(crate) points: Option<u32>,

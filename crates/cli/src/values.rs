@@ -10,7 +10,7 @@ pub(crate) struct RankList(pub(crate) Vec<Rank>);
 
 /// Block sizes as the command line says them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum BlockSizes {
+pub(crate) enum SweptSizes {
     FromTo(u64, u64),
     List(Vec<u64>),
 }
@@ -122,12 +122,12 @@ pub(crate) fn points(text: &str) -> Result<u32, String> {
     points.ok_or_else(|| format!("not a whole number from 2 to {MAX_SIZES}"))
 }
 
-pub(crate) fn block_sizes(text: &str) -> Result<BlockSizes, String> {
+pub(crate) fn block_sizes(text: &str) -> Result<SweptSizes, String> {
     let size = |text: &str| block(text).map_err(|reason| format!("`{text}`: {reason}"));
     if let Some((from, to)) = text.split_once(':') {
         let (from, to) = (size(from)?, size(to)?);
         return match from <= to {
-            true => Ok(BlockSizes::FromTo(from, to)),
+            true => Ok(SweptSizes::FromTo(from, to)),
             false => Err(format!("the first size, {from} B, is above the last, {to} B")),
         };
     }
@@ -136,7 +136,7 @@ pub(crate) fn block_sizes(text: &str) -> Result<BlockSizes, String> {
         return Err(format!("sizes must rise, and {} B follows {} B", pair[1], pair[0]));
     }
     match list.len() {
-        0..=MAX_SIZES => Ok(BlockSizes::List(list)),
+        0..=MAX_SIZES => Ok(SweptSizes::List(list)),
         many => Err(format!("{many} sizes: at most {MAX_SIZES} are looked at")),
     }
 }
@@ -220,8 +220,8 @@ mod tests {
             prop_assert_eq!(found.is_ok(), from <= to);
             prop_assert_eq!(listed.is_ok(), from < to);
             if from < to {
-                prop_assert_eq!(found, Ok(BlockSizes::FromTo(from, to)));
-                prop_assert_eq!(listed, Ok(BlockSizes::List(vec![from, to])));
+                prop_assert_eq!(found, Ok(SweptSizes::FromTo(from, to)));
+                prop_assert_eq!(listed, Ok(SweptSizes::List(vec![from, to])));
             }
         }
 

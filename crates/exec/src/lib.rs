@@ -52,7 +52,7 @@ mod views;
 
 pub use endpoint::{Action, Endpoint, EndpointMessage, MemoryCopy, Token};
 pub use error::{ExecError, PlanError};
-pub use memory::{Buffer, Memory, Region, Storage};
+pub use memory::{Buffer, Memory, RawBuffers, Region, Storage};
 pub use plan::{Plan, plan_all};
 pub use seeded::SeededDriver;
 pub use sizes::{BlockSizes, PlannedSizes};

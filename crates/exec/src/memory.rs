@@ -144,6 +144,31 @@ impl Memory<'_> {
     }
 }
 
+/// A rank's memories as pointers, for drivers that cannot hold slices: while one region is copied, a
+/// transport may write another of the same buffer. The driver vouches for the pointers.
+#[derive(Clone, Copy, Debug)]
+pub struct RawBuffers {
+    /// The first byte of the input, which is only read.
+    pub input: *const u8,
+    /// The first byte of the output.
+    pub output: *mut u8,
+    /// The first byte of the workspace.
+    pub work: *mut u8,
+}
+
+impl RawBuffers {
+    /// The first byte of a region. It may be accessed where the buffer has the region.
+    #[must_use]
+    pub fn at(self, region: Region) -> *mut u8 {
+        let first = match region.buffer {
+            Buffer::Input => self.input.cast_mut(),
+            Buffer::Output => self.output,
+            Buffer::Work => self.work,
+        };
+        first.wrapping_add(region.offset as usize)
+    }
+}
+
 /// Where registers are, for blocks of one size.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'p> {

@@ -4,32 +4,10 @@ use std::ffi::c_int;
 use std::ptr;
 
 use mpi_sys as mpi;
-use topocoll::exec::{Action, Buffer, Endpoint, EndpointMessage, Region, Token};
+use topocoll::exec::{Action, Endpoint, EndpointMessage, RawBuffers, Token};
 
 use crate::failed::{Failed, check};
 use crate::words::{WORDS, Words};
-
-/// The memories of an exchange.
-#[derive(Clone, Copy)]
-pub(crate) struct Memories {
-    pub(crate) input: *const u8,
-    pub(crate) output: *mut u8,
-    pub(crate) work: *mut u8,
-}
-
-impl Memories {
-    /// # Safety
-    /// The region lies in its buffer.
-    unsafe fn at(self, region: Region) -> *mut u8 {
-        let first = match region.buffer {
-            Buffer::Input => self.input.cast_mut(),
-            Buffer::Output => self.output,
-            Buffer::Work => self.work,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { first.add(region.offset as usize) }
-    }
-}
 
 /// Messages that are under way, and what MPI says of them.
 #[derive(Default)]
@@ -65,13 +43,13 @@ const LOOKS: u32 = 64;
 /// The memories have the sizes that the endpoint asks for, and nobody else uses them.
 pub(crate) unsafe fn exchange(
     endpoint: &mut Endpoint,
-    memories: Memories,
+    buffers: RawBuffers,
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
 ) -> Result<(), Failed> {
     // SAFETY: the caller's promise.
-    let outcome = unsafe { run(endpoint, memories, words, rank_of, requests) };
+    let outcome = unsafe { run(endpoint, buffers, words, rank_of, requests) };
     if outcome.is_err() {
         endpoint.cancel();
     }
@@ -82,7 +60,7 @@ pub(crate) unsafe fn exchange(
 /// As [`exchange`].
 unsafe fn run(
     endpoint: &mut Endpoint,
-    memories: Memories,
+    buffers: RawBuffers,
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
@@ -92,17 +70,17 @@ unsafe fn run(
             Action::Copy(copy) => endpoint.pieces(copy, |from, to| {
                 // SAFETY: both lie in memories of the sizes that the endpoint asks for and belong to
                 // no message under way. `copy` allows them to overlap.
-                unsafe { ptr::copy(memories.at(from), memories.at(to), from.bytes as usize) }
+                unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
             }),
             Action::Send(message) => {
                 let peer = rank_of(message.peer.0);
                 // SAFETY: the region lies in its memory and stays until the message completes.
-                unsafe { requests.start(message, false, memories, peer, words.comm())? }
+                unsafe { requests.start(message, false, buffers, peer, words.comm())? }
             }
             Action::Receive(message) => {
                 let peer = rank_of(message.peer.0);
                 // SAFETY: the same, and the region belongs to the message until then.
-                unsafe { requests.start(message, true, memories, peer, words.comm())? }
+                unsafe { requests.start(message, true, buffers, peer, words.comm())? }
             }
             Action::Wait => requests.wait(endpoint, words)?,
             Action::Done => return Ok(()),
@@ -135,7 +113,7 @@ impl Requests {
         &mut self,
         message: EndpointMessage,
         received: bool,
-        memories: Memories,
+        buffers: RawBuffers,
         peer: u32,
         comm: mpi::MPI_Comm,
     ) -> Result<(), Failed> {
@@ -149,7 +127,7 @@ impl Requests {
                 Err(_) => (1, long(bytes)?),
             };
             let mut request = mpi::RSMPI_REQUEST_NULL;
-            let at = memories.at(message.region).cast();
+            let at = buffers.at(message.region).cast();
             let code = if received {
                 mpi::PMPI_Irecv(at, count, datatype, peer as c_int, tag, comm, &raw mut request)
             } else {

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use mpi_sys as mpi;
-use topocoll::exec::{Endpoint, Plan, PlanError};
+use topocoll::exec::{Endpoint, Plan, PlanError, RawBuffers};
 use topocoll::{Rank, Schedule};
 
-use crate::engine::{Memories, Requests, exchange};
+use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
 use crate::words::Words;
 
@@ -138,10 +138,10 @@ impl Exchange {
         self.words.begin();
         self.work.resize(self.endpoint.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
-        let memories = Memories { input, output, work: self.work.as_mut_ptr() };
+        let buffers = RawBuffers { input, output, work: self.work.as_mut_ptr() };
         // SAFETY: memories of the sizes that the endpoint asks for, which this call has to itself.
         let outcome = unsafe {
-            exchange(&mut self.endpoint, memories, &mut self.words, |rank| rank, &mut self.requests)
+            exchange(&mut self.endpoint, buffers, &mut self.words, |rank| rank, &mut self.requests)
         };
         if let Err(failed) = outcome
             && !self.requests.give_up(&mut self.words, failed)

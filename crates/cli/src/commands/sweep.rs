@@ -11,7 +11,7 @@ use crate::render::{
     Axes, Blocks, Crossover, Curve, Field, Format, Head, PartlyPriced, Plot, Rejected, Seconds,
     Stroke, bytes, check_files, parameters, print, seconds, table, write_file, write_picture,
 };
-use crate::values::{BlockSizes, Settings};
+use crate::values::{Settings, SweptSizes};
 use crate::{Outcome, args};
 
 /// The most lines of a sweep.
@@ -136,10 +136,10 @@ pub(super) fn write_plots(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> an
 }
 
 /// The block sizes: listed, in powers of two, or so many in equal ratios.
-fn block_sizes(asked: &BlockSizes, points: Option<u32>) -> anyhow::Result<Vec<u64>> {
+fn block_sizes(asked: &SweptSizes, points: Option<u32>) -> anyhow::Result<Vec<u64>> {
     let (from, to) = match asked {
-        BlockSizes::FromTo(from, to) => (*from, *to),
-        BlockSizes::List(list) => {
+        SweptSizes::FromTo(from, to) => (*from, *to),
+        SweptSizes::List(list) => {
             anyhow::ensure!(points.is_none(), "--points divides a range, and --blocks is a list");
             return Ok(list.clone());
         }

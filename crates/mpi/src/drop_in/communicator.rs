@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mpi_sys as mpi;
-use topocoll::exec::Endpoint;
+use topocoll::exec::{Endpoint, RawBuffers};
 use topocoll::{Collective, Grid};
 
 use super::attribute::locked;
@@ -17,7 +17,7 @@ use super::memory::Memory;
 use super::place::{Known, Place, places};
 use super::settings::Settings;
 use super::unequal::{Sizes, Vector, exchange_unequal, serves};
-use crate::engine::{Memories, Requests, exchange};
+use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
 use crate::protocol::Ask;
 use crate::words::{Agreed, Decides, Words};
@@ -256,9 +256,9 @@ impl Communicator {
         } else {
             self.memory.output(endpoint.output_bytes())?
         };
-        let memories = Memories { input, output, work };
+        let buffers = RawBuffers { input, output, work };
         // SAFETY: memories of these sizes, which this call has to itself.
-        unsafe { exchange(endpoint, memories, &mut self.words, rank_of, &mut self.requests)? };
+        unsafe { exchange(endpoint, buffers, &mut self.words, rank_of, &mut self.requests)? };
         if output != receive.data() {
             for i in 0..self.ranks {
                 // SAFETY: the program's blocks, and all of them in the output.

@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use mpi_sys as mpi;
 use topocoll::Collective;
-use topocoll::exec::{Endpoint, Plan, PlannedSizes};
+use topocoll::exec::{Endpoint, Plan, PlannedSizes, RawBuffers};
 
 use super::blocks::{Blocks, Placed};
 use super::communicator::rank_of;
 use super::memory::Memory;
-use crate::engine::{Memories, Requests, exchange};
+use crate::engine::{Requests, exchange};
 use crate::failed::Failed;
 use crate::words::Words;
 
@@ -233,9 +233,9 @@ pub(crate) unsafe fn exchange_unequal(
     };
     let dense = to.is_dense(&ends);
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
-    let memories = Memories { input, output, work };
+    let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which this call has to itself.
-    unsafe { exchange(&mut endpoint, memories, words, rank_of, requests)? };
+    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests)? };
     if !dense {
         for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
             // SAFETY: the program's blocks, and all of them in the output.
