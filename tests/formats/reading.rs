@@ -341,15 +341,15 @@ fn differences_between_json_lines_and_statements_are_named() {
     let at = larger.lines().position(|l| l.contains("512b")).unwrap() + 1;
     assert_eq!(line, at);
     assert!(
-        message.contains("512 bytes from rank 0 to 1 with tag 0, where a JSON line has 1024"),
+        message.contains("512 bytes from rank 0 to 1 with tag 0, where the JSON lines have 1024"),
         "{message}"
     );
     let fewer: Vec<&str> = text.lines().filter(|l| !l.contains(r#""step":1,"from":2"#)).collect();
     let (_, message) = refused("goal", &fewer.join("\n"), &machine);
-    assert!(message.contains("a message that no JSON line has"), "{message}");
+    assert!(message.contains("this message is not in the JSON lines"), "{message}");
     let late = text.replacen("num_ranks 3\n", "", 1).replacen("// ", "num_ranks 3\n// ", 1);
     let (line, message) = refused("goal", &late, &machine);
-    assert_eq!((line, message.as_str()), (2, "JSON lines come before `num_ranks`"));
+    assert_eq!((line, message.as_str()), (2, "JSON lines must come before `num_ranks`"));
 }
 
 /// A message without a route takes the machine's own; a wrong route is refused.
@@ -402,56 +402,60 @@ fn refusals_name_the_line_the_value_and_the_rule() {
     let two = machine("full:2").unwrap();
     let goal = [
         ("num_ranks 3\n", 1, "3 ranks, but full:2 has 2"),
-        ("num_ranks 99999999999\n", 1, "num_ranks is `99999999999`, no number that is read"),
-        ("num_ranks 2\nrank 1 {\n", 2, "rank 1, and ranks are 0 to 1 in order"),
-        ("num_ranks 2\nnum_ranks 2\n", 2, "`num_ranks`, and `rank` comes next"),
-        ("num_ranks 2\n}\n", 2, "`}`, and `rank` comes next"),
-        ("num_ranks 2\nrank 0 (\n", 2, "`(`, and `{` comes next"),
-        ("num_ranks 2\nrank 0 {\nrank 1 {\n", 3, "comes after `rank`"),
-        ("num_ranks 2\nrank 0 {\nsend 8b to 5\n", 3, "to is rank 5, and ranks end at 1"),
+        ("num_ranks 99999999999\n", 1, "num_ranks is `99999999999`, not a whole number in range"),
+        ("num_ranks 2\nrank 1 {\n", 2, "rank 1: ranks are 0 to 1 in order"),
+        ("num_ranks 2\nnum_ranks 2\n", 2, "`num_ranks` where `rank` is expected"),
+        ("num_ranks 2\n}\n", 2, "`}` where `rank` is expected"),
+        ("num_ranks 2\nrank 0 (\n", 2, "`(` where `{` is expected"),
+        ("num_ranks 2\nrank 0 {\nrank 1 {\n", 3, "expected after `rank`"),
+        ("num_ranks 2\nrank 0 {\nsend 8b to 5\n", 3, "to is rank 5: the last rank is 1"),
         ("num_ranks 2\nrank 0 {\nsend 8b to 0\n", 3, "rank 0 sends to itself"),
-        ("num_ranks 2\nrank 0 {\nsend 0b to 1\n", 3, "0 bytes: a message has at least one"),
+        ("num_ranks 2\nrank 0 {\nsend 0b to 1\n", 3, "0 bytes: a message has at least 1 byte"),
         (
             "num_ranks 2\nrank 0 {\nsend 18446744073709551615b to 1\n",
             3,
-            "at most 1099511627776 are read",
+            "has at most 1099511627776",
         ),
         ("num_ranks 2\nrank 0 {\nrecv 8b from -1\n", 3, "from is `-`"),
-        ("num_ranks 2\nrank 0 {\nput 8b to 1\n", 3, "comes after `put`"),
+        ("num_ranks 2\nrank 0 {\nput 8b to 1\n", 3, "expected after `put`"),
         ("num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1 twice\n", 3, "`twice` after the end"),
-        ("num_ranks 2\nrank 0 {\na: calc 1\na: calc 2\n", 4, "label `a` twice"),
-        ("num_ranks 2\nrank 0 {\na: calc 1\na requires b\n", 4, "label `b` is not known here"),
+        ("num_ranks 2\nrank 0 {\na: calc 1\na: calc 2\n", 4, "label `a` is defined twice"),
+        (
+            "num_ranks 2\nrank 0 {\na: calc 1\na requires b\n",
+            4,
+            "label `b` is not defined in this rank",
+        ),
         ("num_ranks 2\nrank 0 {\na: calc 1\n", 4, "the file ends in rank 0"),
         ("num_ranks 2\nrank 0 {\n}\n", 4, "the file ends after 1 of 2 ranks"),
         ("num_ranks 2 /* so\nrank 0 {\n", 3, "the file ends in a comment"),
         (
             "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1\n}\nrank 1 {\n}\n",
             3,
-            "rank 1 does not receive what 0 sends it with tag 1",
+            "rank 0 sends to rank 1 with tag 1, which is not received",
         ),
         (
             "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 2\n}\nrank 1 {\nrecv 8b from 0 tag 1\n}\n",
             6,
-            "nobody sends what rank 1 receives from 0 with tag 1",
+            "rank 1 receives from rank 0 with tag 1, which is not sent",
         ),
         (
             "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 2\n}\nrank 1 {\nrecv 8b from 0 tag 3\n}\n",
             3,
-            "rank 1 does not receive what 0 sends it with tag 2",
+            "rank 0 sends to rank 1 with tag 2, which is not received",
         ),
         (
             "num_ranks 2\nrank 0 {\n}\nrank 1 {\nrecv 8b from 0\n}\n",
             5,
-            "nobody sends what rank 1 receives from 0",
+            "rank 1 receives from rank 0 with tag 0, which is not sent",
         ),
         (
             "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 4b from 0\n}\n",
             6,
-            "4 bytes are received, and rank 0 sends 8",
+            "4 bytes are received, but rank 0 sends 8",
         ),
     ];
     let csv = [
-        ("step,to,from,bytes\n", 1, "the columns are step,from,to,bytes,packed,route"),
+        ("step,to,from,bytes\n", 1, "the first line must be step,from,to,bytes,packed,route"),
         ("step,from,to,bytes\n0,0,1\n", 2, "3 values for 4 columns"),
         ("step,from,to,bytes\n0,0,1,+8\n", 2, "bytes is `+8`"),
         ("step,from,to,bytes\n0,0,2,8\n", 2, "to is rank 2"),
@@ -462,7 +466,7 @@ fn refusals_name_the_line_the_value_and_the_rule() {
         (
             "step,from,to,bytes,packed,route\n0,0,1,8,0,0:+1\n",
             2,
-            "route 0:+1: only grids have routes, and full:2 is not a grid",
+            "route 0:+1: routes require a grid, and full:2 is not a grid",
         ),
     ];
     let cases = goal.map(|case| ("goal", case)).into_iter().chain(csv.map(|case| ("csv", case)));
@@ -478,11 +482,14 @@ fn refusals_name_the_line_the_value_and_the_rule() {
     file("1", "1 init\n");
     for (text, rule) in [
         ("0 init\n1 isend 1 1 8\n", "0: line 2: rank 1 in the trace of rank 0"),
-        ("0 init\n0 alltoall 8 8\n", "0: line 2: `alltoall 8 8` is none of the actions"),
-        ("0 isend 1 1 8 9\n", "0: line 1: datatype `9`: 0 to 6 are read"),
+        (
+            "0 init\n0 alltoall 8 8\n",
+            "0: line 2: `alltoall 8 8` is not one of the supported actions",
+        ),
+        ("0 isend 1 1 8 9\n", "0: line 1: datatype `9` is not one of 0 to 6"),
         ("0 isend 1 1 18446744073709551615 0\n", "0: line 1: too many bytes"),
-        ("0 wait 0 1 1\n", "0: line 1: nothing from rank 0 to 1 with tag 1 is begun"),
-        ("0 isend 1 1 8\n", "0: line 1: rank 1 does not receive what 0 sends it with tag 1"),
+        ("0 wait 0 1 1\n", "0: line 1: no operation from rank 0 to rank 1 with tag 1 is pending"),
+        ("0 isend 1 1 8\n", "0: line 1: rank 0 sends to rank 1 with tag 1, which is not received"),
     ] {
         file("0", text);
         let error = formats::read(folder.path(), &target(&two)).unwrap_err().to_string();
@@ -513,7 +520,7 @@ fn hostile_files_are_refused_quickly_and_in_little_memory() {
         let Reader::File(read) = format.reader else { panic!("{name} reads no file") };
         let endless = begins.as_bytes().chain(std::io::repeat(b'['));
         let error = read(&mut BufReader::new(endless), &target(&machine)).unwrap_err().to_string();
-        assert_eq!(error, "line 1: longer than 67108864 bytes", "{name}");
+        assert_eq!(error, "line 1: the line is longer than 67108864 bytes", "{name}");
     }
     let nested = format!("{{\"kind\":{}", "[".repeat(1 << 20));
     let (line, message) = refused("jsonl", &nested, &machine);

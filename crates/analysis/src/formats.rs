@@ -1,28 +1,28 @@
-//! Schedules in the languages of other programs, written and read.
+//! Schedules in files, written and read.
 //!
-//! A format is a file here and a line of [`FORMATS`]: its name, what writes it from a [`Source`],
-//! how a file of it begins, and what reads it for a [`Target`]. To add one, take `csv.rs` as the
-//! model, which is both in a page:
+//! A format is a module here and a line of [`FORMATS`]: its name, a function that writes a
+//! [`Source`], one that recognizes the beginning of a file, and one that reads it for a [`Target`].
+//! To add one, start from `csv.rs`:
 //!
-//! 1. **Write.** [`Writer::File`] gets a schedule and somewhere to write; ask `local.rs` what each
-//!    rank sends in each step, write it as it comes, and keep nothing. Begin with
-//!    `Listing::check_messages`, which refuses what would be too long.
-//! 2. **Read.** [`Reader::File`] gets the file. Take its lines from `lines.rs`, which bounds and
-//!    counts them; hand ranks, routes and sizes to `messages.rs`, which has the rules and the words
-//!    for them; put messages into a [`Recorder`](topocoll_schedule::Recorder), which takes less than
-//!    200 bytes for one of a block. A format that says what waits for what, and not in which step, asks `order.rs`.
-//! 3. **Tests.** `tests/formats/writing.rs` and `tests/formats/reading.rs` have the promises, among them that reading
-//!    what was written loses nothing, and `tests/schedules` the files of others.
+//! 1. **Write.** [`Writer::File`] gets a schedule and an output. Begin with
+//! `Listing::check_messages`, which refuses listings that are too long. `local.rs` gives the
+//! messages that each rank sends in each step; write them one by one and keep none.
+//! 2. **Read.** [`Reader::File`] gets the file. Take its lines from `lines.rs`, which limits their
+//! length and counts them. Check ranks, routes and sizes with `messages.rs`, which has the rules
+//! and error texts. Put messages into a [`Recorder`](topocoll_schedule::Recorder), which takes less
+//! than 200 bytes for a message of one block. A format with dependencies instead of steps uses
+//! `order.rs`.
+//! 3. **Tests.** `tests/formats/writing.rs` and `tests/formats/reading.rs` test, among others, that
+//! reading a written file gives the same schedule. `tests/schedules` has files of other programs.
 //!
 //! # What a file can say
 //!
-//! Only blocks make a delivery that can be proved. JSON lines name them. GOAL, SimGrid's traces and
-//! comma-separated values have sizes: the first two carry the JSON lines of the same schedule, in
-//! comments and in a file beside, which are checked message by message against what the other
-//! program reads. A file of sizes alone is a schedule all the same, whose rule
-//! [names no blocks](topocoll_schedule::Rule::names_blocks): it is counted, priced, simulated, drawn
-//! and written; whether it delivers is never guessed. Local work and copies are in no format but
-//! MSCCL's: what is read is messages.
+//! Delivery can be verified only where a file names blocks, as JSON lines do. GOAL, SimGrid traces
+//! and comma-separated values have sizes. The first two also carry the JSON lines of the schedule,
+//! in comments or a second file; these are checked message by message against the rest. A file of
+//! sizes alone is a schedule whose rule [names no blocks](topocoll_schedule::Rule::names_blocks):
+//! it can be counted, priced, simulated, drawn and written, but not verified. Only messages are
+//! read: local copies are written in MSCCL's format alone.
 
 mod csv;
 mod dot;
@@ -50,13 +50,13 @@ use crate::error::failed;
 
 pub use error::ReadError;
 
-/// The most bytes that are written.
+/// The most bytes of a listing.
 const LIMIT: u128 = 4 << 30;
 
-/// Bytes of a file by which its format is known.
+/// The bytes at the beginning of a file by which its format is recognized.
 const HEAD: usize = 1 << 12;
 
-/// What is written.
+/// A schedule to write.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Source<'a> {
@@ -64,72 +64,72 @@ pub struct Source<'a> {
     pub schedule: &'a Schedule,
     /// The machine that it runs on.
     pub machine: &'a Machine,
-    /// Only what this rank sends.
+    /// Write only the messages that this rank sends.
     pub only: Option<Rank>,
-    /// Bytes of memory that may be taken.
+    /// The most bytes of memory.
     pub memory: u128,
 }
 
 impl<'a> Source<'a> {
-    /// All of a schedule on a machine, in `memory` bytes.
+    /// All messages of a schedule on a machine, in `memory` bytes.
     #[must_use]
     pub fn new(schedule: &'a Schedule, machine: &'a Machine, memory: u128) -> Self {
         Self { schedule, machine, only: None, memory }
     }
 }
 
-/// What a file is read for.
+/// The machine and the limits for reading a file.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Target<'a> {
-    /// The ranks and the links of the machine that it is to run on.
+    /// The topology of the machine.
     pub topology: &'a dyn Topology,
-    /// Messages a rank may send, and receive, in a step, where the file does not say.
+    /// Messages a rank may send, and receive, in a step, if the file does not say.
     pub ports: u32,
-    /// Bytes of memory that may be taken.
+    /// The most bytes of memory.
     pub memory: u128,
-    /// Told of the bytes read, as they are.
+    /// Called with the numbers of bytes read.
     pub seen: Seen<'a>,
 }
 
-/// Told of bytes as they are written or read.
+/// A callback for numbers of bytes written or read.
 pub type Seen<'a> = &'a dyn Fn(u64);
 
 /// A format.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Format {
-    /// As it is asked for.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// One line that describes it.
     pub about: &'static str,
-    /// Whether it can hold what one rank sends, alone.
+    /// Whether it can hold the messages of one rank alone.
     pub by_rank: bool,
-    /// What writes it.
+    /// The function that writes it.
     pub writer: Writer,
-    /// Whether a file that begins so is one.
+    /// Whether a file with this beginning is in this format.
     pub knows: fn(&str) -> bool,
-    /// What reads it.
+    /// The function that reads it.
     pub reader: Reader,
 }
 
-/// What writes a format.
+/// How a format is written.
 #[derive(Clone, Copy, Debug)]
 pub enum Writer {
     /// One file.
     File(fn(&Source<'_>, &mut dyn Write) -> Result<(), AnalysisError>),
-    /// A folder, which is there and empty; the function is told of the bytes written.
+    /// An empty folder that exists. The function reports the bytes written.
     Folder(fn(&Source<'_>, &Path, Seen<'_>) -> Result<(), AnalysisError>),
 }
 
-/// What reads a format.
+/// How a format is read.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader {
     /// One file.
     File(fn(&mut dyn BufRead, &Target<'_>) -> Result<Schedule, ReadError>),
-    /// A folder, or the file that lists what is in it.
+    /// A folder, or the file that lists its contents.
     Folder(fn(&Path, &Target<'_>) -> Result<Schedule, ReadError>),
-    /// Nothing, and why.
+    /// The format cannot be read, for this reason.
     None(&'static str),
 }
 
@@ -144,10 +144,10 @@ pub const FORMATS: &[Format] = &[
     Format { name: "simgrid", about: "SimGrid: platform, hosts and time-independent traces, in a folder", by_rank: false, writer: Writer::Folder(simgrid::write), knows: simgrid::knows, reader: Reader::Folder(simgrid::read) },
 ];
 
-/// Reads a file, or a folder, of whatever format it is.
+/// Reads a file or folder in any format.
 ///
 /// # Errors
-/// No such file, none of the formats, or what its reader refuses.
+/// No such file, an unknown format, or an error of its reader.
 pub fn read(path: &Path, target: &Target<'_>) -> Result<Schedule, ReadError> {
     let refuse = |e: std::io::Error| ReadError::File {
         file: path.display().to_string(),
@@ -179,18 +179,18 @@ pub fn read(path: &Path, target: &Target<'_>) -> Result<Schedule, ReadError> {
 }
 
 impl<'a> Target<'a> {
-    /// A machine's ranks, links and ports, in `memory` bytes; nobody is told of the bytes read.
+    /// The topology and ports of a machine, in `memory` bytes; bytes read are not reported.
     #[must_use]
     pub fn new(machine: &'a Machine, memory: u128) -> Self {
         Self { topology: &*machine.topology, ports: machine.ports, memory, seen: &|_| () }
     }
 
-    /// Refuses to take so many bytes of memory.
+    /// Checks that `taken` bytes of memory are within the limit.
     fn check_memory(&self, taken: u128) -> Result<(), String> {
         let memory = self.memory;
         if taken > memory {
             return Err(format!(
-                "the messages so far take {taken} bytes, and {memory} may be used"
+                "the messages so far take {taken} bytes, but the limit is {memory}"
             ));
         }
         Ok(())
@@ -207,14 +207,14 @@ impl fmt::Debug for Target<'_> {
     }
 }
 
-/// Messages and blocks that are written.
+/// The numbers of messages and blocks in a listing.
 struct Listing {
     messages: u128,
     blocks: u128,
 }
 
 impl Listing {
-    /// Of all ranks, one of each class counted, or of one.
+    /// Those of all ranks, by one rank of each class, or of one rank.
     fn of(schedule: &Schedule, only: Option<Rank>) -> Self {
         let classes = schedule.rule().classes();
         let (ranks, alike): (Vec<Rank>, u32) = match only {
@@ -236,7 +236,7 @@ impl Listing {
         listing
     }
 
-    /// Refuses to write more than [`LIMIT`], at so many bytes a message.
+    /// Refuses to write more than [`LIMIT`] bytes, at `each` bytes a message.
     fn check_messages(source: &Source<'_>, each: u128) -> Result<(), AnalysisError> {
         check(Self::of(source.schedule, source.only).messages * each)
     }

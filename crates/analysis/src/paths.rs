@@ -1,10 +1,10 @@
 //! The classes method: the path of every block of one rank of each class.
 //!
-//! Slots that have travelled together so far are followed together, as a box: a set of slots in
-//! a few strided axes. A box is cut where a message takes part of it, and follows the two parts
-//! on. Steps that touch none of its slots are skipped. So the time is proportional to the boxes and
-//! the steps that touch them, not to blocks times steps; and since boxes are followed one after the
-//! other, memory does not grow with them.
+//! Slots that have travelled together so far are followed together, as a box: a set of slots in a
+//! few strided axes. A message that takes part of a box cuts it, and both parts are followed. Steps
+//! that touch none of its slots are skipped. So time is proportional to boxes and the steps that
+//! touch them, not to blocks times steps. Boxes are followed one after another, so memory does not
+//! grow with them.
 
 mod table;
 mod touches;
@@ -21,20 +21,20 @@ use crate::checks::first_violation;
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::{AnalysisError, Progress, Violation, checks};
 
-/// Members of each class, beside its representative, whose steps are compared with its own.
+/// The number of members of each class whose steps are compared with those of its representative.
 pub(crate) const MEMBERS_COMPARED: u32 = 4;
 
 /// Slots that arrive between two reports of progress.
 const REPORT: u64 = 4096;
 
-/// Slot steps that are followed unasked: minutes.
+/// The most slot steps followed by default: minutes.
 pub(crate) const WORK_LIMIT: u128 = 20_000_000_000;
 
-/// What is refused: the memory or the work of it.
+/// The work named in errors.
 const FOLLOWING: &str = "following every class";
 
-/// Whether what following takes, where messages are of one run, fits in `limit` bytes: the steps of
-/// every class, and per thread a layout and the messages of two steps, sent and received.
+/// Checks that following fits in `limit` bytes if messages have one run: the steps of every class,
+/// and per thread a layout and the messages of two steps, sent and received.
 pub(crate) fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), AnalysisError> {
     let slots = u128::from(schedule.rule().slots());
     let ports = u128::from(schedule.problem.ports);
@@ -44,7 +44,7 @@ pub(crate) fn check_fits(schedule: &Schedule, limit: u128) -> Result<(), Analysi
     check_memory(FOLLOWING, needed, limit)
 }
 
-/// Whether following is a matter of minutes at most, and fits in `memory` bytes.
+/// Checks that following takes minutes at most, and fits in `memory` bytes.
 ///
 /// Every slot of a rank holds at most one block, and a step visits those that it touches.
 pub(crate) fn check_following(schedule: &Schedule, memory: u128) -> Result<(), AnalysisError> {
@@ -66,7 +66,7 @@ pub(crate) fn check_following(schedule: &Schedule, memory: u128) -> Result<(), A
     check_work(FOLLOWING, needed, WORK_LIMIT)
 }
 
-/// Follows every block of every representative and reports the first thing wrong.
+/// Follows every block of every representative and reports the first violation.
 pub(crate) fn run(
     schedule: &Schedule,
     machine: &Machine,
@@ -100,7 +100,7 @@ fn compare_members(
     for member in 0..MEMBERS_COMPARED {
         let rank = member_of(classes, class, member);
         let moved = |peer| classes.translated(peer, representative, rank);
-        let alike = |theirs: &[Transfer], own: &[Transfer]| {
+        let agree = |theirs: &[Transfer], own: &[Transfer]| {
             theirs.len() == own.len()
                 && theirs.iter().zip(own).all(|(theirs, own)| {
                     moved(theirs.peer) == own.peer
@@ -114,8 +114,8 @@ fn compare_members(
             check_writes(schedule.rule().slots(), rank, step, &does)?;
             let copies = expected.copies.is_empty() == does.copies.is_empty();
             if !copies
-                || !alike(&expected.sends, &does.sends)
-                || !alike(&expected.receives, &does.receives)
+                || !agree(&expected.sends, &does.sends)
+                || !agree(&expected.receives, &does.receives)
             {
                 return Err(Violation::ClassBroken { step, rank, representative });
             }
@@ -137,7 +137,7 @@ pub(crate) fn member_of(classes: &RankClasses, class: u32, member: u32) -> Rank 
     })
 }
 
-/// A box on its way.
+/// A box during the schedule.
 struct Group {
     slots: SlotBox,
     holder: Rank,
@@ -151,13 +151,13 @@ struct Follower<'a> {
     schedule: &'a Schedule,
     table: &'a Table,
     source: Rank,
-    /// What the source's slots hold before the first step.
+    /// The initial layout of the source.
     layout: Vec<Option<Block>>,
     pending: Vec<Group>,
     step: Step,
-    /// Ranks that end with the block of an all-gather, where the rule says.
+    /// By rank, whether the block of an all-gather reached its slot in the final layout.
     reached: Vec<bool>,
-    /// Slots that arrived and were not yet told.
+    /// Slots that arrived since the last report.
     arrived: u64,
 }
 
@@ -211,7 +211,7 @@ impl Follower<'_> {
         !self.reached.is_empty()
     }
 
-    /// Follows a group until it is cut or the schedule ends; the other parts wait in `pending`.
+    /// Follows a group until the schedule ends. Parts that are cut off wait in `pending`.
     fn follow(&mut self, mut group: Group) -> Result<(), Violation> {
         loop {
             let touched = self.table.next_touch(group.class, group.step, group.slots.span());
@@ -235,7 +235,8 @@ impl Follower<'_> {
         }
     }
 
-    /// The local copies of the holder; what remains of the group after them, if it is not cut.
+    /// Performs the local copies of the holder and returns one part of the group after them, if
+    /// any.
     fn copy(&mut self, group: Group) -> Result<Option<Group>, Violation> {
         let mut does = std::mem::take(&mut self.step);
         self.schedule.rule().step(group.holder, group.step, &mut does);
@@ -250,7 +251,7 @@ impl Follower<'_> {
             })?;
             for map in maps {
                 let mut outside = Vec::new();
-                // In an all-gather what is copied stays where it was as well.
+                // In an all-gather a copied block also stays in its slot.
                 let keeps = self.gathers().then(|| rest.clone());
                 for slots in rest {
                     slots.split(&map, &mut |inside| moved.push(inside), &mut |part| {
@@ -287,14 +288,15 @@ impl Follower<'_> {
         moved.is_some()
     }
 
-    /// Where a message takes what `holder` sends, and the class of that rank.
+    /// The receiver of a message of `holder`, and its class.
     fn after(&self, message: &Move, holder: Rank) -> (Rank, u32) {
         let radix = self.table.classes.radix();
         let to = message.shift.iter().fold(holder, |rank, &(u, hops)| radix.shifted(rank, u, hops));
         (to, message.class_after)
     }
 
-    /// The messages of the holder; what remains of the group with one holder, if anything.
+    /// Performs the messages of the holder and returns one part of the group that stays with it, if
+    /// any.
     fn transfer(&mut self, group: Group, entry: &Entry) -> Result<Option<Group>, Violation> {
         let (holder, class, step) = (group.holder, group.class, group.step);
         let mut rest: SmallVec<[SlotBox; 2]> = SmallVec::new();
@@ -320,7 +322,7 @@ impl Follower<'_> {
                     &mut |part| outside.push(part),
                 );
             }
-            // A sender keeps what it sends; in an all-to-all the copy is of no further use.
+            // A sender keeps what it sends; in an all-to-all this copy is not followed.
             rest = keeps.unwrap_or(outside);
         }
         let mut kept: SmallVec<[SlotBox; 2]> = SmallVec::new();
@@ -342,7 +344,7 @@ impl Follower<'_> {
         }
     }
 
-    /// What of a waiting box is not overwritten; in an all-to-all nothing may be.
+    /// The parts of a waiting box that are not overwritten. In an all-to-all none may be.
     fn survivors(
         &self,
         slots: SlotBox,
@@ -358,7 +360,7 @@ impl Follower<'_> {
             }
             match hit {
                 Some(inside) if !self.gathers() => {
-                    let (start, slot) = inside.slots().next().expect("a box has slots");
+                    let (start, slot) = inside.slots().next().expect("bug: a box without slots");
                     return Err(Violation::Overwritten {
                         step,
                         rank,
@@ -373,13 +375,13 @@ impl Follower<'_> {
         Ok(rest)
     }
 
-    /// The schedule is over: every slot of the group is where it should be.
+    /// Checks at the end of the schedule that every slot of the group has its place in the final
+    /// layout.
     fn arrive(&mut self, group: &Group) -> Result<(), Violation> {
         let (rule, problem, rank) = (self.schedule.rule(), self.schedule.problem, group.holder);
         for (start, slot) in group.slots.slots() {
             self.arrived += 1;
-            let block =
-                self.layout[start as usize].expect("only slots that hold a block are followed");
+            let block = self.layout[start as usize].expect("bug: an empty slot is followed");
             let place = rule.final_block(rank, slot);
             if self.gathers() {
                 self.reached[rank.index()] |= place == Some(block);

@@ -332,7 +332,7 @@ mod tests {
             Demand::read(&problem(Collective::AllToAll, 3, 1), lines.as_bytes()).map(drop)
         };
         assert_eq!(read(3 * 24 + 2), Ok(()));
-        let message = "longer than 3 sizes can be".to_owned();
+        let message = "the line is longer than 3 sizes".to_owned();
         assert_eq!(read(3 * 24 + 3), Err(ScheduleError::Line { line: 1, message }));
     }
 
@@ -396,21 +396,21 @@ mod tests {
     #[test]
     fn bad_files_are_refused_with_line_and_column() {
         let cases = [
-            ("", "line 1: the file ends, and there are 2 ranks"),
-            ("1,2\n", "line 2: the file ends, and there are 2 ranks"),
+            ("", "line 1: the file ends before line 2: there is one line per rank"),
+            ("1,2\n", "line 2: the file ends before line 2: there is one line per rank"),
             ("1,2\n3,4", "line 2: no end of line: the file may have been cut here"),
-            ("1,2\n3,4\n5,6\n", "line 3: a line more than the 2 ranks"),
-            ("1,2\n3\n", "line 2: 1 sizes of 2"),
-            ("1,2,3\n", "line 1: column 3: a row has 2 sizes"),
-            ("1,-2\n", "line 1: column 2: `-2`: a size is whole bytes from 0 to 1099511627776"),
-            ("1,2\n,4\n", "line 2: column 1: ``: a size is whole bytes from 0 to 1099511627776"),
+            ("1,2\n3,4\n5,6\n", "line 3: more lines than the 2 ranks"),
+            ("1,2\n3\n", "line 2: 1 sizes: a line has 2"),
+            ("1,2,3\n", "line 1: column 3: a line has 2 sizes"),
+            ("1,-2\n", "line 1: column 2: `-2`: a size is a whole number from 0 to 1099511627776"),
+            ("1,2\n,4\n", "line 2: column 1: ``: a size is a whole number from 0 to 1099511627776"),
             (
                 "1,1099511627777\n",
-                "line 1: column 2: `1099511627777`: a size is whole bytes from 0 to 1099511627776",
+                "line 1: column 2: `1099511627777`: a size is a whole number from 0 to 1099511627776",
             ),
             (
                 "99999999999999999999999,1\n",
-                "line 1: column 1: `99999999999999999999999`: a size is whole bytes from 0 to 1099511627776",
+                "line 1: column 1: `99999999999999999999999`: a size is a whole number from 0 to 1099511627776",
             ),
         ];
         for (text, expected) in cases {
@@ -419,7 +419,10 @@ mod tests {
         }
         let endless = std::io::BufReader::new(std::io::repeat(b'1'));
         let error = Demand::read(&problem(Collective::AllToAll, 2, 1), endless);
-        assert_eq!(error.expect_err("endless").to_string(), "line 1: longer than 2 sizes can be");
+        assert_eq!(
+            error.expect_err("endless").to_string(),
+            "line 1: the line is longer than 2 sizes"
+        );
         for text in ["uniform", "uniform:", "uniform:-1", "zipf:1"] {
             assert!(text.parse::<Drawn>().is_err(), "{text}");
         }

@@ -1,7 +1,7 @@
 //! Comma-separated values: a message a line, ordered by step, then sender.
 //!
-//! What is written is read back to the same bytes. Foreign files need no `packed` and no `route`:
-//! nothing is packed then, and the routes are the machine's.
+//! Reading a written file and writing it again gives the same bytes. `packed` and `route` are
+//! optional: without them nothing is packed, and routes are the machine's.
 
 use std::io::{BufRead, Write};
 
@@ -17,7 +17,7 @@ use crate::AnalysisError;
 /// The columns.
 const COLUMNS: [&str; 6] = ["step", "from", "to", "bytes", "packed", "route"];
 
-/// Columns that a file has at least.
+/// The number of required columns.
 const NEEDED: usize = 4;
 
 /// Bytes of a line, about.
@@ -63,7 +63,7 @@ pub(super) fn read(input: &mut dyn BufRead, target: &Target<'_>) -> Result<Sched
     Ok(messages.schedule("csv"))
 }
 
-/// How many of the columns there are.
+/// The number of columns of a file.
 fn columns(line: &str) -> Result<usize, String> {
     let there = line.split(',').count();
     let known = NEEDED..=COLUMNS.len();
@@ -71,7 +71,7 @@ fn columns(line: &str) -> Result<usize, String> {
         return Ok(there);
     }
     let (all, needed) = (COLUMNS.join(","), COLUMNS[..NEEDED].join(","));
-    Err(format!("the columns are {all}, or the first of them, at least {needed}"))
+    Err(format!("the first line must be {all}, or the first of these columns, at least {needed}"))
 }
 
 fn message(line: &str, columns: usize, target: &Target<'_>) -> Result<SizedMessage, String> {
@@ -83,7 +83,7 @@ fn message(line: &str, columns: usize, target: &Target<'_>) -> Result<SizedMessa
     for (field, text) in fields.iter_mut().zip(line.split(',')) {
         *field = text;
     }
-    let [step, from, to, bytes, packed, way] = fields;
+    let [step, from, to, bytes, packed, hops] = fields;
     let ranks = target.topology.ranks();
     let ends = ends(number("from", from)?, number("to", to)?, ranks)?;
     let bytes = number("bytes", bytes)?;
@@ -93,31 +93,31 @@ fn message(line: &str, columns: usize, target: &Target<'_>) -> Result<SizedMessa
             let packed: u64 = number("packed", packed)?;
             if packed != bytes || bytes < 2 {
                 return Err(format!(
-                    "packed {packed} of {bytes} bytes: none or all are, and of 1 none"
+                    "packed {packed} of {bytes} bytes: packed is 0 or all bytes, and a message of 1 byte is not packed"
                 ));
             }
             true
         }
     };
     let mut segments = Vec::new();
-    for segment in way.split(' ').filter(|_| !way.is_empty()) {
+    for segment in hops.split(' ').filter(|_| !hops.is_empty()) {
         let parsed = segment
             .split_once(':')
             .and_then(|(u, hops)| Some((u.parse().ok()?, hops.parse().ok()?)));
         segments.push(parsed.ok_or_else(|| {
             let shown = beginning(segment);
-            format!("route `{shown}`: a dimension and signed hops, such as 0:+2")
+            format!("route `{shown}` is not a dimension and signed hops, such as 0:+2")
         })?);
     }
     Ok(SizedMessage {
         step: number("step", step)?,
         from: ends.0,
         to: ends.1,
-        route: match way {
+        route: match hops {
             "" => None,
-            way => Some(
+            hops => Some(
                 route(&segments, ends, target.topology)
-                    .map_err(|rule| format!("route {}: {rule}", beginning(way)))?,
+                    .map_err(|rule| format!("route {}: {rule}", beginning(hops)))?,
             ),
         },
         bytes,

@@ -9,7 +9,7 @@ use super::{Listing, Source, failed};
 use crate::AnalysisError;
 use crate::error::check_work;
 
-/// What Graphviz lays out in a minute or so; more edges are no picture.
+/// The most edges: Graphviz lays these out in about a minute.
 const EDGES: u128 = 20_000;
 
 pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), AnalysisError> {
@@ -25,7 +25,7 @@ fn draw(source: &Source<'_>, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  node [shape=circle]; edge [colorscheme=dark28];")?;
     for rank in (0..schedule.problem.ranks).map(Rank) {
         match source.machine.topology.shape() {
-            // Where it is, for `neato -n`: the last dimension to the right.
+            // The position for `neato -n`: the last dimension to the right.
             Shape::Grid(grid) if grid.sides().len() == 2 => {
                 let [y, x] = [0, 1].map(|u| grid.radix().coordinate(rank, u));
                 writeln!(out, "  {rank} [pos=\"{},{}\"];", 90 * x, -90 * i64::from(y))?;

@@ -1,4 +1,4 @@
-//! Messages from their two ends, as programs of sends and receives have them.
+//! Messages from programs of sends and receives.
 
 use topocoll_schedule::{Recorder, Schedule, SizedMessage};
 use topocoll_topology::Rank;
@@ -15,13 +15,13 @@ pub(super) struct MessageEnd {
     pub(super) to: Rank,
     pub(super) tag: u32,
     pub(super) bytes: u64,
-    /// Where it stands in its rank's program.
+    /// Its line in the program of its rank.
     pub(super) line: usize,
-    /// What it waits for, and what waits for it.
+    /// The points before and after it.
     pub(super) between: (Point, Point),
 }
 
-/// The ends of all ranks' messages.
+/// The sends and receives of all ranks.
 pub(super) struct Ends<'a> {
     target: &'a Target<'a>,
     sends: Vec<MessageEnd>,
@@ -29,13 +29,13 @@ pub(super) struct Ends<'a> {
     taken: u128,
 }
 
-/// A schedule from the JSON lines beside.
+/// The schedule in the JSON lines of the same file or folder.
 pub(super) struct Named {
     pub(super) schedule: Schedule,
     pub(super) messages: Vec<Listed>,
 }
 
-/// What is wrong: the rank in whose program, the line, and the rule.
+/// An error: the rank of the program, the line, and the rule.
 pub(super) type Wrong = (Rank, usize, String);
 
 impl<'a> Ends<'a> {
@@ -51,16 +51,16 @@ impl<'a> Ends<'a> {
         Ok(())
     }
 
-    /// Counts what else is kept.
+    /// Adds to the memory taken.
     pub(super) fn take(&mut self, bytes: u128) -> Result<(), String> {
         self.taken += bytes;
         self.target.check_memory(self.taken)
     }
 
-    /// The schedule of these messages, in steps by their order; or the one named, if its messages
-    /// are these.
+    /// The schedule of these messages, with steps from their order; or the named schedule, if its
+    /// messages are the same.
     ///
-    /// As in MPI, the sends of one rank to another with one tag meet its receives in turn.
+    /// As in MPI, the sends of one rank to another with one tag match its receives in order.
     pub(super) fn schedule(
         mut self,
         format: &str,
@@ -85,7 +85,7 @@ impl<'a> Ends<'a> {
             (
                 *to,
                 receive.line,
-                format!("nobody sends what rank {to} receives from {from} with tag {tag}"),
+                format!("rank {to} receives from rank {from} with tag {tag}, which is not sent"),
             )
         };
         for send in &self.sends {
@@ -97,7 +97,7 @@ impl<'a> Ends<'a> {
                     return Err((
                         *to,
                         line,
-                        format!("{room} bytes are received, and rank {from} sends {bytes}"),
+                        format!("{room} bytes are received, but rank {from} sends {bytes}"),
                     ));
                 }
                 Some(_) => {}
@@ -105,7 +105,9 @@ impl<'a> Ends<'a> {
                     return Err((
                         *from,
                         *line,
-                        format!("rank {to} does not receive what {from} sends it with tag {tag}"),
+                        format!(
+                            "rank {from} sends to rank {to} with tag {tag}, which is not received"
+                        ),
                     ));
                 }
             }
@@ -113,7 +115,7 @@ impl<'a> Ends<'a> {
         receives.next().map_or(Ok(()), |receive| Err(never_sent(receive)))
     }
 
-    /// The messages listed are these, step by step, a tag for each step.
+    /// Checks that the messages listed are the same, step by step, with one tag per step.
     fn check_same(mut self, mut listed: Vec<Listed>) -> Result<(), Wrong> {
         self.sends.sort_by_key(|end| (end.tag, end.from, end.to));
         listed.sort_by_key(|message| (message.step, message.from, message.to));
@@ -125,11 +127,11 @@ impl<'a> Ends<'a> {
                 return Err((
                     from,
                     0,
-                    format!("a JSON line has {}, and the program has not", says()),
+                    format!("the JSON lines have {}, but the program does not", says()),
                 ));
             };
             let same = (send.from, send.to, send.bytes) == (from, to, bytes);
-            // Tags and steps go on together.
+            // Tags and steps change together.
             let together = last.is_none_or(|(tag, of)| (tag == send.tag) == (of == step));
             if !same || !together {
                 let MessageEnd { from, to, tag, bytes, line, .. } = send;
@@ -137,7 +139,7 @@ impl<'a> Ends<'a> {
                     *from,
                     *line,
                     format!(
-                        "{bytes} bytes from rank {from} to {to} with tag {tag}, where a JSON line has {}",
+                        "{bytes} bytes from rank {from} to {to} with tag {tag}, where the JSON lines have {}",
                         says()
                     ),
                 ));
@@ -145,7 +147,7 @@ impl<'a> Ends<'a> {
             last = Some((send.tag, step));
         }
         sends.next().map_or(Ok(()), |send| {
-            Err((send.from, send.line, "a message that no JSON line has".to_owned()))
+            Err((send.from, send.line, "this message is not in the JSON lines".to_owned()))
         })
     }
 
@@ -156,7 +158,7 @@ impl<'a> Ends<'a> {
         self.receives = Vec::new();
         let steps = order.steps().map_err(|stuck| {
             let send = &self.sends[stuck];
-            (send.from, send.line, "this message waits, in a circle, for itself".to_owned())
+            (send.from, send.line, "this message waits for itself in a cycle".to_owned())
         })?;
         let mut by_step: Vec<usize> = (0..steps.len()).collect();
         by_step.sort_by_key(|&i| (steps[i], self.sends[i].from, self.sends[i].line));

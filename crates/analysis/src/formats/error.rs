@@ -1,11 +1,11 @@
-/// Why a file that should hold a schedule is refused.
+/// Why a file is refused as a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// A line that cannot be read, or contradicts the machine or the lines before it.
+    /// A line that is not valid, or contradicts the machine or the lines before it.
     #[error("{}line {line}: {message}", file.as_ref().map_or(String::new(), |file| format!("{file}: ")))]
     Line {
-        /// The file, of several.
+        /// The file, if there are several.
         file: Option<String>,
         /// The line, from 1.
         line: usize,
@@ -20,20 +20,20 @@ pub enum ReadError {
         /// Why.
         reason: String,
     },
-    /// A file in a format of which no schedule can be read.
-    #[error("{format} holds no schedule: {reason}")]
+    /// A file in a format that cannot be read.
+    #[error("{format} cannot be read as a schedule: {reason}")]
     Unreadable {
         /// The format's name.
         format: &'static str,
         /// Why.
         reason: &'static str,
     },
-    /// A file in no format that is known.
-    #[error("begins with `{begins}`, as no format that is read does: {}", known.join(", "))]
+    /// A file in an unknown format.
+    #[error("the format is unknown: the file begins with `{begins}`; supported formats: {}", known.join(", "))]
     Unknown {
-        /// What it begins with.
+        /// Its beginning.
         begins: String,
-        /// The formats that are read.
+        /// The formats that can be read.
         known: Vec<&'static str>,
     },
 }

@@ -1,13 +1,12 @@
-//! GOAL text, what `txt2bin` of LogGOPSim reads (Hoefler, Schneider, Lumsdaine 2010).
+//! GOAL text, which `txt2bin` of LogGOPSim reads (Hoefler, Schneider, Lumsdaine 2010).
 //!
-//! Comments have the JSON lines of the schedule, by which it is read back. Message costs are the
-//! simulator's own parameters; what a rank copies and packs is a `calc`, in nanoseconds. A step
-//! begins when the one before has ended at the rank, which a `calc 0` stands for. Tags are steps.
+//! Comments contain the JSON lines of the schedule, which are read back. Message costs are
+//! parameters of the simulator. Copies and packing are a `calc`, in nanoseconds. A step begins at a
+//! rank when its last step has ended, at a `calc 0`. Tags are steps.
 //!
-//! In files of others, sends and receives meet by ranks and tag in the order written, steps follow
-//! from `requires` and `irequires`, and `calc` is local work, which schedules leave out. `cpu` and
-//! `nic` are read over; wildcards and operations of later dialects (`put`, `append`, ..) are not
-//! read.
+//! In files of other programs, sends and receives match by ranks and tag in the order written, and
+//! steps follow from `requires` and `irequires`. `calc`, `cpu` and `nic` are ignored. Wildcards and
+//! operations of later dialects (`put`, `append`, ..) are not supported.
 
 use std::io::{BufRead, Write};
 
@@ -24,7 +23,7 @@ use super::order::{self, Order, Point};
 use super::{Listing, ReadError, Source, Target, failed};
 use crate::AnalysisError;
 
-/// What a line of JSON begins with.
+/// The beginning of a JSON line.
 const COMMENT: &str = "// ";
 
 /// Bytes of the lines of a message at both ends, about.
@@ -46,7 +45,7 @@ fn lines(source: &Source<'_>, out: &mut dyn Write) -> std::io::Result<()> {
     let mut local = Local::new(source);
     for rank in (0..problem.ranks).map(Rank) {
         writeln!(out, "\nrank {rank} {{")?;
-        // Labels of what the next step waits for.
+        // Labels that the next step waits for.
         let mut before: Vec<String> = Vec::new();
         for step in 0..source.schedule.rule().steps() {
             local.look(rank, step);
@@ -126,7 +125,7 @@ pub(super) fn read(input: &mut dyn BufRead, target: &Target<'_>) -> Result<Sched
         .map_err(|(_, line, message)| lines.error_at(line, message))
 }
 
-/// The program so far.
+/// The state of the reader.
 struct Program<'a> {
     target: &'a Target<'a>,
     line: usize,
@@ -135,11 +134,11 @@ struct Program<'a> {
     list: Option<List<'a>>,
     listed: Vec<Listed>,
     ranks: Option<u32>,
-    /// Ranks whose programs have begun.
+    /// The number of ranks whose programs have begun.
     begun: u32,
-    /// Whether the last of them is open.
+    /// Whether the last program is open.
     open: bool,
-    /// By label, what an operation of this rank waits for, and what waits for it.
+    /// By label, the points before and after an operation of this rank.
     labels: HashMap<String, (Point, Point)>,
     order: Order,
     ends: Ends<'a>,
@@ -196,7 +195,7 @@ impl<'a> Program<'a> {
                 }
                 Some(word) => {
                     let next = if self.ranks.is_none() { "num_ranks" } else { "rank" };
-                    return Err(format!("`{}`, and `{next}` comes next", shown(word)));
+                    return Err(format!("`{}` where `{next}` is expected", shown(word)));
                 }
             }
         }
@@ -214,7 +213,7 @@ impl<'a> Program<'a> {
         }
         if text.starts_with("{\"kind\":\"header\"") {
             if self.ranks.is_some() {
-                return Err("JSON lines come before `num_ranks`".to_owned());
+                return Err("JSON lines must come before `num_ranks`".to_owned());
             }
             self.list = Some(List::new(text, self.target)?);
         }
@@ -225,7 +224,7 @@ impl<'a> Program<'a> {
         let ranks = self.ranks.ok_or("`rank` before `num_ranks`")?;
         let number: u32 = words.number("rank")?;
         if number != self.begun || number >= ranks {
-            return Err(format!("rank {number}, and ranks are 0 to {} in order", ranks - 1));
+            return Err(format!("rank {number}: ranks are 0 to {} in order", ranks - 1));
         }
         words.expect("{")?;
         self.begun += 1;
@@ -242,7 +241,7 @@ impl<'a> Program<'a> {
             return Ok(());
         }
         if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            return Err(format!("`{}` is no statement", shown(word)));
+            return Err(format!("`{}` is not a statement", shown(word)));
         }
         match words.next() {
             Some(":") => {
@@ -250,7 +249,7 @@ impl<'a> Program<'a> {
                 let place = self.operation(kind, words)?;
                 self.ends.take(order::MEMORY + 2 * word.len() as u128)?;
                 match self.labels.insert(word.to_owned(), place) {
-                    Some(_) => Err(format!("label `{}` twice in one rank", shown(word))),
+                    Some(_) => Err(format!("label `{}` is defined twice in one rank", shown(word))),
                     None => Ok(()),
                 }
             }
@@ -258,7 +257,9 @@ impl<'a> Program<'a> {
                 let other = words.next().unwrap_or_default();
                 let place = |label: &str| {
                     let known = self.labels.get(label).copied();
-                    known.ok_or_else(|| format!("label `{}` is not known here", shown(label)))
+                    known.ok_or_else(|| {
+                        format!("label `{}` is not defined in this rank", shown(label))
+                    })
                 };
                 let ((before, _), (started, ended)) = (place(word)?, place(other)?);
                 self.ends.take(order::MEMORY)?;
@@ -267,11 +268,11 @@ impl<'a> Program<'a> {
                 }
                 Ok(())
             }
-            _ => Err(format!("`:`, `requires` or `irequires` comes after `{}`", shown(word))),
+            _ => Err(format!("`:`, `requires` or `irequires` is expected after `{}`", shown(word))),
         }
     }
 
-    /// An operation: what it waits for, and what waits for it.
+    /// Reads an operation and returns the points before and after it.
     fn operation(&mut self, kind: &str, words: &mut Words<'_>) -> Result<(Point, Point), String> {
         let own = Rank(self.begun - 1);
         let before = self.order.point();
@@ -283,7 +284,7 @@ impl<'a> Program<'a> {
         let (sends, toward) = match kind {
             "send" => (true, "to"),
             "recv" => (false, "from"),
-            _ => return Err(format!("`{}` is none of send, recv, calc", shown(kind))),
+            _ => return Err(format!("`{}` is not one of send, recv, calc", shown(kind))),
         };
         let bytes = words.number(kind)?;
         words.expect("b")?;
@@ -335,7 +336,7 @@ impl<'t> Words<'t> {
         Some(word)
     }
 
-    /// What follows these characters, if they come next.
+    /// The text after these characters, if they come next.
     fn after(&mut self, begins: &str) -> Option<&'t str> {
         self.rest.trim_start().strip_prefix(begins)
     }
@@ -343,7 +344,7 @@ impl<'t> Words<'t> {
     fn expect(&mut self, word: &str) -> Result<(), String> {
         match self.next() {
             Some(next) if next == word => Ok(()),
-            next => Err(format!("`{}`, and `{word}` comes next", shown(next.unwrap_or("")))),
+            next => Err(format!("`{}` where `{word}` is expected", shown(next.unwrap_or("")))),
         }
     }
 
@@ -351,7 +352,7 @@ impl<'t> Words<'t> {
         super::messages::number(name, self.next().unwrap_or_default())
     }
 
-    /// The numbers of options in this order, each of which may be absent: 0 then.
+    /// The numbers of options in this order; an option that is absent is 0.
     fn options<const N: usize>(&mut self, names: &[&str; N]) -> Result<[u32; N], String> {
         let mut values = [0; N];
         for (name, value) in names.iter().zip(&mut values) {
@@ -365,7 +366,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// As much of a word as a message has room for.
+/// The beginning of a word, short enough for an error.
 fn shown(word: &str) -> &str {
     &word[..word.floor_char_boundary(40)]
 }

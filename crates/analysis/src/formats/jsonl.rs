@@ -19,7 +19,7 @@ pub use write::write;
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// Line 1.
+/// The first line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
@@ -29,9 +29,9 @@ struct Header {
     version: u32,
     /// `alltoall` or `allgather`.
     operation: String,
-    /// Who wrote it.
+    /// The algorithm.
     algorithm: String,
-    /// The parameters it was written with.
+    /// The parameters of the algorithm.
     #[serde(default, skip_serializing_if = "Parameters::is_empty")]
     parameters: Parameters,
     /// Number of ranks.
@@ -40,7 +40,7 @@ struct Header {
     block_bytes: u64,
     /// Messages a rank may send, and receive, in a step.
     ports: u32,
-    /// The shape it was written for.
+    /// The topology it was written for.
     topology: HeaderTopology,
 }
 
@@ -57,9 +57,9 @@ enum HeaderTopology {
         /// Which of them wrap.
         wrap: Vec<bool>,
     },
-    /// A grid that is twisted, or lacks nodes or links.
+    /// A twisted torus, or a grid with failed nodes or links.
     Lattice {
-        /// The short form that names it.
+        /// Its short form.
         form: String,
     },
     /// SMP nodes.
@@ -79,20 +79,22 @@ struct MessageLine {
     from: u32,
     /// Its receiver.
     to: u32,
-    /// Grids: dimension and signed hops, in the order travelled; none for the machine's own route.
+    /// On grids dimension and signed hops, in the order travelled; `None` for the machine's own
+    /// route.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     route: Option<Vec<(u32, i64)>>,
-    /// All-to-all: source, destination, first byte, end byte; all-gather without the destination.
+    /// For an all-to-all source, destination, first byte, end byte; for an all-gather without the
+    /// destination.
     blocks: Vec<Vec<u64>>,
 }
 
-/// A route that is named, even an empty one; `null` names none, and is refused.
+/// A route that is given, even an empty one. `null` is refused.
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<(u32, i64)>>, D::Error> {
     Vec::deserialize(from).map(Some)
 }
 
 impl HeaderTopology {
-    /// The words that describe `topology`.
+    /// The description of `topology`.
     fn of(topology: &dyn Topology) -> Self {
         match topology.shape() {
             Shape::Complete => Self::Full,
@@ -106,7 +108,7 @@ impl HeaderTopology {
         }
     }
 
-    /// The topology that is described.
+    /// The topology described.
     ///
     /// # Errors
     /// Sides or sizes that no machine of `ranks` ranks has.
@@ -126,7 +128,7 @@ impl HeaderTopology {
         made.map_err(|e| e.to_string())
     }
 
-    /// The short form of what is described, for messages.
+    /// The short form of the topology described, for errors.
     fn short_form(&self) -> String {
         match self {
             Self::Full => "full".to_owned(),
@@ -141,14 +143,15 @@ impl HeaderTopology {
     }
 }
 
-/// What the headers of all versions have.
+/// The fields of headers of all versions.
 #[derive(Deserialize)]
 struct Versioned {
     version: u64,
 }
 
 impl Header {
-    /// Reads line 1. A header of another version is refused by its number, whatever else it has.
+    /// Reads the first line. A header of another version is refused by its number, before its other
+    /// fields are read.
     fn parse(text: &str) -> Result<Self, String> {
         match serde_json::from_str(text) {
             Ok(Versioned { version }) if version != u64::from(VERSION) => Err(format!(
@@ -175,10 +178,10 @@ impl Header {
         }
     }
 
-    /// The problem, if the header fits `topology`; ports beyond `ranks - 1` are `ranks - 1`.
+    /// The problem, if the header matches `topology`; more than `ranks - 1` ports are `ranks - 1`.
     fn problem(&self, topology: &dyn Topology) -> Result<Problem, String> {
         if self.kind != "header" {
-            return Err(format!("kind is `{}`, and line 1 is the `header`", self.kind));
+            return Err(format!("kind is `{}`: the first line must be the `header`", self.kind));
         }
         check_ranks(self.ranks, topology)?;
         if self.topology != HeaderTopology::of(topology) {

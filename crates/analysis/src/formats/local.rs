@@ -1,4 +1,4 @@
-//! What one rank does, in bytes and nanoseconds.
+//! The steps of one rank, in bytes and time.
 
 use topocoll_schedule::Step;
 use topocoll_topology::{Rank, Route};
@@ -12,26 +12,26 @@ use crate::contention::Clock;
 pub(super) struct Sent {
     pub(super) to: Rank,
     pub(super) bytes: u64,
-    /// Bytes that are packed before.
+    /// Bytes that are packed first.
     pub(super) packed: u64,
-    /// Its way through a grid; empty elsewhere.
+    /// Its route; empty without numbered links.
     pub(super) route: Route,
-    /// The work before it, from the step's beginning: copies, packing and startup.
+    /// The time from the beginning of the step: copies, packing and startup.
     pub(super) begins: Picoseconds,
 }
 
-/// One rank's share of the steps, asked for one after the other.
+/// The share of one rank in one step at a time.
 pub(super) struct Local<'a> {
     source: &'a Source<'a>,
     scheduled: Scheduled<'a>,
     clock: Clock<'a>,
     share: Share,
     does: Step,
-    /// Those of the step asked for, by when they begin.
+    /// The messages sent in the step, ordered by when they begin.
     pub(super) sends: Vec<Sent>,
     /// Senders and bytes.
     pub(super) receives: Vec<(Rank, u64)>,
-    /// The work of a step that sends nothing.
+    /// The time of the copies in a step that sends nothing.
     pub(super) copies: Picoseconds,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// Goes to a rank and a step.
+    /// Reads a step of a rank.
     pub(super) fn look(&mut self, rank: Rank, step: u32) {
         let block_bytes = self.source.schedule.problem.block_bytes;
         self.scheduled.share(rank, step, &mut self.share);
@@ -77,7 +77,7 @@ impl<'a> Local<'a> {
         }));
     }
 
-    /// Whether the rank does nothing that others would see or wait for.
+    /// Whether the rank neither sends, receives nor copies.
     pub(super) fn is_idle(&self) -> bool {
         self.sends.is_empty() && self.receives.is_empty() && self.copies == 0
     }

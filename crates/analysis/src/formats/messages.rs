@@ -1,4 +1,4 @@
-//! What messages must be, in every format.
+//! Rules for messages in every format.
 
 use topocoll_schedule::{
     Collective, MAX_BLOCK_BYTES, Origin, Problem, Recorder, Schedule, SizedMessage,
@@ -7,13 +7,13 @@ use topocoll_topology::{Rank, Route, Segment, Topology};
 
 use super::Target;
 
-/// Schedules of more ranks are not read: listings are for thousands of them.
+/// The most ranks of a schedule that is read.
 const MAX_RANKS: u32 = 65_535;
 
-/// All bytes of a file's messages together: sums stay within 64 bits.
+/// The most bytes of all messages of a file, so that sums stay within 64 bits.
 const MAX_BYTES: u64 = 1 << 62;
 
-/// A file has as many ranks as the machine.
+/// Checks that a file has as many ranks as the machine.
 pub(super) fn check_ranks(ranks: u32, topology: &dyn Topology) -> Result<(), String> {
     if ranks != topology.ranks() {
         let (name, there) = (topology.short_form(), topology.ranks());
@@ -25,25 +25,25 @@ pub(super) fn check_ranks(ranks: u32, topology: &dyn Topology) -> Result<(), Str
     Ok(())
 }
 
-/// Steps never go back, and may be skipped, but a few messages cannot claim billions of them.
+/// Checks that steps do not decrease, and that few messages do not claim billions of steps.
 pub(super) fn check_step(step: u32, after: u32, messages: usize) -> Result<(), String> {
     let most = 64 * (messages + 64);
     if step < after {
-        return Err(format!("step {step} after step {after}: steps never go back"));
+        return Err(format!("step {step} after step {after}: steps must not decrease"));
     }
     if step as usize > most {
         return Err(format!(
-            "step {step} after {messages} messages: steps are numbered from 0, and after so many there are at most {most}"
+            "step {step} after {messages} messages: steps are numbered from 0, and are at most {most} here"
         ));
     }
     Ok(())
 }
 
-/// A rank of so many.
+/// A rank below `ranks`.
 pub(super) fn rank(name: &str, rank: u64, ranks: u32) -> Result<Rank, String> {
     match u32::try_from(rank) {
         Ok(rank) if rank < ranks => Ok(Rank(rank)),
-        _ => Err(format!("{name} is rank {rank}, and ranks end at {}", ranks - 1)),
+        _ => Err(format!("{name} is rank {rank}: the last rank is {}", ranks - 1)),
     }
 }
 
@@ -56,8 +56,8 @@ pub(super) fn ends(from: u64, to: u64, ranks: u32) -> Result<(Rank, Rank), Strin
     Ok((from, to))
 }
 
-/// A route between two ranks, given as dimensions and signed hops. It leads from one to the other:
-/// nothing else is taken for it.
+/// The route between two ranks given as dimensions and signed hops. Refuses a route that does not
+/// lead from one to the other.
 pub(super) fn route(
     segments: &[(u32, i64)],
     (from, to): (Rank, Rank),
@@ -65,7 +65,7 @@ pub(super) fn route(
 ) -> Result<Route, String> {
     let machine = || topology.short_form();
     if topology.dimensions() == 0 {
-        return Err(format!("only grids have routes, and {} is not a grid", machine()));
+        return Err(format!("routes require a grid, and {} is not a grid", machine()));
     }
     let mut route = Route::default();
     for &(dimension, hops) in segments {
@@ -94,11 +94,11 @@ pub(super) struct Sized<'a> {
 }
 
 impl<'a> Sized<'a> {
-    /// No messages between the ranks of the machine.
+    /// An empty list of messages between the ranks of the machine.
     pub(super) fn new(target: &'a Target<'a>) -> Result<Self, String> {
         let (ranks, ports) = (target.topology.ranks(), target.ports);
         check_ranks(ranks, target.topology)?;
-        // A slot is a byte, and what they are of is nowhere said.
+        // A slot is a byte, of an unknown block.
         let problem = Problem::new(Collective::AllToAll, ranks, ports, 1);
         let problem = problem.map_err(|e| e.to_string())?;
         Ok(Self { target, recorder: Recorder::new(problem), problem, bytes: 0, taken: 0 })
@@ -114,7 +114,7 @@ impl<'a> Sized<'a> {
         Ok(())
     }
 
-    /// The schedule, called by its format's name.
+    /// The schedule; its algorithm is the name of the format.
     pub(super) fn schedule(self, format: &str) -> Schedule {
         let origin = Origin { algorithm: format.to_owned(), parameters: Default::default() };
         Schedule::new(self.problem, origin, self.recorder.finish())
@@ -124,21 +124,21 @@ impl<'a> Sized<'a> {
 /// The bytes of a message.
 pub(super) fn size(bytes: u64) -> Result<u64, String> {
     match bytes {
-        0 => Err("a message of 0 bytes: a message has at least one".to_owned()),
+        0 => Err("a message of 0 bytes: a message has at least 1 byte".to_owned()),
         1..=MAX_BLOCK_BYTES => Ok(bytes),
-        _ => Err(format!("a message of {bytes} bytes: at most {MAX_BLOCK_BYTES} are read")),
+        _ => Err(format!("a message of {bytes} bytes: a message has at most {MAX_BLOCK_BYTES}")),
     }
 }
 
-/// A number of a field.
+/// The number in a field.
 pub(super) fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
-    // Neither a sign nor blanks.
+    // No sign and no blanks.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     (text.parse().ok().filter(|_| digits))
-        .ok_or_else(|| format!("{name} is `{}`, no number that is read", beginning(text)))
+        .ok_or_else(|| format!("{name} is `{}`, not a whole number in range", beginning(text)))
 }
 
-/// As much of a value as an error shows.
+/// The beginning of a value, short enough for an error.
 pub(super) fn beginning(value: &str) -> String {
     value.chars().take(40).collect()
 }

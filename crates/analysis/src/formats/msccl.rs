@@ -1,9 +1,9 @@
 //! MSCCL XML: an all-to-all among GPUs, a block a chunk.
 //!
-//! A rank's slots are chunks 0 .. S-1 of its scratch buffer; what is received, and copied from
-//! slot to slot, passes through chunks S .. 2S-1, since a step reads everything before it writes.
-//! Thread block 0 copies; every peer sent to has a block, and every peer received from. The blocks
-//! of messages wait for the copies before them, and block 0 waits for them in turn.
+//! Slots of a rank are chunks 0 .. S-1 of its scratch buffer. Chunks received, or copied from slot
+//! to slot, pass through chunks S .. 2S-1, since a step reads everything before it writes. Thread
+//! block 0 copies. There is one more thread block for every peer sent to, and for every peer
+//! received from. They wait for the copies before them, and block 0 waits for them.
 
 use std::io::Write;
 
@@ -13,12 +13,12 @@ use topocoll_topology::Rank;
 use super::{Listing, Source, check, failed};
 use crate::{AnalysisError, Progress, check_named, replay};
 
-/// Why no program is read. It moves single chunks in an order that its thread blocks leave open: the
-/// steps and the messages of a schedule, what is sent at once and together, are not in it.
+/// Why programs are not read: thread blocks move single chunks in an order that is not fixed, so a
+/// program does not define steps and messages.
 pub(super) const WHY: &str =
-    "a program for GPUs says which chunks move, and not which move together in one step";
+    "a program for GPUs does not say which chunks move together in one step";
 
-/// Bytes of a step's line, and lines that a block takes when it is sent, about.
+/// Bytes of a step's line, and lines of a block that is sent, about.
 const LINE: u128 = 130;
 const LINES: u128 = 3;
 
@@ -26,7 +26,7 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Anal
     let schedule = source.schedule;
     check_named(schedule)?;
     if schedule.problem.operation != Collective::AllToAll {
-        let what = "an all-gather in MSCCL's chunks";
+        let what = "all-gathers";
         return Err(AnalysisError::Unwritten { what });
     }
     if let Some(&cut) = schedule.rule().cuts().first() {
@@ -34,7 +34,7 @@ pub(super) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Anal
     }
     let kept = 2 * u128::from(schedule.problem.ranks) * u128::from(schedule.rule().slots());
     check((Listing::of(schedule, None).blocks * LINES + kept) * LINE)?;
-    // Where nobody holds what is sent, a chunk would be sent that nobody has set.
+    // A schedule that sends an empty slot would send a chunk that is not set.
     let (held, _) = replay::run(schedule, source.machine, source.memory, &Progress::UNHEARD)?;
     held.map_err(AnalysisError::Broken)?;
     algorithm(source, out).map_err(failed)
@@ -84,14 +84,14 @@ struct Does {
     kind: &'static str,
     from: Chunk,
     to: Chunk,
-    /// The block and step that must have ended.
+    /// The block and step that it waits for.
     waits: Option<(usize, usize)>,
-    /// Whether another waits for it.
+    /// Whether another step waits for it.
     awaited: bool,
 }
 
 struct ThreadBlock {
-    /// Whether it sends, or receives.
+    /// Whether it sends (`true`) or receives.
     sends: Option<bool>,
     peer: u32,
     does: Vec<Does>,
@@ -131,7 +131,7 @@ impl Gpu {
             let copied = gpu.blocks[0].does.len().checked_sub(1);
             let mut arrived = Vec::new();
             for send in &does.sends {
-                // Where it arrives is the receiver's to say.
+                // The receiver gives the destination.
                 let sent = chunks(&send.slots).into_iter().map(|slot| (('s', slot), ('o', 0)));
                 gpu.message(true, send.peer, sent, copied);
             }

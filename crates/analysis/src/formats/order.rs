@@ -1,40 +1,41 @@
-//! Steps from what waits for what.
+//! Steps from dependencies.
 //!
-//! A message comes one step after the last of those that its ends wait for; a receive does not wait
-//! for what its rank sends before it, as data that arrive do not depend on data that leave, and two
-//! ranks may send to each other before either receives. Where ranks take turns without a message
-//! between them, as those of a node do for its port, no file says so, and steps come out fewer.
+//! A message comes one step after the last message that its ends wait for. A receive does not wait
+//! for earlier sends of its rank: data that arrive do not depend on data that leave, and two ranks
+//! may send to each other before either receives. Files do not say where ranks take turns without a
+//! message between them, as for the port of a node; such schedules get fewer steps.
 
-/// A place in what a rank does: what comes after it waits for all before it.
+/// A point in the program of a rank: operations after it wait for all operations before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Point(u32);
 
-/// What waits for what, of all ranks.
+/// The dependencies of all ranks.
 #[derive(Default)]
 pub(super) struct Order {
-    /// Each point is two vertices: what sends after it wait for, and what receives do. Messages are
-    /// vertices too, and an edge from a message is a step long.
+    /// Each point is two vertices: one that later sends wait for, and one that later receives wait
+    /// for. Messages are vertices too. An edge from a message has length 1, other edges 0.
     vertices: u32,
     edges: Vec<(u32, u32)>,
     messages: Vec<u32>,
 }
 
-/// Bytes that a point, and that a message, take at most until the steps are known.
+/// The most bytes of a point, or of a message, until the steps are known.
 pub(super) const MEMORY: u128 = 120;
 
 impl Order {
-    /// A point that waits for nothing yet.
+    /// A new point without dependencies.
     pub(super) fn point(&mut self) -> Point {
         self.vertices += 2;
         Point(self.vertices - 2)
     }
 
-    /// Makes a point wait for all that another waits for.
+    /// Makes a point wait for all dependencies of an earlier one.
     pub(super) fn after(&mut self, later: Point, earlier: Point) {
         self.edges.extend([(earlier.0, later.0), (earlier.0 + 1, later.0 + 1)]);
     }
 
-    /// Adds a message, sent and received between a point before and one after each: its number.
+    /// Adds a message, sent between two points of its sender and received between two of its
+    /// receiver.
     pub(super) fn message(&mut self, sent: (Point, Point), received: (Point, Point)) {
         let message = self.vertices;
         self.vertices += 1;
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_comes_after_what_its_ends_wait_for() {
+    fn a_message_comes_after_those_its_ends_wait_for() {
         let mut order = Order::default();
         // Rank 0 sends to 1, which passes it on to 2; rank 2 sends to 0 before it receives.
         let [a, b] = [order.point(), order.point()];

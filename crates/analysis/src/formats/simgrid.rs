@@ -1,17 +1,17 @@
 //! SimGrid: a platform, a host file, and time-independent traces that `smpirun -replay` reads.
 //!
-//! The platform names the links of every pair that a message goes between, so SimGrid routes
-//! nothing by itself: its own torus turns the other way at half a ring, and has its first dimension
-//! fastest. Links have the machine's bandwidth and propagation. Off grids a rank, and on clusters
-//! a node for what leaves it, has a link out and a link in. Copies, packing and startup are
-//! computation of a host of 1 Gflop/s, so a flop is a nanosecond. Tags are steps. A file beside has
-//! the JSON lines of the schedule, by which the folder is read back.
+//! The platform lists the links of every pair with a message, so SimGrid chooses no routes: its own
+//! torus has other routes at half a ring, and its first dimension is the fastest. Links have the
+//! machine's bandwidth and propagation. On fully connected machines each rank has a link out and a
+//! link in; on clusters each node also has both, for inter-node messages. Copies, packing and
+//! startup are computation on a host of 1 Gflop/s, so a flop is a nanosecond. Tags are steps. The
+//! folder also has the JSON lines of the schedule, which are read back.
 //!
-//! Of others, `traces.txt`, or whatever file is given, names the ranks' traces. Sends and receives meet by ranks and tag in the
-//! order written; steps follow from what is waited for, at sends and receives that block, `wait`,
-//! `waitall` and `barrier`; `compute` and `sleep` are local work, which schedules leave out. Counts
-//! are of the datatypes that the trace says, bytes unless it does. A collective operation names no
-//! messages, and is refused. Routes are the machine's.
+//! In folders of other programs, `traces.txt`, or the file given, names the traces of the ranks.
+//! Sends and receives match by ranks and tag in the order written. Steps follow from blocking sends
+//! and receives, `wait`, `waitall` and `barrier`. `compute` and `sleep` are ignored. Counts are in
+//! the datatypes of the trace, by default bytes. Collective operations are refused, as they name no
+//! messages. Routes are the machine's.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -32,16 +32,16 @@ use super::{Listing, ReadError, Seen, Source, Target, failed};
 use crate::AnalysisError;
 use crate::error::check_work;
 
-/// Names the traces of the ranks.
+/// The file that names the traces of the ranks.
 const TRACES: &str = "traces.txt";
 
-/// Has the blocks.
+/// The file with the blocks.
 const BLOCKS: &str = "schedule.jsonl";
 
 /// Bytes of the lines of a message at both ends, about.
 const MESSAGE: u128 = 60;
 
-/// Pairs whose routes SimGrid reads in some seconds.
+/// The most pairs: SimGrid reads their routes in some seconds.
 const PAIRS: u128 = 1 << 21;
 
 type Routes = BTreeMap<(Rank, Rank), Route>;
@@ -87,7 +87,7 @@ fn routes(source: &Source<'_>) -> Result<Routes, AnalysisError> {
                     return Err(AnalysisError::TwoRoutes { from: rank, to: sent.to, step });
                 }
             }
-            check_work("routes between so many pairs", routes.len() as u128, PAIRS)?;
+            check_work("the routes between all pairs", routes.len() as u128, PAIRS)?;
         }
     }
     Ok(routes)
@@ -102,7 +102,7 @@ fn platform(source: &Source<'_>, routes: &Routes, out: &mut dyn Write) -> std::i
     }
     let machine = source.machine;
     let mut link = |id: String, class: usize, latency: f64| {
-        // Names may have any number; values are bytes a second, and seconds.
+        // Values are bytes per second, and seconds.
         let per_byte = machine.timing.per_byte.of(class).max(f64::MIN_POSITIVE);
         let bandwidth = (1.0 / per_byte).min(1e18);
         writeln!(out, r#"<link id="{id}" bandwidth="{bandwidth}Bps" latency="{latency}s"/>"#)
@@ -110,7 +110,7 @@ fn platform(source: &Source<'_>, routes: &Routes, out: &mut dyn Write) -> std::i
     match machine.topology.shape() {
         Shape::Grid(_) | Shape::Lattice(_) => {
             let per_rank = 2 * machine.topology.dimensions() as u64;
-            // Meshes have no link where it would leave them.
+            // Meshes have no links that would leave them.
             for number in 0..u64::from(machine.ranks()) * per_rank {
                 if let Some(there) = machine.topology.link(LinkId(number)) {
                     let class = there.dimension as usize;
@@ -238,7 +238,7 @@ fn opened<T>(
 ) -> Result<T, ReadError> {
     let path = folder.join(name);
     let refuse = |reason: String| ReadError::File { file: path.display().to_string(), reason };
-    // A pipe or a device would be waited for.
+    // Reading a pipe or a device could block.
     let is_file = std::fs::metadata(&path).map_err(|e| refuse(e.to_string()))?.is_file();
     if !is_file {
         return Err(refuse("not a regular file".to_owned()));
@@ -270,17 +270,17 @@ fn list(input: &mut BufReader<File>, target: &Target<'_>) -> Result<Vec<String>,
     checked.map_err(|message| lines.error(message)).map(|()| names)
 }
 
-/// What one rank's trace has said so far.
+/// The state of the reader of one trace.
 struct Program {
     own: Rank,
     ranks: u32,
     line: usize,
-    /// Whether it is looked at what waits for what.
+    /// Whether dependencies are recorded.
     ordered: bool,
     /// Bytes of a count without a datatype.
     unit: u64,
     now: Point,
-    /// What nobody has waited for yet, by whether it is sent, peer and tag.
+    /// Operations not waited for yet, by whether they send, peer and tag.
     pending: HashMap<(bool, Rank, u32), VecDeque<Point>>,
     barriers: usize,
 }
@@ -310,7 +310,7 @@ impl Program {
         ends.take(order::MEMORY)?;
         match *rest {
             ["init"] => self.unit = 1,
-            // As the profiler TAU's traces have it: doubles.
+            // As in traces of the profiler TAU: doubles.
             ["init", _] => self.unit = 8,
             ["finalize"] | ["compute" | "sleep", _] => {}
             ["send" | "isend", peer, tag, count, ref kind @ ..] => {
@@ -329,7 +329,7 @@ impl Program {
                 let pending = self.pending.get_mut(&(sends, if sends { to } else { from }, tag));
                 let Some(ended) = pending.and_then(VecDeque::pop_front) else {
                     return Err(format!(
-                        "nothing from rank {from} to {to} with tag {tag} is begun"
+                        "no operation from rank {from} to rank {to} with tag {tag} is pending"
                     ));
                 };
                 self.wait(&[ended], order);
@@ -352,7 +352,7 @@ impl Program {
             _ => {
                 let shown: String = rest.join(" ").chars().take(40).collect();
                 return Err(format!(
-                    "`{shown}` is none of the actions that are read: init, finalize, compute, sleep, send, isend, recv, irecv, wait, waitall, barrier"
+                    "`{shown}` is not one of the supported actions: init, finalize, compute, sleep, send, isend, recv, irecv, wait, waitall, barrier"
                 ));
             }
         }
@@ -380,7 +380,8 @@ impl Program {
             [kind] => DATATYPES.get(number::<usize>("datatype", kind)?).copied(),
             _ => None,
         };
-        let each = each.ok_or_else(|| format!("datatype `{}`: 0 to 6 are read", kind.join(" ")))?;
+        let each =
+            each.ok_or_else(|| format!("datatype `{}` is not one of 0 to 6", kind.join(" ")))?;
         let bytes = count.checked_mul(each).ok_or("too many bytes")?;
         let after = order.point();
         let between = (self.now, after);
@@ -396,7 +397,7 @@ impl Program {
         Ok(())
     }
 
-    /// Goes on when these have ended.
+    /// Waits for these to end.
     fn wait(&mut self, ended: &[Point], order: &mut Order) {
         if self.ordered {
             let next = order.point();

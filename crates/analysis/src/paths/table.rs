@@ -1,4 +1,4 @@
-//! What one rank of each class does in each step, as moves of slots.
+//! The steps of one rank of each class, as moves of slots.
 
 use rayon::prelude::*;
 use smallvec::SmallVec;
@@ -10,13 +10,13 @@ use crate::boxes::Map;
 use crate::written::written_twice;
 use crate::{Violation, checks, pairs};
 
-/// What the representative of each class does in each step.
+/// The steps of the representative of each class.
 pub(super) struct Table {
     pub(super) classes: RankClasses,
     each: Vec<ClassSteps>,
 }
 
-/// What one class does.
+/// The steps of one class.
 struct ClassSteps {
     entries: Vec<Entry>,
     touches: Touches,
@@ -25,7 +25,7 @@ struct ClassSteps {
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) moves: Vec<Move>,
-    /// Where messages land, if anywhere but in the slots just sent.
+    /// The slots that messages land in, except slots sent in the same step.
     pub(super) lands: Vec<Strided>,
     pub(super) copies: bool,
 }
@@ -39,7 +39,7 @@ pub(super) struct Move {
 }
 
 impl Table {
-    /// Bytes of a table where messages are of one run.
+    /// Bytes of a table if messages have one run.
     pub(super) fn memory(schedule: &Schedule) -> u128 {
         let rule = schedule.rule();
         let message = (size_of::<Move>() + size_of::<Strided>()) as u128;
@@ -160,7 +160,7 @@ impl Table {
     }
 }
 
-/// The slots that messages of a step take or fill; all if it copies.
+/// The slots that messages of a step read or write; all slots if the step has copies.
 pub(super) fn touched(does: &Step) -> Span {
     if !does.copies.is_empty() {
         return Span::ALL;
@@ -169,7 +169,7 @@ pub(super) fn touched(does: &Step) -> Span {
     runs.fold(Span::NONE, |all, run| all.and(Span::of(run.slots)))
 }
 
-/// No slot is written by two copies or two messages at once.
+/// Checks that no slot is written by two copies or two messages of a step.
 pub(super) fn check_writes(
     slots: u64,
     rank: Rank,
@@ -184,7 +184,7 @@ pub(super) fn check_writes(
 
 fn check_range(set: &SlotSet, slots: u64) -> Result<(), i128> {
     for run in set.runs() {
-        let (low, high) = run.slots.span().expect("sets have no empty run");
+        let (low, high) = run.slots.span().expect("bug: an empty run in a set");
         if low < 0 || high >= i128::from(slots) {
             return Err(if low < 0 { low } else { high });
         }

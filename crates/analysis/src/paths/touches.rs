@@ -1,16 +1,16 @@
-//! Which steps of a rank touch some of its slots.
+//! The steps of a rank that touch given slots.
 
 use topocoll_schedule::{Slot, Strided};
 
-/// For every step of a rank the range of slots that its messages and copies touch, and of every
-/// two, four, eight, ... steps together: so the next step that touches a box is found in time
-/// logarithmic in the steps between.
+/// For every step of a rank the range of slots that its messages and copies touch, and for every
+/// two, four, eight, ... steps together. So the next step that touches a box is found in time
+/// logarithmic in the steps skipped.
 pub(super) struct Touches {
     /// `[log2 of the steps together][which of them]`.
     levels: Vec<Vec<Span>>,
 }
 
-/// The least and the greatest slot; none where the least is greater.
+/// The least and the greatest slot; empty if the least is greater.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Span {
     low: Slot,
@@ -33,12 +33,12 @@ impl Span {
         slots.span().map_or(Self::NONE, |(low, high)| Self::new(low as Slot, high as Slot))
     }
 
-    /// All from the first to the last slot of both.
+    /// The smallest span that contains both.
     pub(super) fn and(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
-    /// How many slots there are from the first to the last.
+    /// The number of slots from the first to the last.
     pub(super) fn len(self) -> u64 {
         if self.low > self.high { 0 } else { (self.high - self.low).saturating_add(1) }
     }
@@ -49,7 +49,7 @@ impl Span {
 }
 
 impl Touches {
-    /// Of what each step touches.
+    /// From the span that each step touches.
     pub(super) fn new(steps: Vec<Span>) -> Self {
         let mut levels = vec![steps];
         while let Some(below) = levels.last()
@@ -67,7 +67,7 @@ impl Touches {
         let (mut at, mut level) = (step as usize, 0);
         while let Some(span) = self.levels[level].get(at) {
             if !span.meets(slots) {
-                // On to the next steps, as many together as begin there: past all it is an odd one.
+                // Go on to the next steps, the most together that begin there.
                 at += 1;
                 while at % 2 == 0 {
                     (at, level) = (at / 2, level + 1);

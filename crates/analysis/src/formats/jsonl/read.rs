@@ -10,10 +10,10 @@ use crate::formats::lines::Lines;
 use crate::formats::messages::{beginning, check_step, ends, rank, route};
 use crate::formats::{ReadError, Target};
 
-/// Reads from line 1 the topology that a schedule was written for.
+/// Reads the topology that a schedule was written for from its first line.
 ///
 /// # Errors
-/// A line that is no header, or describes no topology.
+/// A line that is not a header, or describes no topology.
 pub fn read_topology(input: &mut dyn BufRead) -> Result<Arc<dyn Topology>, ReadError> {
     let mut lines = Lines::new(input, &|_| ());
     let read = |text: &str| {
@@ -27,13 +27,13 @@ pub fn read_topology(input: &mut dyn BufRead) -> Result<Arc<dyn Topology>, ReadE
 /// Reads a schedule written for the topology of `target`; its ports are those of the header.
 ///
 /// # Errors
-/// A line that cannot be read, contradicts the topology or the header, or goes back a step; more
+/// A line that is not valid, contradicts the topology or the header, or decreases the step; more
 /// messages than fit in memory.
 pub fn read(input: &mut dyn BufRead, target: &Target<'_>) -> Result<Schedule, ReadError> {
     read_each(input, target, &mut |_| ())
 }
 
-/// The same, and tells of each message.
+/// As [`read`], and calls `each` with every message.
 pub(in crate::formats) fn read_each(
     input: &mut dyn BufRead,
     target: &Target<'_>,
@@ -42,7 +42,7 @@ pub(in crate::formats) fn read_each(
     let mut lines = Lines::new(input, target.seen);
     let list = match lines.next()? {
         Some(text) => List::new(text, target),
-        None => Err("empty file: line 1 is the header".to_owned()),
+        None => Err("the file is empty: its first line must be the header".to_owned()),
     };
     let mut list = list.map_err(|message| lines.error(message))?;
     while let Some(text) = lines.next()? {
@@ -52,7 +52,7 @@ pub(in crate::formats) fn read_each(
     Ok(list.schedule())
 }
 
-/// A message that was read, its blocks apart.
+/// A message without its blocks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::formats) struct Listed {
     pub(in crate::formats) step: u32,
@@ -61,19 +61,19 @@ pub(in crate::formats) struct Listed {
     pub(in crate::formats) bytes: u64,
 }
 
-/// The lines so far, of a file of their own or among those of another.
+/// A reader of JSON lines, from their own file or from within another.
 pub(in crate::formats) struct List<'a> {
     target: &'a Target<'a>,
     problem: Problem,
     origin: Origin,
     recorder: Recorder,
-    /// The last step, and the messages so far.
+    /// The last step, and the number of messages so far.
     last: (u32, usize),
     taken: u128,
 }
 
 impl<'a> List<'a> {
-    /// Begins with the header.
+    /// Reads the header.
     pub(in crate::formats) fn new(text: &str, target: &'a Target<'a>) -> Result<Self, String> {
         let header = Header::parse(text)?;
         let problem = header.problem(target.topology)?;
@@ -88,7 +88,7 @@ impl<'a> List<'a> {
         })
     }
 
-    /// Adds a message.
+    /// Reads a message.
     pub(in crate::formats) fn push(&mut self, text: &str) -> Result<Listed, String> {
         let line: MessageLine = parsed(text, "message")?;
         let (after, messages) = self.last;
@@ -101,7 +101,7 @@ impl<'a> List<'a> {
         let Message { step, from, to, .. } = message;
         let block_bytes = self.problem.block_bytes;
         let parts = message.blocks.iter().map(|(_, part)| part.bytes(block_bytes));
-        // A message of so many blocks does not fit in memory.
+        // Check the memory before the blocks are expanded.
         let bytes = parts.fold(0, u64::saturating_add);
         Ok(Listed { step, from, to, bytes })
     }
@@ -112,9 +112,9 @@ impl<'a> List<'a> {
 }
 
 pub(super) fn parsed<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, String> {
-    // What JSON has to say about a line, without its own count of lines.
+    // The error of the JSON parser without its line number.
     serde_json::from_str(text).map_err(|e| {
-        format!("no {what}: {}", e.to_string().replace(" at line 1 column", ", column"))
+        format!("not a {what}: {}", e.to_string().replace(" at line 1 column", ", column"))
     })
 }
 
@@ -125,12 +125,13 @@ impl MessageLine {
         let route = match &self.route {
             None => None,
             Some(segments) => Some(route(segments, (from, to), topology).map_err(|rule| {
-                let shown = serde_json::to_string(segments).expect("bug: numbers are written");
+                let shown =
+                    serde_json::to_string(segments).expect("bug: numbers cannot be written");
                 format!("route {}: {rule}", beginning(&shown))
             })?),
         };
         if self.blocks.is_empty() {
-            return Err("a message of no blocks".to_owned());
+            return Err("a message without blocks".to_owned());
         }
         let mut blocks = Vec::with_capacity(self.blocks.len());
         for listed in &self.blocks {
@@ -146,7 +147,10 @@ impl MessageLine {
                     (Block::of(rank("a source", source, ranks)?), first, end)
                 }
                 (operation, listed) => {
-                    return Err(format!("a block of {operation} has no {} numbers", listed.len()));
+                    return Err(format!(
+                        "a block of {} numbers is not valid for {operation}",
+                        listed.len()
+                    ));
                 }
             };
             if first >= end || end > problem.block_bytes {

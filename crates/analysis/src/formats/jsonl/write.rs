@@ -11,11 +11,11 @@ use crate::origin::Origin;
 use crate::replay::Replay;
 use crate::{AnalysisError, REPLAY_UP_TO, check_named};
 
-/// Steps back that are taken to trace the blocks of one rank: a minute or two.
+/// The most steps back to trace the blocks of one rank: a minute or two.
 const TRACE_LIMIT: u128 = 1_000_000_000;
 
 impl Listing {
-    /// Bytes that it takes: an estimate from above, within a small factor.
+    /// An upper estimate of its bytes, within a small factor.
     fn bytes(&self, schedule: &Schedule) -> u128 {
         let digits = |value: u64| u128::from(value.max(1).ilog10() + 1);
         let problem = &schedule.problem;
@@ -24,14 +24,14 @@ impl Listing {
     }
 }
 
-/// Writes the messages of a schedule, or those that one rank sends, ordered by step, then sender.
+/// Writes the messages of a schedule, or of one sender, ordered by step, then sender.
 ///
-/// The blocks are found by replay; for one rank of more than [`REPLAY_UP_TO`], by tracing each of
-/// its blocks back.
+/// Blocks are found by replay. For one rank of more than [`REPLAY_UP_TO`], each of its blocks is
+/// traced back.
 ///
 /// # Errors
-/// A listing of more than 4 GiB, or too little memory or too much work to find its blocks, all
-/// known before it starts; or output that cannot be written.
+/// A listing of more than 4 GiB, too little memory, or too much work, all before anything is
+/// written; or output that cannot be written.
 pub fn write(source: &Source<'_>, mut out: &mut dyn Write) -> Result<(), AnalysisError> {
     let &Source { schedule, machine, only, memory } = source;
     check_named(schedule)?;
@@ -55,7 +55,7 @@ fn replay(
 ) -> Result<(), AnalysisError> {
     let mut replay = Replay::new(schedule, memory)?;
     header(schedule, machine, out)?;
-    // Steps without messages are not numbered, so that readers see no gaps.
+    // Steps without messages are not numbered, so that files have no gaps.
     let mut number = 0;
     for step in 0..schedule.rule().steps() {
         replay.look(step);
