@@ -426,7 +426,7 @@ fn read_in(
         match read(&Target::new(machine, between)) {
             Ok(_) => enough = between,
             Err(error) => {
-                assert!(error.to_string().contains("may be used"), "{error}");
+                assert!(error.to_string().contains("but the limit is"), "{error}");
                 too_little = between;
             }
         }

@@ -47,7 +47,7 @@ fn schedules_for_another_number_of_ranks_are_refused() {
     assert_eq!(check_counting_work(&other, &torus), ranks);
     assert_eq!(write_certificate(&other, &torus, &counts, &mut Vec::new()).map(drop), ranks);
     assert_eq!(simulate(&Request::new(&traffic, &torus, fluid, MEMORY)).map(drop), ranks);
-    let said = "what is asked about has 15 ranks, and the machine has 16";
+    let said = "the schedule has 15 ranks, but the machine has 16";
     let planned = schedule_of(&torus, &other.problem, "direct", &none).unwrap_err();
     let claimed = claims(&torus, &other.problem, "direct", &none).unwrap_err();
     let unequal = schedule_for(&torus, &other.problem, &demand, "direct", &none);
@@ -221,7 +221,7 @@ fn a_watcher_sees_every_message_and_may_stop_the_simulation() {
 fn visiting_all_messages_has_a_limit() {
     let mesh = machine("mesh:64x64").unwrap();
     let asked = Steps((1 << 16) + 1);
-    let what = "looking at all messages";
+    let what = "visiting all messages";
     let refused = AnalysisError::Work { what, needed: 4096 * ((1 << 16) + 1), limit: 1 << 28 };
     assert_eq!(simulate(&Request::new(&asked, &mesh, &MODELS[0], MEMORY)).map(drop), Err(refused));
 }
@@ -375,7 +375,7 @@ fn operations_without_labels_count_as_memory() {
     let full = machine("full:1").unwrap();
     let memory = |memory| read(&mut program.as_bytes(), &Target::new(&full, memory));
     assert!(memory(1 << 30).is_ok());
-    assert!(memory(1 << 20).unwrap_err().to_string().contains("may be used"));
+    assert!(memory(1 << 20).unwrap_err().to_string().contains("but the limit is"));
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! What an exchange costs on a machine where messages meet: one driver, several networks.
+//! Simulation of messages that contend for links: one driver, several network models.
 //!
-//! [`Traffic`] says who sends what in which step, a network model when it arrives, and the driver
-//! in `run.rs` lets every node go on. A model is a file here and a line of [`MODELS`].
+//! [`Traffic`] gives the messages of each node and step, a network model the time of each delivery,
+//! and the driver in `run.rs` advances every node. A model is a module here and a line of
+//! [`MODELS`].
 //!
-//! The numbers of nodes matter to the wormhole and flit models: a dateline stays where it is when a
-//! schedule moves along a side, and requests of one instant are served in the order in which they are
-//! processed.
+//! The numbering of nodes affects the wormhole and flit models: a dateline has a fixed place on a
+//! side, and simultaneous requests are served in the order in which they are processed.
 
 mod calendar;
 mod chain;

@@ -1,46 +1,46 @@
-/// Why a schedule cannot be read as asked.
+/// Why a reader refuses a schedule, or cannot finish.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
     /// It would not fit in memory.
-    #[error("{what} would take {needed} bytes, and {memory} may be used")]
+    #[error("{what} would take {needed} bytes, but the limit is {memory}")]
     Memory {
-        /// What takes the memory.
+        /// The use of the memory.
         what: &'static str,
         /// Bytes needed.
         needed: u128,
         /// Bytes allowed.
         memory: u128,
     },
-    /// A schedule, or messages, of another machine.
-    #[error("what is asked about has {ranks} ranks, and the machine has {machine}")]
+    /// A schedule, or messages, of other ranks than the machine's.
+    #[error("the schedule has {ranks} ranks, but the machine has {machine}")]
     Ranks {
         /// The ranks of the schedule.
         ranks: u32,
-        /// Those of the machine.
+        /// The ranks of the machine.
         machine: u32,
     },
-    /// More ranks than have blocks of their own numbers.
-    #[error("a full replay numbers the blocks of at most {most} ranks, and there are {ranks}")]
+    /// More ranks than a replay can number blocks of.
+    #[error("a full replay has at most {most} ranks, but the schedule has {ranks}")]
     Replayed {
         /// The ranks.
         ranks: u32,
         /// The limit.
         most: u32,
     },
-    /// It would take longer than anyone waits; some readers can be asked for it all the same.
+    /// It would take too long. Some readers do it if asked explicitly.
     #[error("{what} would visit {needed} messages or slots, more than the limit of {limit}")]
     Work {
-        /// What takes the time.
+        /// The work.
         what: &'static str,
         /// Messages or slots visited.
         needed: u128,
         /// The limit.
         limit: u128,
     },
-    /// The blocks of one rank of a machine too large to replay take too long to trace back.
+    /// Tracing the blocks of one rank, on a machine too large to replay, would take too long.
     #[error(
-        "tracing where the rank's blocks come from would take {needed} steps back, more than the {limit} that are taken"
+        "tracing the rank's blocks back would take {needed} steps, more than the limit of {limit}"
     )]
     Tracing {
         /// Steps back.
@@ -48,12 +48,12 @@ pub enum AnalysisError {
         /// The limit.
         limit: u128,
     },
-    /// A schedule that cannot be written block by block, as nobody knows which those are.
-    #[error("a schedule that breaks its own rules is not written: {0}")]
+    /// A schedule with a violation, whose blocks cannot be written.
+    #[error("an invalid schedule cannot be written: {0}")]
     Broken(crate::Violation),
-    /// The classes method follows whole blocks only.
+    /// Split blocks, which the method `classes` does not follow.
     #[error(
-        "blocks are split at byte {cut}: the method `classes` follows whole blocks, `replay` follows parts too"
+        "blocks are split at byte {cut}: the method `classes` follows whole blocks only; use `replay`"
     )]
     Split {
         /// The first byte offset at which blocks are split.
@@ -65,13 +65,13 @@ pub enum AnalysisError {
         /// The first byte offset at which blocks are split.
         cut: u64,
     },
-    /// A schedule that was read from a file of sizes.
-    #[error("the schedule has the sizes of messages, and not the blocks in them")]
+    /// A schedule that names no blocks, as from a file of sizes.
+    #[error("the schedule has sizes of messages but no blocks")]
     NoBlocks,
     /// A listing too large to write.
-    #[error("the listing would be {bytes} bytes, more than the {limit} that are written")]
+    #[error("the listing would be {bytes} bytes, more than the limit of {limit}")]
     Listing {
-        /// Bytes of the listing, estimated.
+        /// Bytes of the listing, an estimate.
         bytes: u128,
         /// The limit.
         limit: u128,
@@ -82,9 +82,9 @@ pub enum AnalysisError {
         /// What it is.
         what: &'static str,
     },
-    /// A format that has one route for each pair.
+    /// Several routes for a pair of ranks, in a format with one.
     #[error(
-        "step {step}: rank {from} sends to rank {to} by another route than before, and this format has one route for each pair"
+        "step {step}: rank {from} sends to rank {to} by another route than before: this format has one route for each pair"
     )]
     TwoRoutes {
         /// The sender.
@@ -97,12 +97,12 @@ pub enum AnalysisError {
     /// The output cannot be written.
     #[error("cannot write: {0}")]
     Write(String),
-    /// A name that no model's parameter has.
-    #[error("no parameter `{name}`: models have {}", known.join(", "))]
+    /// An unknown parameter of a model.
+    #[error("unknown parameter `{name}`: models have {}", known.join(", "))]
     Parameter {
         /// The name given.
         name: String,
-        /// The names there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
     /// A value out of range.
@@ -112,24 +112,24 @@ pub enum AnalysisError {
         name: &'static str,
         /// The value given.
         value: String,
-        /// What it may be.
+        /// The rule for values.
         rule: &'static str,
     },
-    /// A traffic pattern that there is not, or not here.
+    /// A traffic pattern that is unknown, or does not fit the machine.
     #[error("traffic `{text}`: {rule}")]
     Pattern {
-        /// What was asked for.
+        /// The pattern.
         text: String,
-        /// What there is.
+        /// The rule.
         rule: String,
     },
-    /// Ranks that cannot sit where they are put.
+    /// An invalid placement of ranks on nodes.
     #[error("placement: {what}")]
     Placement {
-        /// The rank, the node, and why.
+        /// The rank, the node, and the rule.
         what: String,
     },
-    /// A model of links on a machine that has none to share.
+    /// A model of a grid on a machine that is not a grid.
     #[error(
         "the {model} model requires a torus or mesh without twists and faults, which {topology} is not"
     )]
@@ -142,7 +142,7 @@ pub enum AnalysisError {
     /// Routers too large to simulate.
     #[error("{inputs} virtual channels into each router: the flit model has at most {most}")]
     Inputs {
-        /// Those of all inputs together.
+        /// The virtual channels of all inputs together.
         inputs: u64,
         /// The limit.
         most: u64,
@@ -150,12 +150,12 @@ pub enum AnalysisError {
     /// A time out of range.
     #[error("times are out of range: {what}")]
     Time {
-        /// Which, and the limit.
+        /// The time and the limit.
         what: String,
     },
-    /// A rank waits for a message that nobody sends.
+    /// A rank waits for a message that is not sent.
     #[error(
-        "rank {rank} never ends step {step}: a message it is to receive is not sent in that step"
+        "rank {rank} never ends step {step}: it waits for a message that is not sent in that step"
     )]
     Unpaired {
         /// The rank.
@@ -165,15 +165,15 @@ pub enum AnalysisError {
     },
 }
 
-/// The error of a failure to write.
+/// The error for a failure to write.
 pub(crate) fn failed(error: impl std::fmt::Display) -> AnalysisError {
     AnalysisError::Write(error.to_string())
 }
 
-/// Refuses what would take longer than anyone waits, before it begins.
+/// Checks that `needed` work is at most `limit`.
 ///
 /// # Errors
-/// [`AnalysisError::Work`], of what.
+/// [`AnalysisError::Work`] with `what`.
 pub fn check_work(what: &'static str, needed: u128, limit: u128) -> Result<(), AnalysisError> {
     if needed > limit {
         return Err(AnalysisError::Work { what, needed, limit });
@@ -181,15 +181,15 @@ pub fn check_work(what: &'static str, needed: u128, limit: u128) -> Result<(), A
     Ok(())
 }
 
-/// Bytes that all threads take of which each takes so many.
+/// Bytes of all threads, of which each takes `bytes`.
 pub(crate) fn by_all_threads(bytes: u128) -> u128 {
     bytes * rayon::current_num_threads() as u128
 }
 
-/// Refuses what would take more bytes than may be used, before they are taken.
+/// Checks that `needed` bytes are at most `memory`.
 ///
 /// # Errors
-/// [`AnalysisError::Memory`], of what.
+/// [`AnalysisError::Memory`] with `what`.
 pub fn check_memory(what: &'static str, needed: u128, memory: u128) -> Result<(), AnalysisError> {
     if needed > memory {
         return Err(AnalysisError::Memory { what, needed, memory });

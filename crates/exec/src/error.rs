@@ -292,7 +292,7 @@ pub enum ExecError {
         reason: String,
     },
     /// More memory than there is.
-    #[error("{needed} bytes of memory, and {available} may be used")]
+    #[error("{needed} bytes of memory, but the limit is {available}")]
     Memory {
         /// What it takes.
         needed: u128,

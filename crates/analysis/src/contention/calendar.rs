@@ -1,4 +1,4 @@
-//! The event queue: a calendar of short days, so that an event costs about the same whatever the
+//! The event queue: a calendar of short days, so that the cost of an event does not depend on the
 //! number of events waiting.
 
 use std::cmp::Reverse;
@@ -6,33 +6,33 @@ use std::collections::BinaryHeap;
 
 use super::clock::Picoseconds;
 
-/// Days that are kept apart; what lies beyond waits in one heap.
+/// The number of days; later events wait in one heap.
 const DAYS: usize = 1024;
 
-/// Events in order of time; those of one time in the order in which they were added.
+/// Events in order of time; events of equal time in the order added.
 pub(crate) struct Calendar<T> {
     /// A day is `2^shift` picoseconds.
     shift: u32,
     today: u64,
-    /// Today's events in order, and how many of them are taken.
+    /// Today's events in order, and the number of them taken.
     now: Vec<(Picoseconds, T)>,
     taken: usize,
-    /// Events of the days to come, as they were added.
+    /// Events of the coming days, in the order added.
     days: Vec<Vec<(Picoseconds, T)>>,
-    /// Emptied days, whose memory the next to be filled take over.
+    /// Empty days, whose memory is reused.
     spare: Vec<Vec<(Picoseconds, T)>>,
-    /// A bit for each day that has one.
+    /// A bit for each day with an event.
     marks: Vec<u64>,
-    /// How many there are.
+    /// The number of events.
     waiting: usize,
-    /// Events beyond, with a number in order of addition.
+    /// Later events, numbered in the order added.
     later: BinaryHeap<Reverse<(Picoseconds, u64, T)>>,
     added: u64,
 }
 
 impl<T: Ord + Copy> Calendar<T> {
-    /// A calendar that expects events to lie about `apart` picoseconds ahead, `many` at a time,
-    /// and most of them within sixteen times as far.
+    /// A calendar for events that lie about `apart` picoseconds ahead, most within 16 times as far,
+    /// `many` at a time.
     pub(crate) fn new(apart: Picoseconds, many: usize) -> Self {
         let day = (apart.saturating_mul(64) / many.max(1) as u64).max(apart / 64).max(1);
         Self {
@@ -96,7 +96,7 @@ impl<T: Ord + Copy> Calendar<T> {
         }
         self.now.clear();
         self.taken = 0;
-        // What waited for later was added before its day came within the year, so it comes first.
+        // Later events were added before all events in the year of their day, so they come first.
         while let Some(&Reverse((time, _, what))) = self.later.peek()
             && time >> self.shift <= self.today
         {

@@ -1,16 +1,16 @@
-//! Who waited for whom: a list of causes that ends at the last delivery.
+//! The critical chain: a list of causes that ends at the last delivery.
 //!
-//! Every live message and every node refers to the last thing that held it up; what nothing refers
-//! to any more is forgotten, so memory follows the live messages and not all of them.
+//! Every message in flight and every node refers to its last cause of waiting. Causes without
+//! references are dropped, so memory is proportional to the messages in flight.
 
 use topocoll_topology::Rank;
 
 use super::clock::Picoseconds;
 
-/// A link of the chain; [`NONE`] where nothing came before.
+/// The number of a cause; [`NONE`] at the beginning of a chain.
 pub(crate) type Cause = u32;
 
-/// The beginning: nothing came before.
+/// The beginning of a chain.
 pub(crate) const NONE: Cause = Cause::MAX;
 
 /// One link of the critical chain.
@@ -23,10 +23,10 @@ pub struct ChainLink {
     pub to: Rank,
     /// The step.
     pub step: u32,
-    /// When it was delivered, or got the link that it had waited for.
+    /// When it was delivered, or got the link it waited for.
     pub at: Picoseconds,
-    /// The link it had waited for, and the sender and receiver of the message that held it; none
-    /// where the message was delivered.
+    /// The link it waited for, and the sender and receiver of the message that held it; `None` at a
+    /// delivery.
     pub waited: Option<(u64, Rank, Rank)>,
 }
 
@@ -47,7 +47,7 @@ impl Chain {
     /// Bytes of a cause.
     pub(crate) const CAUSE: usize = size_of::<Node>();
 
-    /// A new cause after `before`, whose reference it takes over; referred to once.
+    /// A new cause with one reference, after `before`, whose reference it takes over.
     pub(crate) fn add(&mut self, what: ChainLink, before: Cause) -> Cause {
         let node = Node { what, before, references: 1 };
         match self.free.pop() {
@@ -62,7 +62,7 @@ impl Chain {
         }
     }
 
-    /// Refers to a cause once more.
+    /// Adds a reference to a cause.
     pub(crate) fn keep(&mut self, cause: Cause) -> Cause {
         if cause != NONE {
             self.nodes[cause as usize].references += 1;
@@ -70,7 +70,7 @@ impl Chain {
         cause
     }
 
-    /// Gives up a reference.
+    /// Drops a reference.
     pub(crate) fn drop(&mut self, mut cause: Cause) {
         while cause != NONE {
             let node = &mut self.nodes[cause as usize];
@@ -83,7 +83,7 @@ impl Chain {
         }
     }
 
-    /// The last `most` links that lead to `last`, in order, and how many there are in all.
+    /// The last `most` links that lead to `last`, in order, and the number of all links.
     pub(crate) fn leading_to(&self, last: Cause, most: usize) -> (Vec<ChainLink>, usize) {
         let (mut links, mut all, mut at) = (Vec::new(), 0, last);
         while at != NONE {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_refers_to_is_forgotten() {
+    fn causes_without_references_are_dropped() {
         let mut chain = Chain::default();
         let mut kept = NONE;
         for step in 0..100 {
@@ -117,7 +117,7 @@ mod tests {
             if step == 50 {
                 kept = chain.keep(next);
             }
-            // Twice referred to: once is not enough.
+            // Two references.
             chain.keep(next);
             chain.drop(next);
             assert_eq!(chain.leading_to(next, 9).1, 2);

@@ -1,8 +1,8 @@
 //! The channels of a machine: virtual channels of its links, and the ports of its ranks.
 //!
-//! Virtual channels that serve the same messages form one pool. On a side that wraps a link has
-//! two pools, apart by the dateline, the link from the last position to the first; elsewhere one.
-//! So on a lattice, where messages may wait for each other in a circle.
+//! Virtual channels that serve the same messages form one pool. On a side that wraps a link has two
+//! pools, before and after the dateline, which is the link from the last position to the first.
+//! Other links have one pool. On a lattice all links have one pool, so messages may deadlock.
 
 use topocoll_topology::{Grid, LinkId, Machine, Rank, Route, Segment, Shape};
 
@@ -18,7 +18,7 @@ pub(crate) struct Channels<'a> {
     links: u64,
 }
 
-/// The pool of a message that stays on its node, which has room for all.
+/// The size of the pool for messages that stay on their node, which is never full.
 const ROOM: u64 = u32::MAX as u64;
 
 impl<'a> Channels<'a> {
@@ -62,12 +62,13 @@ impl<'a> Channels<'a> {
         (link % (2 * dimensions) / 2) as usize
     }
 
-    /// The first virtual channel of a pool among those of its link.
+    /// The first virtual channel of a pool on its link.
     pub(crate) fn first(&self, pool: u64) -> u32 {
         if pool % 2 == 0 { 0 } else { self.size(pool - 1) }
     }
 
-    /// Calls `visit` with the pools that a message takes, in order, and the dimension of a link's.
+    /// Calls `visit` with the pools that a message takes, in order, each with the dimension of its
+    /// link.
     pub(crate) fn along(
         &self,
         from: Rank,
@@ -110,7 +111,7 @@ impl<'a> Channels<'a> {
         let (side, wraps) = (i64::from(grid.sides()[u]), grid.wrap()[u]);
         let (hops, direction) = (segment.hops.abs(), segment.hops.signum());
         let position = i64::from(grid.radix().coordinate(from, u));
-        // Links up to and with the one over the dateline.
+        // The number of links up to the dateline, including it.
         let to_dateline = if direction > 0 { side - position } else { position + 1 };
         let crosses = wraps && hops >= to_dateline;
         let two = wraps && self.vcs > 1;
@@ -132,7 +133,7 @@ impl<'a> Channels<'a> {
         }
     }
 
-    /// A pool as people name it.
+    /// The name of a pool for reports.
     pub(crate) fn name(&self, pool: u64) -> String {
         let ranks = u64::from(self.machine.ranks());
         match pool.checked_sub(2 * self.links) {
@@ -150,8 +151,8 @@ impl<'a> Channels<'a> {
     }
 }
 
-/// A link as people name it: the coordinates it leaves, its direction and its dimension, such as
-/// `(0,1)+1`.
+/// The name of a link for reports: the coordinates it leaves, its direction and its dimension, such
+/// as `(0,1)+1`.
 #[must_use]
 pub fn link_name(machine: &Machine, LinkId(link): LinkId) -> String {
     let per_rank = 2 * machine.topology.dimensions() as u64;

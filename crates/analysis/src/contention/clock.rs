@@ -1,5 +1,5 @@
-//! Time as the contention models count it: whole picoseconds, so that no result depends on the
-//! order of additions or on the number of threads.
+//! Time in whole picoseconds, so that results depend neither on the order of additions nor on the
+//! number of threads.
 
 use topocoll_topology::{Machine, PerClass, Rank, Route, Topology};
 
@@ -9,10 +9,10 @@ use crate::contention::Settings;
 /// A point in time or a duration, in picoseconds.
 pub type Picoseconds = u64;
 
-/// The latest time that a run may reach: 53 days, with room to add any two.
+/// The latest time of a run: 53 days, so that any two times can be added.
 const LATEST: u128 = 1 << 62;
 
-/// A time that a run may reach.
+/// Checks that a time is within the limit of a run.
 ///
 /// # Errors
 /// A later one.
@@ -21,7 +21,7 @@ pub(crate) fn within(time: u128) -> Result<Picoseconds, AnalysisError> {
         Ok(fine) if time <= LATEST => Ok(fine),
         _ => Err(AnalysisError::Time {
             what: format!(
-                "{:.3e} s is reached, and a run lasts at most {:.3e} s",
+                "{:.3e} s is reached, but a run lasts at most {:.3e} s",
                 time as f64 * 1e-12,
                 LATEST as f64 * 1e-12
             ),
@@ -35,21 +35,21 @@ pub fn in_seconds(time: Picoseconds) -> f64 {
     time as f64 * 1e-12
 }
 
-/// A duration in whole picoseconds; one that is out of range is the largest number.
+/// A duration in whole picoseconds, at most the largest number.
 pub(crate) fn picoseconds(seconds: f64) -> Picoseconds {
     (seconds * 1e12).round() as u64
 }
 
-/// What a message costs by itself.
+/// The times of a message without contention.
 pub(crate) struct Clock<'a> {
     machine: &'a Machine,
-    /// Seconds a header takes over a link, where set apart from the machine's.
+    /// Seconds of a header over a link, if not the machine's.
     hop: Option<f64>,
     /// Seconds of one flit on the first link class.
     pub(crate) cycle: Picoseconds,
 }
 
-/// The largest value of the classes of links on a message's way, or of the direct link's.
+/// The largest value among the link classes of a message's route, or that of its direct link.
 pub(super) fn slowest(
     values: &PerClass,
     topology: &dyn Topology,
@@ -68,13 +68,13 @@ impl<'a> Clock<'a> {
         Self { machine, hop, cycle: picoseconds(cycle) }
     }
 
-    /// Of a message: that of the slowest class of links on its way.
+    /// The startup of a message: that of the slowest link class of its route.
     pub(crate) fn startup(&self, from: Rank, to: Rank, route: &Route) -> Picoseconds {
         let topology = &*self.machine.topology;
         picoseconds(slowest(&self.machine.timing.startup, topology, from, to, route))
     }
 
-    /// Transmission of a whole message: at the pace of the slowest link on its way.
+    /// The transmission of a message, at the speed of the slowest link of its route.
     pub(crate) fn transmission(&self, from: Rank, to: Rank, route: &Route, bytes: u64) -> u64 {
         let topology = &*self.machine.topology;
         let pace = slowest(&self.machine.timing.per_byte, topology, from, to, route);
@@ -93,7 +93,7 @@ impl<'a> Clock<'a> {
         route.segments().iter().map(hops).fold(0, u64::saturating_add)
     }
 
-    /// Local copies of so many bytes.
+    /// The time of local copies of `bytes`.
     pub(crate) fn rearrangement(&self, bytes: u128) -> Picoseconds {
         picoseconds(bytes as f64 * self.machine.timing.rearrangement_per_byte)
     }

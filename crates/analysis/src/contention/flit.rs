@@ -1,19 +1,19 @@
 //! The flit model: cycle-accurate virtual-channel wormhole routers with credits (Dally 1992;
 //! parameters and allocators named as in `BookSim` 2).
 //!
-//! A cycle is the time of one flit on a link. Every router has a buffer for each virtual channel
-//! of each input; inputs and outputs are the links and the rank's ports. A flit that arrives in
-//! cycle t is routed if it is a header, gets a virtual channel of its output in t + 1, the switch
-//! in t + 2, and is in the next buffer `hop_cycles` after t; other flits follow at the switch. The
-//! buffer's credit is back two cycles after the switch. Injection and ejection take a cycle each.
-//! So a message of L flits over H hops that meets no other takes `hop_cycles (H + 1) + 2 + L - 1`
-//! cycles, 5 H + 7 + (L - 1) with the default.
+//! A cycle is the time of one flit on a link. Every router has a buffer for each virtual channel of
+//! each input; inputs and outputs are the links and the rank's ports. A header that arrives in
+//! cycle t is routed, gets a virtual channel of its output in t + 1 and the switch in t + 2, and is
+//! in the next buffer at t + `hop_cycles`. Other flits follow at the switch. The credit of a buffer
+//! returns two cycles after the switch. Injection and ejection take a cycle each. So without
+//! contention a message of L flits over H hops takes `hop_cycles (H + 1) + 2 + L - 1` cycles, by
+//! default 5 H + 7 + (L - 1).
 //!
 //! Both allocators are one iteration of iSLIP: outputs grant round robin, inputs accept round
 //! robin, and pointers move only past what was accepted.
 //!
 //! # What it leaves out
-//! Who waited for whom: links count no waiting, and the critical chain has deliveries alone.
+//! Causes of waiting: links count no waiting time, and the critical chain has only deliveries.
 
 mod allocators;
 
@@ -28,14 +28,14 @@ use super::clock::{Clock, Picoseconds};
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
 use super::settings::{Dateline, Settings};
 
-/// Cycles of a hop unless set.
+/// The default cycles of a hop.
 const HOP_CYCLES: u32 = 5;
-/// Cycles until a buffer's place is known to be free.
+/// Cycles until a credit returns.
 const CREDIT_CYCLES: u64 = 2;
-/// Cycles without a flit that moves after which flits that there are never will.
+/// After this number of cycles without a moving flit the run is deadlocked.
 const PATIENCE: u64 = 100_000;
 
-/// Virtual channels of all inputs of a router that are told apart.
+/// The most virtual channels of all inputs of a router.
 pub(crate) const MAX_INPUTS: u64 = 128;
 
 #[derive(Clone, Copy)]
@@ -43,15 +43,15 @@ struct Flit {
     packet: u32,
     head: bool,
     tail: bool,
-    /// When it may ask for the switch.
+    /// The cycle from which it may ask for the switch.
     ready: u64,
 }
 
 struct Packet {
     message: InFlight,
     flits: u64,
-    /// The pools of its links in order, and how many it has left behind.
-    way: Vec<u32>,
+    /// The pools of its links in order, and the number of links it has left.
+    pools: Vec<u32>,
     hop: u32,
 }
 
@@ -59,7 +59,7 @@ struct Packet {
 #[derive(Default)]
 struct Input {
     flits: VecDeque<Flit>,
-    /// The output virtual channel that the packet in front got, and its port.
+    /// The output virtual channel of the packet in front, and its port.
     granted: Option<(u32, u32)>,
 }
 
@@ -68,16 +68,16 @@ struct Input {
 struct Output {
     taken: bool,
     credits: u32,
-    /// Where the next request is granted from.
+    /// The round robin position of the next grant.
     pointer: u32,
     since: Picoseconds,
 }
 
-/// A rank that injects.
+/// The injection queue of a rank.
 #[derive(Default)]
 struct Source {
     queue: VecDeque<u32>,
-    /// By virtual channel of the port: the packet under way, and its flits sent.
+    /// By virtual channel of the port: the packet being sent, and its flits sent.
     sending: Option<(u32, u32, u64)>,
 }
 
@@ -126,14 +126,14 @@ pub(crate) struct Flits<'a> {
     intervals: Vec<Interval>,
 }
 
-/// Bytes of memory that a machine, and each message under way, takes.
+/// Bytes of memory of a machine and of the messages in flight.
 pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents) -> u128 {
     let sides = machine.topology.link_classes().len() as u128;
     let ports = 2 * sides + u128::from(machine.ports);
     let per_vc = size_of::<Input>() + size_of::<Output>();
     let flits = u128::from(settings.buffer_flits) * size_of::<Flit>() as u128;
     let buffers = u128::from(settings.vcs) * (per_vc as u128 + flits);
-    // Flits and credits under way: one of each enters a link in a cycle.
+    // Flits and credits in flight: one of each enters a link per cycle.
     let cycles =
         u128::from(settings.hop_cycles.unwrap_or(HOP_CYCLES)) + u128::from(CREDIT_CYCLES + 2);
     let wheel = cycles * size_of::<Arrival>() as u128;
@@ -224,7 +224,7 @@ impl<'a> Flits<'a> {
         self.wheel[slot] = arrivals;
         self.inject();
         let mut working = std::mem::take(&mut self.working);
-        // The order among routers does not matter: they meet on the wheel alone.
+        // The order of routers does not matter: they interact only by the wheel.
         working.retain(|&router| {
             self.route(router);
             self.switch(router);
@@ -237,7 +237,7 @@ impl<'a> Flits<'a> {
         self.cycle += 1;
     }
 
-    /// Every port sends the next flit of its packet where there is room.
+    /// Every port sends the next flit of its packet if there is room.
     fn inject(&mut self) {
         let mut injecting = std::mem::take(&mut self.injecting);
         injecting.retain(|&source| {
@@ -248,7 +248,7 @@ impl<'a> Flits<'a> {
             if place.sending.is_none()
                 && let Some(&packet) = place.queue.front()
             {
-                // A virtual channel of the port that is empty.
+                // An empty virtual channel of the port.
                 let free = (0..self.vcs).find(|vc| {
                     let input = &self.inputs[(base + vc) as usize];
                     input.flits.is_empty() && input.granted.is_none()
@@ -259,7 +259,7 @@ impl<'a> Flits<'a> {
                 }
             }
             if let Some((packet, input, sent)) = place.sending {
-                // The flit on the way takes a place too.
+                // The flit in flight takes a place too.
                 let room =
                     self.inputs[input as usize].flits.len() + 1 < self.buffer.max(2) as usize;
                 if room {
@@ -283,8 +283,8 @@ impl<'a> Flits<'a> {
         self.still_since = self.cycle;
         let number = router * self.ports * self.vcs + i;
         let input = &mut self.inputs[number as usize];
-        let flit = input.flits.pop_front().expect("bug: it asked");
-        let (output, _) = input.granted.expect("bug: it was granted");
+        let flit = input.flits.pop_front().expect("bug: no flit asked");
+        let (output, _) = input.granted.expect("bug: no output was granted");
         if input.flits.is_empty() {
             self.occupied[router as usize] &= !(1 << i);
         }
@@ -331,7 +331,8 @@ impl<'a> Flits<'a> {
         to * self.ports + port
     }
 
-    /// The output at whose link's end an input is: inputs carry the number of the link's port.
+    /// The output at the other end of the link of an input. The input has the number of that link's
+    /// port.
     fn upstream(&self, router: u32, port: u32) -> u32 {
         let from = self.beyond(router, port, if port % 2 == 0 { -1 } else { 1 });
         from * self.ports + port
@@ -360,18 +361,18 @@ impl<'a> Flits<'a> {
 impl Network for Flits<'_> {
     fn post(&mut self, message: InFlight, route: &Route) {
         let number = self.idle.pop().unwrap_or_else(|| {
-            self.packets.push(Packet { message, flits: 0, way: Vec::new(), hop: 0 });
+            self.packets.push(Packet { message, flits: 0, pools: Vec::new(), hop: 0 });
             self.packets.len() as u32 - 1
         });
         let packet = &mut self.packets[number as usize];
         packet.message = message;
         packet.hop = 0;
         packet.flits = message.bytes.div_ceil(self.flit_bytes).max(1);
-        packet.way.clear();
-        let (way, ports) = (&mut packet.way, 2 * self.channels.links() as u64);
+        packet.pools.clear();
+        let (pools, ports) = (&mut packet.pools, 2 * self.channels.links() as u64);
         self.channels.along(message.from, message.to, route, |pool, _| {
             if pool < ports {
-                way.push(pool as u32);
+                pools.push(pool as u32);
             }
         });
         if let Some((time, other)) = self.next_posted
@@ -403,7 +404,7 @@ impl Network for Flits<'_> {
                 let cycle = time.div_ceil(self.cycle_time);
                 if still && self.injecting.is_empty() {
                     self.cycle = self.cycle.max(cycle);
-                    // While nothing is under way nobody waits in vain.
+                    // Without packets there is no deadlock.
                     self.still_since = self.cycle;
                 }
                 if cycle > self.cycle {
@@ -430,13 +431,14 @@ impl Network for Flits<'_> {
     }
 
     fn circle(&self) -> Vec<Held> {
-        // A packet in front of an input that has no output, and who has what is wanted.
+        // Packets in front of an input without an output, and the holders of the channels they
+        // want.
         let mut holder = hashbrown::HashMap::new();
         let mut at = None;
         for input in &self.inputs {
             let Some(front) = input.flits.front() else { continue };
             let packet = &self.packets[front.packet as usize];
-            for &pool in &packet.way[..packet.hop as usize] {
+            for &pool in &packet.pools[..packet.hop as usize] {
                 holder.entry(pool).or_insert(front.packet);
             }
             if input.granted.is_none() {
@@ -445,7 +447,7 @@ impl Network for Flits<'_> {
         }
         let wanted = |packet: u32| {
             let packet = &self.packets[packet as usize];
-            packet.way.get(packet.hop as usize).copied()
+            packet.pools.get(packet.hop as usize).copied()
         };
         let mut order: Vec<u32> = Vec::new();
         while let Some(packet) = at {

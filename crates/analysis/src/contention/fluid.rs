@@ -1,14 +1,14 @@
 //! The fluid model: messages as flows that share links max-min fairly, as `SimGrid` does
 //! (its model `CM02` with all its factors at 1).
 //!
-//! A message first crosses its route, hop by hop; then it flows over all of its links at once, at
-//! the rate that max-min fairness gives it: no flow can have more without one that has no more
-//! than it having less. Alone it takes startup + bytes / bandwidth + hops, exactly.
+//! A message first crosses its route, hop by hop. Then it flows over all of its links at once, at
+//! its max-min fair rate: a higher rate would lower that of a flow with an equal or lower rate.
+//! Without contention it takes exactly startup + bytes / bandwidth + hops.
 //!
 //! # What it leaves out
-//! Buffers, blocking, and ports: only links limit a flow. Off grids no link is shared, so that on
-//! clusters messages of one node do not slow each other, as they do in the platform that is written
-//! for `SimGrid`, where a node has one link out and one in.
+//! Buffers, blocking and ports: only links limit a flow. Clusters have no numbered links, so
+//! messages of one node do not slow each other. They do in the platform written for `SimGrid`,
+//! where a node has one link out and one in.
 
 use topocoll_topology::{LinkId, Machine, Route};
 
@@ -19,25 +19,25 @@ use super::clock::{Clock, Picoseconds};
 use super::network::{Held, InFlight, Interval, LinkUse, Network};
 use super::settings::{Dateline, Settings};
 
-/// Rates that differ by less, as a share of themselves, are taken for equal.
+/// Rates with a smaller relative difference are equal.
 const EQUAL: f64 = 1e-9;
 
 struct Flow {
     message: InFlight,
     links: Vec<u32>,
     start: Picoseconds,
-    /// What is left to flow, and how fast: in time at full speed.
+    /// The remaining bytes, as time at full speed, and the rate.
     left: f64,
     rate: f64,
-    /// The link that limits it, and a flow on it.
+    /// The link that limits it.
     limit: Option<u32>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Sharing {
+struct Capacity {
     /// Flows without a rate yet.
     open: u32,
-    /// Capacity not given to others.
+    /// The capacity not yet assigned.
     left: f64,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Fluid<'a> {
     done: Vec<u32>,
     now: Picoseconds,
     stale: bool,
-    sharing: Vec<Sharing>,
+    capacities: Vec<Capacity>,
     links: Vec<LinkUse>,
     chain: Chain,
     records: bool,
@@ -82,7 +82,7 @@ impl<'a> Fluid<'a> {
             done: Vec::new(),
             now: 0,
             stale: false,
-            sharing: vec![Sharing::default(); links],
+            capacities: vec![Capacity::default(); links],
             links: vec![LinkUse::default(); links],
             chain: Chain::default(),
             records,
@@ -90,29 +90,29 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    /// Gives every flow its max-min fair rate: again and again the links with the least for each
-    /// of their open flows settle the rates of those.
+    /// Sets the max-min fair rates: repeatedly, the links with the least capacity per open flow fix
+    /// the rates of their open flows.
     fn share(&mut self) {
         let mut touched = Vec::new();
         for &flow in &self.flowing {
             let flow = &mut self.flows[flow as usize];
             flow.rate = 0.0;
             for &link in &flow.links {
-                let sharing = &mut self.sharing[link as usize];
-                if sharing.open == 0 {
-                    sharing.left = 1.0;
+                let capacity = &mut self.capacities[link as usize];
+                if capacity.open == 0 {
+                    capacity.left = 1.0;
                     touched.push(link);
                 }
-                sharing.open += 1;
+                capacity.open += 1;
             }
         }
         touched.sort_unstable();
         let mut open: Vec<u32> = self.flowing.clone();
         while !open.is_empty() {
-            touched.retain(|&link| self.sharing[link as usize].open > 0);
+            touched.retain(|&link| self.capacities[link as usize].open > 0);
             let fair = |link: u32| {
-                let sharing = self.sharing[link as usize];
-                sharing.left / f64::from(sharing.open)
+                let capacity = self.capacities[link as usize];
+                capacity.left / f64::from(capacity.open)
             };
             let least = touched.iter().map(|&link| fair(link)).fold(1.0, f64::min);
             let tight: Vec<u32> = touched
@@ -132,18 +132,18 @@ impl<'a> Fluid<'a> {
                 flow.rate = least;
                 flow.limit = limit.filter(|_| least < 1.0);
                 for &link in &flow.links {
-                    let sharing = &mut self.sharing[link as usize];
-                    sharing.open -= 1;
-                    sharing.left = (sharing.left - least).max(0.0);
+                    let capacity = &mut self.capacities[link as usize];
+                    capacity.open -= 1;
+                    capacity.left = (capacity.left - least).max(0.0);
                 }
                 false
             });
-            assert!(settled, "bug: no link is tight");
+            assert!(settled, "bug: no link limits a flow");
         }
         self.stale = false;
     }
 
-    /// Lets all flow until `to`.
+    /// Advances all flows to `to`.
     fn flow_until(&mut self, to: Picoseconds) {
         let passed = (to - self.now) as f64;
         self.now = to;
@@ -155,9 +155,9 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    /// The flows that have ended by now go to `done`, in order of their beginning.
+    /// Moves the flows that have ended to `done`, in order of their beginning.
     fn end(&mut self) {
-        // Less than half a picosecond is left only by rounding.
+        // A remainder of less than half a picosecond is a rounding error.
         let flows = &self.flows;
         let ended = |flow: &u32| flows[*flow as usize].left < 0.5;
         self.done.extend(self.flowing.iter().copied().filter(ended));
@@ -179,7 +179,7 @@ impl<'a> Fluid<'a> {
         self.stale = true;
     }
 
-    /// Accounts for a flow that has ended.
+    /// Delivers the message of a flow that has ended.
     fn deliver(&mut self, number: u32) -> (Picoseconds, InFlight) {
         let flow = &mut self.flows[number as usize];
         let longer = (self.now - flow.start).saturating_sub(flow.message.transmission);
@@ -239,7 +239,7 @@ impl Network for Fluid<'_> {
         if let Some((time, other)) = self.next_arrival
             && arrives < time
         {
-            // It was looked at, not taken.
+            // Put the event back.
             self.arrivals.add(time, other);
             self.next_arrival = None;
         }

@@ -1,16 +1,16 @@
-//! How long messages were under way.
+//! Latencies of messages.
 
 use hashbrown::HashMap;
 
 use super::clock::Picoseconds;
 
-/// Every latency, and how often it occurred: models in whole picoseconds repeat few values.
+/// Every latency with its number of occurrences: whole picoseconds have few different values.
 #[derive(Clone, Default)]
 pub(crate) struct Latencies {
     times: HashMap<Picoseconds, u64>,
 }
 
-/// Latencies of all messages, from when each was handed to the network to its last byte.
+/// Latencies of all messages, from entering the network to the last byte delivered.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct LatencySummary {
@@ -18,9 +18,9 @@ pub struct LatencySummary {
     pub average: f64,
     /// The longest.
     pub max: Picoseconds,
-    /// Half of the messages took no longer.
+    /// The median.
     pub p50: Picoseconds,
-    /// 99 % of the messages took no longer.
+    /// The 99th percentile.
     pub p99: Picoseconds,
 }
 

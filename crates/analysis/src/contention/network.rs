@@ -1,4 +1,4 @@
-//! What the driver asks of a network, whatever the model inside.
+//! The interface between the driver and network models.
 
 use topocoll_topology::{LinkId, Rank, Route};
 
@@ -12,15 +12,15 @@ pub(crate) struct InFlight {
     pub(crate) to: Rank,
     pub(crate) step: u32,
     pub(crate) bytes: u64,
-    /// Its transmission where nothing contends.
+    /// Its transmission without contention.
     pub(crate) transmission: Picoseconds,
-    /// When it was handed to the network, its startup over.
+    /// When it entered the network, after its startup.
     pub(crate) handed: Picoseconds,
-    /// Why it was sent no earlier.
+    /// The cause that delayed its sending.
     pub(crate) cause: Cause,
 }
 
-/// What one directed link did.
+/// The use of one directed link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LinkUse {
@@ -28,13 +28,13 @@ pub struct LinkUse {
     pub bytes: u128,
     /// Messages carried.
     pub messages: u64,
-    /// Time that messages stood still because they waited for the link; not counted by the flit model.
+    /// Time that messages waited for the link; not counted by the flit model.
     pub waited: Picoseconds,
 }
 
-/// What a network is to hold.
+/// The sizes that determine the memory of a network.
 pub(crate) struct Contents {
-    /// Messages under way at once.
+    /// The most messages in flight at once.
     pub(crate) live: u128,
     /// Most links on a route.
     pub(crate) hops: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Contents {
     pub(crate) messages: u128,
 }
 
-/// A message that can never move: it waits for a channel that the next one in the circle holds.
+/// A deadlocked message: it waits for a channel that the next message of the cycle holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Held {
@@ -56,15 +56,15 @@ pub struct Held {
     pub waits_for: String,
 }
 
-/// The time that a message kept a link, for traces.
+/// The time during which a message held a link, for traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Interval {
     /// The link's number.
     pub link: LinkId,
-    /// From when.
+    /// The beginning.
     pub start: Picoseconds,
-    /// Until when.
+    /// The end.
     pub end: Picoseconds,
     /// The sender.
     pub from: Rank,
@@ -76,30 +76,30 @@ pub struct Interval {
     pub bytes: u64,
 }
 
-/// Messages in, messages out.
+/// A network model: takes messages and delivers them.
 pub(crate) trait Network {
-    /// Hands over a message at `message.handed`, not before the last delivery.
+    /// Takes a message at `message.handed`, which is not before the last delivery.
     fn post(&mut self, message: InFlight, route: &Route);
 
-    /// The next delivery; none where nothing can move any more. Also none when `stop` says so,
-    /// which is asked now and then.
+    /// The next delivery; `None` if no message can move, or if `stop`, which is called now and
+    /// then, returns true.
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)>;
 
-    /// Messages posted and not delivered.
+    /// The number of messages posted and not delivered.
     fn waiting(&self) -> usize;
 
-    /// The circle of messages that wait for each other, where nothing can move any more.
+    /// The cycle of messages that wait for each other, in a deadlock.
     fn circle(&self) -> Vec<Held>;
 
-    /// The links, by number; empty off grids.
+    /// The use of the links by number; empty without numbered links.
     fn links(&self) -> &[LinkUse];
 
     /// The causes of the messages.
     fn chain(&mut self) -> &mut Chain;
 
-    /// A channel of the chain as people name it.
+    /// The name of a channel of the chain, for reports.
     fn channel(&self, number: u64) -> String;
 
-    /// Takes what was recorded for a trace.
+    /// Takes the intervals recorded for a trace.
     fn take_intervals(&mut self) -> Vec<Interval>;
 }

@@ -1,5 +1,4 @@
-//! Traffic that is no schedule: permutations and uniform random messages, as simulators of
-//! networks define them (BookSim's names).
+//! Traffic patterns: permutations and uniform random messages, named as in BookSim.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
@@ -45,22 +44,23 @@ const PERMUTATIONS: &[Permutation] = &[
 #[derive(Debug)]
 pub struct Pattern<'a> {
     machine: &'a Machine,
-    /// By node: destinations, and the flit times at which messages come.
+    /// By node: destinations, and the flit times of the messages.
     sends: Vec<Vec<(Rank, u64)>>,
     receives: Vec<u32>,
     bytes: u64,
 }
 
 impl<'a> Pattern<'a> {
-    /// The pattern of a name such as `tornado`, `random:7` or `uniform:0.05`: messages of `bytes`.
+    /// The pattern with a name such as `tornado`, `random:7` or `uniform:0.05`, and messages of
+    /// `bytes`.
     ///
-    /// `uniform:RATE` sends RATE flits a node and flit time for `cycles` flit times, every message
-    /// to any other node alike; the permutations send one message from every node at time 0, and
-    /// a node that is its own destination sends to itself through its own ports.
+    /// `uniform:RATE` sends RATE flits per node and flit time for `cycles` flit times, to uniformly
+    /// random other nodes. Permutations send one message from every node at time 0. A node that is
+    /// its own destination sends to itself through its own ports.
     ///
     /// # Errors
-    /// No such pattern, one that needs another machine, a rate or number of cycles out of range, or
-    /// messages that take more than `memory` bytes.
+    /// An unknown pattern, one that does not fit the machine, a rate or number of cycles out of
+    /// range, or more than `memory` bytes for the messages.
     pub fn new(
         machine: &'a Machine,
         text: &str,
@@ -69,7 +69,7 @@ impl<'a> Pattern<'a> {
         cycles: Option<u64>,
         memory: u128,
     ) -> Result<Self, AnalysisError> {
-        /// Bytes of a node, and of a message of many in a list that doubles as it grows.
+        /// Bytes of a node, and of a message in a list that doubles as it grows.
         const NODE: u128 = 64;
         const MESSAGE: u128 = 32;
         Settings { flit_bytes, ..Settings::default() }.check()?;
@@ -83,7 +83,7 @@ impl<'a> Pattern<'a> {
         let (name, argument) = text.split_once(':').map_or((text, None), |(n, a)| (n, Some(a)));
         let uniform = name == "uniform";
         if cycles.is_some() && !uniform {
-            return Err(refuse("--cycles goes with uniform:RATE".to_owned()));
+            return Err(refuse("--cycles requires uniform:RATE".to_owned()));
         }
         let permutation = PERMUTATIONS.iter().find(|permutation| permutation.name == name);
         let sends: Vec<Vec<_>> = match (permutation, name, argument) {
@@ -92,8 +92,9 @@ impl<'a> Pattern<'a> {
                 to.into_iter().map(|to| vec![(to, 0)]).collect()
             }
             (None, "random", Some(seed)) => {
-                let seed =
-                    seed.parse().map_err(|_| refuse("a seed is a whole number".to_owned()))?;
+                let seed = seed
+                    .parse()
+                    .map_err(|_| refuse("the seed must be a whole number".to_owned()))?;
                 shuffled(machine, seed).into_iter().map(|to| vec![(to, 0)]).collect()
             }
             (None, "uniform", Some(rate)) => {
@@ -121,8 +122,8 @@ impl<'a> Pattern<'a> {
 }
 
 impl Pattern<'_> {
-    /// The machine's way, but at exactly half a ring upwards from even positions and downwards
-    /// from odd ones, as routers that choose at random balance it.
+    /// The machine's own route, but at exactly half a ring upwards from even positions and
+    /// downwards from odd ones. This balances the load as random routers do.
     fn route(&self, node: Rank, to: Rank, route: &mut Route) {
         let mut upwards = Route::default();
         self.machine.topology.route(node, to, &mut upwards);
@@ -161,9 +162,9 @@ impl Traffic for Pattern<'_> {
     }
 }
 
-/// Every node to the one that lies `hops(side)` further in every dimension, counted around.
+/// Every node sends to the node `hops(side)` further in every dimension, counted around the side.
 fn moved(machine: &Machine, hops: impl Fn(u32) -> u32) -> Result<Vec<Rank>, &'static str> {
-    let Shape::Grid(grid) = machine.topology.shape() else { return Err("needs a grid") };
+    let Shape::Grid(grid) = machine.topology.shape() else { return Err("requires a grid") };
     let to = |rank: u32| {
         (0..grid.sides().len())
             .fold(Rank(rank), |at, u| grid.radix().shifted(at, u, hops(grid.sides()[u]).into()))
@@ -172,9 +173,9 @@ fn moved(machine: &Machine, hops: impl Fn(u32) -> u32) -> Result<Vec<Rank>, &'st
 }
 
 fn transposed(machine: &Machine) -> Result<Vec<Rank>, &'static str> {
-    let Shape::Grid(grid) = machine.topology.shape() else { return Err("needs a grid") };
+    let Shape::Grid(grid) = machine.topology.shape() else { return Err("requires a grid") };
     if grid.sides().iter().ne(grid.sides().iter().rev()) {
-        return Err("needs sides that read the same backwards");
+        return Err("requires sides that read the same backwards");
     }
     let to = |rank: u32| {
         let mut coordinates = grid.radix().coordinates(Rank(rank));
@@ -196,44 +197,44 @@ fn shuffled(machine: &Machine, seed: u64) -> Vec<Rank> {
 
 /// Random messages from every node to any other.
 struct Uniform {
-    /// That a node sends, of a flit time.
+    /// The probability that a node begins a message in a flit time.
     chance: f64,
     cycles: u64,
 }
 
 impl Uniform {
     fn new(machine: &Machine, rate: &str, flits: u64, cycles: Option<u64>) -> Result<Self, String> {
-        /// Messages that a run may have.
+        /// The most messages of a run.
         const MOST: f64 = 2e8;
         let rate: f64 =
             rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0).ok_or_else(|| {
-                "a rate is above 0 and at most 1, in flits per node and flit time".to_owned()
+                "the rate must be above 0 and at most 1 flit per node and flit time".to_owned()
             })?;
-        let cycles = cycles.ok_or("uniform:RATE needs --cycles N")?;
+        let cycles = cycles.ok_or("uniform:RATE requires --cycles N")?;
         if machine.ranks() < 2 {
-            return Err("needs two nodes".to_owned());
+            return Err("requires two nodes".to_owned());
         }
         let uniform = Self { chance: rate / flits as f64, cycles };
         match uniform.expected(machine.ranks()) {
             expected if expected > MOST => {
-                Err(format!("{expected:.0} messages, more than {MOST:.0}"))
+                Err(format!("{expected:.0} messages, more than the limit of {MOST:.0}"))
             }
             _ => Ok(uniform),
         }
     }
 
-    /// Messages to expect.
+    /// The expected number of messages.
     fn expected(&self, ranks: u32) -> f64 {
         self.chance * self.cycles as f64 * f64::from(ranks)
     }
 
     fn sends(&self, node: u32, ranks: u32) -> Vec<(Rank, u64)> {
-        // A stream of its own for every node.
+        // Every node has its own random stream.
         let mut random = Pcg64::seed_from_u64(u64::from(node) + 1);
         let mut sends = Vec::new();
         let mut cycle = 0.0;
         loop {
-            // The pause to the next message of a memoryless source.
+            // The time to the next message of a memoryless source.
             let uniform = ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
             let pause = |chance: f64| (uniform.ln() / (-chance).ln_1p()).floor();
             cycle += if self.chance < 1.0 { pause(self.chance) } else { 0.0 };
@@ -247,7 +248,7 @@ impl Uniform {
     }
 }
 
-/// A random number below `limit`, each alike to within 2^-32.
+/// A random number below `limit`, uniform to within 2^-32.
 fn below(random: &mut Pcg64, limit: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64
 }
@@ -301,9 +302,9 @@ mod tests {
             Pattern::new(&machine, "uniform:1", 16, 16, cycles, MEMORY).unwrap_err().to_string()
         };
         let many = refused(&[4, 4], Some(12_500_001));
-        assert!(many.contains("200000016 messages, more than 200000000"), "{many}");
-        assert!(refused(&[1], Some(9)).contains("needs two nodes"));
-        assert!(refused(&[4, 4], None).contains("needs --cycles"));
+        assert!(many.contains("200000016 messages, more than the limit of 200000000"), "{many}");
+        assert!(refused(&[1], Some(9)).contains("requires two nodes"));
+        assert!(refused(&[4, 4], None).contains("requires --cycles"));
         // 16 nodes of 64 bytes, and 16,000 messages of 32.
         let (machine, cycles) = (machine(&[4, 4]), Some(1000));
         let taken = |memory| Pattern::new(&machine, "uniform:1", 16, 16, cycles, memory);

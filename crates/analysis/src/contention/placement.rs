@@ -1,5 +1,4 @@
-//! Schedules on chosen nodes: one elsewhere than in order, or several at once on parts of a
-//! machine.
+//! Schedules on chosen nodes: one in any order, or several at once on parts of a machine.
 
 use std::ops::ControlFlow;
 
@@ -10,10 +9,10 @@ use topocoll_topology::{Machine, Rank, Route, Shape};
 use super::traffic::{SHARED, Share, Traffic, share_of};
 use crate::AnalysisError;
 
-/// A schedule and where its ranks sit.
+/// A schedule and the nodes of its ranks.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What it does.
+    /// The schedule.
     pub schedule: Schedule,
     /// The node of each rank.
     pub nodes: Vec<Rank>,
@@ -21,11 +20,11 @@ pub struct Job {
 
 /// Jobs that run at the same time on one machine.
 ///
-/// A message keeps the route that its schedule gives it where that route, from the sender's node,
-/// stays on the machine and ends at the receiver's node. So do all messages of a schedule whose
-/// ranks are moved together, along sides that wrap or into a part of a larger machine. A schedule of
-/// as many ranks as a grid may also be mirrored or turned: its routes are mirrored and turned with
-/// it. Any other message takes the machine's own route, and [`Placed::routes`] counts it.
+/// A message keeps the route of its schedule if that route, from the sender's node, stays on the
+/// machine and ends at the receiver's node. This holds for all messages of a schedule that is
+/// translated along sides that wrap, or into a part of a larger machine. A schedule on all nodes of
+/// a grid may also be mirrored or rotated, with its routes. Any other message takes the machine's
+/// own route; [`Placed::routes`] counts them.
 #[derive(Clone, Debug)]
 pub struct Placed<'a> {
     machine: &'a Machine,
@@ -36,19 +35,19 @@ pub struct Placed<'a> {
     on: Vec<Option<(u32, Rank)>>,
 }
 
-/// What became of the routes that schedules give their messages.
+/// The numbers of messages that keep the routes of their schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PlacedRoutes {
-    /// Messages that have a route from their schedule.
+    /// Messages whose schedule gives a route.
     pub given: u128,
     /// Messages that keep it.
     pub kept: u128,
 }
 
 impl PlacedRoutes {
-    /// The name in reports: `schedule` where every route that a schedule gives is kept, `machine`
-    /// where none is, `mixed` elsewhere.
+    /// The name in reports: `schedule` if all given routes are kept, `machine` if none is, else
+    /// `mixed`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.kept {
@@ -63,8 +62,8 @@ impl<'a> Placed<'a> {
     /// The jobs on `machine`.
     ///
     /// # Errors
-    /// A node the machine lacks, two ranks on one node, or a schedule of more or fewer ranks than
-    /// it has nodes.
+    /// A node that the machine does not have, two ranks on one node, or a schedule of more or fewer
+    /// ranks than nodes.
     pub fn new(machine: &'a Machine, jobs: Vec<Job>) -> Result<Self, AnalysisError> {
         let mut on = vec![None; machine.ranks() as usize];
         for (number, job) in jobs.iter().enumerate() {
@@ -79,12 +78,12 @@ impl<'a> Placed<'a> {
                     None => {
                         let last = machine.ranks() - 1;
                         return refuse(format!(
-                            "rank {rank} of schedule {number} on node {node}, and nodes end at {last}"
+                            "rank {rank} of schedule {number} on node {node}: the last node is {last}"
                         ));
                     }
                     Some(Some((job, other))) => {
                         return refuse(format!(
-                            "rank {rank} of schedule {number} on node {node}, where rank {other} of schedule {job} is"
+                            "rank {rank} of schedule {number} on node {node}, which has rank {other} of schedule {job}"
                         ));
                     }
                     Some(place) => *place = Some((number as u32, Rank(rank as u32))),
@@ -95,7 +94,7 @@ impl<'a> Placed<'a> {
         Ok(Self { machine, jobs, axes, on })
     }
 
-    /// How many messages keep the routes that their schedules give; every message is looked at.
+    /// Counts the messages that keep the routes of their schedules. Visits every message.
     #[must_use]
     pub fn routes(&self) -> PlacedRoutes {
         let of_node = |route: &mut Route, node: usize| {
@@ -117,8 +116,8 @@ impl<'a> Placed<'a> {
         })
     }
 
-    /// The receiver's node of a message from `node`, with its route, and whether that is the one
-    /// that the schedule gives.
+    /// The receiver's node of a message from `node`, its route, and whether that is the route of
+    /// the schedule.
     fn place(&self, job: u32, node: Rank, send: &Transfer, route: &mut Route) -> (Rank, bool) {
         let to = self.jobs[job as usize].nodes[send.peer.index()];
         let axes = &self.axes[job as usize];
@@ -136,7 +135,7 @@ impl<'a> Placed<'a> {
         (to, kept)
     }
 
-    /// The job on a node, and which of its ranks.
+    /// The job and the rank on a node.
     #[must_use]
     pub fn on(&self, node: Rank) -> Option<(u32, Rank)> {
         self.on[node.index()]
@@ -175,8 +174,8 @@ impl Traffic for Placed<'_> {
     }
 }
 
-/// Where +1 along each dimension of a grid leads when rank i moves to the i-th of `nodes`; empty
-/// where the ranks are not those of a grid.
+/// The dimension and direction on the machine of +1 along each dimension of a grid of ranks, when
+/// rank i moves to the i-th of `nodes`; empty if the ranks are not those of a grid.
 fn axes(machine: &Machine, nodes: &[Rank]) -> Vec<(u32, i64)> {
     let Shape::Grid(grid) = machine.topology.shape() else { return Vec::new() };
     if nodes.len() != machine.ranks() as usize {
@@ -197,7 +196,7 @@ fn axes(machine: &Machine, nodes: &[Rank]) -> Vec<(u32, i64)> {
 /// Reads the nodes of ranks in order: one number a line, `#` beginning a comment.
 ///
 /// # Errors
-/// A line that is no number, with its place.
+/// A line that is not a number.
 pub fn read_nodes(text: &str) -> Result<Vec<Rank>, AnalysisError> {
     let mut nodes = Vec::new();
     for (number, line) in text.lines().enumerate() {

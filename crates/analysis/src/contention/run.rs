@@ -1,4 +1,4 @@
-//! The driver: lets every node go through its steps, whatever the network.
+//! The driver: advances every node through its steps, on any network model.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::survey::handed;
 use super::traffic::{Share, Traffic};
 use crate::{AnalysisError, Progress};
 
-/// Links of the critical chain that are kept.
+/// The most links of the critical chain that are kept.
 const CHAIN: usize = 1000;
 
 /// Deliveries between two reports of progress.
@@ -23,14 +23,14 @@ const REPORT: u64 = 4096;
 /// Lets a caller watch a run and end it early.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
-    /// Hears of messages that are delivered.
+    /// Reports messages that are delivered.
     pub progress: Progress<'a>,
-    /// Whether to stop with what there is; asked now and then.
+    /// Called now and then; the run stops early once it returns true.
     pub stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Control<'_> {
-    /// Nobody watches, and nothing stops.
+    /// No reports and no early stop.
     pub const NONE: Self = Self { progress: Progress::UNHEARD, stop: &|| false };
 }
 
@@ -50,12 +50,12 @@ pub struct StepTime {
     pub end: Picoseconds,
 }
 
-/// What came of a run over some steps.
+/// The result of a run over some steps.
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// The end of the last copy or delivery.
     pub(crate) end: Picoseconds,
-    /// When the first message was handed to the network.
+    /// When the first message entered the network.
     pub(crate) first_handed: Option<Picoseconds>,
     pub(crate) messages: u64,
     pub(crate) latencies: Latencies,
@@ -70,19 +70,19 @@ pub(crate) struct Outcome {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct NamedLink {
-    /// What happened.
+    /// The event.
     pub link: ChainLink,
-    /// The channel that was waited for.
+    /// The channel it waited for.
     pub channel: Option<String>,
 }
 
-/// Where a node stands.
+/// The state of a node.
 #[derive(Clone, Default)]
 struct Node {
     step: u32,
-    /// Messages that it still has to send and receive in this step.
+    /// Messages still to be sent and received in this step.
     open: u32,
-    /// Messages that arrived for later steps: step, how many.
+    /// Messages that arrived for later steps, as (step, number).
     early: SmallVec<[(u32, u32); 1]>,
     cause: Cause,
 }
@@ -96,10 +96,10 @@ struct SimulationRun<'a> {
     out: Outcome,
 }
 
-/// Runs `steps`, each node going on when its own sends and receives of a step are done.
+/// Runs `steps`. Each node goes on when its own sends and receives of a step are done.
 ///
-/// A send is done when the message is delivered. Messages that arrive before their receiver has
-/// come to their step are kept there.
+/// A send is done when the message is delivered. Messages that arrive before their receiver begins
+/// their step are kept until then.
 pub(crate) fn run(
     traffic: &dyn Traffic,
     clock: &Clock<'_>,
@@ -145,7 +145,7 @@ pub(crate) fn run(
 }
 
 impl SimulationRun<'_> {
-    /// Begins the present step of a node, and those after it that wait for nothing.
+    /// Begins the current step of a node, and later steps as long as a step waits for nothing.
     fn go_on(&mut self, network: &mut dyn Network, rank: Rank, now: Picoseconds) {
         let mut begin = now;
         loop {
@@ -161,7 +161,7 @@ impl SimulationRun<'_> {
             time.end = time.end.max(begin);
             let early = node.early.iter().position(|&(number, _)| number == step);
             let early = early.map_or(0, |at| node.early.swap_remove(at).1);
-            // More may come than it waits for.
+            // More messages may arrive than it waits for.
             node.open = (self.share.sends.len() as u32 + self.share.receives).saturating_sub(early);
             let cause = node.cause;
             for send in &self.share.sends {

@@ -1,4 +1,4 @@
-//! The contention models' own parameters, in one visible table.
+//! The parameters of the contention models.
 
 use topocoll_schedule::{Parameters, Setting};
 
@@ -7,14 +7,14 @@ use crate::AnalysisError;
 /// Virtual channels that a link may have.
 pub(crate) const MAX_VCS: u64 = 16;
 
-/// How a message picks its virtual channels on a side that wraps.
+/// The choice of virtual channels on a side that wraps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Dateline {
-    /// On entering the side: one half for messages that will cross the dateline, the other for
-    /// those that will not. Deadlock-free while no message goes further than half around.
+    /// On entering the side: one half for messages that cross the dateline, the other for the rest.
+    /// Deadlock-free if no route goes more than half around a side.
     Entry,
-    /// One half before the dateline, the other beyond. Deadlock-free for every route.
+    /// One half before the dateline, the other after it. Deadlock-free for all routes.
     Crossing,
 }
 
@@ -28,10 +28,10 @@ pub struct Settings {
     pub buffer_flits: u32,
     /// Bytes of a flit.
     pub flit_bytes: u64,
-    /// Cycles of a hop, router and link together; in the wormhole and fluid models the machine's
-    /// propagation unless set.
+    /// Cycles of a hop, router and link together. The default is 5 in the flit model, and the
+    /// machine's propagation in the wormhole and fluid models.
     pub hop_cycles: Option<u32>,
-    /// When virtual channels change; by the longest route unless set.
+    /// When virtual channels change. The default depends on the longest route.
     pub dateline: Option<Dateline>,
 }
 
@@ -42,11 +42,11 @@ pub struct ModelParameter {
     pub name: &'static str,
     /// Its values and its default.
     pub values: &'static str,
-    /// What a value must be.
+    /// The rule for values.
     rule: &'static str,
-    /// Sets it, unless the value is of another kind.
+    /// Sets it; `None` for a value of another kind.
     set: fn(&mut Settings, &Setting) -> Option<()>,
-    /// Its number, if it has one, which is from 1 to `most`.
+    /// Its value, if it is a number from 1 to `most`.
     number: fn(&Settings) -> Option<u64>,
     most: u64,
 }
@@ -109,16 +109,16 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether a name is that of a model's parameter.
+    /// Whether a model has a parameter of this name.
     #[must_use]
     pub fn knows(name: &str) -> bool {
         MODEL_PARAMETERS.iter().any(|parameter| parameter.name == name)
     }
 
-    /// The settings that `given` describes, all else at its default.
+    /// The settings given, others at their defaults.
     ///
     /// # Errors
-    /// A name no model has, or a value out of range.
+    /// An unknown name, or a value out of range.
     pub fn from_parameters(given: &Parameters) -> Result<Self, AnalysisError> {
         let mut settings = Self::default();
         for (name, value) in given {
@@ -134,7 +134,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Refuses what no router has.
+    /// Checks that all values are in range.
     pub(crate) fn check(&self) -> Result<(), AnalysisError> {
         for parameter in MODEL_PARAMETERS {
             if let Some(number) = (parameter.number)(self)
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_no_router_has() {
+    fn refuses_values_out_of_range() {
         let set = |name: &str, value| {
             Settings::from_parameters(&Parameters::from([(name.to_owned(), value)]))
         };

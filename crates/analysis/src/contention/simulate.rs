@@ -17,7 +17,7 @@ use crate::counts::{Sums, check_ranks, count_steps};
 use crate::error::{check_memory, check_work};
 use crate::{AnalysisError, symmetry};
 
-/// How a network model is made.
+/// The constructor of a network model.
 type Make = for<'a> fn(&'a Machine, &Settings, &Clock<'_>, Dateline, bool) -> Box<dyn Network + 'a>;
 
 /// A model of the network.
@@ -27,12 +27,12 @@ pub struct ContentionModel {
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
-    /// Whether a message that meets no other takes startup + transmission + propagation, so that
+    /// Whether a message without contention takes startup + transmission + propagation, so that
     /// steps without shared links need no simulation.
     closed_form: bool,
     needs_grid: bool,
     make: Make,
-    /// Bytes for the machine, with so many messages under way over at most so many hops.
+    /// Bytes of the network of a machine for these contents.
     memory: fn(&Machine, &Settings, &Contents) -> u128,
 }
 
@@ -70,17 +70,17 @@ pub const MODELS: &[ContentionModel] = &[
     },
 ];
 
-/// What parts one step from the next.
+/// The synchronization between steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Sync {
-    /// A barrier: no node begins a step before all have ended the one before.
+    /// A barrier after every step: no node begins a step before all nodes have ended the last one.
     Barrier,
-    /// Nothing: every node goes on when its own sends and receives are done.
+    /// None: every node goes on when its own sends and receives are done.
     Free,
 }
 
-/// What is to be simulated, and how.
+/// A request to simulate traffic.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Request<'a> {
@@ -92,20 +92,19 @@ pub struct Request<'a> {
     pub model: &'a ContentionModel,
     /// Its parameters.
     pub settings: Settings,
-    /// What parts the steps.
+    /// The synchronization between steps.
     pub sync: Sync,
-    /// Bytes that may be used.
+    /// The most bytes of memory.
     pub memory: u128,
-    /// Whether the time that messages keep links is recorded, and every link's use counted, which
-    /// needs every step simulated.
+    /// Whether to record the intervals in which messages hold links, and count the use of every
+    /// link. Then every step is simulated.
     pub records: bool,
-    /// Who watches.
+    /// Progress and early stop.
     pub control: Control<'a>,
 }
 
 impl<'a> Request<'a> {
-    /// To simulate traffic by a model in `memory` bytes: its parameters at their defaults, no
-    /// barriers, nothing recorded, nobody watching.
+    /// A request with default parameters, without barriers, records and progress.
     #[must_use]
     pub fn new(
         traffic: &'a dyn Traffic,
@@ -137,7 +136,7 @@ impl fmt::Debug for Request<'_> {
     }
 }
 
-/// What came of it.
+/// The result of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Simulation {
@@ -145,42 +144,42 @@ pub struct Simulation {
     pub time: Picoseconds,
     /// Messages delivered.
     pub messages: u64,
-    /// From when each message was handed to the network to its last byte.
+    /// Latencies from entering the network to the last byte delivered.
     pub latencies: Option<LatencySummary>,
-    /// From when the first message was handed to the network to the end.
+    /// The time from the first message entering the network to the end.
     pub network_time: Picoseconds,
     /// One flit's time on a link.
     pub cycle: Picoseconds,
     /// When each step began and ended.
     pub steps: Vec<StepTime>,
-    /// Every link by number; empty off grids, and where steps were not simulated.
+    /// The use of links by number; empty without numbered links, and if steps were not simulated.
     pub links: Vec<LinkUse>,
-    /// The share of the time that links were busy, on average; none off grids.
+    /// The average fraction of time that links were busy; `None` without numbered links.
     pub link_utilisation: Option<f64>,
-    /// The last of the critical chain: of the whole run, or with barriers of the longest step.
+    /// The last links of the critical chain of the run, or with barriers of the longest step.
     pub chain: Vec<NamedLink>,
-    /// How many there are in all.
+    /// The number of all links of the chain.
     pub chain_length: usize,
-    /// Steps that needed no simulation because no link is shared in them.
+    /// Steps that were not simulated, as no link is shared in them.
     pub closed_steps: u32,
-    /// Messages that wait for each other in a circle: a deadlock.
+    /// The cycle of messages that wait for each other, in a deadlock.
     pub deadlock: Vec<Held>,
-    /// Whether it ended early: stopped, or in a deadlock.
+    /// Whether the run was stopped or deadlocked.
     pub partial: bool,
-    /// The time that messages kept links, if recorded.
+    /// The intervals in which messages held links, if recorded.
     pub intervals: Vec<Interval>,
 }
 
 /// Simulates traffic on a machine.
 ///
 /// Time is proportional to the hops of all messages (wormhole), the hops of all flits (flit), or
-/// the flows at a time, times their hops, times messages (fluid). Memory is proportional to the
-/// links, and to the hops of the messages under way at one time.
+/// messages times concurrent flows times hops (fluid). Memory is proportional to the links, and to
+/// the hops of the messages in flight.
 ///
 /// # Errors
-/// Settings that no router has, traffic of another machine, traffic or memory beyond what is allowed,
-/// times that overflow, or a schedule in which a rank waits for a message that nobody sends; all but
-/// the last before the work starts.
+/// Settings out of range, traffic of another machine, too many messages or bytes, times out of
+/// range, or a schedule in which a rank waits for a message that is not sent. All but the last are
+/// found before the simulation starts.
 pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let Request { traffic, machine, model, settings, .. } = *request;
     settings.check()?;
@@ -224,8 +223,8 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     Ok(total.close(machine))
 }
 
-/// Which steps need no simulation, and the seconds that links are busy in those: under barriers,
-/// where no link is shared and no port exceeded.
+/// The steps that need no simulation, and the seconds that links are busy in them: under barriers,
+/// steps without shared links and port violations.
 fn closed_steps(request: &Request<'_>) -> Result<(Vec<bool>, f64), AnalysisError> {
     let steps = request.traffic.steps() as usize;
     let (mut closed, mut sums) = (vec![false; steps], Sums::default());
@@ -242,14 +241,14 @@ fn closed_steps(request: &Request<'_>) -> Result<(Vec<bool>, f64), AnalysisError
     Ok((closed, sums.charge(machine.ranks(), &machine.timing).link_seconds))
 }
 
-/// Refuses what would not fit in memory or in the clock.
+/// Checks that a run fits in memory and in the clock.
 fn check(
     request: &Request<'_>,
     survey: &Survey,
     closed: &[bool],
     clock: &Clock<'_>,
 ) -> Result<(), AnalysisError> {
-    /// Messages that are simulated: hours.
+    /// The most messages of a run: hours.
     const MESSAGES: u128 = 1 << 30;
     let nodes = u128::from(request.machine.ranks());
     let mut latest = 0u128;
@@ -263,7 +262,7 @@ fn check(
     within(latest)?;
     check_work("simulating", simulated, MESSAGES)?;
     let live = (nodes * survey.sends as u128).min(survey.messages);
-    // Networks at once, the messages of each, and how often the links are kept.
+    // Networks at once, the messages of each, and the number of copies of the links.
     let (networks, messages, kept) = match (request.sync, simulated) {
         (_, 0) => (0, 0, 0),
         (Sync::Free, _) => (1, simulated, 1),
@@ -276,7 +275,7 @@ fn check(
         + kept * links
         + survey.steps.len() as u128 * 64
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
-    let what = "the network, the messages under way and what is recorded";
+    let what = "the network, the messages in flight and the records";
     check_memory(what, needed, request.memory)?;
     // Channels of links and of ports are numbered in 32 bits.
     let classes = request.machine.topology.link_classes().len() as u128;
@@ -284,7 +283,7 @@ fn check(
     check_work("numbering the channels of all links and ports", numbered, u32::MAX.into())
 }
 
-/// Runs steps apart by barriers, several at once.
+/// Runs steps under barriers, several at once.
 fn apart<'a>(
     request: &Request<'a>,
     survey: &Survey,
@@ -293,7 +292,7 @@ fn apart<'a>(
     make: &(dyn Fn() -> Box<dyn Network + 'a> + std::marker::Sync),
     total: &mut Total,
 ) -> Result<(), AnalysisError> {
-    /// Runs of steps for one network each: enough to share among threads.
+    /// The number of pieces, each with its own network: enough for all threads.
     const PIECES: usize = 64;
     let steps: Vec<u32> = (0..request.traffic.steps()).collect();
     let piece = steps.len().div_ceil(PIECES).max(1);
@@ -321,7 +320,7 @@ fn apart<'a>(
         Ok((outs, network.map(|network| network.links().to_vec())))
     };
     let mut step = 0;
-    // What a piece found is kept until those before it are added.
+    // Results of a piece are kept until earlier pieces are added.
     for some in steps.chunks(piece * waiting()) {
         let pieces = some.par_chunks(piece).map(run_piece);
         for piece in pieces.collect::<Vec<_>>() {
@@ -365,12 +364,12 @@ fn apart<'a>(
     Ok(())
 }
 
-/// Pieces of a run whose links wait to be added: enough that no thread is idle for long.
+/// The most pieces whose results wait to be added: enough to keep all threads busy.
 fn waiting() -> usize {
     4 * rayon::current_num_threads()
 }
 
-/// The sum of the parts of a run.
+/// The sum over the pieces of a run.
 struct Total {
     time: Picoseconds,
     out: Outcome,
@@ -398,7 +397,7 @@ impl Total {
         }
     }
 
-    /// Adds a part that begins at `start` and counts its times from there.
+    /// Adds a piece that begins at `start`; its times count from there.
     fn add(&mut self, part: Outcome, start: Picoseconds) {
         self.time = start + part.end;
         let all = &mut self.out;
@@ -428,7 +427,7 @@ impl Total {
         self.closed += 1;
     }
 
-    /// Adds the messages of a step in which none meets another.
+    /// Adds the messages of a step without contention.
     fn add_alone(
         &mut self,
         request: &Request<'_>,

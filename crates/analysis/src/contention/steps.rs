@@ -10,11 +10,11 @@ use crate::error::{by_all_threads, check_memory};
 use crate::loads::Loads;
 use crate::{AnalysisError, symmetry};
 
-/// What the steps model says: steps apart by barriers, a shared link's whole load charged.
+/// The result of the steps model: barriers between steps, and a shared link charged its whole load.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct StepsModel {
-    /// Where the time goes.
+    /// The predicted time, term by term.
     pub time: Time,
     /// Steps in which a message moves.
     pub steps: u64,
@@ -22,7 +22,7 @@ pub struct StepsModel {
     pub messages: u128,
     /// Seconds that links are busy, summed over links.
     pub link_seconds: f64,
-    /// The most bytes that one link carries in a step.
+    /// The most bytes on one link in a step.
     pub largest_load: u128,
 }
 

@@ -1,5 +1,4 @@
-//! A look at all the traffic before anything is simulated: what it will take, and what it costs
-//! where nothing contends.
+//! A survey of all traffic before the simulation: its memory, and its times without contention.
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
@@ -10,17 +9,17 @@ use super::traffic::{Share, Traffic};
 use crate::error::check_work;
 use crate::{AnalysisError, symmetry};
 
-/// Shares that are looked at: a quarter of a minute.
+/// The most shares visited: a quarter of a minute.
 const WORK_LIMIT: u128 = 1 << 28;
 
-/// Steps looked at together; those of a batch stand in memory at once.
+/// Steps of a batch, which are in memory at once.
 const BATCH: u32 = 4096;
 
 /// One step.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct StepSurvey {
     pub(crate) messages: u64,
-    /// The longest that a node takes whose messages meet no others.
+    /// The longest time of a node without contention.
     pub(crate) alone: Picoseconds,
 }
 
@@ -39,7 +38,7 @@ pub(crate) struct Survey {
     pub(crate) goes_far: bool,
 }
 
-/// When a message that a node posts at `begin` is handed to the network.
+/// When a message that a node posts at `begin` enters the network.
 pub(crate) fn handed(
     clock: &Clock<'_>,
     from: topocoll_topology::Rank,
@@ -52,7 +51,7 @@ pub(crate) fn handed(
         .saturating_add(send.cycle.saturating_mul(clock.cycle))
 }
 
-/// Looks at one node of each class, and every step.
+/// Visits every step of one node of each class.
 pub(crate) fn survey(
     traffic: &dyn Traffic,
     machine: &Machine,
@@ -60,7 +59,7 @@ pub(crate) fn survey(
 ) -> Result<Survey, AnalysisError> {
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let needed = u128::from(classes.count()) * u128::from(traffic.steps());
-    check_work("looking at all messages", needed, WORK_LIMIT)?;
+    check_work("visiting all messages", needed, WORK_LIMIT)?;
     let mut survey = Survey::default();
     for batch in (0..traffic.steps()).step_by(BATCH as usize) {
         let batch = batch..traffic.steps().min(batch.saturating_add(BATCH));

@@ -1,4 +1,4 @@
-//! What links did, for other programs: a trace for Chrome and Perfetto, and a table.
+//! The use of links for other programs: a trace for Chrome and Perfetto, and a table.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use super::network::{Interval, LinkUse};
 use crate::AnalysisError;
 use crate::error::failed;
 
-/// Writes the intervals in the JSON format of Chrome's tracing, which Perfetto reads: one thread a
+/// Writes the intervals in the JSON trace format of Chrome, which Perfetto reads: one thread per
 /// link, times in microseconds.
 ///
 /// # Errors
@@ -45,8 +45,8 @@ pub fn write_trace(
     out.flush().map_err(failed)
 }
 
-/// Writes one line a link, comma-separated: bytes, messages, the seconds that the bytes took and
-/// those that messages waited for it.
+/// Writes one comma-separated line per link: bytes, messages, the seconds of the bytes, and the
+/// seconds that messages waited for it.
 ///
 /// # Errors
 /// Output that cannot be written.

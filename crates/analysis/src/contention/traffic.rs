@@ -1,4 +1,4 @@
-//! Where messages come from: all that a contention model asks of a schedule or a pattern.
+//! Traffic: the messages of a schedule or a pattern.
 
 use topocoll_schedule::{RankClasses, Schedule, Step};
 use topocoll_topology::{Machine, Rank, Route};
@@ -10,11 +10,11 @@ pub struct Posted {
     pub to: Rank,
     /// Its length.
     pub bytes: u64,
-    /// Its way through a grid; empty elsewhere.
+    /// Its route; empty without numbered links.
     pub route: Route,
     /// Bytes that must be packed before it can be sent.
     pub packed: u64,
-    /// Flit times after the step's beginning at which it comes to be sent.
+    /// Flit times from the beginning of the step to its sending.
     pub cycle: u64,
 }
 
@@ -25,12 +25,12 @@ pub struct Share {
     pub copied: u128,
     /// Messages sent.
     pub sends: Vec<Posted>,
-    /// How many messages are received.
+    /// The number of messages received.
     pub receives: u32,
 }
 
-/// Messages by node and step, asked for as they are needed: nothing here is ever listed whole. To be
-/// implemented for messages of one's own; methods that may be added have defaults.
+/// Messages by node and step, computed when they are needed. Implement it for your own traffic. New
+/// methods will have defaults.
 pub trait Traffic: Sync {
     /// Nodes of the machine.
     fn nodes(&self) -> u32;
@@ -38,15 +38,15 @@ pub trait Traffic: Sync {
     /// Number of steps.
     fn steps(&self) -> u32;
 
-    /// Overwrites `out` with what `node` does in `step`.
+    /// Overwrites `out` with the share of `node` in `step`.
     fn share(&self, node: Rank, step: u32, out: &mut Share);
 
-    /// Nodes whose messages differ by a translation alone, as a rule's classes say.
+    /// Classes of nodes whose messages differ only by a translation.
     fn classes(&self) -> RankClasses {
         RankClasses::distinct(self.nodes())
     }
 
-    /// The rule whose steps these are, where the nodes are its ranks.
+    /// The schedule of this traffic, if node i is its rank i.
     fn schedule(&self) -> Option<&Schedule> {
         None
     }
@@ -88,7 +88,11 @@ impl<'a> Scheduled<'a> {
     /// A schedule of other ranks than the machine's.
     #[must_use]
     pub fn new(schedule: &'a Schedule, machine: &'a Machine) -> Self {
-        assert_eq!(schedule.problem.ranks, machine.ranks(), "a schedule of the machine's ranks");
+        assert_eq!(
+            schedule.problem.ranks,
+            machine.ranks(),
+            "a schedule of other ranks than the machine's"
+        );
         Self { schedule, machine }
     }
 }
@@ -123,7 +127,7 @@ impl Traffic for Scheduled<'_> {
 }
 
 thread_local! {
-    /// The step that a rule last wrote, its memory kept.
+    /// A step whose memory is reused.
     pub(super) static SHARED: std::cell::RefCell<Step> = std::cell::RefCell::default();
 }
 

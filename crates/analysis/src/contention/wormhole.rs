@@ -1,33 +1,32 @@
 //! The wormhole model, event driven (Dally and Seitz 1987 for the routing and the dateline).
 //!
-//! A message is a worm. Its header takes one channel after the other: a sending port, a virtual
-//! channel of each link of its route, a receiving port; a hop later it asks for the next. Where
-//! none is free it waits in order of arrival and holds what it has. A channel is free again once
-//! the tail has passed.
+//! A message is a worm. Its header takes one channel after another: a sending port, a virtual
+//! channel of each link of its route, a receiving port. It asks for the next channel one hop later.
+//! If none is free it waits, in order of arrival, and holds its channels. A channel is free again
+//! when the tail has passed.
 //!
 //! # Where the tail is
-//! A worm's bytes run at full speed, or at 1/c of it while the most crowded link that it moves
-//! over carries c moving worms. So for each worm there is one count of bytes, phi, which runs at
-//! that speed; bytes are written as the time they take at full speed. With `S_k` what phi is when
-//! the header gets channel k, m the length, and B the bytes that fit between two headers' places
-//! (a buffer, or what is in flight over a link if that is more), the tail passes channel i when
-//! phi reaches
+//! A worm's bytes run at full speed, or at 1/c of it while the most crowded link that it moves over
+//! carries c moving worms. So each worm has one count of bytes, phi, which runs at that speed;
+//! bytes are measured as time at full speed. Let `S_k` be phi when the header gets channel k, m the
+//! length, and B the bytes that fit between two headers (a buffer, or the bytes in flight over a
+//! link if that is more). The tail passes channel i when phi reaches
 //!
 //! ```text
 //! m + max over k >= i with B (k - i) < m of  S_k - B (k - i):
 //! ```
 //!
-//! nothing can pass i for which there is no room before k. Without waiting that is `S_i + m`, and
-//! the whole message takes startup + m + hops, exactly.
+//! bytes without room before k cannot pass i. Without waiting that is `S_i + m`, and the whole
+//! message takes exactly startup + m + hops.
 //!
 //! A worm that waits stops using bandwidth once it has filled its buffers.
 //!
 //! # What it leaves out
-//! Arbitration flit by flit, the time credits take, and adaptive routing. A header goes through a
-//! router at once.
+//! Arbitration flit by flit, the time of credits, and adaptive routing. A header passes a router in
+//! no time.
 
+mod crowds;
 mod event;
-mod sharing;
 mod worm;
 
 use std::collections::VecDeque;
@@ -46,7 +45,7 @@ use super::settings::{Dateline, MAX_VCS, Settings};
 /// No worm.
 const NOBODY: u32 = u32::MAX;
 
-/// Events between two looks at whether to stop.
+/// Events between two calls of `stop`.
 const PATIENCE: u32 = 1 << 16;
 
 #[derive(Clone, Copy)]
@@ -56,7 +55,7 @@ struct Pool {
     last: u32,
 }
 
-/// Headers that go over links of one latency, by when they ask for their next channel.
+/// Headers on links of one latency, by when they ask for their next channel.
 struct Lane {
     hop: Picoseconds,
     headers: VecDeque<(Picoseconds, u32)>,
@@ -65,19 +64,19 @@ struct Lane {
 pub(crate) struct Wormhole<'a> {
     channels: Channels<'a>,
     calendar: Calendar<Event>,
-    /// Headers on their way over a link, by how long that takes: first in, first out.
+    /// Headers on links, by latency: first in, first out.
     lanes: Vec<Lane>,
     now: Picoseconds,
     pools: Vec<Pool>,
     vcs: usize,
-    /// Moving worms of each link: how many, and which.
+    /// The number of moving worms of each link, and the worms.
     moving: Vec<u8>,
     movers: Vec<u32>,
     worms: Vec<Worm>,
     idle: Vec<u32>,
     /// The lane of each dimension.
     lane: Vec<usize>,
-    /// Time that fills the way between two headers' places, and what of it buffers alone.
+    /// The time to fill the space between two headers, and the part of it in buffers.
     buffer: Picoseconds,
     spare: Picoseconds,
     links: Vec<LinkUse>,
@@ -86,8 +85,8 @@ pub(crate) struct Wormhole<'a> {
     intervals: Vec<Interval>,
 }
 
-/// Bytes of memory that a machine and its messages take: those under way, and of all the causes of
-/// waiting that are remembered, some one a message.
+/// Bytes of memory of a machine and its messages: those in flight, and about one cause of waiting
+/// for each message.
 pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents) -> u128 {
     let channels = Channels::new(machine, settings, Dateline::Entry);
     let links = channels.links() as u128;
@@ -148,7 +147,7 @@ impl<'a> Wormhole<'a> {
         }
     }
 
-    /// The next event: of those of one time, headers that come over a link are the last.
+    /// The next event. Between events of equal time, headers on links come last.
     fn event(&mut self) -> Option<(Picoseconds, Event)> {
         let lane = (self.lanes.iter_mut())
             .filter(|lane| !lane.headers.is_empty())
@@ -162,7 +161,7 @@ impl<'a> Wormhole<'a> {
         Some((time, Event::new(Kind::Head, worm, 0)))
     }
 
-    /// The link of a pool, if it is a link's.
+    /// The link of a pool, if it has one.
     fn link(&self, pool: u32) -> Option<usize> {
         let link = pool as usize / 2;
         (link < self.moving.len()).then_some(link)
@@ -197,7 +196,7 @@ impl<'a> Wormhole<'a> {
         }
     }
 
-    /// A worm gets the channel that its header asked for.
+    /// Gives a worm the channel that its header asked for.
     fn take(&mut self, worm: u32) {
         self.settle(worm);
         let w = &mut self.worms[worm as usize];
@@ -233,7 +232,7 @@ impl<'a> Wormhole<'a> {
             let lane = &mut self.lanes[self.lane[dimension as usize]];
             lane.headers.push_back((self.now.saturating_add(lane.hop), worm));
         } else if more {
-            // From a sending port the header is at the first link at once.
+            // The header goes from a sending port to the first link in no time.
             self.ask(worm);
         }
     }
@@ -250,7 +249,7 @@ impl<'a> Wormhole<'a> {
         w.since = self.now;
     }
 
-    /// Sets the time at which the tail passes its next channel, if that is known.
+    /// Sets the time at which the tail passes its next channel, if it is known.
     fn plan_tail(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
         w.tail_turn += 1;
@@ -259,13 +258,13 @@ impl<'a> Wormhole<'a> {
         }
         let length = w.message.transmission;
         let left = w.hops[w.tail as usize].phi.saturating_add(length).saturating_sub(w.phi);
-        // Since is not after now, and phi is what it was then.
+        // `since` is not after `now`, and `phi` is the value at `since`.
         let at = w.since.saturating_add(left.saturating_mul(w.crowd.into())).max(self.now);
         self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
     }
 
-    /// The tail passes the channels that it may by now, and the time of the next is set; whether
-    /// it passed the last.
+    /// Lets the tail pass all channels that it can by now and sets the time of the next. Returns
+    /// whether it passed the last.
     fn pass(&mut self, worm: u32) -> bool {
         self.settle(worm);
         loop {

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     check_threads(threads)?;
     anyhow::ensure!(
         u128::from(LARGEST) * 8 <= memory(),
-        "measuring takes {LARGEST} bytes eight times over, and {} may be used",
+        "measuring takes {LARGEST} bytes eight times, but the limit is {}",
         memory()
     );
     let cells = measure_all(args, threads)?;

@@ -246,7 +246,7 @@ mod tests {
             let schedule = exchange.schedule("pairwise-xor", &Parameters::new()).unwrap();
             check_memory(&schedule, None, available).err().map(|error| error.to_string())
         };
-        let figures = "34359738368 bytes of memory, and 25769803776 may be used";
+        let figures = "34359738368 bytes of memory, but the limit is 25769803776";
         assert_eq!(refused(1024, 24 << 30).as_deref(), Some(figures));
         assert_eq!(refused(128, 24 << 30), None);
         // The buffers fit, the plans do not.

@@ -550,7 +550,7 @@ fn no_address_limit_ends_a_command_by_a_signal() {
             for &limit in LIMITS.iter().filter(|limit| *limit >= least) {
                 let ran = within(place.path(), limit, line);
                 let error = String::from_utf8_lossy(&ran.stderr);
-                let refused = error.starts_with("error: ") && error.contains(" may be used");
+                let refused = error.starts_with("error: ") && error.contains(" but the limit is ");
                 let met = match ran.status.code() {
                     Some(0 | 1) => !ran.stdout.is_empty() || line.contains("--out"),
                     Some(2) => refused && limit < 1000,

@@ -1,5 +1,5 @@
 //! One iteration of iSLIP: outputs grant round robin, inputs accept round robin, and pointers move
-//! only past what was accepted.
+//! only past accepted grants.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ impl Flits<'_> {
     fn wants(&self, packet: u32) -> (u32, Range<u32>) {
         let packet_number = packet;
         let packet = &self.packets[packet as usize];
-        match packet.way.get(packet.hop as usize) {
+        match packet.pools.get(packet.hop as usize) {
             Some(&pool) => {
                 let port = pool / 2 % self.links_per_router;
                 let first = self.channels.first(pool.into());
@@ -38,7 +38,7 @@ impl Flits<'_> {
             }
         }
         while asking != 0 {
-            // The first that asks, and those that ask for the same port.
+            // The first input that asks, and the inputs that ask for the same port.
             let i = asking.trailing_zeros();
             let (port, _) = self.wants(self.inputs[(base + i) as usize].flits[0].packet);
             let mut same: SmallVec<[(u32, Range<u32>); 8]> = SmallVec::new();
@@ -73,7 +73,7 @@ impl Flits<'_> {
         }
     }
 
-    /// Lets one flit of every input go to one output each.
+    /// Moves at most one flit from every input and to every output.
     pub(super) fn switch(&mut self, router: u32) {
         let (ports, vcs) = (self.ports, self.vcs);
         let base = router * ports * vcs;
@@ -95,7 +95,8 @@ impl Flits<'_> {
         if any == 0 {
             return;
         }
-        // What each output grants: the input port next in turn, and its virtual channel next in turn.
+        // The grant of each output: the input port next in turn, and its virtual channel next in
+        // turn.
         let mut grants: SmallVec<[(u32, u32); 16]> = SmallVec::new();
         let first = router * ports;
         for port in 0..ports {
@@ -114,7 +115,7 @@ impl Flits<'_> {
         }
         for at in 0..grants.len() {
             let input_port = grants[at].0 / vcs;
-            // Each input port is looked at once, with its first grant.
+            // Each input port is visited once, with its first grant.
             if grants[..at].iter().any(|grant| grant.0 / vcs == input_port) {
                 continue;
             }
@@ -122,7 +123,7 @@ impl Flits<'_> {
             let accepted = (grants[at..].iter().copied())
                 .filter(|grant| grant.0 / vcs == input_port)
                 .min_by_key(|grant| (grant.1 + ports - from) % ports);
-            let (i, port) = accepted.expect("bug: it was granted");
+            let (i, port) = accepted.expect("bug: no grant");
             self.input_pointers[(first + input_port) as usize] = (port + 1) % ports;
             self.output_pointers[(first + port) as usize] = (input_port + 1) % ports;
             self.vc_pointers[(first + input_port) as usize] = (i + 1) % vcs;

@@ -1,17 +1,17 @@
-//! What happens to worms, and when it no longer does.
+//! Events of worms.
 
-/// What happens to a worm.
+/// A kind of event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The header asks for its next channel.
     Head,
     /// The tail passes its next channel.
     Tail,
-    /// A worm that waits has filled its buffers.
+    /// A waiting worm has filled its buffers.
     Still,
 }
 
-/// A kind, a worm, and the turn that outdates the event, in few bytes: there are many.
+/// A kind, a worm, and a turn number that outdates the event, in few bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Event {
     pub(super) worm: u32,

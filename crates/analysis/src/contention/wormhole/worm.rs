@@ -1,4 +1,4 @@
-//! A message under way, and where its tail may be.
+//! A message in flight, and the position of its tail.
 
 use crate::contention::clock::Picoseconds;
 use crate::contention::network::InFlight;
@@ -9,30 +9,30 @@ use crate::contention::settings::MAX_VCS;
 pub(super) struct Hop {
     pub(super) pool: u32,
     pub(super) dimension: u32,
-    /// What phi must reach, less the length, before the tail passes.
+    /// The value of phi, less the length, at which the tail passes.
     pub(super) phi: Picoseconds,
 }
 
 pub(super) struct Worm {
     pub(super) message: InFlight,
     pub(super) hops: Vec<Hop>,
-    /// When the header got each, if that is recorded.
+    /// When the header got each channel, if recorded.
     pub(super) got: Vec<Picoseconds>,
-    /// Channels that the header got, and that the tail passed.
+    /// The numbers of channels that the header got and that the tail passed.
     pub(super) head: u32,
     pub(super) tail: u32,
-    /// Bytes that went by, in time at full speed, up to `since`.
+    /// Bytes sent up to `since`, as time at full speed.
     pub(super) phi: Picoseconds,
     pub(super) since: Picoseconds,
     /// Moving worms on the most crowded of its links.
     pub(super) crowd: u32,
     /// Its links by how many moving worms they carry.
     pub(super) crowds: [u16; MAX_VCS as usize + 1],
-    /// Since when it waits, if it does.
+    /// The time since which it waits, if it does.
     pub(super) waits: Option<Picoseconds>,
-    /// Whether its buffers are full and nothing of it moves.
+    /// Whether its buffers are full, so that it does not move.
     pub(super) still: bool,
-    /// Outdates events: of the tail, and of standing still.
+    /// Turn numbers that outdate events of the tail, and of standing still.
     pub(super) tail_turn: u32,
     pub(super) wait_turn: u32,
     pub(super) next: u32,
@@ -45,7 +45,7 @@ impl Worm {
             && buffer.saturating_mul(u64::from(self.head - self.tail)) < self.message.transmission
     }
 
-    /// The header waited, and holds up what is behind it, as far as there is no room.
+    /// Updates the tail after the header waited: bytes behind it without room are delayed too.
     pub(super) fn relax(&mut self, buffer: Picoseconds) {
         let mut room = 0;
         for i in (self.tail..self.head).rev() {

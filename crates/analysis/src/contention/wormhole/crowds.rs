@@ -1,10 +1,10 @@
-//! Links shared by worms that move: each at full speed, or at 1/c of it while the most crowded of its
-//! links carries c.
+//! The crowds of links: a worm moves at full speed, or at 1/c of it while the most crowded of its
+//! links carries c moving worms.
 
 use super::Wormhole;
 
 impl Wormhole<'_> {
-    /// A worm that waits has filled its buffers.
+    /// A waiting worm has filled its buffers.
     pub(super) fn stand(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
         w.still = true;
@@ -41,11 +41,14 @@ impl Wormhole<'_> {
         self.crowd(worm, 0, before + 1);
     }
 
-    /// A worm no longer moves over a link; when its tail passes the next is for the caller to plan.
+    /// A worm no longer moves over a link. The caller plans its tail.
     pub(super) fn leave(&mut self, link: usize, worm: u32) {
         let before = self.moving[link] as usize;
         let movers = &mut self.movers[link * self.vcs..link * self.vcs + before];
-        let place = movers.iter().position(|&mover| mover == worm).expect("bug: it moves here");
+        let place = movers
+            .iter()
+            .position(|&mover| mover == worm)
+            .expect("bug: a worm that does not move here");
         movers[place..].rotate_left(1);
         self.moving[link] -= 1;
         self.recount(worm, before, 0);
@@ -56,14 +59,14 @@ impl Wormhole<'_> {
 
     /// One link of a worm carries `after` moving worms instead of `before`.
     fn crowd(&mut self, worm: u32, before: usize, after: usize) {
-        // One that becomes slower finds out when its tail was to pass.
+        // A slower worm is replanned at the time its tail was to pass.
         if self.recount(worm, before, after) {
             self.plan_tail(worm);
         }
     }
 
-    /// Whether a worm becomes faster as one of its links carries `after` moving worms instead of
-    /// `before`; 0 for a link that it does not move over.
+    /// Updates a worm when one of its links carries `after` moving worms instead of `before`; 0 for
+    /// a link that it does not move over. Returns whether it becomes faster.
     fn recount(&mut self, worm: u32, before: usize, after: usize) -> bool {
         let w = &mut self.worms[worm as usize];
         w.crowds[before] = w.crowds[before].wrapping_sub(u16::from(before > 0));
