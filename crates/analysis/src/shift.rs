@@ -9,9 +9,9 @@
 //!
 //! If the side wraps, every link of the line in the nearer direction carries as many messages as a
 //! message has hops. If not, messages that start below side - t go up by t, and the others go down
-//! by side - t. The links above position i, in either direction, carry min(i + 1, t, side - t, side
-//! - 1 - i) messages: most in the middle, also for several shifts. Time per step is proportional to
-//! dimensions and messages and does not depend on the size.
+//! by side - t. The links above position i, in either direction, carry min(i + 1, t, side - t,
+//! side - 1 - i) messages: most in the middle, also for several shifts. Time per step is proportional
+//! to dimensions and messages and does not depend on the size.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;

@@ -35,8 +35,6 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution
 
 pub(crate) struct Concat;
 
-/// The values of `last`: which of the two measures stays optimal in the special range.
-
 /// The most ports: a plan keeps an area for each.
 const MAX_PORTS: u32 = 1 << 16;
 

@@ -9,8 +9,11 @@
 //! What cannot be understood is said once, and taken as if it were not there.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use topocoll::{Catalogue, Collective, Machine};
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
 
 /// What an operation is to be done by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,8 +88,8 @@ impl Settings {
                 }
                 None => (None, item),
             };
-            let catalogue = Catalogue::standard();
-            let performs = catalogue.find(name).map_err(|e| e.to_string())?.info().operation;
+            let info = CATALOGUE.find(name).map_err(|e| e.to_string())?.info();
+            let performs = info.operation;
             match operation {
                 Some(asked) if asked != performs => {
                     return Err(format!("{name} performs {performs}, not {asked}"));
@@ -100,7 +103,7 @@ impl Settings {
                     }
                 }
             }
-            *self.wish_mut(performs) = Wish::Algorithm(algorithm.name());
+            *self.wish_mut(performs) = Wish::Algorithm(&info.name);
             Ok(())
         });
         if outcome.is_err() {
