@@ -207,9 +207,11 @@ pub(crate) fn catalogue(
     files: &[PathBuf],
 ) -> anyhow::Result<Catalogue> {
     let mut catalogue = Catalogue::standard();
+    // A row applies to blocks of every size that it does not split, and to its own operation.
+    let options = Options { op: None, block: None, ..options.clone() };
     for path in files {
         let name = printable(&path.to_string_lossy());
-        let schedule = read_schedule(machine, options, path, &*machine.topology)?;
+        let schedule = read_schedule(machine, &options, path, &*machine.topology)?;
         let given = GivenSchedule::new(&name, schedule, machine)?;
         catalogue = catalogue.with(given).context("--schedule")?;
     }

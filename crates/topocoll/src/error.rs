@@ -58,13 +58,13 @@ pub enum Error {
     /// A file that should hold a schedule.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A schedule that cannot be ranked.
-    #[error(
-        "{name}: the file has the sizes of messages, and not the blocks in them; ranked are schedules of an exchange"
-    )]
-    NoBlocks {
+    /// A schedule that is not ranked.
+    #[error("{name} cannot be ranked: {reason}")]
+    GivenSchedule {
         /// What it is called.
         name: String,
+        /// Why.
+        reason: String,
     },
     /// A machine on which simulating all choices would take too long.
     #[error("{ranks} ranks: choices are ranked by simulation on machines of up to {most}")]

@@ -21,12 +21,23 @@ impl GivenSchedule {
     /// A schedule for a machine, called `name`.
     ///
     /// # Errors
-    /// A schedule that names no blocks, or that cannot be counted on the machine.
+    /// A schedule that names no blocks, does not deliver or exceeds ports, or that is too large to
+    /// verify.
     pub fn new(name: &str, schedule: Schedule, machine: &Machine) -> Result<Self, Error> {
-        if !schedule.rule().names_blocks() {
-            return Err(Error::NoBlocks { name: name.to_owned() });
+        let refused = |reason: &dyn ToString| Error::GivenSchedule {
+            name: name.to_owned(),
+            reason: reason.to_string(),
+        };
+        let exchange = Exchange::new(machine, &schedule.problem)?;
+        let found = exchange.verify(&schedule, None).map_err(|error| refused(&error))?;
+        if let Some(violation) = found.violation {
+            return Err(refused(&violation));
         }
-        let counts = Exchange::new(machine, &schedule.problem)?.count(&schedule)?;
+        let counts = found.counts;
+        if counts.port_violations > 0 {
+            let cases = counts.port_violations;
+            return Err(refused(&format!("ports are exceeded in {cases} cases")));
+        }
         let mut info =
             Info::new("", "a schedule that was read", "").performing(schedule.problem.operation);
         info.name = Cow::Owned(name.to_owned());
