@@ -381,7 +381,7 @@ fn a_route_that_does_not_lead_to_the_receiver_is_refused() {
         assert_eq!((line, message), (3, format!("route {route}: {rule}")));
     }
     let (line, message) = refused("jsonl", &lines(r#","route":null"#), &torus);
-    assert!(line == 3 && message.starts_with("no message: invalid type: null"), "{message}");
+    assert!(line == 3 && message.starts_with("not a message: invalid type: null"), "{message}");
     for route in ["", r#","route":[[1,1]]"#, r#","route":[[0,2],[1,1],[0,2]]"#] {
         assert!(read("jsonl", &lines(route), &torus).is_ok(), "{route}");
     }
@@ -524,7 +524,7 @@ fn hostile_files_are_refused_quickly_and_in_little_memory() {
     }
     let nested = format!("{{\"kind\":{}", "[".repeat(1 << 20));
     let (line, message) = refused("jsonl", &nested, &machine);
-    assert!(line == 1 && message.starts_with("no header"), "{message}");
+    assert!(line == 1 && message.starts_with("not a header"), "{message}");
     // More messages than there is memory for.
     let row = "0,0,1,8\n";
     let text = format!("step,from,to,bytes\n{}", row.repeat(100_000));
@@ -626,7 +626,7 @@ fn the_number_of_steps_is_bounded_by_the_messages() {
             assert_eq!(steps.map_err(|error| error.to_string()), Ok(most + 1), "{name}");
             let (at, message) = refused(name, &text(most + 1), &two);
             assert_eq!(at as u32, before + 2, "{name}: {message}");
-            assert!(message.contains(&format!("there are at most {most}")), "{name}: {message}");
+            assert!(message.contains(&format!("at most {most} here")), "{name}: {message}");
         }
     }
 }

@@ -379,7 +379,7 @@ fn operations_without_labels_count_as_memory() {
 }
 
 #[test]
-#[should_panic(expected = "a message from 99 to 0 of 4 ranks")]
+#[should_panic(expected = "a message from rank 99 to rank 0 among 4 ranks")]
 fn a_sender_beyond_the_ranks_panics() {
     let mut recorder = Recorder::new(Problem::new(Collective::AllToAll, 4, 1, 1).unwrap());
     let (from, to) = (Rank(99), Rank(0));
