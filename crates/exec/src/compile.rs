@@ -48,7 +48,7 @@ pub(crate) fn compile(schedule: &Schedule, rank: Rank) -> Result<Plan, PlanError
     Ok(plan)
 }
 
-/// What is found as steps are written down, and not kept.
+/// Collected while steps are recorded, and dropped afterwards.
 struct Found {
     /// Slots of the schedule.
     slots: u64,
@@ -189,7 +189,7 @@ impl Found {
                 new_slot[from as usize] = to;
             });
         }
-        // Whatever is read is written too, and the other way round.
+        // Each slot that is read is written, and each that is written is read.
         permutes &= !marks.iter().any(|&mark| mark == READ || mark == WRITTEN);
         if permutes {
             self.renamings.push((number, new_slot));
@@ -229,7 +229,7 @@ fn each_pair(copy: &LocalCopy, mut each: impl FnMut(u32, u32)) {
     }
 }
 
-/// What is known of the registers when the slots have been named.
+/// The registers after the slots have been named.
 struct Registers {
     /// Blocks of the output, then registers of no block.
     count: usize,
@@ -378,7 +378,7 @@ fn follow(plan: &mut Plan, registers: Registers) -> Result<(), PlanError> {
             let mut times = std::mem::take(&mut plan.first_write);
             plan.pieces(receive, step, planned, |register, _, _| {
                 let time = &mut times[register as usize];
-                // What is sent from where it is stays until it is sent, unless that is the input.
+                // A register that is sent unpacked keeps its block until then; the input always does.
                 clear &= sent[register as usize] != step + 1 || *time > 2 * step;
                 *time = (*time).min(2 * step + 1);
             });

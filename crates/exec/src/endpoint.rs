@@ -6,21 +6,21 @@ use crate::memory::Places;
 use crate::plan::{NONE, Plan};
 use crate::{BlockSizes, Buffer, ExecError, Region, Storage};
 
-/// Stands for a message that is outstanding: of one endpoint, one exchange and one message.
+/// Identifies an outstanding message of one exchange of one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Token(pub u64);
 
-/// A message to be sent or received.
+/// A message that an endpoint sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct EndpointMessage {
-    /// To be given to [`Endpoint::complete`].
+    /// The argument of [`Endpoint::complete`].
     pub token: Token,
-    /// The other end.
+    /// The rank at the other end.
     pub peer: Rank,
     /// The same at both ends: the step.
     pub tag: u32,
-    /// What is sent, or where it is received.
+    /// The bytes to send, or the place to receive them in.
     pub region: Region,
     /// Whether the region is staging memory, filled by a [`MemoryCopy::Pack`] before or read by a
     /// [`MemoryCopy::Unpack`] after. A driver may keep such bytes elsewhere.
@@ -32,7 +32,7 @@ pub struct EndpointMessage {
 pub enum MemoryCopy {
     /// The blocks that the rank keeps, from input to output; in place, those that are set aside.
     Keep,
-    /// Local copies of a step that rename nothing.
+    /// The copies of a step that renaming registers does not replace.
     Local,
     /// The pieces of a message that will be sent, into its region.
     Pack(EndpointMessage),
@@ -40,7 +40,7 @@ pub enum MemoryCopy {
     Unpack(EndpointMessage),
 }
 
-/// What a rank does next. Exhaustive: a driver does all of them.
+/// The next action of a rank. Exhaustive: a driver performs all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Copies; done when [`poll`](Endpoint::poll) is called again.
@@ -55,13 +55,13 @@ pub enum Action {
     Done,
 }
 
-/// The state endpoint of one rank's exchanges, one at a time: it does nothing itself, and says what
-/// to do next.
+/// The state machine of one rank's exchanges, one at a time. It does nothing itself: it returns the
+/// next action, and a driver performs it.
 ///
 /// [`poll`](Self::poll) until it waits, [`complete`](Self::complete) messages as they end, in any
 /// order, and poll again. It owns no memory of the exchange: it can be dropped, cancelled or begun
-/// anew at any time, and what was outstanding is the driver's to withdraw. It allocates when it is
-/// made and never afterwards.
+/// again at any time, and the driver withdraws the outstanding messages. It allocates only when it
+/// is made and when it first begins with planned sizes.
 #[derive(Debug)]
 pub struct Endpoint {
     plan: Arc<Plan>,
@@ -124,7 +124,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// Begins the next exchange, whatever became of the one before.
+    /// Begins the next exchange, in any state of the previous one.
     ///
     /// # Panics
     /// Sizes that were planned for another plan.
@@ -217,13 +217,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Whether the step is over and the next has not begun: a good moment to let others go first.
+    /// Whether the step is over and the next has not begun: a driver may run other ranks first.
     #[must_use]
     pub fn is_between_steps(&self) -> bool {
         self.stage == Stage::Settle && self.outstanding == 0 && self.arrived.is_empty()
     }
 
-    /// What to do next.
+    /// The next action.
     ///
     /// # Errors
     /// [`ExecError::Stopped`] after an error or [`cancel`](Self::cancel).
@@ -295,7 +295,7 @@ impl Endpoint {
         }
     }
 
-    /// Says that a message has been sent, or received, whole: `bytes` of it.
+    /// Records that a message of `bytes` has been sent or received.
     ///
     /// # Errors
     /// [`ExecError::Length`] for another length than the message's: a short read; then the exchange
@@ -320,7 +320,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Says that a message has failed, and stops the exchange: the error to report.
+    /// Records that a message has failed, and stops the exchange. Returns the error to report.
     pub fn fail(&mut self, token: Token, reason: impl Into<String>) -> ExecError {
         match self.outstanding_message(token) {
             Ok(number) => {
@@ -332,8 +332,8 @@ impl Endpoint {
         }
     }
 
-    /// Stops the exchange. What [`outstanding`](Self::outstanding) lists is the driver's to
-    /// withdraw, and the memories are free when it has.
+    /// Stops the exchange. The driver withdraws the [`outstanding`](Self::outstanding) messages;
+    /// then the memories are free.
     pub fn cancel(&mut self) {
         self.stage = Stage::Stopped;
     }
@@ -352,8 +352,8 @@ impl Endpoint {
         self.pieces(copy, |from, to| memory.copy(from, to));
     }
 
-    /// Calls `each` with the pieces of a copy, from where to where, to be done in this order: for
-    /// who copies by other means.
+    /// Calls `each` with the source and target regions of a copy, in the order in which to copy
+    /// them.
     pub fn pieces(&self, copy: MemoryCopy, mut each: impl FnMut(Region, Region)) {
         let step = self.step;
         let staged = |offset, bytes| Region { buffer: Buffer::Work, offset, bytes };
@@ -445,7 +445,7 @@ impl Endpoint {
         at.ok().map(|i| &self.plan.moves[i])
     }
 
-    /// Whether a message is not sent, as both ends know that it has no bytes.
+    /// Whether both ends skip a message, because they know that it has no bytes.
     fn is_silent(&self, number: u32) -> bool {
         matches!(self.block_sizes, BlockSizes::Planned(_)) && self.message(number).region.bytes == 0
     }

@@ -9,7 +9,7 @@ pub enum PlanError {
     /// No such rank.
     #[error("rank {rank}: there are ranks 0 to {}", i64::from(*ranks) - 1)]
     Rank {
-        /// What was asked for.
+        /// The rank asked for.
         rank: Rank,
         /// How many there are.
         ranks: u32,
@@ -61,7 +61,7 @@ pub enum PlanError {
         /// The slot.
         slot: u64,
     },
-    /// A block that never comes.
+    /// A block that never arrives.
     #[error("rank {rank} never gets the block of rank {from}")]
     NotDelivered {
         /// The rank planned for.
@@ -152,9 +152,9 @@ pub enum ExecError {
         rank: Rank,
         /// Which one.
         buffer: &'static str,
-        /// What was given.
+        /// Bytes given.
         bytes: u128,
-        /// What it takes.
+        /// Bytes needed.
         needed: u128,
     },
     /// Blocks of another size than the exchange's.
@@ -169,17 +169,17 @@ pub enum ExecError {
         /// Those of the exchange.
         needed: u64,
     },
-    /// An array that is no array of blocks.
+    /// An array that is not an array of blocks.
     #[error("shape {shape:?} with strides {strides:?}: blocks need {rule}")]
     Layout {
         /// Its shape.
         shape: Vec<usize>,
         /// Its strides, in elements.
         strides: Vec<isize>,
-        /// What they break.
+        /// The rule that they break.
         rule: &'static str,
     },
-    /// A view that its buffer does not hold.
+    /// A view that does not fit its buffer.
     #[error("the {buffer} view spans {span} bytes of a buffer of {bytes}; it needs {rule}")]
     View {
         /// Of which buffer.
@@ -188,7 +188,7 @@ pub enum ExecError {
         span: usize,
         /// The buffer's.
         bytes: usize,
-        /// What it breaks.
+        /// The rule that it breaks.
         rule: &'static str,
     },
     /// Memory of equal blocks for blocks of several sizes.
@@ -214,12 +214,12 @@ pub enum ExecError {
         step: u32,
         /// The other end.
         peer: Rank,
-        /// What moved.
+        /// Bytes that moved.
         bytes: u64,
-        /// What was to move.
+        /// Bytes of the message.
         expected: u64,
     },
-    /// The transport said no.
+    /// An error of the transport.
     #[error("rank {rank}, step {step}: rank {peer}: {reason}")]
     Transport {
         /// The rank.
@@ -228,10 +228,10 @@ pub enum ExecError {
         step: u32,
         /// The other end.
         peer: Rank,
-        /// What it said.
+        /// Its reason.
         reason: String,
     },
-    /// A message that nobody waits for.
+    /// A message that no receive matches.
     #[error("rank {rank}, step {step}: a message of tag {tag} from rank {peer}, which sends none")]
     Unexpected {
         /// The rank.
@@ -255,17 +255,17 @@ pub enum ExecError {
         /// The time given.
         within: Duration,
     },
-    /// Everybody waits for somebody.
+    /// All ranks wait.
     #[error("rank {rank}, step {step}: waits for rank {peer}, and no rank can go on")]
     Stalled {
         /// The lowest rank that waits.
         rank: Rank,
         /// The step.
         step: u32,
-        /// Whom it waits for.
+        /// The rank that it waits for.
         peer: Rank,
     },
-    /// A token that stands for nothing outstanding.
+    /// A token of no outstanding message.
     #[error("rank {rank}, step {step}: token {token} is not outstanding")]
     Token {
         /// The rank.
@@ -283,20 +283,20 @@ pub enum ExecError {
         /// The step.
         step: u32,
     },
-    /// Threads that the system does not give.
+    /// Threads that the system does not start.
     #[error("cannot start {threads} more threads: {reason}")]
     Threads {
         /// How many, beside the caller's.
         threads: usize,
-        /// What the system said.
+        /// The system's reason.
         reason: String,
     },
-    /// More memory than there is.
+    /// More memory than is available.
     #[error("{needed} bytes of memory, but the limit is {available}")]
     Memory {
-        /// What it takes.
+        /// Bytes needed.
         needed: u128,
-        /// What there is.
+        /// Bytes available.
         available: u128,
     },
 }

@@ -11,8 +11,8 @@ impl Plan {
     /// ends. Drivers are given no input.
     ///
     /// A block that is read after another has been received in its place is set aside first, in
-    /// the workspace; one that is read in the same step stays, and what comes for its place is
-    /// received in the workspace. [`workspace_bytes`](Self::workspace_bytes) says what that takes:
+    /// the workspace; one that is read in the same step stays, and the block for its place is
+    /// received in the workspace. [`workspace_bytes`](Self::workspace_bytes) includes both:
     /// from the room of one block, where pairs of ranks exchange, to that of all.
     #[must_use]
     pub fn in_place(mut self) -> Self {
@@ -65,7 +65,7 @@ impl Plan {
         }
     }
 
-    /// Stages what the step sends from several places now, and what it receives where it sends.
+    /// Stages the sends that now lie in several places, and the receives into places that are sent.
     fn stage_in_place(&mut self, step: u32) {
         let planned = self.problem.block_bytes;
         let mut sent = Vec::new();

@@ -1,10 +1,10 @@
-//! Readers that move bytes.
+//! Plans, endpoints and drivers: readers that move bytes.
 //!
 //! A [`Plan`] is one rank's share of a schedule, made once and kept; an [`Endpoint`] walks
-//! through it and says what to copy, send and receive next. Neither has a socket, a thread or a
-//! clock, and neither holds the caller's memory: an [`Action`] names regions of it. Drivers do what
-//! the endpoints say: [`ThreadedDriver`] with many ranks on few threads, [`SeededDriver`] in one
-//! thread and a seeded order, [`drive`] over a [`Transport`] of one's own.
+//! through it and returns what to copy, send and receive next. Neither has a socket, a thread or a
+//! clock, and neither holds the caller's memory: an [`Action`] names regions of it. Drivers perform
+//! the actions: [`ThreadedDriver`] with many ranks on few threads, [`SeededDriver`] in one
+//! thread and a seeded order, [`drive`] over the caller's [`Transport`].
 //!
 //! ```
 //! use topocoll_exec::{SeededDriver, plan_all};
@@ -31,7 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-/// What [`turn`] races with: the tests that try every interleaving put their own in its place.
+/// The atomics of [`turn`]; the tests of every interleaving replace them.
 mod atomic {
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 }

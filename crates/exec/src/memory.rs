@@ -7,7 +7,7 @@ use crate::plan::{NONE, Plan};
 pub enum Buffer {
     /// The caller's blocks, in order of destinations: only read, and never after the last send.
     Input,
-    /// The blocks received, in order of sources; holds blocks in passing until the end. In place,
+    /// The blocks received, in order of sources. Before the end it may hold other blocks; in place,
     /// the caller's blocks at first.
     Output,
     /// [`workspace_bytes`](Plan::workspace_bytes) of no meaning before or after.
@@ -106,7 +106,7 @@ impl Storage for Memory<'_> {
     }
 }
 
-/// A rank's memories, lent for one call: an endpoint keeps none.
+/// A rank's memories, lent for one call.
 #[derive(Debug)]
 pub struct Memory<'a> {
     /// `[blocks, block_bytes]` bytes, row i for rank i; of an all-gather one block, in place none.

@@ -54,7 +54,7 @@ pub struct Plan {
     pub(crate) most_messages: u32,
 }
 
-/// The absence of a number.
+/// No number.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Messages of a step: sends, then receives, up to the first message of the next step.
@@ -71,8 +71,8 @@ pub(crate) struct MessageRow {
     pub(crate) slots: Slots,
 }
 
-/// What a message carries: a single slot, or a set by number; and whether its bytes lie in several
-/// places, or in one that may not be touched yet, and pass through staging memory.
+/// The slots of a message: a single slot, or a set by number. A message passes through staging
+/// memory where its bytes lie in several places, or in one that may not be touched yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slots(u32);
 
@@ -166,7 +166,7 @@ pub fn plan_all(schedule: &Schedule) -> Result<Vec<Arc<Plan>>, PlanError> {
     all_or_first_error(ranks.map(|rank| Plan::new(schedule, Rank(rank)).map(Arc::new)))
 }
 
-/// What all threads make, or the first error in the order of the items, whichever thread is faster.
+/// The items in order, or the first error in that order, in any interleaving of the threads.
 pub(crate) fn all_or_first_error<T: Send>(
     made: impl IndexedParallelIterator<Item = Result<T, PlanError>>,
 ) -> Result<Vec<T>, PlanError> {
@@ -177,9 +177,8 @@ impl Plan {
     /// The plan of `rank`. It takes the time and memory of the rank's own slots and steps.
     ///
     /// # Errors
-    /// No such rank, a schedule that names no blocks or is too large to number, or one by which the rank reads what it does
-    /// not have or lacks a block at the end. A schedule that delivers otherwise wrong blocks is
-    /// the verifier's to find.
+    /// No such rank; a schedule that names no blocks, is too large to number, reads an empty slot, or
+    /// leaves a block of the output missing. The verifier finds other wrong deliveries.
     pub fn new(schedule: &Schedule, rank: Rank) -> Result<Self, PlanError> {
         compile(schedule, rank)
     }
@@ -199,7 +198,7 @@ impl Plan {
         Ok(Self { subset: Some(subset.clone()), ..compile(schedule, Rank(rank))? })
     }
 
-    /// What the schedule exchanges; the block size is the one it was written for.
+    /// The problem of the schedule, with the block size that it was written for.
     #[must_use]
     pub fn problem(&self) -> &Problem {
         &self.problem
@@ -211,7 +210,7 @@ impl Plan {
         self.rank
     }
 
-    /// The tags that messages bear, from 0: one for each step. Messages between the same two ranks
+    /// The number of tags, which count from 0: one for each step. Messages between the same two ranks
     /// with the same tag must arrive in the order sent; others may overtake each other.
     #[must_use]
     pub fn tags(&self) -> u32 {
@@ -366,7 +365,7 @@ impl Plan {
             let (first, end) = self.part(run.part, block_bytes);
             (u64::from(run.outer.0) * u64::from(run.inner.0)).saturating_mul(end - first)
         });
-        // No buffer is as large as what is too much to count.
+        // A sum that saturates is larger than any buffer.
         let whole = u64::from(set.whole).saturating_mul(block_bytes);
         parts.fold(whole, u64::saturating_add)
     }

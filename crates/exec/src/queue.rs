@@ -9,7 +9,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Everybody is queued in step 0, rank 0 to go first.
+    /// Queues all ranks in step 0, rank 0 first.
     pub(crate) fn reset(&mut self, ranks: usize, steps: usize) {
         self.by_step.iter_mut().for_each(Vec::clear);
         self.by_step.resize_with(steps + 1, Vec::new);

@@ -5,9 +5,9 @@ use crate::{Action, BlockSizes, Endpoint, EndpointMessage, ExecError, Memory, Pl
 
 /// All ranks in one thread, in an order drawn from a seed: the same seed, the same order.
 ///
-/// At each turn one of all that may happen happens: a rank does its next action, a message moves
-/// straight from its sender's region to its receiver's, or a sender learns that it has. So sends
-/// are read as late, and receives written as early, as any transport might.
+/// At each turn one possible event happens: a rank performs its next action, a message moves from
+/// its sender's region to its receiver's, or a sender learns that its message has left. So sends
+/// are read as late, and receives written as early, as with any transport.
 #[derive(Debug)]
 pub struct SeededDriver {
     endpoints: Vec<Endpoint>,
@@ -58,7 +58,7 @@ impl SeededDriver {
         let mut works: Vec<Vec<u8>> = self.endpoints.iter().map(workspace).collect();
         let mut memories = Vec::with_capacity(works.len());
         for (endpoint, work) in self.endpoints.iter().zip(&mut works) {
-            // What is missing is found by the check.
+            // The check refuses a short buffer.
             let (own, rest) = input.split_at(input.len().min(endpoint.input_bytes() as usize));
             let bytes = output.len().min(endpoint.output_bytes() as usize);
             let (own_output, rest_output) = output.split_at_mut(bytes);

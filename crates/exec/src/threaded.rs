@@ -14,9 +14,9 @@ use crate::{
 
 /// Many ranks on few threads.
 ///
-/// A rank runs in one thread at a time until it waits; what it sends goes to its peer's inbox, and
-/// wakes it. Blocks of the input, which nobody writes, are lent to the receiver and copied once,
-/// straight to their place; what is packed passes through a buffer of its own.
+/// A rank runs in one thread at a time until it waits. A message goes to its receiver's inbox and
+/// wakes the receiver. Blocks of the input, which is only read, are lent to the receiver and copied
+/// once, to their place; a packed message passes through a buffer of its own.
 ///
 /// # Memory
 /// Buffers exist only while their messages are under way. Ranks in lower steps go first, and of
@@ -28,7 +28,7 @@ pub struct ThreadedDriver {
     /// Registers behind each rank's output.
     work: Vec<Vec<u8>>,
     desks: Vec<Desk>,
-    /// What threads share, kept for its memory.
+    /// Shared by the threads; kept between exchanges for their memory.
     inboxes: Vec<Mutex<Vec<Envelope>>>,
     turns: Vec<Turn>,
     roll: Mutex<Roll>,
@@ -46,7 +46,7 @@ const MOST_SPARE: usize = 64;
 /// messages: `cargo bench --bench exec` shows where two threads overtake one.
 const THREAD_BYTES: u128 = 2 << 20;
 
-/// The threads that an exchange of so many bytes, the blocks of all ranks together, is worth.
+/// The number of threads that speeds up an exchange of `bytes`, the blocks of all ranks together.
 #[must_use]
 pub fn worthwhile_threads(bytes: u128) -> usize {
     usize::try_from(bytes / THREAD_BYTES).unwrap_or(usize::MAX).max(1)
@@ -62,7 +62,7 @@ pub struct Timed {
     pub most_under_way: u64,
 }
 
-/// What one rank has beside its endpoint during an exchange.
+/// One rank during an exchange.
 struct Lane<'m> {
     endpoint: &'m mut Endpoint,
     input: &'m [u8],
@@ -71,12 +71,12 @@ struct Lane<'m> {
     desk: &'m mut Desk,
 }
 
-/// What one rank keeps track of, in order: mostly the first is the next that is looked for.
+/// The messages of one rank, in order: usually the first is the next one needed.
 #[derive(Debug, Default)]
 struct Desk {
     /// Receives that have been started.
     posted: VecDeque<EndpointMessage>,
-    /// What has come before its receive was started.
+    /// Messages that arrived before their receive was started.
     early: VecDeque<Envelope>,
     /// Packed messages before they are sent, and received ones before they are unpacked.
     held: VecDeque<(Token, Payload)>,
@@ -96,7 +96,7 @@ enum Payload {
     Packed(Vec<u8>),
 }
 
-/// Who may run and who does.
+/// Ranks that may run, and threads that run them.
 #[derive(Debug, Default)]
 struct Roll {
     queue: Queue,
@@ -127,7 +127,7 @@ fn keep(mut buffer: Vec<u8>, spare: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// A thread that panics is the caller's panic: nobody reads what it held.
+/// A poisoned lock is taken: the panic of its thread ends the exchange.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -235,7 +235,8 @@ impl ThreadedDriver {
         Ok(Timed { elapsed: start.elapsed(), most_under_way })
     }
 
-    /// Copies `from` to `to` with the same threads, each a consecutive part: what the memory allows.
+    /// Copies `from` to `to` with the same threads, each a consecutive part: the bandwidth of the
+    /// memory.
     ///
     /// # Errors
     /// Threads that cannot be started.
@@ -339,7 +340,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Nobody runs and somebody waits.
+    /// The error when no rank can run and some rank waits.
     fn stalled(&self) -> ExecError {
         let waiting = self.lanes.iter().find_map(|lane| {
             let lane = lock(lane);
@@ -420,7 +421,7 @@ impl Shared<'_> {
         }
     }
 
-    /// A message is where it belongs: its buffer serves the next.
+    /// Keeps the buffer of a delivered message for the next.
     fn arrived(&self, payload: Payload, spare: &mut Vec<Vec<u8>>) {
         if let Payload::Packed(bytes) = payload {
             self.under_way.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
@@ -512,7 +513,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Takes what has come for the receives that have been started; whether anything did.
+    /// Completes started receives whose messages have arrived; whether there were any.
     fn receive(
         &mut self,
         shared: &Shared<'_>,

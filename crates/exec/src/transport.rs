@@ -5,23 +5,23 @@ use topocoll_topology::Rank;
 
 use crate::{Action, Endpoint, EndpointMessage, ExecError, Storage};
 
-/// How a rank's bytes travel: what a runtime provides to be driven by [`drive`].
+/// Carries a rank's messages. A runtime implements it for [`drive`].
 pub trait Transport {
     /// Sends a message; its bytes are taken before the call returns. It blocks at most until they
     /// are.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The reason, as text.
     fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String>;
 
-    /// The next message that has come, from whomever; none if none comes within `patience`.
+    /// The next message that arrives, from any rank; none if none arrives within `patience`.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The reason, as text.
     fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String>;
 }
 
-/// A message that has come.
+/// A message that has arrived.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// Its sender.
@@ -36,8 +36,8 @@ pub struct Arrival {
 /// that is waited for must come within `patience`.
 ///
 /// # Errors
-/// Buffers that are too small; what the transport says, with rank, step and peer; a message of
-/// another length or tag than the schedule's, or none in time. The endpoint is stopped then.
+/// Buffers that are too small; an error of the transport, with rank, step and peer; a message of
+/// another length or tag than the schedule's, or none in time. Each stops the endpoint.
 pub fn drive(
     endpoint: &mut Endpoint,
     memory: &mut impl Storage,
@@ -90,7 +90,7 @@ fn unexpected(endpoint: &Endpoint, arrival: &Arrival) -> ExecError {
     ExecError::Unexpected { rank, step, peer: arrival.from, tag: arrival.tag }
 }
 
-/// A message that has come for one of the receives posted, and for which.
+/// A message that has arrived for a posted receive, and the position of that receive.
 fn awaited(
     endpoint: &mut Endpoint,
     posted: &VecDeque<EndpointMessage>,

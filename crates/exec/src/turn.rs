@@ -1,4 +1,4 @@
-//! Whose turn it is: the one word that threads race for.
+//! The state of one rank among threads: the one word that threads race for.
 
 use super::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ const IDLE: u64 = 3;
 /// The state of one rank among threads: queued for a thread, running, running with news, or idle in
 /// a step.
 ///
-/// Three promises, whatever the interleaving: a rank is queued once, it runs in one thread at a
+/// Three promises in every interleaving: a rank is queued once, it runs in one thread at a
 /// time, and it runs after the last news of its step that it was given.
 #[derive(Debug)]
 pub(crate) struct Turn(AtomicU64);
@@ -25,10 +25,10 @@ impl Turn {
     /// News of a step, put down before, for the rank. Whether the caller is to queue it.
     pub(crate) fn notify(&self, step: u32) -> bool {
         let next = |turn| match turn {
-            // Whoever runs it next reads the news.
+            // The thread that runs it next reads the news.
             QUEUED | NOTIFIED => None,
             RUNNING => Some(NOTIFIED),
-            // In an earlier step it waits for others, and reads the news when it is through.
+            // In an earlier step it waits for other messages, and reads the news after that step.
             idle => (u64::from(step) <= idle - IDLE).then_some(QUEUED),
         };
         let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);

@@ -59,7 +59,7 @@ impl Layout {
         let span =
             reach.and_then(|reach| reach.checked_add(element_bytes)).ok_or_else(too_large)?;
         isize::try_from(span).map_err(|_| too_large())?;
-        // By rising strides, each axis leaves what is below it behind.
+        // In order of strides, each axis steps over the bytes of the axes below it.
         let mut rising: Vec<_> = all().filter(|&(count, _)| count > 1).collect();
         rising.sort_unstable_by_key(|&(_, stride)| stride);
         let mut below = element_bytes;
@@ -68,7 +68,7 @@ impl Layout {
             below += (count - 1) * stride;
             free
         });
-        // From the fastest axis on, what lies together is one run, what goes on evenly one axis.
+        // From the fastest axis on, contiguous axes join into one run, and evenly spaced ones into one.
         let (mut axes, mut run_bytes): (Vec<(usize, usize)>, _) = (Vec::new(), element_bytes);
         let inside = counts.iter().copied().zip(strides[1..].iter().copied());
         for (count, stride) in inside.rev().filter(|&(count, _)| count != 1) {
@@ -147,8 +147,8 @@ impl Layout {
     }
 }
 
-/// A rank's memories where blocks are not rows: messages and packed pieces are gathered straight
-/// from the views and scattered straight into them.
+/// A rank's memories where blocks are not rows: messages and packed pieces are gathered from the
+/// views and scattered into them.
 ///
 /// Beside the workspace it takes the bytes of the largest message, and of one block.
 #[derive(Debug)]
