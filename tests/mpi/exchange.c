@@ -139,7 +139,7 @@ static int weight(int from, int to, int ints) {
 }
 
 /* Blocks in descending order, with room between, or dense in ascending order. */
-static void try_unequal(MPI_Comm comm, const char *name, int in_place, int dense, int s, int r, int ints) {
+static void try_vector(MPI_Comm comm, const char *name, int in_place, int dense, int s, int r, int ints) {
     const struct shape *send = &shapes[s], *receive = &shapes[r];
     int n = members(comm), rank, room = 5 * ints;
     MPI_Comm_rank(comm, &rank);
@@ -246,7 +246,7 @@ static void try_drawn(MPI_Comm comm) {
     int which = draw(4), in_place = draw(3) == 0, dense = draw(2), apart = draw(2), s = draw(6), other = draw(6);
     int r = in_place ? s : other, ints = 2 * draw(1 << draw(12));
     if (which < 2) try(comm, "a communicator drawn", which, in_place, s, r, ints);
-    else if (which == 2) try_unequal(comm, "a communicator drawn", in_place, dense, s, r, ints % 512);
+    else if (which == 2) try_vector(comm, "a communicator drawn", in_place, dense, s, r, ints % 512);
     else try_gather(comm, "a communicator drawn", in_place, dense, apart, s, r, ints % 128);
 }
 
@@ -317,8 +317,8 @@ static void all(MPI_Comm comm, const char *name) {
                 try(comm, name, gather, 0, s, s, sizes[i]);
                 try(comm, name, gather, 1, s, s, sizes[i]);
                 for (int dense = 0; gather && dense < 2; dense++) {
-                    try_unequal(comm, name, 0, dense, s, r, sizes[i]);
-                    try_unequal(comm, name, 1, dense, s, s, sizes[i]);
+                    try_vector(comm, name, 0, dense, s, r, sizes[i]);
+                    try_vector(comm, name, 1, dense, s, s, sizes[i]);
                     if (sizes[i] > 130) continue;
                     for (int apart = 0; apart < 2; apart++) {
                         try_gather(comm, name, 0, dense, apart, s, r, sizes[i]);

@@ -1,6 +1,6 @@
 /* What must end with MPI's error, and not hang, by argument: dies, a rank in the middle; longer, shorter,
  * new, old, both, other: rank 0 has other counts than the others, within a power of two or beyond, sizes that
- * it or they or both have exchanged before; vector and gather, the same of unequal blocks. But for the
+ * it or they or both have exchanged before; vector and gather, the same of blocks of several sizes. But for the
  * first, all ranks go on after the error, and it ends with status 4 if somebody was told
  * MPI_ERR_TRUNCATE, and nobody anything else. */
 #include <mpi.h>
@@ -14,7 +14,7 @@ static int exchange(int count) {
 }
 
 /* An all-to-all, or a gather, whose block of rank 0 is said to have so many ints by this rank. */
-static int unequal(int gather, int first) {
+static int vector(int gather, int first) {
     int counts[2][16], places[16];
     for (int i = 0; i < n; i++) counts[0][i] = counts[1][i] = 5, places[i] = 64 * i;
     counts[1][0] = first;
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     else if (strcmp(fault, "new") == 0 || strcmp(fault, "other") == 0) code = exchange(odd ? 1000 : 2);
     else if (strcmp(fault, "old") == 0) code = exchange(odd ? 2 : 1000);
     else if (strcmp(fault, "both") == 0) code = exchange(odd ? 30 : 1000);
-    else code = unequal(strcmp(fault, "gather") == 0, odd ? 5 : 4);
+    else code = vector(strcmp(fault, "gather") == 0, odd ? 5 : 4);
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
     MPI_Allgather(&class, 1, MPI_INT, classes, 1, MPI_INT, apart);
     int told = 0, otherwise = 0;

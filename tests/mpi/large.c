@@ -1,4 +1,4 @@
-/* An all-to-all of unequal blocks whose first is of more than 2 GiB, from rank 0 to rank 1. Memory is 48
+/* An all-to-all of blocks of several sizes whose first is of more than 2 GiB, from rank 0 to rank 1. Memory is 48
  * MiB and some, again and again under other addresses. Knows nothing of topocoll. Exit status 1 if
  * an element is wrong. */
 #define _GNU_SOURCE

@@ -218,8 +218,7 @@ impl Endpoint {
     }
 
     /// Whether the step is over and the next has not begun: a driver may run other ranks first.
-    #[must_use]
-    pub fn is_between_steps(&self) -> bool {
+    pub(crate) fn is_between_steps(&self) -> bool {
         self.stage == Stage::Settle && self.outstanding == 0 && self.arrived.is_empty()
     }
 

@@ -122,8 +122,7 @@ impl Memory<'_> {
     ///
     /// # Panics
     /// A region outside its buffer.
-    #[must_use]
-    pub fn bytes(&self, region: Region) -> &[u8] {
+    pub(crate) fn bytes(&self, region: Region) -> &[u8] {
         match region.buffer {
             Buffer::Input => &self.input[region.range()],
             Buffer::Output => &self.output[region.range()],
@@ -135,7 +134,7 @@ impl Memory<'_> {
     ///
     /// # Panics
     /// A region outside its buffer, or of the input.
-    pub fn bytes_mut(&mut self, region: Region) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self, region: Region) -> &mut [u8] {
         match region.buffer {
             Buffer::Input => panic!("the input of an exchange is only read"),
             Buffer::Output => &mut self.output[region.range()],

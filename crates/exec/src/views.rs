@@ -83,18 +83,6 @@ impl Layout {
         Ok(Self { blocks: (blocks, strides[0]), axes, run_bytes, block_bytes, distinct, span })
     }
 
-    /// Bytes of one block.
-    #[must_use]
-    pub fn block_bytes(&self) -> usize {
-        self.block_bytes
-    }
-
-    /// Bytes of the buffer up to the end of the last element.
-    #[must_use]
-    pub fn span(&self) -> usize {
-        self.span
-    }
-
     /// Calls `each` with the pieces of bytes `offset..offset + bytes` of the blocks, in order: the
     /// first byte in the buffer, and how many.
     fn pieces(&self, offset: usize, bytes: usize, mut each: impl FnMut(usize, usize)) {
@@ -126,7 +114,7 @@ impl Layout {
     ///
     /// # Panics
     /// Bytes past the blocks or the buffer.
-    pub fn gather(&self, buffer: &[u8], offset: usize, out: &mut [u8]) {
+    fn gather(&self, buffer: &[u8], offset: usize, out: &mut [u8]) {
         let mut done = 0;
         self.pieces(offset, out.len(), |at, bytes| {
             out[done..done + bytes].copy_from_slice(&buffer[at..at + bytes]);
@@ -138,7 +126,7 @@ impl Layout {
     ///
     /// # Panics
     /// Bytes past the blocks or the buffer.
-    pub fn scatter(&self, bytes: &[u8], offset: usize, buffer: &mut [u8]) {
+    fn scatter(&self, bytes: &[u8], offset: usize, buffer: &mut [u8]) {
         let mut done = 0;
         self.pieces(offset, bytes.len(), |at, count| {
             buffer[at..at + count].copy_from_slice(&bytes[done..done + count]);

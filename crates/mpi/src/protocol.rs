@@ -25,7 +25,7 @@
 //! then that call and all later ones are the library's.
 //!
 //! # Limits
-//! A rank that exchanges only empty blocks of unequal sizes with a failed rank does not notice that it
+//! A rank that exchanges only empty blocks of several sizes with a failed rank does not notice that it
 //! is missing. It may end later calls while the failed rank waits for it to agree.
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use super::attribute::{find, finish, locked};
 use super::blocks::{Blocks, Use, taken};
 use super::communicator::{Communicator, Done};
 use super::last::{Call, Kind};
-use super::unequal::Vector;
+use super::vector::Vector;
 use crate::failed::Failed;
 
 /// `MPI_IN_PLACE`, a cast that the bindings do not have.
@@ -48,7 +48,7 @@ impl Named {
         Blocks::new(self.data.cast_mut(), self.count, self.datatype)
     }
 
-    /// The block, as one of unequal ones.
+    /// The block, as a vector of one block.
     fn vector(&self) -> Option<Vector> {
         let elements = Blocks::new(self.data.cast_mut(), 1, self.datatype)?;
         Vector::new(elements, std::iter::once((self.count, 0)))
@@ -150,15 +150,15 @@ fn said(outcome: Result<Done, Failed>, comm: mpi::MPI_Comm) -> Option<c_int> {
     }
 }
 
-/// A buffer of blocks of unequal sizes as a call names it: counts and displacements by rank.
-struct Unequal<C, D> {
+/// A buffer of blocks of several sizes as a call names it: counts and displacements by rank.
+struct NamedVector<C, D> {
     data: *const c_void,
     counts: *const C,
     displacements: *const D,
     datatype: mpi::MPI_Datatype,
 }
 
-impl<C: Copy, D: Copy> Unequal<C, D>
+impl<C: Copy, D: Copy> NamedVector<C, D>
 where
     i64: From<C> + From<D>,
 {
@@ -177,7 +177,7 @@ where
     }
 
     /// # Safety
-    /// As [`Unequal::blocks`].
+    /// As [`NamedVector::blocks`].
     unsafe fn vector(&self, ranks: u32) -> Option<Vector> {
         let elements = Blocks::new(self.data.cast_mut(), 1, self.datatype)?;
         // SAFETY: the caller's promise.
@@ -191,7 +191,7 @@ where
     /// An array is missing.
     ///
     /// # Safety
-    /// As [`Unequal::blocks`].
+    /// As [`NamedVector::blocks`].
     unsafe fn named(&self, ranks: u32) -> Result<Named, Failed> {
         // SAFETY: the caller's promise.
         let counts = unsafe { self.blocks(ranks) }.ok_or(NO_ARRAY)?.map(|(count, _)| count);
@@ -200,37 +200,37 @@ where
     }
 }
 
-/// As [`equal`], for an all-to-all of blocks of unequal sizes.
+/// As [`equal`], for an all-to-all of blocks of several sizes.
 ///
 /// # Safety
 /// The same.
-unsafe fn unequal<C: Copy, D: Copy>(
-    send: &Unequal<C, D>,
-    receive: &Unequal<C, D>,
+unsafe fn vector<C: Copy, D: Copy>(
+    send: &NamedVector<C, D>,
+    receive: &NamedVector<C, D>,
     comm: mpi::MPI_Comm,
 ) -> Option<c_int>
 where
     i64: From<C> + From<D>,
 {
     let call = Call::on(comm);
-    if call.is_last(Kind::Unequal) {
+    if call.is_last(Kind::Vector) {
         return None;
     }
     // SAFETY: the caller's promise.
-    let outcome = unsafe { exchanged_unequal(send, receive, comm) };
+    let outcome = unsafe { exchanged_vector(send, receive, comm) };
     if outcome == Ok(FORWARDED) {
-        call.remember(Kind::Unequal);
+        call.remember(Kind::Vector);
     }
     said(outcome, comm)
 }
 
-/// As [`exchanged`], for an all-to-all of blocks of unequal sizes.
+/// As [`exchanged`], for an all-to-all of blocks of several sizes.
 ///
 /// # Safety
 /// The same.
-unsafe fn exchanged_unequal<C: Copy, D: Copy>(
-    send: &Unequal<C, D>,
-    receive: &Unequal<C, D>,
+unsafe fn exchanged_vector<C: Copy, D: Copy>(
+    send: &NamedVector<C, D>,
+    receive: &NamedVector<C, D>,
     comm: mpi::MPI_Comm,
 ) -> Result<Done, Failed>
 where
@@ -238,7 +238,7 @@ where
 {
     let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
-    if kept.forwards_unequal() {
+    if kept.forwards_vector() {
         return Ok(FORWARDED);
     }
     let (ranks, in_place) = (kept.ranks(), send.data == in_place());
@@ -252,17 +252,17 @@ where
             }
             receive.named(ranks)?.receives(kept)
         };
-        kept.exchange_unequal(Collective::AllToAll, blocks, taken)
+        kept.exchange_vector(Collective::AllToAll, blocks, taken)
     }
 }
 
-/// As [`exchanged`], for an all-gather of blocks of unequal sizes.
+/// As [`exchanged`], for an all-gather of blocks of several sizes.
 ///
 /// # Safety
 /// The same.
-unsafe fn gathered_unequal<C: Copy, D: Copy>(
+unsafe fn gathered_vector<C: Copy, D: Copy>(
     send: Named,
-    receive: &Unequal<C, D>,
+    receive: &NamedVector<C, D>,
     comm: mpi::MPI_Comm,
 ) -> Result<Done, Failed>
 where
@@ -285,7 +285,7 @@ where
             let offset = bytes.map_or(0, |one| (first as i64).wrapping_mul(one.bytes as i64));
             send.differs(Named { count, ..all }, offset)
         };
-        kept.exchange_unequal(Collective::AllGather, from.zip(to), taken)
+        kept.exchange_vector(Collective::AllGather, from.zip(to), taken)
     }
 }
 
@@ -323,8 +323,8 @@ exchange!(MPI_Alltoall_c as PMPI_Alltoall_c: AllToAll, mpi::MPI_Count);
 #[cfg(large_counts)]
 exchange!(MPI_Allgather_c as PMPI_Allgather_c: AllGather, mpi::MPI_Count);
 
-/// Exports a call of unequal blocks, whose counts and displacements are of these types.
-macro_rules! exchange_unequal {
+/// Exports a call of blocks of several sizes, whose counts and displacements are of these types.
+macro_rules! exchange_vector {
     ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
         /// # Safety
         /// As MPI says.
@@ -341,13 +341,17 @@ macro_rules! exchange_unequal {
             comm: mpi::MPI_Comm,
         ) -> c_int {
             let (counts, displacements) = (sendcounts, sdispls);
-            let send = Unequal { data: sendbuf, counts, displacements, datatype: sendtype };
+            let send = NamedVector { data: sendbuf, counts, displacements, datatype: sendtype };
             let (counts, displacements) = (recvcounts, rdispls);
-            let receive =
-                Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
+            let receive = NamedVector {
+                data: recvbuf.cast_const(),
+                counts,
+                displacements,
+                datatype: recvtype,
+            };
             // SAFETY: the program's promise.
             unsafe {
-                unequal(&send, &receive, comm).unwrap_or_else(|| {
+                vector(&send, &receive, comm).unwrap_or_else(|| {
                     mpi::$own(
                         sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                         recvtype, comm,
@@ -358,12 +362,12 @@ macro_rules! exchange_unequal {
     };
 }
 
-exchange_unequal!(MPI_Alltoallv as PMPI_Alltoallv: c_int, c_int);
+exchange_vector!(MPI_Alltoallv as PMPI_Alltoallv: c_int, c_int);
 #[cfg(large_counts)]
-exchange_unequal!(MPI_Alltoallv_c as PMPI_Alltoallv_c: mpi::MPI_Count, mpi::MPI_Aint);
+exchange_vector!(MPI_Alltoallv_c as PMPI_Alltoallv_c: mpi::MPI_Count, mpi::MPI_Aint);
 
-/// Exports an all-gather of unequal blocks, whose counts and displacements are of these types.
-macro_rules! gather_unequal {
+/// Exports an all-gather of blocks of several sizes, whose counts and displacements are of these types.
+macro_rules! gather_vector {
     ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
         /// # Safety
         /// As MPI says.
@@ -380,11 +384,15 @@ macro_rules! gather_unequal {
         ) -> c_int {
             let send = Named::new(sendbuf, sendcount, sendtype);
             let (counts, displacements) = (recvcounts, displs);
-            let receive =
-                Unequal { data: recvbuf.cast_const(), counts, displacements, datatype: recvtype };
+            let receive = NamedVector {
+                data: recvbuf.cast_const(),
+                counts,
+                displacements,
+                datatype: recvtype,
+            };
             // SAFETY: the program's promise.
             unsafe {
-                said(gathered_unequal(send, &receive, comm), comm).unwrap_or_else(|| {
+                said(gathered_vector(send, &receive, comm), comm).unwrap_or_else(|| {
                     mpi::$own(
                         sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
                     )
@@ -394,9 +402,9 @@ macro_rules! gather_unequal {
     };
 }
 
-gather_unequal!(MPI_Allgatherv as PMPI_Allgatherv: c_int, c_int);
+gather_vector!(MPI_Allgatherv as PMPI_Allgatherv: c_int, c_int);
 #[cfg(large_counts)]
-gather_unequal!(MPI_Allgatherv_c as PMPI_Allgatherv_c: mpi::MPI_Count, mpi::MPI_Aint);
+gather_vector!(MPI_Allgatherv_c as PMPI_Allgatherv_c: mpi::MPI_Count, mpi::MPI_Aint);
 
 /// # Safety
 /// As MPI says.

@@ -16,7 +16,7 @@ use super::library::Library;
 use super::memory::Memory;
 use super::place::{Known, Place, places};
 use super::settings::Settings;
-use super::unequal::{Sizes, Vector, exchange_unequal, serves};
+use super::vector::{Sizes, Vector, exchange_vector, serves};
 use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
 use crate::protocol::Ask;
@@ -42,7 +42,7 @@ pub(crate) struct Communicator {
 struct Subject {
     operation: Collective,
     /// Whether blocks may differ in size.
-    unequal: bool,
+    vector: bool,
     sizes: Sizes,
 }
 
@@ -206,7 +206,7 @@ impl Communicator {
             }
             _ => Sizes::Unknown,
         };
-        let subject = Subject { operation, unequal: false, sizes };
+        let subject = Subject { operation, vector: false, sizes };
         let done = self.agreed(subject, taken)?;
         let (Done::Ours, Some((send, receive))) = (done, blocks) else { return Ok(done) };
         // SAFETY: the caller's promise.
@@ -271,7 +271,7 @@ impl Communicator {
         Ok(())
     }
 
-    /// Exchanges blocks of unequal sizes if that is for us to do: of an all-to-all those of the rank's
+    /// Exchanges blocks of several sizes if that is for us to do: of an all-to-all those of the rank's
     /// own counts, of an all-gather those that all ranks know.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ impl Communicator {
     ///
     /// # Safety
     /// As [`Communicator::exchange`].
-    pub(crate) unsafe fn exchange_unequal(
+    pub(crate) unsafe fn exchange_vector(
         &mut self,
         operation: Collective,
         blocks: Option<(Option<Vector>, Vector)>,
@@ -290,7 +290,7 @@ impl Communicator {
             (Collective::AllToAll, Some(_)) => Sizes::Own,
             (Collective::AllGather, Some((_, receive))) => Sizes::known(&receive.sizes()),
         };
-        let subject = Subject { operation, unequal: true, sizes };
+        let subject = Subject { operation, vector: true, sizes };
         let done = self.agreed(subject, taken)?;
         let (Done::Ours, Some((send, receive))) = (done, blocks) else { return Ok(done) };
         let outcome = match self.decided.get(&subject.number()) {
@@ -299,7 +299,7 @@ impl Communicator {
                 let (plan, order, requests) =
                     (endpoint.plan(), order.as_deref(), &mut self.requests);
                 // SAFETY: the caller's promise.
-                unsafe { exchange_unequal(plan, order, send, receive, words, memory, requests) }
+                unsafe { exchange_vector(plan, order, send, receive, words, memory, requests) }
             }
             _ => Err(UNDECIDED),
         };
@@ -307,10 +307,10 @@ impl Communicator {
         Ok(done)
     }
 
-    /// Whether every all-to-all of blocks of unequal sizes is the library's.
-    pub(crate) fn forwards_unequal(&self) -> bool {
-        let (operation, unequal, sizes) = (Collective::AllToAll, true, Sizes::Own);
-        let decided = self.decided.get(&Subject { operation, unequal, sizes }.number());
+    /// Whether every all-to-all of blocks of several sizes is the library's.
+    pub(crate) fn forwards_vector(&self) -> bool {
+        let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
+        let decided = self.decided.get(&Subject { operation, vector, sizes }.number());
         self.words.is_lost() || matches!(decided, Some(None))
     }
 
@@ -385,7 +385,7 @@ const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
 impl Subject {
     /// A number for each.
     fn number(self) -> u64 {
-        self.sizes.number() << 2 | u64::from(self.unequal) << 1 | self.operation as u64
+        self.sizes.number() << 2 | u64::from(self.vector) << 1 | self.operation as u64
     }
 }
 
@@ -427,10 +427,10 @@ impl Decides for Deciding<'_> {
         let Some(ours) = ours else { return Ok(None) };
         let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
         let rank = place.map_or(self.rank, |place| place as u32);
-        let Subject { operation, unequal, sizes } = self.subject;
+        let Subject { operation, vector, sizes } = self.subject;
         let plan = ours.plan(operation, sizes.bytes(), rank).map(Arc::new);
         let served =
-            plan.and_then(|plan| if unequal { serves(&plan).map(|()| plan) } else { Ok(plan) });
+            plan.and_then(|plan| if vector { serves(&plan).map(|()| plan) } else { Ok(plan) });
         match served {
             Ok(plan) => {
                 self.exchange =

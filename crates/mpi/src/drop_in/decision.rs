@@ -10,7 +10,7 @@ use topocoll::{
 use super::library::Library;
 use super::place::Place;
 use super::settings::Wish;
-use super::unequal::Sizes;
+use super::vector::Sizes;
 
 /// A schedule of ours, as the first rank tells the others.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

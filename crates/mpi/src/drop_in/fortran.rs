@@ -69,7 +69,7 @@ macro_rules! exchange {
     )*};
 }
 
-macro_rules! exchange_unequal {
+macro_rules! exchange_vector {
     ($($name:ident)*) => {$(
         /// # Safety
         /// As MPI says.
@@ -108,7 +108,7 @@ macro_rules! exchange_unequal {
     )*};
 }
 
-macro_rules! gather_unequal {
+macro_rules! gather_vector {
     ($($name:ident)*) => {$(
         /// # Safety
         /// As MPI says.
@@ -163,8 +163,8 @@ macro_rules! finalize {
 
 exchange!(MPI_Alltoall: mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL ompi_alltoall_f);
 exchange!(MPI_Allgather: mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER ompi_allgather_f);
-exchange_unequal!(mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV ompi_alltoallv_f);
-gather_unequal!(
+exchange_vector!(mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV ompi_alltoallv_f);
+gather_vector!(
     mpi_allgatherv mpi_allgatherv_ mpi_allgatherv__ MPI_ALLGATHERV ompi_allgatherv_f
 );
 finalize!(mpi_finalize mpi_finalize_ mpi_finalize__ MPI_FINALIZE ompi_finalize_f);

@@ -13,8 +13,8 @@ use super::blocks::is_named;
 pub(crate) enum Kind {
     AllToAll,
     AllGather,
-    /// An all-to-all of unequal blocks, about which the communicator alone decides.
-    Unequal,
+    /// An all-to-all of blocks of several sizes, about which the communicator alone decides.
+    Vector,
 }
 
 /// What a call is decided by.

@@ -1,4 +1,4 @@
-//! Blocks of unequal sizes.
+//! Blocks of several sizes.
 //!
 //! Schedules serve in which every block received is known by its place: in an all-to-all those where
 //! no block passes through others, as a rank knows only the sizes of its own; in an all-gather, where
@@ -49,7 +49,7 @@ pub(crate) enum Sizes {
 const MOST: u64 = c_int::MAX as u64;
 
 /// What blocks whose sizes say nothing are predicted with.
-const UNEQUAL_BYTES: u64 = 1 << 16;
+const ASSUMED_BYTES: u64 = 1 << 16;
 
 impl Sizes {
     /// Of blocks of one size.
@@ -94,7 +94,7 @@ impl Sizes {
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Equal(class) | Self::About(class) => 1 << class,
-            Self::Own | Self::Apart | Self::Large | Self::Unknown => UNEQUAL_BYTES,
+            Self::Own | Self::Apart | Self::Large | Self::Unknown => ASSUMED_BYTES,
             Self::Empty => 1,
         }
     }
@@ -105,8 +105,8 @@ impl std::fmt::Display for Sizes {
         let range = |class: usize| format!("{} to {} B", 1u64 << class, (2u64 << class) - 1);
         match *self {
             Self::Equal(class) => write!(f, "of {}", range(class)),
-            Self::Own => write!(f, "of unequal blocks"),
-            Self::About(class) => write!(f, "of unequal blocks about {}", range(class)),
+            Self::Own => write!(f, "of blocks of several sizes"),
+            Self::About(class) => write!(f, "of blocks of several sizes about {}", range(class)),
             Self::Apart => write!(f, "of blocks far from their mean"),
             Self::Empty => write!(f, "of empty blocks"),
             Self::Large => write!(f, "of 2 GiB or more"),
@@ -174,7 +174,7 @@ fn offsets(sizes: &[u64]) -> Vec<u64> {
     sizes.iter().scan(0, begin).collect()
 }
 
-/// Whether a schedule serves for blocks of unequal sizes.
+/// Whether a schedule serves for blocks of several sizes.
 ///
 /// # Errors
 /// Why not.
@@ -191,7 +191,7 @@ pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
 ///
 /// # Safety
 /// The buffers have the blocks.
-pub(crate) unsafe fn exchange_unequal(
+pub(crate) unsafe fn exchange_vector(
     plan: &Arc<Plan>,
     order: Option<&[u32]>,
     send: Option<Vector>,

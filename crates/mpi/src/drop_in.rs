@@ -11,8 +11,8 @@
 //! differ from rank to rank, and environment variables and machine files are read by that rank
 //! alone. It decides once for each operation and each power of two of bytes of a block
 //! (`decision`), on the machine that it finds or is given (`place`): ours where the model predicts a
-//! gain over what the library does by itself (`library`), else the library's call. Blocks of unequal
-//! sizes are decided about by what all ranks know of them (`unequal`). A thread that repeats a
+//! gain over what the library does by itself (`library`), else the library's call. Decisions about blocks of several
+//! sizes use what all ranks know of the sizes (`vector`). A thread that repeats a
 //! forwarded call looks nothing up (`last`).
 //!
 //! # What is kept
@@ -38,4 +38,4 @@ mod library;
 mod memory;
 mod place;
 mod settings;
-mod unequal;
+mod vector;
