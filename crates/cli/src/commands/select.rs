@@ -102,7 +102,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     anyhow::ensure!(
         args.ranks.is_none() || args.model == args::Model::Steps,
-        "--ranks: a part of a machine is priced by the steps model"
+        "--ranks: a subset is priced by the steps model"
     );
     anyhow::ensure!(
         args.demand.is_none() || args.model == args::Model::Steps,
