@@ -392,7 +392,7 @@ fn pieces_of_a_block_are_distinguished() {
 
 #[test]
 fn a_route_stays_on_the_machine_and_never_circles_a_side() {
-    let rule = "a message's way does not lead to its receiver";
+    let rule = "a message's route does not lead to its receiver";
     for (machine, from, rounds) in [
         ("torus:4x4", " 0:2 ", [" 0:4;0:-2 ", " 0:-4;0:2 ", " 0:5;0:-3 ", " 0:-5;0:3 "]),
         ("mesh:4x4", " 0:2 ", [" 0:4;0:2 ", " 0:-1;0:3 ", " 0:5;0:-3 ", " 0:-4;0:6 "]),
@@ -464,7 +464,7 @@ fn an_exceeded_limit_is_refused_with_its_count() {
     let layout = "start 0,0,2,1,1\nfinish 0,0,2,1,1\n";
     let classes = format!("class 0\n{layout}{steps}class 1\n{layout}");
     let each = (1 << 19) * (16 * 20 + 2 * 20);
-    assert_eq!(too_much(&format!("{head}{classes}")), ("links looked at", 400 * each));
+    assert_eq!(too_much(&format!("{head}{classes}")), ("links visited", 400 * each));
     // The blocks of a class that are sent, and those that are copied.
     let text = of_many("complete 1048576", "1048576", "1").replace("slots 2\n", "slots 1048576\n");
     let message = "send 1 own 0,1048576,1\nreceive 1 0,1048576,1\n";
@@ -545,7 +545,7 @@ fn certificates_that_would_take_hours_are_refused_at_once() {
         .replace("ranks 2 by 1\n", "ranks 1048576 by 1\n")
         .replace("slots 2\n", "slots 1048576\n");
     let found = check(sealed(&ways).as_bytes());
-    assert!(matches!(found, Err(Fault::TooMuch { what: "links looked at", .. })), "{found:?}");
+    assert!(matches!(found, Err(Fault::TooMuch { what: "links visited", .. })), "{found:?}");
 }
 
 #[test]

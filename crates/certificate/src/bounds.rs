@@ -1,4 +1,4 @@
-//! The least that any schedule costs.
+//! Lower bounds on the counts of any schedule.
 
 use crate::machine::Machine;
 use crate::parse::Certificate;
@@ -20,19 +20,19 @@ impl Bounds {
     pub(crate) fn of(certificate: &Certificate) -> Self {
         let n = u128::from(certificate.radix.ranks());
         let k = u128::from(certificate.ports);
-        // A rank needs a block of each rank, and those that know a block are k + 1 times as many
-        // after a step.
+        // A rank needs a block of each rank. A step multiplies the ranks that have a block by at
+        // most k + 1.
         let (mut steps, mut reached) = (0, 1u128);
         while reached < n {
             reached = reached.saturating_mul(k + 1);
             steps += 1;
         }
-        // Blocks that a set of ranks needs from the others.
+        // The blocks that a set of ranks needs from the others.
         let needed = |ranks: u128| {
             let blocks = if certificate.gathers { n - ranks } else { ranks * (n - ranks) };
             blocks * u128::from(certificate.block)
         };
-        // A rank receives that by its ports, and so does a node.
+        // A rank receives them through its ports, and so does a node.
         let mut bytes = needed(1).div_ceil(k);
         let (mut links, mut hops) = (0, 0);
         match &certificate.machine {
@@ -41,14 +41,14 @@ impl Bounds {
                 let mut corner = 0;
                 for (&side, &wraps) in grid.sides.iter().zip(wraps).filter(|(side, _)| **side > 1) {
                     let (side, ways) = (u128::from(side), if wraps { 2 } else { 1 });
-                    // The smaller part of a cut across the middle needs the more in an all-gather,
-                    // and as much in an all-to-all.
+                    // Of the parts of a cut across the middle the smaller needs more in an
+                    // all-gather, and equally many in an all-to-all.
                     let lines = n / side;
                     links = links.max(needed(side / 2 * lines).div_ceil(ways * lines));
                     hops += if wraps { side / 2 } else { side - 1 };
                     corner += ways;
                 }
-                // A corner has a link along each side, and a second one where the side wraps.
+                // A corner has a link along each side, and a second one if the side wraps.
                 links = links.max(needed(1).div_ceil(corner.max(1)));
             }
             Machine::Cluster(nodes) => {

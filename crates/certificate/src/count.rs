@@ -1,22 +1,22 @@
-//! What a schedule costs.
+//! The counts of a schedule.
 
 use std::iter::repeat_n;
 
 use crate::Fault;
-use crate::machine::{Machine, Segment, own_way, walk};
+use crate::machine::{Machine, Segment, own_route, walk};
 use crate::parse::{Certificate, Send, Slots, Step};
 use crate::radix::{Radix, limited};
 
-/// Blocks moved by representatives, and links looked at, at most: some minutes each.
+/// The most blocks moved by representatives, and links visited: some minutes each.
 const MOST_WORK: u128 = 1 << 36;
 
-/// A segment of a message's way takes as long as looking at so many links.
+/// A segment of a route takes as long as visiting this many links.
 const SEGMENT: u128 = 16;
 
-/// Links that are counted one by one, at most: 32 bytes each.
+/// The most links counted one by one, at 32 bytes each.
 const MOST_LINKS: u128 = 1 << 26;
 
-/// Ranks that are counted one by one, at most.
+/// The most ranks counted one by one.
 const MOST_RANKS: u128 = 1 << 24;
 
 /// Counts as `topocoll verify` defines them.
@@ -52,7 +52,7 @@ impl Counts {
          link_conflicts= max_link_sharing= contended_steps= contention_free_steps= \
          port_violations= inter_node_steps=";
 
-    /// The counts by the names that they are listed by, in order.
+    /// The counts with their names in a certificate, in order.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u128); 11] {
         [
@@ -94,19 +94,19 @@ impl Counts {
 struct Links<'c> {
     grid: &'c Radix,
     wraps: &'c [bool],
-    /// Links whose coordinates are alike modulo these are counted as one.
+    /// Links whose coordinates are equal modulo these are counted as one.
     periods: &'c [u32],
-    /// How many links one stands for.
+    /// The number of links that one represents.
     each: u128,
-    /// By dimension and direction, then by the lower position of a link's two ends: messages and
-    /// bytes that it carries more than the link before it on its line.
+    /// By dimension and direction, then by the lower position of a link's two ends: the messages
+    /// and bytes that it carries more than the link before it on its line.
     more: Vec<(i64, i128)>,
-    /// Whether a line, known by its first link, has messages, and those that have.
+    /// Whether a line, named by its first link, has messages, and the lines that have.
     used: Vec<bool>,
     lines: Vec<usize>,
-    /// How many positions there are.
+    /// The number of positions.
     positions: usize,
-    /// Room for the machine's own way.
+    /// Memory for the machine's own route.
     own: Vec<Segment>,
 }
 
@@ -119,24 +119,24 @@ impl<'c> Links<'c> {
         Self { grid, wraps, periods, each, more, used, lines, positions, own }
     }
 
-    /// The distance of two positions that are neighbours along dimension u.
+    /// The distance of neighbouring positions along dimension u.
     fn stride(&self, u: usize) -> usize {
         self.periods[u + 1..].iter().map(|&period| period as usize).product()
     }
 
-    /// Adds a message from a rank; its hops, or none if it does not end at `to`.
+    /// Adds a message from a rank and returns its hops; `None` if it does not end at `to`.
     fn add(&mut self, from: u32, to: u32, send: &Send, bytes: u128) -> Option<u128> {
         let (grid, wraps) = (self.grid, self.wraps);
         let mut own = std::mem::take(&mut self.own);
-        let way = match &send.way {
-            Some(way) => way,
+        let route = match &send.route {
+            Some(route) => route,
             None => {
-                own_way(grid, wraps, from, to, &mut own);
+                own_route(grid, wraps, from, to, &mut own);
                 &own
             }
         };
         let mut hops = 0;
-        let end = walk(grid, wraps, from, way, |rank, segment| {
+        let end = walk(grid, wraps, from, route, |rank, segment| {
             self.add_segment(rank, segment, bytes as i128);
             hops += u128::from(segment.1.unsigned_abs());
         });
@@ -144,8 +144,8 @@ impl<'c> Links<'c> {
         (end == Some(to)).then_some(hops)
     }
 
-    /// Adds a message along one dimension, from a rank on: where it enters a line more is carried,
-    /// from where it leaves it less.
+    /// Adds a segment of a message from a rank: the load grows where it enters a line and falls
+    /// where it leaves.
     fn add_segment(&mut self, rank: u32, (u, hops): Segment, bytes: i128) {
         let (side, period) = (i64::from(self.grid.sides[u]), i64::from(self.periods[u]));
         let first = (0..self.periods.len()).fold(0, |position, v| {
@@ -174,7 +174,8 @@ impl<'c> Links<'c> {
         }
     }
 
-    /// The most messages on a link, the largest load, and links with several; and none are loaded.
+    /// The most messages on a link, the largest load, and the number of links with several
+    /// messages. Resets all loads.
     fn busiest(&mut self) -> (u128, u128, u128) {
         let (mut most, mut largest, mut shared) = (0, 0, 0);
         while let Some(line) = self.lines.pop() {
@@ -194,14 +195,14 @@ impl<'c> Links<'c> {
     }
 }
 
-/// The ranks that stand for all others, and the periods of a grid that they fill.
+/// The ranks that are counted for all others, and the periods of a grid that they fill.
 pub(crate) struct Counted {
     ranks: u32,
     periods: Vec<u32>,
 }
 
-/// What is to be counted; refused if that, or following what representatives hold, would take more
-/// than some minutes, or memory.
+/// The ranks to count. Refuses certificates that would take more than some minutes, or too much
+/// memory, to follow and to count.
 pub(crate) fn counted(certificate: &Certificate) -> Result<Counted, Fault> {
     let Certificate { machine, radix, .. } = certificate;
     let (mut ranks, mut periods) = (radix.ranks(), Vec::new());
@@ -209,7 +210,7 @@ pub(crate) fn counted(certificate: &Certificate) -> Result<Counted, Fault> {
         (ranks, periods) = (radix.classes(), radix.periods.clone());
     } else if let Machine::Grid(grid, wraps) = machine {
         periods.clone_from(&grid.sides);
-        // Moved by whole lines along side 0, ranks in one row stay in order.
+        // Translations by whole lines along side 0 keep the order of ranks in a row.
         if let ([period], true) = (&radix.periods[..], wraps[0]) {
             let line = grid.strides[0];
             periods[0] = (1..=grid.sides[0])
@@ -247,16 +248,16 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
             for send in &does.sends {
                 let bytes = bytes(certificate, &send.slots)
                     .ok_or_else(|| is("a run of slots is of several pieces"))?;
-                if links.is_none() && send.way.is_some() {
-                    return Err(is("a message has a way where there are no links"));
+                if links.is_none() && send.route.is_some() {
+                    return Err(is("a message has a route on a machine without links"));
                 }
                 let by = radix.shift(send.to);
                 for &rank in members {
                     let to = by.apply(rank);
                     if let Some(links) = &mut links {
-                        let way = links.add(rank, to, send, bytes);
-                        hops = way
-                            .ok_or_else(|| is("a message's way does not lead to its receiver"))?
+                        let route = links.add(rank, to, send, bytes);
+                        hops = route
+                            .ok_or_else(|| is("a message's route does not lead to its receiver"))?
                             .max(hops);
                     }
                     ports.send(rank, to);
@@ -286,8 +287,8 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
     Ok(counts)
 }
 
-/// Refuses what would take more than some minutes, or memory, to follow and to count for so many
-/// ranks.
+/// Refuses certificates that would take more than some minutes, or too much memory, to follow and
+/// to count for `ranks` ranks.
 fn limit_work(certificate: &Certificate, ranks: u128) -> Result<(), Fault> {
     let (dimensions, hops) = match &certificate.machine {
         Machine::Grid(grid, _) => {
@@ -298,7 +299,7 @@ fn limit_work(certificate: &Certificate, ranks: u128) -> Result<(), Fault> {
     let links = 2 * dimensions as u128 * ranks;
     limited("links", links, MOST_LINKS)?;
     let repeats = ranks / u128::from(certificate.radix.classes());
-    let (mut moved, mut looked_at) = (0, 0);
+    let (mut moved, mut visited) = (0, 0);
     for step in certificate.in_order() {
         let mut messages = 0;
         for does in step {
@@ -306,16 +307,16 @@ fn limit_work(certificate: &Certificate, ranks: u128) -> Result<(), Fault> {
             let copied = does.copies.iter().map(|(from, _)| from);
             moved += slots.chain(copied).map(|slots| u128::from(slots.count())).sum::<u128>();
             messages += repeats * does.sends.len() as u128;
-            let segments = |send: &Send| send.way.as_ref().map_or(dimensions, Vec::len).max(1);
-            looked_at += repeats * SEGMENT * does.sends.iter().map(segments).sum::<usize>() as u128;
+            let segments = |send: &Send| send.route.as_ref().map_or(dimensions, Vec::len).max(1);
+            visited += repeats * SEGMENT * does.sends.iter().map(segments).sum::<usize>() as u128;
         }
-        looked_at += links.min(messages * hops);
+        visited += links.min(messages * hops);
     }
     limited("blocks moved", moved, MOST_WORK)?;
-    limited("links looked at", looked_at, MOST_WORK)
+    limited("links visited", visited, MOST_WORK)
 }
 
-/// Bytes of a message; none where a run spans several pieces.
+/// Bytes of a message; `None` if a run spans several pieces.
 fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
     if let [block] = certificate.pieces[..] {
         return Some(u128::from(slots.count()) * u128::from(block));
@@ -328,7 +329,7 @@ fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
     })
 }
 
-/// Messages by rank, and on a cluster those that leave and enter nodes.
+/// Counts messages against ports: by rank, and on a cluster by node to and from other nodes.
 struct Ports {
     ports: u64,
     over: u128,
@@ -336,7 +337,7 @@ struct Ports {
     nodes: Option<Vec<u32>>,
     /// By node, messages out and in.
     crossing: Vec<(u64, u64)>,
-    /// The nodes that have any.
+    /// The nodes with messages.
     used: Vec<u32>,
 }
 
@@ -367,15 +368,15 @@ impl Ports {
         }
     }
 
-    /// So many ranks do the same.
+    /// Adds a step that `ranks` ranks have in common.
     fn ranks(&mut self, ranks: u128, does: &Step) {
         for messages in [does.sends.len(), does.receives.len()] {
             self.over += if messages as u64 > self.ports { ranks } else { 0 };
         }
     }
 
-    /// Cases in which ports are exceeded, and whether a message crosses between nodes; and there are
-    /// no messages.
+    /// The number of violations of ports, and whether a message crosses between nodes. Resets all
+    /// counters.
     fn counted(&mut self) -> (u128, bool) {
         let (mut over, crosses) = (std::mem::take(&mut self.over), !self.used.is_empty());
         for node in self.used.drain(..) {

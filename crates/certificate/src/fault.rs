@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Why a certificate proves nothing.
+/// Why a certificate is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -16,56 +16,56 @@ pub enum Fault {
     /// No digest at its end.
     #[error("the certificate is cut short: its last line is not `sha256` and a digest")]
     Cut,
-    /// Another digest than that of its text.
-    #[error("the certificate was altered: it lists the digest {listed}, and has {digest}")]
+    /// A digest that is not that of its text.
+    #[error("the certificate was altered: it lists the digest {listed}, but its text has {digest}")]
     Altered {
         /// The digest listed, or its beginning.
         listed: String,
-        /// That of the text.
+        /// The digest of the text.
         digest: String,
     },
     /// Control characters, or bytes beyond ASCII.
     #[error("the certificate is not printable ASCII")]
     NotAscii,
-    /// A line that cannot be read.
+    /// A line that is not valid.
     #[error("line {line}: {rule}: `{text}`")]
     Line {
         /// The line, from 1.
         line: usize,
-        /// What it breaks.
+        /// The rule it breaks.
         rule: &'static str,
         /// The line, or its beginning.
         text: String,
     },
-    /// More work or memory than is taken.
+    /// More work or memory than the limit.
     #[error("{what}: {count}, and at most {most} are checked")]
     TooMuch {
-        /// Of what.
+        /// The name.
         what: &'static str,
-        /// How many.
+        /// The number.
         count: u128,
         /// The limit.
         most: u128,
     },
-    /// A layout that is none.
+    /// An invalid layout.
     #[error("class {class}: {rule}")]
     Layout {
         /// The class.
         class: u32,
-        /// What it breaks.
+        /// The rule it breaks.
         rule: &'static str,
     },
-    /// A step that cannot be taken.
+    /// An invalid step.
     #[error("step {step}, class {class}: {rule}")]
     Step {
         /// The step.
         step: u32,
         /// The class.
         class: u32,
-        /// What it breaks.
+        /// The rule it breaks.
         rule: &'static str,
     },
-    /// A block that is not where it should be.
+    /// A block that is not at its place at the end.
     #[error(
         "class {class}: slot {slot} should end with the block displaced by {displacement}, and {found}"
     )]
@@ -76,48 +76,48 @@ pub enum Fault {
         slot: u64,
         /// The displacement of its source.
         displacement: u32,
-        /// What it ends with.
+        /// The content of the slot.
         found: Found,
     },
-    /// A count that is another.
-    #[error("{name}={listed} is listed, and {found} is counted")]
+    /// A wrong count.
+    #[error("{name}={listed} is listed, but the count is {found}")]
     Count {
-        /// Of what.
+        /// The name.
         name: &'static str,
-        /// The certificate's.
+        /// The value in the certificate.
         listed: u128,
-        /// That of the schedule.
+        /// The value for the schedule.
         found: u128,
     },
-    /// A bound that is another.
-    #[error("the bound {name}={listed} is listed, and it is {found}")]
+    /// A wrong bound.
+    #[error("the bound {name}={listed} is listed, but it is {found}")]
     Bound {
-        /// Of what.
+        /// The name.
         name: &'static str,
-        /// The certificate's.
+        /// The value in the certificate.
         listed: u128,
-        /// That of the machine.
+        /// The value for the machine.
         found: u128,
     },
-    /// A count that no schedule has.
-    #[error("{name}={found} is counted, and any schedule needs {least}")]
+    /// A count below its lower bound.
+    #[error("{name}={found} is counted, but every schedule needs {least}")]
     Below {
-        /// Of what.
+        /// The name.
         name: &'static str,
-        /// That of the schedule.
+        /// The value for the schedule.
         found: u128,
-        /// The least.
+        /// The lower bound.
         least: u128,
     },
 }
 
-/// What a slot ends with.
+/// The content of a slot at the end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Found {
     /// No block.
     Nothing,
-    /// A block that has travelled so far.
+    /// A block with this displacement.
     Travelled(u32),
     /// A block for another rank.
     Another,

@@ -1,10 +1,10 @@
-//! What the representatives hold, step by step.
+//! Follows the blocks that representatives hold, step by step.
 
 use crate::Fault;
 use crate::fault::Found;
 use crate::parse::{Certificate, LayoutRow, Slots, Step};
 
-/// A block: the class and slot where it started as one number, and how far it has travelled.
+/// A block: its initial class and slot as one number, and its displacement so far.
 #[derive(Clone, Copy)]
 struct Held {
     block: u32,
@@ -19,13 +19,14 @@ struct Follower<'c> {
     places: usize,
     /// By class and place.
     held: Vec<Held>,
-    /// When a place was last written, to find two at once.
+    /// The time of the last write to a place, to find two writes at once.
     written: Vec<u32>,
-    /// What is on its way: a place by class, and what it will hold.
+    /// Blocks in flight: a place by class, and its new block.
     moving: Vec<(usize, Held)>,
 }
 
-/// One end of a message: of which class its sender is, how far it goes, and the slots at this end.
+/// One end of a message: the class of its sender, its displacement, the class of its receiver, and
+/// the slots at this end.
 struct MessageEnd<'c> {
     sender: u32,
     by: u32,
@@ -34,7 +35,7 @@ struct MessageEnd<'c> {
 }
 
 impl MessageEnd<'_> {
-    /// What both ends of a message have in common.
+    /// The key that both ends of a message share.
     fn message(&self) -> (u32, u32) {
         (self.sender, self.by)
     }
@@ -42,7 +43,7 @@ impl MessageEnd<'_> {
 
 const TWICE: &str = "a slot is written twice at once";
 
-/// Moves the blocks of every representative, and looks where they end.
+/// Moves the blocks of every representative and checks where they end.
 pub(crate) fn follow(certificate: &Certificate) -> Result<(), Fault> {
     let places = certificate.slots as usize * certificate.pieces.len();
     let all = places * certificate.radix.classes() as usize;
@@ -61,8 +62,8 @@ pub(crate) fn follow(certificate: &Certificate) -> Result<(), Fault> {
     follower.finish(&goals)
 }
 
-/// Calls `each` with the slots of a layout and their displacements, and checks that it has each of
-/// `wanted` displacements from 0 once, and no slot twice: as many as are wanted, and none twice.
+/// Calls `each` with the slots of a layout and their displacements. Checks that it has each
+/// displacement below `wanted` once, and no slot twice.
 fn laid_out(
     certificate: &Certificate,
     class: u32,
@@ -94,7 +95,7 @@ fn laid_out(
 }
 
 impl<'c> Follower<'c> {
-    /// Lays out what is there at first: by block, how far it has to travel.
+    /// Sets the initial layout. Returns, by block, the displacement it has to travel.
     fn start(&mut self) -> Result<Vec<u32>, Fault> {
         let certificate = self.certificate;
         let slots = certificate.slots;
@@ -147,7 +148,7 @@ impl<'c> Follower<'c> {
                 slots,
             }));
         }
-        // Several messages of one rank to another are received in the order in which they are sent.
+        // Messages from one rank to another are received in the order in which they are sent.
         sent.sort_by_key(MessageEnd::message);
         received.sort_by_key(MessageEnd::message);
         for i in 0..sent.len().max(received.len()) {
@@ -170,7 +171,7 @@ impl<'c> Follower<'c> {
         self.put(number, 2 * number + 2)
     }
 
-    /// Takes the blocks of one rank's slots on their way to those of another, `by` further.
+    /// Moves the blocks of one rank's slots to those of another rank, `by` further.
     fn take(
         &mut self,
         step: u32,
@@ -180,7 +181,7 @@ impl<'c> Follower<'c> {
     ) -> Result<(), Fault> {
         let is = |class, rule| Fault::Step { step, class, rule };
         if taken.count() != put.count() {
-            return Err(is(to, "a message has as many slots at both ends"));
+            return Err(is(to, "the two ends of a message have equally many slots"));
         }
         if self.moving.len() as u64 + put.count() > self.held.len() as u64 {
             return Err(is(to, TWICE));
@@ -192,7 +193,7 @@ impl<'c> Follower<'c> {
         for (at, to_at) in taken.each().zip(put.each()) {
             let Held { block, travelled } = self.held[from_base + at];
             if block == NOTHING.block {
-                return Err(is(from, "a slot is sent or copied that holds nothing"));
+                return Err(is(from, "an empty slot is sent or copied"));
             }
             if !whole && at / slots != to_at / slots {
                 return Err(is(to, "a piece of a block lands as another"));
@@ -203,7 +204,7 @@ impl<'c> Follower<'c> {
         Ok(())
     }
 
-    /// Puts down what is on its way, all at once.
+    /// Writes all blocks in flight at once.
     fn put(&mut self, step: u32, time: u32) -> Result<(), Fault> {
         for (place, held) in self.moving.drain(..) {
             if std::mem::replace(&mut self.written[place], time) == time {
@@ -215,7 +216,7 @@ impl<'c> Follower<'c> {
         Ok(())
     }
 
-    /// Every block is where it should be.
+    /// Checks that every block is at its place.
     fn finish(&self, goals: &[u32]) -> Result<(), Fault> {
         let certificate = self.certificate;
         let radix = &certificate.radix;

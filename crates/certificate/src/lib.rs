@@ -1,33 +1,32 @@
-//! Checks certificates: proofs, on paper as it were, that a schedule delivers what it should and
-//! costs what is said.
+//! Checks certificates: files that prove that a schedule delivers every block, and that its counts
+//! are right.
 //!
-//! This crate knows the format below and nothing of the programs that write it. It is meant to be
-//! read in one sitting: [`check`] parses a certificate (`parse.rs`), moves the blocks of one rank of
-//! each class (`follow.rs`), counts links, ports and bytes (`count.rs`) on the machine
-//! (`machine.rs`), and compares with what the certificate lists and with the least of any schedule
-//! (`bounds.rs`).
+//! This crate depends on the format below and on no other crate of ours. It is meant to be read in
+//! one sitting: [`check`] parses a certificate (`parse.rs`), moves the blocks of one rank of each
+//! class (`follow.rs`), counts links, ports and bytes (`count.rs`) on the machine (`machine.rs`),
+//! and compares the counts with those listed and with lower bounds (`bounds.rs`).
 //!
 //! # What is proved
-//! The certificate is the schedule: what one rank of each class, its representative, does in every
-//! step. Every other rank does the same, translated. Ranks are read as coordinates in a mixed
-//! radix, row-major, and two ranks are of one class if their coordinates differ by multiples of the
-//! periods, counted around the sides. So it is enough to follow what representatives hold, each
-//! block known by where it started and how far it has travelled: a block that a representative
-//! receives is, translated, one that the representative of the sender's class holds. Nothing is
-//! sampled and nothing is taken on trust but this reading of the file.
+//! The certificate is the schedule: it lists every step of one rank of each class, its
+//! representative. Every other rank performs the same steps, translated. Ranks are coordinates in a
+//! mixed radix, row-major. Two ranks are of one class if their coordinates differ by multiples of
+//! the periods, counted around the sides. So it is enough to follow the blocks of representatives,
+//! each identified by its initial place and its displacement: a block that a representative
+//! receives is, translated, a block of the representative of the sender's class. Nothing is
+//! sampled. The proof relies only on this definition of the file.
 //!
-//! Proved are: every rank starts with one block for each rank (in an all-gather, with one), and ends
-//! with the block of every rank at the place where the certificate says; no place is written twice
-//! in a step, and nothing is sent from an empty one; every message that is sent is received, and
-//! along its way on the machine; the counts listed are the counts found, and so are the bounds; where
-//! no ports are exceeded, no count is below its bound, and those of links and hops never are.
-//! Links are counted for one rank of each class where the translations keep them, for some rows of
-//! ranks where the classes are shifts of all ranks in order and rows wrap around, and else for every
-//! rank. Rearrangements within a rank before the first message and after the last are not told apart
-//! from the caller's own order, and none are counted.
+//! The check proves: Every rank starts with one block for each rank (in an all-gather, with one
+//! block), and ends with the block of every rank at the place that the certificate gives. No place
+//! is written twice in a step, and no empty place is sent. Every message sent is received, and its
+//! route on the machine leads to its receiver. The counts and bounds listed are those found. If no
+//! ports are exceeded, no count is below its bound; those of links and hops never are. Links are
+//! counted for one rank of each class if the translations keep them; for some rows of ranks if the
+//! classes are shifts of all ranks in order and rows wrap around; and else for every rank.
+//! Rearrangements before the first message and after the last are part of the layouts, and
+//! rearrangements are not counted.
 //!
 //! # Format
-//! Lines of printable ASCII, words apart by single spaces:
+//! Lines of printable ASCII, words separated by single spaces:
 //!
 //! ```text
 //! topocoll certificate 1
@@ -36,7 +35,7 @@
 //! ports 1                         messages sent, and received, in a step: by a rank, and on a
 //!                                 cluster by a node from and to others
 //! block 1024                      bytes
-//! algorithm suh-shin ways=one     who wrote it; not checked
+//! algorithm suh-shin ways=one     name and parameters; not checked
 //! ranks 16x16 by 4x4              sides of the mixed radix, and periods
 //! slots 256                       places of a rank for whole blocks
 //! pieces 1024                     bytes of the pieces of a block, where it is split: 1000;24
@@ -49,16 +48,16 @@
 //! finish 0,0,256,1,1              the same of the sources at the end
 //! step 0                          in order; steps in which nothing happens are left out
 //! copy 0,4,1 4,4,1                from and to, all at once
-//! send 64 0:4 128,128,1           displacement of the receiver, its way, the slots
+//! send 64 0:4 128,128,1           displacement of the receiver, its route, the slots
 //! receive 192 128,128,1
 //! sha256 4f727710da561dd4b7c022f750c97694533647dc2a00c4b9986339a2c6393f38
 //! ```
 //!
 //! A displacement is the rank that rank 0 is displaced to; displacements are added coordinate by
-//! coordinate, around the sides. Slots are runs apart by `;`: a slot, or a
-//! first slot, count and stride, or the count and stride of an outer index and then of an inner one.
-//! Piece p of slot s is place p * slots + s. A way is `own`, the machine's own (dimension 0 first,
-//! the nearer way, upwards at half a ring), or `dimension:hops` apart by `;`.
+//! coordinate, around the sides. Slots are runs separated by `;`: a slot; or a first slot, count
+//! and stride; or a first slot, and the count and stride of an outer index and then of an inner
+//! one. Piece p of slot s is place p * slots + s. A route is `own`, the machine's own (dimension 0
+//! first, in the nearer direction, upwards at half a ring), or `dimension:hops` separated by `;`.
 //!
 //! # Example
 //! Two ranks that swap a block of 64 bytes:
@@ -107,7 +106,7 @@ use sha2::{Digest as _, Sha256};
 pub use count::Counts;
 pub use fault::{Fault, Found};
 
-/// What a certificate proves.
+/// The facts that a certificate proves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Proved {
@@ -121,11 +120,11 @@ pub struct Proved {
     pub ports: u64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Who wrote the schedule, by the certificate's own word.
+    /// The algorithm named in the certificate, which is not checked.
     pub algorithm: String,
     /// Classes of ranks whose representatives were followed.
     pub classes: u32,
-    /// What was counted.
+    /// The counts.
     pub counts: Counts,
     /// The least steps of a schedule that exceeds no ports.
     pub least_steps: u64,
@@ -139,11 +138,11 @@ pub struct Proved {
 
 /// Checks a certificate.
 ///
-/// Takes time in proportion to the classes times the slots that their ranks move, and memory of 16
-/// bytes for each slot of each class, and as many for each that moves in one step.
+/// Time is proportional to the slots that representatives move. Memory is 16 bytes for each slot of
+/// each class, and 16 for each slot that moves in one step.
 ///
 /// # Errors
-/// The first thing that does not hold, or cannot be read.
+/// The first line that is not valid, or fact that does not hold.
 pub fn check(text: &[u8]) -> Result<Proved, Fault> {
     let (body, digest) = sealed(text)?;
     let certificate = parse::parse(body)?;
@@ -177,17 +176,16 @@ pub fn check(text: &[u8]) -> Result<Proved, Fault> {
     })
 }
 
-/// Reads a certificate, and looks whether it is small enough to be checked, in some minutes and
-/// bounded memory.
+/// Reads a certificate, and checks that [`check`] takes at most some minutes and bounded memory.
 ///
 /// # Errors
-/// What cannot be read, or is too much.
+/// An invalid line, or a limit exceeded.
 pub fn check_limits(text: &[u8]) -> Result<(), Fault> {
     let (body, _) = sealed(text)?;
     count::counted(&parse::parse(body)?).map(drop)
 }
 
-/// The text above its digest, which must be that of the text.
+/// The text before the digest, and the digest, which is checked.
 fn sealed(text: &[u8]) -> Result<(&str, String), Fault> {
     const FIRST: &[u8] = b"topocoll certificate 1\n";
     if !text.starts_with(FIRST) {

@@ -2,11 +2,11 @@ use crate::radix::Radix;
 
 /// The machine that a schedule is for.
 pub(crate) enum Machine {
-    /// Every rank has a link of its own to every other.
+    /// Every rank has a direct link to every other.
     Complete(u32),
     /// A grid: its sides as a radix, and which of them wrap.
     Grid(Radix, Vec<bool>),
-    /// Nodes, as (how many, ranks on each), numbered node by node.
+    /// Nodes, as (number of nodes, ranks on each), numbered node by node.
     Cluster(Vec<(u32, u32)>),
 }
 
@@ -24,7 +24,7 @@ impl Machine {
         }
     }
 
-    /// As the certificate writes it.
+    /// The machine as written in a certificate.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Complete(ranks) => format!("complete {ranks}"),
@@ -43,8 +43,8 @@ impl Machine {
         }
     }
 
-    /// Whether the translations of a schedule's classes keep the links, so that those of one period
-    /// stand for all: always where there are none to share, and on a grid along sides that wrap.
+    /// Whether the translations of a schedule's classes keep the links, so that one period is
+    /// enough: always without numbered links, and on a grid along sides that wrap.
     pub(crate) fn keeps(&self, classes: &Radix) -> bool {
         match self {
             Self::Complete(_) => true,
@@ -57,9 +57,16 @@ impl Machine {
     }
 }
 
-/// Writes the machine's own way on a grid: dimension 0 first, the nearer way, upwards at half a ring.
-pub(crate) fn own_way(grid: &Radix, wraps: &[bool], from: u32, to: u32, way: &mut Vec<Segment>) {
-    way.clear();
+/// Writes the machine's own route on a grid: dimension 0 first, in the nearer direction, upwards at
+/// half a ring.
+pub(crate) fn own_route(
+    grid: &Radix,
+    wraps: &[bool],
+    from: u32,
+    to: u32,
+    route: &mut Vec<Segment>,
+) {
+    route.clear();
     for (u, &wraps) in wraps.iter().enumerate() {
         let side = i64::from(grid.sides[u]);
         let straight = i64::from(grid.coordinate(to, u)) - i64::from(grid.coordinate(from, u));
@@ -69,22 +76,22 @@ pub(crate) fn own_way(grid: &Radix, wraps: &[bool], from: u32, to: u32, way: &mu
             up => up - side,
         };
         if hops != 0 {
-            way.push((u, hops));
+            route.push((u, hops));
         }
     }
 }
 
-/// Calls `each` with the segments of a way, and the rank that each of them leaves; where the way
-/// ends, or none if it leaves the grid or goes all around a side.
+/// Calls `each` with the segments of a route and the rank that each of them leaves. Returns the
+/// rank where the route ends; `None` if it leaves the grid or goes all around a side.
 pub(crate) fn walk(
     grid: &Radix,
     wraps: &[bool],
     from: u32,
-    way: &[Segment],
+    route: &[Segment],
     mut each: impl FnMut(u32, Segment),
 ) -> Option<u32> {
     let mut rank = from;
-    for &(u, hops) in way {
+    for &(u, hops) in route {
         let side = i64::from(*grid.sides.get(u)?);
         let at = i64::from(grid.coordinate(rank, u));
         let to = at.checked_add(hops)?;

@@ -3,13 +3,13 @@ use crate::count::Counts;
 use crate::machine::{Machine, Segment};
 use crate::radix::{Radix, limited};
 
-/// Slots of all classes together, at most: 16 bytes each.
+/// The most slots of all classes together, at 16 bytes each.
 const MOST_SLOTS: u128 = 1 << 27;
 
-/// Sides of a radix, and axes of a row, at most: as many as can each double it.
+/// The most sides of a radix, and axes of a row: each of length at least 2.
 const MOST_AXES: usize = 32;
 
-/// The last step there may be, so that twice as many moments can be told apart.
+/// The last possible step, so that twice as many times have different numbers.
 const MOST_STEPS: u32 = 1 << 30;
 
 pub(crate) struct Certificate {
@@ -27,25 +27,25 @@ pub(crate) struct Certificate {
     /// Steps and link bytes.
     pub(crate) bounds: (u64, u128),
     pub(crate) layouts: Vec<Layout>,
-    /// In order, and those of one number by class; those in which nothing is done are left out.
+    /// Ordered by number, then by class, without idle steps.
     pub(crate) steps: Vec<Step>,
 }
 
-/// Where the representative of a class has its blocks.
+/// The initial and final layout of the representative of a class.
 pub(crate) struct Layout {
     pub(crate) start: Vec<LayoutRow>,
     pub(crate) finish: Vec<LayoutRow>,
 }
 
 impl Certificate {
-    /// What is done in each step, in order, by the classes that do anything.
+    /// The steps of equal number, in order, of all classes that are not idle.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &[Step]> {
         self.steps.chunk_by(|step, next| step.number == next.number)
     }
 }
 
-/// Slots and the displacements of the blocks in them: the first, and along each axis, the slowest
-/// first, how many there are and how far apart.
+/// Slots and the displacements of the blocks in them: the first, and for each axis, the slowest
+/// first, their number and distance.
 pub(crate) struct LayoutRow {
     slot: u64,
     displacement: u32,
@@ -54,9 +54,9 @@ pub(crate) struct LayoutRow {
 
 struct Axis {
     count: u64,
-    /// Between one slot and the next.
+    /// The distance between slots.
     slots: u64,
-    /// Between their blocks' displacements.
+    /// The difference of the displacements of their blocks.
     displacement: u32,
 }
 
@@ -90,7 +90,7 @@ fn along(
     Ok(())
 }
 
-/// What the representative of a class does in a step.
+/// A step of the representative of a class.
 pub(crate) struct Step {
     pub(crate) number: u32,
     pub(crate) class: u32,
@@ -102,8 +102,8 @@ pub(crate) struct Step {
 pub(crate) struct Send {
     /// The displacement of the receiver.
     pub(crate) to: u32,
-    /// None for the machine's own.
-    pub(crate) way: Option<Vec<Segment>>,
+    /// `None` for the machine's own route.
+    pub(crate) route: Option<Vec<Segment>>,
     pub(crate) slots: Slots,
 }
 
@@ -146,7 +146,7 @@ impl Slots {
     }
 }
 
-/// A line, for what is wrong with it.
+/// A line, for errors.
 #[derive(Clone, Copy)]
 struct TextLine<'t> {
     number: usize,
@@ -175,11 +175,11 @@ struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    /// The next line if it begins with this word: what follows the word.
+    /// The next line, if it begins with `word`, and the text after the word.
     fn next_if(&mut self, word: &str) -> Option<(TextLine<'t>, &'t str)> {
         let begins = |text: &'t str| text.strip_prefix(word)?.strip_prefix(' ');
         let (number, text) = self.rest.next_if(|(_, text)| begins(text).is_some())?;
-        // The first line is not among them.
+        // The first line of the file is not counted here.
         Some((TextLine { number: number + 2, text }, begins(text)?))
     }
 
@@ -354,19 +354,19 @@ fn read_step(
     }
     while let Some((line, text)) = lines.next_if("send") {
         let words: Vec<_> = text.split(' ').collect();
-        let [to, way, slots] = words[..] else {
-            return Err(line.is("a message sent has a receiver, a way and slots"));
+        let [to, route, slots] = words[..] else {
+            return Err(line.is("a message sent has a receiver, a route and slots"));
         };
         let segment = |segment: &str| {
             let (u, hops) =
-                segment.split_once(':').ok_or_else(|| line.is("a way is dimension:hops"))?;
+                segment.split_once(':').ok_or_else(|| line.is("a route is dimension:hops"))?;
             Ok((line.number(u)?, line.number(hops)?))
         };
-        let way = match way {
+        let route = match route {
             "own" => None,
-            way => Some(way.split(';').map(segment).collect::<Result<_, _>>()?),
+            route => Some(route.split(';').map(segment).collect::<Result<_, _>>()?),
         };
-        step.sends.push(Send { to: peer(line, to)?, way, slots: sets(line, slots, places)? });
+        step.sends.push(Send { to: peer(line, to)?, route, slots: sets(line, slots, places)? });
     }
     while let Some((line, text)) = lines.next_if("receive") {
         let (from, slots) = text

@@ -1,6 +1,6 @@
 use crate::Fault;
 
-/// Ranks as coordinates, row-major, and the translations under which they act alike.
+/// Ranks as coordinates, row-major, and the translations that make them equivalent.
 pub(crate) struct Radix {
     pub(crate) sides: Vec<u32>,
     pub(crate) periods: Vec<u32>,
@@ -9,8 +9,8 @@ pub(crate) struct Radix {
 }
 
 impl Radix {
-    /// The radix of these sides and periods; none where a period does not divide its side, or there
-    /// are no ranks or more than 2^32 - 1.
+    /// The radix of these sides and periods; `None` if a period does not divide its side, or for 0
+    /// or more than 2^32 - 1 ranks.
     pub(crate) fn new(sides: Vec<u32>, periods: Vec<u32>) -> Option<Self> {
         let divides =
             sides.iter().zip(&periods).all(|(side, period)| *period > 0 && side % period == 0);
@@ -47,7 +47,7 @@ impl Radix {
         self.shift(b).apply(a)
     }
 
-    /// A displacement, coordinate by coordinate, where it is not 0.
+    /// The coordinates of a displacement that are not 0.
     pub(crate) fn shift(&self, displacement: u32) -> Shift {
         let along = |u| {
             let (side, stride, by) =
@@ -58,7 +58,7 @@ impl Radix {
         Shift((0..self.sides.len()).filter_map(along).collect())
     }
 
-    /// The displacement back.
+    /// The inverse displacement.
     pub(crate) fn back(&self, displacement: u32) -> u32 {
         let back = |u| (self.sides[u] - self.coordinate(displacement, u)) % self.sides[u];
         (0..self.sides.len()).map(|u| back(u) * self.strides[u]).sum()
@@ -81,14 +81,14 @@ impl Radix {
     }
 }
 
-/// A displacement, ready to be added many times.
+/// A displacement, prepared to be added many times.
 pub(crate) struct Shift(Vec<Along>);
 
-/// What is added along one side.
+/// The part of a displacement along one side.
 struct Along {
     side: u32,
     stride: u32,
-    /// From this coordinate on the sum passes the side, and is brought back around it.
+    /// From this coordinate on the sum passes the end of the side and is reduced.
     passes: u32,
     up: u32,
     down: u32,
@@ -103,7 +103,7 @@ impl Shift {
     }
 }
 
-/// The product of sides, or what is wrong with it.
+/// Checks that `count` is at most `most`.
 pub(crate) fn limited(what: &'static str, count: u128, most: u128) -> Result<(), Fault> {
     if count > most { Err(Fault::TooMuch { what, count, most }) } else { Ok(()) }
 }

@@ -46,7 +46,7 @@ class Schedule {
     return named(this.play.algorithm, this.play.setting);
   }
 
-  /** Where a rank is drawn, on grids: a lattice may lack nodes. */
+  /** Where a rank is drawn, on grids: a lattice may have absent nodes. */
   coordinates(rank) {
     return this.window.coordinates(this.shape.nodes?.[rank] ?? rank);
   }
