@@ -3,7 +3,7 @@
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate of the workspace, and the crates that it may depend on.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("topocoll-topology", &[]),
     ("topocoll-schedule", &["topocoll-topology"]),
     ("topocoll-algorithms", &["topocoll-schedule", "topocoll-topology"]),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("topocoll-capi", &["topocoll"]),
     ("topocoll-cli", &["topocoll", "topocoll-certificate"]),
     ("topocoll-mpi", &["topocoll"]),
+    ("own_algorithm", &["topocoll"]),
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! Your own algorithm, ranked, proved, simulated, run and exported beside those of topocoll.
 //! `cargo run -p own_algorithm > mine.jsonl; topocoll report torus:8x8 --schedule mine.jsonl ..`
+#![forbid(unsafe_code)]
 
 use topocoll::contention::{MODELS, Request as Run, Scheduled, in_seconds, simulate};
 use topocoll::exec::{SeededDriver, pattern, plan_all};
