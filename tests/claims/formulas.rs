@@ -289,12 +289,15 @@ fn clustered_factor_takes_the_papers_number_of_steps() {
             for ports in if ranks <= 12 { 1..=3 } else { 1 + i as u32 % 3..=1 + i as u32 % 3 } {
                 machine.set_ports(ports);
                 let problem = problem(&machine);
-                for (inside, rounds) in [
+                let settings = [
                     ("paired", "factors"),
                     ("paired", "permutations"),
                     ("early", "factors"),
                     ("early", "permutations"),
-                ] {
+                ];
+                // Larger clusters take one setting each.
+                let chosen = if ranks <= 18 { &settings[..] } else { &settings[i / 3 % 4..][..1] };
+                for &(inside, rounds) in chosen {
                     let setting = clustered(inside, rounds);
                     let place = format!("{} {setting:?} {ports} ports", machine.name);
                     let schedule =
@@ -337,7 +340,7 @@ fn clustered_factor_takes_the_papers_number_of_steps() {
             schedules
         })
         .sum::<u32>();
-    assert!(schedules > 20_000, "only {schedules}");
+    assert!(schedules > 12_000, "only {schedules}");
     let steps = |text, setting: Parameters| {
         check(text, "clustered-factor", &setting, Method::Replay).unwrap().steps
     };
