@@ -371,7 +371,7 @@ fn jobs_on_parts_of_a_machine_share_its_links() {
 
     let refused = |nodes: &str| Placed::new(&whole, vec![job(nodes)]).err().unwrap().to_string();
     assert!(refused("0\n1\n2\n3\n4\n5\n6\n16").contains("rank 7 of schedule 0 on node 16"));
-    assert!(refused("0\n1\n2\n3\n4\n5\n6\n0").contains("where rank 0"));
+    assert!(refused("0\n1\n2\n3\n4\n5\n6\n0").contains("which has rank 0"));
     assert!(refused("0").contains("1 nodes for the 8 ranks"));
     assert!(read_nodes("0\nx").unwrap_err().to_string().contains("line 2: `x`"));
 }
