@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::common::{self, MEMORY, Script, among, claims, run, schedule_for, schedule_of, select};
+use crate::common::{self, MEMORY, Script, among, run, schedule_for, schedule_of};
 use topocoll::contention::{
     Control, MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic,
     in_seconds, simulate,
@@ -15,10 +15,10 @@ use topocoll::exec::{
 };
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Budget, Collective, Demand, Machine, Message, Method, Origin, Parameters, Part,
-    Problem, Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape, Subset,
-    check_counting_work, conflicts, count, count_steps, counting_work, link_totals, machine,
-    measure, units, verify, write_certificate,
+    AnalysisError, Budget, Collective, Demand, Exchange, Machine, Message, Method, Origin,
+    Parameters, Part, Problem, Progress, Rank, RankClasses, Recorder, Route, Schedule, Shape,
+    Subset, check_counting_work, conflicts, count, count_steps, counting_work, link_totals,
+    machine, measure, units, verify, write_certificate,
 };
 
 fn schedule(text: &str) -> Schedule {
@@ -49,17 +49,17 @@ fn schedules_for_another_number_of_ranks_are_refused() {
     assert_eq!(simulate(&Request::new(&traffic, &torus, fluid, MEMORY)).map(drop), ranks);
     let said = "the schedule has 15 ranks, but the machine has 16";
     let planned = schedule_of(&torus, &other.problem, "direct", &none).unwrap_err();
-    let claimed = claims(&torus, &other.problem, "direct", &none).unwrap_err();
+    let asked = Exchange::new(&torus, &other.problem).map(drop).unwrap_err();
     let unequal = schedule_for(&torus, &other.problem, &demand, "direct", &none);
-    for error in [planned, claimed.into(), unequal.unwrap_err()] {
+    for error in [planned, asked, unequal.unwrap_err()] {
         assert_eq!(error.to_string(), said);
     }
 }
 
 #[test]
-#[should_panic(expected = "a problem of the machine's ranks")]
 fn selection_for_another_number_of_ranks_is_refused() {
-    let _ = select(&machine("torus:4x4").unwrap(), &problem("full:15"));
+    let refused = Exchange::new(&machine("torus:4x4").unwrap(), &problem("full:15")).unwrap_err();
+    assert_eq!(refused.to_string(), "the schedule has 15 ranks, but the machine has 16");
 }
 
 #[test]
@@ -110,7 +110,10 @@ fn numbers_that_overflow_are_refused() {
     let alone =
         among(&full, &Subset::new(&[Rank(0)], 1_000_000).unwrap(), 8).unwrap().budget(budget);
     let refused = alone.count(&schedule("full:1")).unwrap_err();
-    assert!(refused.to_string().starts_with("where the ranks of a part are"), "{refused}");
+    assert!(
+        refused.to_string().starts_with("the positions of all ranks in the subset"),
+        "{refused}"
+    );
 }
 
 /// Every node of a torus sends the next one a byte.
