@@ -1,4 +1,4 @@
-/* Eight ranks of a torus exchange 8 blocks each, over a transport of one's own: here a list of
+/* Eight ranks of a torus exchange 8 blocks each, over the program's own transport: a list of
  * messages in one process. Prints what arrived at rank 3. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct message {
     struct message *next;
 };
 
-/* What has been sent and not received, and the receives each rank waits for. */
+/* Messages sent and not yet received, and the receives that each rank waits for. */
 static struct message *under_way;
 static topocoll_action waiting[RANKS][16];
 static int waiting_count[RANKS];
@@ -36,7 +36,7 @@ static void send_message(uint32_t from, const topocoll_action *action) {
     *last = message;
 }
 
-/* Receives what has come for one of the receives of a rank. */
+/* Completes receives of a rank whose messages have arrived. */
 static int receive_messages(uint32_t rank, topocoll_exchange *exchange) {
     int any = 0;
     for (int i = 0; i < waiting_count[rank]; i++) {

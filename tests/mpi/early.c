@@ -1,5 +1,5 @@
 /* Calls with arguments that are wrong from the start, on one rank, some or all: every rank returns, a rank
- * whose arguments the library refuses gets its class, and the communicator serves again. Knows nothing of
+ * whose arguments the library refuses gets its class, and the communicator works again. Does not use
  * topocoll.
  *
  *   early tries COUNT SEED     faults drawn by the seed, each on a new or a used communicator; exit status 1

@@ -1,6 +1,6 @@
-/* Every block of every exchange is checked, byte for byte: operations x datatypes x counts x
- * communicators, in place and not; with `few`, fewer counts. Or `soak SECONDS SEED` and maybe
- * `faults`: exchanges drawn by the seed. Knows nothing of topocoll. Exit status 1 with the first
+/* Checks every block of every exchange, byte for byte: operations x datatypes x counts x
+ * communicators, in place and not; with `few`, fewer counts. Or `soak SECONDS SEED` and optionally
+ * `faults`: random exchanges from the seed. Does not use topocoll. Exit status 1 with the first
  * errors. */
 #include <mpi.h>
 #include <stdio.h>

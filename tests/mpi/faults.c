@@ -1,8 +1,8 @@
-/* What must end with MPI's error, and not hang, by argument: dies, a rank in the middle; longer, shorter,
+/* Faults that must end with MPI's error, and not hang, by argument: dies, a rank in the middle; longer, shorter,
  * new, old, both, other: rank 0 has other counts than the others, within a power of two or beyond, sizes that
  * it or they or both have exchanged before; vector and gather, the same of blocks of several sizes. But for the
- * first, all ranks go on after the error, and it ends with status 4 if somebody was told
- * MPI_ERR_TRUNCATE, and nobody anything else. */
+ * first, all ranks go on after the error; the exit status is 4 if some rank got
+ * MPI_ERR_TRUNCATE, and no rank another error. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

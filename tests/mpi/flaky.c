@@ -1,6 +1,6 @@
 /* Preloaded beside the drop-in: of the messages that it sends for exchanges, one in LATE is late by up
  * to two milliseconds, and one in FAIL and all to rank REFUSE are refused; none where a variable is
- * absent. */
+ * missing. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

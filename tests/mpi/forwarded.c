@@ -1,5 +1,5 @@
-/* Calls that are the library's, beside ours: non-blocking, and persistent where MPI has them. Knows
- * nothing of topocoll. Exit status 1 if an element is wrong. */
+/* Calls that the drop-in forwards, beside its own: non-blocking, and persistent where MPI has them. Does
+ * not use topocoll. Exit status 1 if an element is wrong. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Handles of a communicator of one rank and of a datatype of no bytes, used and freed, and then those of
- * others, under calls that are otherwise the same. Knows nothing of topocoll. */
+ * others, under calls that are otherwise the same. Does not use topocoll. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* An all-to-all of blocks of several sizes whose first is of more than 2 GiB, from rank 0 to rank 1. Memory is 48
- * MiB and some, again and again under other addresses. Knows nothing of topocoll. Exit status 1 if
- * an element is wrong. */
+/* An all-to-all of blocks of several sizes, the first of more than 2 GiB, from rank 0 to rank 1. It
+ * maps little more than 48 MiB of memory repeatedly. Does not use topocoll. Exit status 1 if an
+ * element is wrong. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Exchange after exchange: loop alltoall|allgather [MOST_BYTES [LEAST_BYTES]]. The library's own call (PMPI_) and
- * what stands before it (MPI_) take turns for nine rounds; the median time of each, and the median of
+/* Repeats exchanges: loop alltoall|allgather [MOST_BYTES [LEAST_BYTES]]. The library's call (PMPI_)
+ * and the intercepted call (MPI_) take turns for nine rounds; the median time of each, and the median of
  * the rounds' ratios. A round's time is that of the slowest rank. */
 #include <mpi.h>
 #include <stdio.h>

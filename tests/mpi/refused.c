@@ -1,5 +1,5 @@
-/* A message of rank 0 to rank 2 is refused while another waits for rank 1, who comes late: rank 0 is told,
- * writes over what it sent, and rank 1 is told too or has what rank 0 sent before. Preloaded beside
+/* A message of rank 0 to rank 2 is refused while another waits for rank 1, which is late. Rank 0 gets
+ * the error and overwrites its input; rank 1 gets an error too, or the bytes from before. Preloaded beside
  * flaky.c; three ranks. Exit status 1 if not. */
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Preloaded under MPICH: counts what a rank hands to UCX to send in MPI_Alltoall and MPI_Allgather, and
- * yields the processor where nothing has come, which MPICH does not by itself. Says `sends RANK N`. */
+/* Preloaded under MPICH: counts messages that a rank passes to UCX in MPI_Alltoall and MPI_Allgather,
+ * and yields the processor while it waits, which MPICH does not. Prints `sends RANK N`. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,6 +1,6 @@
-/* What a message of blocks that lie apart takes, every second of 64 as of an algorithm that combines
- * them: copied together, sent, and copied apart; or as a derived datatype. Two ranks, the quickest of
- * 200 exchanges of each in turn. */
+/* Time of a message of strided blocks, every second of 64 as in an algorithm that combines blocks:
+ * packed, sent and unpacked; or as a derived datatype. Two ranks, the fastest of 200 exchanges of
+ * each in turn. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Two threads of every rank exchange at the same time, each on a communicator of its own. */
+/* Two threads of every rank exchange at the same time, each on its own communicator. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@ use topocoll::exec::{Action, Endpoint, EndpointMessage, RawBuffers, Token};
 use crate::failed::{Failed, check};
 use crate::words::{WORDS, Words};
 
-/// Messages that are under way, and what MPI says of them.
+/// Messages under way, and their MPI statuses.
 #[derive(Default)]
 pub(crate) struct Requests {
     open: Vec<mpi::MPI_Request>,
@@ -26,15 +26,15 @@ struct Open {
     received: bool,
 }
 
-/// Tags that every MPI has and that are not of words; messages between the same two ranks keep their
+/// Tags that every MPI has, below those of words. Messages between the same two ranks keep their
 /// order.
 const TAGS: u32 = WORDS;
 
 /// Looks for the end of all messages between looks for words, and for messages that failed.
 const LOOKS: u32 = 64;
 
-/// Runs the exchange that `endpoint` and the words have begun; `rank_of` numbers the schedule's ranks in
-/// the communicator of the words.
+/// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the schedule to
+/// ranks of the words' communicator.
 ///
 /// # Errors
 /// MPI's error code, with which to give up.
@@ -229,7 +229,7 @@ impl Requests {
         check(code)
     }
 
-    /// Tells the endpoint of a message that has ended, by its status.
+    /// Completes a message that has ended, by its status.
     fn complete(
         &self,
         endpoint: &mut Endpoint,

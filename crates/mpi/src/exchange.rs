@@ -14,16 +14,16 @@ use crate::words::Words;
 
 /// One rank's share of a schedule, between the ranks of a communicator.
 pub struct Exchange {
-    /// On a communicator of the same ranks, for these messages alone.
+    /// A communicator of the same ranks, for these messages only.
     words: Words,
     endpoint: Endpoint,
     work: Vec<u8>,
     requests: Requests,
-    /// In the thread that made it: MPI may allow but one.
+    /// In the thread that made it: MPI may allow only one.
     thread: PhantomData<*mut ()>,
 }
 
-/// Why an exchange is not done.
+/// Why an exchange fails.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
@@ -54,7 +54,7 @@ pub enum ExchangeError {
     /// An exchange after one that failed.
     #[error("an earlier exchange failed, and other ranks may have left")]
     Broken,
-    /// What MPI says.
+    /// MPI's error.
     #[error("MPI's error {code}")]
     Mpi {
         /// Its code.

@@ -1,5 +1,5 @@
 //! Exchanges over MPI: schedules between the ranks of a communicator ([`Exchange`]), and the drop-in
-//! `libtopocoll_mpi.so`, which puts them under programs that exist (`drop_in`).
+//! `libtopocoll_mpi.so`, which uses them in unmodified programs (`drop_in`).
 //!
 //! A rank's share of an exchange is an [`Endpoint`](topocoll::exec::Endpoint), driven over
 //! non-blocking sends and receives (`engine`) of a communicator of our own, so that no receive of

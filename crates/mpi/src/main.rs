@@ -1,13 +1,13 @@
-//! Measures what messages of MPI cost inside nodes and between them, started by MPI on all ranks:
-//! `topocoll-mpi [ROUNDS [alltoall|allgather [RANKS]]]`. The first rank writes one JSON object, a
-//! [`Network`], which `topocoll calibrate --mpi` makes a machine file of; with an operation [`Times`] of
-//! the library's own, between all ranks or so many of the first, for `topocoll tune --measured`.
+//! Measures the cost of MPI messages, intra-node and inter-node. MPI starts it on all ranks:
+//! `topocoll-mpi [ROUNDS [alltoall|allgather [RANKS]]]`. The first rank writes one JSON object: a
+//! [`Network`], from which `topocoll calibrate --mpi` makes a machine file; or, with an operation,
+//! the [`Times`] of the library among the first RANKS ranks, for `topocoll tune --measured`.
 //!
-//! Every all-to-all and setting runs on the ranks of the largest node, and on a rank of each node; the
-//! terms of the steps model are fitted to the quickest runs of each. Where nodes do not matter, as
-//! there is one or each has one rank, both are all ranks, and those of a port are counted by how much
-//! quicker a rank's messages of one byte end when all are under way at once. Between nodes it is how
-//! much quicker than in turn messages of 64 KiB of all ranks of two nodes end.
+//! Each all-to-all with each setting runs on the ranks of the largest node, and on one rank of each
+//! node; the terms of the steps model are fitted to the fastest runs. With one node, or one rank on
+//! each, both are all ranks, and the ports of a rank are the speedup of its messages of one byte
+//! when all are under way at once. Otherwise the ports of a node are the speedup of messages of 64
+//! KiB between all ranks of two nodes, at once against one after the other.
 
 use std::ffi::c_int;
 use std::process::ExitCode;
@@ -22,10 +22,11 @@ use topocoll_mpi::Exchange;
 /// Block sizes, and bytes of all blocks of a rank at most.
 const BLOCKS: [u64; 7] = [1, 64, 512, 2048, 8192, 32_768, 131_072];
 const LARGEST: u64 = 1 << 20;
-/// The same for the library's own calls.
+/// The same for the library's calls.
 const MOST: u64 = 1 << 24;
 
-/// What is repeated until it takes so many seconds, so that clocks and barriers do not matter.
+/// Seconds of a measurement at least; shorter runs are repeated, so that clocks and barriers do not
+/// matter.
 const LEAST: f64 = 2e-4;
 
 /// Rounds, unless told.
@@ -66,10 +67,10 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What is to be measured.
+/// The measurements asked for.
 struct Asked {
     rounds: usize,
-    /// The library's own, between so many ranks.
+    /// The operation of the library, and its ranks.
     own: Option<(Collective, u32)>,
     /// By rank, its node: the lowest rank there.
     of: Vec<u32>,
@@ -90,7 +91,7 @@ fn answer(world: &Group, asked: &Asked) -> Outcome<String> {
     })
 }
 
-/// What the arguments ask for. All ranks find the same, right or wrong.
+/// Reads the arguments. All ranks get the same result or error.
 fn asked(world: &Group) -> Result<Asked, String> {
     let rounds = match std::env::args().nth(1) {
         None => ROUNDS,
@@ -112,18 +113,18 @@ fn asked(world: &Group) -> Result<Asked, String> {
         Some(text) => Some((text.parse().map_err(|error| format!("`{text}`: {error}"))?, ranks)),
     };
     if world.ranks < 2 {
-        return Err("one rank alone has nobody to exchange with: start it with mpirun -np N".into());
+        return Err("one rank cannot exchange messages: start it with mpirun -np N".into());
     }
     let of = world.nodes();
     if own.is_none() && !of.is_sorted() {
-        return Err("ranks of a node do not follow each other in MPI_COMM_WORLD, as those of a \
-                    machine do: start them with --map-by slot"
+        return Err("ranks of a node are not consecutive in MPI_COMM_WORLD, as in a machine: \
+                    start them with --map-by slot"
             .into());
     }
     Ok(Asked { rounds, own, of })
 }
 
-/// Ranks that do something together.
+/// Ranks that measure together.
 struct Group {
     comm: mpi::MPI_Comm,
     rank: u32,
@@ -173,7 +174,7 @@ impl Group {
         all
     }
 
-    /// The most that any rank says.
+    /// The largest value of all ranks.
     fn most(&self, own: f64) -> f64 {
         let mut most = 0.0f64;
         // SAFETY: all ranks call it, each with a number and a place for the answer.
@@ -184,7 +185,7 @@ impl Group {
         most
     }
 
-    /// The seconds that `times` runs take, by the rank that takes longest.
+    /// The seconds of one of `times` runs, at the slowest rank.
     fn seconds(&self, times: u32, mut run: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
         // SAFETY: all ranks call it.
         let begin = unsafe {
@@ -251,7 +252,7 @@ impl Group {
         Ok(machine)
     }
 
-    /// Seconds of a direct exchange through so many ports.
+    /// Seconds of a direct exchange with `ports`.
     fn direct(&self, ports: u32, block_bytes: u64, rounds: usize) -> Outcome<f64> {
         let machine = self.complete(ports)?;
         let problem = Problem::new(Collective::AllToAll, self.ranks, machine.ports, block_bytes)?;
@@ -263,7 +264,7 @@ impl Group {
     }
 }
 
-/// Runs on all ranks, which all find the same.
+/// Runs on all ranks, which all get the same result.
 fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
     let nodes: Vec<u32> = of.chunk_by(|a, b| a == b).map(|node| node.len() as u32).collect();
     let largest = *nodes.iter().max().expect("bug: no nodes");
@@ -281,7 +282,7 @@ fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
     apart(world, of, nodes, largest, rounds)
 }
 
-/// Block sizes, and what the library's own call takes.
+/// Block sizes, and seconds of the library's call.
 fn timed(world: &Group, operation: Collective, rounds: usize) -> Outcome<Vec<(u64, f64)>> {
     let mut seconds = Vec::new();
     let sizes = (0..).map(|i| 1u64 << (2 * i));
@@ -354,7 +355,7 @@ fn apart(
     Ok(Network { nodes, ports: at_once.clamp(1, largest), message, inside, between })
 }
 
-/// What a rank says of values that are not negative.
+/// A rank's values, none of them negative, at all ranks.
 fn told(world: &Group, rank: u32, own: [f64; 4]) -> [f64; 4] {
     own.map(|value| world.most(if world.rank == rank { value } else { 0.0 }))
 }

@@ -1,4 +1,4 @@
-//! Words between the ranks of a communicator of ours, over MPI: drives the [`Protocol`].
+//! Words between the ranks of one of our communicators, over MPI: drives the [`Protocol`].
 
 use std::ffi::c_int;
 
@@ -7,7 +7,7 @@ use mpi_sys as mpi;
 use crate::failed::{Failed, check};
 use crate::protocol::{Ask, Next, Protocol, Word};
 
-/// Tags from here on are of words; below, of messages.
+/// Tags of words start here; tags of messages are below.
 pub(crate) const WORDS: u32 = (1 << 15) - 1;
 
 /// A rank's words with the others of a communicator of ours.
@@ -16,7 +16,7 @@ pub(crate) struct Words {
     protocol: Protocol,
 }
 
-/// What a rank prepares and decides in a call.
+/// Prepares and decides in a call.
 pub(crate) trait Decides {
     /// The first rank's decision, as text.
     fn decide(&mut self) -> String;
@@ -27,7 +27,7 @@ pub(crate) trait Decides {
     fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed>;
 }
 
-/// What all ranks do in a call.
+/// The action of all ranks in a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Agreed {
     Exchange,
@@ -102,7 +102,7 @@ impl Words {
         }
     }
 
-    /// Hears what there is, while this rank waits for messages.
+    /// Hears the words that have arrived, while this rank waits for messages.
     ///
     /// # Errors
     /// Another has failed, or does not exchange.
@@ -125,7 +125,7 @@ impl Words {
         let _ = self.say();
     }
 
-    /// Hears what there is.
+    /// Hears the words that have arrived.
     ///
     /// # Errors
     /// MPI's.

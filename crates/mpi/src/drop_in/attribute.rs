@@ -1,4 +1,4 @@
-//! What is kept with a communicator, as an attribute of it.
+//! The state of a communicator as an attribute of it.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -10,18 +10,18 @@ use mpi_sys as mpi;
 use super::communicator::Communicator;
 use crate::failed::{Failed, check};
 
-/// What a communicator is to us.
+/// The state of a communicator; none for one that is left to the library.
 type Kept = Option<Arc<Mutex<Communicator>>>;
 
 static KEY: OnceLock<Result<c_int, Failed>> = OnceLock::new();
 static FINISHED: AtomicBool = AtomicBool::new(false);
 static LIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
-/// Counts communicators that are forgotten, so that what threads remember of them is.
+/// Counts forgotten communicators; threads forget their last communicator when it changes.
 static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The communicator of the thread's last call, what it is to us, and what was forgotten then.
+    /// The communicator of the thread's last call, its state, and the count of forgotten ones then.
     static LAST: Cell<Option<(Handle, *const Mutex<Communicator>, u64)>> = const { Cell::new(None) };
 }
 
@@ -32,7 +32,7 @@ struct Handle(mpi::MPI_Comm);
 // SAFETY: a handle that any thread may use.
 unsafe impl Send for Handle {}
 
-/// Communicators that are forgotten: while there are no more, handles stand for the same ones.
+/// The count of forgotten communicators. While it stays, a handle means the same communicator.
 #[inline]
 pub(crate) fn forgotten() -> u64 {
     FORGOTTEN.load(Ordering::Acquire)
@@ -60,8 +60,8 @@ pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
     }
 }
 
-/// What is kept with a communicator, null if it is left to the library; none where there can be no
-/// attributes.
+/// The attribute of a communicator, null if it is left to the library; none where attributes are not
+/// possible.
 fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, Failed> {
     // SAFETY: a constant.
     if comm == unsafe { mpi::RSMPI_COMM_NULL } || FINISHED.load(Ordering::Relaxed) {
@@ -109,7 +109,7 @@ fn new_key() -> Result<c_int, Failed> {
     Ok(key)
 }
 
-/// A duplicate begins with nothing.
+/// A duplicate starts without state.
 unsafe extern "C" fn leave_behind(
     _comm: mpi::MPI_Comm,
     _key: c_int,
@@ -139,7 +139,7 @@ unsafe extern "C" fn forget(
     mpi::MPI_SUCCESS as c_int
 }
 
-/// Frees all that is kept; before MPI ends.
+/// Frees all states, before MPI ends.
 pub(crate) fn finish() {
     FINISHED.store(true, Ordering::Relaxed);
     let Some(&Ok(mut key)) = KEY.get() else { return };

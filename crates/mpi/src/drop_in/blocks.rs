@@ -1,4 +1,4 @@
-//! The program's blocks, and as the bytes that travel.
+//! Blocks in the program's buffers, and their packed bytes.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -18,7 +18,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// None for what the library is to refuse.
+    /// None for arguments that the library must refuse.
     pub(crate) fn new(data: *mut c_void, count: i64, datatype: mpi::MPI_Datatype) -> Option<Self> {
         let mut size: mpi::MPI_Count = 0;
         // SAFETY: a handle that is not null, as the library itself would be given it, and a place
@@ -50,7 +50,7 @@ impl Blocks {
     }
 }
 
-/// What a buffer is for.
+/// The use of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     Send,
@@ -83,7 +83,7 @@ pub(crate) fn taken(
     })
 }
 
-/// Whether a datatype is one of MPI's own, which are made of nothing and are never freed.
+/// Whether a datatype is predefined by MPI, and so never freed.
 pub(crate) fn is_named(datatype: mpi::MPI_Datatype) -> bool {
     let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
     // SAFETY: a handle that is not null, as the library itself would be given it, and places for the

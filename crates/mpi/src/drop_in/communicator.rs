@@ -1,4 +1,4 @@
-//! The state of a communicator: who its ranks are, what is decided, and exchanges by it.
+//! The state of a communicator: its ranks, its decisions, and exchanges that follow them.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsString, c_int};
@@ -24,12 +24,12 @@ use crate::words::{Agreed, Decides, Words};
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
-    /// On the same ranks, for our messages alone.
+    /// A communicator of the same ranks, for our messages only.
     words: Words,
     rank: u32,
     ranks: u32,
     name: String,
-    /// Of the first rank, who decides.
+    /// Only at the first rank, which decides.
     places: Vec<Place>,
     /// By a subject's number; none for the library's call. The same on all ranks.
     decided: BTreeMap<u64, Option<Exchange>>,
@@ -37,7 +37,7 @@ pub(crate) struct Communicator {
     requests: Requests,
 }
 
-/// What is decided about at once.
+/// The subject of one decision.
 #[derive(Clone, Copy)]
 struct Subject {
     operation: Collective,
@@ -51,7 +51,7 @@ struct Exchange {
     order: Option<Vec<u32>>,
 }
 
-/// How a call is done.
+/// The way a call is performed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done {
     /// By an exchange of ours.
@@ -71,7 +71,7 @@ impl Drop for Communicator {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// Says something on this process's standard error, if it has one.
+/// Prints a line on this process's standard error, if it has one.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "topocoll: {}", topocoll::text::message(text));
 }
@@ -87,7 +87,7 @@ fn world() -> (u32, u32) {
     (rank as u32, ranks as u32)
 }
 
-/// What the environment says, read once by those processes that decide.
+/// The settings of the environment, read once by processes that decide.
 fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let (rank, ranks) = world();
@@ -185,7 +185,7 @@ impl Communicator {
         Ok(all)
     }
 
-    /// Exchanges blocks if that is for us to do. `taken` is whether the library takes the arguments.
+    /// Exchanges blocks if the decision is ours. `taken` is whether the library accepts the arguments.
     ///
     /// # Errors
     /// MPI's error code.
@@ -271,8 +271,8 @@ impl Communicator {
         Ok(())
     }
 
-    /// Exchanges blocks of several sizes if that is for us to do: of an all-to-all those of the rank's
-    /// own counts, of an all-gather those that all ranks know.
+    /// Exchanges blocks of several sizes if the decision is ours. An all-to-all uses the rank's own
+    /// counts; an all-gather uses counts that all ranks know.
     ///
     /// # Errors
     /// MPI's error code.
@@ -307,7 +307,7 @@ impl Communicator {
         Ok(done)
     }
 
-    /// Whether every all-to-all of blocks of several sizes is the library's.
+    /// Whether the library performs every all-to-all of blocks of several sizes.
     pub(crate) fn forwards_vector(&self) -> bool {
         let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
         let decided = self.decided.get(&Subject { operation, vector, sizes }.number());
@@ -396,9 +396,9 @@ struct Deciding<'a> {
     name: &'a str,
     rank: u32,
     ranks: u32,
-    /// What this rank has planned.
+    /// This rank's plan.
     exchange: Option<Exchange>,
-    /// Why it has not.
+    /// The reason that it has none.
     refused: Option<topocoll::Error>,
 }
 
@@ -442,7 +442,7 @@ impl Decides for Deciding<'_> {
     }
 }
 
-/// Says what is done and why, if that is asked for.
+/// Prints the decision and its reason, if tracing is on.
 fn trace(name: &str, ranks: u32, Subject { operation, sizes, .. }: Subject, reason: &str) {
     if settings().trace {
         say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
@@ -454,7 +454,7 @@ pub(crate) fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {
     move |rank| order.map_or(rank, |order| order[rank as usize])
 }
 
-/// Says a warning unless it is the same as before.
+/// Prints a warning unless it equals the previous one.
 fn once(warning: &str) {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let mut said = locked(&SAID);

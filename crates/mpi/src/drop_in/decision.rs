@@ -1,4 +1,4 @@
-//! What an operation on blocks of a size is done by.
+//! The algorithm, or the library, for an operation on blocks of a size.
 
 use serde::{Deserialize, Serialize};
 use topocoll::exec::Plan;
@@ -23,21 +23,21 @@ pub(crate) struct Ours {
     parameters: Parameters,
 }
 
-/// What is done, and why.
+/// A decision and its reason.
 #[derive(Debug)]
 pub(crate) struct Decision {
-    /// None for the library's own call.
+    /// None for the library's call.
     pub(crate) ours: Option<Ours>,
     pub(crate) reason: String,
     /// A wish that cannot be met.
     pub(crate) warning: Option<String>,
 }
 
-/// A gain that is less than this share of the library's time is not worth a prediction's error.
+/// A predicted gain must be at least this share of the library's time; predictions have errors.
 const GAIN: f64 = 0.1;
 
-/// Decides for blocks of such sizes. Schedules may be written for any of the places; the
-/// first is what predictions are made on.
+/// Decides for blocks of these sizes. A schedule may be for any of the places; predictions use the
+/// first.
 pub(crate) fn decide(
     places: &[Place],
     wish: Wish,
@@ -96,7 +96,7 @@ fn ours(place: &Place, schedule: &Schedule, why: &str) -> Decision {
     Decision { ours: Some(ours), reason, warning: None }
 }
 
-/// Ours where it is predicted to be faster than what the library does.
+/// Our schedule where the model predicts it to be faster than the library.
 fn fastest(
     place: &Place,
     library: Library,

@@ -1,5 +1,5 @@
-//! The forwarded calls that a thread remembers, the last of each kind: a call that equals it is
-//! forwarded at once, and nothing is looked up or locked.
+//! The last forwarded call of each kind, by thread: an equal call is forwarded at once, without a
+//! look-up or a lock.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use mpi_sys as mpi;
 use super::attribute::forgotten;
 use super::blocks::is_named;
 
-/// Calls of a kind are decided alike.
+/// Decisions are made for each kind of call.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     AllToAll,
@@ -17,11 +17,11 @@ pub(crate) enum Kind {
     Vector,
 }
 
-/// What a call is decided by.
+/// The arguments on which a decision depends.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Call {
     comm: mpi::MPI_Comm,
-    /// Freed since, a communicator may have left its handle to another.
+    /// The handle of a freed communicator may name another.
     forgotten: u64,
     in_place: bool,
     /// Counts and datatypes, of what is sent and of what is received.

@@ -1,4 +1,4 @@
-//! What the library does by itself, as far as it is known.
+//! The library's own algorithms, as far as they are known.
 
 use std::ffi::{CStr, c_int};
 

@@ -1,4 +1,4 @@
-//! Memory that exchanges need beside the program's.
+//! Memory of exchanges beside the program's buffers.
 
 use std::ffi::c_int;
 
@@ -30,7 +30,7 @@ impl Memory {
         room(&mut self.work, bytes)
     }
 
-    /// Lets go of what only a large exchange needs.
+    /// Frees memory that only a large exchange needs.
     pub(crate) fn trim(&mut self) {
         for memory in [&mut self.input, &mut self.output, &mut self.work] {
             if memory.len() > KEPT {
@@ -40,7 +40,7 @@ impl Memory {
     }
 }
 
-/// Memory of so many bytes, kept for the next exchange.
+/// Memory of `bytes`, kept for the next exchange.
 fn room(memory: &mut Vec<u8>, bytes: u128) -> Result<*mut u8, Failed> {
     let refused = Failed(mpi::MPI_ERR_NO_MEM as c_int);
     let bytes = usize::try_from(bytes).map_err(|_| refused)?;

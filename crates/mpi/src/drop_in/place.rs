@@ -13,11 +13,11 @@ pub(crate) struct Place {
     pub(crate) machine: Machine,
     /// By rank of the machine; none where rank i stands on rank i.
     pub(crate) order: Option<Vec<u32>>,
-    /// Where it is known from.
+    /// The source of this knowledge.
     pub(crate) source: &'static str,
 }
 
-/// What is known of the ranks of a communicator.
+/// Known facts about the ranks of a communicator.
 #[derive(Debug)]
 pub(crate) struct Known<'a> {
     /// By rank, the lowest rank that shares memory with it.
@@ -30,7 +30,7 @@ pub(crate) struct Known<'a> {
     pub(crate) given: Option<&'a Machine>,
 }
 
-/// The machines that schedules may be written for: the one that predictions are made on first.
+/// The machines that schedules may be for. Predictions use the first.
 pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
     if let Some(place) = known.given.and_then(|machine| given(machine, known.world)) {
         return vec![place];
@@ -42,7 +42,7 @@ pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
     let timing = if several { timing("tcp", TCP) } else { shared_memory(ranks) };
     let machine = timed(grid, timing);
     let grid = Place { machine, order: None, source: "MPI_Cart_get" };
-    // Ranks that share memory have no links to share.
+    // Ranks that share memory contend for no links.
     if several { vec![grid, found] } else { vec![found, grid] }
 }
 

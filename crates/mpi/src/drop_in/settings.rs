@@ -1,12 +1,12 @@
-//! What the environment asks for.
+//! The settings of the environment.
 //!
 //! | variable | value |
 //! |---|---|
 //! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` applies where it serves, and other operations are forwarded |
-//! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; rank i of it is rank i of that |
+//! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; its rank i is rank i of `MPI_COMM_WORLD` |
 //! | `TOPOCOLL_TRACE` | `1` says what is chosen and why |
 //!
-//! What cannot be understood is said once, and taken as if it were not there.
+//! An invalid variable produces one warning and is ignored.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,10 +15,10 @@ use topocoll::{Catalogue, Collective, Machine};
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
 
-/// What an operation is to be done by.
+/// The algorithm requested for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Wish {
-    /// What the model predicts to be fastest.
+    /// The one that the model predicts to be fastest.
     #[default]
     Fastest,
     Algorithm(&'static str),
@@ -37,7 +37,7 @@ const PREFIX: &str = "TOPOCOLL_";
 const NAMES: [&str; 3] = ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_TRACE"];
 
 impl Settings {
-    /// Reads variables for a world of so many ranks, and what there is to say about them.
+    /// Reads the variables for a world of `world` ranks; returns the settings and warnings.
     pub(crate) fn read(
         variables: impl Iterator<Item = (String, String)>,
         world: u32,
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_said_and_changes_nothing() {
+    fn an_invalid_variable_is_warned_of_and_ignored() {
         for (name, value, expected) in [
             ("TOPOCOLL_ALGORITHM", "brukc", "unknown algorithm `brukc`"),
             ("TOPOCOLL_ALGORITHM", "alltoall:ring", "ring performs allgather, not alltoall"),

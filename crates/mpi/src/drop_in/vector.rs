@@ -1,15 +1,14 @@
 //! Blocks of several sizes.
 //!
-//! Schedules serve in which every block received is known by its place: in an all-to-all those where
-//! no block passes through others, as a rank knows only the sizes of its own; in an all-gather, where
-//! all know all of them, those where a block goes to its place of the output at once and is sent on
-//! from there. Then the rank's own counts tell the length of every message, and nothing need travel
-//! before the blocks.
+//! A schedule is applicable if a rank knows the size of every block that it receives. In an
+//! all-to-all no block may pass through other ranks, because a rank knows only the sizes of its own
+//! blocks. In an all-gather, whose sizes all ranks know, each block must be received in its place of
+//! the output. Then the rank's own counts give the length of every message.
 //!
-//! # Who decides
-//! Of an all-to-all counts differ from rank to rank, and nothing is decided by them. Those of an
-//! all-gather are the same on all ranks, and decide as the size of equal blocks does: by their mean,
-//! if no block is much larger than it.
+//! # Decisions
+//! The counts of an all-to-all differ from rank to rank, so no decision depends on them. The counts
+//! of an all-gather are equal on all ranks; the decision depends on their mean, if no block is much
+//! larger than it.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use crate::engine::{Requests, exchange};
 use crate::failed::Failed;
 use crate::words::Words;
 
-/// What is decided about at once.
+/// Sizes with one decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sizes {
     /// Blocks of one size, of 2^class bytes and more.
@@ -41,14 +40,14 @@ pub(crate) enum Sizes {
     Empty,
     /// Blocks of a rank that together are larger than an int counts.
     Large,
-    /// Blocks whose sizes the arguments do not tell, or tell differently.
+    /// Blocks whose sizes the arguments do not give, or give inconsistently.
     Unknown,
 }
 
 /// Bytes of all blocks of a rank, at most.
 const MOST: u64 = c_int::MAX as u64;
 
-/// What blocks whose sizes say nothing are predicted with.
+/// The block size for predictions where sizes are unknown.
 const ASSUMED_BYTES: u64 = 1 << 16;
 
 impl Sizes {
@@ -90,7 +89,7 @@ impl Sizes {
         }
     }
 
-    /// Bytes of the blocks that are decided about.
+    /// Bytes of a block for predictions.
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::Equal(class) | Self::About(class) => 1 << class,
@@ -115,7 +114,7 @@ impl std::fmt::Display for Sizes {
     }
 }
 
-/// Where blocks of one rank lie, by the rank that they are for or from.
+/// Places of the blocks of one rank, by destination or source.
 #[derive(Clone)]
 pub(crate) struct Vector {
     elements: Placed,
@@ -125,7 +124,7 @@ pub(crate) struct Vector {
 }
 
 impl Vector {
-    /// None for what the library is to refuse.
+    /// None for arguments that the library must refuse.
     pub(crate) fn new(
         elements: Blocks,
         blocks: impl Iterator<Item = (i64, isize)>,
@@ -174,7 +173,7 @@ fn offsets(sizes: &[u64]) -> Vec<u64> {
     sizes.iter().scan(0, begin).collect()
 }
 
-/// Whether a schedule serves for blocks of several sizes.
+/// Whether a schedule is applicable to blocks of several sizes.
 ///
 /// # Errors
 /// Why not.
@@ -184,7 +183,7 @@ pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
     Ok(())
 }
 
-/// Exchanges blocks by a plan that serves for them. `send` is none in place.
+/// Exchanges blocks by an applicable plan. `send` is none in place.
 ///
 /// # Errors
 /// MPI's error code.
