@@ -78,7 +78,7 @@ class Grid:
 
 
 class Lattice:
-    """A grid that is twisted, or lacks nodes or links, by its short form.
+    """A grid that is twisted, or has failed nodes or links, by its short form.
 
     Around a side of `4+2`, or on a twisted torus of 4 shorter than the longest, which means `4+4`, a
     coordinate along each of the longest sides grows. Behind slashes stand nodes that are absent, as
@@ -303,10 +303,10 @@ class Replay:
         """Closes the last step, looks whether everything has arrived, and returns the result."""
         self.end_step()
         if self.reason is None:
-            lacks = next(self.undelivered(), None)
-            if lacks:
-                rank, block = lacks
-                self.fail(f"after the last step rank {rank} lacks bytes of block {self.name(block)}")
+            missing = next(self.undelivered(), None)
+            if missing:
+                rank, block = missing
+                self.fail(f"after the last step rank {rank} misses bytes of block {self.name(block)}")
         return {
             "delivered": self.reason is None,
             "steps": self.steps,
