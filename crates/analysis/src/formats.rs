@@ -5,15 +5,15 @@
 //! To add one, start from `csv.rs`:
 //!
 //! 1. **Write.** [`Writer::File`] gets a schedule and an output. Begin with
-//! `Listing::check_messages`, which refuses listings that are too long. `local.rs` gives the
-//! messages that each rank sends in each step; write them one by one and keep none.
+//!    `Listing::check_messages`, which refuses listings that are too long. `local.rs` gives the
+//!    messages that each rank sends in each step; write them one by one and keep none.
 //! 2. **Read.** [`Reader::File`] gets the file. Take its lines from `lines.rs`, which limits their
-//! length and counts them. Check ranks, routes and sizes with `messages.rs`, which has the rules
-//! and error texts. Put messages into a [`Recorder`](topocoll_schedule::Recorder), which takes less
-//! than 200 bytes for a message of one block. A format with dependencies instead of steps uses
-//! `order.rs`.
+//!    length and counts them. Check ranks, routes and sizes with `messages.rs`, which has the rules
+//!    and error texts. Put messages into a [`Recorder`](topocoll_schedule::Recorder), which takes less
+//!    than 200 bytes for a message of one block. A format with dependencies instead of steps uses
+//!    `order.rs`.
 //! 3. **Tests.** `tests/formats/writing.rs` and `tests/formats/reading.rs` test, among others, that
-//! reading a written file gives the same schedule. `tests/schedules` has files of other programs.
+//!    reading a written file gives the same schedule. `tests/schedules` has files of other programs.
 //!
 //! # What a file can say
 //!
