@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::common::{self, MEMORY, Script, among, run, schedule_for, schedule_of};
+use crate::common::{self, MEMORY, Script, among, claims, run, schedule_for, schedule_of};
 use topocoll::contention::{
     Control, MODELS, Pattern, Posted, Request, Scheduled, Settings, Share, Sync, Traffic,
     in_seconds, simulate,
@@ -54,6 +54,8 @@ fn schedules_for_another_number_of_ranks_are_refused() {
     for error in [planned, asked, unequal.unwrap_err()] {
         assert_eq!(error.to_string(), said);
     }
+    let said = "requires a problem of the topology's ranks; there are 15 ranks";
+    assert_eq!(claims(&torus, &other.problem, "direct", &none).unwrap_err().to_string(), said);
 }
 
 #[test]

@@ -144,7 +144,10 @@ impl<'r> Request<'r> {
 
     /// An algorithm that performs the operation.
     fn asked<'a>(&self, algorithm: &'a dyn Algorithm) -> Result<&'a Info, NotApplicable> {
-        let (info, asked) = (algorithm.info(), self.problem.operation);
+        let (info, asked, ranks) = (algorithm.info(), self.problem.operation, self.problem.ranks);
+        if ranks != self.topology.ranks() {
+            return Err(NotApplicable::Ranks { rule: "a problem of the topology's ranks", ranks });
+        }
         match info.operation {
             performs if performs == asked => Ok(info),
             performs => Err(NotApplicable::Operation { performs, asked }),
