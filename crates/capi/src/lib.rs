@@ -1,13 +1,12 @@
 //! The C interface: plan, query, poll, complete, free. `include/topocoll.h` is written from here.
 //!
 //! Handles are opaque, errors are codes with a message of the calling thread, and no panic crosses
-//! into C. A plan may be shared by threads; an exchange belongs to one at a time.
+//! into C. Threads may share a plan; an exchange belongs to one thread at a time.
 //!
 //! # Unsafe code
-//! Pointers come from the caller, and each function says what it takes them for. The buffers of an
-//! exchange are kept as pointers and never as slices: while a copy is done, a transport may be
-//! writing to other bytes of the same buffer, so a copy touches the bytes of its pieces and no
-//! others.
+//! Pointers come from the caller, and each function states what they must be. The buffers of an
+//! exchange are kept as pointers, never as slices: a transport may write to other bytes of a buffer
+//! during a copy, so a copy accesses only the bytes of its regions.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -18,64 +17,64 @@ use std::sync::Arc;
 use topocoll::exec::{self, Endpoint, EndpointMessage, ExecError, Plan, RawBuffers, Token};
 use topocoll::{Collective, Exchange, Parameters, Problem, Rank, Setting, machine};
 
-/// Changes whenever a program compiled against an earlier header would not run.
+/// Changes when programs compiled against an earlier header no longer run.
 pub const TOPOCOLL_ABI_VERSION: u32 = 1;
 
-/// How a call ended.
+/// The result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// As asked.
+    /// Success.
     Ok = 0,
-    /// A null pointer, text that is not UTF-8, parameters that are no `name=value`, set one twice or
-    /// are of no algorithm, or a call before the one that it follows.
+    /// A null pointer, text that is not UTF-8, a parameter that is not `name=value`, is set twice or
+    /// has no algorithm, or a call before the one that it must follow.
     Argument = 1,
-    /// No such machine, algorithm, parameter or rank, or one that does not serve.
+    /// An unknown machine, algorithm, parameter or rank, or an algorithm that is not applicable.
     Plan = 2,
-    /// A buffer that is too small, a short message, a token that is not outstanding, or an exchange
-    /// that was stopped.
+    /// A buffer that is too small, a message of another length, a token that is not outstanding, or a
+    /// stopped exchange.
     Exchange = 3,
     /// A defect of the library.
     Bug = 4,
 }
 
-/// What to do next.
+/// The kind of an action.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Start sending `bytes` bytes from `data`; they stay until the token is completed.
+    /// Start sending `bytes` bytes from `data`; they stay unchanged until the token is completed.
     Send = 0,
-    /// Start receiving `bytes` bytes at `data`, which belong to the message until it is completed.
+    /// Start receiving `bytes` bytes at `data`; they belong to the message until it is completed.
     Receive = 1,
-    /// Nothing before a message is completed.
+    /// Wait until a message is completed.
     Wait = 2,
     /// The output is complete.
     Done = 3,
 }
 
-/// An action, and for messages all that a transport needs.
+/// An action. For a send or receive, it has all that a transport needs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
-    /// What to do.
+    /// The kind.
     pub kind: Kind,
-    /// The other end.
+    /// The rank at the other end.
     pub peer: u32,
-    /// The same at both ends.
+    /// The tag, equal at both ends.
     pub tag: u32,
-    /// To be completed.
+    /// The argument of `topocoll_exchange_complete`.
     pub token: u64,
-    /// The first byte; only read for sends.
+    /// The first byte; a send only reads.
     pub data: *mut u8,
-    /// How many.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// The memories of an exchange, to be left in place until it is done or freed.
+/// The memories of an exchange. They stay in place until the exchange is done or freed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Buffers {
-    /// Blocks in order of destinations; only read.
+    /// Blocks in order of destinations; read only.
     pub input: *const u8,
     /// Its bytes.
     pub input_bytes: u64,
@@ -106,7 +105,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
 }
 
-/// An error on its way to C.
+/// An error to return to C.
 struct Refused(Status, String);
 
 impl From<ExecError> for Refused {
@@ -123,7 +122,7 @@ fn refused(error: impl std::fmt::Display) -> Refused {
     Refused(Status::Plan, error.to_string())
 }
 
-/// Runs a call; keeps its message, and panics on this side.
+/// Runs a call. Keeps the message of an error, and turns a panic into an error.
 fn guarded(call: impl FnOnce() -> Result<(), Refused>) -> Status {
     let outcome = catch_unwind(AssertUnwindSafe(call));
     let Refused(status, message) = match outcome {
@@ -147,13 +146,13 @@ unsafe fn text<'a>(text: *const c_char) -> Result<Option<&'a str>, Refused> {
     text.map(Some).map_err(|_| argument("text that is not UTF-8"))
 }
 
-/// The version of the interface that the library has; compare with `TOPOCOLL_ABI_VERSION`.
+/// The version of the library's interface; compare it with `TOPOCOLL_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn topocoll_abi_version() -> u32 {
     TOPOCOLL_ABI_VERSION
 }
 
-/// What went wrong in the last call of this thread that failed. Valid until the next one fails.
+/// The message of the last call of this thread that failed. Valid until the next call fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn topocoll_message() -> *const c_char {
     MESSAGE.with(|last| last.borrow().as_ptr())
@@ -163,8 +162,8 @@ pub extern "C" fn topocoll_message() -> *const c_char {
 ///
 /// `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
 /// `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
-/// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. `out`
-/// is null where there is no plan.
+/// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. On
+/// an error, `*out` is null.
 ///
 /// # Safety
 /// Texts end with a zero byte; `out` may be written to.
@@ -181,7 +180,7 @@ pub unsafe extern "C" fn topocoll_plan_new(
 ) -> Status {
     guarded(|| {
         if out.is_null() {
-            return Err(argument("nowhere to put the plan"));
+            return Err(argument("`out` is null"));
         }
         // SAFETY: not null, and the caller's promise.
         unsafe { out.write(ptr::null_mut()) };
@@ -189,7 +188,7 @@ pub unsafe extern "C" fn topocoll_plan_new(
         let (name, operation, algorithm, parameters) =
             unsafe { (text(machine_name)?, text(operation)?, text(algorithm)?, text(parameters)?) };
         let (Some(name), Some(operation)) = (name, operation) else {
-            return Err(argument("no machine or no operation"));
+            return Err(argument("the machine or the operation is null"));
         };
         let mut machine = machine(name).map_err(refused)?;
         if ports > 0 {
@@ -207,7 +206,7 @@ pub unsafe extern "C" fn topocoll_plan_new(
                 let best = selection.best().ok_or_else(|| refused("no algorithm applies"))?;
                 exchange.schedule(&best.algorithm, &best.parameters)
             }
-            None => return Err(argument("parameters of no algorithm")),
+            None => return Err(argument("parameters without an algorithm")),
         };
         let plan = Plan::new(&schedule.map_err(refused)?, Rank(rank)).map_err(refused)?;
         let handle = Box::into_raw(Box::new(PlanHandle { plan: Arc::new(plan) }));
@@ -235,7 +234,7 @@ fn settings(text: &str) -> Result<Parameters, Refused> {
     Ok(settings)
 }
 
-/// Frees a plan; its exchanges may go on. Null is left alone.
+/// Frees a plan; its exchanges remain valid. Null is ignored.
 ///
 /// # Safety
 /// `plan` is null or from `topocoll_plan_new`, and not freed before.
@@ -247,7 +246,7 @@ pub unsafe extern "C" fn topocoll_plan_free(plan: *mut PlanHandle) {
     }
 }
 
-/// A number that a plan answers with; 0 for a null plan.
+/// A number of a plan; 0 for a null plan.
 ///
 /// # Safety
 /// `plan` is null or a plan that is not freed.
@@ -257,7 +256,7 @@ unsafe fn ask(plan: *const PlanHandle, answer: impl FnOnce(&Plan) -> u128) -> u6
     plan.map_or(0, |handle| u64::try_from(answer(&handle.plan)).unwrap_or(u64::MAX))
 }
 
-/// Bytes of the input for blocks of `block_bytes`, which need not be those planned for.
+/// Bytes of the input for blocks of `block_bytes`, which may differ from the planned size.
 ///
 /// # Safety
 /// `plan` is null or a plan that is not freed.
@@ -296,7 +295,7 @@ pub unsafe extern "C" fn topocoll_plan_workspace_bytes(
     unsafe { ask(plan, |plan| plan.workspace_bytes(block_bytes)) }
 }
 
-/// Steps, and tags: those of messages are below this.
+/// Steps, and tags: the tags of messages are below this.
 ///
 /// # Safety
 /// `plan` is null or a plan that is not freed.
@@ -326,8 +325,8 @@ pub unsafe extern "C" fn topocoll_plan_most_outstanding(plan: *const PlanHandle)
     unsafe { ask(plan, |plan| plan.most_outstanding().into()) }
 }
 
-/// Makes the state of a rank's exchanges; null for a null plan. This is where memory is taken:
-/// the calls below take none, but for messages of errors.
+/// Makes the state of a rank's exchanges; null for a null plan. It allocates; the calls below
+/// allocate only messages of errors.
 ///
 /// # Safety
 /// `plan` is null or a plan that is not freed.
@@ -339,7 +338,7 @@ pub unsafe extern "C" fn topocoll_exchange_new(plan: *const PlanHandle) -> *mut 
     Box::into_raw(Box::new(ExchangeHandle { endpoint, buffers: None }))
 }
 
-/// Frees an exchange, in the middle if need be. Null is left alone.
+/// Frees an exchange, at any time. Null is ignored.
 ///
 /// # Safety
 /// `exchange` is null or from `topocoll_exchange_new`, and not freed before.
@@ -357,15 +356,15 @@ unsafe fn exchange_of<'a>(
     exchange: *mut ExchangeHandle,
 ) -> Result<&'a mut ExchangeHandle, Refused> {
     // SAFETY: the caller's promise.
-    unsafe { exchange.as_mut() }.ok_or_else(|| argument("no exchange"))
+    unsafe { exchange.as_mut() }.ok_or_else(|| argument("the exchange is null"))
 }
 
-/// Begins an exchange of blocks of `block_bytes` in these buffers, whatever became of the one
-/// before.
+/// Begins an exchange of blocks of `block_bytes` in these buffers, in any state of the previous
+/// exchange.
 ///
 /// # Safety
 /// `exchange` is one that is not freed and no other thread uses; `buffers` is readable, and its
-/// memories are as long as it says and stay in place until the exchange is done, begun anew or
+/// memories have its sizes and stay in place until the exchange is done, begun again or
 /// freed. They do not overlap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topocoll_exchange_begin(
@@ -377,7 +376,8 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
         // SAFETY: the caller's promise.
         let exchange = unsafe { exchange_of(exchange)? };
         // SAFETY: the caller's promise.
-        let buffers = *unsafe { buffers.as_ref() }.ok_or_else(|| argument("no buffers"))?;
+        let buffers =
+            *unsafe { buffers.as_ref() }.ok_or_else(|| argument("the buffers are null"))?;
         let plan = exchange.endpoint.plan();
         for (buffer, null, bytes, needed) in [
             ("input", buffers.input.is_null(), buffers.input_bytes, plan.input_bytes(block_bytes)),
@@ -402,7 +402,7 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
     })
 }
 
-/// Does the copies that are due and says what to do next.
+/// Performs the copies that are due, and returns the next action.
 ///
 /// # Safety
 /// As `topocoll_exchange_begin`; `out` may be written to.
@@ -414,9 +414,9 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
     guarded(|| {
         // SAFETY: the caller's promise.
         let exchange = unsafe { exchange_of(exchange)? };
-        let buffers = exchange.buffers.ok_or_else(|| argument("an exchange that was not begun"))?;
+        let buffers = exchange.buffers.ok_or_else(|| argument("the exchange has not begun"))?;
         if out.is_null() {
-            return Err(argument("nowhere to put the action"));
+            return Err(argument("`out` is null"));
         }
         let message = |kind, message: EndpointMessage| Action {
             kind,
@@ -447,8 +447,8 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
     })
 }
 
-/// Says that a message has been sent, or received, whole: `bytes` of it. Another number than the
-/// action's stops the exchange.
+/// Records that a message of `bytes` has been sent or received. Another number than the action's
+/// stops the exchange.
 ///
 /// # Safety
 /// `exchange` is one that is not freed and no other thread uses.
@@ -465,7 +465,7 @@ pub unsafe extern "C" fn topocoll_exchange_complete(
     })
 }
 
-/// Stops an exchange; what is outstanding is the caller's to withdraw.
+/// Stops an exchange. The caller withdraws the outstanding messages.
 ///
 /// # Safety
 /// `exchange` is one that is not freed and no other thread uses.
