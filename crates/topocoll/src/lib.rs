@@ -1,8 +1,21 @@
-#![doc = include_str!("../../../ARCHITECTURE.md")]
+//! All-to-all and all-gather for machines with a shape: which schedule is best, what it costs, the
+//! proof that it delivers, and state machines that carry it out over your own transport.
 //!
-//! # From a machine to its best all-to-all
+//! # A tour
 //!
-//! `examples/tour.rs` goes further: from a machine to a runtime that uses its schedule.
+//! 1. A [`Machine`] has ranks, links, ports and timing. [`machine()`] takes a short form such as
+//!    `torus:8x8`, a shipped name or a machine file.
+//! 2. An [`Exchange`] is what you ask: a machine, an operation, a block size; if need be a [`Subset`]
+//!    of the ranks, a [`Demand`] matrix, a [`Budget`], a [`Catalogue`] with algorithms of your own.
+//! 3. [`Exchange::select`] ranks every algorithm and setting by predicted time, with lower bounds.
+//! 4. [`Exchange::schedule`] gives a [`Schedule`]: a [`Rule`] that says what each rank does in each
+//!    step, in closed form. [`Exchange::verify`] proves it, [`Exchange::count`] prices it,
+//!    [`contention::simulate`] lets its messages meet, [`formats`] write it and read it.
+//! 5. A [`Plan`](exec::Plan) is one rank's share of it. An [`Endpoint`](exec::Endpoint) carries the
+//!    plan out: it owns no memory, thread or clock, and says what to send, receive and copy.
+//! 6. A driver does what endpoints say: [`drive`](exec::drive) over your
+//!    [`Transport`](exec::Transport), [`ThreadedDriver`](exec::ThreadedDriver) in one process,
+//!    [`SeededDriver`](exec::SeededDriver) in tests.
 //!
 //! ```
 //! use topocoll::{Exchange, machine};
@@ -19,6 +32,10 @@
 //! assert_eq!((proof.counts.steps, proof.counts.bytes), (28, 108 * 1024));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! `examples/tour.rs` goes on to a runtime that sends messages over channels, and
+//! `examples/own_algorithm` adds an algorithm. Every function that can fail returns an [`Error`], or
+//! the error of its crate, that names the value and the rule. `ARCHITECTURE.md` is for maintainers.
 #![forbid(unsafe_code)]
 
 mod calibrate;
@@ -55,7 +72,21 @@ pub use topocoll_algorithms::{
     Algorithm, ByLinks, Catalogue, Claims, Domain, Info, NotApplicable, Parameter, Request,
     Solution, StepsOf, Values,
 };
-pub use topocoll_analysis::*;
+pub use topocoll_analysis::{
+    AnalysisError, AsymptoticBound, BestBounds, Conflict, ConflictReport, ConflictingMessage,
+    Counts, LinkTotals, LowerBound, Measure, Method, Progress, REPLAY_UP_TO, StepCount, Time,
+    Verification, Violation, asymptotic_bounds, best_bounds, bounds, check_counting_work,
+    check_demand_work, check_memory, check_ranks, check_work, conflicts, contention, count,
+    count_steps, counting_work, formats, link_totals, verify, verify_watched, write_certificate,
+};
 pub use topocoll_exec as exec;
-pub use topocoll_schedule::*;
-pub use topocoll_topology::*;
+pub use topocoll_schedule::{
+    Axis, Block, Collective, Demand, Drawn, Law, LocalCopy, MAX_BLOCK_BYTES, Message, Origin,
+    Parameters, Part, Problem, RankClasses, Recorded, Recorder, Rule, Schedule, ScheduleError,
+    Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Transfer,
+};
+pub use topocoll_topology::{
+    Barrier, Clusters, Coordinates, Fault, FullyConnected, Grid, INTER_NODE, INTRA_NODE, Lattice,
+    LeastLoad, Link, LinkId, MAX_DIMENSIONS, Machine, MixedRadix, PerClass, Port, Rank, Route,
+    Segment, Shape, Subset, TOPOLOGIES, Timing, Topology, TopologyError, files, spec, text, units,
+};
