@@ -1,4 +1,4 @@
-/* topocoll: all-to-all and all-gather schedules, to be driven over a transport of one's own.
+/* topocoll: all-to-all and all-gather schedules, driven over the caller's transport.
  * Written by cbindgen from crates/capi/src/lib.rs; tests/c.rs compares. */
 
 #ifndef TOPOCOLL_H
@@ -8,30 +8,30 @@
 #include <stdint.h>
 
 /*
- Changes whenever a program compiled against an earlier header would not run.
+ Changes when programs compiled against an earlier header no longer run.
  */
 #define TOPOCOLL_ABI_VERSION 1
 
 /*
- How a call ended.
+ The result of a call.
  */
 typedef enum topocoll_status {
   /*
-   As asked.
+   Success.
    */
   TOPOCOLL_STATUS_OK = 0,
   /*
-   A null pointer, text that is not UTF-8, parameters that are no `name=value`, set one twice or
-   are of no algorithm, or a call before the one that it follows.
+   A null pointer, text that is not UTF-8, a parameter that is not `name=value`, is set twice or
+   has no algorithm, or a call before the one that it must follow.
    */
   TOPOCOLL_STATUS_ARGUMENT = 1,
   /*
-   No such machine, algorithm, parameter or rank, or one that does not serve.
+   An unknown machine, algorithm, parameter or rank, or an algorithm that is not applicable.
    */
   TOPOCOLL_STATUS_PLAN = 2,
   /*
-   A buffer that is too small, a short message, a token that is not outstanding, or an exchange
-   that was stopped.
+   A buffer that is too small, a message of another length, a token that is not outstanding, or a
+   stopped exchange.
    */
   TOPOCOLL_STATUS_EXCHANGE = 3,
   /*
@@ -41,19 +41,19 @@ typedef enum topocoll_status {
 } topocoll_status;
 
 /*
- What to do next.
+ The kind of an action.
  */
 typedef enum topocoll_kind {
   /*
-   Start sending `bytes` bytes from `data`; they stay until the token is completed.
+   Start sending `bytes` bytes from `data`; they stay unchanged until the token is completed.
    */
   TOPOCOLL_KIND_SEND = 0,
   /*
-   Start receiving `bytes` bytes at `data`, which belong to the message until it is completed.
+   Start receiving `bytes` bytes at `data`; they belong to the message until it is completed.
    */
   TOPOCOLL_KIND_RECEIVE = 1,
   /*
-   Nothing before a message is completed.
+   Wait until a message is completed.
    */
   TOPOCOLL_KIND_WAIT = 2,
   /*
@@ -73,11 +73,11 @@ typedef struct topocoll_exchange topocoll_exchange;
 typedef struct topocoll_plan topocoll_plan;
 
 /*
- The memories of an exchange, to be left in place until it is done or freed.
+ The memories of an exchange. They stay in place until the exchange is done or freed.
  */
 typedef struct topocoll_buffers {
   /*
-   Blocks in order of destinations; only read.
+   Blocks in order of destinations; read only.
    */
   const uint8_t *input;
   /*
@@ -103,31 +103,31 @@ typedef struct topocoll_buffers {
 } topocoll_buffers;
 
 /*
- An action, and for messages all that a transport needs.
+ An action. For a send or receive, it has all that a transport needs.
  */
 typedef struct topocoll_action {
   /*
-   What to do.
+   The kind.
    */
   enum topocoll_kind kind;
   /*
-   The other end.
+   The rank at the other end.
    */
   uint32_t peer;
   /*
-   The same at both ends.
+   The tag, equal at both ends.
    */
   uint32_t tag;
   /*
-   To be completed.
+   The argument of `topocoll_exchange_complete`.
    */
   uint64_t token;
   /*
-   The first byte; only read for sends.
+   The first byte; a send only reads.
    */
   uint8_t *data;
   /*
-   How many.
+   The number of bytes.
    */
   uint64_t bytes;
 } topocoll_action;
@@ -137,12 +137,12 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- The version of the interface that the library has; compare with `TOPOCOLL_ABI_VERSION`.
+ The version of the library's interface; compare it with `TOPOCOLL_ABI_VERSION`.
  */
 uint32_t topocoll_abi_version(void);
 
 /*
- What went wrong in the last call of this thread that failed. Valid until the next one fails.
+ The message of the last call of this thread that failed. Valid until the next call fails.
  */
 const char *topocoll_message(void);
 
@@ -151,8 +151,8 @@ const char *topocoll_message(void);
 
  `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
  `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
- `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. `out`
- is null where there is no plan.
+ `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. On
+ an error, `*out` is null.
 
  # Safety
  Texts end with a zero byte; `out` may be written to.
@@ -167,7 +167,7 @@ enum topocoll_status topocoll_plan_new(const char *machine_name,
                                        struct topocoll_plan **out);
 
 /*
- Frees a plan; its exchanges may go on. Null is left alone.
+ Frees a plan; its exchanges remain valid. Null is ignored.
 
  # Safety
  `plan` is null or from `topocoll_plan_new`, and not freed before.
@@ -175,7 +175,7 @@ enum topocoll_status topocoll_plan_new(const char *machine_name,
 void topocoll_plan_free(struct topocoll_plan *plan);
 
 /*
- Bytes of the input for blocks of `block_bytes`, which need not be those planned for.
+ Bytes of the input for blocks of `block_bytes`, which may differ from the planned size.
 
  # Safety
  `plan` is null or a plan that is not freed.
@@ -199,7 +199,7 @@ uint64_t topocoll_plan_output_bytes(const struct topocoll_plan *plan, uint64_t b
 uint64_t topocoll_plan_workspace_bytes(const struct topocoll_plan *plan, uint64_t block_bytes);
 
 /*
- Steps, and tags: those of messages are below this.
+ Steps, and tags: the tags of messages are below this.
 
  # Safety
  `plan` is null or a plan that is not freed.
@@ -223,8 +223,8 @@ uint64_t topocoll_plan_messages(const struct topocoll_plan *plan);
 uint64_t topocoll_plan_most_outstanding(const struct topocoll_plan *plan);
 
 /*
- Makes the state of a rank's exchanges; null for a null plan. This is where memory is taken:
- the calls below take none, but for messages of errors.
+ Makes the state of a rank's exchanges; null for a null plan. It allocates; the calls below
+ allocate only messages of errors.
 
  # Safety
  `plan` is null or a plan that is not freed.
@@ -232,7 +232,7 @@ uint64_t topocoll_plan_most_outstanding(const struct topocoll_plan *plan);
 struct topocoll_exchange *topocoll_exchange_new(const struct topocoll_plan *plan);
 
 /*
- Frees an exchange, in the middle if need be. Null is left alone.
+ Frees an exchange, at any time. Null is ignored.
 
  # Safety
  `exchange` is null or from `topocoll_exchange_new`, and not freed before.
@@ -240,12 +240,12 @@ struct topocoll_exchange *topocoll_exchange_new(const struct topocoll_plan *plan
 void topocoll_exchange_free(struct topocoll_exchange *exchange);
 
 /*
- Begins an exchange of blocks of `block_bytes` in these buffers, whatever became of the one
- before.
+ Begins an exchange of blocks of `block_bytes` in these buffers, in any state of the previous
+ exchange.
 
  # Safety
  `exchange` is one that is not freed and no other thread uses; `buffers` is readable, and its
- memories are as long as it says and stay in place until the exchange is done, begun anew or
+ memories have its sizes and stay in place until the exchange is done, begun again or
  freed. They do not overlap.
  */
 enum topocoll_status topocoll_exchange_begin(struct topocoll_exchange *exchange,
@@ -253,7 +253,7 @@ enum topocoll_status topocoll_exchange_begin(struct topocoll_exchange *exchange,
                                              const struct topocoll_buffers *buffers);
 
 /*
- Does the copies that are due and says what to do next.
+ Performs the copies that are due, and returns the next action.
 
  # Safety
  As `topocoll_exchange_begin`; `out` may be written to.
@@ -262,8 +262,8 @@ enum topocoll_status topocoll_exchange_poll(struct topocoll_exchange *exchange,
                                             struct topocoll_action *out);
 
 /*
- Says that a message has been sent, or received, whole: `bytes` of it. Another number than the
- action's stops the exchange.
+ Records that a message of `bytes` has been sent or received. Another number than the action's
+ stops the exchange.
 
  # Safety
  `exchange` is one that is not freed and no other thread uses.
@@ -273,7 +273,7 @@ enum topocoll_status topocoll_exchange_complete(struct topocoll_exchange *exchan
                                                 uint64_t bytes);
 
 /*
- Stops an exchange; what is outstanding is the caller's to withdraw.
+ Stops an exchange. The caller withdraws the outstanding messages.
 
  # Safety
  `exchange` is one that is not freed and no other thread uses.
