@@ -11,13 +11,13 @@ pub trait Algorithm: Send + Sync {
     /// Its name, source, operation and parameters.
     fn info(&self) -> &Info;
 
-    /// The settings worth pricing for this request, each complete, the default one first. Those that
-    /// [`solve`](Self::solve) refuses count for nothing.
+    /// The settings worth pricing for this request, each complete, the default one first. Settings
+    /// that [`solve`](Self::solve) refuses are skipped.
     ///
     /// All combinations of the words of its parameters unless an algorithm says otherwise.
     ///
     /// # Errors
-    /// Why no setting applies, where that is known without solving one.
+    /// The reason no setting applies, where it is known without solving one.
     fn candidates(&self, _request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         Ok(self.info().combinations())
     }
@@ -26,16 +26,16 @@ pub trait Algorithm: Send + Sync {
     /// [`Request::solve`], which checks them.
     ///
     /// # Errors
-    /// Why the algorithm, or one of the values, does not apply.
+    /// The algorithm, or one of the values, does not apply.
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable>;
 
-    /// Bytes that [`solve`](Self::solve) takes beside its solution, where they are worth a check.
+    /// Bytes that [`solve`](Self::solve) needs besides its solution, if large enough to check.
     fn memory(&self, _request: &Request<'_>) -> u128 {
         0
     }
 }
 
-/// What is known of an algorithm before it is asked: its row in lists, help and checks.
+/// The description of an algorithm: its row in lists, help and checks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Info {
@@ -89,11 +89,11 @@ impl Info {
     }
 }
 
-/// What an algorithm is asked for: a problem on a topology, and the sizes of blocks where they differ.
+/// A problem on a topology, and the sizes of blocks where they differ.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Request<'r> {
-    /// What is exchanged; blocks of a demand matrix have their own sizes.
+    /// The problem; blocks of a demand matrix have their own sizes.
     pub problem: Problem,
     /// Ranks and links.
     pub topology: &'r dyn Topology,
@@ -117,7 +117,7 @@ impl<'r> Request<'r> {
     /// Solves the request with the values given; parameters that are not given have their defaults.
     ///
     /// # Errors
-    /// Why the algorithm, or one of the values, does not apply.
+    /// The algorithm, or one of the values, does not apply.
     pub fn solve(
         &self,
         algorithm: &dyn Algorithm,
@@ -127,10 +127,10 @@ impl<'r> Request<'r> {
         algorithm.solve(self, &Values::new(info, given)?)
     }
 
-    /// The settings of an algorithm that are worth pricing; some may be refused.
+    /// The algorithm's settings worth pricing; [`solve`](Self::solve) may refuse some.
     ///
     /// # Errors
-    /// Why none applies, where that is known without solving one.
+    /// The reason no setting applies, where it is known without solving one.
     pub fn candidates(&self, algorithm: &dyn Algorithm) -> Result<Vec<Parameters>, NotApplicable> {
         self.asked(algorithm)?;
         algorithm.candidates(self)
@@ -154,7 +154,7 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The grid that the topology is; `needs` says what is required of it.
+    /// The topology as a grid; `needs` names the required topology.
     ///
     /// # Errors
     /// Another topology.
@@ -165,7 +165,7 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The cluster that the topology is.
+    /// The topology as a cluster.
     ///
     /// # Errors
     /// Another topology.
@@ -206,7 +206,7 @@ impl<'r> Request<'r> {
     }
 }
 
-/// A schedule, and what its writer claims of it.
+/// A schedule and its claims.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Solution {
@@ -243,7 +243,7 @@ impl Solution {
         self
     }
 
-    /// The same without a parameter that means nothing here.
+    /// The same without a parameter that does not apply.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.schedule.origin.parameters.remove(name);

@@ -1,17 +1,17 @@
-//! The bucket all-gather on grids: along the lines of one dimension after another every rank passes
-//! on what arrived last, with all that the dimensions before have brought (Jain and Sabharwal 2010,
-//! both ways and along all dimensions at once).
+//! The bucket all-gather on grids: dimension by dimension, every rank forwards the last blocks
+//! received along its line, with all blocks of earlier dimensions (Jain and Sabharwal 2010, in both
+//! directions and along all dimensions at once).
 //!
-//! With two ports or more a line of N passes both ways: floor(N/2) rounds where it wraps, half of
-//! what is half a ring away going either way; N - 1 where it does not. With one port it passes one
-//! way around in N - 1 rounds; a line that does not wrap is walked as a ring 0, 2, 4 .. 5, 3, 1,
-//! whose hops of two share no link.
+//! With two ports or more a line of N forwards in both directions. That takes floor(N/2) rounds
+//! where it wraps, and blocks half a ring away are split between the directions; it takes N - 1
+//! where it does not wrap. With one port it forwards in one direction in N - 1 rounds; a line that
+//! does not wrap is walked as a ring 0, 2, 4 .. 5, 3, 1, whose hops of two share no link.
 //!
-//! Claim: no link is shared. With one port the volume is P - 1 blocks, the injection bound, in as
+//! Claim: no link contention. With one port the volume is P - 1 blocks, the injection bound, in as
 //! many steps as the sides together have ranks less one each. With `dimensions=at-once` each block
 //! is cut into as many parts as there are dimensions, and part p takes dimension p first: on a mesh
-//! whose n sides are equal, with 2n ports, the volume is (P - 1) / n blocks, what the n links of a
-//! corner must bring, in as many steps as the diameter has hops. Where sides differ, a round lasts
+//! whose n sides are equal, with 2n ports, the volume is (P - 1) / n blocks, the bound of a
+//! corner's n links, in as many steps as the diameter has hops. Where sides differ, a round lasts
 //! as long as its largest part needs. With k < 2n ports a round is ceil(2n / k) steps.
 //!
 //! On tori `neighbour-gather` moves whole blocks at the same bound, for any sides.
@@ -38,7 +38,7 @@ struct Buckets {
     moving: Vec<usize>,
     /// Parts of a block, by the bytes at which they end.
     ends: Vec<u64>,
-    /// Whether lines pass one way, for want of a second port.
+    /// Whether lines forward in one direction, as there is one port.
     one_way: bool,
     /// Messages of a round that have ports at once.
     together: u32,
@@ -46,7 +46,7 @@ struct Buckets {
     rounds: Vec<u32>,
 }
 
-/// What a rank passes on in a round.
+/// The slots that a rank forwards in a round.
 #[derive(Clone, Copy)]
 struct Passing {
     part: usize,
@@ -59,7 +59,7 @@ struct Passing {
     round: u32,
 }
 
-/// Which slots of a box: its order is cut in two where something goes either way.
+/// The slots of a box: all, or one half where both directions carry blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Share {
     All,
@@ -122,7 +122,7 @@ impl Buckets {
         })
     }
 
-    /// What of a line's box moves in a round, the rank's place aside.
+    /// The part of a line's box that moves in a round, whatever the rank's place.
     fn share(&self, passing: Passing) -> Share {
         let (u, side) = (passing.dimension, self.grid.sides()[passing.dimension]);
         if passing.round > self.line(u) {
@@ -200,8 +200,7 @@ impl Buckets {
         slots
     }
 
-    /// The place along a line of what has come `hops` from below, or from above; none if that is
-    /// beyond an end.
+    /// The place along a line `hops` below, or above; none beyond an end.
     fn place(&self, rank: Rank, passing: Passing, hops: u32) -> Option<u32> {
         let (u, side) = (passing.dimension, self.grid.sides()[passing.dimension]);
         if self.grid.wrap()[u] {
@@ -357,7 +356,7 @@ impl Buckets {
 
 static INFO: Info = Info::new(
     "bucket",
-    "every rank passes on what arrived last, along the lines of one dimension after another",
+    "every rank forwards the blocks received last, one dimension after another",
     "after Jain and Sabharwal 2010",
 )
 .performing(Collective::AllGather)

@@ -1,11 +1,12 @@
 //! The concatenation algorithm of Bruck et al. 1997, section 4, for any ranks, ports and block.
 //!
-//! With d = ceil(log_(k+1) n) and n1 = (k+1)^(d-1), the first d - 1 rounds run on a circulant graph:
-//! in round r every rank sends all it has to the ranks j (k+1)^r further, j = 1 .. k, and holds the
-//! n1 blocks up to its own afterwards (Theorem 4.1, with negative offsets as in Figure 9). The last
-//! round is a table of b rows, the bytes, and n2 = n - n1 columns, the ranks still to be reached:
-//! its entries are divided among the k ports, and a port whose leftmost column is L takes them from
-//! L ranks back, which holds n1 columns from there. So an area may span n1 columns at most.
+//! With d = ceil(log_(k+1) n) and n1 = (k+1)^(d-1), the first d - 1 rounds run on a circulant
+//! graph: in round r every rank sends all its blocks to the ranks j (k+1)^r further, j = 1 .. k,
+//! and holds the n1 blocks up to its own afterwards (Theorem 4.1, with negative offsets as in
+//! Figure 9). The last round is a table of b rows, the bytes, and n2 = n - n1 columns, the ranks
+//! still to be reached: its entries are divided among the k ports, and a port whose leftmost column
+//! is L takes them from L ranks back, which holds n1 columns from there. So an area may span n1
+//! columns at most.
 //!
 //! Claim: ceil(log_(k+1) n) steps and ceil(b (n - 1) / k) bytes, both optimal (Theorem 4.3), outside
 //! the special range; at k = 1 and n a power of two this is the form of the IBM disclosure of 1993.
@@ -14,10 +15,10 @@
 //! # The table
 //! The table is cut in column order, so an area is one contiguous run of bytes. The paper's cut
 //! gives every port ceil(b n2 / k) bytes as long as there are any (Table 1), or as many as n1
-//! columns hold; where that leaves some over, the even cut after floor(m b n2 / k) bytes is tried.
-//! With s = (k+1)^d - n that one succeeds whenever (k - s) divides k: its areas then form k - s
-//! chains in which neighbours share one column, which the even cut divides (14 ranks, 3 ports, 3
-//! bytes: 2 rounds, 13 bytes). So the special range is narrower than Proposition 4.2 has it.
+//! columns hold; where columns remain, the even cut after floor(m b n2 / k) bytes is tried. With s
+//! = (k+1)^d - n that one succeeds whenever (k - s) divides k: its areas then form k - s chains in
+//! which neighbours share one column, which the even cut divides (14 ranks, 3 ports, 3 bytes: 2
+//! rounds, 13 bytes). So the special range is narrower than Proposition 4.2 has it.
 //!
 //! # The special range
 //! Where both cuts fail, `last=rounds` keeps the steps optimal with at most b - 1 bytes more: areas
@@ -38,8 +39,8 @@ pub(crate) struct Concat;
 /// The most ports: a plan keeps an area for each.
 const MAX_PORTS: u32 = 1 << 16;
 
-/// What one port sends in a closing round: bytes `first..end` of the blocks in slots counted from
-/// the leftmost column, which is also how many ranks further they go.
+/// The bytes that one port sends in a closing round: bytes `first..end` of the blocks in slots
+/// counted from the leftmost column, which is also how many ranks further they go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Area {
     /// The leftmost column touched.
@@ -99,7 +100,7 @@ impl Rounds {
         Self { ranks: problem.ranks, ports, block_bytes: b, doubling, closing, cuts, special }
     }
 
-    /// C2: what is held before each round, then the largest area of each closing one.
+    /// C2: the blocks held before each round, then the largest area of each closing round.
     fn bytes(&self) -> u128 {
         let held: u128 =
             (0..self.doubling).map(|round| (u128::from(self.ports) + 1).pow(round)).sum();
@@ -175,7 +176,7 @@ fn area(held: u64, b: u64, first: u128, end: u128) -> Area {
 /// more than the least at most.
 fn least_excess(held: u64, n: u64, k: u64, b: u64) -> Vec<Area> {
     let least = (u128::from(b) * u128::from(n - held)).div_ceil(k.into());
-    // What covers with some size covers with any larger one.
+    // If a size covers, any larger size does.
     let (mut low, mut high) = (least, least + u128::from(b) - 1);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -267,7 +268,7 @@ impl Algorithm for Concat {
         }
         let concat = Rounds::new(&request.problem, ports, values.is("last", "rounds"));
         if !concat.special && values.is_given("last") {
-            return Err(values.refused("last", "a choice here: both steps and bytes are optimal"));
+            return Err(values.refused("last", "applicable: steps and bytes are both optimal"));
         }
         let claims = Claims {
             rearrangements: Some(0),
@@ -295,7 +296,7 @@ mod tests {
         for k in 1..=8u64 {
             for d in 1..=3u32 {
                 let (held, full) = ((k + 1).pow(d - 1), (k + 1).pow(d));
-                // A rank has n - 1 others, so at most so many ports.
+                // More than n - 1 ports have no use.
                 for n in (held + 1).max(k + 1)..=full {
                     let s = full - n;
                     for b in 1..=24 {

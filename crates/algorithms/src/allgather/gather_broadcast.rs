@@ -2,9 +2,9 @@
 //! along the same tree (Bruck et al. 1997, section 4, the first known algorithm).
 //!
 //! Claim: 2 ceil(log2 n) steps at one port. The gathering moves n - 1 blocks. The paper charges the
-//! broadcast n - 1 as well, but each of its ceil(log2 n) steps carries all that the receiver's
-//! subtree lacks, n - 2^i blocks in the step over distance 2^i, more where the subtree is cut off
-//! by the number of ranks. Listed beside `concat` for comparison.
+//! broadcast n - 1 as well, but each of its ceil(log2 n) steps carries all blocks missing in the
+//! receiver's subtree, n - 2^i blocks in the step over distance 2^i, more where the subtree is cut
+//! off by the number of ranks. Listed beside `concat` for comparison.
 
 use topocoll_schedule::{Block, Collective, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};

@@ -1,26 +1,26 @@
-//! All-gather on a torus hop by hop, both ways and along all dimensions at once, whole blocks.
+//! All-gather of whole blocks on a torus, hop by hop, in both directions of all dimensions at once.
 //!
-//! A block's offset o is receiver minus source. All ranks do alike: for each offset it is fixed in
-//! which round it arrives and over which of the 2n directions, from the neighbour that has offset o
-//! less one hop. An offset may arrive over any direction on a nearest way, and not before round |o|,
-//! its hops. So the rounds are the spheres around a rank, and what is left is to deal each sphere
-//! evenly to the directions: a matching of offsets to directions with the same number for each,
-//! found by augmenting paths among the 2n directions. Where a sphere is no multiple of 2n, the few
-//! offsets left over wait for the next one.
+//! A block's offset o is receiver minus source. All ranks are equivalent: each offset has a round
+//! of arrival and one of the 2n directions, from the neighbour that has offset o less one hop. An
+//! offset may arrive over any direction of a shortest route, and not before round |o|, its hops. So
+//! the rounds are the spheres around a rank. Each sphere is divided evenly among the directions: a
+//! matching of offsets to directions with the same number for each, found by augmenting paths among
+//! the 2n directions. Where a sphere is no multiple of 2n, the few offsets left over wait for the
+//! next one.
 //!
-//! Claim: with 2n ports no link is shared, and both measures are what they must be at least: as many
-//! steps as the diameter has hops, and ceil((P - 1) / 2n) blocks, which a rank's 2n links must bring
-//! it. Counted: on all tori of two sides from 2 to 24 the blocks are the bound (or one a step, where
-//! that is more), and the steps the diameter on 251, one more on 25; on 76 of the 84 of three sides
-//! from 2 to 8 both are met, on the others they are at most one above. With k < 2n ports a round is
-//! ceil(2n / k) steps; where k divides 2n they carry (P - 1) / k blocks but for what is rounded,
-//! with one port exactly P - 1, the injection bound.
+//! Claim: with 2n ports no link contention, and both measures meet their bounds: as many steps as
+//! the diameter has hops, and ceil((P - 1) / 2n) blocks, which a rank must receive over its 2n
+//! links. Counted: on all tori of two sides from 2 to 24 the blocks are the bound (or one a step,
+//! where that is more), and the steps the diameter on 251, one more on 25; on 76 of the 84 of three
+//! sides from 2 to 8 both are met, on the others they are at most one above. With k < 2n ports a
+//! round is ceil(2n / k) steps; where k divides 2n they carry (P - 1) / k blocks but for what is
+//! rounded, with one port exactly P - 1, the injection bound.
 //!
 //! Yang and Wang 2001 and 2002 reach the same bound by pipelining on all-port tori; their pattern is
 //! not in the text at hand, and this one is another.
 //!
 //! # The layout
-//! Slots are numbered as offsets arrive: what a message brings is one run, and what it takes is
+//! Slots are numbered as offsets arrive: a message is received into one run; its blocks to send are
 //! sorted into runs.
 
 use topocoll_schedule::{Block, Collective, Part, RankClasses, Rule, Slot, SlotSet, Step, Strided};
@@ -31,17 +31,17 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct NeighbourGather;
 
-/// Offsets are dealt one by one, and kept.
+/// Every offset is assigned and stored.
 const MOST_RANKS: u32 = 1 << 16;
 
-/// One way along one dimension.
+/// One direction along one dimension.
 #[derive(Clone, Copy)]
 struct Direction {
     dimension: usize,
     sign: i64,
 }
 
-/// What all ranks send over one direction.
+/// The slots that all ranks send over one direction.
 struct DirectionMessage {
     direction: Direction,
     takes: SlotSet,
@@ -127,7 +127,7 @@ impl Spheres {
                 .sum();
             by_hops[hops as usize].push(offset);
         }
-        // What is last is left over: offsets that have most ways.
+        // The last ones wait: offsets with the most directions.
         for sphere in &mut by_hops {
             sphere.sort_by_key(|&offset| {
                 self.grid.radix().coordinates(offset).iter().filter(|&&x| x > 0).count()
@@ -136,7 +136,7 @@ impl Spheres {
         by_hops
     }
 
-    /// The offset one hop before this one, if it lies on a nearest way.
+    /// The offset one hop before this one, if it lies on a shortest route.
     fn from(&self, offset: Rank, direction: Direction) -> Option<Rank> {
         let (u, side) = (direction.dimension, self.grid.sides()[direction.dimension]);
         let x = u64::from(self.grid.radix().coordinate(offset, u));
@@ -207,7 +207,7 @@ impl<'a> Deal<'a> {
     fn shift(&mut self, thing: usize, reached: &[(usize, Option<usize>)], mut end: usize) {
         while let (to, Some(before)) = reached[end] {
             let movable = &mut self.movable[reached[before].0 * self.takers + to];
-            let held = movable.pop().expect("bug: a way with nothing to move");
+            let held = movable.pop().expect("bug: a path with nothing to move");
             self.give(held, to);
             end = before;
         }
@@ -263,8 +263,8 @@ impl Rule for Spheres {
 
 static INFO: Info = Info::new(
     "neighbour-gather",
-    "every block hop by hop, both ways and along all dimensions at once, over links loaded alike",
-    "spheres dealt to directions; the bound of Yang and Wang 2002",
+    "every block hop by hop, in both directions of all dimensions at once, over equally loaded links",
+    "spheres divided among directions; the bound of Yang and Wang 2002",
 )
 .performing(Collective::AllGather);
 

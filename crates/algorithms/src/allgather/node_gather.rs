@@ -1,17 +1,17 @@
-//! All-gather between nodes in messages of whole nodes, inside nodes by doubling.
+//! All-gather on clusters: inter-node messages of whole nodes, intra-node doubling.
 //!
-//! First the ranks of a node gather what its ranks have; then nodes send what their ranks have to
-//! other nodes; last, ranks of a node gather what has come. Inside, a rank has the blocks of 1, 2, 4
-//! .. ranks before it around the node and sends them to the rank as many after it, the last round
-//! only what lacks: the circulant graph of `concat` (Bruck et al. 1997, section 4).
+//! First the ranks of a node gather their blocks; then nodes send these to other nodes; last, the
+//! ranks of a node gather the received blocks. Intra-node, a rank has the blocks of 1, 2, 4 ..
+//! ranks before it around the node and sends them to the rank as many after it, in the last round
+//! only the missing blocks: the circulant graph of `concat` (Bruck et al. 1997, section 4).
 //!
 //! Claim, on N nodes of s ranks, p in all:
-//! - `rounds=direct`: 2 ceil(log2 s) + N - 1 steps. In round i a node sends its s blocks to the i-th
-//!   after it, its ranks carrying in turn; between nodes that is p - s blocks, which a node must
-//!   receive through its port at least. Inside it is s - 1 before and, where s divides N - 1,
-//!   (p - s) (s - 1) / s after. With k ports k rounds between nodes make a step.
+//! - `rounds=direct`: 2 ceil(log2 s) + N - 1 steps. In round i a node sends its s blocks to the
+//!   i-th after it, its ranks carrying in turn. The inter-node volume is p - s blocks, which a node
+//!   must receive through its port. The intra-node volume is s - 1 before and, where s divides N -
+//!   1, (p - s) (s - 1) / s after. With k ports k inter-node rounds make a step.
 //! - `rounds=doubling`: 2 ceil(log2 s) + ceil(log2 N) steps. The first rank of each node gathers
-//!   among nodes as ranks do inside, p - s blocks, and broadcasts them along a binomial tree,
+//!   among nodes as ranks do intra-node, p - s blocks, and broadcasts them along a binomial tree,
 //!   (p - s) ceil(log2 s) blocks: for small blocks.
 //!
 //! Nodes may have any sizes; then a round is as long as its largest message.
@@ -36,7 +36,7 @@ struct Gather {
     row: Row,
     ports: u32,
     doubling: bool,
-    /// Steps of a gathering inside, and between nodes.
+    /// Steps of an intra-node gathering, and inter-node.
     inside: u32,
     between: u32,
 }
@@ -46,8 +46,7 @@ fn doublings(n: u32) -> u32 {
     n.next_power_of_two().ilog2()
 }
 
-/// What a round of doubling among n adds: as many as there are before it, or what lacks; none where
-/// all is there.
+/// The blocks that a round of doubling among n adds: as many as before it, or the missing ones.
 fn added(n: u32, round: u32) -> Option<(u32, u32)> {
     let before = 1 << round;
     (before < n).then(|| (before, before.min(n - before)))
@@ -61,20 +60,20 @@ impl Gather {
         Self { row, ports, doubling, inside: doublings(largest), between }
     }
 
-    /// Appends the slots of so many ranks from one on, around all ranks.
+    /// Appends the slots of a number of ranks from one on, around all ranks.
     fn push(&self, slots: &mut SlotSet, first: u32, ranks: u32) {
         let ahead = ranks.min(self.row.ranks() - first);
         slots.push(Strided::contiguous(first.into(), ahead.into()));
         slots.push(Strided::contiguous(0, (ranks - ahead).into()));
     }
 
-    /// The slots of so many nodes that end at a position.
+    /// The slots of a number of nodes that end at a position.
     fn nodes_to(&self, slots: &mut SlotSet, position: u32, nodes: u32) {
         let first = (position + self.row.count() + 1 - nodes) % self.row.count();
         self.push(slots, self.row.before(first), self.row.ranks_on(first, nodes));
     }
 
-    /// The first round: the slots of so many ranks of a node that end at a local index.
+    /// The first round: the slots of a number of ranks of a node that end at a local index.
     fn locals_to(&self, position: u32, l: u32, ranks: u32) -> SlotSet {
         let (base, size) = (self.row.before(position), self.row.size(position));
         let mut slots = SlotSet::default();
@@ -87,8 +86,8 @@ impl Gather {
         slots
     }
 
-    /// The last round: the slots of what so many ranks of a node have received, the last of them at
-    /// a local index.
+    /// The last round: the slots that a number of ranks of a node have received, the last at a
+    /// local index.
     fn received_to(&self, position: u32, l: u32, ranks: u32) -> SlotSet {
         let size = self.row.size(position);
         let mut slots = SlotSet::default();
@@ -105,7 +104,7 @@ impl Gather {
         slots
     }
 
-    /// A round of doubling inside, of what `slots` says for a rank and a number of ranks.
+    /// An intra-node round of doubling, of the `slots` of a rank and a number of ranks.
     fn double(
         &self,
         rank: Rank,
@@ -154,7 +153,7 @@ impl Gather {
         out.receive(self.row.rank(from, 0), of(from));
     }
 
-    /// A round of the broadcast inside.
+    /// A round of the intra-node broadcast.
     fn broadcast(&self, rank: Rank, round: u32, out: &mut Step) {
         let (position, l) = self.row.place(rank);
         let all = self.row.count();
@@ -168,7 +167,7 @@ impl Gather {
         }
     }
 
-    /// The steps inside nodes and between them.
+    /// The intra-node and the inter-node steps.
     fn by_links(&self, block_bytes: u64) -> ByLinks {
         let (all, ranks) = (self.row.count(), self.row.ranks());
         let (mut inside, mut between) = (u128::from(self.row.size(0) - 1), 0);
@@ -249,7 +248,7 @@ impl Rule for Gather {
 
 static INFO: Info = Info::new(
     "node-gather",
-    "nodes gather inside by doubling, send each other whole nodes' blocks, and gather what has come",
+    "intra-node doubling, messages of whole nodes' blocks, and intra-node doubling again",
     "two levels of Bruck et al. 1997, section 4; locality-aware as Bienz et al. 2022",
 )
 .performing(Collective::AllGather)
@@ -257,7 +256,7 @@ static INFO: Info = Info::new(
     "rounds",
     &[
         ("direct", "every node sends to every other"),
-        ("doubling", "one rank of each node gathers, and broadcasts inside"),
+        ("doubling", "one rank of each node gathers, and broadcasts intra-node"),
     ],
 )]);
 

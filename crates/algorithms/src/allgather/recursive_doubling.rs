@@ -1,4 +1,4 @@
-//! All-gather on a hypercube: in step i every rank exchanges all it has with rank XOR 2^i.
+//! All-gather on a hypercube: in step i every rank exchanges all its blocks with rank XOR 2^i.
 //!
 //! Claim: log2 n steps and n - 1 blocks for n a power of two, both optimal at one port (Bruck et
 //! al. 1997, section 4, the second known algorithm). Listed beside `concat` for comparison.
@@ -58,7 +58,7 @@ pub(crate) fn xor_classes(ranks: u32) -> RankClasses {
 
 static INFO: Info = Info::new(
     "recursive-doubling",
-    "every rank exchanges all it has with rank XOR 1, 2, 4, ..",
+    "every rank exchanges all its blocks with rank XOR 1, 2, 4, ..",
     "Bruck et al. 1997, section 4 (reference 20)",
 )
 .performing(Collective::AllGather);

@@ -1,7 +1,8 @@
-//! All-gather around a ring: every rank passes on what it received last.
+//! All-gather around a ring: every rank forwards the block received last.
 //!
-//! Claim: n - 1 steps of one block, through one port however many there are: the least volume with the most startups. Listed
-//! beside `concat` for comparison. On a torus of one dimension every step goes to a neighbour.
+//! Claim: n - 1 steps of one block, through one port: the least volume with the most startups.
+//! Listed beside `concat` for comparison. On a torus of one dimension every step goes to a
+//! neighbour.
 
 use topocoll_schedule::{Block, Collective, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
@@ -48,7 +49,7 @@ impl Rule for Passing {
 }
 
 static INFO: Info =
-    Info::new("ring", "every rank passes on to the next what it received last", "folklore")
+    Info::new("ring", "every rank forwards to the next the block received last", "folklore")
         .performing(Collective::AllGather);
 
 impl Algorithm for Ring {

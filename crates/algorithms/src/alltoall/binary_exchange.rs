@@ -4,9 +4,9 @@
 //!
 //! The reading: for k = d-1 .. 0 a cut between columns, then one between rows, of all submeshes of
 //! side 2^(k+1) at once. A rank exchanges with its mirror image about the cut, the coordinate that
-//! changes xor 2^(k+1) - 1, all blocks whose destination is beyond the cut: half of what it has.
-//! Mirror pairs are nested, so the link on the cut carries 2^k messages each way; the paper's
-//! machine switches circuits and runs them one after the other.
+//! changes xor 2^(k+1) - 1, all blocks whose destination is beyond the cut: half of its blocks.
+//! Mirror pairs are nested, so the link on the cut carries 2^k messages in each direction; the
+//! paper's machine switches circuits and runs them one after the other.
 //!
 //! Claim: 2d steps, d P blocks, (2^d - 1) P blocks over the busiest links, 2 (2 (2^d - 1) - d) hops.
 //!

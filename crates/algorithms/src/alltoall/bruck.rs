@@ -6,8 +6,8 @@
 //!
 //! Claim, with h = r but for the top digit, where h = ceil(n / r^(w-1)): C1 is the sum over digits
 //! of ceil((h - 1) / k), and C2 the sum over digits of the largest message of each group of k
-//! values 1 .. h - 1 in that order. The paper prints what these are at most: ceil((r - 1) / k)
-//! ceil(log_r n) and b ceil((r - 1) / k) ceil(n / r) ceil(log_r n).
+//! values 1 .. h - 1 in that order. The paper prints upper bounds: ceil((r - 1) / k) ceil(log_r n)
+//! and b ceil((r - 1) / k) ceil(n / r) ceil(log_r n).
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
@@ -19,7 +19,7 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution
 
 pub(crate) struct Bruck;
 
-/// Up to so many ranks every radix is worth pricing; beyond, a subset.
+/// The most ranks for which every radix is priced.
 const EVERY_RADIX_UP_TO: u32 = 2048;
 /// The largest radix of the subset.
 const MAX_RADIX_OF_SUBSET: u64 = 1 << 20;

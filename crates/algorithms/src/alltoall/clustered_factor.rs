@@ -1,25 +1,25 @@
 //! The clustered 1-factor algorithm (Sanders and Traeff 2002, section 3, Figure 2).
 //!
 //! Nodes leave in order of size. Phase i treats the ranks whose local index lies between the
-//! (i-1)-th and the i-th node size, `done <= l(u) < current`: the nodes still active, those of
-//! that size or more, run through a 1-factorization of their complete graph with self-loops, and a
-//! pair (U, V), U no larger than V, exchanges for each such u of U and every v of V in turn. A node
-//! paired with itself sends inside. At no time does a node exchange with more than one other.
+//! (i-1)-th and the i-th node size, `done <= l(u) < current`: the nodes still active, those of that
+//! size or more, run through a 1-factorization of their complete graph with self-loops, and a pair
+//! (U, V), U no larger than V, exchanges for each such u of U and every v of V in turn. A node
+//! paired with itself sends intra-node. At no time does a node exchange with more than one other.
 //!
 //! Claim: with every rank's copy to itself counted as a message, max(size) * p steps (Theorem 1).
 //! Here a rank keeps its own block, so a round is one step per such rank shorter where every
 //! active node of the largest size is paired with itself: at most one round of each phase. Sizes
 //! 1, 2, 3 take 15 steps (Figure 3) where 18 are counted with self copies.
 //!
-//! # What may be chosen
-//! - `inside=early` is the refinement of section 4: a node exchanges everything inside, all its
-//!   ranks at once, when it is first paired with itself. Later phases then need no factor of
+//! # Parameters
+//! - `inside=early` is the refinement of section 4: all ranks of a node exchange at once
+//!   intra-node, when it is first paired with itself. Later phases then need no factor of
 //!   self-loops, which saves a round where the number of active nodes is even, and the whole phase
 //!   where it is one. Where it is even in the first phase too, that ends with size - 1 more steps.
 //! - `rounds=permutations` is the generalisation that ends section 3: in round i a node sends to
 //!   the i-th node after it and receives from the i-th before it. Together with `inside=early` no
-//!   round is idle for any number of nodes: max(size) (p - max(size)) steps between nodes, which is
-//!   what the largest node's port must carry, and max(size) - 1 inside.
+//!   round is idle for any number of nodes: max(size) (p - max(size)) inter-node steps, the bound
+//!   of the largest node's port, and max(size) - 1 intra-node.
 //! - With k ports a node takes part in k rounds at once, a graph of degree k.
 
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
@@ -37,7 +37,7 @@ pub(crate) struct ClusteredFactor;
 struct Clustered {
     nodes: Nodes,
     ports: u32,
-    /// Whether nodes exchange everything inside when they are first paired with themselves.
+    /// Whether nodes complete the intra-node exchange when first paired with themselves.
     early: bool,
     /// Whether rounds are permutations of the nodes, not factors.
     permutations: bool,
@@ -49,12 +49,12 @@ struct Phase {
     /// Local indices treated: `done..current`.
     done: u32,
     current: u32,
-    /// Nodes active: the first so many.
+    /// The number of active nodes, which are the first.
     active: u32,
     first_step: u32,
     /// Factors or permutations, `ports` of them a round.
     factors: std::ops::Range<u32>,
-    /// Steps of the first round, which may lack the largest nodes, and of each other.
+    /// Steps of the first round, which may be without the largest nodes, and of each other.
     first_round: u32,
     round: u32,
 }
@@ -92,7 +92,7 @@ impl Clustered {
     fn add_phase(&mut self, done: u32, current: u32, active: u32) -> Option<()> {
         let (largest, treated) = (self.clusters().largest(), current - done);
         let largest_nodes = self.nodes.largest_nodes();
-        // Factors without a message between nodes are left out once the inside is done.
+        // Factors without inter-node messages are left out after the intra-node exchange.
         let factors = match (self.early, self.permutations) {
             (false, _) => 0..active,
             (true, true) => 1..active,
@@ -125,8 +125,8 @@ impl Clustered {
         Some(())
     }
 
-    /// Whether a phase ends with a round in which all nodes exchange inside: the first, unless
-    /// every node is paired with itself in some factor of it.
+    /// Whether a phase ends with an intra-node round of all nodes: the first, unless every node is
+    /// paired with itself in some factor of it.
     fn closes_inside(&self, phase: &Phase) -> bool {
         let paired = !self.permutations && phase.active % 2 == 1 && phase.active > 1;
         self.early && phase.done == 0 && !paired
@@ -143,7 +143,7 @@ impl Clustered {
         let (nodes, size, ports) = (phase.active, self.clusters().largest(), self.ports);
         let factors = phase.factors.len() as u32;
         let rounds = factors.div_ceil(ports);
-        // Rounds with a node that is paired with itself, and whether they are all that there is.
+        // Rounds with a node that is paired with itself, and whether there are no others.
         let paired = match (self.early, self.permutations) {
             (false, true) => 1,
             (true, true) => 0,
@@ -170,7 +170,7 @@ impl Clustered {
         })
     }
 
-    /// What the node at position a does in a factor.
+    /// The role of the node at position a in a factor.
     fn part(&self, a: u32, factor: u32, active: u32) -> NodeRole {
         let (to, from) = if self.permutations {
             let before = if factor <= a { a - factor } else { active - (factor - a) };
@@ -228,7 +228,7 @@ impl Clustered {
         out.receive(from, SlotSet::of(Strided::contiguous(self.slot_from(rank, from), 1)));
     }
 
-    /// The j-th step of an exchange inside a node, all its ranks at once, each over `ports`.
+    /// The j-th step of an intra-node exchange of all ranks at once, each over `ports`.
     fn inside(&self, rank: Rank, j: u32, ports: u32, out: &mut Step) {
         let node = self.clusters().node_of(rank);
         let (first, size) = (self.clusters().first_rank(node).0, self.clusters().size(node));
@@ -306,8 +306,8 @@ impl Rule for Clustered {
         ranks + if self.permutations { ranks } else { u64::from(self.clusters().largest()) }
     }
 
-    /// A slot for every destination; the last ones await what cannot take the place of a block
-    /// that leaves at the same time.
+    /// A slot for every destination; the last ones are for blocks that cannot replace one that
+    /// leaves at the same time.
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         (slot < u64::from(self.clusters().ranks()))
             .then_some(Block { from: rank, to: Rank(slot as u32) })
@@ -343,8 +343,8 @@ static INFO: Info = Info::new(
     Parameter::words(
         "inside",
         &[
-            ("paired", "a node paired with itself sends inside, one message at a time"),
-            ("early", "all of it in the first such round"),
+            ("paired", "a node paired with itself sends intra-node, one message at a time"),
+            ("early", "the whole intra-node exchange in the first such round"),
         ],
     ),
     Parameter::words(

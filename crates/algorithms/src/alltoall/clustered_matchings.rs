@@ -1,30 +1,30 @@
 //! The complete exchange of a cluster in as many steps as its largest node has messages for others.
 //!
-//! Between nodes the messages are the edges of a bipartite multigraph, nodes that send on one side
-//! and nodes that receive on the other: s(U) s(V) of them from U to V. In a step each node sends
-//! one and receives one, a matching, and the two partners may differ. Koenig's theorem (1916) says
-//! that as many matchings suffice as the largest node has edges, and here they have a closed form.
-//! It is the generalisation that ends section 3 of Sanders and Traeff 2002 (a node sends to the
-//! i-th after it, and receives from the i-th before it) with another order of a pair's messages,
-//! so that what nodes exchange inside takes no step of its own.
+//! The inter-node messages are the edges of a bipartite multigraph, nodes that send on one side and
+//! nodes that receive on the other: s(U) s(V) of them from U to V. In a step each node sends one
+//! and receives one, a matching, and the two partners may differ. Koenig's theorem (1916) says that
+//! as many matchings suffice as the largest node has edges, and here they have a closed form. It is
+//! the generalisation that ends section 3 of Sanders and Traeff 2002 (a node sends to the i-th
+//! after it, and receives from the i-th before it) with another order of a pair's messages, so that
+//! the intra-node exchange takes no step of its own.
 //!
-//! Claim: max(size) (p - max(size)) steps on two or more nodes of p ranks, which the port of the
-//! largest node must carry, and no more for what is inside; for N nodes of s ranks each, s^2 (N - 1).
+//! Claim: max(size) (p - max(size)) steps on two or more nodes of p ranks, the bound of the largest
+//! node's port, and no more for the intra-node exchange; for N nodes of s ranks each, s^2 (N - 1).
 //! A node by itself takes p - 1. With k ports the k-th part, rounded up. No node of s' <= s ranks
 //! has more to send: s (p - s) - s' (p - s') = (s - s') (p - s - s').
 //!
 //! # The order of a pair's messages
-//! Nodes leave in order of size. A phase treats what one more range of sizes, `done..current`, adds:
-//! of the messages from U to V, m the smaller and l the larger size of the two, those number
-//! e = q l + r with q in `done..current`. Round i of a phase has (current - done) max(size) steps,
-//! in which U sends to the i-th node after it. Message e goes from local index r, turned by q on
-//! the smaller node, to local index -1 - r, turned alike: a node's ranks take turns.
-//!
-//! # Inside
+//! Nodes leave in order of size. A phase treats the messages that one more range of sizes,
+//! `done..current`, adds: of the messages from U to V, m the smaller and l the larger size of the
+//! two, those number e = q l + r with q in `done..current`. Round i of a phase has (current - done)
+//! max(size) steps, in which U sends to the i-th node after it. Message e goes from local index r,
+//! turned by q on the smaller node, to local index -1 - r, turned equally: a node's ranks take
+//! turns.
+//! # Intra-node
 //! So in step t < s of the first round rank t of a node of s is the one that sends to another node,
 //! and rank s - 1 - t the one that receives from one. In a cyclic exchange of s + 1 ranks, the last
-//! of them all that is outside, i sends to i + s - t in step t: rank t to the last one, and the
-//! last one to rank s - 1 - t. So all that is inside moves in these s steps, through ports that
+//! of them for all other nodes, i sends to i + s - t in step t: rank t to the last one, and the
+//! last one to rank s - 1 - t. So the intra-node exchange takes these s steps, through ports that
 //! are free.
 
 use std::ops::ControlFlow;
@@ -49,7 +49,7 @@ struct Matchings {
 struct Phase {
     done: u32,
     current: u32,
-    /// Nodes active: the first so many by falling size.
+    /// The number of active nodes, the first by falling size.
     active: u32,
     first: u32,
     /// Matchings of a round.
@@ -86,7 +86,7 @@ impl Matchings {
             phases.push(Phase { done, current, active, first: matchings, round });
             matchings = matchings.checked_add(round.checked_mul(active - 1)?)?;
         }
-        // All that is inside, where that is all there is.
+        // The intra-node exchange of a single node.
         let matchings = if clusters.nodes() == 1 { clusters.ranks() - 1 } else { matchings };
         Some(Self { nodes, ports, phases, matchings })
     }
@@ -95,7 +95,8 @@ impl Matchings {
         self.matchings.div_ceil(self.ports)
     }
 
-    /// The largest node sends to another in every matching, and inside in as many as it has ranks.
+    /// The largest node sends inter-node in every matching, and intra-node in as many as it has
+    /// ranks.
     fn by_links(&self, block_bytes: u64) -> ByLinks {
         let clusters = self.nodes.clusters();
         let of = |steps: u32| StepsOf::new(steps.into(), steps.into(), block_bytes);
@@ -108,7 +109,7 @@ impl Matchings {
         ByLinks { inter_node: of(all - both), both: of(both), ..ByLinks::default() }
     }
 
-    /// The message from node U to node V that is the j-th of a round, if there are so many.
+    /// The j-th message from node U to node V in a round, if it exists.
     fn message(&self, phase: &Phase, from: u32, to: u32, j: u32) -> Option<(Rank, Rank)> {
         let clusters = self.nodes.clusters();
         let (s, t) = (clusters.size(from), clusters.size(to));
@@ -161,7 +162,7 @@ impl Matchings {
         }
     }
 
-    /// Appends what a rank does inside its node.
+    /// Appends a rank's intra-node messages.
     fn ends_inside(&self, rank: Rank, ends: &mut Vec<NodeMessage>) {
         let clusters = self.nodes.clusters();
         let own = clusters.node_of(rank);
@@ -177,7 +178,7 @@ impl Matchings {
         }
     }
 
-    /// Appends what a rank does in a round with the nodes at a distance.
+    /// Appends a rank's messages in a round with the nodes at a distance.
     fn ends_between(&self, rank: Rank, phase: &Phase, distance: u32, ends: &mut Vec<NodeMessage>) {
         let clusters = self.nodes.clusters();
         let own = clusters.node_of(rank);
@@ -228,14 +229,14 @@ impl Rule for Matchings {
         }
     }
 
-    /// Of s matchings a rank has a part in two, so it is not asked for each of them.
+    /// A rank takes part in two of s matchings.
     fn each_step(&self, rank: Rank, each: &mut dyn FnMut(u32, &Step) -> ControlFlow<()>) {
         let position = self.nodes.position(self.nodes.clusters().node_of(rank));
         let (mut ends, mut does, mut step) = (Vec::new(), Step::default(), 0);
         self.ends_inside(rank, &mut ends);
         let taking_part = self.phases.iter().filter(|phase| position < phase.active);
         let rounds = taking_part.flat_map(|phase| (1..phase.active).map(move |i| (phase, i)));
-        // Of a node by itself there is no round.
+        // A single node has no round.
         for round in rounds.map(Some).chain([None]) {
             if let Some((phase, distance)) = round {
                 self.ends_between(rank, phase, distance, &mut ends);
@@ -280,8 +281,8 @@ impl Rule for Matchings {
 
 static INFO: Info = Info::new(
     "clustered-matchings",
-    "every node sends to one and receives from another, and exchanges inside at the same time",
-    "after Sanders and Traeff 2002, end of section 3, with no step for what is inside",
+    "every node sends to one and receives from another, and exchanges intra-node at the same time",
+    "after Sanders and Traeff 2002, end of section 3, without separate intra-node steps",
 );
 
 impl Algorithm for ClusteredMatchings {

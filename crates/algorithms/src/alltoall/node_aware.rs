@@ -1,29 +1,31 @@
-//! All-to-all between nodes in messages of whole nodes: few startups, for small blocks (the leader,
+//! All-to-all on clusters in messages of whole nodes: few startups, for small blocks (the leader,
 //! multi-leader and node-aware exchanges; Bienz, Gropp and Olson 2019, Kinkead et al. 2025).
 //!
-//! First the ranks of a node exchange among themselves: what is for a rank of their own, and what is
-//! for other nodes, which goes to the rank that carries it. Then nodes exchange: what U has for V is
-//! one message, from a carrier of U to a carrier of V. Last, carriers deal out inside what has come.
-//! `lanes` ranks of a node carry, or all if it has fewer: one is the node's leader, several are
-//! leaders of a part of the other nodes each, and with as many as there are ranks everybody carries
-//! alike.
+//! First the ranks of a node exchange: blocks for their own node go to their destination, blocks
+//! for other nodes to the rank that carries them. Then nodes exchange: the blocks of U for V are
+//! one message, from a carrier of U to a carrier of V. Last, carriers distribute the received
+//! blocks intra-node. `lanes` ranks of a node carry, or all if it has fewer. One is the node's
+//! leader; several are leaders for a part of the other nodes each; with as many lanes as ranks, all
+//! carry equally.
 //!
-//! Claim, on N nodes of s ranks: with one port 2 (s - 1) + N - 1 steps, and the blocks between nodes
-//! are s^2 (N - 1), which the node's port must carry at least; inside it is s - 1 messages of
-//! 1 + s c blocks and as many of s c, c = ceil((N - 1) / lanes). With k ports, k rounds make a step.
+//! Claim, on N nodes of s ranks: with one port 2 (s - 1) + N - 1 steps, and s^2 (N - 1) blocks
+//! inter-node, the bound of the node's port; intra-node s - 1 messages of 1 + s c blocks and as
+//! many of s c, c = ceil((N - 1) / lanes). With k ports, k rounds make a step.
 //!
 //! # Nodes of different sizes
 //! Nodes leave in order of size. With `rounds=whole` a round is as long as the largest of all
 //! messages of nodes i apart. With `rounds=cut` messages are cut where the clustered 1-factor
-//! algorithm cuts them (`clustered.rs`): the phase of node sizes done to current is for the ranks
-//! done..current of the smaller node and all of the larger. That takes a round for every phase and
-//! other node of its, and exactly max(size) (p - max(size)) blocks, the bound of the largest node.
+//! algorithm cuts them (`clustered_factor.rs`): the phase of node sizes done to current is for the
+//! ranks done..current of the smaller node and all of the larger. That takes a round for every
+//! phase and other node of its, and exactly max(size) (p - max(size)) blocks, the bound of the
+//! largest node.
 //!
 //! # The layout
-//! Four rooms: what is to be sent, by destination; at a carrier what it sends, by source rank and
-//! then destination; what it receives, by source and then the ranks of its node; what has arrived,
-//! by source. Ranks are in the order of their nodes by falling size, and the nodes of a carrier are
-//! next to each other in it: so every message is a run or two at either end, and nothing is copied.
+//! Four rooms: blocks to be sent, by destination; at a carrier the blocks it sends, by source rank
+//! and then destination; the blocks it receives, by source and then the ranks of its node; blocks
+//! that have arrived, by source. Ranks are in the order of their nodes by falling size, and the
+//! nodes of a carrier are next to each other in it: so every message is a run or two at either end,
+//! and nothing is copied.
 
 use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
@@ -40,9 +42,9 @@ struct Lanes {
     ports: u32,
     lanes: u32,
     cut: bool,
-    /// Ranges of node sizes, the nodes active in each, and its first step between nodes.
+    /// Ranges of node sizes, the nodes active in each, and its first inter-node step.
     phases: Vec<Phase>,
-    /// Steps of an exchange inside, and between nodes.
+    /// Steps of an intra-node exchange, and inter-node.
     inside: u32,
     between: u32,
     /// Slots of the two rooms of a carrier.
@@ -90,7 +92,7 @@ impl Lanes {
         self.lanes.min(self.row.size(position))
     }
 
-    /// What a rank of a node carries away, and what it carries in.
+    /// The nodes for which a rank carries away, and from which it carries in.
     fn chunks(&self, position: u32, carrier: u32) -> [Chunk; 2] {
         let all = self.row.count();
         let distances = self.row.distances(self.carriers(position), carrier);
@@ -113,7 +115,7 @@ impl Lanes {
             })
     }
 
-    /// The first slots of the rooms of what is carried away, carried in, and has arrived.
+    /// The first slots of the rooms of blocks carried away, carried in, and arrived.
     fn room(&self, number: usize) -> Slot {
         let carried: u64 = self.rooms[..number].iter().sum();
         u64::from(self.row.ranks()) + carried
@@ -127,7 +129,7 @@ impl Lanes {
         slots.push(Strided::contiguous(room, (chunk.ranks - ahead).into()));
     }
 
-    /// A round of the exchange inside that comes first.
+    /// A round of the first intra-node exchange.
     fn collect(&self, rank: Rank, round: u32, out: &mut Step) {
         let (position, l) = self.row.place(rank);
         let size = self.row.size(position);
@@ -146,7 +148,7 @@ impl Lanes {
         out.receive(self.row.rank(position, from), received);
     }
 
-    /// The ranks at either end, sources and destinations, of a message between nodes.
+    /// The ranks at either end, sources and destinations, of an inter-node message.
     fn ends(&self, phase: &Phase, from: u32, to: u32) -> [std::ops::Range<u32>; 2] {
         let (s, t) = (self.row.size(from), self.row.size(to));
         let part = phase.done..phase.current;
@@ -157,7 +159,7 @@ impl Lanes {
         }
     }
 
-    /// A round between nodes.
+    /// An inter-node round.
     fn cross(&self, rank: Rank, phase: &Phase, round: u32, out: &mut Step) {
         let (position, l) = self.row.place(rank);
         if position >= phase.active {
@@ -203,7 +205,7 @@ impl Lanes {
         }
     }
 
-    /// A round of the exchange inside that comes last.
+    /// A round of the last intra-node exchange.
     fn deal(&self, rank: Rank, round: u32, out: &mut Step) {
         let (position, l) = self.row.place(rank);
         let size = self.row.size(position);
@@ -239,10 +241,10 @@ impl Lanes {
         sizes.iter().zip(larger).map(product).max().unwrap_or(0)
     }
 
-    /// The steps inside nodes and between them.
+    /// The intra-node and the inter-node steps.
     fn by_links(&self, block_bytes: u64) -> ByLinks {
         let (mut inside, mut between) = (0u128, 0u128);
-        // Every carrier takes part in all rounds inside its node.
+        // Every carrier takes part in all intra-node rounds.
         let carried: Vec<(u32, (u64, u64))> = (0..self.row.count())
             .map(|position| (self.row.size(position), self.most_carried(position)))
             .collect();
@@ -313,7 +315,7 @@ impl Rule for Lanes {
             return self.initial_block(rank, slot).filter(|block| block.to == rank);
         }
         let Some(arrived) = slot.checked_sub(self.room(2)) else {
-            // What a carrier has for itself stays where it came.
+            // A carrier's own blocks stay where they arrived.
             let (size, slot) =
                 (u64::from(self.row.size(position)), slot.checked_sub(self.room(1))?);
             let [_, chunk] = self.chunks(position, l);
@@ -338,7 +340,7 @@ impl Rule for Lanes {
 
 static INFO: Info = Info::new(
     "node-aware",
-    "ranks of a node collect what goes to another, one message between any two nodes",
+    "ranks of a node collect the blocks for another node, one message between any two nodes",
     "after Bienz, Gropp and Olson 2019 and Kinkead et al. 2025; rounds of Sanders and Traeff 2002",
 )
 .taking(&[

@@ -1,27 +1,27 @@
-//! All-to-all between nodes in as few steps as there are digits: what a node has is gathered, goes
-//! from node to node one radix-r digit of the distance at a time, and is dealt out where it arrives
-//! (the index algorithm of Bruck et al. 1997, section 3, on nodes; leaders as in `node_aware.rs`).
+//! All-to-all on clusters with one inter-node phase for each radix-r digit of the distance: the
+//! blocks of a node are gathered, travel from node to node, and are distributed on arrival (the
+//! index algorithm of Bruck et al. 1997, section 3, on nodes; leaders as in `node_aware.rs`).
 //!
-//! The ranks of a node are divided into `lanes` parts of like size, and what those of a part have,
-//! blocks for their own node included, is carried by the first of them: one is the node's leader;
-//! with more, so many ranks of every node send to other nodes at once, each through its share of
-//! the node's ports. Inside, blocks are gathered and dealt out along trees.
+//! The ranks of a node are divided into `lanes` parts of nearly equal size. The first rank of a
+//! part carries the part's blocks, those for their own node included. One lane is the node's
+//! leader; with more, that number of ranks send to other nodes at once, each through its share of
+//! the node's ports. Intra-node, blocks are gathered and distributed along trees.
 //!
-//! Claim, on N nodes of s ranks with one port and one lane: 2 ceil(log_2 s) steps inside, in which
-//! the largest messages are s - 1 times all p = N s blocks of a rank, and again; between, with
-//! h = r but for the top digit, the sum over digits of h - 1 steps, each of s^2 blocks times the
-//! distances that have the digit. With k ports and l lanes trees gather to the base k + 1 from
-//! ceil(s / l) ranks, floor(k / l) digits make a step, and trees deal out to the base
-//! floor(k / l) + 1.
+//! Claim, on N nodes of s ranks with one port and one lane: 2 ceil(log_2 s) steps intra-node, in
+//! which the largest messages are s - 1 times all p = N s blocks of a rank, and again; inter-node,
+//! with h = r but for the top digit, the sum over digits of h - 1 steps, each of s^2 blocks times
+//! the distances that have the digit. With k ports and l lanes trees gather to the base k + 1 from
+//! ceil(s / l) ranks, floor(k / l) digits make a step, and trees distribute to the base floor(k /
+//! l) + 1.
 //!
 //! # Nodes of different sizes
-//! Nothing changes: a message has the blocks that there are, and a step is as long as the largest.
-//! No node has fewer ranks than lanes.
+//! A message has the blocks of its nodes, and a step is as long as the largest. No node has fewer
+//! ranks than lanes.
 //!
 //! # The layout
 //! A block never changes its slot: lane, distance from its first node to its last, source among the
-//! lane's of its node, and destination in its node. So nothing is copied, and what is received lies
-//! where it is sent from.
+//! lane's of its node, and destination in its node. So nothing is copied, and a block is sent from
+//! the slot that received it.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ const MOST_SLOTS: u128 = 1 << 26;
 /// Nodes of different sizes whose messages are counted pair by pair, at most.
 const MOST_PAIRED: u32 = 256;
 
-/// Up to so many nodes every radix is worth pricing; beyond, the powers of two and N.
+/// The most nodes for which every radix is priced; beyond, the powers of two and N.
 const EVERY_RADIX_UP_TO: u32 = 16;
 
 /// A digit of the distance between nodes.
@@ -51,7 +51,7 @@ struct Digit {
     weight: u64,
     /// The digit is below it.
     values: u32,
-    /// The first step of its subphase, among those between nodes.
+    /// The first step of its subphase, among the inter-node steps.
     first_step: u32,
 }
 
@@ -61,7 +61,7 @@ struct Lanes {
     lanes: u32,
     radix: u32,
     digits: SmallVec<[Digit; 8]>,
-    /// Steps of gathering, between nodes, and of dealing out.
+    /// Steps of gathering, inter-node, and of distributing.
     steps: [u32; 3],
 }
 
@@ -74,7 +74,7 @@ struct Place {
     size: u32,
 }
 
-/// The least number of digits to the base that count up to so many.
+/// The least number of digits to the base for a count.
 fn digits(base: u32, count: u32) -> u32 {
     let (mut digits, mut reach) = (0, 1);
     while reach < u64::from(count) {
@@ -124,7 +124,7 @@ impl Lanes {
         Rank(self.clusters.first_rank(node).0 + local)
     }
 
-    /// The ranks of a node of so many that a lane carries for; the first of them carries.
+    /// The ranks that a lane carries for, on a node of a size; the first of them carries.
     fn sources(&self, lane: u32, size: u32) -> Range<u32> {
         let first = |lane: u32| (u64::from(lane) * u64::from(size) / u64::from(self.lanes)) as u32;
         first(lane)..first(lane + 1)
@@ -159,7 +159,7 @@ impl Lanes {
         if own % weight > 0 {
             return;
         }
-        // What is gathered below a rank, for all nodes.
+        // The blocks gathered below a rank, for all nodes.
         let below = |first: u64| {
             let part = first as u32..(first + weight).min(count) as u32;
             let mut rows = Rows::default();
@@ -180,7 +180,7 @@ impl Lanes {
         }
     }
 
-    /// What the carrier of a lane on a node passes on whose digit is z.
+    /// The blocks with digit z that the carrier of a lane forwards.
     fn passed(&self, lane: u32, node: u32, digit: Digit, z: u32) -> SlotSet {
         let mut rows = Rows::default();
         for distance in self.distances(digit, z) {
@@ -200,7 +200,7 @@ impl Lanes {
         firsts.flat_map(move |first| (first..(first + weight).min(nodes)).map(|d| d as u32))
     }
 
-    /// A step between nodes.
+    /// An inter-node step.
     fn cross(&self, place: Place, step: u32, out: &mut Step) {
         let digit = self.digits[self.digits.partition_point(|digit| digit.first_step <= step) - 1];
         let first = 1 + (step - digit.first_step) * self.share();
@@ -220,7 +220,7 @@ impl Lanes {
         }
     }
 
-    /// A step in which carriers deal out.
+    /// A step in which carriers distribute.
     fn deal(&self, place: Place, step: u32, out: &mut Step) {
         let base = u64::from(self.share()) + 1;
         let weight = base.pow(self.steps[2] - 1 - step);
@@ -233,7 +233,7 @@ impl Lanes {
             if own % weight > 0 {
                 continue;
             }
-            // What is for a rank and those below it, from all nodes.
+            // The blocks for a rank and those below it, from all nodes.
             let below = |first: u64| {
                 let count = weight.min(size - first);
                 let (start, ahead) = (local(first), count.min(size - u64::from(local(first))));
@@ -286,7 +286,7 @@ impl Lanes {
         (1..digit.values).map(all).collect()
     }
 
-    /// The steps inside nodes and between them.
+    /// The intra-node and the inter-node steps.
     fn by_links(&self, block_bytes: u64) -> ByLinks {
         let tree = |base: u64, steps: u32, ranks: u32, each: u64| -> u128 {
             let below = (0..steps).map(|x| base.pow(x)).map(|w| w.min(u64::from(ranks) - w));
@@ -339,7 +339,7 @@ impl Rows {
         self.open = (first, count);
     }
 
-    /// So many rows of `count` slots, `apart` slots from one to the next.
+    /// Rows of `count` slots, `apart` slots from one to the next.
     fn push_rows(&mut self, first: Slot, count: u64, apart: u64, rows: u64) {
         if count == apart {
             return self.push(first, rows * count);
@@ -436,7 +436,7 @@ impl Rule for Lanes {
         own.then(|| Block { from: self.rank(node, sources.start + source), to: rank })
     }
 
-    /// Slots are by distance, so that equal nodes act as each other does.
+    /// Slots are by distance, so that nodes of equal size are equivalent.
     fn classes(&self) -> RankClasses {
         match self.clusters.by_node() {
             Some(radix) => {
@@ -476,7 +476,7 @@ fn nodes_of<'r>(request: &Request<'r>) -> Result<&'r Clusters, NotApplicable> {
 
 static INFO: Info = Info::new(
     "node-radix",
-    "nodes gather, combine and rotate blocks one radix-r digit at a time, and deal them out",
+    "nodes gather, combine and rotate blocks one radix-r digit at a time, and distribute them",
     "Bruck et al. 1997, section 3, between the leaders of nodes",
 )
 .taking(&[
