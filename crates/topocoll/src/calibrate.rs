@@ -226,7 +226,7 @@ impl Fit {
     }
 }
 
-/// What [`select`] chooses by the fit for one cell of ranks and block size, beside the fastest of
+/// What [`Exchange::select`](crate::Exchange::select) chooses by the fit for one cell of ranks and block size, beside the fastest of
 /// all that was measured there.
 ///
 /// # Errors
