@@ -71,16 +71,17 @@ impl Spheres {
         while hops < by_hops.len() || !waiting.is_empty() {
             // Those that waited first, as the next sphere may need them.
             waiting.extend(by_hops.get(hops).into_iter().flatten());
-            let ways = |&offset: &Rank| {
+            let candidates = |&offset: &Rank| {
                 let from = |direction: &Direction| spheres.from(offset, *direction);
                 let open = |(_, direction): &(usize, &Direction)| {
                     from(direction).is_some_and(|from| slots[from.index()].is_some())
                 };
                 directions.iter().enumerate().filter(open).map(|(i, _)| i).collect()
             };
-            let ways: Vec<Vec<usize>> = waiting.iter().map(ways).collect();
-            let share = (ways.len() / directions.len()).max(1);
-            let dealt = Deal::new(&ways, directions.len(), share, hops + 1 >= by_hops.len());
+            let directions_of: Vec<Vec<usize>> = waiting.iter().map(candidates).collect();
+            let share = (directions_of.len() / directions.len()).max(1);
+            let dealt =
+                Deal::new(&directions_of, directions.len(), share, hops + 1 >= by_hops.len());
             let mut messages = Vec::new();
             for (i, &direction) in directions.iter().enumerate() {
                 let mut moved: Vec<(Slot, Rank)> = (waiting.iter().zip(&dealt.taker))
@@ -232,8 +233,8 @@ impl Rule for Spheres {
         let radix = self.grid.radix();
         for message in &self.steps[step as usize] {
             let Direction { dimension, sign } = message.direction;
-            let way = Route::straight(dimension as u32, sign);
-            out.send(radix.shifted(rank, dimension, sign), message.takes.clone(), way);
+            let route = Route::straight(dimension as u32, sign);
+            out.send(radix.shifted(rank, dimension, sign), message.takes.clone(), route);
             out.receive(radix.shifted(rank, dimension, -sign), SlotSet::of(message.brings));
         }
     }
@@ -278,7 +279,7 @@ impl Algorithm for NeighbourGather {
         check_sides(grid, "sides that wrap", |u| grid.sides()[u] > 1 && !grid.wrap()[u])?;
         let ranks = request.problem.ranks;
         if ranks > MOST_RANKS {
-            let rule = "at most 65536 ranks, whose offsets it keeps";
+            let rule = "at most 65536 ranks";
             return Err(NotApplicable::Ranks { rule, ranks });
         }
         let rule = Spheres::new(grid.clone(), request.problem.ports);

@@ -2,52 +2,52 @@
 //!
 //! After Suh and Shin 2001, whose aligned groups need sides that are multiples of four (tori) or
 //! even (meshes); the paper pads other sides with virtual nodes and leaves their hosting open. Here
-//! nothing is padded, and blocks travel both ways.
+//! nothing is padded, and blocks travel in both directions.
 //!
 //! # The idea
-//! Colour the positions of every side by a word over m colours; ranks of one colour on a line form a
-//! ring. The class of a rank is the sum of its colours mod m, and in ring
-//! phase p, of n, the class q travels along dimension (q + p) mod n of the n longer than 1. So in a
-//! phase the ranks that move along a line are those of one colour (m = n, `classes=1`) or of two
-//! that go opposite ways (m = 2n, `classes=2`). A hop leads to the next rank of the same colour,
-//! and these hops cut the line into disjoint parts: *whatever the word, no link is shared*, no rank
+//! Colour the positions of every side by a word over m colours; ranks of one colour on a line form
+//! a ring. The class of a rank is the sum of its colours mod m, and in ring phase p, of n, the
+//! class q travels along dimension (q + p) mod n of the n longer than 1. So in a phase the ranks
+//! that move along a line are those of one colour (m = n, `classes=1`) or of two that go in
+//! opposite directions (m = 2n, `classes=2`). A hop leads to the next rank of the same colour, and
+//! these hops cut the line into disjoint parts: *for any word there is no link contention*, no rank
 //! receives twice, and colours and classes stay as they are. (For n = 2, m = 4 and sides that are
 //! multiples of four these are the paper's groups and directions.)
 //!
 //! # The phases
-//! - *n ring phases.* A block goes the nearer way to the rank of its colour that is nearest to its
+//! - *n ring phases.* A block takes the shorter direction to the rank of its colour nearest to its
 //!   destination: a scatter along the ring, in which a block of k hops moves in rounds 1 .. k.
-//!   First every class goes its own way, then all go the other way. A line that does not wrap is a
-//!   ring without its end, and blocks move the farthest first, at the bound of its middle link
-//!   (`line/far_first.rs`); with one class a line it is closed over the idle links that lead back,
-//!   as in section 4 of the paper, and one way suffices.
-//! - *n residual phases.* Along dimension 0, 1, .. blocks go what is left, a few positions. On
-//!   every line of a dimension the same messages are packed into the same few steps: in each at
-//!   most one send and one receive a rank, and one message a link.
+//!   First every class goes in its own direction, then all go in the other. A line that does not
+//!   wrap is a ring without its end, and blocks move the farthest first, at the bound of its middle
+//!   link (`line/far_first.rs`); with one class a line it is closed over the idle links that lead
+//!   back, as in section 4 of the paper, and one direction suffices.
+//! - *n residual phases.* Along dimension 0, 1, .. blocks go the remaining few positions. On every
+//!   line of a dimension the same messages are packed into the same few steps: in each at most one
+//!   send and one receive a rank, and one message a link.
 //!
-//! Claims, for all sides: no shared link; one rearrangement between any two phases; every message
-//! contiguous. Its counts follow from the lines alone: the largest
-//! message is a product over dimensions of the line's own maxima, of colours that make the class.
-//! On a square torus of side N, two classes a line: N/2 + 8 steps and (N/8 + 5/4) N^2 blocks where
-//! 8 divides N, N^3/8 of them being the bisection's (checked for N up to 128, not proved). On meshes
-//! of even sides, one class a line: the paper's counts for two dimensions, and fewer for more. To
-//! our knowledge no one-port combining schedule for sides of every residue has been published.
+//! Claims, for all sides: no link contention; one rearrangement between any two phases; every
+//! message contiguous. Its counts follow from the lines alone: the largest message is a product
+//! over dimensions of the line's own maxima, of colours that make the class. On a square torus of
+//! side N, two classes a line: N/2 + 8 steps and (N/8 + 5/4) N^2 blocks where 8 divides N, N^3/8 of
+//! them being the bisection's (checked for N up to 128, not proved). On meshes of even sides, one
+//! class a line: the paper's counts for two dimensions, and fewer for more. To our knowledge no
+//! one-port combining schedule for sides of every residue has been published.
 //!
 //! # Hops by distance
-//! With `landing=distance`, on sides that wrap and that the colours do not divide, the distance of a
-//! block's destination tells how many hops it makes (`line/distance.rs`). All ranks of a line send as
-//! much in a round, and as many pairs land at each; what is left is spread a little wider. On tori of
-//! two sides from 64 to 96 of any residues, with what is left by axis, that is at most 1.3 of the
-//! bisection bound in at most 68 steps, where near ranks it is 1.4 in 60; from 128 to 160 it is 1.17 in
-//! 104 (checked, not proved; the better of both where the colours divide a side); 13 x 13 takes 16
-//! steps and 598 blocks.
+//! With `landing=distance`, on sides that wrap and that the colours do not divide, the distance of
+//! a block's destination tells how many hops it makes (`line/distance.rs`). All ranks of a line
+//! send equally much in a round, and equally many pairs land at each; residual offsets are spread a
+//! little wider. On tori of two sides from 64 to 96 of any residues, with `residual=axis`, that is
+//! at most 1.3 of the bisection bound in at most 68 steps, where near ranks it is 1.4 in 60; from
+//! 128 to 160 it is 1.17 in 104 (checked, not proved; the better of both where the colours divide a
+//! side); 13 x 13 takes 16 steps and 598 blocks.
 //!
 //! # Straight to the destination
-//! With `residual=direct`, on two sides, one residual phase is left, in which blocks go what is left
-//! along both dimensions at once (`direct.rs`): one step for each pair of the lines' steps, and of
-//! one of them and none of the other; messages are packed. A block is sent once in it and not twice.
-//! On a square torus of side N, two classes a line, that is N/2 + 24 steps and (N/8 + 11/16) N^2
-//! blocks where 8 divides N (checked for N up to 128, not proved): 1.086 of the bisection bound at 64.
+//! With `residual=direct`, on two sides, there is one residual phase, in which blocks go along both
+//! dimensions at once (`direct.rs`): one step for each pair of the lines' steps, and of one of them
+//! and none of the other; messages are packed. It sends a block once and not twice. On a square
+//! torus of side N, two classes a line, that is N/2 + 24 steps and (N/8 + 11/16) N^2 blocks where 8
+//! divides N (checked for N up to 128, not proved): 1.086 of the bisection bound at 64.
 //!
 //! # Aligned windows
 //! With `landing=windows`, where 2n divides every side and n is a product of twos and threes, blocks
@@ -55,14 +55,15 @@
 //! is left, in place, in which messages are packed (`windows.rs`): every digit of radix r in which a
 //! window is written takes n (r - 1) steps of P/r blocks.
 //!
-//! Claims, with P ranks, sides N and m = N/2n: on a torus n (m - 1) steps and 2 n^2 floor(m^2/4) P/N
-//! blocks along the rings, which is P N/8, the bound of the bisection, where m is even; on a mesh
-//! twice as many of both, P N/4 and again the bisection's. That is m - 1 rounds a phase, or twice
-//! m - 1, of messages that sum to floor(m^2/4) windows in all or in either half; on a torus because
-//! a scatter over k hops takes k + .. + 1 of them. Inside windows, 4 steps and 2 P blocks for n = 2,
-//! 9 and 7/2 P for n = 3, 12 and 6 P for n = 4. No link is shared. For n = 2 a torus has the paper's
-//! groups and the counts of `suh-shin` the nearer way. To our knowledge schedules of these counts
-//! have not been published for meshes, nor for tori of more than two dimensions.
+//! Claims, with P ranks, sides N and m = N/2n: on a torus n (m - 1) steps and 2 n^2 floor(m^2/4)
+//! P/N blocks along the rings, which is P N/8, the bound of the bisection, where m is even; on a
+//! mesh twice as many of both, P N/4 and again the bisection's. That is m - 1 rounds a phase, or
+//! twice m - 1, of messages that sum to floor(m^2/4) windows in all or in either half; on a torus
+//! because a scatter over k hops takes k + .. + 1 of them. Within windows, 4 steps and 2 P blocks
+//! for n = 2, 9 and 7/2 P for n = 3, 12 and 6 P for n = 4. There is no link contention. For n = 2 a
+//! torus has the paper's groups and the counts of `suh-shin` with `ways=nearer`. To our knowledge
+//! schedules of these counts have not been published for meshes, nor for tori of more than two
+//! dimensions.
 //!
 //! # Windows around a rank
 //! With `landing=centred`, on tori of n = 2 or 3 sides that 2n divides, blocks land where 1 - n to n
@@ -80,7 +81,7 @@
 //! - before the dimension's ring phase: destinations that stay, then those that travel up, and
 //!   down, by distance;
 //! - after it: pairs of landed source and destination, by offset that is left, then by source;
-//! - after its residual phase: sources, by the way they came, then as before; in windows, pairs
+//! - after its residual phase: sources, by the offset they came, then as before; in windows, pairs
 //!   still, by position in the window, or offset, then by source.
 //!
 //! These depend on the position in that dimension alone, not on the class, except the first, which
@@ -114,13 +115,13 @@ struct Rings {
     lines: Vec<LineExchange>,
     /// m.
     colours: u32,
-    /// Rounds of a ring phase in which classes go their own way, and the other.
+    /// Rounds of a ring phase in a class's own direction, and in the other.
     rounds: [u32; 2],
     residual: Residual,
     slots: u64,
 }
 
-/// How blocks go what is left after landing.
+/// The residual exchange.
 enum Residual {
     /// Dimension by dimension.
     Axis,
@@ -154,17 +155,17 @@ impl Rings {
         let colours = (long.len() as u32 * classes).max(1);
         let lines: Vec<LineExchange> = (long.iter())
             .map(|&u| {
-                let ways = match (grid.wrap()[u], classes) {
+                let directions = match (grid.wrap()[u], classes) {
                     (true, _) => Directions::Nearer,
                     (false, 1) => Directions::Once,
                     (false, _) => Directions::Both,
                 };
                 let side = grid.sides()[u];
                 let landing = match landing {
-                    Landing::Distance if !by_distance(side, ways, colours) => Landing::Near,
+                    Landing::Distance if !by_distance(side, directions, colours) => Landing::Near,
                     landing => landing,
                 };
-                LineExchange::new(side, colours, ways, landing)
+                LineExchange::new(side, colours, directions, landing)
             })
             .collect();
         let grid = grid.clone();
@@ -189,7 +190,7 @@ impl Rings {
         matches!(self.residual, Residual::Direct)
     }
 
-    /// The directions that classes may have for their own.
+    /// The possible directions of classes.
     fn own_directions(&self) -> impl Iterator<Item = Direction> + use<> {
         let two = self.colours as usize == 2 * self.dimensions();
         [Direction::Up, Direction::Down].into_iter().take(if two { 2 } else { 1 })
@@ -403,9 +404,9 @@ impl Rings {
     }
 }
 
-/// Whether hops on a line can be told by the distance alone, to any avail.
-fn by_distance(side: u32, ways: Directions, colours: u32) -> bool {
-    ways == Directions::Nearer && side % colours != 0
+/// Whether hops on a line may follow from the distance alone.
+fn by_distance(side: u32, directions: Directions, colours: u32) -> bool {
+    directions == Directions::Nearer && side % colours != 0
 }
 
 fn run(digits: Digits, others: u64) -> SlotSet {

@@ -1,5 +1,5 @@
-//! Cyclic exchange on a 2^d x 2^d mesh (Sundar et al. 1994, as told by Suh and Shin 2001,
-//! section 1), and what the torus scheme of Tseng, Gupta and Panda has in common with it.
+//! Cyclic exchange on a 2^d x 2^d mesh (Sundar et al. 1994, as told by Suh and Shin 2001, section
+//! 1), and its common part with the torus scheme of Tseng, Gupta and Panda.
 //!
 //! In every phase a rank communicates in two steps with two others, one in the same row and one in
 //! the same column; some pairs do the one first, some the other. No text at hand gives the
@@ -12,7 +12,7 @@
 //! phase of a single class. A rank rests in the phases of the other classes.
 //!
 //! Claim: 2^d steps, 2^(3d-1) blocks, (2^(2d) + 2)/3 hops, 2^d - 1 rearrangements of P blocks, no
-//! link shared.
+//! link contention.
 //!
 //! # The layout
 //! A rank has 2d turns, two on each level, and in turn t exchanges the blocks whose digit t is 1. A
@@ -35,7 +35,7 @@ pub(crate) struct Cyclic {
     pub(crate) square: SquareGrid,
 }
 
-/// What a rank does in one of its turns.
+/// A rank's messages in one of its turns.
 struct Turn {
     step: u32,
     along: Along,
@@ -50,7 +50,7 @@ impl Cyclic {
         self.square.wraps()
     }
 
-    /// Levels inside a group.
+    /// Levels within a group.
     fn levels(&self) -> u32 {
         self.square.d - u32::from(self.groups())
     }
@@ -72,7 +72,7 @@ impl Cyclic {
         let moving = if along == Along::Row { c } else { r };
         let apart = i64::from(stride * classes);
         if stride == 2 {
-            // Groups that share a line go opposite ways around it.
+            // Two groups on a line go around it in opposite directions.
             let to = if moving % 2 == 0 { apart } else { -apart };
             return Turn { step, along, to, from: -to };
         }
@@ -227,7 +227,7 @@ impl Cyclic {
 
 static INFO: Info = Info::new(
     "cyclic-exchange",
-    "pairs at growing powers of two along rows and columns, those that would share links in turn",
+    "pairs at growing powers of two along rows and columns, pairs with common links in turn",
     "Sundar et al. 1994, as told by Suh and Shin 2001",
 );
 

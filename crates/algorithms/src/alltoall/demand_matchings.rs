@@ -1,22 +1,23 @@
-//! All-to-all of blocks of unequal sizes, straight, in matchings coloured for those very sizes.
+//! All-to-all-v: every block straight to its destination, in matchings coloured for the demand.
 //!
-//! A step is as long as its largest message, so matchings of blocks of like size cost least volume;
-//! but each costs a startup, so few of them may be better than the lightest. What is minimised is
+//! A step is as long as its largest message, so matchings of blocks of nearly equal size have the
+//! least volume; but each costs a startup, so fewer may be better. The algorithm minimises
 //! matchings x startup + sum of largest messages x per byte, over the number of matchings allowed:
-//! `matchings` from the fewest there can be, the most messages of a rank (on a cluster of a node, to
-//! other nodes), up to as many as the colouring would open by itself. Who knows the costs chooses.
+//! `matchings` from the fewest there can be, the most messages of a rank (on a cluster of a node,
+//! to other nodes), up to as many as the colouring would open by itself. The caller chooses by
+//! cost.
 //!
 //! Blocks that have bytes come by falling size, and each goes into the first matching in which both
-//! ends are free; see `colouring.rs` for what happens where there is none. On clusters that is
-//! done between nodes, each of which sends one message and receives one; what is inside nodes goes
-//! where its ranks are free, then into further matchings. Blocks of no bytes come last: they are no
-//! messages, and the schedule is one of equal blocks too. With k ports, k matchings of like weight
-//! make a step.
+//! ends are free; see `colouring.rs` for the other case. On clusters this applies inter-node, where
+//! each node sends one message and receives one; intra-node messages go where their ranks are free,
+//! then into further matchings. Empty blocks come last: they are not messages, and the schedule is
+//! valid for equal blocks too. With k ports, k matchings of nearly equal weight make a step.
 //!
-//! Claim: with `matchings` at its least as many steps between nodes as the busiest one has messages
+//! Claim: with `matchings` at its least as many inter-node steps as the busiest one has messages
 //! (Koenig 1916), on ranks without nodes as many steps in all. For no number of matchings can the
 //! sum of largest messages be below the sum over i of the largest i-th largest block of a rank, as
-//! a rank's blocks are in as many matchings; `tests/correctness/matchings.rs` counts how far it is above.
+//! a rank's blocks are in as many matchings; `tests/correctness/matchings.rs` counts how far it is
+//! above.
 
 use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Setting, Slot, Step};
 use topocoll_topology::{Clusters, Rank, Route, Shape};
@@ -27,7 +28,7 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution
 
 pub(crate) struct DemandMatchings;
 
-/// Every message is coloured and kept.
+/// Every message is coloured and stored.
 const MOST_RANKS: u32 = 2048;
 
 /// Numbers of matchings to price, the ends included.
@@ -51,7 +52,7 @@ struct SizedBlock {
     bytes: u64,
 }
 
-/// The messages of a demand by falling size, those between nodes first, those of no bytes last.
+/// The messages of a demand by falling size, inter-node ones first, empty ones last.
 struct SizedBlocks<'a> {
     /// Where there is more than one node.
     clusters: Option<&'a Clusters>,
@@ -237,12 +238,12 @@ fn setting(matchings: u32) -> Parameters {
 
 static INFO: Info = Info::new(
     "demand-matchings",
-    "every block of unequal ones straight, blocks of like size at the same time",
+    "every block straight to its destination, blocks of nearly equal size at the same time",
     "edge colouring (Koenig 1916), largest first",
 )
 .taking(&[Parameter::number(
     "matchings",
-    "the most there may be, from as many as the busiest rank or node has messages",
+    "the most matchings, at least the messages of the busiest rank or node",
 )
 .by_cost()])
 .by_demand();

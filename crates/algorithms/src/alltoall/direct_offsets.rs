@@ -1,14 +1,14 @@
 //! Every block straight to its destination, all ranks at the same offsets at once: the direct
-//! complete exchange of a twisted torus, whose links are alike under any translation.
+//! complete exchange of a twisted torus, whose links are equivalent under any translation.
 //!
-//! In a step every rank sends to itself + o, for up to k offsets o on k ports, by the same way each.
-//! So a link along u upwards carries as many messages as the ways of the step have hops along u
-//! upwards, whichever link it is; and what all links carry is known from one rank. A step costs as
-//! many blocks as its busiest direction has messages, so the steps are to be balanced: offsets are
-//! dealt to as few steps as the ports allow, the longest ways first, then two are exchanged between
-//! steps, or an offset takes another of its shortest ways, wherever that makes the two steps no
-//! worse: by their busiest directions, and of equals by the squares of what all carry. The exchanges
-//! tried are drawn with a fixed seed, as many on every machine.
+//! In a step every rank sends to itself + o, for up to k offsets o on k ports, by the same route
+//! each. So a link along u upwards carries as many messages as the routes of the step have hops
+//! along u upwards, and the load of all links is known from one rank. A step costs as many blocks
+//! as its busiest direction has messages, so the steps are to be balanced: offsets are assigned to
+//! as few steps as the ports allow, the longest routes first. Then two are exchanged between steps,
+//! or an offset takes another of its shortest routes, wherever that makes the two steps no worse:
+//! by their busiest directions, then by the sum of squared loads. The exchanges tried are drawn
+//! with a fixed seed, equally many on every machine.
 //!
 //! Claim: ceil((P - 1) / k) steps of a block each; the sum over steps of the busiest direction's
 //! messages is as counted from one rank. On 4x4x8, both short sides shifting by 4, with 6 ports it is
@@ -24,10 +24,10 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct DirectOffsets;
 
-/// Offsets are dealt to steps one by one.
+/// Every offset is assigned to a step.
 const MOST_RANKS: u32 = 1 << 14;
 
-/// Ways of an offset that are looked at.
+/// The most routes of an offset that are examined.
 const ROUTES: usize = 16;
 
 /// Signed hops along each dimension.
@@ -36,17 +36,17 @@ type SignedHops = SmallVec<[i32; 6]>;
 /// Exchanges that are tried.
 const TRIED: u32 = 1 << 17;
 
-/// All shortest ways from rank 0 to every rank, at most so many of each.
+/// Shortest routes from rank 0 to every rank, at most [`ROUTES`] to each.
 fn shortest_routes(lattice: &Lattice) -> Vec<Vec<SignedHops>> {
     let ranks = lattice.ranks() as usize;
     let dimensions = lattice.dimensions();
     let mut hops = vec![u32::MAX; ranks];
-    let mut ways: Vec<Vec<SignedHops>> = vec![Vec::new(); ranks];
+    let mut routes: Vec<Vec<SignedHops>> = vec![Vec::new(); ranks];
     hops[0] = 0;
-    ways[0].push(SmallVec::from_elem(0, dimensions));
+    routes[0].push(SmallVec::from_elem(0, dimensions));
     let mut open = VecDeque::from([Rank(0)]);
     while let Some(at) = open.pop_front() {
-        let own = ways[at.index()].clone();
+        let own = routes[at.index()].clone();
         for u in 0..dimensions {
             for direction in [1, -1] {
                 let Some(to) = lattice.neighbour(at, u, direction) else { continue };
@@ -55,40 +55,40 @@ fn shortest_routes(lattice: &Lattice) -> Vec<Vec<SignedHops>> {
                     open.push_back(to);
                 }
                 if hops[to.index()] == hops[at.index()] + 1 {
-                    for way in &own {
-                        let mut way = way.clone();
-                        way[u] += direction as i32;
-                        let known = &mut ways[to.index()];
-                        if known.len() < ROUTES && !known.contains(&way) {
-                            known.push(way);
+                    for route in &own {
+                        let mut route = route.clone();
+                        route[u] += direction as i32;
+                        let known = &mut routes[to.index()];
+                        if known.len() < ROUTES && !known.contains(&route) {
+                            known.push(route);
                         }
                     }
                 }
             }
         }
     }
-    ways
+    routes
 }
 
-/// An offset, of which there may be none, and the way that it takes.
+/// An offset, or an unused port, and its route.
 struct Sent {
     offset: Option<Rank>,
-    ways: Vec<SignedHops>,
+    routes: Vec<SignedHops>,
     taken: usize,
 }
 
 impl Sent {
-    fn way(&self) -> &SignedHops {
-        &self.ways[self.taken]
+    fn taken_route(&self) -> &SignedHops {
+        &self.routes[self.taken]
     }
 
     fn hops(&self) -> u32 {
-        self.way().iter().map(|hops| hops.unsigned_abs()).sum()
+        self.taken_route().iter().map(|hops| hops.unsigned_abs()).sum()
     }
 
     fn route(&self) -> Route {
         let mut route = Route::default();
-        for (u, &hops) in (0..).zip(self.way()) {
+        for (u, &hops) in (0..).zip(self.taken_route()) {
             route.push(u, hops.into());
         }
         route
@@ -98,23 +98,23 @@ impl Sent {
 /// Messages of a link in each direction: by dimension up and down.
 type Carried = SmallVec<[u32; 12]>;
 
-fn carried<'w>(ways: impl Iterator<Item = &'w SignedHops>, dimensions: usize) -> Carried {
+fn carried<'r>(routes: impl Iterator<Item = &'r SignedHops>, dimensions: usize) -> Carried {
     let mut carried = SmallVec::from_elem(0, 2 * dimensions);
-    for way in ways {
-        for (u, &hops) in way.iter().enumerate() {
+    for route in routes {
+        for (u, &hops) in route.iter().enumerate() {
             carried[2 * u + usize::from(hops < 0)] += hops.unsigned_abs();
         }
     }
     carried
 }
 
-/// What a step costs: its busiest direction, then the squares of all.
+/// The cost of a step: its busiest direction, then the squares of all.
 fn cost(carried: &Carried) -> (u64, u64) {
     let all = carried.iter().map(|&messages| u64::from(messages));
     (all.clone().max().unwrap_or(0), all.map(|messages| messages * messages).sum())
 }
 
-/// Offsets dealt to steps.
+/// Offsets assigned to steps.
 struct Dealt {
     radix: MixedRadix,
     ports: u32,
@@ -125,9 +125,10 @@ struct Dealt {
 impl Dealt {
     fn new(lattice: &Lattice, ports: u32) -> Self {
         let radix = lattice.radix().clone();
-        let ways = shortest_routes(lattice).into_iter().zip((0..).map(Rank)).skip(1);
-        let mut all: Vec<Sent> =
-            ways.map(|(ways, offset)| Sent { offset: Some(offset), ways, taken: 0 }).collect();
+        let routes = shortest_routes(lattice).into_iter().zip((0..).map(Rank)).skip(1);
+        let mut all: Vec<Sent> = routes
+            .map(|(routes, offset)| Sent { offset: Some(offset), routes, taken: 0 })
+            .collect();
         all.sort_by_key(|sent| (std::cmp::Reverse(sent.hops()), sent.offset));
         // To and fro, so that all steps begin with as many hops.
         let steps = all.len().div_ceil(ports as usize);
@@ -138,7 +139,7 @@ impl Dealt {
         }
         let rest = || Sent {
             offset: None,
-            ways: vec![SignedHops::from_elem(0, radix.dimensions())],
+            routes: vec![SignedHops::from_elem(0, radix.dimensions())],
             taken: 0,
         };
         for step in &mut by_step {
@@ -149,7 +150,7 @@ impl Dealt {
         dealt
     }
 
-    /// Exchanges what makes no two steps worse.
+    /// Exchanges offsets that make no two steps worse.
     fn exchange(&mut self) {
         let ports = self.ports as usize;
         let mut steps: Vec<Carried> =
@@ -161,10 +162,10 @@ impl Dealt {
             if from == to && a != b {
                 continue;
             }
-            let [x, y] = [a, b].map(|i| random.usize(..self.sent[i].ways.len()));
+            let [x, y] = [a, b].map(|i| random.usize(..self.sent[i].routes.len()));
             let changed = |step: usize, out: usize, into: &SignedHops| {
                 let mut carried = steps[step].clone();
-                for (u, &hops) in self.sent[out].way().iter().enumerate() {
+                for (u, &hops) in self.sent[out].taken_route().iter().enumerate() {
                     carried[2 * u + usize::from(hops < 0)] -= hops.unsigned_abs();
                 }
                 for (u, &hops) in into.iter().enumerate() {
@@ -174,15 +175,17 @@ impl Dealt {
             };
             let sum = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
             if a == b {
-                let after = changed(from, a, &self.sent[a].ways[x]);
+                let after = changed(from, a, &self.sent[a].routes[x]);
                 if cost(&after) <= cost(&steps[from]) {
                     steps[from] = after;
                     self.sent[a].taken = x;
                 }
                 continue;
             }
-            let after =
-                [changed(from, a, &self.sent[b].ways[y]), changed(to, b, &self.sent[a].ways[x])];
+            let after = [
+                changed(from, a, &self.sent[b].routes[y]),
+                changed(to, b, &self.sent[a].routes[x]),
+            ];
             if sum(cost(&after[0]), cost(&after[1])) <= sum(cost(&steps[from]), cost(&steps[to])) {
                 [steps[from], steps[to]] = after;
                 (self.sent[a].taken, self.sent[b].taken) = (x, y);
@@ -192,7 +195,7 @@ impl Dealt {
     }
 
     fn carried(&self, step: &[Sent]) -> Carried {
-        carried(step.iter().map(Sent::way), self.radix.dimensions())
+        carried(step.iter().map(Sent::taken_route), self.radix.dimensions())
     }
 
     fn by_step(&self) -> std::slice::Chunks<'_, Sent> {
@@ -204,7 +207,7 @@ impl Dealt {
         self.by_step().map(|step| cost(&self.carried(step)).0).sum()
     }
 
-    /// The sum over steps of the longest way.
+    /// The sum over steps of the longest route.
     fn hops(&self) -> u64 {
         self.by_step().map(|step| u64::from(step.iter().map(Sent::hops).max().unwrap_or(0))).sum()
     }
@@ -279,7 +282,7 @@ impl Algorithm for DirectOffsets {
         };
         let ranks = request.problem.ranks;
         if ranks > MOST_RANKS {
-            let rule = "at most 16384 ranks, whose offsets it deals to steps";
+            let rule = "at most 16384 ranks";
             return Err(NotApplicable::Ranks { rule, ranks });
         }
         let dealt = Dealt::new(lattice, request.problem.ports);

@@ -1,13 +1,13 @@
-//! Every block straight to its destination, in steps in which no link is shared: the direct complete
-//! exchange of a torus, mesh or grid that lacks nodes or links.
+//! Every block straight to its destination, in steps without link contention: the direct complete
+//! exchange of a torus, mesh or grid with missing nodes or failed links.
 //!
-//! Nothing of it repeats itself there, so all messages are looked at, those of the longest ways first.
-//! Each goes into the first step in which its ends have ports left and one of its shortest ways is
-//! free all along, and takes that way, the first by dimension. Of one length messages come by the
+//! Such a grid has no symmetry, so all messages are examined, those of the longest routes first.
+//! Each goes into the first step in which its ends have ports left and one of its shortest routes
+//! is free, and takes that route, the first by dimension. Of one length messages come by the
 //! distance in rank that they go, or by their sender; the order that needs fewer steps is kept.
 //!
-//! Claim: no link is shared; as many steps, of one block each, as were opened. `tests/correctness/lattices.rs`
-//! counts how far that is above the bound.
+//! Claim: no link contention; as many steps, of one block each, as were opened.
+//! `tests/correctness/lattices.rs` counts how far that is above the bound.
 
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Lattice, Rank, Route, Shape, Topology};
@@ -17,10 +17,10 @@ use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct LinkMatchings;
 
-/// Every message is looked at and kept.
+/// Every message is examined and stored.
 const MOST_RANKS: u32 = 256;
 
-/// A message's step, other end and way.
+/// A message's step, other end and route.
 type RoutedPartner = (u32, Rank, Route);
 
 struct Matchings {
@@ -46,7 +46,7 @@ fn insert(steps: &mut Steps, step: u32) {
     steps[word] |= 1 << (step % 64);
 }
 
-/// What is taken so far.
+/// The ports and links in use.
 struct Fit {
     ranks: usize,
     per_rank: usize,
@@ -94,7 +94,7 @@ impl Fit {
         self.hops[from * self.ranks + to]
     }
 
-    /// The links that leave a rank on shortest ways, by falling direction and dimension.
+    /// The links that leave a rank on shortest routes, by falling direction and dimension.
     fn onward(&self, at: usize, to: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let links = (at * self.per_rank..(at + 1) * self.per_rank).rev();
         links.filter_map(move |link| {
@@ -103,11 +103,12 @@ impl Fit {
         })
     }
 
-    /// Puts a message into the first step that has room; overwrites `way` with its links, backwards.
-    fn put(&mut self, from: usize, to: usize, way: &mut Vec<u32>) -> u32 {
+    /// Puts a message into the first step that has room; overwrites `route` with its links,
+    /// backwards.
+    fn put(&mut self, from: usize, to: usize, route: &mut Vec<u32>) -> u32 {
         let leaving: smallvec::SmallVec<[usize; 8]> =
             self.onward(from, to).map(|(link, _)| link).collect();
-        // The way back over a link has the opposite direction.
+        // The reverse of a link has the opposite direction.
         let arriving: smallvec::SmallVec<[usize; 8]> = self
             .onward(to, from)
             .map(|(link, next)| next * self.per_rank + link % self.per_rank)
@@ -125,14 +126,14 @@ impl Fit {
             let mut steps = room(self, w);
             while steps != 0 {
                 let step = 64 * w as u32 + steps.trailing_zeros();
-                if self.find(from, to, step, way) {
+                if self.find(from, to, step, route) {
                     break 'found step;
                 }
                 steps &= steps - 1;
             }
             w += 1;
         };
-        for &link in way.iter() {
+        for &link in route.iter() {
             insert(&mut self.used[link as usize], step);
         }
         for (side, end) in [from, to].into_iter().enumerate() {
@@ -146,8 +147,8 @@ impl Fit {
         step
     }
 
-    /// Looks for a shortest way that is free in a step.
-    fn find(&mut self, from: usize, to: usize, step: u32, way: &mut Vec<u32>) -> bool {
+    /// Looks for a shortest route that is free in a step.
+    fn find(&mut self, from: usize, to: usize, step: u32, route: &mut Vec<u32>) -> bool {
         let (w, bit) = (step as usize / 64, 1 << (step % 64));
         self.search += 1;
         let mut open = std::mem::take(&mut self.open);
@@ -171,11 +172,11 @@ impl Fit {
         if self.reached[to].0 != self.search {
             return false;
         }
-        way.clear();
+        route.clear();
         let mut at = to;
         while at != from {
             let link = self.reached[at].1;
-            way.push(link);
+            route.push(link);
             at = link as usize / self.per_rank;
         }
         true
@@ -183,10 +184,10 @@ impl Fit {
 
     fn route(&self, backwards: &[u32]) -> Route {
         let mut route = Route::default();
-        let way = |link: &u32| *link as usize % self.per_rank;
-        for part in backwards.chunk_by(|a, b| way(a) == way(b)).rev() {
+        let side = |link: &u32| *link as usize % self.per_rank;
+        for part in backwards.chunk_by(|a, b| side(a) == side(b)).rev() {
             let hops = part.len() as i64;
-            let (u, downwards) = (way(&part[0]) / 2, way(&part[0]) % 2 == 1);
+            let (u, downwards) = (side(&part[0]) / 2, side(&part[0]) % 2 == 1);
             route.push(u as u32, if downwards { -hops } else { hops });
         }
         route
@@ -211,12 +212,12 @@ impl Matchings {
         let mut sends: Vec<Vec<RoutedPartner>> = vec![Vec::new(); ranks as usize];
         let mut receives = vec![Vec::new(); ranks as usize];
         let mut longest: Vec<u64> = Vec::new();
-        let mut way = Vec::new();
+        let mut links = Vec::new();
         for (from, to) in messages {
-            let step = fit.put(from as usize, to as usize, &mut way);
+            let step = fit.put(from as usize, to as usize, &mut links);
             longest.resize(longest.len().max(step as usize + 1), 0);
-            longest[step as usize] = longest[step as usize].max(way.len() as u64);
-            sends[from as usize].push((step, Rank(to), fit.route(&way)));
+            longest[step as usize] = longest[step as usize].max(links.len() as u64);
+            sends[from as usize].push((step, Rank(to), fit.route(&links)));
             receives[to as usize].push((step, Rank(from)));
         }
         sends.iter_mut().for_each(|ends| ends.sort_by_key(|&(step, to, _)| (step, to)));
@@ -267,8 +268,8 @@ impl Rule for Matchings {
 
 static INFO: Info = Info::new(
     "link-matchings",
-    "every block straight to its destination around what is missing, no link shared",
-    "first fit of ways into steps, the longest first",
+    "every block straight to its destination around failed nodes and links, no link contention",
+    "first fit of routes into steps, the longest first",
 );
 
 impl Algorithm for LinkMatchings {
@@ -283,7 +284,7 @@ impl Algorithm for LinkMatchings {
         };
         let ranks = request.problem.ranks;
         if ranks > MOST_RANKS {
-            let rule = "at most 256 ranks, whose messages it fits in one by one";
+            let rule = "at most 256 ranks";
             return Err(NotApplicable::Ranks { rule, ranks });
         }
         let matchings = Matchings::new(lattice, request.problem.ports);

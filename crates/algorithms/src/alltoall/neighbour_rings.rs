@@ -135,7 +135,7 @@ struct Rings {
 #[derive(Clone, Copy)]
 struct PartMessage {
     part: usize,
-    way: SendDirection,
+    direction: SendDirection,
 }
 
 /// Which way ranks send.
@@ -232,13 +232,13 @@ impl Rings {
             let place = (part + q) % self.dimensions();
             let moving = self.moving[place];
             let at_once = numbers.contains(&(number ^ 1));
-            let way = match (second, moving.wraps || at_once) {
+            let direction = match (second, moving.wraps || at_once) {
                 (false, true) => SendDirection::Up,
                 (true, true) => SendDirection::Down,
                 (false, false) => SendDirection::EvenUp,
                 (true, false) => SendDirection::OddUp,
             };
-            Some((PartMessage { part, way }, place, moving.round(hop)?))
+            Some((PartMessage { part, direction }, place, moving.round(hop)?))
         })
     }
 
@@ -292,10 +292,10 @@ impl Rings {
                 return of(up, 0);
             }
             let at = |x: u32| if up { x } else { moving.side - 1 - x };
-            let sends = moving.largest(round).filter(|&x| message.way.sends_up(at(x)) == up);
+            let sends = moving.largest(round).filter(|&x| message.direction.sends_up(at(x)) == up);
             sends.map(|x| of(up, x)).max().unwrap_or(0)
         };
-        match message.way {
+        match message.direction {
             SendDirection::Up => largest(true),
             SendDirection::Down => largest(false),
             SendDirection::EvenUp | SendDirection::OddUp => largest(true).max(largest(false)),
@@ -412,14 +412,15 @@ impl Rule for Rings {
             let at = self.grid.radix().coordinate(rank, u);
             let x = |up| if up { at } else { side - 1 - at };
             let slots = |up, x| self.slots_of((message.part, up), (place, round), x);
-            let way = |up| if up { 1 } else { -1 };
-            let shifted = |way| self.grid.radix().shifted(rank, u, way);
-            let (sends, receives) = (message.way.sends_up(at), message.way.receives_up(at));
+            let sign = |up| if up { 1 } else { -1 };
+            let shifted = |hops| self.grid.radix().shifted(rank, u, hops);
+            let (sends, receives) =
+                (message.direction.sends_up(at), message.direction.receives_up(at));
             if wraps || x(receives) > 0 {
-                out.receive(shifted(-way(receives)), slots(receives, x(receives).wrapping_sub(1)));
+                out.receive(shifted(-sign(receives)), slots(receives, x(receives).wrapping_sub(1)));
             }
-            let route = Route::straight(u as u32, way(sends));
-            out.send(shifted(way(sends)), slots(sends, x(sends)), route);
+            let route = Route::straight(u as u32, sign(sends));
+            out.send(shifted(sign(sends)), slots(sends, x(sends)), route);
         }
     }
 

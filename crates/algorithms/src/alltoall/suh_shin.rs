@@ -158,31 +158,31 @@ impl GridIndex {
     }
 
     /// The way of the class of `coordinates`; the order depends on their parities alone.
-    fn way(&self, coordinates: &[u32]) -> TravelOrder {
-        let mut way = TravelOrder { order: [0; MAX_LONG], positive: 0 };
-        let Some(&x) = self.falling.first() else { return way };
+    fn travel_order(&self, coordinates: &[u32]) -> TravelOrder {
+        let mut travel = TravelOrder { order: [0; MAX_LONG], positive: 0 };
+        let Some(&x) = self.falling.first() else { return travel };
         let Some(&y) = self.falling.get(1) else {
-            way.order[0] = x as u8;
-            way.positive = u32::from(coordinates[x] % 2 == 0) << x;
-            return way;
+            travel.order[0] = x as u8;
+            travel.positive = u32::from(coordinates[x] % 2 == 0) << x;
+            return travel;
         };
         let q = (coordinates[x] + coordinates[y]) % 4;
         let (first, second) = if q % 2 == 0 { (x, y) } else { (y, x) };
-        way.order[..2].copy_from_slice(&[first as u8, second as u8]);
-        way.positive = u32::from(q < 2) << x | u32::from(q < 2) << y;
+        travel.order[..2].copy_from_slice(&[first as u8, second as u8]);
+        travel.positive = u32::from(q < 2) << x | u32::from(q < 2) << y;
         for (placed, &z) in self.falling.iter().enumerate().skip(2) {
             if coordinates[z] % 2 == 0 {
-                way.order[placed] = z as u8;
+                travel.order[placed] = z as u8;
             } else {
-                way.order.copy_within(..placed, 1);
-                way.order[0] = z as u8;
+                travel.order.copy_within(..placed, 1);
+                travel.order[0] = z as u8;
             }
-            way.positive |= u32::from(coordinates[z] % 4 < 2) << z;
+            travel.positive |= u32::from(coordinates[z] % 4 < 2) << z;
         }
         if self.stride == 2 {
-            way.positive = u32::MAX;
+            travel.positive = u32::MAX;
         }
-        way
+        travel
     }
 
     /// Hops to the next rank of the ring; back to the first where the side does not wrap.
@@ -208,18 +208,18 @@ impl GridIndex {
 
     /// The product of the radices of the first `groups` digit groups: the k digits one by one,
     /// then the h digits together. This is what has been rotated to the end after so many phases.
-    fn rotated(&self, way: &TravelOrder, groups: usize) -> u64 {
+    fn rotated(&self, order: &TravelOrder, groups: usize) -> u64 {
         let n = self.dimensions();
         let rings: u64 =
-            (0..groups.min(n)).map(|p| u64::from(self.ring(way.dimension(p)))).product();
+            (0..groups.min(n)).map(|p| u64::from(self.ring(order.dimension(p)))).product();
         if groups > n { rings << n } else { rings }
     }
 
     /// A digit's weight before any rotation: the product of the radices below it.
-    fn weight(&self, way: &TravelOrder, phase: &Phase) -> u64 {
+    fn weight(&self, order: &TravelOrder, phase: &Phase) -> u64 {
         let n = self.dimensions();
         match *phase {
-            Phase::Ring { p, .. } => u64::from(self.radix().ranks()) / self.rotated(way, p + 1),
+            Phase::Ring { p, .. } => u64::from(self.radix().ranks()) / self.rotated(order, p + 1),
             Phase::Two { j } => 1 << (2 * n - 1 - j),
             Phase::One { i } => 1 << i,
         }
@@ -257,19 +257,19 @@ impl Rule for GridIndex {
         out.clear();
         let n = self.dimensions();
         let coordinates = self.radix().coordinates(rank);
-        let way = self.way(&coordinates);
+        let order = self.travel_order(&coordinates);
         let phase = self.phase(step);
         // The phase, counted from 0, whether this is its first step, and where the message goes:
         // by its sign, or so many hops.
         let (number, first, u, way_there) = match phase {
             Phase::Ring { p, t } => {
-                let u = way.dimension(p);
+                let u = order.dimension(p);
                 let reversed = self.ring_message(u, t).is_some_and(|message| message.reversed);
-                let sign = if reversed { -way.sign(u) } else { way.sign(u) };
+                let sign = if reversed { -order.sign(u) } else { order.sign(u) };
                 (p, t == 1, u, sign)
             }
             Phase::Two { j } => {
-                let u = way.dimension(j);
+                let u = order.dimension(j);
                 (n, j == 0, u, if coordinates[u] % 4 < 2 { 2 } else { -2 })
             }
             Phase::One { i } => {
@@ -278,12 +278,12 @@ impl Rule for GridIndex {
                 (number, i == n - 1, u, if coordinates[u] % 2 == 0 { 1 } else { -1 })
             }
         };
-        let mut weight = self.weight(&way, &phase);
+        let mut weight = self.weight(&order, &phase);
         if self.rearranges {
-            let before = self.rotated(&way, number);
+            let before = self.rotated(&order, number);
             weight *= before;
             if first && number > 0 {
-                self.rearrange(before / self.rotated(&way, number - 1), out);
+                self.rearrange(before / self.rotated(&order, number - 1), out);
             }
         }
         // Around a ring the one before sends here; otherwise the two exchange.
@@ -308,9 +308,9 @@ impl Rule for GridIndex {
 
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
         let coordinates = self.radix().coordinates(rank);
-        let way = self.way(&coordinates);
-        let (k, inner) = (self.rings(&way, slot), self.inner(&way, slot));
-        Some(Block { from: rank, to: self.other_end(&coordinates, &way, &k, &inner, 1) })
+        let order = self.travel_order(&coordinates);
+        let (k, inner) = (self.rings(&order, slot), self.inner(&order, slot));
+        Some(Block { from: rank, to: self.other_end(&coordinates, &order, &k, &inner, 1) })
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
@@ -319,17 +319,17 @@ impl Rule for GridIndex {
         let mut slot = slot;
         if self.rearranges {
             // All sides are rotated by now, so what was rotated does not depend on the order.
-            let rotated = self.rotated(&self.way(&coordinates), n + self.inner_bits() - 1);
+            let rotated = self.rotated(&self.travel_order(&coordinates), n + self.inner_bits() - 1);
             slot = slot % rotated * (u64::from(self.radix().ranks()) / rotated) + slot / rotated;
         }
-        let (way, inner) = self.way_here(&coordinates, slot);
-        let k = self.rings(&way, slot);
-        Some(Block { from: self.other_end(&coordinates, &way, &k, &inner, -1), to: rank })
+        let (order, inner) = self.travel_order_here(&coordinates, slot);
+        let k = self.rings(&order, slot);
+        Some(Block { from: self.other_end(&coordinates, &order, &k, &inner, -1), to: rank })
     }
 
     fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
         let coordinates = self.radix().coordinates(rank);
-        let way = self.way(&coordinates);
+        let order = self.travel_order(&coordinates);
         let mut ends = Ends::new(self.slots());
         let bit = |u: usize, value: u32, bit: u32| {
             ((coordinates[u] & bit) ^ (value * bit)) * self.radix().stride(u)
@@ -338,11 +338,11 @@ impl Rule for GridIndex {
             ends.prepend(2, |l| bit(u, l, 1));
         }
         if self.inner_bits() == 2 {
-            for u in (0..self.dimensions()).rev().map(|p| way.dimension(p)) {
+            for u in (0..self.dimensions()).rev().map(|p| order.dimension(p)) {
                 ends.prepend(2, |h| bit(u, h, 2));
             }
         }
-        self.prepend_rings(&mut ends, &coordinates, &way, 1);
+        self.prepend_rings(&mut ends, &coordinates, &order, 1);
         out.clear();
         out.extend(ends.iter().map(|to| Some(Block { from: rank, to })));
     }
@@ -360,13 +360,13 @@ impl Rule for GridIndex {
         out.resize(self.slots() as usize, None);
         let mut ends = Ends::new(self.slots() / inner_slots);
         for slot in 0..inner_slots {
-            let (way, inner) = self.way_here(&coordinates, slot);
+            let (order, inner) = self.travel_order_here(&coordinates, slot);
             let inner = self
                 .long
                 .iter()
                 .map(|&u| ((coordinates[u] % self.stride) ^ inner[u]) * self.radix().stride(u));
             ends.restart(inner.sum());
-            self.prepend_rings(&mut ends, &coordinates, &way, -1);
+            self.prepend_rings(&mut ends, &coordinates, &order, -1);
             let (l, h) = (slot & ((1 << n) - 1), slot >> n);
             let places = (l * below + h * above..).step_by(((above * inner_slots) >> n) as usize);
             for (place, from) in places.zip(ends.iter()) {

@@ -2,19 +2,20 @@
 //!
 //! Where 2n divides every side, n being 2 or 3, blocks may land 1 - n to n positions from their
 //! destination along each dimension, as many at each. Those n away go first: in round p the rank of
-//! class q goes along dimension (q + p) mod n, so that the ranks that move along a line lie n apart.
-//! For any distance d below, d divides 2n; there are 2n rounds, one for every dimension and way, and
-//! in round p ranks whose coordinates sum to s mod d use the (s + p)-th. No hop of d changes s, so
-//! that each block sees every dimension both ways, and the ranks that move along a line one way lie
-//! d apart.
+//! class q goes along dimension (q + p) mod n, so that the ranks that move along a line lie n
+//! apart. For any distance d below, d divides 2n; there are 2n rounds, one for every dimension and
+//! direction, and in round p ranks whose coordinates sum to s mod d use the (s + p)-th. No hop of d
+//! changes s, so that each block sees every dimension in both directions, and the ranks that move
+//! along a line in one direction lie d apart.
 //!
-//! Straight to the destination, the rest has one step for each vector of offsets, at most n - 1 along
-//! each dimension. Ranks go its negative whose coordinates along the dimensions of two hops have an
-//! odd sum, which no leg changes. So each rank is where one message turns, and on a line along such a
-//! dimension those at every other position go one way and the rest the other: no link is shared.
+//! Straight to the destination, the rest has one step for each vector of offsets, at most n - 1
+//! along each dimension. Ranks go its negative whose coordinates along the dimensions of two hops
+//! have an odd sum, which no leg changes. So each rank is where one message turns, and on a line
+//! along such a dimension those at every other position go in one direction and the rest in the
+//! other: no link contention.
 //!
-//! A slot numbers, dimension by dimension, the offset and then the source on the ring, and what a
-//! step sends it receives into the same slots.
+//! A slot numbers, dimension by dimension, the offset and then the source on the ring, and a step
+//! receives into the slots that it sends.
 
 use smallvec::SmallVec;
 use topocoll_schedule::{SlotSet, Step};
@@ -24,7 +25,7 @@ use super::Rings;
 use super::counts::Cost;
 use super::layout::push_box;
 
-/// How blocks go what is left.
+/// The residual exchange in windows around a rank.
 #[derive(Clone, Copy)]
 pub(super) struct Centred {
     /// n.
@@ -33,11 +34,11 @@ pub(super) struct Centred {
     pub(super) straight: bool,
 }
 
-/// What a rank does in a step.
+/// A rank's move in a step.
 struct Moves {
     /// Hops along each dimension.
     hops: SmallVec<[i32; 3]>,
-    /// Whether hops of 0 mean that none are left, but those gone before; else any are.
+    /// Whether hops of 0 select offset 0 and those gone before; else they select any.
     exact: bool,
 }
 
@@ -63,7 +64,7 @@ impl Centred {
         (0..n).map(offset).collect()
     }
 
-    /// What the rank at these coordinates does in a step.
+    /// The move of the rank at these coordinates in a step.
     fn moves(self, at: &[u32], step: u32) -> Moves {
         let n = self.dimensions;
         if self.straight && step >= n {
@@ -95,9 +96,9 @@ impl Rings {
     ) {
         let moves = centred.moves(at, step);
         let slots = self.slots_around(centred, &moves);
-        let moved = |way: i64| {
+        let moved = |sign: i64| {
             moves.hops.iter().enumerate().fold(rank, |rank, (u, &hops)| {
-                self.grid.radix().shifted(rank, self.long[u], way * i64::from(hops))
+                self.grid.radix().shifted(rank, self.long[u], sign * i64::from(hops))
             })
         };
         let mut route = Route::default();
@@ -138,11 +139,11 @@ impl Rings {
         slots
     }
 
-    /// What the exchange in windows around a rank costs.
+    /// The counts of the exchange in windows around a rank.
     pub(super) fn add_centred(&self, centred: Centred, cost: &mut Cost) {
         let ranks: u128 = self.lines.iter().map(|line| u128::from(line.side())).product();
         let window = u128::from(self.colours);
-        // All ranks send as much, but not along the same dimension.
+        // All ranks send equally much, but not along the same dimension.
         for step in 0..centred.steps() {
             let Moves { hops, exact } = centred.moves(&[0; 3], step);
             let kept = hops.iter().map(|&hops| match hops {

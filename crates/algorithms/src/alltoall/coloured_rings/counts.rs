@@ -1,4 +1,4 @@
-//! What the exchange costs, from its lines alone.
+//! The counts of the exchange, from its lines alone.
 
 use super::line::{Direction, LineExchange};
 use super::windows::Digit;
@@ -45,8 +45,8 @@ impl Rings {
         products.into_iter().max().expect("there are colours")
     }
 
-    /// What the exchange costs. What a rank sends is a product over dimensions, and colours are all
-    /// that ties them, through the class; so largest values by colour tell the largest message.
+    /// The counts of the exchange. A message is a product over dimensions, tied by colours through
+    /// the class; so the largest values by colour give the largest message.
     pub(super) fn cost(&self) -> Cost {
         let (n, m) = (self.dimensions(), self.colours as usize);
         let of_line = |line: &LineExchange, value: &dyn Fn(u32) -> u64| {
@@ -69,7 +69,7 @@ impl Rings {
         let mut cost = Cost::default();
         for (half, rounds) in self.rounds.into_iter().enumerate() {
             for round in 1..=rounds {
-                // What a line sends in this round does not depend on the phase.
+                // A line's messages in this round do not depend on the phase.
                 let sent: Vec<_> = self
                     .own_directions()
                     .map(|own| {
@@ -175,7 +175,7 @@ impl Rings {
         [counts, distances]
     }
 
-    /// What the exchange inside windows costs: every message has one value of a digit.
+    /// The counts of the exchange within windows: every message has one value of a digit.
     fn add_windows(&self, digits: &[Digit], cost: &mut Cost) {
         let n = self.dimensions() as u128;
         let ranks: u128 = self.lines.iter().map(|line| u128::from(line.side())).product();

@@ -1,16 +1,16 @@
 //! The residual exchange straight to the destination, on grids of two sides.
 //!
 //! Along either dimension the residual exchange of a line has slots of steps: in slot i a position
-//! sends the group of one offset, and slot 0 is that in which all stay. In step (i, j), all but
-//! (0, 0) and i before j, a rank sends the blocks that go with slot i of its row and with slot j of
-//! its column, first along dimension 0. No link is shared: in slot i every position of a line is
-//! reached from one position alone, so that of those who go on along a line of dimension 1 no two
-//! come from the same rank of it, and they use its links as slot j does.
+//! sends the group of one offset, and slot 0 is that in which all stay. In step (i, j), all but (0,
+//! 0) and i before j, a rank sends the blocks that go with slot i of its row and with slot j of its
+//! column, first along dimension 0. There is no link contention: in slot i every position of a line
+//! is reached from one position alone, so that of the ranks that go on along a line of dimension 1
+//! no two come from the same rank of it, and they use its links as slot j does.
 //!
 //! A slot of the buffer is a digit of either dimension in the layout of its line's exchange, and
-//! what arrives goes where the lines' exchanges say: a digit that is free from slot i on is one of
-//! a group that slot i or an earlier one sends, so that by step (i, j) whatever had the digit i and
-//! any of slots 0 to j has left; or a digit that was never used.
+//! received blocks go where the lines' exchanges place them: a digit that is free from slot i on is
+//! one of a group that slot i or an earlier one sends, so that by step (i, j) whatever had the
+//! digit i and any of slots 0 to j has left; or a digit that was never used.
 
 use topocoll_schedule::{Block, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
@@ -66,7 +66,7 @@ impl Rings {
         Some(Block { from, to: rank })
     }
 
-    /// What the direct residual exchange costs: any position of one line meets any of the other.
+    /// The counts of the direct residual exchange: any position of one line meets any of the other.
     pub(super) fn add_direct(&self, cost: &mut Cost) {
         let room = self.lines[1].residual_digits();
         for step in 0..self.direct_steps() {

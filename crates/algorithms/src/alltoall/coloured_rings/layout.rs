@@ -108,7 +108,7 @@ fn boxes(from: u64, to: u64, axes: &[Copied], mut each: impl FnMut(Strided, Stri
     }
     let inner = merged.pop().unwrap_or(copied(1, 1, 1));
     let outer = merged.pop().unwrap_or(copied(1, 0, 0));
-    // What two strides cannot tell is one copy each.
+    // A box that two strides cannot describe is copied run by run.
     let copies: u64 = merged.iter().map(|axis| axis.count).product();
     for i in 0..copies {
         let (mut from, mut to, mut rest) = (from as i64, to as i64, i);

@@ -1,6 +1,5 @@
-//! One side of the grid: its colours, the rings that they form, where blocks land on them, and what
-//! is left to do after landing. Everything is relative to a position; the lines of a dimension are
-//! all alike.
+//! One side of the grid: its colours, the rings that they form, where blocks land on them, and the
+//! residual exchange. Everything is relative to a position; the lines of a dimension are equal.
 
 mod distance;
 mod far_first;
@@ -19,7 +18,7 @@ use self::word::Word;
 /// How blocks travel along a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Directions {
-    /// Around a ring by the nearer way.
+    /// Around a ring in the shorter direction.
     Nearer,
     /// Up and down a line that does not wrap.
     Both,
@@ -27,7 +26,7 @@ pub(super) enum Directions {
     Once,
 }
 
-/// Where blocks land that travel around a ring.
+/// The rank at which blocks that travel around a ring land.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Landing {
     /// At the rank nearest to their destination.
@@ -82,9 +81,9 @@ impl Catch {
 /// as near; on a line, cut into windows of one rank of each colour, at the one in the window.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Destinations of those who come from below.
+    /// Destinations of blocks from below.
     up: Catch,
-    /// Destinations of those who come from above.
+    /// Destinations of blocks from above.
     down: Catch,
     /// Its own destinations that it need not send along the ring.
     own: Catch,
@@ -94,24 +93,24 @@ struct Place {
 pub(super) struct LineExchange {
     word: Word,
     colours: u32,
-    ways: Directions,
+    directions: Directions,
     /// Where blocks land.
     landing: Landing,
     /// Up and down, the farthest destination by hops, where that is the same from every rank.
     ends: [Vec<u32>; 2],
-    /// Positions that differ by a multiple of it are alike.
+    /// Positions that differ by a multiple of it are equivalent.
     period: u32,
     /// By colour, where gaps change.
     turns: Vec<Vec<u32>>,
     places: Vec<Place>,
     /// By class, the most hops that a block travels up, and down.
     rounds: [[u32; 2]; 2],
-    /// By position: what is left after landing, by offset.
+    /// By position: the groups after landing, by offset.
     groups: Rows<Group>,
-    /// By position: what the residual exchange brings, by offset.
+    /// By position: the groups that the residual exchange brings, by offset.
     arrivals: Rows<Arrival>,
-    /// By position, then step of the residual exchange: the ways of the groups sent and received, 0
-    /// where there is none.
+    /// By position, then step of the residual exchange: the offsets of the groups sent and
+    /// received, or 0.
     ways_left: Vec<[i32; 2]>,
     /// Steps of the residual exchange.
     steps: usize,
@@ -122,17 +121,17 @@ pub(super) struct LineExchange {
 }
 
 impl LineExchange {
-    pub(super) fn new(side: u32, colours: u32, ways: Directions, landing: Landing) -> Self {
-        let word = match ways {
+    pub(super) fn new(side: u32, colours: u32, directions: Directions, landing: Landing) -> Self {
+        let word = match directions {
             Directions::Nearer => Word::around(side, colours),
             Directions::Both | Directions::Once => Word::Repeated { side, colours },
         };
-        let alike = ways == Directions::Nearer && side % colours == 0;
+        let alike = directions == Directions::Nearer && side % colours == 0;
         let mut line = Self {
             turns: (0..colours).map(|colour| word.turns(colour)).collect(),
             word,
             colours,
-            ways,
+            directions,
             landing,
             ends: Default::default(),
             period: if alike { colours } else { side },
@@ -196,7 +195,7 @@ impl LineExchange {
 
     /// Whether it is the same as another.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        (self.side(), self.ways) == (other.side(), other.ways)
+        (self.side(), self.directions) == (other.side(), other.directions)
     }
 
     fn at(&self, x: u32) -> usize {
@@ -207,7 +206,7 @@ impl LineExchange {
     fn along(&self, x: u32, hops: i64) -> Option<i64> {
         let ring = i64::from(self.word.ring(self.colour(x)));
         let i = i64::from(self.word.index(x)) + hops;
-        if self.ways == Directions::Both && !(0..ring).contains(&i) {
+        if self.directions == Directions::Both && !(0..ring).contains(&i) {
             return None;
         }
         let (around, i) = around(i, ring);
@@ -223,7 +222,7 @@ impl LineExchange {
     pub(super) fn next(&self, x: u32, direction: Direction) -> Option<(u32, i64)> {
         let position = self.along(x, direction.sign())?;
         let next = self.wrapped(position);
-        let hops = match self.ways {
+        let hops = match self.directions {
             Directions::Nearer | Directions::Both => position - i64::from(x),
             Directions::Once => i64::from(next) - i64::from(x),
         };
@@ -245,8 +244,8 @@ impl LineExchange {
         if let Some(window) = around {
             return Place { up: window, down: window, own: window };
         }
-        if self.ways != Directions::Nearer || self.landing == Landing::Windows {
-            // The last window takes in what is left of the line.
+        if self.directions != Directions::Nearer || self.landing == Landing::Windows {
+            // The last window includes the rest of the line.
             let last = side - x <= colours;
             let above = if last { side - 1 - x } else { colours - 1 - x % colours };
             let window = Catch { below: x % colours, above };
@@ -258,7 +257,7 @@ impl LineExchange {
         };
         let (below, above) = (gap(-1), gap(1));
         let up = Catch { below: below.div_ceil(2) - 1, above: above / 2 };
-        // Alone of its colour, it has what lies half a ring away above.
+        // The only rank of its colour has the destinations half a ring away above.
         let alone = self.word.ring(self.colour(x)) == 1;
         let below = if alone { up.below } else { below / 2 };
         let down = Catch { below, above: above.div_ceil(2) - 1 };
@@ -266,11 +265,11 @@ impl LineExchange {
     }
 
     /// The farthest destination of x that travels in `direction`, for a class whose own direction
-    /// is `first`: that is the way at exactly half a ring.
+    /// is `first`: the direction at exactly half a ring.
     fn reach(&self, x: u32, direction: Direction, first: Direction) -> i64 {
         let (x_at, side) = (i64::from(x), i64::from(self.side()));
         let own = self.places[self.at(x)].own;
-        match (self.ways, direction) {
+        match (self.directions, direction) {
             (Directions::Nearer, _) if self.landing != Landing::Near => {
                 let hops = self.half(direction == first) * i64::from(self.colours);
                 match direction {
@@ -303,7 +302,7 @@ impl LineExchange {
         direction: Direction,
         first: Direction,
     ) -> u64 {
-        if self.ways == Directions::Once && direction == Direction::Down {
+        if self.directions == Directions::Once && direction == Direction::Down {
             return 0;
         }
         if self.landing == Landing::Distance {
@@ -316,8 +315,8 @@ impl LineExchange {
             Direction::Up => (reach - (stop - i64::from(place.up.below)) + 1).max(0) as u64,
             Direction::Down => {
                 let count = (stop + i64::from(place.down.above) - reach + 1).max(0) as u64;
-                // What lies half a ring away lands where travellers up would land.
-                let half = self.ways == Directions::Nearer
+                // Destinations half a ring away land as travellers up do.
+                let half = self.directions == Directions::Nearer
                     && self.landing == Landing::Near
                     && first == Direction::Down
                     && self.side() % 2 == 0
@@ -341,7 +340,7 @@ impl LineExchange {
         for colour in 0..self.colours {
             let ring = i64::from(self.word.ring(colour));
             let mut push = |index: i64| positions.push(self.word.position(colour, index as u32));
-            if self.ways == Directions::Nearer {
+            if self.directions == Directions::Nearer {
                 let turns = &self.turns[colour as usize];
                 let near = [-t, 1 - t, 2 - t, -1, 0, 1, t - 2, t - 1, t];
                 if (turns.len() * near.len()) as i64 >= ring {
@@ -363,11 +362,11 @@ impl LineExchange {
         positions
     }
 
-    /// The directions that classes have for their own, one where those that have the other act alike:
-    /// where nothing goes half around a ring.
+    /// The directions of classes, one where both are equivalent: where nothing goes half around a
+    /// ring.
     fn classes(&self) -> &'static [Direction] {
         let odd = self.landing == Landing::Near && self.side() % 2 == 1;
-        let alike = self.ways != Directions::Nearer || odd;
+        let alike = self.directions != Directions::Nearer || odd;
         if alike { &[Direction::Up] } else { &[Direction::Up, Direction::Down] }
     }
 
@@ -405,7 +404,8 @@ impl LineExchange {
         }
     }
 
-    /// The digits that x sends in a round: what it received in the round before, less what stays.
+    /// The digits that x sends in a round: the digits received in the round before, less those that
+    /// stay.
     pub(super) fn sent(
         &self,
         x: u32,
@@ -413,7 +413,7 @@ impl LineExchange {
         direction: Direction,
         first: Direction,
     ) -> Digits {
-        if self.ways == Directions::Both {
+        if self.directions == Directions::Both {
             return self.sent_far_first(x, round, direction);
         }
         if self.landing == Landing::Distance {
@@ -443,7 +443,7 @@ impl LineExchange {
         direction: Direction,
         first: Direction,
     ) -> Digits {
-        if self.ways == Directions::Both {
+        if self.directions == Directions::Both {
             return self.received_far_first(x, round, direction);
         }
         if self.landing == Landing::Distance {
@@ -458,7 +458,7 @@ impl LineExchange {
 
     /// The digits that travellers up, with own blocks, and travellers down need at most.
     fn regions_needed(&self) -> [u64; 2] {
-        if self.ways == Directions::Both {
+        if self.directions == Directions::Both {
             let largest = |of: &dyn Fn(u32) -> u64| (0..self.period).map(of).max().unwrap_or(0);
             let own = largest(&|x| self.places[self.at(x)].own.width());
             let up = largest(&|x| self.room_far_first(x, Direction::Up));

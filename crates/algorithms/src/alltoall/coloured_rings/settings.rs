@@ -1,4 +1,4 @@
-//! The settings, which grids they serve, and what they claim.
+//! The settings, the grids to which they apply, and their claims.
 
 use topocoll_schedule::Parameters;
 use topocoll_topology::Grid;
@@ -22,7 +22,7 @@ fn rings(request: &Request<'_>, values: &Values<'_>, classes: u32) -> Result<Rin
     let grid = request.grid("a torus or mesh")?;
     let long = grid.radix().long_dimensions().count() as u32;
     if long == 1 && classes == 1 {
-        return Err(values.refused("classes", "2 where only one side is longer than 1"));
+        return Err(values.refused("classes", "2, as only one side is longer than 1"));
     }
     let colours = long * classes;
     let rule = "sides of at most 65536, or 1048576 where they wrap and the colours divide them";
@@ -36,12 +36,12 @@ fn rings(request: &Request<'_>, values: &Values<'_>, classes: u32) -> Result<Rin
         ("windows", "axis") => {
             (Landing::Windows, Residual::Windows(windows(grid, values, (long, classes))?))
         }
-        ("windows", _) => return Err(refused("axis where landing is windows")),
+        ("windows", _) => return Err(refused("axis, as landing is windows")),
         ("centred", _) => {
             (Landing::Centred, Residual::Centred(centred(grid, values, (long, classes))?))
         }
         (_, "direct") if long != 2 => {
-            return Err(refused("axis where not two sides are longer than 1"));
+            return Err(refused("axis, as not exactly two sides are longer than 1"));
         }
         (landing, left) => {
             let residual = if left == "axis" { Residual::Axis } else { Residual::Direct };
@@ -50,7 +50,7 @@ fn rings(request: &Request<'_>, values: &Values<'_>, classes: u32) -> Result<Rin
     };
     let rings = Rings::new(grid, classes, place, residual);
     if rings.is_direct() && (rings.rounds_a_phase() == 0 || rings.direct_steps() == 0) {
-        return Err(refused("axis where sides are so short that no rings are, or no offsets"));
+        return Err(refused("axis, as the sides are too short for rings or offsets"));
     }
     Ok(rings)
 }
@@ -78,7 +78,7 @@ fn centred(
     (long, classes): (u32, u32),
 ) -> Result<Centred, NotApplicable> {
     if classes != 2 || !(2..=3).contains(&long) {
-        let rule = "near where classes is 1, or not two or three sides are longer than 1";
+        let rule = "near, as classes is 1, or not two or three sides are longer than 1";
         return Err(values.refused("landing", rule));
     }
     let rule = "sides that wrap and are multiples of 2n, n of them longer than 1, for \
@@ -95,7 +95,7 @@ fn windows(
 ) -> Result<Vec<Digit>, NotApplicable> {
     let digits = windows::digits(long.max(1)).filter(|_| classes == 2 && long > 0);
     let digits = digits.ok_or_else(|| {
-        let rule = "near where classes is 1, or no product of twos and threes counts the sides \
+        let rule = "near, as classes is 1, or no product of twos and threes counts the sides \
                     longer than 1";
         values.refused("landing", rule)
     })?;
@@ -104,7 +104,7 @@ fn windows(
     Ok(digits)
 }
 
-/// Whether a side longer than 1 is no multiple of a number.
+/// Whether a side longer than 1 is not a multiple of a number.
 fn is_odd(grid: &Grid, u: usize, multiple: u32) -> bool {
     grid.sides()[u] > 1 && grid.sides()[u] % multiple != 0
 }
@@ -116,7 +116,7 @@ fn is_open(grid: &Grid, u: usize) -> bool {
 
 static INFO: Info = Info::new(
     "coloured-rings",
-    "blocks combined along rings of one colour, both ways, then sent the few hops that are left",
+    "blocks combined along rings of one colour, in both directions, then sent the remaining few hops",
     "after Suh and Shin 2001, for any sides",
 )
 .taking(&[
@@ -133,8 +133,8 @@ static INFO: Info = Info::new(
                 "distance",
                 "as many hops as the distance says; less volume on uneven sides that wrap",
             ),
-            ("windows", "aligned ones of 2n; fewer steps"),
-            ("centred", "windows of 2n around a rank; between the two"),
+            ("windows", "aligned windows of 2n; fewer steps"),
+            ("centred", "windows of 2n around a rank; between near and windows"),
         ],
     )
     .by_cost(),

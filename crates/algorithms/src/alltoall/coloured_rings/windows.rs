@@ -1,17 +1,17 @@
-//! The residual exchange inside aligned windows, in place.
+//! The residual exchange within aligned windows, in place.
 //!
 //! Where 2n divides every side, blocks may land in the window of 2n positions that holds their
 //! destination. A position in the window is a number of digits, of radix 2 and weight n, then of
 //! radices 2 and 3 whose product is n, down to weight 1. For every digit, every dimension and every
-//! l = 1 .. radix - 1 there is one step, in which a rank sends what is to have l more in the digit.
-//! In the p-th round of a digit of weight d, the rank of class q moves along dimension
-//! (q mod d + p) mod n. So the ranks that move along a line lie d apart, and two or three of them,
-//! which exchange, use links that nobody else does: 0 and 1 both ways, or 0, 1, 2 in a cycle, one way
-//! the two links between them and the other way back. No hop changes q mod d, so that each block
-//! sees every dimension.
+//! l = 1 .. radix - 1 there is one step, in which a rank sends the blocks for digits l higher. In
+//! the p-th round of a digit of weight d, the rank of class q moves along dimension (q mod d + p)
+//! mod n. So the ranks that move along a line lie d apart, and two or three of them, which
+//! exchange, use links of their own: 0 and 1 in both directions, or 0, 1, 2 in a cycle, over the
+//! two links between them and the two links back. No hop changes q mod d, so that each block sees
+//! every dimension.
 //!
 //! A slot numbers, dimension by dimension, the position in the window and then the source on the
-//! ring, and what a step sends it receives into the same slots: a value of one digit.
+//! ring, and a step receives into the slots that it sends: a value of one digit.
 
 use topocoll_schedule::{SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
@@ -52,13 +52,13 @@ pub(super) fn landed(digits: &[Digit], x: u32, target: u32, window: u32) -> u32 
 }
 
 impl Rings {
-    /// Steps of the exchange inside windows.
+    /// Steps of the exchange within windows.
     pub(super) fn window_steps(&self, digits: &[Digit]) -> u32 {
         let steps = digits.iter().map(|digit| digit.radix - 1).sum::<u32>();
         steps * self.dimensions() as u32
     }
 
-    /// A step of the exchange inside windows.
+    /// A step of the exchange within windows.
     pub(super) fn window_step(
         &self,
         rank: Rank,

@@ -26,7 +26,7 @@ pub(super) struct Ring {
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     round: u32,
-    way: RingDirection,
+    direction: RingDirection,
     /// Whether the vertex left out goes half around, where rounds are paired.
     half: bool,
 }
@@ -58,19 +58,19 @@ impl Ring {
     /// A turn; none if all keep their own.
     pub(super) fn turn(self, number: u32) -> Option<Turn> {
         let back = self.turns() - 1 - number;
-        let (place, way) = match number.cmp(&back) {
+        let (place, direction) = match number.cmp(&back) {
             Ordering::Less => (number, RingDirection::Up),
             Ordering::Equal => return None,
             Ordering::Greater => (back, RingDirection::Down),
         };
         if !self.paired {
-            return Some(Turn { round: place, way, half: way == RingDirection::Up });
+            return Some(Turn { round: place, direction, half: direction == RingDirection::Up });
         }
         let pairs = self.half / 2;
-        let turn = |round, half| Some(Turn { round, way, half });
-        match (place, way) {
+        let turn = |round, half| Some(Turn { round, direction, half });
+        match (place, direction) {
             // The last round has no other, and is paired with itself.
-            _ if place == pairs => turn(2 * pairs, way == RingDirection::Up),
+            _ if place == pairs => turn(2 * pairs, direction == RingDirection::Up),
             (place, RingDirection::Up) if place < pairs => turn(2 * place, true),
             (place, RingDirection::Down) if place < pairs => turn(2 * place + 1, true),
             (place, RingDirection::Up) => turn(2 * (place - pairs) - 1, false),
@@ -114,8 +114,8 @@ impl Ring {
             let last = self.matching(turn.round) + 1 == cycle;
             let odd = if up % 2 == 1 { up } else { down };
             let even = if up % 2 == 0 { up } else { down };
-            return match turn.way {
-                _ if up == 0 && (turn.way == RingDirection::Up || last) => cycle / 2 % tours,
+            return match turn.direction {
+                _ if up == 0 && (turn.direction == RingDirection::Up || last) => cycle / 2 % tours,
                 RingDirection::Down if !last => (even / 2 + tours - 1) % tours,
                 _ => odd / 2,
             };
@@ -153,7 +153,7 @@ impl Ring {
         let vertex = at % self.half;
         let first = vertex > self.cycle() / 2 || vertex == self.cycle();
         if turn.round == self.cycle() {
-            first == (turn.way == RingDirection::Up)
+            first == (turn.direction == RingDirection::Up)
         } else {
             turn.half
         }
@@ -167,11 +167,13 @@ impl Ring {
     pub(super) fn reached(self, at: u32, turn: Turn) -> Option<u32> {
         let vertex = at % self.half;
         let hops = match self.other(at, turn.round) {
-            Some(other) if turn.way == RingDirection::Up => {
+            Some(other) if turn.direction == RingDirection::Up => {
                 (other + self.half - vertex) % self.half
             }
             Some(other) => 2 * self.half - (vertex + self.half - other) % self.half,
-            None if self.is_odd() => return Some(at).filter(|_| turn.way == RingDirection::Up),
+            None if self.is_odd() => {
+                return Some(at).filter(|_| turn.direction == RingDirection::Up);
+            }
             None if self.goes(at, turn) => self.half,
             None => 0,
         };
@@ -183,16 +185,19 @@ impl Ring {
     /// Where the message to a position comes from.
     pub(super) fn from(self, at: u32, number: u32) -> Option<u32> {
         let Some(turn) = self.turn(number) else { return Some(at) };
-        let back =
-            if turn.way == RingDirection::Up { RingDirection::Down } else { RingDirection::Up };
+        let back = if turn.direction == RingDirection::Up {
+            RingDirection::Down
+        } else {
+            RingDirection::Up
+        };
         let edge = self.other(at, turn.round).is_some();
-        self.reached(at, if edge { Turn { way: back, ..turn } } else { turn })
+        self.reached(at, if edge { Turn { direction: back, ..turn } } else { turn })
     }
 
     /// Hops between two positions in a turn, the sign giving the way.
     pub(super) fn hops(self, from: u32, to: u32, turn: u32) -> i64 {
         match self.turn(turn) {
-            Some(Turn { way: RingDirection::Down, .. }) => {
+            Some(Turn { direction: RingDirection::Down, .. }) => {
                 -i64::from((from + self.side - to) % self.side)
             }
             _ => i64::from((to + self.side - from) % self.side),

@@ -1,14 +1,14 @@
 //! Hops by distance alone, on a ring whose colours do not come out even.
 //!
 //! There the gaps of a ring differ, and ranks that land their blocks at the nearest rank of their
-//! colour do not all send as much, nor are landed as much at. But if the distance of its destination
-//! tells how many hops a block makes, all ranks send as much in every round, and as many pairs land
-//! at every rank as the line has positions. What is left depends on the gaps passed, which are nearly m.
+//! colour do not all send or receive equally much. If the distance of its destination gives a
+//! block's hops, all ranks send equally much in every round, and as many pairs land at every rank
+//! as the line has positions. The residual offset depends on the gaps passed, which are nearly m.
 //!
-//! Of m colours, blocks for up to m/2 positions away stay, those for m more make one hop, and so on.
-//! Rings are so short on sides below 2m that all stay. A block's digit is its distance, and what a
-//! round sends it receives into the same digits. Half a ring away, blocks land where those land that
-//! travel up, by either way.
+//! Of m colours, blocks for up to m/2 positions away stay, those for m more make one hop, and so
+//! on. Rings are so short on sides below 2m that all stay. A block's digit is its distance, and a
+//! round receives into the digits that it sends. Blocks half a ring away land as those that travel
+//! up do, in either direction.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ impl LineExchange {
         [self.ends[1][0] + 1 + half, half - self.ends[1][0]].map(u64::from)
     }
 
-    /// Appends what is left after landing at x, by offset.
+    /// Appends the groups after landing at x, by offset.
     pub(super) fn groups_far(&self, x: u32, out: &mut Vec<Group>) {
         let ring = self.word.ring(self.colour(x));
         let mut sources: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
@@ -91,7 +91,7 @@ impl LineExchange {
             for hops in 0..ends.len() as u32 {
                 let behind = self.along(x, -direction.sign() * i64::from(hops));
                 let behind = behind.expect("a ring has no end") - i64::from(x);
-                // What stays is counted once.
+                // Blocks that stay are counted once.
                 let nearest = match (hops, direction) {
                     (0, Direction::Up) => 0,
                     (0, Direction::Down) => 1,

@@ -8,7 +8,7 @@
 //! anywhere, and over the m - 1 rounds floor(m^2/4), which is what the middle link must carry.
 //!
 //! A rank keeps its own blocks by falling distance, so that the nearest are at the end of a region.
-//! What it sends ends with those of round t; what it receives ends there too, in the slots just
+//! Its message ends with those of round t; the received message ends there too, in the slots just
 //! sent. Once its own have gone, the last window received in each round stays, and the next message
 //! ends before it.
 

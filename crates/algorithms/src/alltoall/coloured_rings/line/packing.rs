@@ -21,8 +21,8 @@ pub(super) fn to(message: &LineMessage, period: u32) -> u32 {
     (i64::from(message.from) + i64::from(message.offset)).rem_euclid(period.into()) as u32
 }
 
-/// Orders in which messages are offered to the steps, those that are alike by sender and then by
-/// offset, as they come; none is the best on every side.
+/// Orders in which messages are offered to the steps, equal ones by sender and then by offset; no
+/// order is the best on every side.
 const ORDERS: &[fn(&mut [LineMessage])] = &[
     |messages| messages.sort_by_key(|m| Reverse((m.size, m.hops()))),
     |messages| messages.sort_by_key(|m| (Reverse(m.size), m.hops(), m.offset)),
@@ -82,7 +82,7 @@ fn by_chance(message: &LineMessage, number: u64) -> i64 {
     chance as i64 - 10 * size as i64 - far
 }
 
-/// A step while it is being packed: by position, what is taken.
+/// A step while it is being packed: by position, the ranks and links in use.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     send: bool,

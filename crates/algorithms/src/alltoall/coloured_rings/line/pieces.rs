@@ -32,7 +32,7 @@ impl LineExchange {
     fn kept(&self, x: u32, hops: u32, direction: Direction) -> (u64, i64) {
         let place = &self.places[self.at(x)];
         let width = if direction == Direction::Up { place.up.width() } else { place.down.width() };
-        match self.ways {
+        match self.directions {
             Directions::Both => {
                 (self.region_end(direction) - u64::from(hops) * width, -(width as i64))
             }
@@ -58,7 +58,7 @@ impl LineExchange {
             let compact = |j: u32| group.first + 1 + u64::from(j - from);
             if border > from {
                 let (kept, step) = self.kept(x, from, Direction::Up);
-                let digit = match self.ways {
+                let digit = match self.directions {
                     Directions::Both => kept as i64 + i64::from(place.up.above) - offset,
                     _ => kept as i64 + i64::from(place.up.below) + offset,
                 } as u64;
@@ -67,7 +67,7 @@ impl LineExchange {
             }
             if to > border {
                 let (first, step) = self.kept(x, ring - border, Direction::Down);
-                let digit = match self.ways {
+                let digit = match self.directions {
                     Directions::Both => first + (i64::from(place.down.below) + offset) as u64,
                     _ => first + (i64::from(place.down.above) - offset).max(0) as u64,
                 };
@@ -83,7 +83,7 @@ impl LineExchange {
             self.places[self.at(x)].own.width() + self.travelling(x, 1, Direction::Up, first);
         let below = self.travelling(x, 1, Direction::Down, first);
         out.clear();
-        if self.ways == Directions::Both {
+        if self.directions == Directions::Both {
             let own = self.places[self.at(x)].own.width();
             push(out, Piece { compact: 0, count: own, digit: 0, stride: 1 });
             for (first, last, direction) in

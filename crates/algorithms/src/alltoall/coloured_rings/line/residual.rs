@@ -1,4 +1,4 @@
-//! The residual exchange of one line: blocks that have landed go the few positions that are left.
+//! The residual exchange of one line: landed blocks go the remaining few positions.
 
 use smallvec::SmallVec;
 
@@ -50,22 +50,22 @@ impl Group {
 /// A group at its destination.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Arrival {
-    /// The way it came.
+    /// The offset by which it came.
     pub(in super::super) offset: i32,
     pub(in super::super) digits: Digits,
 }
 
-/// What a position does in one step of the residual exchange.
+/// A position's groups in one step of the residual exchange.
 #[derive(Clone, Copy, Default, Debug)]
 pub(in super::super) struct Exchange {
-    /// The way of the group that it sends, and where that lies.
+    /// The offset of the group that it sends, and its digits.
     pub(in super::super) send: Option<(i32, Digits)>,
-    /// The way of the group that it receives, and where that goes.
+    /// The offset of the group that it receives, and its digits.
     pub(in super::super) receive: Option<(i32, Digits)>,
 }
 
 impl LineExchange {
-    /// Appends what is left after landing at x, by offset.
+    /// Appends the groups after landing at x, by offset.
     pub(super) fn groups_at(&self, x: u32, out: &mut Vec<Group>) {
         if self.landing == Landing::Distance {
             return self.groups_far(x, out);
@@ -95,7 +95,7 @@ impl LineExchange {
     /// The number of sources j >= 1 whose blocks for x + offset travel up.
     pub(super) fn sources_below(&self, x: u32, offset: i64, first: Direction) -> u32 {
         let ring = self.word.ring(self.colour(x));
-        let travels_up = |j: u32| match self.ways {
+        let travels_up = |j: u32| match self.directions {
             Directions::Once => true,
             Directions::Both => j <= self.word.index(x),
             Directions::Nearer if self.landing != Landing::Near => {
@@ -108,7 +108,7 @@ impl LineExchange {
             }
         };
         // About as many as up to half a ring away, gaps being nearly even.
-        let near = match self.ways {
+        let near = match self.directions {
             Directions::Nearer => self.side() / 2 / self.colours,
             Directions::Both => self.word.index(x),
             Directions::Once => ring,
@@ -166,7 +166,7 @@ impl LineExchange {
         }
     }
 
-    /// By step, the ways of the groups that x sends and receives.
+    /// By step, the offsets of the groups that x sends and receives.
     fn ways_at(&self, x: u32) -> &[[i32; 2]] {
         &self.ways_left[self.at(x) * self.steps..][..self.steps]
     }
@@ -214,7 +214,7 @@ impl LineExchange {
         group.expect("what is sent is a group")
     }
 
-    /// What x does in a step of the residual exchange.
+    /// The groups of x in a step of the residual exchange.
     pub(in super::super) fn exchange(&self, x: u32, step: u32) -> Exchange {
         let [send, receive] = self.ways_at(x)[step as usize];
         let received = |offset| {

@@ -7,7 +7,7 @@ pub(super) struct Rows<T> {
 }
 
 impl<T> Rows<T> {
-    /// No rows, with room for so many of so many items.
+    /// No rows, with room for a number of rows and of items.
     pub(super) fn with_room(rows: u32, items: u32) -> Self {
         let room = rows as usize * items as usize;
         Self { items: Vec::with_capacity(room), ends: Vec::with_capacity(rows as usize) }
