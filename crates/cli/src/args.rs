@@ -35,7 +35,7 @@ pub(crate) enum Command {
     /// has passed it on is allowed; replay of an all-to-all reports how many times this happens
     /// (`resent_blocks`).
     Verify(Verify),
-    /// Check a proof that `verify --certificate` wrote, trusting nobody.
+    /// Check a certificate that `verify --certificate` wrote.
     Check(Check),
     /// Predict the completion time of one schedule and where it goes.
     Simulate(Simulate),
@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Calibrate(Calibrate),
     /// Write a tuning file for an MPI library: which of its own algorithms it is to use.
     Tune(Tune),
-    /// Print what completes commands and options in a shell.
+    /// Print the completions of commands and options for a shell.
     Completions(Completions),
     /// Write the manual pages, one for each command.
     Man(Man),
@@ -65,7 +65,7 @@ pub(crate) struct Select {
     /// A schedule from a file as one more algorithm; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,
-    /// Show every choice in the table, not the best ones.
+    /// Show every choice in the table, not only the best ones.
     #[arg(long)]
     pub(crate) all: bool,
     /// Rank by this model where the machine is small enough to simulate
@@ -74,7 +74,7 @@ pub(crate) struct Select {
     /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
     #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
-    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
+    /// Demand matrix (block sizes that differ): uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
     /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
     #[arg(long, value_name = "LAW:SEED|FILE")]
@@ -108,10 +108,10 @@ pub(crate) struct Verify {
     /// replay up to 4096 ranks, beyond them the one that is estimated to be faster]
     #[arg(long)]
     pub(crate) method: Option<Method>,
-    /// Name so many conflicting links, the worst first, however long it takes [default: 5]
+    /// List the N most contended links, however long it takes [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) conflicts: Option<usize>,
-    /// Write a proof of what was verified, for `check`; none if it fails
+    /// Write a certificate for `check`, unless verification fails
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
 }
@@ -142,14 +142,14 @@ pub(crate) struct Simulate {
     /// simgrid; several in jsonl run at once, where --placement puts them
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "traffic")]
     pub(crate) schedule: Vec<PathBuf>,
-    /// Messages that are no schedule: neighbor, tornado, transpose, bitcomp, random:SEED,
+    /// Send a traffic pattern instead of a schedule: neighbor, tornado, transpose, bitcomp, random:SEED,
     /// uniform:RATE
     #[arg(long)]
     pub(crate) traffic: Option<String>,
     /// How long uniform:RATE sends, in flit times
     #[arg(long, requires = "traffic")]
     pub(crate) cycles: Option<u64>,
-    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
+    /// Demand matrix (block sizes that differ): uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
     /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
     #[arg(long, value_name = "LAW:SEED|FILE")]
@@ -165,7 +165,7 @@ pub(crate) struct Simulate {
     /// message keeps its schedule's route where that leads to the receiver's node
     #[arg(long, value_name = "FILE", conflicts_with = "traffic")]
     pub(crate) placement: Option<PathBuf>,
-    /// Name so many conflicting links, the worst first, however long it takes [default: 5]
+    /// List the N most contended links, however long it takes [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) conflicts: Option<usize>,
     /// Draw what every link carries into this file, an SVG or a PNG
@@ -189,7 +189,7 @@ pub(crate) struct Run {
     /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
     #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
-    /// Blocks of unequal sizes: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
+    /// Demand matrix (block sizes that differ): uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
     /// neighbours:SEED, drawn around --block,
     /// or a file with a line for each rank, its sizes in bytes with commas between
     #[arg(long, value_name = "LAW:SEED|FILE")]
@@ -282,7 +282,7 @@ pub(crate) struct Tune {
     /// The file to start from: for MPICH its library libmpich.so, or generic.json of its source
     #[arg(long, value_name = "FILE")]
     pub(crate) base: Option<PathBuf>,
-    /// Rules for communicators of so many ranks, the first of the machine's, with commas between
+    /// Sizes of communicators to write rules for, with commas between; each has the machine's first ranks
     /// [default: all of them]
     #[arg(long, value_name = "RANKS,..", value_delimiter = ',')]
     pub(crate) communicators: Vec<u32>,
@@ -445,7 +445,7 @@ pub(crate) enum Method {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Model {
-    /// Steps apart by barriers; a shared link's whole load charged
+    /// A barrier after each step; a shared link is charged its whole load
     Steps,
     /// Headers take channels one by one and hold them until the tail has passed
     Wormhole,

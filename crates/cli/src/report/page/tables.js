@@ -81,5 +81,5 @@ function notes(section, data) {
     part('Sources of the machine\u2019s values', data.sources),
     part('Do not apply here', data.rejected),
     part('Serve, and are not to watch here', data.unplayed),
-    html('p', {}, 'Made by ', html('code', {}, data.command), `, topocoll ${data.version}. The page holds all it shows and asks nothing of any network.`));
+    html('p', {}, 'Made by ', html('code', {}, data.command), `, topocoll ${data.version}. The page works offline.`));
 }
