@@ -17,7 +17,7 @@ struct Channels {
 impl Transport for Channels {
     fn send(&mut self, to: Rank, tag: u32, bytes: &[u8]) -> Result<(), String> {
         let arrival = Arrival { from: self.rank, tag, bytes: bytes.to_vec() };
-        self.to[to.index()].send(arrival).map_err(|_| "nobody listens".to_owned())
+        self.to[to.index()].send(arrival).map_err(|_| "the receiver is gone".to_owned())
     }
 
     fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {

@@ -19,11 +19,11 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut torus = machine("torus:16x16")?;
     torus.timing = machine("tpu-v5e-16x16")?.timing;
 
-    // 2. What is to be exchanged, and what nothing can beat.
+    // 2. The problem, and its lower bound.
     let problem = Problem::new(Collective::AllToAll, torus.ranks(), torus.ports, BLOCK)?;
     let exchange = Exchange::new(&torus, &problem)?;
     let selection = exchange.select()?;
-    let best = selection.best().ok_or("no algorithm serves a torus")?;
+    let best = selection.best().ok_or("no algorithm applies to a torus")?;
     println!(
         "{} {:?}: {:.1} us in {} steps; nothing can end before {:.1} us",
         best.algorithm,
@@ -44,19 +44,19 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(proof.violation.is_none() && proof.counts.port_violations == 0);
     println!("proved: {} messages, none lost", proof.counts.messages);
 
-    // 5. A plan is one rank's share, made once; it says what memory and how many tags it needs.
+    // 5. A plan is one rank's program, made once; it gives the memory and the number of tags.
     let plans: Vec<_> = (0..torus.ranks())
         .map(|rank| Plan::new(&schedule, Rank(rank)).map(Arc::new))
         .collect::<Result<_, _>>()?;
     println!("rank 0 sends {} messages and needs {} tags", plans[0].messages(), plans[0].tags());
 
-    // 6. Your runtime: each rank drives its machine over whatever sends bytes; here over channels.
+    // 6. Your runtime: each rank drives its endpoint over any transport; here over channels.
     run(&plans)?;
     println!("exchanged: every byte is where it belongs");
     Ok(())
 }
 
-/// A runtime's way to send bytes to a rank, and to hear of those that came.
+/// A runtime's transport: sends bytes to a rank, and reports arrivals.
 struct Mailbox {
     rank: Rank,
     others: Vec<Sender<Arrival>>,
@@ -74,7 +74,7 @@ impl Transport for Mailbox {
     }
 }
 
-/// Every rank in a thread of its own exchanges blocks that tell from whom and to whom they are.
+/// Every rank in a thread of its own exchanges blocks that encode their source and destination.
 fn run(plans: &[Arc<Plan>]) -> Result<(), String> {
     let ranks = plans.len();
     let block = |from: usize, to: usize| [from as u8, to as u8].repeat(BLOCK as usize / 2);

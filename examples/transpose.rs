@@ -19,7 +19,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK as u64)?;
     let exchange = Exchange::new(&machine, &problem)?;
     let selection = exchange.select()?;
-    let best = selection.best().ok_or("no algorithm serves a torus")?;
+    let best = selection.best().ok_or("no algorithm applies to a torus")?;
     let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
     let mut driver = ThreadedDriver::new(plan_all(&schedule)?, 2);
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::parameters::nearest;
 use crate::{ALGORITHMS, Algorithm, NotApplicable};
 
-/// The algorithms that a ranking looks at: those of this crate, and the caller's own.
+/// The algorithms that a ranking considers: those of this crate, and the caller's own.
 #[derive(Clone, Default)]
 pub struct Catalogue {
     own: Vec<Arc<dyn Algorithm>>,
@@ -19,7 +19,7 @@ impl Catalogue {
     /// The same with one more, after all others.
     ///
     /// # Errors
-    /// An algorithm of this name is there.
+    /// An algorithm of this name exists.
     pub fn with(mut self, algorithm: impl Algorithm + 'static) -> Result<Self, NotApplicable> {
         let name = &algorithm.info().name;
         if self.iter().any(|known| known.info().name == *name) {

@@ -13,14 +13,14 @@ pub struct Claims {
     /// Bytes that one rank copies in them, and bytes of the largest messages that must be packed,
     /// summed; where known.
     pub copied_bytes: Option<u128>,
-    /// Whether no link is ever shared, beyond what the topology rules out by itself.
+    /// Whether there is no link contention, beyond the guarantees of the topology.
     pub contention_free: bool,
-    /// What the links of the topology are known to carry at least: a floor of `link_bytes` for
-    /// machines too large to count on.
+    /// A floor of `link_bytes` for machines too large to count on.
     pub link_bytes_floor: u128,
     /// A floor of `hops`, for the same.
     pub hops_floor: u128,
-    /// On a cluster what steps charge by the links in use, where known. Such a schedule has no hops.
+    /// On a cluster the charge of steps by the links in use, where known. Such a schedule has no
+    /// hops.
     pub by_links: Option<ByLinks>,
 }
 

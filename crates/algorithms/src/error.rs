@@ -14,7 +14,7 @@ pub enum NotApplicable {
         nearest: Option<String>,
     },
     /// The catalogue has another algorithm of this name.
-    #[error("there is an algorithm `{name}` already")]
+    #[error("the catalogue has an algorithm `{name}` already")]
     Duplicate {
         /// The name.
         name: String,
@@ -30,7 +30,7 @@ pub enum NotApplicable {
     /// Its schedules depend on the sizes of blocks.
     #[error("requires the sizes of blocks (--demand)")]
     NoDemand,
-    /// It needs another shape.
+    /// It requires another shape.
     #[error("requires {needs}, which {topology} is not")]
     Shape {
         /// What it needs.

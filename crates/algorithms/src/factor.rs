@@ -1,4 +1,4 @@
-//! Messages dealt to steps: factors of the complete graph, and matchings by edge colouring.
+//! Messages assigned to steps: factors of the complete graph, and matchings by edge colouring.
 
 pub(crate) mod colouring;
 pub(crate) mod direct_exchange;

@@ -1,7 +1,7 @@
 //! Writers: each algorithm turns a problem and a topology into a schedule.
 //!
-//! One file per algorithm, one line each in the table of the standard [`Catalogue`]. Nothing here reads a schedule: who
-//! verifies, prices or runs one knows only its rule.
+//! One file per algorithm, one line each in the table of the standard [`Catalogue`]. Nothing here
+//! reads a schedule: verification, pricing and execution know only its rule.
 //!
 //! ```
 //! use topocoll_algorithms::{Catalogue, Request};

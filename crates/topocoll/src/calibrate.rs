@@ -1,8 +1,8 @@
 //! Measures what exchanges cost by the threads driver, and fits the terms of the steps model.
 //!
 //! P ranks on T threads take P/T times what one takes, so a machine of P such ranks has the fitted
-//! values times P/T. An exchange also costs what does not depend on the algorithm, its threads'
-//! start and end, which no choice can change.
+//! values times P/T. An exchange also has a cost that does not depend on the algorithm: its
+//! threads' start and end.
 
 use serde::{Deserialize, Serialize};
 use topocoll_algorithms::Solution;
@@ -46,7 +46,7 @@ pub struct Fit {
     pub per_byte: f64,
     /// A byte's rearrangement.
     pub rearrangement: f64,
-    /// What an exchange costs whatever it does.
+    /// The fixed cost of an exchange.
     pub exchange: f64,
     /// The most threads that moved bytes.
     pub threads: u32,
@@ -54,7 +54,7 @@ pub struct Fit {
     pub error: f64,
 }
 
-/// What a choice by prediction costs beside the best there is.
+/// The cost of a choice by prediction beside the best.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Regret {
@@ -62,7 +62,7 @@ pub struct Regret {
     pub ranks: u32,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// What `select` chose, measured.
+    /// The choice of `select`, measured.
     pub chosen: Sample,
     /// The fastest of all.
     pub best: Sample,
@@ -76,8 +76,8 @@ impl Regret {
     }
 }
 
-/// Every all-to-all and setting that serves a machine whose bytes so many threads move, counted and
-/// not yet measured.
+/// Every all-to-all and setting that applies to a machine whose bytes a number of threads move,
+/// counted and not yet measured.
 ///
 /// # Errors
 /// A machine or problem that is refused.
@@ -109,9 +109,9 @@ pub fn samples(
     exchange.solutions().map(sample).collect()
 }
 
-/// Runs every all-to-all and setting that serves `ranks` fully connected ranks, `rounds` times in
-/// turn, so that what disturbs the computer disturbs all alike; the least time of each. At most
-/// `threads` move the bytes, as many as these are worth.
+/// Runs every all-to-all and setting that applies to `ranks` fully connected ranks, `rounds` times
+/// in turn, so that disturbances affect all equally; the least time of each. At most `threads` move
+/// the bytes, as many as these are worth.
 ///
 /// # Errors
 /// A machine, problem or plan that is refused, or more bytes than can be addressed.
@@ -151,14 +151,14 @@ pub fn fit(samples: &[Sample]) -> Fit {
     least_squares(samples, 4)
 }
 
-/// Fits the terms for ranks that are processes, each of them a thread of its sample: whatever they
-/// share is in the times, and an exchange costs nothing by itself.
+/// Fits the terms for ranks that are processes, each of them a thread of its sample: contention is
+/// in the times, and an exchange has no fixed cost.
 #[must_use]
 pub fn fit_processes(samples: &[Sample]) -> Fit {
     least_squares(samples, 3)
 }
 
-/// Fits so many of the terms; the others are 0.
+/// Fits the first terms; the others are 0.
 fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
     let mut products = [[0.0; 4]; 4];
     let mut sums = [0.0; 4];
@@ -191,7 +191,7 @@ fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
 /// Passes over the values in a fit: far more than four values need.
 const SWEEPS: usize = 20_000;
 
-/// What each value of a fit is multiplied by.
+/// The factors of each value of a fit.
 fn terms(sample: &Sample) -> [f64; 4] {
     let turns = turns(sample.ranks, sample.threads);
     let Sample { steps, link_bytes, copied_bytes, .. } = *sample;
@@ -204,15 +204,15 @@ fn turns(ranks: u32, threads: u32) -> f64 {
 }
 
 impl Fit {
-    /// The predicted time of what was measured.
+    /// The predicted time of a sample.
     #[must_use]
     pub fn seconds(&self, sample: &Sample) -> f64 {
         let values = [self.startup, self.per_byte, self.rearrangement, self.exchange];
         terms(sample).iter().zip(values).map(|(term, value)| term * value).sum()
     }
 
-    /// The timing values of a machine of so many ranks on this computer, for blocks large enough to
-    /// be worth all threads; fewer threads slow all algorithms alike.
+    /// The timing values of a machine of `ranks` on this computer, for blocks large enough to be
+    /// worth all threads; fewer threads slow all algorithms equally.
     #[must_use]
     pub fn timing(&self, ranks: u32) -> Timing {
         let turns = turns(ranks, self.threads);
@@ -241,7 +241,7 @@ pub fn regret(cell: &[Sample], fit: &Fit) -> Result<Regret, Error> {
     machine.timing = fit.timing(ranks);
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
     let selection = Exchange::new(&machine, &problem)?.select()?;
-    let choice = selection.best().expect("bug: nothing serves a complete graph");
+    let choice = selection.best().expect("bug: nothing applies to a complete graph");
     let chosen = (cell.iter())
         .find(|s| s.algorithm == choice.algorithm && s.parameters == choice.parameters)
         .expect("bug: a choice that was not measured");

@@ -8,7 +8,7 @@ use topocoll_topology::spec::SpecError;
 
 use crate::tune::TuneError;
 
-/// Why a request cannot be met: every bad input ends here.
+/// The error of a request: every bad input ends here.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,10 +20,10 @@ pub enum Error {
         /// The shipped machine of the most similar name.
         nearest: Option<String>,
     },
-    /// A short form that names no machine.
+    /// An invalid short form.
     #[error(transparent)]
     ShortForm(SpecError),
-    /// A machine file that says something wrong.
+    /// An invalid machine file.
     #[error("{path}: {error}")]
     File {
         /// Where it is.
@@ -41,7 +41,7 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// An algorithm that does not serve.
+    /// An algorithm that does not apply.
     #[error("{algorithm}: {reason}")]
     NotApplicable {
         /// The algorithm.
@@ -49,7 +49,7 @@ pub enum Error {
         /// Why.
         reason: NotApplicable,
     },
-    /// An algorithm or parameter of a name that nobody has.
+    /// An unknown algorithm or parameter.
     #[error(transparent)]
     Algorithm(#[from] NotApplicable),
     /// A problem or a demand that is refused.
@@ -58,7 +58,7 @@ pub enum Error {
     /// A file that should hold a schedule.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A schedule that is not ranked.
+    /// A schedule that cannot be ranked.
     #[error("{name} cannot be ranked: {reason}")]
     GivenSchedule {
         /// What it is called.

@@ -1,4 +1,4 @@
-//! Startups against volume: what no other schedule beats in both.
+//! Startups against volume: the Pareto front.
 
 use topocoll_analysis::BestBounds;
 use topocoll_schedule::{MAX_BLOCK_BYTES, Parameters};
@@ -9,28 +9,28 @@ use crate::select::decide;
 use crate::sweep::groups;
 use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
 
-/// What serves, by startups and volume: C1, and C2 with shared links charged in full.
+/// Settings that apply, by startups and volume: C1, and charged C2.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Front {
-    /// Settings that none beats, by steps and then by link blocks. Who has no more of either and
-    /// less of one beats another; only a schedule that is priced exactly beats anything.
+    /// Settings that no other beats, by steps and then by link blocks. A setting beats another if
+    /// it has no more of either and less of one; only an exactly priced schedule beats another.
     pub points: Vec<Choice>,
     /// Settings priced by a floor that no point beats: they might be on the front.
     pub undecided: Vec<Choice>,
     /// Settings that some point beats, in the same order.
     pub beaten: Vec<Choice>,
-    /// What does not serve, and why.
+    /// Algorithms that do not apply, and the reasons.
     pub rejected: Vec<Rejected>,
     /// Algorithms of which only some settings were priced.
     pub partly_priced: Vec<PartlyPriced>,
-    /// What none can beat.
+    /// The lower bound.
     pub bound: BestBounds,
 }
 
 impl Exchange<'_> {
-    /// The Pareto front of startups and volume of what applies: every algorithm, or those `asked` for
-    /// by name, with the parameters that are not to be chosen.
+    /// The Pareto front of startups and volume: every algorithm, or those `asked` for by name, with
+    /// the parameters that are not to be chosen.
     ///
     /// # Errors
     /// An algorithm asked for that does not exist or does not apply.
@@ -51,7 +51,7 @@ impl Exchange<'_> {
     }
 }
 
-/// What is on the front, what may be, and what is beaten.
+/// Settings on the front, settings that may be, and beaten settings.
 fn split(mut choices: Vec<Choice>) -> (Vec<Choice>, Vec<Choice>, Vec<Choice>) {
     // Equals stay in the order of the table.
     choices.sort_by(|a, b| {

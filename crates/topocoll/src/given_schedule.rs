@@ -6,7 +6,7 @@ use topocoll_topology::Machine;
 
 use crate::{Error, Exchange};
 
-/// A schedule that somebody wrote, as an algorithm: one more row beside those of a catalogue.
+/// A given schedule as an algorithm: one more row beside those of a catalogue.
 ///
 /// It applies to the operation and the ranks that it is for. Where it moves whole blocks it applies to
 /// blocks of every size, else to those of its own.

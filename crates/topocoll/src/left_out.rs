@@ -1,6 +1,6 @@
-//! What a ranking leaves out, and why.
+//! Algorithms that a ranking leaves out, and the reasons.
 
-/// What does not serve.
+/// An algorithm that does not apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Rejected {
@@ -11,7 +11,7 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// An algorithm that does not serve.
+    /// An algorithm that does not apply.
     pub(crate) fn new(algorithm: &str, reason: &impl ToString) -> Self {
         Self { algorithm: algorithm.to_owned(), reason: reason.to_string() }
     }

@@ -28,7 +28,7 @@ pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// as `torus:16x16`.
 ///
 /// # Errors
-/// No such machine, or one that cannot be.
+/// An unknown or invalid machine.
 pub fn machine(text: &str) -> Result<Machine, Error> {
     if text.ends_with(".toml") || Path::new(text).exists() {
         return load_file(Path::new(text));
@@ -53,11 +53,11 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
     }
 }
 
-/// The machine that a file describes, of any kind that [`files`] reads, found by what is in it; one
+/// The machine that a file describes, of any kind that [`files`] reads, found by its contents; one
 /// of the name `.toml` is in TOML. The machine is called by the file's stem.
 ///
 /// # Errors
-/// A file that cannot be read, is no text, or says something wrong.
+/// A file that cannot be read, is not text, or is invalid.
 pub fn load_file(path: &Path) -> Result<Machine, Error> {
     let shown = path.display().to_string();
     let refuse = |reason: String| Error::Unreadable { path: shown.clone(), reason };

@@ -1,10 +1,10 @@
-//! What was measured of nodes and the network between them.
+//! Measurements of nodes and the network between them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Fit;
 
-/// Ranks of MPI on their nodes, and what messages cost inside and between these.
+/// Ranks of MPI on their nodes, and intra-node and inter-node message costs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Network {
     /// Ranks of each node, which follow each other.
@@ -12,11 +12,11 @@ pub struct Network {
     /// Messages at once that take as long as one: of a rank where nodes do not matter, else of a node
     /// to others.
     pub ports: u32,
-    /// What a message of many at once takes, in seconds.
+    /// The time of a message among many at once, in seconds.
     pub message: f64,
-    /// Between ranks that share memory; none where no two do.
+    /// Intra-node; `None` if no node has two ranks.
     pub inside: Option<Fit>,
-    /// Between nodes; none where there is one.
+    /// Inter-node; `None` if there is one node.
     pub between: Option<Fit>,
 }
 
@@ -33,7 +33,7 @@ impl Network {
         }
     }
 
-    /// A machine file with `command` as the source of what it says.
+    /// A machine file with `command` as the source of its values.
     #[must_use]
     pub fn machine_file(&self, command: &str) -> String {
         let fits: Vec<&Fit> = self.inside.iter().chain(&self.between).collect();

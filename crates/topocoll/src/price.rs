@@ -1,4 +1,4 @@
-//! What a setting of an algorithm costs on a machine: counted, bounded from below, or as printed.
+//! The cost of a setting of an algorithm on a machine: counted, bounded from below, or as printed.
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
 use topocoll_analysis::{Counts, Measure, Time, bounds, count_steps, counting_work};
@@ -43,7 +43,7 @@ pub struct Price {
     pub steps: u64,
     /// C2 in blocks.
     pub blocks: f64,
-    /// C2 in blocks, shared links charged in full.
+    /// Charged C2 in blocks.
     pub link_blocks: f64,
     /// Most messages on one link in one step; 0 where not counted, or where links have no numbers.
     pub link_contention: u64,
@@ -80,8 +80,7 @@ impl Price {
     }
 }
 
-/// Of what has a price, the quickest that is priced exactly, or if nothing is the least floor; of
-/// equals the first.
+/// The fastest exact price, or else the least floor; of equals the first.
 pub(crate) fn least<T>(
     priced: impl IntoIterator<Item = T>,
     price: impl Fn(&T) -> &Price,
@@ -134,13 +133,13 @@ impl<'a> Pricing<'a> {
         Some(Price::counted(&counts))
     }
 
-    /// The price by claims: exactly, where they tell all that it is made of, else a floor.
+    /// The price by claims: exact if they give all its terms, else a floor.
     pub(crate) fn claimed(&self, claims: &Claims) -> Price {
         self.exactly(claims).unwrap_or_else(|| self.at_least(claims))
     }
 
-    /// The price by claims, where no link is shared and the claims tell the link classes that each step
-    /// uses, or all classes have the same values.
+    /// The price by claims, without link contention, where the claims tell the link classes that
+    /// each step uses, or all classes have the same values.
     pub(crate) fn exactly(&self, claims: &Claims) -> Option<Price> {
         let timing = &self.exchange.machine().timing;
         let hops = claims.hops.filter(|_| claims.contention_free)?;
@@ -203,8 +202,8 @@ impl<'a> Pricing<'a> {
     }
 }
 
-/// Seconds of startups and of transmission by claims of a schedule that shares no link: where the
-/// links in use are known, or all links have the same values.
+/// Seconds of startups and of transmission by claims of a schedule without link contention: where
+/// the links in use are known, or all links have the same values.
 fn link_seconds(timing: &Timing, claims: &Claims) -> Option<(f64, f64)> {
     let seconds = |values: &PerClass, of: fn(&StepsOf) -> u128, all: f64| match claims.by_links {
         _ if values.is_uniform() => Some(all * values.least()),

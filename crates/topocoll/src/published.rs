@@ -1,9 +1,9 @@
-//! Formulas without a schedule: algorithms of which papers print what they cost, and the text at
-//! hand not how they move blocks.
+//! Formulas without a schedule: algorithms whose costs are printed in papers, and whose pattern is
+//! in no text at hand.
 //!
-//! `sweep --published` prices them beside schedules; they are neither verified, run nor selected. A row
-//! says no more than what is printed, save that of `direct-torus` only the order is: the constant is
-//! the least that a bisection leaves, and its summary says so.
+//! `sweep --published` prices them beside schedules; they are neither verified, run nor selected. A
+//! row has only printed counts; of `direct-torus` only the order is printed: the constant is the
+//! least that a bisection leaves, and its summary says so.
 
 use topocoll_algorithms::NotApplicable;
 use topocoll_analysis::Time;
@@ -47,7 +47,7 @@ impl Published {
     /// The counts on a topology.
     ///
     /// # Errors
-    /// Why the formula says nothing about this problem on this topology.
+    /// The formula does not apply to this problem on this topology.
     pub fn counts(
         &self,
         problem: &Problem,
@@ -67,7 +67,7 @@ impl Published {
 }
 
 impl Exchange<'_> {
-    /// The formulas that apply, over block sizes, and why the others do not.
+    /// The formulas that apply, over block sizes, and the reasons of the others.
     #[must_use]
     pub fn published(&self, block_sizes: &[u64]) -> (Vec<Line>, Vec<Rejected>) {
         let (mut lines, mut rejected) = (Vec::new(), Vec::new());
@@ -92,7 +92,7 @@ impl Exchange<'_> {
 }
 
 impl PublishedCounts {
-    /// What the counts cost by the steps model's terms.
+    /// The cost of the counts by the steps model's terms.
     ///
     /// Where the machine's values differ by link class the least of them are taken, as a formula does
     /// not say which links a step uses.

@@ -76,7 +76,7 @@ fn price(exchange: &Exchange<'_>, schedule: &Schedule) -> Result<Price, Error> {
     Ok(Price::counted(&counts))
 }
 
-/// The choices that are looked at.
+/// The choices that are counted.
 fn spread(
     exchange: &Exchange<'_>,
     mut choices: Vec<Choice>,

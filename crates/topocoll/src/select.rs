@@ -7,9 +7,9 @@ use crate::exchange::{Budget, agrees};
 use crate::price::{Price, Priced, Pricing};
 use crate::{Exchange, PartlyPriced, Rejected};
 
-/// Segments that pricing one setting may look at.
+/// The most segments for pricing one setting.
 const WORK_PER_SETTING: u128 = 1 << 21;
-/// Segments that pricing all settings of an algorithm may look at.
+/// The most segments for pricing all settings of an algorithm.
 const WORK_PER_ALGORITHM: u128 = 1 << 23;
 
 /// An algorithm with a setting, and its price.
@@ -20,9 +20,9 @@ pub struct Choice {
     pub algorithm: String,
     /// The setting.
     pub parameters: Parameters,
-    /// What it costs.
+    /// Its cost.
     pub price: Price,
-    /// Predicted time over the time that none can beat.
+    /// Predicted time divided by the lower bound.
     pub bound_ratio: f64,
 }
 
@@ -62,7 +62,7 @@ pub struct Extremes {
     pub block_bytes: u64,
 }
 
-/// All that serves, ranked by predicted time.
+/// The settings that apply, ranked by predicted time.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Selection {
@@ -70,14 +70,14 @@ pub struct Selection {
     /// algorithm the best setting, and every setting that no other of any algorithm beats in both
     /// steps and link blocks.
     pub choices: Vec<Choice>,
-    /// The algorithms that do not serve, and why.
+    /// Algorithms that do not apply, and the reasons.
     pub rejected: Vec<Rejected>,
-    /// What none can beat.
+    /// The lower bound.
     pub bound: BestBounds,
     /// The fastest choice by block size, ascending from 1 byte; only exact prices. Empty where a
     /// choice splits blocks.
     pub crossovers: Vec<Crossover>,
-    /// Algorithms with a choice that splits blocks, so that what it moves does not grow in proportion
+    /// Algorithms with a choice that splits blocks, so that its volume does not grow in proportion
     /// to them.
     pub split: Vec<String>,
     /// Of every algorithm that trades startups for volume.
@@ -117,7 +117,7 @@ impl Selection {
     }
 }
 
-/// Ranks what applies to blocks of equal sizes.
+/// Ranks the settings that apply to blocks of equal sizes.
 pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     let bound = exchange.bounds();
     let (pricing, none) = (Pricing::new(exchange), Parameters::new());
@@ -196,7 +196,7 @@ pub(crate) struct Candidate {
     algorithm: String,
     pub(crate) parameters: Parameters,
     pub(crate) price: Price,
-    /// What there is to count where the price is a floor.
+    /// The schedule to count where the price is a floor.
     schedule: Option<Schedule>,
 }
 
@@ -208,14 +208,14 @@ impl From<Candidate> for Choice {
 
 /// The settings of an algorithm with their prices.
 pub(crate) struct Prices {
-    /// Those that were looked at.
+    /// Those that were priced.
     pub(crate) priced: Vec<Candidate>,
     /// The others, by floors: one that was looked at is claimed to take no more steps and bytes.
     pub(crate) left: Vec<Candidate>,
 }
 
 impl Prices {
-    /// How many were looked at, if not all.
+    /// The number priced, if not all.
     pub(crate) fn partly(&self, algorithm: &str) -> Option<PartlyPriced> {
         let (priced, left) = (self.priced.len(), self.left.len());
         let algorithm = algorithm.to_owned();
@@ -275,8 +275,8 @@ pub(crate) fn prices(
     Ok(Prices { priced: priced.collect(), left: left.collect() })
 }
 
-/// Counts what is priced by a floor below the best exact price at one of the block sizes, the least
-/// floor first, as far as the budget goes.
+/// Counts settings whose floor is below the best exact price at one of the block sizes, the least
+/// floor first, within the budget.
 pub(crate) fn decide(candidates: &mut [Candidate], pricing: &Pricing<'_>, block_sizes: &[u64]) {
     let budget: &Budget<'_> = pricing.exchange.limits();
     let priced_at = pricing.exchange.problem().block_bytes;

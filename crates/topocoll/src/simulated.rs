@@ -7,7 +7,7 @@ use crate::{Error, Exchange, Selection};
 pub const SIMULATE_UP_TO: u32 = 256;
 
 impl Exchange<'_> {
-    /// Refuses what [`simulate_choices`](Self::simulate_choices) would, before there are choices.
+    /// Checks the limit of [`simulate_choices`](Self::simulate_choices) before there are choices.
     ///
     /// # Errors
     /// More ranks than [`SIMULATE_UP_TO`].

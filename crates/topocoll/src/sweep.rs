@@ -42,11 +42,11 @@ pub struct Fastest {
 pub struct Sweep {
     /// The block sizes, ascending, in bytes.
     pub block_sizes: Vec<u64>,
-    /// What none can beat, by block size.
+    /// The lower bound, by block size.
     pub bounds: Vec<BestBounds>,
     /// In the order of the catalogue or as asked for.
     pub lines: Vec<Line>,
-    /// What does not serve, and why.
+    /// Algorithms that do not apply, and the reasons.
     pub rejected: Vec<Rejected>,
     /// The fastest schedule from the first block size to the last; only exact prices.
     pub crossovers: Vec<Fastest>,
@@ -61,7 +61,7 @@ pub struct Sweep {
     choices: Vec<Choice>,
 }
 
-/// The settings of an algorithm that agree with what was asked for, priced at one block size.
+/// The settings of an algorithm that agree with the request, priced at one block size.
 pub(crate) struct Group<'x> {
     pub(crate) algorithm: &'x dyn Algorithm,
     given: Parameters,
@@ -70,8 +70,8 @@ pub(crate) struct Group<'x> {
 }
 
 impl Exchange<'_> {
-    /// Prices over ascending `block_sizes` what applies: every algorithm, or those `asked` for by name,
-    /// with the parameters that are not to be chosen.
+    /// Prices over ascending `block_sizes`: every algorithm, or those `asked` for by name, with the
+    /// parameters that are not to be chosen.
     ///
     /// An algorithm is priced once, at the largest size, where its counts grow with the size.
     ///
@@ -151,7 +151,7 @@ impl Sweep {
     }
 }
 
-/// What remains of a group without its candidates.
+/// A group without its candidates.
 struct Asked<'x> {
     algorithm: &'x dyn Algorithm,
     given: Parameters,
@@ -169,7 +169,7 @@ fn flattened<'x>(groups: Vec<Group<'x>>) -> (Vec<usize>, Vec<Candidate>, Vec<Ask
     (lengths, candidates, lines)
 }
 
-/// What applies, priced, and what does not.
+/// The algorithms that apply, priced, and those that do not.
 pub(crate) fn groups<'x>(
     pricing: &Pricing<'x>,
     asked: &[(String, Parameters)],

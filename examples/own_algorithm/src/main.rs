@@ -18,7 +18,10 @@ impl Algorithm for Threes {
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let ranks = request.problem.ranks;
         if ranks % 3 == 0 {
-            return Err(NotApplicable::Ranks { rule: "no multiple of 3", ranks });
+            return Err(NotApplicable::Ranks {
+                rule: "a number of ranks that is not a multiple of 3",
+                ranks,
+            });
         }
         let claims = Claims::new(u64::from(ranks) - 1, request.bytes(ranks - 1));
         Ok(Solution::new(request, values, Steps { ranks: ranks.into() }, claims))

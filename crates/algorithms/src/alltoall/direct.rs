@@ -64,11 +64,11 @@ impl Algorithm for Direct {
 /// A floor of the sum over rounds of the busiest link's load on a grid with these sides.
 ///
 /// Round s moves coordinate x of side N by some d, the same for all ranks of the lines that no
-/// carry from faster sides enters: then min(d, N - d) messages share a link there, whether the
-/// side wraps or not. Over all rounds every combination of d occurs once, so the sum of the
-/// maximum over the sides follows from how often it is at most v: the product of min(N, 2v + 1).
+/// carry from faster sides enters: then the link contention is min(d, N - d) there, whether the
+/// side wraps or not. Over all rounds every combination of d occurs once, so the sum of the maximum
+/// over the sides follows from how often it is at most v: the product of min(N, 2v + 1).
 fn link_load(sides: &[u32]) -> u128 {
-    /// Values of v looked at; between two of them the later, smaller term stands for all.
+    /// The most values of v; between two of them the later, smaller term is used for all.
     const TERMS: u128 = 1 << 14;
     let ranks: u128 = sides.iter().map(|&side| u128::from(side)).product();
     let most = sides.iter().map(|&side| u128::from(side / 2)).max().unwrap_or(0);

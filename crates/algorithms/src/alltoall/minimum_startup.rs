@@ -1,28 +1,29 @@
 //! Exchange with startups logarithmic in the side, on a 2^d x 2^d torus or mesh: in the manner of
-//! Suh and Yalamanchili 1998, as told by Suh and Shin 2001, section 5. Their pattern is in no text at
-//! hand; what follows meets their startups, with less volume than theirs while d is small.
+//! Suh and Yalamanchili 1998, as told by Suh and Shin 2001, section 5. Their pattern is in no text
+//! at hand; this algorithm meets their startups, with less volume than theirs while d is small.
 //!
 //! # The idea
-//! Ranks 2^k apart that exchange all cross the middle of their block. So many can do so at once
-//! without sharing a link only if few ranks of each line hold what all have: *holders of level n*,
-//! whose row and column agree in the n lowest bits, one in each run of 2^n ranks along a row and
-//! along a column. Bottom up, and down again:
+//! Ranks 2^k apart that exchange all cross the middle of their block. All pairs can do so at once
+//! without link contention only if few ranks of each line hold the blocks of all: *holders of level
+//! n*, whose row and column agree in the n lowest bits, one in each run of 2^n ranks along a row
+//! and along a column. Bottom up, and down again:
 //!
 //! 1. For k = 0 .. u-1, holders of level k *exchange* along columns all blocks whose destination
-//!    differs in bit k of the row; then those that are not holders of level k+1 *gather*: they hand
-//!    all they have to the rank 2^k off in their row, which is one.
+//!    differs in bit k of the row; then those that are not holders of level k+1 *gather*: they send
+//!    all their blocks to the rank 2^k off in their row, which is one.
 //! 2. For k = u .. d-1, two steps of *exchange* along rows and along columns.
-//! 3. For k = u-1 .. 0, holders of level k+1 *scatter*: they hand to the rank 2^k off in their row
+//! 3. For k = u-1 .. 0, holders of level k+1 *scatter*: they send to the rank 2^k off in their row
 //!    the blocks whose destination differs from theirs in bit k of the column.
 //!
 //! A rank takes part in the two steps of step 2 as follows. At k = n all holders of level n send
-//! along rows, then along columns. At k = n + 1 two of them would share the links of a row, so half
-//! of them take columns first. At k = n + 2 four would, and on a torus, where k = d-1 is half a ring,
-//! two of these go the other way around. So a mesh needs u = d - 2 and a torus u = d - 3; and level
-//! u, where half as few holders do, is exchanged before the last gathering.
+//! along rows, then along columns. At k = n + 1 two of them would contend for the links of a row,
+//! so half of them take columns first. At k = n + 2 four would, and on a torus, where k = d-1 is
+//! half a ring, two of these go in the other direction around. So a mesh needs u = d - 2 and a
+//! torus u = d - 3; and level u, where half as few holders do, is exchanged before the last
+//! gathering.
 //!
 //! # The claim
-//! No link is shared, nothing is rearranged, messages that are not contiguous are packed.
+//! There is no link contention and no rearrangement; messages that are not contiguous are packed.
 //!
 //! | per | claim, with v = 2^u, P ranks | printed |
 //! |---|---|---|
@@ -64,14 +65,14 @@ struct FewStartups {
     does: Vec<Does>,
 }
 
-/// What a step does, at distance 2^k.
+/// The kind of a step, at distance 2^k.
 #[derive(Clone, Copy)]
 enum Does {
     /// Holders of `level` exchange; those that take rows first do so in the first of two steps.
     Exchange { k: u32, level: u32, second: bool },
-    /// Holders of level k hand all they have to those of level k + 1.
+    /// Holders of level k send all their blocks to those of level k + 1.
     Gather { k: u32 },
-    /// Holders of level k + 1 hand to those of level k what is theirs.
+    /// Holders of level k + 1 send to those of level k their blocks.
     Scatter { k: u32 },
 }
 
@@ -107,13 +108,13 @@ impl FewStartups {
         level: u32,
         second: bool,
     ) -> (Along, i64, SlotSet) {
-        // Which of the 2^(k-level) holders that would share links a rank is.
+        // The rank's number among the 2^(k-level) holders that would contend for links.
         let turn = (r ^ c) >> level & ((1 << (k - level)) - 1);
         let along = if (turn % 2 == 1) == second { Along::Row } else { Along::Column };
         let moving = if along == Along::Row { c } else { r };
         let mut hops = hops(moving, k);
         if k + 1 == self.square.d && self.square.wraps() {
-            // Half a ring: both ways lead there.
+            // Half a ring: both directions lead there.
             hops = if turn < 2 { hops.abs() } else { -hops.abs() };
         }
         let weight = match along {
@@ -208,7 +209,8 @@ impl Rule for FewStartups {
     }
 
     fn classes(&self) -> RankClasses {
-        // On a torus all go the same way at half a ring; below, partners are inside aligned blocks.
+        // On a torus all go in the same direction at half a ring; below, partners are in the same
+        // aligned block.
         let side = 1 << self.square.d;
         let mut periods = Coordinates::from_elem(1, self.square.grid.sides().len());
         for along in [Along::Row, Along::Column] {
@@ -221,7 +223,7 @@ impl Rule for FewStartups {
 
 static INFO: Info = Info::new(
     "minimum-startup",
-    "blocks gathered at few ranks of each line, exchanged there without sharing links, scattered",
+    "blocks gathered at few ranks of each line, exchanged there without link contention, scattered",
     "in the manner of Suh and Yalamanchili 1998, as told by Suh and Shin 2001",
 );
 

@@ -1,22 +1,23 @@
-//! Neighbour exchange along the rings and lines of a grid, both ways and along all dimensions at
+//! Neighbour exchange along the rings and lines of a grid, in both directions of all dimensions at
 //! once: the all-port, store-and-forward complete exchange (on tori Liu et al. 2006 reach the same
 //! bound by other means), for any sides, wrapping or not, and 1 to 2n ports.
 //!
-//! A block's offset o is destination minus source, o_u along dimension u. The blocks are dealt to n
-//! parts, by the sum of their offsets mod n, and in phase q part p moves along dimension p + q mod n:
-//! in each phase all parts move along different dimensions. All messages go to neighbours.
+//! A block's offset o is destination minus source, o_u along dimension u. The blocks are divided
+//! into n parts, by the sum of their offsets mod n, and in phase q part p moves along dimension p +
+//! q mod n: in each phase all parts move along different dimensions. All messages go to neighbours.
 //!
 //! # Rings
-//! Along a side of N that wraps, in round t the blocks with o_u in t..=N/2 move up by one, and those
-//! with N - o_u in t..N/2 down: so a block moves hop by hop the nearer way, in N/2 rounds. Those half
-//! a ring away go up or down by where they are among those of their offset mod n along the next
-//! dimension: as many each way where 2n divides the sides.
+//! Along a side of N that wraps, in round t the blocks with o_u in t..=N/2 move up by one, and
+//! those with N - o_u in t..N/2 down: so a block moves hop by hop in the shorter direction, in N/2
+//! rounds. Those half a ring away go up or down by their place among those of their offset mod n
+//! along the next dimension: equally many in each direction where 2n divides the sides.
 //!
 //! # Lines
-//! Let a direction number the positions of a side that does not wrap 0 .. N-1. In round t the rank at
-//! i sends its block for N - t, the farthest first, and from then on a block moves on in every round.
-//! So x sends in round t the blocks (i, j) with i + j = N + x - t and i <= x < j, which are at most
-//! min(t, N - t) of one line, and over N - 1 rounds floor(N^2/4): what the middle link must carry.
+//! Let a direction number the positions of a side that does not wrap 0 .. N-1. In round t the rank
+//! at i sends its block for N - t, the farthest first, and from then on a block moves on in every
+//! round. So x sends in round t the blocks (i, j) with i + j = N + x - t and i <= x < j, which are
+//! at most min(t, N - t) of one line, and over N - 1 rounds floor(N^2/4): the bound of the middle
+//! link.
 //!
 //! A rank never holds two blocks of which the offsets along such a side differ by N, and those along
 //! others by nothing; so that on lines, too, the offset mod N may be the slot. Let y = N - 1 - x.
@@ -29,25 +30,25 @@
 //! Where sides differ, the rounds of the shorter line are in the middle of those of the longer, and
 //! rings beside lines begin when these carry most, or, on a side twice as long, at once.
 //!
-//! Where one port is left for the two ways of a part along a line, first those at even positions send
-//! up and those at odd ones down, and then the other way around. So pairs exchange, as many blocks
-//! either way, which is why slots suffice between the two as well.
+//! Where one port remains for the two directions of a part along a line, first those at even
+//! positions send up and those at odd ones down, and then the reverse. So pairs exchange, equally
+//! many blocks in either direction, which is why slots suffice between the two as well.
 //!
 //! # Claims
-//! With 2n ports a phase has as many steps as its longest ring or line has rounds, of one hop, and no
-//! link is shared. If n divides the sides every part has as many blocks of each pair of positions
-//! along each dimension. So on tori of longest side N, 2n dividing all, all links of that side carry
-//! P N/8 blocks in all, and on meshes P N/4, n and 2 dividing all: the bisection bound, n times that of
-//! a phase. Checked for all tori and meshes of two sides from 5 to 24: at most 1.2 of the bound on four
-//! ports, and the bound itself on tori where 4 divides both and on meshes where 2 does. Where rings
-//! stand beside lines, or odd lines beside even ones, it can be more. With k < 2n ports each step
-//! becomes ceil(2n/k) steps.
+//! With 2n ports a phase has as many steps as its longest ring or line has rounds, of one hop, and
+//! there is no link contention. If n divides the sides every part has as many blocks of each pair
+//! of positions along each dimension. So on tori of longest side N, 2n dividing all, all links of
+//! that side carry P N/8 blocks in all, and on meshes P N/4, n and 2 dividing all: the bisection
+//! bound, n times that of a phase. Checked for all tori and meshes of two sides from 5 to 24: at
+//! most 1.2 of the bound on four ports, and the bound itself on tori where 4 divides both and on
+//! meshes where 2 does. Where rings are combined with lines, or odd lines with even ones, it can be
+//! more. With k < 2n ports each step becomes ceil(2n/k) steps.
 //!
 //! # The layout
-//! A rank has a slot for each offset mod the sides, and what arrives lands where it lay. Slots are
-//! numbered tile by tile, a tile having the offsets of one residue along each dimension, mod n or,
-//! where it does not wrap, the least common multiple of n and 2; so that a message is a run or two a
-//! tile.
+//! A rank has a slot for each offset mod the sides, and a received block replaces one of its
+//! offset. Slots are numbered tile by tile, a tile having the offsets of one residue along each
+//! dimension, mod n or, where it does not wrap, the least common multiple of n and 2; so that a
+//! message is a run or two a tile.
 
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
@@ -110,8 +111,8 @@ impl Moving {
     }
 
     /// Positions by direction of which one sends most in a round, among all or those of one parity,
-    /// whatever the parts: a rank so much further that it sends the same residues sends as much and
-    /// more, until all are sent that can be.
+    /// whatever the parts: a rank further on with the same residues sends at least as much, up to
+    /// the maximum.
     fn largest(self, round: u32) -> impl Iterator<Item = u32> {
         let ends = [round - 1, self.side - 1 - round];
         let (low, high) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
@@ -131,14 +132,14 @@ struct Rings {
     rounds: u32,
 }
 
-/// A message of every rank: the part, and the way.
+/// A message of every rank: the part, and the direction.
 #[derive(Clone, Copy)]
 struct PartMessage {
     part: usize,
     direction: SendDirection,
 }
 
-/// Which way ranks send.
+/// The direction in which ranks send.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SendDirection {
     Up,
@@ -150,12 +151,12 @@ enum SendDirection {
 }
 
 impl SendDirection {
-    /// Whether a rank sends up that is at a position.
+    /// Whether the rank at a position sends up.
     fn sends_up(self, at: u32) -> bool {
         self == Self::Up || self == if at % 2 == 0 { Self::EvenUp } else { Self::OddUp }
     }
 
-    /// Whether what it receives comes up.
+    /// Whether it receives from below.
     fn receives_up(self, at: u32) -> bool {
         let pairs = matches!(self, Self::EvenUp | Self::OddUp);
         self.sends_up(at) != pairs
@@ -262,7 +263,7 @@ impl Rings {
             }
             return;
         }
-        // What moves at least `round` and less than half a ring.
+        // Blocks that move at least `round` and less than half a ring.
         let range = if up {
             (round, side.div_ceil(2))
         } else {
@@ -391,7 +392,7 @@ impl Tile {
         let length = u64::from(high - low) * self.stride(next);
         let block = self.stride(u) * u64::from(self.sides[u]);
         if next > u {
-            // Rows of u; in each a run along `next` and what comes after it.
+            // Rows of u; in each a run along `next` and the dimensions after it.
             each(Strided::runs(base, self.len() / block, block, length));
         } else {
             // u is the last to move and `next` the first: one of each of its rows.
@@ -456,7 +457,7 @@ impl Rule for Rings {
 
 static INFO: Info = Info::new(
     "neighbour-rings",
-    "every block hop by hop along rings and lines, both ways and along all dimensions at once",
+    "every block hop by hop along rings and lines, in both directions of all dimensions at once",
     "after Liu et al. 2006, for any ports",
 );
 

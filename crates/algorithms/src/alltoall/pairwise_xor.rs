@@ -1,8 +1,9 @@
 //! Pairwise exchange: in round s every rank exchanges with rank XOR s (Thakur and Choudhary 1994,
 //! as told by Suh and Shin 2001, section 1).
 //!
-//! Claim: n - 1 rounds of one block for n a power of two. On grids many rounds share links; on a
-//! 2x4 mesh 4 of the 7 do, and 11 contention-free steps are needed (Suh and Shin, Figure 1).
+//! Claim: n - 1 rounds of one block for n a power of two. On grids many rounds have link
+//! contention; on a 2x4 mesh 4 of the 7 do, and 11 contention-free steps are needed (Suh and Shin,
+//! Figure 1).
 
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Rank, Shape};

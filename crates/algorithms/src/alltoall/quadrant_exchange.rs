@@ -2,14 +2,14 @@
 //! section 1): the mesh is treated as groups of 2 x 2 submeshes, the ranks of each exchange, and
 //! successive groups are interleaved until all blocks are exchanged.
 //!
-//! The reading: for k = 0 .. d-1 the 2 x 2 submeshes are those of ranks 2^k apart inside aligned
-//! submeshes of side 2^(k+1). Two that share a row or a column would share its middle links, so
-//! those with (c - r) mod 2^k = t take turns, t = 0 .. 2^k - 1. In its turn a submesh exchanges
-//! along rows, along columns and across, a quarter of the blocks each.
+//! The reading: for k = 0 .. d-1 the 2 x 2 submeshes are those of ranks 2^k apart in aligned
+//! submeshes of side 2^(k+1). Two in one row or column would contend for its middle links, so those
+//! with (c - r) mod 2^k = t take turns, t = 0 .. 2^k - 1. In its turn a submesh exchanges along
+//! rows, along columns and across, a quarter of the blocks each.
 //!
-//! Claim: 3 (2^d - 1) steps, 3/4 (2^d - 1) P blocks, 4/3 (4^d - 1) hops, no link shared. Nothing is
-//! printed to compare with but the number of phases, that of the cyclic exchange; with 2 submeshes
-//! of a row a phase it is 1 + 1 + 2 + 4 + .. = 2^(d-1) here too.
+//! Claim: 3 (2^d - 1) steps, 3/4 (2^d - 1) P blocks, 4/3 (4^d - 1) hops, no link contention. The
+//! paper prints only the number of phases, that of the cyclic exchange; with 2 submeshes of a row a
+//! phase it is 1 + 1 + 2 + 4 + .. = 2^(d-1) here too.
 
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
@@ -72,7 +72,7 @@ impl Quadrants {
 
 static INFO: Info = Info::new(
     "quadrant-exchange",
-    "2 x 2 submeshes of growing spacing, those that would share links in turn",
+    "2 x 2 submeshes of growing spacing, submeshes with common links in turn",
     "Bokhari and Berryman 1992, as told by Suh and Shin 2001",
 );
 

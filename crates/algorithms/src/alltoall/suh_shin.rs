@@ -1,43 +1,42 @@
 //! Message combining on tori and meshes of any dimension (Suh and Shin 2001, sections 3 and 4).
 //!
-//! On a torus, ranks whose coordinates agree mod 4 form a group. In phases 1..n every group scatters
-//! its blocks along rings of stride 4, each rank along the dimensions in an order, and with signs,
-//! that its class fixes so that no two messages share a link; phase n+1 exchanges at distance 2
-//! inside 4 x .. x 4 submeshes, phase n+2 at distance 1 inside 2 x .. x 2 ones. On a mesh the stride
-//! is 2, phase n+1 falls away, and the last rank of a line sends to its first over the links that
-//! lead back, which nobody else uses.
+//! On a torus, ranks whose coordinates agree mod 4 form a group. In phases 1..n every group
+//! scatters its blocks along rings of stride 4, each rank along the dimensions in an order, and
+//! with signs, that its class fixes so that there is no link contention; phase n+1 exchanges at
+//! distance 2 inside 4 x .. x 4 submeshes, phase n+2 at distance 1 inside 2 x .. x 2 ones. On a
+//! mesh the stride is 2, phase n+1 falls away, and the last rank of a line sends to its first over
+//! the links that lead back, which are otherwise unused.
 //!
-//! Claim on a torus of sides that are multiples of four, N1 the longest: n (N1/4 + 1) steps,
-//! n/8 (N1 + 4) P blocks, n (N1 - 1) hops, n + 1 rearrangements (section 3.2.3). Claim at stride 2,
-//! which serves every grid of even sides, wrapping or not: n N1/2 steps, n/4 N1 P blocks, n
-//! rearrangements (section 4.2.2); on a mesh of equal sides n ((N/2 - 1) (N - 2) + 1) hops. No link
-//! is ever shared. Sides of 1 count for nothing.
-//!
-//! # The nearer way
-//! The paper's rings run one way, and their volume is n times what the bisection demands. With
-//! `ways=nearer` a ring phase has two halves: first every class goes its own way with the blocks
-//! of at most floor(N/8) rings, then all go the other way with the rest. Reversing all signs maps
-//! links onto links, so neither half shares one. The steps are the paper's; on a square torus of
-//! side N, with N/4 even, the blocks are N^3/8 + 2 N^2. To our knowledge no one-port combining
-//! schedule of these counts has been published.
+//! Claim on a torus of sides that are multiples of four, N1 the longest: n (N1/4 + 1) steps, n/8
+//! (N1 + 4) P blocks, n (N1 - 1) hops, n + 1 rearrangements (section 3.2.3). Claim at stride 2,
+//! which applies to every grid of even sides, wrapping or not: n N1/2 steps, n/4 N1 P blocks, n
+//! rearrangements (section 4.2.2); on a mesh of equal sides n ((N/2 - 1) (N - 2) + 1) hops. There
+//! is no link contention. Sides of 1 are ignored.
+//! # The shorter direction
+//! The paper's rings run in one direction, and their volume is n times the bisection bound. With
+//! `ways=nearer` a ring phase has two halves: first every class goes in its own direction with the
+//! blocks of at most floor(N/8) rings, then all go in the other with the rest. Reversing all signs
+//! maps links onto links, so neither half has contention. The steps are the paper's; on a square
+//! torus of side N, with N/4 even, the blocks are N^3/8 + 2 N^2. To our knowledge no one-port
+//! combining schedule of these counts has been published.
 //!
 //! # By digits
-//! With `rings=digits`, on tori of two and more sides, a ring phase has a step for every binary digit
-//! of the hops k that are left: in that of 2^i, blocks move 2^i hops at once. Ranks of one class on a
-//! line move alike, so a link carries 2^i messages, and over the links a step costs 2^i times its
-//! largest message. One way that is the paper's volume, in a step for each digit of N/4 - 1; the
-//! nearer way, k below N/8 and then N/4 - k against the sign, and before them half a ring, that of
-//! the nearer way, in two for each digit and one where a ring is even. At 16 x 16 these are 8 steps,
-//! the fewest there can be, and 1280 blocks over the busiest links, or 10 and 1024; at 32 x 32 10 and
-//! 9216, the fewest again, or 14 and 6144; at 10 x 10, at stride 2, 8 and 500, or 10 and 340. A ring
-//! message but of the highest digit is scattered and packed.
+//! With `rings=digits`, on tori of two and more sides, a ring phase has a step for every binary
+//! digit of the remaining hops k: in that of 2^i, blocks move 2^i hops at once. Ranks of one class
+//! on a line move equally, so a link carries 2^i messages, and over the links a step costs 2^i
+//! times its largest message. With `ways=one` that is the paper's volume, in a step for each digit
+//! of N/4 - 1. With `ways=nearer`, half a ring goes first, then k below N/8, then N/4 - k against
+//! the sign: two steps for each digit and one where a ring is even. At 16 x 16 these are 8 steps,
+//! the fewest there can be, and 1280 blocks over the busiest links, or 10 and 1024; at 32 x 32 10
+//! and 9216, the fewest again, or 14 and 6144; at 10 x 10, at stride 2, 8 and 500, or 10 and
+//! 340. A ring message but of the highest digit is scattered and packed.
 //!
 //! # The classes
-//! Sides are taken in falling order, x the longest, whatever order the machine lists them in.
-//! q = (x + y) mod 4 gives x first if even, y first if odd, both signs + iff q < 2. A further
-//! dimension z goes last if z is even, first if odd, sign + iff z mod 4 < 2 (section 3.2.2). At
-//! stride 2 the order is the same and all signs are +, so on each line the ranks of one parity move,
-//! all one way. A ring alone has even ranks go + and odd ranks - (section 3.1.5, Figure 6): N/2
+//! Sides are taken in falling order, x the longest, whatever order the machine lists them in. q =
+//! (x + y) mod 4 gives x first if even, y first if odd, both signs + iff q < 2. A further dimension
+//! z goes last if z is even, first if odd, sign + iff z mod 4 < 2 (section 3.2.2). At stride 2 the
+//! order is the same and all signs are +, so on each line the ranks of one parity move, all in one
+//! direction. A ring alone has even ranks go + and odd ranks - (section 3.1.5, Figure 6): N/2
 //! steps, N^2/4 blocks, N - 1 hops.
 //!
 //! # The slots
@@ -53,7 +52,7 @@
 //! and a ring message of step t is the slots with `k_u >= t`, a distance-2 message those with
 //! `h_u = 1`, a distance-1 message those with `l_u = 1`: never more than one strided run, the same
 //! at sender and receiver. D depends only on parities, which phase n+1 keeps, and the l digits do
-//! not depend on it, so every rank on the way reads the slots alike.
+//! not depend on it, so every rank on the route reads the slots equally.
 //!
 //! # The layout
 //! In the paper's layout a rearrangement after each phase but the last rotates the digits just used
@@ -83,7 +82,7 @@ struct GridIndex {
     stride: u32,
     /// Whether rearrangements keep ring messages contiguous.
     rearranges: bool,
-    /// Whether blocks take the nearer way around rings that wrap.
+    /// Whether blocks take the shorter direction around rings that wrap.
     nearer: bool,
     /// Whether a ring step is one of a binary digit of hops, not of one hop.
     by_digits: bool,
@@ -92,9 +91,9 @@ struct GridIndex {
 /// Dimensions longer than 1, of which 2^32 - 1 ranks leave room for no more.
 const MAX_LONG: usize = 32;
 
-/// How a class travels; asked for with every slot, so kept in a few words.
+/// The phases of a class; computed for every slot, so kept in a few words.
 struct TravelOrder {
-    /// The dimensions in the order of phases, the first so many.
+    /// The dimensions in the order of phases; entries past the last are unused.
     order: [u8; MAX_LONG],
     /// Bit u: whether the sign of dimension u is +.
     positive: u32,
@@ -112,7 +111,7 @@ impl TravelOrder {
     }
 }
 
-/// What a step does.
+/// The kind of a step.
 enum Phase {
     /// Step t >= 1 of ring phase p, along the p-th dimension of each class.
     Ring { p: usize, t: u32 },
@@ -157,7 +156,7 @@ impl GridIndex {
         self.stride.ilog2() as usize
     }
 
-    /// The way of the class of `coordinates`; the order depends on their parities alone.
+    /// The travel order of the class of `coordinates`; the order depends on their parities alone.
     fn travel_order(&self, coordinates: &[u32]) -> TravelOrder {
         let mut travel = TravelOrder { order: [0; MAX_LONG], positive: 0 };
         let Some(&x) = self.falling.first() else { return travel };
@@ -206,8 +205,8 @@ impl GridIndex {
         }
     }
 
-    /// The product of the radices of the first `groups` digit groups: the k digits one by one,
-    /// then the h digits together. This is what has been rotated to the end after so many phases.
+    /// The product of the radices of the first `groups` digit groups: the k digits one by one, then
+    /// the h digits together. This is the part rotated to the end after that number of phases.
     fn rotated(&self, order: &TravelOrder, groups: usize) -> u64 {
         let n = self.dimensions();
         let rings: u64 =
@@ -259,8 +258,8 @@ impl Rule for GridIndex {
         let coordinates = self.radix().coordinates(rank);
         let order = self.travel_order(&coordinates);
         let phase = self.phase(step);
-        // The phase, counted from 0, whether this is its first step, and where the message goes:
-        // by its sign, or so many hops.
+        // The phase, counted from 0, whether this is its first step, and the message's direction:
+        // its sign, or its hops.
         let (number, first, u, way_there) = match phase {
             Phase::Ring { p, t } => {
                 let u = order.dimension(p);
@@ -318,7 +317,7 @@ impl Rule for GridIndex {
         let coordinates = self.radix().coordinates(rank);
         let mut slot = slot;
         if self.rearranges {
-            // All sides are rotated by now, so what was rotated does not depend on the order.
+            // All sides are rotated by now, so the rotated part does not depend on the order.
             let rotated = self.rotated(&self.travel_order(&coordinates), n + self.inner_bits() - 1);
             slot = slot % rotated * (u64::from(self.radix().ranks()) / rotated) + slot / rotated;
         }
@@ -351,7 +350,7 @@ impl Rule for GridIndex {
         let n = self.dimensions();
         let coordinates = self.radix().coordinates(rank);
         let inner_slots = 1 << (self.inner_bits() * n);
-        // Where the slots of the digits l, and what is above them, are after the last rotation.
+        // The slots of the digits l, and those above them, after the last rotation.
         let (below, above) = match self.rearranges {
             true => (self.slots() >> n, 1),
             false => (1, 1 << n),
@@ -447,11 +446,11 @@ fn check(grid: &Grid, values: &Values<'_>) -> Result<(), NotApplicable> {
     let long: SmallVec<[usize; 6]> = grid.radix().long_dimensions().collect();
     check_sides(grid, "even sides", |u| sides[u] > 1 && sides[u] % 2 != 0)?;
     if long.len() == 1 && sides[long[0]] > 2 {
-        let rule = "a side that wraps where there is but one";
+        let rule = "a side that wraps if only one is longer than 1";
         check_sides(grid, rule, |u| sides[u] > 1 && !grid.wrap()[u])?;
     }
     if values.is("ways", "nearer") && !long.iter().any(|&u| grid.wrap()[u]) {
-        return Err(values.refused("ways", "one where no side wraps"));
+        return Err(values.refused("ways", "one, as no side wraps"));
     }
     if values.is("rings", "digits") {
         let ring = |&u: &usize| sides[u] / stride(grid);
@@ -468,7 +467,7 @@ fn check(grid: &Grid, values: &Values<'_>) -> Result<(), NotApplicable> {
 
 static INFO: Info = Info::new(
     "suh-shin",
-    "blocks combined along rings of stride 4 (meshes: 2), then exchanged inside small submeshes",
+    "blocks combined along rings of stride 4 (meshes: 2), then exchanged in small submeshes",
     "Suh and Shin 2001, sections 3 and 4",
 )
 .taking(&[
@@ -476,14 +475,14 @@ static INFO: Info = Info::new(
         "rings",
         &[
             ("hops", "a step each"),
-            ("digits", "a step for each binary digit of hops, links shared; layout=paper"),
+            ("digits", "a step for each binary digit of hops, with link contention; layout=paper"),
         ],
     ),
     Parameter::words(
         "layout",
         &[
             ("paper", "rearrangements keep ring messages contiguous"),
-            ("fixed", "none; messages are packed"),
+            ("fixed", "no rearrangements; messages are packed"),
         ],
     ),
     Parameter::words(

@@ -1,10 +1,10 @@
-//! Edge colourings of bipartite multigraphs: messages dealt to matchings.
+//! Edge colourings of bipartite multigraphs: messages assigned to matchings.
 //!
-//! As many colours suffice as the busiest vertex has edges (Koenig 1916): an edge whose ends have no
-//! free colour in common gets one by swapping two colours along a path. Here edges weigh something,
-//! and a colour as much as its heaviest edge. The edges come by falling weight: one that fits into a
-//! colour there is costs nothing; else a new colour costs its weight, and a swap what it adds to the
-//! lighter of the two colours.
+//! As many colours suffice as the busiest vertex has edges (Koenig 1916): an edge whose ends have
+//! no free colour in common gets one by swapping two colours along a path. Here edges have weights,
+//! and a colour has the weight of its heaviest edge. The edges come by falling weight: one that
+//! fits into an existing colour costs nothing; else a new colour costs its weight, and a swap costs
+//! the weight that it adds to the lighter of the two colours.
 
 /// An edge, from a vertex of one side to a vertex of the other.
 #[derive(Clone, Copy)]
@@ -137,8 +137,8 @@ impl Colouring<'_> {
         }
     }
 
-    /// The path of colours a and b in turn from the receiving vertex v, which lacks b: it never meets
-    /// a sending vertex that lacks a.
+    /// The path of colours a and b in turn from the receiving vertex v, which has no edge of b: it
+    /// never meets a sending vertex without a.
     fn path(&self, v: usize, a: u32, b: u32) -> Vec<u32> {
         let (mut path, mut side, mut vertex, mut colour) = (Vec::new(), 1, v, a);
         while let Some(edge) = self.holds[colour as usize][side * self.vertices + vertex] {
@@ -150,7 +150,7 @@ impl Colouring<'_> {
         path
     }
 
-    /// What the two colours weigh more once they are swapped along a path.
+    /// The weight added to the two colours by swapping along a path.
     fn added(&self, a: u32, b: u32, path: &[u32]) -> u64 {
         let heaviest = |colour: u32| {
             let edges = path.iter().filter(move |&&edge| self.colours[edge as usize] == colour);

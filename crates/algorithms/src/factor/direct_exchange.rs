@@ -1,4 +1,4 @@
-//! What the direct exchanges share: in each round every rank has one partner to send to and one
+//! The common rule of direct exchanges: in each round every rank has one partner to send to and one
 //! to receive from, and every block goes straight to its destination.
 //!
 //! Slot i holds the block for the partner of round i, and after the round the block from the
@@ -17,10 +17,10 @@ pub(crate) trait Partners: Send + Sync {
     /// The rank from which `rank` receives in `round`.
     fn from(&self, rank: Rank, round: u32) -> Rank;
 
-    /// Ranks that act alike.
+    /// Equivalent ranks.
     fn classes(&self) -> RankClasses;
 
-    /// The rounds in which messages move; in the others everybody keeps its own block.
+    /// The rounds in which messages move; in the others all ranks keep their own block.
     fn rounds(&self) -> std::ops::Range<u32>;
 }
 
@@ -73,7 +73,7 @@ fn steps(rounds: &std::ops::Range<u32>, ports: u32) -> u32 {
     rounds.len().div_ceil(ports as usize) as u32
 }
 
-/// The claims of a direct exchange of so many rounds: a block a step.
+/// The claims of a direct exchange of `rounds`: a block a step.
 pub(crate) fn claims(request: &Request<'_>, rounds: &std::ops::Range<u32>, ports: u32) -> Claims {
     let steps = steps(rounds, ports);
     let hops_floor = match request.topology.shape() {

@@ -4,7 +4,7 @@
 use topocoll_schedule::{Block, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Rank, Route};
 
-/// The slots of each of so many ranks.
+/// The slots of each of a number of ranks.
 #[derive(Clone, Copy)]
 pub(crate) struct MatchingLayout {
     ranks: u32,
@@ -33,12 +33,12 @@ impl MatchingLayout {
         }
     }
 
-    /// Adds the block for a rank to what is sent.
+    /// Adds the block for a rank to the blocks sent.
     pub(crate) fn send(to: Rank, route: Route, out: &mut Step) {
         out.send(to, SlotSet::of(Strided::contiguous(to.0.into(), 1)), route);
     }
 
-    /// Adds the block of a rank to what is received.
+    /// Adds the block of a rank to the blocks received.
     pub(crate) fn receive(self, from: Rank, out: &mut Step) {
         let slot = u64::from(self.ranks) + u64::from(from.0);
         out.receive(from, SlotSet::of(Strided::contiguous(slot, 1)));

@@ -2,11 +2,11 @@
 
 use topocoll_topology::Rank;
 
-/// The other ends by slot, as sums of what the digits add.
+/// The other ends by slot, each a sum over digits.
 pub(crate) struct Ends(Vec<u32>);
 
 impl Ends {
-    /// Of one slot without a digit, its other end 0; with room for so many slots.
+    /// Of one slot without a digit, its other end 0; with room for a number of slots.
     pub(crate) fn new(slots: u64) -> Self {
         let mut ends = Self(Vec::with_capacity(slots as usize));
         ends.restart(0);
@@ -19,7 +19,7 @@ impl Ends {
         self.0.push(end);
     }
 
-    /// Puts a digit in front of those there are: the value v of it adds `added(v)`.
+    /// Puts a digit in front of the others: the value v of it adds `added(v)`.
     pub(crate) fn prepend(&mut self, values: u32, added: impl Fn(u32) -> u32) {
         let below = self.0.len();
         for value in 1..values {

@@ -134,7 +134,7 @@ impl Row {
         self.before(position + 1) - self.before(position)
     }
 
-    /// Ranks on so many nodes from a position on, around.
+    /// Ranks on a number of nodes from a position on, around.
     pub(crate) fn ranks_on(&self, first: u32, nodes: u32) -> u32 {
         let (all, end) = (self.count(), first + nodes);
         if end <= all {
@@ -155,18 +155,18 @@ impl Row {
         self.nodes.local(self.nodes.node_at(position), local)
     }
 
-    /// The position and local index of the rank that is so far along the row.
+    /// The position and local index of the rank at a place of the row.
     pub(crate) fn standing(&self, place: u32) -> (u32, u32) {
         let position = self.before.partition_point(|&before| before <= place) as u32 - 1;
         (position, place - self.before(position))
     }
 
-    /// Which of so many carriers has the node at a distance, from 1.
+    /// The carrier, of a number, that has the node at a distance, from 1.
     pub(crate) fn carrier(&self, carriers: u32, distance: u32) -> u32 {
         (u64::from(distance - 1) * u64::from(carriers) / u64::from(self.count() - 1)) as u32
     }
 
-    /// The distances of the nodes that a carrier has; none for a rank that is no carrier.
+    /// The distances of the nodes that a carrier has; none for a rank that is not a carrier.
     pub(crate) fn distances(&self, carriers: u32, carrier: u32) -> Range<u32> {
         let others = u64::from(self.count() - 1);
         let first = |c: u32| 1 + (u64::from(c) * others).div_ceil(carriers.into()) as u32;

@@ -1,5 +1,5 @@
-//! What the exchanges on 2^d x 2^d grids share: the check of the shape, coordinates, and slots that
-//! number the bits still to be corrected.
+//! Common parts of the exchanges on 2^d x 2^d grids: the check of the shape, coordinates, and slots
+//! that number the bits still to be corrected.
 
 use topocoll_schedule::{Slot, SlotSet, Strided};
 use topocoll_topology::{Grid, Rank};

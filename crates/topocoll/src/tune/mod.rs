@@ -1,8 +1,8 @@
 //! Tuning files for MPI libraries: which of its own algorithms a library is to use from which block
 //! size on. A library is a file here and a line of [`LIBRARIES`].
 //!
-//! An algorithm of a library is priced as the schedule that sends the same messages ([`unaware`]), or
-//! measured; those that no schedule here stands for are never chosen.
+//! An algorithm of a library is priced as the schedule that sends the same messages ([`unaware`]),
+//! or measured; those without an equivalent schedule are never chosen.
 
 mod mpich;
 mod open_mpi;
@@ -18,13 +18,13 @@ use crate::{Budget, Choice, Crossover, Error, Exchange, Price, Priced};
 /// An MPI library that reads a tuning file.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    /// As it is asked for.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What is written for it, in a line.
+    /// The file written for it, in a line.
     pub about: &'static str,
-    /// How the file is given to it; `{file}` stands for its name.
+    /// The command that uses the file; `{file}` is replaced by its name.
     pub using: &'static str,
-    /// Its algorithms that schedules stand for; of equal price the first is taken.
+    /// Its algorithms with an equivalent schedule; of equal price the first is taken.
     pub own: &'static [Own],
     /// The environment variables under which an algorithm is used whatever the size.
     force: fn(&Own) -> Vec<(String, String)>,
@@ -41,7 +41,7 @@ pub const LIBRARIES: &[Library] = &[
 /// An algorithm of a library.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
-    /// What it performs.
+    /// The operation it performs.
     pub operation: Collective,
     /// As the library calls it.
     pub name: &'static str,
@@ -64,7 +64,7 @@ pub struct Turn {
     pub own: &'static Own,
 }
 
-/// What a library is to use in communicators of so many ranks.
+/// The algorithms for communicators of a number of ranks.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The ranks.
@@ -73,17 +73,17 @@ pub struct Rules {
     pub turns: Vec<(Collective, Vec<Turn>)>,
 }
 
-/// What a library is to use.
+/// The algorithms that a library is to use.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// Ascending in the ranks, each for the same operations; all other communicators are left to the
     /// library.
     pub rules: Vec<Rules>,
-    /// What it is for, in a comment.
+    /// Its purpose, in a comment.
     pub origin: String,
 }
 
-/// What a file is written for.
+/// The target of a file.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Given<'a> {
@@ -93,14 +93,14 @@ pub struct Given<'a> {
     pub base: Option<&'a [u8]>,
 }
 
-/// Why no tuning file can be written.
+/// The error of a tuning file that cannot be written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
     /// A machine of one rank.
     #[error("a machine of one rank has nothing to tune")]
     Alone,
-    /// Communicators that the machine has no ranks for, or that have nobody to exchange with.
+    /// Communicators of more ranks than the machine's, or of one rank.
     #[error("a communicator of {asked} ranks: from 2 to the machine's {ranks}")]
     Communicator {
         /// Its ranks.
@@ -121,7 +121,7 @@ pub enum TuneError {
         /// Those that are known.
         known: String,
     },
-    /// A version where the file to start from says it.
+    /// A version where the file to start from determines it.
     #[error("{library} takes no release: its form is that of the base")]
     ReleaseOfBase {
         /// The library.
@@ -138,13 +138,13 @@ pub enum TuneError {
         "mpich reads complete selection trees only: a base of its version is needed, its library libmpich.so (which holds one) or generic.json of its source"
     )]
     NoBase,
-    /// A file to start from that holds nothing to start from.
+    /// An invalid file to start from.
     #[error("base: {reason}")]
     Base {
-        /// What it lacks.
+        /// The missing part.
         reason: String,
     },
-    /// Sizes that the file cannot say.
+    /// Sizes that the file cannot express.
     #[error(
         "{ranks} ranks of blocks of {block_bytes} bytes: {library} counts all of them in 31 bits"
     )]
@@ -162,12 +162,12 @@ impl Library {
     /// The tuning file.
     ///
     /// # Errors
-    /// A version or base that does not serve.
+    /// A version or base that cannot be used.
     pub fn write(&self, tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneError> {
         (self.write)(tuning, given)
     }
 
-    /// The algorithms that serve an operation between so many ranks.
+    /// The algorithms that apply to an operation between `ranks`.
     pub fn serving(
         &self,
         operation: Collective,
@@ -185,7 +185,7 @@ impl Library {
     }
 }
 
-/// What an algorithm of a library was measured to take.
+/// The measured times of a library's algorithm.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Times {
     /// The ranks that exchanged.
@@ -234,8 +234,8 @@ pub fn communicators(machine: &Machine, asked: &[u32]) -> Result<Vec<u32>, TuneE
     }
 }
 
-/// The quickest of a library's algorithms over block sizes, by the steps model, in communicators of so
-/// many of a machine's first ranks ([`communicators`]).
+/// The quickest of a library's algorithms over block sizes, by the steps model, in communicators of
+/// a machine's first ranks ([`communicators`]).
 ///
 /// # Errors
 /// A machine too large to count on.
@@ -275,7 +275,7 @@ fn modelled(
     let problem = Problem::new(operation, machine.ranks(), machine.ports, PRICED)?;
     let (mut own, mut choices) = (Vec::new(), Vec::new());
     for candidate in library.serving(operation, problem.ranks) {
-        let name = (candidate.schedule)(problem.ranks).expect("bug: it serves");
+        let name = (candidate.schedule)(problem.ranks).expect("bug: it applies");
         own.push(candidate);
         choices.push(price_of(machine, &problem, name, candidate.at_once)?);
     }
@@ -291,7 +291,7 @@ const PRICED: u64 = 1 << 20;
 /// that do to other nodes are more than its ports, their messages take turns.
 ///
 /// # Errors
-/// A schedule that does not serve, or is too large to count.
+/// A schedule that does not apply, or is too large to count.
 pub fn unaware(machine: &Machine, problem: &Problem, name: &'static str) -> Result<Choice, Error> {
     price_of(machine, problem, name, true)
 }
@@ -374,7 +374,8 @@ mod tests {
         assert_eq!(communicators(&machine("full:1").unwrap(), &[]), Err(TuneError::Alone));
     }
 
-    /// Each size of communicators has rules of its own, and those between are the library's.
+    /// Each size of communicators has rules of its own, and communicators of other sizes use the
+    /// library's.
     #[test]
     fn communicators_of_several_sizes_have_their_own_rules() {
         let found = tuning("openmpi", "full:8", &[8, 4, 5, 4], Collective::AllToAll);

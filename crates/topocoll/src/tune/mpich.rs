@@ -45,14 +45,14 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
     for i in 0..tuning.rules.first().map_or(0, |rules| rules.turns.len()) {
         change(&mut tree, &tuning.rules, i)?;
     }
-    Ok(serde_json::to_string_pretty(&tree).expect("bug: a tree that is no JSON") + "\n")
+    Ok(serde_json::to_string_pretty(&tree).expect("bug: a tree that is not JSON") + "\n")
 }
 
-fn lacks(reason: String) -> TuneError {
+fn incomplete(reason: String) -> TuneError {
     TuneError::Base { reason }
 }
 
-/// What every version selects algorithms of; MPICH ends with an internal error where one is lacking.
+/// The operations of every version; MPICH ends with an internal error where one is missing.
 #[rustfmt::skip]
 pub(super) const COLLECTIVES: [&str; 17] = [
     "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier", "bcast",
@@ -71,7 +71,7 @@ fn full(base: &[u8]) -> Result<Tree, TuneError> {
     if let Ok(tree) = serde_json::from_slice(base) {
         return match lacking(&tree) {
             None => Ok(tree),
-            Some(name) => Err(lacks(format!("it is not complete: no `collective={name}`"))),
+            Some(name) => Err(incomplete(format!("it is not complete: no `collective={name}`"))),
         };
     }
     let texts = base.split(|&byte| byte == 0).filter(|text| text.starts_with(BEGINS));
@@ -81,7 +81,7 @@ fn full(base: &[u8]) -> Result<Tree, TuneError> {
     };
     trees
         .find(|tree| lacking(tree).is_none() && selects(tree))
-        .ok_or_else(|| lacks("no selection tree, and no library that holds one".to_owned()))
+        .ok_or_else(|| incomplete("no selection tree, and no library that holds one".to_owned()))
 }
 
 /// Where an operation's algorithms for one communicator are selected, not in place.
@@ -89,13 +89,15 @@ fn tests(tree: &mut Tree, operation: Collective) -> Result<&mut Tree, TuneError>
     let collective = format!("collective={operation}");
     let mut at = tree;
     for key in [&*collective, "comm_type=intra"] {
-        at = at.0.get_mut(key).ok_or_else(|| lacks(format!("`{collective}` has no `{key}`")))?;
+        at =
+            at.0.get_mut(key)
+                .ok_or_else(|| incomplete(format!("`{collective}` has no `{key}`")))?;
     }
     if at.0.contains_key("is_sendbuf_inplace=no") {
         at = &mut at.0["is_sendbuf_inplace=no"];
     }
     if !at.0.keys().all(|key| key.starts_with("comm_size")) {
-        return Err(lacks(format!("`{collective}` does not select by `comm_size`")));
+        return Err(incomplete(format!("`{collective}` does not select by `comm_size`")));
     }
     Ok(at)
 }
@@ -116,14 +118,14 @@ fn change(tree: &mut Tree, rules: &[Rules], i: usize) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// The algorithms for communicators of so many ranks.
+/// The algorithms for communicators of `ranks`.
 fn ours(
     before: &Tree,
     operation: Collective,
     ranks: u32,
     turns: &[Turn],
 ) -> Result<Tree, TuneError> {
-    // What a size is of, as the library counts it for this operation.
+    // The bytes that the library counts as the size for this operation.
     let (size, each) = match operation {
         AllToAll => ("avg_msg_size", 1),
         AllGather => ("total_msg_size", u64::from(ranks)),
@@ -131,7 +133,8 @@ fn ours(
     let mut ours = IndexMap::new();
     for (i, turn) in turns.iter().enumerate() {
         let algorithm = before.find(turn.own.key);
-        let algorithm = algorithm.ok_or_else(|| lacks(format!("it has no `{}`", turn.own.key)))?;
+        let algorithm =
+            algorithm.ok_or_else(|| incomplete(format!("it has no `{}`", turn.own.key)))?;
         let test = match turns.get(i + 1) {
             Some(next) => {
                 let limit =
@@ -150,7 +153,7 @@ fn ours(
 }
 
 impl Tree {
-    /// What stands under a key, wherever it is.
+    /// The value of a key, wherever it is.
     fn find(&self, key: &str) -> Option<&Tree> {
         self.0.get(key).or_else(|| self.0.values().find_map(|tree| tree.find(key)))
     }

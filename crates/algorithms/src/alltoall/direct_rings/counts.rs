@@ -1,4 +1,4 @@
-//! Counts: steps in which nobody sends, and the sum over steps of the most hops.
+//! Counts: steps without messages, and the sum over steps of the most hops.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use super::Rings;
 use super::ring::Ring;
 use crate::factor::direct_exchange;
 
-/// Sums of hops that claims look at.
+/// The most sums of hops for which claims are computed.
 const WORK: u128 = 1 << 25;
 
 impl Rings {
-    /// Steps in which nobody sends: along the longest sides all stay where they are, and others have
-    /// fewer tours.
+    /// Steps without messages: along the longest sides all blocks stay, and others have fewer
+    /// tours.
     pub(super) fn empty_steps(&self) -> u64 {
-        // Where two share their steps, those are the ones.
+        // Two slots with common steps have such steps only there.
         if self.merged > 0 || self.rings.iter().any(|ring| ring.paired) {
             return 0;
         }
@@ -27,8 +27,8 @@ impl Rings {
             let rings = || (0..self.rings.len()).filter(moves).map(|u| self.rings[u]);
             let up: u64 = rings().map(|ring| u64::from(ring.rounds())).product();
             let turns = up << moving.count_ones() >> 1;
-            // Sums of tours, and one less for those who go reversed; unless these go - alone, and
-            // those whose tours are all 0 keep their own.
+            // Sums of tours, and one less for reversed ranks; unless these go - alone, and ranks
+            // whose tours are all 0 keep their own.
             let sums = rings().map(|ring| ring.tours() - 1).sum::<u32>() + 1;
             let own = rings().all(|ring| !ring.is_odd() && ring.half % 2 == 1);
             let alike = if own { up } else { 0 };
@@ -38,8 +38,8 @@ impl Rings {
         empty.sum()
     }
 
-    /// The sum over steps of the most hops, if that is little work: turns that are alike are looked
-    /// at once.
+    /// The sum over steps of the most hops, if that is little work: equal turns are counted
+    /// together.
     pub(super) fn hops(&self) -> Option<u128> {
         let work = |ring: &Ring| u128::from(ring.side) * u128::from(ring.rounds());
         if self.rings.iter().any(|ring| work(ring) > WORK) {
@@ -69,8 +69,9 @@ impl Rings {
         Some(all + (0..self.merged).map(|turn| self.merged_hops(turn)).sum::<u128>())
     }
 
-    /// A floor of the same. Those who send along the longest side in a step are of one tour each way on
-    /// every line of it, so at most eight; and one of them goes as far as they do on average.
+    /// A floor of the same. Ranks that send along the longest side in a step are of one tour in
+    /// each direction on every line of it, so at most eight; the farthest goes at least the
+    /// average.
     pub(super) fn hops_floor(&self) -> u128 {
         let longest = self.rings.iter().max_by_key(|ring| ring.side);
         longest.map_or(0, |ring| {
@@ -79,7 +80,7 @@ impl Rings {
                 direct_exchange::hops_along(&self.grid, ring.dimension),
             );
             let side = u128::from(ring.side);
-            // Of those along other sides, one in so many is of a block that stays along this one.
+            // Along other sides, a fixed part of the blocks stays along this one.
             (all - (all - along) / side) * side / 8
         })
     }
@@ -95,7 +96,7 @@ impl Rings {
                 vec![vec![rounds(0)], (self.merged..rounds(1)).collect()],
             ];
         }
-        // They go + along the first dimension in which they do not stay.
+        // These go + along the first dimension in which they do not stay.
         let boxes = (0..self.rings.len()).map(|first| {
             let turns = self.rings.iter().enumerate().map(|(u, ring)| match u.cmp(&first) {
                 Ordering::Less => (ring.rounds()..ring.turns() - ring.rounds()).collect(),
@@ -153,7 +154,7 @@ fn hops_of(kinds: Vec<Vec<(Farthest, u128)>>, tours: u32) -> Option<u128> {
     Some(sums.iter().map(of_all).sum())
 }
 
-/// The most hops by the sum of tours, of those who go first and of those who go reversed.
+/// The most hops by the sum of tours, of ranks that go first and of ranks that go reversed.
 pub(super) type Farthest = [Vec<Option<u64>>; 2];
 
 /// The largest sums of a value of each, by the sum of their places around.

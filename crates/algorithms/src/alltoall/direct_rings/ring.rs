@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::counts::Farthest;
 
-/// The way around a ring.
+/// The direction around a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RingDirection {
     Up,
@@ -22,7 +22,7 @@ pub(super) struct Ring {
     pub(super) paired: bool,
 }
 
-/// What a position does in a turn.
+/// A position's message in a turn.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     round: u32,
@@ -45,12 +45,12 @@ impl Ring {
         self.side % 2 == 1
     }
 
-    /// Rounds each way.
+    /// Rounds in each direction.
     pub(super) fn rounds(self) -> u32 {
         if self.is_odd() { self.cycle() } else { self.half }
     }
 
-    /// Rounds of both ways, and that in which all keep their own.
+    /// Rounds of both directions, and that in which all keep their own.
     pub(super) fn turns(self) -> u32 {
         2 * self.rounds() + u32::from(self.stays())
     }
@@ -78,7 +78,7 @@ impl Ring {
         }
     }
 
-    /// Turns each way with one more tour, the first and the last.
+    /// Turns in each direction with one more tour, the first and the last.
     pub(super) fn longer(self) -> u32 {
         if self.paired { self.half / 2 + 1 } else { 0 }
     }
@@ -102,7 +102,7 @@ impl Ring {
         round % self.cycle()
     }
 
-    /// The tour of a position in a turn, of so many.
+    /// The tour of a position in a turn of `tours`.
     pub(super) fn tour(self, at: u32, number: u32, tours: u32) -> u32 {
         let Some(turn) = self.turn(number) else { return 0 };
         let (vertex, cycle, c) = (at % self.half, self.cycle(), self.matching(turn.round));
@@ -194,7 +194,7 @@ impl Ring {
         self.reached(at, if edge { Turn { direction: back, ..turn } } else { turn })
     }
 
-    /// Hops between two positions in a turn, the sign giving the way.
+    /// Signed hops between two positions in a turn.
     pub(super) fn hops(self, from: u32, to: u32, turn: u32) -> i64 {
         match self.turn(turn) {
             Some(Turn { direction: RingDirection::Down, .. }) => {

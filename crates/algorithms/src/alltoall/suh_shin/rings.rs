@@ -7,12 +7,12 @@ use super::GridIndex;
 /// The message of one ring step: values of the digit k.
 #[derive(Clone, Copy)]
 pub(super) struct RingMessage {
-    /// The first of `runs` runs of as many as `run` values, each so many after the last.
+    /// The first of `runs` runs of `run` values at equal distances.
     low: u32,
     run: u32,
     runs: u32,
     period: u32,
-    /// So many values more, before the runs or after them.
+    /// The number of further values, before the runs or after them.
     more: u32,
     first_more: u32,
     /// Hops that it makes along the ring.
@@ -32,7 +32,7 @@ impl RingMessage {
         Some(Self { low, run, runs: 1, period: 0, more: 0, first_more: 0, hops, reversed })
     }
 
-    /// Of the values below `length` those that have a bit, at once; none if none has.
+    /// The values below `length` that have a bit, at once; `None` if there are none.
     fn bit(length: u32, bit: u32) -> Option<Self> {
         let (period, runs) = (2 * bit, length / (2 * bit));
         let more = (length % period).saturating_sub(bit);
@@ -64,7 +64,7 @@ impl RingMessage {
 }
 
 impl GridIndex {
-    /// What is sent along dimension u in step t >= 1 of a ring phase, if anything.
+    /// The message along dimension u in step t >= 1 of a ring phase, if there is one.
     pub(super) fn ring_message(&self, u: usize, t: u32) -> Option<RingMessage> {
         let ring = self.ring(u);
         if self.by_digits {
@@ -82,8 +82,9 @@ impl GridIndex {
         }
     }
 
-    /// The same by digits, the highest first: of k, or the nearer way of k below half the ring and
-    /// then of ring - k. Half rings go first, all at once: they load links alike on rings of any size.
+    /// The same by digits, the highest first: of k, or with `ways=nearer` of k below half the ring
+    /// and then of ring - k. Half rings go first, all at once: they load links equally on rings of
+    /// any size.
     fn digit_message(&self, ring: u32, t: u32) -> Option<RingMessage> {
         let digits = self.ring_digits();
         if !self.nearer {

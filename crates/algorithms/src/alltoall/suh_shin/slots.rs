@@ -51,7 +51,7 @@ impl GridIndex {
         Rank(rank.sum())
     }
 
-    /// What dimension u adds to the other end of a block by its digit k.
+    /// The change of the other end of a block in dimension u by its digit k.
     pub(super) fn ring_part(
         &self,
         coordinates: &[u32],
@@ -66,7 +66,7 @@ impl GridIndex {
         (if a >= ring { a - ring } else { a }) * self.stride * self.radix().stride(u)
     }
 
-    /// The digits k put in front, in the order of a way.
+    /// The digits k put in front, in a travel order.
     pub(super) fn prepend_rings(
         &self,
         ends: &mut Ends,
@@ -79,7 +79,7 @@ impl GridIndex {
         }
     }
 
-    /// The way by which the block of a slot came, before any rotation, and its digits h and l.
+    /// The travel order of a slot's block, before any rotation, and its digits h and l.
     ///
     /// The l digits give the source's parities, these its order, that the h digits, and these its
     /// residues and so its signs.
