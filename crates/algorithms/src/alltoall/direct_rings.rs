@@ -6,9 +6,9 @@
 //! sides that wrap.
 //!
 //! # One ring
-//! Let N = 2h. An edge {p, q} of the complete graph on Z_h is a *tour* of the ring: p, q, p + h, q
-//! + h and back to p, in that order by +, and in the reverse order by -. Its four messages by + (or
-//! -) use every link by + (or -) once, and the four ranks that send are those that receive. Every
+//! Let N = 2h. An edge {p, q} of the complete graph on Z_h is a *tour* of the ring: p, q, p + h,
+//! q + h and back to p, in that order by +, and in the reverse order by -. Its four messages by +
+//! (or by -) use every link by + (or by -) once, and its four senders are its receivers. Every
 //! message of 1 to h - 1 hops is of one tour. The h - 1 perfect matchings of the complete graph,
 //! for even h, make h - 1 *rounds* in each direction, in each of which every rank sends once;
 //! matching c pairs c + t with c - t mod h - 1, and c with h - 1. In one more round, of matching 0,
