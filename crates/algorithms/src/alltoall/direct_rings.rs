@@ -52,8 +52,8 @@
 //! # Odd sides
 //! A side of N = 2h - 1 is one of 2h without its last rank, q + h say. A tour over that goes on
 //! from p + h to p, which is (N - 1)/2 hops; so the two ranks of an edge that lay half a ring apart
-//! have their message in the direction that is shorter now, and the rounds of matchings suffice: h
-//! - 1 in each direction of h/2 tours for even h, and one in which every rank keeps its own; h of
+//! have their message in the direction that is shorter now, and the rounds of matchings suffice:
+//! h - 1 in each direction of h/2 tours for even h, and one in which every rank keeps its own; h of
 //! (h - 1)/2 for odd h, in which the vertex left out keeps its own by + and has none by -.
 //!
 //! Claim: with E the product over sides of their rounds, of both directions and of own blocks,
@@ -66,8 +66,8 @@
 //! On two sides with h even, blocks that keep their place along one dimension are those of the
 //! round of own blocks. A step of these has no link in common with one of those that keep it along
 //! the other. Let both have the same round a along theirs, and let the ranks whose tours in round a
-//! add up to r mod M send along the first dimension, and those with r + 1 likewise reversed, with r
-//! + 2 along the second, and with r + 3 likewise reversed. With M at least 4 no rank sends, or
+//! add up to r mod M send along the first dimension, and those with r + 1 likewise reversed, with
+//! r + 2 along the second, and with r + 3 likewise reversed. With M at least 4 no rank sends, or
 //! receives, twice.
 //!
 //! Claim: on two sides that are 3 mod 4, the longer N at least 15, `P (N - 1/N)/8` steps: the
