@@ -1,4 +1,4 @@
-//! How simulating contention grows with messages, over three decades:
+//! Simulation time of contention over the number of messages, for three decades:
 //! `cargo bench --bench contention`.
 #![allow(missing_docs, reason = "criterion's macros write undocumented items")]
 
@@ -22,7 +22,7 @@ fn run(traffic: &dyn Traffic, machine: &Machine, model: &str, settings: Settings
     assert!(!simulate(&request).expect("it fits").partial);
 }
 
-/// Messages grow with the fourth power of the side, hops with the fifth.
+/// The number of messages grows with the fourth power of the side, the hops with the fifth.
 fn worms(c: &mut Criterion) {
     let mut group = c.benchmark_group("wormhole direct");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));
@@ -38,7 +38,7 @@ fn worms(c: &mut Criterion) {
     }
 }
 
-/// Flits at a load of 0.05 grow with the cycles.
+/// At a load of 0.05 the number of flits grows with the cycles.
 fn flits(c: &mut Criterion) {
     let mut group = c.benchmark_group("flit uniform:0.05 on torus:16x16");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));
@@ -55,7 +55,7 @@ fn flits(c: &mut Criterion) {
     }
 }
 
-/// Steps without shared links cost their classes, whatever the nodes.
+/// The time of steps without shared links depends on their classes, not on the nodes.
 fn closed(c: &mut Criterion) {
     let mut group = c.benchmark_group("wormhole suh-shin under barriers");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));

@@ -1,6 +1,6 @@
-//! How fast plans are made and bytes move: `cargo bench --bench exec`.
+//! Speed of planning and of moving bytes: `cargo bench --bench exec`.
 //!
-//! The ratios are of times taken in turn in one run, so that a busy machine slows both.
+//! Ratios compare times taken in turn in one run, so that a busy machine slows both.
 #![allow(missing_docs, reason = "criterion's macros write undocumented items")]
 
 use std::hint::black_box;
@@ -27,7 +27,7 @@ fn plans(schedule: &Schedule) -> Vec<Arc<Plan>> {
     plan_all(schedule).expect("it delivers")
 }
 
-/// The machines of 512 ranks, and the squares that some algorithms want instead.
+/// Machines of 512 ranks, and the squares that some algorithms require instead.
 const MACHINES: [&str; 6] =
     ["full:512", "cluster:64*8", "torus:8x8x8", "torus:16x32", "mesh:16x32", "torus:16x16"];
 
@@ -42,7 +42,7 @@ fn planning(_: &mut Criterion) {
                 Problem::new(algorithm.info().operation, machine.ranks(), machine.ports, 64)
                     .expect("a machine has ranks");
             let solutions = Request::new(&problem, &*machine.topology).solutions(algorithm);
-            // Of the radices, the powers of two.
+            // Only radices that are powers of two.
             let radix = |setting: &Parameters| match setting.get("radix") {
                 Some(&Setting::Integer(radix)) => radix,
                 _ => 1,
@@ -82,7 +82,7 @@ fn planning(_: &mut Criterion) {
     }
 }
 
-/// 16 ranks on one and two threads; beside them a plain copy of the same bytes.
+/// 16 ranks on one and two threads, compared with a plain copy of the same bytes.
 fn exchanges(c: &mut Criterion) {
     for (block, threads) in [(64u64, 1), (1 << 16, 1), (1 << 16, 2)] {
         let mut group = c.benchmark_group(format!("16 ranks x {block} B, {threads} threads"));
@@ -122,7 +122,7 @@ fn ratios(_: &mut Criterion) {
         let mut driver =
             ThreadedDriver::new(plans(&schedule("full:16", "direct", None, block)), threads);
         let times = (0..RUNS).map(|_| {
-            // Both find the output as warm as a fill leaves it.
+            // A fill leaves the output equally warm in the cache for both.
             output.fill(1);
             let copy = driver.plain_copy(&input, &mut output).expect("it copies");
             output.fill(2);
@@ -144,7 +144,7 @@ fn ratios(_: &mut Criterion) {
         let radix = radix.map_or(String::new(), |radix| format!(", radix {radix}"));
         println!("16 ranks x 64 B, 1 thread: {algorithm}{radix} in {time:.1} us (mark 12)");
     }
-    // Rank by rank, the packing and unpacking of Bruck's messages beside a copy of as many bytes.
+    // Packing and unpacking of Bruck's messages, rank by rank, and a copy of the same size.
     let plan = &plans(&schedule("full:16", "bruck", Some(2), block))[5];
     let mut work = vec![1u8; plan.workspace_bytes(block) as usize];
     let mut endpoint = Endpoint::new(Arc::clone(plan), block);

@@ -1,4 +1,4 @@
-//! How time grows with the machine: `cargo bench --bench scale`.
+//! Time over the size of the machine: `cargo bench --bench scale`.
 #![allow(missing_docs, reason = "criterion's macros write undocumented items")]
 
 use std::hint::black_box;
@@ -23,7 +23,7 @@ fn schedule(machine: &Machine, algorithm: &str) -> Schedule {
     exchange.schedule(algorithm, &Default::default()).expect("the algorithm applies")
 }
 
-/// Blocks of all ranks grow with the fourth power of the side.
+/// The number of blocks of all ranks grows with the fourth power of the side.
 fn replay(c: &mut Criterion) {
     let mut group = c.benchmark_group("verify suh-shin by replay");
     group.sample_size(10).warm_up_time(Duration::from_millis(1));
@@ -36,8 +36,8 @@ fn replay(c: &mut Criterion) {
     }
 }
 
-/// Of `suh-shin` boxes times steps grow with the third power of the side, of `direct` steps with its
-/// square, and each of them touches one box.
+/// For `suh-shin`, boxes times steps grow with the third power of the side. For `direct`, steps
+/// grow with its square, and each step touches one box.
 fn classes(c: &mut Criterion) {
     for algorithm in ["suh-shin", "direct"] {
         let mut group = c.benchmark_group(format!("verify {algorithm} by classes"));

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The same exchanges in SimGrid and here, in one run: simulated time and CPU seconds.
+"""Compares exchanges in SimGrid with ours in one run: simulated time and CPU seconds.
 
     cargo build --release -p topocoll-cli && benches/simgrid.py [--large]
 
-Needs SimGrid (Debian: simgrid), which replays what `schedule --format simgrid` writes. Every rank
-goes on when its own send and receive are done; blocks of 1 KiB, links of 1 GB/s and 1 us a hop,
-SimGrid's fluid model without its factors (CM02). The second table has SimGrid's own all-to-alls on
-the same machine, and what `select` would run there. --large adds 32x32.
+Requires SimGrid (Debian: simgrid), which replays the traces of `schedule --format simgrid`. Every rank
+continues when its own send and receive are done. Blocks have 1 KiB, links 1 GB/s and 1 us a hop;
+SimGrid uses its fluid model without factors (CM02). The second table has SimGrid's own all-to-alls on
+the same machine, and the schedules that `select` chooses there. --large adds 32x32.
 """
 
 import json
@@ -26,7 +26,7 @@ THEIRS = ["basic_linear", "pair", "ring", "bruck", "2dmesh", "3dmesh", "mvapich2
 
 
 def measured(command, **options):
-    """What a command prints, and the CPU seconds that it takes."""
+    """The output of a command, and its CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          **options)
@@ -37,7 +37,7 @@ def measured(command, **options):
 
 
 def written(parent, machine, algorithm):
-    """A folder with the schedule as SimGrid reads it."""
+    """A folder with the schedule in SimGrid's format."""
     folder = pathlib.Path(parent) / "traces"
     measured([OURS, "schedule", machine, "--algorithm", algorithm, *MACHINE, "--format", "simgrid",
               "--out", folder])
@@ -45,7 +45,7 @@ def written(parent, machine, algorithm):
 
 
 def replayed(folder, *options):
-    """Seconds that SimGrid finds, and takes, for the traces of a folder."""
+    """Simulated seconds and CPU seconds of SimGrid for the traces of a folder."""
     ranks = len((folder / "hostfile").read_text().split())
     out, seconds = measured(
         ["smpirun", "-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hostfile",
@@ -72,7 +72,7 @@ def same_schedules(jobs):
 
 
 def own_exchanges(machines):
-    """SimGrid's all-to-alls, by the routes of the direct exchange, beside ours in SimGrid."""
+    """SimGrid's all-to-alls, on the routes of the direct exchange, and ours in SimGrid."""
     print("\nmachine       all-to-all                  SimGrid finds")
     for machine in machines:
         with tempfile.TemporaryDirectory() as parent:

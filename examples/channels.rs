@@ -1,5 +1,5 @@
-//! Nine ranks, each in a thread of its own, exchange blocks over channels: any transport that can
-//! send bytes to a rank drives a plan.
+//! Nine ranks, each in its own thread, exchange blocks over channels: any transport that can send
+//! bytes to a rank drives a plan.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};

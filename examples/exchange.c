@@ -1,5 +1,5 @@
 /* Eight ranks of a torus exchange 8 blocks each, over the program's own transport: a list of
- * messages in one process. Prints what arrived at rank 3. */
+ * messages in one process. Prints the blocks of rank 3. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ int main(void) {
             snprintf((char *)input[rank] + to * BLOCK, BLOCK, "%u->%d", rank, to);
         exchange[rank] = topocoll_exchange_new(plan);
         check(topocoll_exchange_begin(exchange[rank], BLOCK, &buffers));
-        topocoll_plan_free(plan); /* the exchange keeps what it needs */
+        topocoll_plan_free(plan); /* the exchange stays valid */
     }
 
     for (int done = 0; done < RANKS;) {

@@ -1,6 +1,6 @@
 //! A two-dimensional Fourier transform of 32 x 32 numbers on eight ranks, four rows each: transform
-//! the rows, exchange, transform the columns. The exchange transposes on its way, straight from
-//! rows into columns.
+//! the rows, exchange, transform the columns. The exchange itself transposes rows
+//! into columns.
 
 use std::sync::Arc;
 
@@ -37,14 +37,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|rank| Plan::new(&schedule, Rank(rank)).map(Arc::new))
         .collect::<Result<_, _>>()?;
 
-    // Every rank's rows, and the columns that it gets, as rows.
+    // Every rank's rows, and its columns, stored as rows.
     let mut rows: Vec<_> = (0..RANKS)
         .map(|rank| matrix.slice(s![rank * ROWS..(rank + 1) * ROWS, ..]).to_owned())
         .collect();
     let mut columns = vec![Array2::<Number>::zeros((ROWS, SIDE)); RANKS];
     rows.iter_mut().for_each(transform_rows);
 
-    // Block i, by row and column: of the rows for rank i, and in the columns from rank i.
+    // Block i, by row and column: the part of the rows for rank i, and of the columns from rank i.
     let layout = |array: &Array2<Number>,
                   axes: [usize; 3]|
      -> Result<_, Box<dyn std::error::Error>> {

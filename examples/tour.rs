@@ -1,6 +1,6 @@
 //! A guided tour: from "I have a 16x16 torus" to "my runtime uses it".
 //!
-//! `cargo run --example tour` takes it; each stop prints what it found.
+//! `cargo run --example tour` runs it; each stop prints its result.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,7 +12,7 @@ use topocoll::{Collective, Exchange, Problem, Rank, machine, verify};
 /// Bytes of the block that each rank has for each other.
 const BLOCK: u64 = 64;
 
-/// Takes the tour.
+/// Runs all stops.
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // 1. The machine: a short form, the name of a shipped one, or a file with your own timing
     //    values (`topocoll calibrate` writes one). Short forms have one port and generic values.
@@ -33,7 +33,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         selection.bound.seconds * 1e6,
     );
 
-    // 3. Whether that holds for other sizes: the block sizes at which another takes over.
+    // 3. Other sizes: the block sizes at which another schedule becomes the fastest.
     for fastest in exchange.sweep(&[1, BLOCK, 1 << 20], &[])?.crossovers {
         println!("from {} B: {}", fastest.block_bytes, fastest.algorithm);
     }
@@ -74,7 +74,7 @@ impl Transport for Mailbox {
     }
 }
 
-/// Every rank in a thread of its own exchanges blocks that encode their source and destination.
+/// Every rank, in its own thread, exchanges blocks that encode their source and destination.
 fn run(plans: &[Arc<Plan>]) -> Result<(), String> {
     let ranks = plans.len();
     let block = |from: usize, to: usize| [from as u8, to as u8].repeat(BLOCK as usize / 2);

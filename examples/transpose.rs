@@ -1,6 +1,6 @@
-//! A matrix of 64 x 64 numbers, eight rows on each of eight ranks, is transposed: each rank cuts
-//! its rows into square tiles, the tiles are exchanged, and each is transposed where it lands. This
-//! is also the exchange between the two passes of a two-dimensional Fourier transform.
+//! Transposes a matrix of 64 x 64 numbers, with eight rows on each of eight ranks. Each rank cuts
+//! its rows into square tiles; the ranks exchange the tiles, and each receiver transposes its own.
+//! A two-dimensional Fourier transform has the same exchange between its two passes.
 
 use ndarray::{Array2, s};
 use topocoll::exec::{ThreadedDriver, plan_all};
@@ -10,7 +10,7 @@ const RANKS: usize = 8;
 const TILE: usize = 8;
 const BLOCK: usize = TILE * TILE * size_of::<u32>();
 
-/// Transposes a matrix and compares.
+/// Transposes a matrix and checks the result.
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let side = RANKS * TILE;
     let matrix = Array2::from_shape_fn((side, side), |(i, j)| (i * 1000 + j) as u32);

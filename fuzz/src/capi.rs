@@ -1,15 +1,15 @@
-//! Calls of the C interface with whatever arguments: a code and a message, and never more.
+//! Calls the C interface with arbitrary arguments; every call returns a code and a message.
 
 use std::ffi::{CString, c_char};
 use std::ptr;
 
 use topocoll_c::*;
 
-/// Machines that are planned for; what else is asked for comes from the data.
+/// Machines of the plans; all other arguments come from the data.
 const MACHINES: [&str; 6] =
     ["full:5", "torus:4x4", "cluster:2,3,1", "mesh:2x3", "full:1", "no such machine"];
 
-/// Bytes of a buffer, at most: more is said to be there than is, and must be refused before.
+/// Maximum bytes of a buffer; calls that need more must be refused.
 const MOST: u64 = 1 << 16;
 
 /// Bytes taken from the front; zeros when there are none left.
@@ -23,12 +23,12 @@ impl Input<'_> {
     }
 
     fn word(&mut self) -> u64 {
-        // Of few bytes mostly.
+        // Mostly small values.
         let bytes = self.byte() % 9;
         (0..bytes).fold(0, |word, _| word << 8 | u64::from(self.byte()))
     }
 
-    /// A text, or none; a zero byte ends it.
+    /// An optional text that ends at a zero byte.
     fn text(&mut self) -> Option<CString> {
         let bytes = self.byte();
         let text = (0..bytes).map(|_| self.byte()).take_while(|&byte| byte > 0).collect::<Vec<_>>();
@@ -40,7 +40,7 @@ fn pointer(text: Option<&CString>) -> *const c_char {
     text.map_or(ptr::null(), |text| text.as_ptr())
 }
 
-/// Makes a plan and, if there is one, goes on with an exchange as the data say.
+/// Makes a plan and, if it succeeds, makes calls of an exchange from the data.
 pub(crate) fn calls(data: &[u8]) {
     let mut input = Input(data);
     let name = CString::new(MACHINES[usize::from(input.byte()) % MACHINES.len()]).expect("no zero");
@@ -49,7 +49,7 @@ pub(crate) fn calls(data: &[u8]) {
     let (algorithm, parameters) = (input.text(), input.text());
     let (block_bytes, ports, rank) = (input.word(), input.word() as u32, input.word() as u32);
     let mut plan = ptr::null_mut();
-    // SAFETY: texts end with a zero byte, and there is a place for the plan.
+    // SAFETY: texts end with a zero byte, and `plan` is a valid place for the result.
     let status = unsafe {
         topocoll_plan_new(
             name.as_ptr(),
@@ -65,7 +65,7 @@ pub(crate) fn calls(data: &[u8]) {
     assert_ne!(status, Status::Bug);
     assert_eq!(status == Status::Ok, !plan.is_null());
     if !plan.is_null() {
-        // SAFETY: a plan that is not freed before.
+        // SAFETY: the plan is valid and not freed before.
         unsafe {
             exchanges(&mut input, plan);
             topocoll_plan_free(plan);
@@ -74,10 +74,9 @@ pub(crate) fn calls(data: &[u8]) {
 }
 
 /// # Safety
-/// `plan` is a plan.
+/// `plan` is a valid plan.
 unsafe fn exchanges(input: &mut Input<'_>, plan: *const PlanHandle) {
-    // SAFETY: the caller's promise; buffers are as long as they are said to be wherever they are
-    // accepted, as more than `MOST` bytes are never needed then.
+    // SAFETY: the caller guarantees `plan`; the lengths in `buffers` are those of its vectors.
     unsafe {
         let asked = input.word();
         let needed = [
@@ -120,7 +119,7 @@ unsafe fn exchanges(input: &mut Input<'_>, plan: *const PlanHandle) {
                     if status == Status::Ok {
                         let action = action.assume_init();
                         if matches!(action.kind, Kind::Send | Kind::Receive) {
-                            // Whoever moves it may touch all of it.
+                            // A driver may access all bytes of the action.
                             let bytes = action.bytes as usize;
                             match action.kind {
                                 Kind::Send => {

@@ -1,6 +1,5 @@
-//! What parsers do with bytes that anybody may have written: no panic, and what they accept is
-//! what it says. `tests/robustness/fuzz.rs` gives them the corpora and alterations of those, `cargo fuzz`
-//! whatever comes to its mind.
+//! Parsers on arbitrary bytes: they never panic, and accepted input has the meaning it states.
+//! `tests/robustness/fuzz.rs` runs them on the corpora and alterations, `cargo fuzz` on new inputs.
 
 use std::io::BufReader;
 
@@ -13,10 +12,10 @@ use topocoll::{
 };
 use topocoll_certificate::check;
 
-/// What is done with some bytes.
+/// A test of some bytes.
 pub(crate) type Reads = fn(&[u8]);
 
-/// Every target, by the name of its folder in `corpus`.
+/// Every target, named as its folder in `corpus`.
 pub(crate) const TARGETS: [(&str, Reads); 7] = [
     ("machine", machine_text),
     ("schedule", schedule),
@@ -27,10 +26,10 @@ pub(crate) const TARGETS: [(&str, Reads); 7] = [
     ("settings", settings),
 ];
 
-/// Bytes that readers may take.
+/// Memory limit of readers, in bytes.
 const MEMORY: u128 = 64 << 20;
 
-/// Machines on which files are read.
+/// Machines for which files are read.
 const SMALL: [&str; 6] = ["full:3", "full:4", "torus:2x2", "mesh:2x3", "cluster:2,1", "torus:4x4"];
 
 fn small() -> impl Iterator<Item = Machine> {
@@ -53,7 +52,7 @@ pub(crate) fn machine_text(data: &[u8]) {
     }
 }
 
-/// A machine is what its short form names.
+/// The short form of a machine names an equal machine.
 fn named(machine: &Machine) {
     assert!(machine.ranks() > 0 && machine.ports > 0);
     let form = machine.topology.short_form();
@@ -81,7 +80,7 @@ fn target(machine: &Machine) -> Target<'_> {
     Target::new(machine, MEMORY)
 }
 
-/// Whoever reads a schedule that was accepted has an answer.
+/// Every reader of an accepted schedule returns a result.
 fn looked_at(schedule: &Schedule, machine: &Machine) {
     if !schedule.rule().names_blocks() {
         return;
@@ -94,7 +93,7 @@ fn looked_at(schedule: &Schedule, machine: &Machine) {
     }
 }
 
-/// SimGrid's traces: files one after the other, a line of three hyphens between.
+/// SimGrid's traces: several files, separated by a line of three hyphens.
 pub(crate) fn traces(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let names =
@@ -116,7 +115,7 @@ pub(crate) fn traces(data: &[u8]) {
     }
 }
 
-/// A certificate, and one that says the same under its own digest.
+/// A certificate, and the same text with a correct digest.
 pub(crate) fn certificate(data: &[u8]) {
     let _ = check(data);
     let end = data.windows(8).rposition(|window| window == b"\nsha256 ");
@@ -156,7 +155,7 @@ pub(crate) fn demand(data: &[u8]) {
     }
 }
 
-/// Where ranks sit.
+/// Placements of ranks on nodes.
 pub(crate) fn placement(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(nodes) = read_nodes(text) else { return };
@@ -173,7 +172,7 @@ pub(crate) fn placement(data: &[u8]) {
     }
 }
 
-/// An algorithm's name and lines of `key=value`: for it, and for the models.
+/// An algorithm's name and lines of `key=value`, for the algorithm and for the models.
 pub(crate) fn settings(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut lines = text.lines();

@@ -1,4 +1,4 @@
-//! Your own algorithm, ranked, proved, simulated, run and exported beside those of topocoll.
+//! Your own algorithm: ranked, proved, simulated, run and exported with those of topocoll.
 //! `cargo run -p own_algorithm > mine.jsonl; topocoll report torus:8x8 --schedule mine.jsonl ..`
 #![forbid(unsafe_code)]
 
@@ -28,7 +28,7 @@ impl Algorithm for Threes {
     }
 }
 
-/// Slot s holds the block that is sent in step s, and then the one that is received.
+/// Slot s holds the block that step s sends, and then the one that it receives.
 struct Steps {
     ranks: u64,
 }

@@ -1,6 +1,6 @@
-//! Writes all mutants that `cargo mutants --list --json` names into the sources, each behind a
-//! switch: `place TREE LIST LEFT-OUT` changes the files below TREE, but for the mutants whose numbers
-//! (places in LIST) stand in LEFT-OUT, and prints where each came to lie, as JSON lines.
+//! Writes the mutants that `cargo mutants --list --json` names into the sources, each behind a
+//! switch. `place TREE LIST LEFT-OUT` changes the files below TREE, and prints the new place of
+//! each mutant as a JSON line. It omits mutants whose numbers (positions in LIST) are in LEFT-OUT.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -33,7 +33,7 @@ struct Corner {
     column: usize,
 }
 
-/// Where a mutant lies in a changed file: bytes of what it does, and of all that has its place.
+/// A mutant's place in a changed file: bytes of its own code, and of all code in the same place.
 #[derive(Serialize)]
 struct Placed<'a> {
     mutant: usize,
@@ -42,18 +42,18 @@ struct Placed<'a> {
     shared: Range<usize>,
 }
 
-/// What is put in place of a part of the source.
+/// A replacement for a part of the source.
 enum Change {
-    /// An expression, what it needs before it, and for each mutant what it says instead.
+    /// An expression: its prefix, and each mutant's expression.
     Instead(String, Vec<(usize, String)>),
-    /// Statements before all others of a body: what each mutant returns.
+    /// Statements before all others of a body: the value that each mutant returns.
     Before(Vec<(usize, String)>),
     /// The guard of a match's arm, empty if it has none: mutants without the arm, and with a guard
     /// that always or never holds.
     Guard { without: Vec<usize>, always: Vec<usize>, never: Vec<usize> },
 }
 
-/// A file's mutants by where they start, and the changes found for them.
+/// A file's mutants by their start, and their changes.
 struct Finder<'a> {
     lines: Vec<usize>,
     source: &'a str,
@@ -93,7 +93,7 @@ impl<'a> Finder<'a> {
     }
 
     fn body(&mut self, signature: &syn::Signature, block: &syn::Block) {
-        // Of a type that only the body tells, one value cannot stand beside another.
+        // An `impl` type has one concrete type, so a mutant cannot return another value.
         let hidden = self.text(&signature.output).contains("impl ");
         let Some(first) = block.stmts.first().filter(|_| !hidden) else { return };
         let first = self.range(first).start;
@@ -105,7 +105,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// An arm of a match, which may be spared or not.
+    /// An arm of a match; `spare`: the match compiles without it.
     fn arm(&mut self, arm: &syn::Arm, spare: bool) {
         let (whole, after) = (self.range(arm), self.range(&arm.pat).end);
         let without = if spare { numbers(&self.at(whole.start, "MatchArm")) } else { Vec::new() };
@@ -127,7 +127,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Whether an arm of a match takes whatever comes.
+/// Whether an arm of a match takes every value.
 fn takes_the_rest(arm: &syn::Arm) -> bool {
     let whatever = match &arm.pat {
         syn::Pat::Wild(_) => true,
@@ -142,7 +142,7 @@ fn numbers(mutants: &[(usize, &Mutant)]) -> Vec<usize> {
     mutants.iter().map(|&(number, _)| number).collect()
 }
 
-/// Whether a condition binds names: a part of it is no expression by itself.
+/// Whether a condition binds names: a part of it is not an expression by itself.
 fn binds(expression: &syn::Expr) -> bool {
     match expression {
         syn::Expr::Let(_) => true,
@@ -208,7 +208,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_expr_match(&mut self, of: &'ast syn::ExprMatch) {
-        // Without one that takes all that is left, what a guard forbids would be taken by none.
+        // Without an arm for all other values, no arm would take the values that a guard excludes.
         let rest = of.arms.iter().position(takes_the_rest);
         for (i, arm) in of.arms.iter().enumerate() {
             self.arm(arm, rest.is_some_and(|rest| i < rest));
@@ -217,7 +217,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 }
 
-/// Source with changes, which lie in one another or apart.
+/// Source with changes, which are nested or disjoint.
 struct Writer<'a> {
     source: &'a str,
     changes: &'a [(Range<usize>, Change)],
@@ -227,7 +227,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a part of the source, and what is changed in it.
+    /// Writes a part of the source with its changes.
     fn write(&mut self, part: Range<usize>) {
         let mut at = part.start;
         while let Some((place, change)) = self.changes.get(self.next)
@@ -318,7 +318,7 @@ fn main() {
         }
         finder.visit_file(&syntax);
         let mut changes = finder.changes;
-        // What lies around comes before what lies in it.
+        // Outer changes come before the changes inside them.
         changes.sort_by_key(|(place, change)| {
             (place.start, !matches!(change, Change::Before(_)), usize::MAX - place.end)
         });

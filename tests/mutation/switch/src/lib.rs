@@ -1,18 +1,18 @@
-//! Which mutant of a program that holds all of them is alive.
+//! Selects the active mutant of a program that contains all mutants.
 //!
-//! `MUTANT=number` makes one so; `MUTANT=reached:FILE` makes none, and appends to the file a line
-//! with the number of each whose place is come to.
+//! `MUTANT=number` activates one; `MUTANT=reached:FILE` activates none, and appends a line to the
+//! file with the number of each mutant that is reached.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Mutants are numbered below this.
+/// Every mutant's number is below this.
 const MOST: usize = 1 << 14;
 
-/// What `ALIVE` says while the environment was not looked at, when places are written down, and
-/// when the program is as it was.
+/// Values of `ALIVE`: before the environment is read, while reached mutants are recorded, and for
+/// the unchanged program.
 const UNKNOWN: u32 = u32::MAX;
 const REACHED: u32 = u32::MAX - 1;
 const NONE: u32 = u32::MAX - 2;
@@ -21,11 +21,11 @@ static ALIVE: AtomicU32 = AtomicU32::new(UNKNOWN);
 static SEEN: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
 static LIST: OnceLock<File> = OnceLock::new();
 
-/// Whether a mutant is alive.
+/// Whether a mutant is active.
 #[inline]
 pub fn on(mutant: u32) -> bool {
     let alive = ALIVE.load(Relaxed);
-    // Most places are come to again and again: looking is quick.
+    // A program reaches most mutants many times, so this test is fast.
     let first = || !SEEN[mutant as usize].load(Relaxed);
     alive == mutant || alive >= REACHED && first() && looked_up(mutant)
 }
@@ -48,7 +48,7 @@ fn looked_up(mutant: u32) -> bool {
     }
     if !SEEN[mutant as usize].swap(true, Relaxed) {
         let mut list = LIST.get().expect("opened above");
-        // One write, as other processes write there too.
+        // One write, because other processes write to this file too.
         list.write_all(format!("{mutant}\n").as_bytes()).expect("the list can be written");
     }
     false
