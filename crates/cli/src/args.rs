@@ -25,33 +25,32 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Rank every applicable algorithm and setting by predicted time.
     Select(Select),
-    /// List the algorithms, and with a machine whether they apply.
+    /// List the algorithms; with a machine, say which apply.
     Algorithms(Algorithms),
     /// List every lower bound that holds, with the theorem it comes from.
     Bounds(Bounds),
     /// Prove one schedule: delivery, ports, link conflicts, counts.
     ///
-    /// A send leaves a copy at the sender. A schedule that sends a block again from a rank that
-    /// has passed it on is allowed; replay of an all-to-all reports how many times this happens
-    /// (`resent_blocks`).
+    /// A send leaves a copy at the sender, so a rank may send a block again after it has passed the
+    /// block on. Replay of an all-to-all counts these sends (`resent_blocks`).
     Verify(Verify),
     /// Check a certificate that `verify --certificate` wrote.
     Check(Check),
-    /// Predict the completion time of one schedule and where it goes.
+    /// Predict the completion time of one schedule and where the time goes.
     Simulate(Simulate),
-    /// Move the bytes of one schedule in memory, check every one, and report the time.
+    /// Execute one schedule in memory, check every byte, and report the time.
     Run(Run),
     /// Write a schedule out.
     Schedule(Schedule),
     /// Predict the time of every algorithm over block sizes: table, crossovers, plot.
     Sweep(Sweep),
-    /// Write one page to look at: the machine, its schedules to play, the ranking, the sweep.
+    /// Write one HTML page: the machine, animated schedules, the ranking and the sweep.
     Report(Report),
     /// Measure exchanges on this computer and write a machine file.
     Calibrate(Calibrate),
-    /// Write a tuning file for an MPI library: which of its own algorithms it is to use.
+    /// Write a tuning file that selects among an MPI library's own algorithms.
     Tune(Tune),
-    /// Print the completions of commands and options for a shell.
+    /// Print completions of commands and options for a shell.
     Completions(Completions),
     /// Write the manual pages, one for each command.
     Man(Man),
@@ -62,7 +61,7 @@ pub(crate) enum Command {
 pub(crate) struct Select {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// A schedule from a file as one more algorithm; may be repeated
+    /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,
     /// Show every choice in the table, not only the best ones.
@@ -71,12 +70,12 @@ pub(crate) struct Select {
     /// Rank by this model where the machine is small enough to simulate
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
-    /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
+    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
     #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
-    /// Demand matrix (block sizes that differ): uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
-    /// neighbours:SEED, drawn around --block,
-    /// or a file with a line for each rank, its sizes in bytes with commas between
+    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
+    /// or neighbours:SEED with mean --block, or a file with one line for each rank of
+    /// comma-separated sizes in bytes
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
 }
@@ -84,7 +83,8 @@ pub(crate) struct Select {
 #[derive(ClapArgs, Debug)]
 #[command(after_help = examples::ALGORITHMS)]
 pub(crate) struct Algorithms {
-    /// Machine file, also of SimGrid, lstopo, Slurm or an MPI; shipped machine; or short form such as torus:16x16, full:64, cluster:4,4,2
+    /// Machine file (also of SimGrid, lstopo, Slurm or an MPI), shipped machine, or short form such
+    /// as torus:16x16, full:64, cluster:4,4,2
     pub(crate) machine: Option<String>,
     #[command(flatten)]
     pub(crate) options: Options,
@@ -105,7 +105,7 @@ pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) subject: Subject,
     /// Follow every block of every rank, or of one rank of each class of equivalent ranks [default:
-    /// replay up to 4096 ranks, beyond them the one that is estimated to be faster]
+    /// replay up to 4096 ranks, the faster by estimate for more]
     #[arg(long)]
     pub(crate) method: Option<Method>,
     /// List the N most contended links, however long it takes [default: 5]
@@ -138,8 +138,8 @@ pub(crate) struct Simulate {
     /// dateline
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, Setting)>,
-    /// A schedule from a file or folder, its format found by what is in it: jsonl, csv, goal,
-    /// simgrid; several in jsonl run at once, where --placement puts them
+    /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
+    /// simgrid; several in jsonl run at once on the nodes of --placement
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "traffic")]
     pub(crate) schedule: Vec<PathBuf>,
     /// Send a traffic pattern instead of a schedule: neighbor, tornado, transpose, bitcomp, random:SEED,
@@ -149,32 +149,32 @@ pub(crate) struct Simulate {
     /// How long uniform:RATE sends, in flit times
     #[arg(long, requires = "traffic")]
     pub(crate) cycles: Option<u64>,
-    /// Demand matrix (block sizes that differ): uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
-    /// neighbours:SEED, drawn around --block,
-    /// or a file with a line for each rank, its sizes in bytes with commas between
+    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
+    /// or neighbours:SEED with mean --block, or a file with one line for each rank of
+    /// comma-separated sizes in bytes
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
     /// How messages share the network
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
-    /// Barriers between steps, or each rank going on by itself [default: barrier in the steps
-    /// model, free in the others]
+    /// Insert a barrier between steps, or let each rank continue by itself [default: barrier in the
+    /// steps model, free in the others]
     #[arg(long)]
     pub(crate) sync: Option<Sync>,
-    /// The node of each rank, a number a line; of several schedules one after the other. A
-    /// message keeps its schedule's route where that leads to the receiver's node
+    /// The node of each rank, one number per line, schedule after schedule. A message keeps its
+    /// schedule's route if that route leads to the receiver's node
     #[arg(long, value_name = "FILE", conflicts_with = "traffic")]
     pub(crate) placement: Option<PathBuf>,
     /// List the N most contended links, however long it takes [default: 5]
     #[arg(long, value_name = "N")]
     pub(crate) conflicts: Option<usize>,
-    /// Draw what every link carries into this file, an SVG or a PNG
+    /// Draw the traffic of every link into this SVG or PNG file
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) heatmap: Option<PathBuf>,
-    /// Write what every link carried, comma-separated
+    /// Write the traffic of every link, comma-separated
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write when messages kept which link, for Chrome and Perfetto
+    /// Write the times at which messages hold each link, for Chrome and Perfetto
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 }
@@ -186,19 +186,18 @@ pub(crate) struct Run {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) subject: Subject,
-    /// Only these ranks, such as 0-7,12, among themselves over the links of the whole machine
+    /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
     #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
-    /// Demand matrix (block sizes that differ): uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or
-    /// neighbours:SEED, drawn around --block,
-    /// or a file with a line for each rank, its sizes in bytes with commas between
+    /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
+    /// or neighbours:SEED with mean --block, or a file with one line for each rank of
+    /// comma-separated sizes in bytes
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
-    /// Threads of the operating system that share the ranks [default: the cores that so many bytes
-    /// are worth]
+    /// Operating-system threads that share the ranks [default: the cores, or fewer for few bytes]
     #[arg(long, value_parser = count, allow_hyphen_values = true)]
     pub(crate) threads: Option<usize>,
-    /// Exchanges, of which the median time is reported
+    /// Exchanges to run; the report has their median time
     #[arg(long, default_value = "5", value_parser = count, allow_hyphen_values = true)]
     pub(crate) repeat: usize,
 }
@@ -209,22 +208,22 @@ pub(crate) struct Calibrate {
     /// Ranks of the machine to write
     #[arg(long, default_value = "16", value_parser = clap::value_parser!(u32).range(2..=256), allow_hyphen_values = true)]
     pub(crate) ranks: u32,
-    /// Threads of the operating system that share the ranks, at most: an exchange takes as many as
-    /// its bytes are worth [default: all cores]
+    /// Most operating-system threads that share the ranks; an exchange of few bytes uses fewer
+    /// [default: all cores]
     #[arg(long, value_parser = count, allow_hyphen_values = true)]
     pub(crate) threads: Option<usize>,
-    /// Exchanges of each kind, of which the quickest counts
+    /// Exchanges of each kind; the fastest counts
     #[arg(long, default_value = "9", value_parser = count, allow_hyphen_values = true)]
     pub(crate) rounds: usize,
-    /// Compare what select chooses by the values found with the best of all that was measured
+    /// Compare the choice of select, under the fitted values, with the fastest measured algorithm
     #[arg(long)]
     pub(crate) check: bool,
-    /// Measure between the ranks of an MPI, inside nodes and between them
+    /// Measure between the ranks of an MPI, intra-node and inter-node
     #[arg(long, conflicts_with_all = ["ranks", "threads", "check"])]
     pub(crate) mpi: bool,
     #[command(flatten)]
     pub(crate) mpi_program: MpiProgram,
-    /// Write the machine file here, and not to standard output
+    /// Write the machine file here, not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON object
@@ -245,7 +244,7 @@ pub(crate) struct Schedule {
     /// Write only what this rank sends
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) rank: Option<u32>,
-    /// Write to this file, or new folder, which appears only when it is complete
+    /// Write to this file or new folder, which appears only when it is complete
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -260,7 +259,7 @@ fn formats() -> impl TypedValueParser<Value = String> {
 /// The program that measures between the ranks of an MPI.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct MpiProgram {
-    /// What starts the ranks of the MPI, words with spaces between [default: mpirun]
+    /// Command that starts the ranks of the MPI, words separated by spaces [default: mpirun]
     #[arg(long, value_name = "COMMAND")]
     pub(crate) launch: Option<String>,
     /// The program topocoll-mpi, built for that MPI [default: beside this program, or on the path]
@@ -276,25 +275,25 @@ pub(crate) struct Tune {
     /// The library that reads the file
     #[arg(long = "for", value_name = "LIBRARY", value_parser = libraries())]
     pub(crate) library: String,
-    /// Version of the library, where files differ [default: Open MPI's 4.1]
+    /// Version of the library, if its versions read different files [default: Open MPI's 4.1]
     #[arg(long)]
     pub(crate) release: Option<String>,
     /// The file to start from: for MPICH its library libmpich.so, or generic.json of its source
     #[arg(long, value_name = "FILE")]
     pub(crate) base: Option<PathBuf>,
-    /// Sizes of communicators to write rules for, with commas between; each has the machine's first ranks
-    /// [default: all of them]
+    /// Sizes of communicators to write rules for, separated by commas; each has the machine's first
+    /// ranks [default: all ranks]
     #[arg(long, value_name = "RANKS,..", value_delimiter = ',')]
     pub(crate) communicators: Vec<u32>,
-    /// Choose by times of the library's algorithms, each measured under it, and not by the model
+    /// Choose by measured times of the library's algorithms, not by the model
     #[arg(long)]
     pub(crate) measured: bool,
-    /// Exchanges of each kind that are measured, of which the quickest counts [default: 9]
+    /// Measured exchanges of each kind; the fastest counts [default: 9]
     #[arg(long, value_parser = count, allow_hyphen_values = true, requires = "measured")]
     pub(crate) rounds: Option<usize>,
     #[command(flatten)]
     pub(crate) mpi_program: MpiProgram,
-    /// Write the file here, and not to standard output
+    /// Write the file here, not to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -311,34 +310,34 @@ fn libraries() -> impl TypedValueParser<Value = String> {
 pub(crate) struct Sweep {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Block sizes: from and to, such as 1:1MiB, or a list such as 16,64,1KiB
+    /// Block sizes: a range such as 1:1MiB, or a list such as 16,64,1KiB
     #[arg(long, value_parser = block_sizes, default_value = "1:1MiB")]
     pub(crate) blocks: SweptSizes,
-    /// Block sizes from the first to the last, in equal ratios [default: powers of two]
+    /// Number of block sizes in the range, in equal ratios [default: powers of two]
     #[arg(long, value_name = "N", value_parser = points, allow_hyphen_values = true)]
     pub(crate) points: Option<u32>,
     /// Only this algorithm; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Vec<String>,
-    /// A schedule from a file as one more algorithm; may be repeated
+    /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,
-    /// Price published formulas without a schedule too
+    /// Also price published formulas that have no schedule
     #[arg(long, conflicts_with = "front")]
     pub(crate) published: bool,
-    /// A parameter of those of the algorithms that have it; several values make a line each
+    /// A parameter, for the algorithms that have it; each value makes its own line
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = settings, requires = "algorithm")]
     pub(crate) set: Vec<(String, Settings)>,
-    /// Startups against volume: what no other setting beats in both, at one block size
+    /// List the Pareto front of startups and volume at one block size
     #[arg(long, conflicts_with_all = ["blocks", "points"])]
     pub(crate) front: bool,
     /// Plot predicted time over block size, or volume over startups, into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// The same plot as pixels, into this file
+    /// Write the same plot as pixels into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
-    /// Write every point, with the terms of its time, or every setting with its volume, into this
+    /// Write every point with the terms of its time, or every setting with its volume, into this
     /// file
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
@@ -349,7 +348,7 @@ pub(crate) struct Sweep {
 pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// A schedule from a file as one more algorithm; may be repeated
+    /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,
     /// Show this algorithm first, in place of the best
@@ -378,10 +377,11 @@ pub(crate) struct Man {
     pub(crate) out: PathBuf,
 }
 
-/// What every command takes.
+/// Options that every command takes.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Common {
-    /// Machine file, also of SimGrid, lstopo, Slurm or an MPI; shipped machine; or short form such as torus:16x16, full:64, cluster:4,4,2
+    /// Machine file (also of SimGrid, lstopo, Slurm or an MPI), shipped machine, or short form such
+    /// as torus:16x16, full:64, cluster:4,4,2
     pub(crate) machine: String,
     #[command(flatten)]
     pub(crate) options: Options,
@@ -395,8 +395,8 @@ pub(crate) struct Options {
     /// Bytes of a block, such as 64, 4KiB or 1MiB [default: 1KiB]
     #[arg(long, value_parser = block, allow_hyphen_values = true)]
     pub(crate) block: Option<u64>,
-    /// Messages a rank may send, and receive, in one step; on a cluster also a node, to and from
-    /// other nodes [default: the machine's]
+    /// Messages a rank may send, and receive, in one step; on a cluster, also the inter-node
+    /// messages of a node [default: the machine's]
     #[arg(long, value_parser = ports, allow_hyphen_values = true)]
     pub(crate) ports: Option<u32>,
     /// Timing values of another machine
@@ -422,7 +422,7 @@ pub(crate) struct Options {
     pub(crate) json: bool,
 }
 
-/// The schedule that is read.
+/// The schedule to read.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Subject {
     /// The algorithm that writes the schedule
@@ -431,7 +431,7 @@ pub(crate) struct Subject {
     /// A parameter of the algorithm
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, conflicts_with = "schedule")]
     pub(crate) set: Vec<(String, Setting)>,
-    /// A schedule from a file or folder, its format found by what is in it: jsonl, csv, goal,
+    /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
     /// simgrid
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Option<PathBuf>,

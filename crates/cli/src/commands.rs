@@ -56,17 +56,17 @@ pub(crate) fn title(machine: &topocoll::Machine, problem: &topocoll::Problem) ->
     title_of(machine, problem, &crate::render::bytes(problem.block_bytes))
 }
 
-/// The same for a schedule, which may be one of sizes.
+/// The same for a schedule, which may have message sizes only.
 fn title_of_schedule(machine: &topocoll::Machine, schedule: &topocoll::Schedule) -> String {
     match schedule.rule().names_blocks() {
         true => title(machine, &schedule.problem),
         false => {
-            format!("messages of which the sizes are known, {}", on(machine, &schedule.problem))
+            format!("messages of known sizes, {}", on(machine, &schedule.problem))
         }
     }
 }
 
-/// The same for unequal sizes, if there are any.
+/// The same for a demand matrix, if there is one.
 fn title_of_sizes(
     machine: &topocoll::Machine,
     problem: &topocoll::Problem,
@@ -78,15 +78,15 @@ fn title_of_sizes(
     }
 }
 
-/// The same for blocks of several sizes.
+/// The same for a range of block sizes.
 fn title_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: &str) -> String {
     format!("{} of {sizes} blocks {}", problem.operation, on(machine, problem))
 }
 
-/// Where: `on torus:8x8: 64 ranks, 1 port, ..`.
+/// The machine: `on torus:8x8: 64 ranks, 1 port, ..`.
 fn on(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
     let topology = machine.topology.short_form();
-    // The part of a machine is named by what it is.
+    // The name of a partial machine begins with its topology.
     let said = topology == machine.name || machine.name.starts_with(&format!("{topology} of "));
     let named = if said { machine.name.clone() } else { format!("{} ({topology})", machine.name) };
     format!(
@@ -99,7 +99,7 @@ fn on(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
     )
 }
 
-/// A command line on the same machine with the options given, an algorithm and its setting.
+/// A command line for the same machine and options, with an algorithm and its setting.
 fn command_line(
     command: &str,
     common: &crate::args::Common,
@@ -107,7 +107,7 @@ fn command_line(
     setting: &topocoll::Parameters,
 ) -> String {
     let crate::args::Common { machine, options } = common;
-    // Of a schedule that was read the name is its file.
+    // A schedule from a file is named by its path.
     let is_file = |name: &&str| command != "report" && Catalogue::standard().find(name).is_err();
     let duration = |value: Option<f64>| value.map(|seconds| format!("{seconds}s"));
     let options = [

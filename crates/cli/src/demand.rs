@@ -1,4 +1,4 @@
-//! The sizes of blocks that a command line names.
+//! The demand matrix that a command line names.
 
 use anyhow::Context;
 use topocoll::text::value;
@@ -7,13 +7,13 @@ use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule};
 use crate::args::{Options, Subject};
 use crate::machine::{algorithm, exchange, open, parameters, schedule};
 
-/// Unequal sizes and what they are called.
+/// A demand matrix and its name.
 pub(crate) struct Named {
     pub(crate) demand: Demand,
     pub(crate) name: String,
 }
 
-/// The sizes that are named of a problem's blocks.
+/// The demand matrix of a problem, if the command line names one.
 pub(crate) fn sizes(
     problem: &Problem,
     options: &Options,
@@ -22,7 +22,7 @@ pub(crate) fn sizes(
     text.map(|text| read(problem, text, options.block.is_some())).transpose()
 }
 
-/// The schedule, and where sizes are named these, for which an algorithm plans.
+/// The schedule, and the demand matrix that an algorithm plans for, if there is one.
 pub(crate) fn schedule_of_sizes(
     machine: &mut Machine,
     options: &Options,
@@ -35,7 +35,7 @@ pub(crate) fn schedule_of_sizes(
         return Ok((schedule, sizes));
     }
     let exchange = exchange(machine, options, None)?;
-    let named = sizes(exchange.problem(), options, text)?.expect("they are named");
+    let named = sizes(exchange.problem(), options, text)?.expect("bug: no demand");
     let (name, given) = (algorithm(subject), parameters(subject)?);
     let schedule = exchange.demand(&named.demand)?.schedule(name, &given)?;
     Ok((schedule, Some(named)))
@@ -52,7 +52,7 @@ fn read(problem: &Problem, text: &str, block_given: bool) -> anyhow::Result<Name
     }
     anyhow::ensure!(
         !block_given,
-        "--block is the mean of sizes that are drawn: `{text}` lists its own"
+        "--block is the mean of drawn sizes; `{text}` lists its own sizes"
     );
     let file = open(text.as_ref())
         .context("--demand is a file, or uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED or neighbours:SEED")?;

@@ -1,4 +1,4 @@
-//! Errors as people see them.
+//! Error output.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -11,18 +11,18 @@ use topocoll::text::{message, value};
 
 use crate::args::{Args, Command};
 
-/// Why an answer does not arrive.
+/// The error if standard output fails.
 pub(crate) const NO_OUTPUT: &str = "cannot write to standard output";
 
-/// Prints a line on standard error; where that is closed nobody can be told.
+/// Prints a line on standard error, and ignores failures.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Prints the help or the version that was asked for, or why the arguments are refused.
+/// Prints the requested help or version, or the error in the arguments.
 pub(crate) fn answer(answer: clap::Error) -> ExitCode {
     if answer.use_stderr() {
-        // On a closed standard error the refusal is lost; the exit status tells.
+        // If standard error is closed, only the exit status shows the error.
         let _ = bounded(answer).print();
         return ExitCode::from(2);
     }
@@ -35,7 +35,7 @@ pub(crate) fn answer(answer: clap::Error) -> ExitCode {
     }
 }
 
-/// The refusal with its values printable and of bounded length.
+/// The error, with printable values of bounded length.
 fn bounded(mut refusal: clap::Error) -> clap::Error {
     let told = |refusal: &clap::Error, kind| match refusal.get(kind) {
         Some(ContextValue::String(text)) => value(text),
@@ -43,7 +43,7 @@ fn bounded(mut refusal: clap::Error) -> clap::Error {
     };
     let reason = std::error::Error::source(&refusal).map(ToString::to_string);
     if let Some(reason) = reason.filter(|reason| message(reason) != *reason) {
-        // The reason of a refusal cannot be replaced: it is told in another one.
+        // The reason of an error cannot be replaced, so a new error states it.
         let [value, option] = [ContextKind::InvalidValue, ContextKind::InvalidArg];
         let (value, option) = (told(&refusal, value), told(&refusal, option));
         let text = format!("invalid value '{value}' for '{option}': {}", message(&reason));
@@ -62,7 +62,7 @@ fn bounded(mut refusal: clap::Error) -> clap::Error {
     for (kind, context) in strings {
         refusal.insert(kind, context);
     }
-    // What is suggested repeats what was given.
+    // A suggestion repeats the given value.
     if let Some(ContextValue::StyledStrs(tips)) = refusal.get(ContextKind::Suggested) {
         let tips = tips.iter().map(ToString::to_string);
         if tips.into_iter().any(|tip| message(&tip) != tip) {
@@ -72,7 +72,7 @@ fn bounded(mut refusal: clap::Error) -> clap::Error {
     refusal
 }
 
-/// Shows the error of a command on standard error: in a machine file with the line and a caret under it.
+/// Shows the error of a command on standard error; an error in a machine file shows its line.
 pub(crate) fn show(problem: &anyhow::Error, command: &Command) {
     match problem.downcast_ref::<Error>() {
         Some(Error::File { path, text, error }) => {
@@ -105,7 +105,7 @@ fn hint(error: &Error, command: &Command) -> Option<&'static str> {
         }
         Error::Analysis(topocoll::AnalysisError::Listing { .. }) => match command {
             Command::Schedule(args) if args.rank.is_none() => {
-                Some("--rank writes what one rank sends")
+                Some("--rank writes the sends of one rank")
             }
             _ => None,
         },

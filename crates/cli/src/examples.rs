@@ -1,4 +1,4 @@
-//! Examples that `--help` ends with; the tests run every one of them.
+//! Examples at the end of `--help`; the tests run each of them.
 
 pub(crate) const SELECT: &str = "Examples:
   topocoll select torus:16x16

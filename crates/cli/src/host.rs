@@ -11,40 +11,40 @@ use sysinfo::{
 };
 use topocoll::{Error, check_memory};
 
-/// Bytes of addresses that a thread takes: its stack, and what the allocator sets aside for it.
+/// Address space of a thread in bytes: its stack and the allocator's arena.
 const THREAD: u64 = (2 << 20) + (64 << 20);
 
-/// Bytes that a command takes beside those that it estimates: arguments, tables and the output.
+/// Bytes that the estimates of a command leave out: arguments, tables and the output.
 const BESIDE: u64 = 8 << 20;
 
-/// Bytes without which no command starts: those, and what the largest machine takes, a byte for each
-/// pair of 4,096 nodes.
+/// Bytes that a command requires to start: those, and the largest machine's byte for each pair of
+/// 4,096 nodes.
 const LEAST: u64 = BESIDE + (20 << 20);
 
-/// Where addresses are limited, threads take at most one part in four.
+/// If address space is limited, threads take at most a quarter of it.
 const SHARE: u64 = 4;
 
-/// Starts the threads that share the work where addresses are limited (`ulimit -v`): as many as have
-/// room. Elsewhere they start when they are needed, one for each core.
+/// Starts as many worker threads as fit if address space is limited (`ulimit -v`). Otherwise one
+/// thread per core starts on demand.
 pub(crate) fn start() -> anyhow::Result<()> {
     let Some(free) = free_addresses() else { return Ok(()) };
     check_memory("the program", LEAST.into(), free.into()).map_err(Error::from)?;
-    // An allocation that fails although the estimates allowed it ends the program like a bad size.
+    // If an allocation fails despite the estimates, the program ends as for a bad size.
     let always = Arc::new(AtomicBool::new(true));
     register_conditional_shutdown(SIGABRT, 2, always)
         .context("cannot handle running out of memory")?;
     let threads = cores();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-    // The one thread is this one: another would need a stack and memory of its own.
+    // A single worker is this thread: another one needs its own stack and memory.
     let pool = if threads == 1 { pool.use_current_thread() } else { pool };
     pool.build_global().with_context(|| format!("cannot start {threads} threads"))?;
-    // What the allocator sets aside for a thread counts from its first allocation on.
+    // The allocator reserves the arena of a thread at its first allocation.
     rayon::broadcast(|_| drop(std::hint::black_box(Box::new(0))));
     Ok(())
 }
 
-/// Bytes of memory that may be used: most of what is available, and of what this process and its
-/// control group may have yet.
+/// Usable bytes of memory: 80 % of the available memory, within the limits of this process and its
+/// control group.
 pub(crate) fn memory() -> u128 {
     const UNKNOWN: u64 = 4 << 30;
     let kind = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
@@ -54,7 +54,7 @@ pub(crate) fn memory() -> u128 {
         let (this, kind) = ([pid], ProcessRefreshKind::nothing().with_memory());
         system.refresh_processes_specifics(ProcessesToUpdate::Some(&this), true, kind);
         let Some(process) = system.process(pid) else { return available };
-        // What a group's files take is given back when it is asked for.
+        // The kernel reclaims the file cache of a group on demand.
         let group =
             process.cgroup_limits().map(|group| group.total_memory.saturating_sub(group.rss));
         group.map_or(available, |group| available.min(group))
@@ -65,7 +65,7 @@ pub(crate) fn memory() -> u128 {
     u128::from(addresses.map_or(bytes, |addresses| addresses.min(bytes))) / 10 * 8
 }
 
-/// Bytes that this process may still map, where that has a limit (`ulimit -v`).
+/// Bytes that this process may still map, if that has a limit (`ulimit -v`).
 fn free_addresses() -> Option<u64> {
     let number = |file, key| {
         let text = std::fs::read_to_string(file).ok()?;
@@ -77,17 +77,17 @@ fn free_addresses() -> Option<u64> {
     Some(limit.saturating_sub(mapped))
 }
 
-/// Whether a thread may start that the work does not need.
+/// Whether an optional thread may start.
 pub(crate) fn has_room_for_threads() -> bool {
     free_addresses().is_none_or(|free| free >= SHARE * THREAD)
 }
 
-/// Refuses what takes so many bytes for each of so many ranks, before they are taken.
+/// Checks, before allocation, that `each` bytes for each rank fit in memory.
 pub(crate) fn check_fits(what: &'static str, ranks: u32, each: u128) -> Result<(), Error> {
     Ok(check_memory(what, u128::from(ranks) * each, memory())?)
 }
 
-/// Refuses more threads beside this one than have room.
+/// Checks that this number of threads, with this one, fits in memory.
 pub(crate) fn check_threads(threads: usize) -> Result<(), Error> {
     match free_addresses() {
         Some(_) => {
@@ -98,7 +98,7 @@ pub(crate) fn check_threads(threads: usize) -> Result<(), Error> {
     }
 }
 
-/// Threads that run at once: the cores, and no more than have room where addresses are limited.
+/// Threads that run at once: the cores, or fewer if address space is limited.
 pub(crate) fn cores() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let room = free_addresses().map_or(cores, |free| (free / SHARE / THREAD) as usize);

@@ -19,10 +19,10 @@ use crate::host::{check_fits, memory};
 use crate::render::Bar;
 use crate::values::RankList;
 
-/// Bytes of a block unless the command line says otherwise.
+/// Default bytes of a block.
 const DEFAULT_BLOCK: u64 = 1024;
 
-/// The machine, with ports and timing as the options say.
+/// The machine, with the ports and timing of the options.
 pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> {
     let mut machine = topocoll::machine(name)?;
     if let Some(ports) = options.ports {
@@ -30,7 +30,7 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         if machine.ports < ports {
             let others = machine.ranks() - 1;
             say(&format!(
-                "note: --ports {ports} means {} here: a rank has {others} others",
+                "note: --ports {ports} is reduced to {}: a rank has {others} peers",
                 machine.ports
             ));
         }
@@ -76,7 +76,7 @@ pub(crate) fn problem(machine: &Machine, options: &Options) -> anyhow::Result<Pr
     .map_err(Error::from)?)
 }
 
-/// The schedule: an algorithm's, or one from a file, whose problem then counts.
+/// The schedule of an algorithm, or of a file, which states its own problem.
 pub(crate) fn schedule(
     machine: &mut Machine,
     options: &Options,
@@ -92,7 +92,7 @@ pub(crate) fn schedule(
     Ok(Exchange::new(machine, &problem(machine, options)?)?.schedule(name, &parameters)?)
 }
 
-/// The algorithm that is named where no file is.
+/// The named algorithm, if no file is named.
 pub(crate) fn algorithm(subject: &Subject) -> &str {
     subject.algorithm.as_deref().expect("clap asks for an algorithm or a schedule")
 }
@@ -108,7 +108,7 @@ pub(crate) fn parameters(subject: &Subject) -> anyhow::Result<Parameters> {
     Ok(parameters)
 }
 
-/// The schedule of a file that was written for `topology`, in whatever format.
+/// The schedule of a file for `topology`, in any supported format.
 pub(crate) fn read_schedule(
     machine: &Machine,
     options: &Options,
@@ -117,7 +117,7 @@ pub(crate) fn read_schedule(
 ) -> anyhow::Result<Schedule> {
     let shown = path.display();
     let bar = Bar::new("{wide_bar} {bytes} of {total_bytes} read, {eta} left");
-    // Of a folder nobody knows the bytes before.
+    // The size of a folder is unknown.
     if let Some(file) = std::fs::metadata(path).ok().filter(Metadata::is_file) {
         bar.set_length(file.len());
     }
@@ -132,13 +132,13 @@ pub(crate) fn read_schedule(
     Ok(schedule)
 }
 
-/// A file to be read.
+/// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> anyhow::Result<BufReader<File>> {
     let file = File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     Ok(BufReader::new(file))
 }
 
-/// All of a file, which has at most so many bytes.
+/// All of a file of at most `most` bytes.
 pub(crate) fn read_whole(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
     let (name, mut bytes) = (path.display(), Vec::new());
     let read = open(path)?.take(most + 1).read_to_end(&mut bytes);
@@ -147,20 +147,20 @@ pub(crate) fn read_whole(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The header of a schedule file contradicts nothing that was asked for. The one port of a short
-/// form is a default that a header may raise; those of a machine file are a fact.
+/// Checks that the header of a schedule file agrees with the options. A header may raise the
+/// default port of a short form, but not the ports of a machine file.
 fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> anyhow::Result<()> {
     let Problem { operation, ports, block_bytes, .. } = schedule.problem;
     if !schedule.rule().names_blocks() {
         anyhow::ensure!(
             options.op.is_none() && options.block.is_none(),
-            "the file has the sizes of messages, and neither an --op nor a --block"
+            "the file has message sizes only; --op and --block do not apply"
         );
         return Ok(());
     }
     anyhow::ensure!(
         options.op.is_none_or(|op| op == operation),
-        "the schedule performs {operation}, not --op as given"
+        "the schedule performs {operation}, not the given --op"
     );
     let block = options.block.unwrap_or(block_bytes);
     anyhow::ensure!(
@@ -182,13 +182,13 @@ fn check_header(machine: &Machine, options: &Options, schedule: &Schedule) -> an
     Ok(())
 }
 
-/// The exchange of all ranks of a machine, or of the subset that is named.
+/// The exchange of all ranks of a machine, or of the named subset.
 pub(crate) fn exchange<'m>(
     whole: &'m Machine,
     options: &Options,
     ranks: Option<&RankList>,
 ) -> anyhow::Result<Exchange<'m>> {
-    /// Which of them a rank is, in a schedule and in a demand.
+    /// The index of a rank in schedules and demand matrices of the exchange.
     const PLACES: u128 = 16;
     let mut budget = Budget::default();
     budget.memory = memory();
@@ -207,7 +207,7 @@ pub(crate) fn catalogue(
     files: &[PathBuf],
 ) -> anyhow::Result<Catalogue> {
     let mut catalogue = Catalogue::standard();
-    // A row applies to blocks of every size that it does not split, and to its own operation.
+    // A file's schedule applies to its own operation and to any block size that it does not split.
     let options = Options { op: None, block: None, ..options.clone() };
     for path in files {
         let name = printable(&path.to_string_lossy());

@@ -1,8 +1,8 @@
 //! The `topocoll` program: reads a command line, asks the library, prints a report.
 //!
-//! Every command builds one report and shows one of its faces: a table for people, or with
-//! `--json` one object. Data goes to standard output, all else to standard error. Exit status: 0
-//! fine, 1 the check ran and failed, 2 bad input.
+//! Every command builds one report and prints it as a table or, with `--json`, as one object. Data
+//! goes to standard output, all else to standard error. Exit status: 0 success, 1 failed check, 2
+//! bad input.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// How a command ended that ran.
+/// The outcome of a command that ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Fine,

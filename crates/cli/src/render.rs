@@ -1,4 +1,4 @@
-//! How reports look.
+//! Rendering of reports.
 
 mod bar;
 mod file;

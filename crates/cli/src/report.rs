@@ -1,7 +1,7 @@
-//! The page that `report` writes: what it shows, as JSON, and the page around it.
+//! The page that `report` writes: its data as JSON, and the HTML around it.
 //!
-//! `page/` holds the page itself: one HTML file with places for the styles, the scripts and the
-//! data, none of which names anything outside.
+//! `page/` holds the page itself: one self-contained HTML file with placeholders for the styles,
+//! the scripts and the data.
 
 mod data;
 mod page;

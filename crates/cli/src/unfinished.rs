@@ -1,5 +1,5 @@
-//! What is there when Ctrl-C, or another that ends the program, comes: files half written, which are
-//! taken away, and work that ends with what it has.
+//! Signals that end the program, such as Ctrl-C: unfinished files are removed, and interruptible
+//! work stops with a partial result.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::host::has_room_for_threads;
 
 static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Whether there is work that ends early if it is told to, and whether it is told to.
+/// Whether interruptible work runs, and whether it must stop.
 static HEEDED: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// A file or folder that is taken away if the program is ended while this lives.
+/// A file or folder that is removed if a signal ends the program before this value drops.
 pub(crate) struct Unfinished<T> {
     pub(crate) made: T,
     _listed: Listed,
@@ -27,7 +27,7 @@ pub(crate) struct Unfinished<T> {
 struct Listed(PathBuf);
 
 impl<T: AsRef<Path>> Unfinished<T> {
-    /// Makes it, and no signal comes between that and the list of what is to be taken away.
+    /// Makes the file and lists it for removal; no signal is handled in between.
     pub(crate) fn new(make: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<Self> {
         listen();
         let mut paths = PATHS.lock().expect("bug: nobody panics");
@@ -44,7 +44,7 @@ impl Drop for Listed {
     }
 }
 
-/// Runs something that asks whether to stop: the first Ctrl-C says so, the second ends the program.
+/// Runs interruptible work: the first Ctrl-C asks it to stop, the second ends the program.
 pub(crate) fn heeding<T>(run: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T) -> T {
     listen();
     HEEDED.store(true, Ordering::Relaxed);
@@ -55,7 +55,7 @@ pub(crate) fn heeding<T>(run: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> T) -> T
 
 fn listen() {
     static ONCE: Once = Once::new();
-    // Without a handler or its thread a signal ends the program, and the next run clears up.
+    // Without a handler or its thread a signal ends the program; the next run cleans up.
     ONCE.call_once(|| {
         let ignored = ignored();
         let heard = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
@@ -72,12 +72,12 @@ fn listen() {
             // Ends when the handlers are set.
             let _ = started.recv();
         }
-        // A file that grows past what is allowed does not end the program: the write fails.
+        // A write past the file size limit fails and does not end the program.
         drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));
     });
 }
 
-/// The signals that whoever started us set not to be heard, as `nohup` does, a bit each from 1 on.
+/// The signals that the parent set to be ignored, as `nohup` does; bit 0 is signal 1.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -88,10 +88,10 @@ fn interrupted(signal: i32) {
     if HEEDED.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
         return;
     }
-    // Nobody goes on writing elsewhere: the lock is kept to the end.
+    // The lock is kept to the end, so no thread makes another file.
     let paths = PATHS.lock().expect("bug: nobody panics");
     for path in &*paths {
-        // A folder may be given a file meanwhile.
+        // Another thread may add a file to a folder meanwhile.
         for _ in 0..100 {
             if std::fs::remove_file(path).is_ok() || std::fs::remove_dir_all(path).is_ok() {
                 break;

@@ -1,4 +1,4 @@
-//! Values of options: what people write, and what that is.
+//! Parsers of option values.
 
 use bytesize::ByteSize;
 use topocoll::units::parse_seconds_per_byte;
@@ -8,14 +8,14 @@ use topocoll::{Rank, Setting};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RankList(pub(crate) Vec<Rank>);
 
-/// Block sizes as the command line says them.
+/// Block sizes of a sweep.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SweptSizes {
     FromTo(u64, u64),
     List(Vec<u64>),
 }
 
-/// Values of one parameter, each for a line of its own.
+/// Values of one parameter; each makes its own line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Settings(pub(crate) Vec<Setting>);
 
@@ -24,7 +24,7 @@ pub(crate) fn rank_list(text: &str) -> Result<RankList, String> {
     let mut ranks = Vec::new();
     for range in text.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let rule = || format!("`{range}` is no rank such as 12, nor a range such as 0-7");
+        let rule = || format!("`{range}` is neither a rank such as 12 nor a range such as 0-7");
         let number = |text: &str| text.parse::<u32>().map_err(|_| rule());
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
@@ -41,8 +41,7 @@ pub(crate) fn rank_list(text: &str) -> Result<RankList, String> {
 
 pub(crate) fn block(text: &str) -> Result<u64, String> {
     match bytes(text)? {
-        0 => Err("a block has at least 1 byte: an exchange of nothing has no cost to choose by"
-            .to_owned()),
+        0 => Err("a block has at least 1 byte: an empty exchange has no cost".to_owned()),
         bytes if bytes > topocoll::MAX_BLOCK_BYTES => {
             Err(format!("a block has at most {} bytes", topocoll::MAX_BLOCK_BYTES))
         }
@@ -50,12 +49,12 @@ pub(crate) fn block(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number of bytes, exact: `1.5KiB` are 1,536 and `0.9KiB` none.
+/// An exact number of bytes: `1.5KiB` is 1,536, and `0.9KiB` is an error.
 fn bytes(text: &str) -> Result<u64, String> {
     let rule = || "not a size such as 64, 4KiB or 1MiB".to_owned();
     let whole = |text: &str| text.parse().map(|size: ByteSize| size.as_u64()).map_err(|_| rule());
     let Some((before, after)) = text.split_once('.') else { return whole(text) };
-    // The library rounds fractions down, 2.3kB to 2,299: it reads the unit.
+    // The library rounds fractions down (2.3kB to 2,299), so it only reads the unit.
     let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
     let (fraction, unit) = after.split_at(end);
     if unit.contains('.') {
@@ -88,7 +87,7 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
 
 pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
     match text.trim() {
-        "0" => Err("no bandwidth, or no time? write 0s for a byte that takes none".to_owned()),
+        "0" => Err("0 needs a unit: write 0s for a byte that takes no time".to_owned()),
         text => parse_seconds_per_byte(text).map_err(|e| e.message),
     }
 }
@@ -105,7 +104,7 @@ pub(crate) fn settings(text: &str) -> Result<(String, Settings), String> {
     }
     let values: Vec<_> = values.split(',').map(value_of).collect();
     match (1..values.len()).find(|&i| values[..i].contains(&values[i])) {
-        Some(twice) => Err(format!("{key}={} is there twice", values[twice])),
+        Some(twice) => Err(format!("{key}={} is given twice", values[twice])),
         None => Ok((key.to_owned(), Settings(values))),
     }
 }
@@ -133,11 +132,11 @@ pub(crate) fn block_sizes(text: &str) -> Result<SweptSizes, String> {
     }
     let list = text.split(',').map(size).collect::<Result<Vec<_>, _>>()?;
     if let Some(pair) = list.windows(2).find(|pair| pair[0] >= pair[1]) {
-        return Err(format!("sizes must rise, and {} B follows {} B", pair[1], pair[0]));
+        return Err(format!("sizes must increase, but {} B follows {} B", pair[1], pair[0]));
     }
     match list.len() {
         0..=MAX_SIZES => Ok(SweptSizes::List(list)),
-        many => Err(format!("{many} sizes: at most {MAX_SIZES} are looked at")),
+        many => Err(format!("{many} sizes: at most {MAX_SIZES} are allowed")),
     }
 }
 
@@ -148,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Ranges that are rising and apart.
+    /// Increasing, disjoint ranges.
     fn ranges() -> impl Strategy<Value = Vec<(u32, u32)>> {
         let lengths = proptest::collection::vec((1..1000u32, 0..1000u32), 1..20);
         lengths.prop_map(|lengths| {
@@ -170,7 +169,7 @@ mod tests {
                 false => format!("{first}-{last}"),
             };
             let mut text: Vec<_> = ranges.iter().map(named).collect();
-            // In whatever order they are written.
+            // In any order.
             let turn = turn % text.len();
             text.rotate_left(turn);
             let ranks = ranges.iter().flat_map(|&(first, last)| (first..=last).map(Rank)).collect();
@@ -254,7 +253,10 @@ mod tests {
         for text in ["", ",", "1,", "1,,2", "2-1", "1-2-3", "-1", "1-", "a", "4294967296", "1 2"] {
             let refused = rank_list(text).unwrap_err();
             let part = text.split(',').find(|part| part.parse::<u32>().is_err()).unwrap();
-            assert!(refused.starts_with(&format!("`{part}` is no rank")), "{text}: {refused}");
+            assert!(
+                refused.starts_with(&format!("`{part}` is neither a rank")),
+                "{text}: {refused}"
+            );
         }
     }
 
