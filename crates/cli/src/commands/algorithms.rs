@@ -36,7 +36,7 @@ struct Parameter {
     values: String,
 }
 
-/// What it costs on the machine, at its best setting.
+/// Its cost on the machine at its best setting.
 #[derive(Serialize)]
 struct Cost {
     setting: Parameters,
@@ -81,7 +81,7 @@ fn entry(algorithm: &dyn Algorithm, on: Option<&Exchange<'_>>) -> Entry {
 }
 
 impl Entry {
-    /// Notes what it costs on the machine, if one is named, or why it does not apply.
+    /// Adds its cost on the named machine, or the reason that it does not apply.
     fn priced(&mut self, price: Option<Result<(Parameters, Price), NotApplicable>>) {
         self.applies = price.as_ref().map(Result::is_ok);
         match price {
@@ -123,7 +123,7 @@ fn text(report: &Report, on: Option<&Exchange<'_>>) -> String {
     text
 }
 
-/// All entries, and what they do.
+/// All entries and their descriptions.
 fn listed(entries: &[Entry]) -> String {
     let header = ["name", "operation", "what it does", "source"];
     let rows = entries.iter().map(|entry| {
@@ -132,7 +132,7 @@ fn listed(entries: &[Entry]) -> String {
     table(&header, header.len(), rows)
 }
 
-/// The entries that apply, and what they cost.
+/// The entries that apply, and their costs.
 fn costs(entries: &[Entry]) -> String {
     let header = ["name", "best setting", "what it does", "source", "steps", "blocks", "time"];
     let rows: Vec<_> = (entries.iter())
@@ -153,7 +153,7 @@ fn costs(entries: &[Entry]) -> String {
     if rows.is_empty() { " none\n".to_owned() } else { table(&header, 4, rows) }
 }
 
-/// What does not apply, and why.
+/// The entries that do not apply, and the reasons.
 fn refused(report: &Report) -> String {
     let mut out = String::new();
     for entry in &report.algorithms {

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         });
         let orders = orders.iter().map(|bound| {
             format!(
-                "{}: {}, for {}; a constant is not stated.\n",
+                "{}: {}, for {}; the source states no constant.\n",
                 bound.theorem, bound.order, bound.condition
             )
         });

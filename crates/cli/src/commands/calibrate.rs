@@ -12,14 +12,14 @@ use crate::render::{
 };
 use crate::{Outcome, args};
 
-/// Ranks that are measured beside those asked for, and block sizes.
+/// Numbers of ranks measured in addition to `--ranks`, and block sizes.
 const RANKS: [u32; 5] = [4, 8, 16, 32, 64];
 const BLOCKS: [u64; 8] = [1, 8, 64, 256, 1024, 4096, 16_384, 65_536];
 
 /// Bytes of all ranks' blocks in one exchange, at most.
 const LARGEST: u64 = 32 << 20;
 
-/// Choices shown that cost the most beside the best.
+/// Number of worst choices shown.
 const SHOWN: usize = 8;
 
 #[derive(Serialize)]
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     check_threads(threads)?;
     anyhow::ensure!(
         u128::from(LARGEST) * 8 <= memory(),
-        "measuring takes {LARGEST} bytes eight times, but the limit is {}",
+        "measuring takes 8 times {LARGEST} bytes, but the limit is {}",
         memory()
     );
     let cells = measure_all(args, threads)?;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Every number of ranks with every block size, in cells.
+/// Measures each number of ranks with each block size.
 fn measure_all(args: &args::Calibrate, threads: usize) -> anyhow::Result<Vec<Vec<Sample>>> {
     let mut ranks = RANKS.to_vec();
     if !ranks.contains(&args.ranks) {
@@ -133,15 +133,15 @@ fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> String {
     };
     format!(
         "title = \"This computer, {ranks} ranks on {threads} thread{}\"\n\
-         shape = {{ value = \"full:{ranks}\", source = \"the threads driver: every rank reaches every other\" }}\n\
-         ports = {{ value = 1, source = \"the threads driver: a thread moves one message at a time\" }}\n\
+         shape = {{ value = \"full:{ranks}\", source = \"the threaded driver: every rank reaches every other\" }}\n\
+         ports = {{ value = 1, source = \"the threaded driver: a thread moves one message at a time\" }}\n\
          \n\
          [timing]\n\
          startup = {}\n\
          per_byte = {}\n\
-         per_hop = {{ value = \"0\", source = \"unused: ranks in one memory have no distances\" }}\n\
+         per_hop = {{ value = \"0\", source = \"unused: ranks that share memory have no distances\" }}\n\
          rearrangement = {}\n\
-         barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n",
+         barrier = {{ value = \"0\", source = \"unused: no barriers between steps\" }}\n",
         plural(threads),
         measured(timing.startup.least()),
         measured(timing.per_byte.least()),
@@ -154,7 +154,7 @@ fn text(report: &Report, regrets: &[Regret]) -> String {
     let Report { ranks, threads, rounds, cells, .. } = report;
     let per_byte = |value: f64| format!("{:.4} ns a byte", value * 1e9);
     let mut out = format!(
-        "{cells} exchanges of 4 to {} ranks on {threads} thread{} of this computer, the quickest of {rounds}\n\n{}",
+        "{cells} exchanges of 4 to {} ranks on {threads} thread{} of this computer, the fastest of {rounds}\n\n{}",
         RANKS[RANKS.len() - 1].max(*ranks),
         plural(*threads),
         facts([
@@ -169,7 +169,7 @@ fn text(report: &Report, regrets: &[Regret]) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let _ = write!(
             out,
-            "\nwhat select chooses beside the best of all measured: median {}, 95th percentile {}, worst {}\n\n",
+            "\nchoice of select against the fastest measured: median {}, 95th percentile {}, worst {}\n\n",
             percent(found.median),
             percent(found.p95),
             percent(found.worst)

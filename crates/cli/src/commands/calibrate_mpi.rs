@@ -62,8 +62,9 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
 
 fn text(report: &Report) -> String {
     let per_byte = |value: f64| format!("{:.4} ns a byte", value * 1e9);
-    let mut out = format!("{}, {} at once as quick as one\n", report.shape, report.ports);
-    let places = [("inside nodes", &report.inside), ("between nodes", &report.between)];
+    let mut out =
+        format!("{}, concurrent messages without slowdown: {}\n", report.shape, report.ports);
+    let places = [("intra-node", &report.inside), ("inter-node", &report.between)];
     for (place, values) in places {
         let Some(values) = values else { continue };
         out += &format!(
@@ -76,5 +77,5 @@ fn text(report: &Report) -> String {
             ])
         );
     }
-    out + &format!("\na message of many at once: {}\n", seconds(report.message_seconds))
+    out + &format!("\none of many concurrent messages: {}\n", seconds(report.message_seconds))
 }

@@ -7,7 +7,7 @@ use crate::machine::read_whole;
 use crate::render::{Blocks, VERSION, blocks, bytes, facts, print};
 use crate::{Outcome, args};
 
-/// The most bytes of a certificate that are read.
+/// Most bytes of a certificate.
 const LARGEST: u64 = 1 << 30;
 
 #[derive(Serialize)]
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
         Ok(proved) => text_of(proved),
         Err(fault) => format!("`{name}` proves nothing: {fault}\n"),
     })?;
-    // As `verify` of such a schedule.
+    // The same outcome as `verify`.
     let exceeds = found.is_ok_and(|proved| proved.counts.port_violations > 0);
     Ok(if report.holds && !exceeds { Outcome::Fine } else { Outcome::Failed })
 }
@@ -92,10 +92,10 @@ fn holds(proved: &Proved) -> Holds {
 fn text_of(proved: &Proved) -> String {
     let Proved { counts, .. } = proved;
     let ports = if counts.port_violations == 0 { "" } else { " within its ports" };
-    let beside = |found, least| format!("{found}, of {least} that any needs{ports}");
+    let beside = |found, least| format!("{found}; every schedule{ports} needs at least {least}");
     let held = |bytes| blocks(in_blocks(proved, bytes));
     format!(
-        "{} of {} blocks on {}: {} ranks, {} port{}\n{}: every block delivered, by one rank of each of {} class{}\n\n{}",
+        "{} of {} blocks on {}: {} ranks, {} port{}\n{}: every block delivered, proved by one rank of each of {} class{}\n\n{}",
         proved.operation,
         bytes(proved.block_bytes),
         proved.machine,

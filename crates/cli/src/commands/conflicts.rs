@@ -6,7 +6,7 @@ use topocoll::{AnalysisError, Conflict, ConflictReport, ConflictingMessage, Mach
 
 use crate::host::memory;
 
-/// Messages shown of one link.
+/// Most messages shown for one link.
 const SHOWN: usize = 4;
 
 #[derive(Serialize)]
@@ -77,13 +77,13 @@ pub(super) fn entries(
     Some(report.worst.iter().map(entry).collect())
 }
 
-/// The report as people read it; nothing where nothing conflicts.
+/// The report as text; empty if nothing conflicts.
 pub(super) fn text(found: &Result<ConflictReport, String>, entries: Option<&[Entry]>) -> String {
     let report = match found {
         Ok(report) => report,
         Err(reason) => {
             return format!(
-                "\nconflicting links are not named: {reason} (--conflicts N asks for it)\n"
+                "\ncontended links are not listed: {reason} (--conflicts N lists them)\n"
             );
         }
     };
@@ -105,7 +105,7 @@ pub(super) fn text(found: &Result<ConflictReport, String>, entries: Option<&[Ent
         };
         let alike = match entry.links_alike {
             1 => String::new(),
-            links => format!(", as do {} links alike", links - 1),
+            links => format!(", as on {} equivalent links", links - 1),
         };
         out += &format!(
             "  step {}, {}: {} messages, {} bytes ({}{more}){alike}\n",

@@ -109,7 +109,7 @@ fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
     )
 }
 
-/// What is not on the front, or not known to be.
+/// The settings that are not on the front, or not known to be.
 fn others(found: &Front) -> String {
     let mut out = match found.beaten.len() {
         0 => String::new(),
@@ -124,7 +124,7 @@ fn others(found: &Front) -> String {
     names.dedup();
     for name in names {
         out +=
-            &format!("{name} is too large here to be priced exactly, and might be among them.\n");
+            &format!("{name} is too large here to be priced exactly, and might be on the front.\n");
     }
     out
 }

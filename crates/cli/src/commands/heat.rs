@@ -1,4 +1,4 @@
-//! `simulate --heatmap`: what every link carries.
+//! `simulate --heatmap`: the traffic of every link.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use topocoll::{Machine, Rank, Shape};
 use crate::args::Simulate;
 use crate::render::{Format, Heat, Links, bytes, write_picture};
 
-/// The most ranks of a grid, and of other machines, whose pairs are drawn.
+/// Most ranks of a grid, and of other machines, which are drawn by pairs.
 const GRID: u32 = 4096;
 const PAIRS: u32 = 256;
 
-/// Shares of steps that are looked at: seconds.
+/// Most shares of steps that are examined, which takes seconds.
 const WORK: u64 = 1 << 25;
 
-/// Whether a picture was asked for that cannot be, before anything else is done.
+/// Checks that the requested picture is possible, before other work.
 pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
     let Some(path) = &args.heatmap else { return Ok(()) };
     Format::of(path)?;
-    anyhow::ensure!(args.demand.is_none(), "--heatmap is of blocks of one size");
+    anyhow::ensure!(args.demand.is_none(), "--heatmap requires blocks of one size");
     let most = match machine.topology.shape() {
         Shape::Grid(_) | Shape::Lattice(_) => GRID,
         Shape::Complete | Shape::Clustered(_) => PAIRS,
@@ -33,17 +33,17 @@ pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether drawing would take long, before a file is written.
+/// Checks that drawing takes seconds, before a file is written.
 pub(super) fn check_work(args: &Simulate, traffic: &dyn Traffic) -> anyhow::Result<()> {
     let shares = u64::from(traffic.nodes()) * u64::from(traffic.steps());
     anyhow::ensure!(
         args.heatmap.is_none() || shares <= WORK,
-        "--heatmap looks at every rank in every step, {shares} times here: more than {WORK}"
+        "--heatmap examines every rank in every step: {shares} pairs, more than {WORK}"
     );
     Ok(())
 }
 
-/// Draws what links carry into the file asked for, if any; `who` sends, `title` says where.
+/// Draws link traffic into the requested file, if any; `who` is the sender, `title` the place.
 pub(super) fn draw(
     args: &Simulate,
     machine: &Machine,
@@ -91,13 +91,13 @@ fn write(
     let heat = Heat {
         caption: [
             title.to_owned(),
-            format!("{who}: what every link carries, topocoll {}", env!("CARGO_PKG_VERSION")),
+            format!("{who}: traffic of every link, topocoll {}", env!("CARGO_PKG_VERSION")),
             facts(&carried, links),
         ],
         links: match topology.shape() {
             Shape::Grid(grid) => on_grid(grid.sides(), grid.wrap(), &carried),
             Shape::Lattice(lattice) => {
-                // By node; those that are absent carry nothing.
+                // By node; missing nodes carry nothing.
                 let mut by_node = vec![0; lattice.radix().ranks() as usize * width];
                 for (rank, own) in (0..).map(Rank).zip(carried.chunks(width)) {
                     let first = lattice.node(rank).index() * width;
@@ -118,7 +118,7 @@ fn write(
     write_picture(path, Format::of(path)?, &heat)
 }
 
-/// The busiest, the mean, and who is idle.
+/// The busiest link, the mean, and the number of idle links.
 fn facts(carried: &[u128], links: u64) -> String {
     let most = carried.iter().max().copied().unwrap_or(0);
     let used = carried.iter().filter(|&&bytes| bytes > 0).count() as u64;

@@ -1,4 +1,4 @@
-//! What helps at the prompt: completions and manual pages, made from the arguments themselves.
+//! Completions and manual pages, generated from the arguments.
 
 use std::io::Write;
 use std::path::Path;

@@ -10,40 +10,40 @@ use crate::args;
 
 const PROGRAM: &str = "topocoll-mpi";
 
-/// How to come by what is missing.
+/// How to install the missing program.
 const HELP: &str = "measuring needs an MPI and the program topocoll-mpi, built for it: apt-get \
                     install openmpi-bin libopenmpi-dev libclang-dev, then MPICC=mpicc.openmpi cargo \
                     build --release -p topocoll-mpi --target-dir target/openmpi, and --program \
                     names it";
 
 impl args::MpiProgram {
-    /// What starts it.
+    /// The command that starts it.
     pub(super) fn launch(&self) -> &str {
         self.launch.as_deref().unwrap_or("mpirun")
     }
 
-    /// Refuses what is said of the program where it is not started.
+    /// Refuses options of the program if it is not started.
     pub(super) fn only_with(&self, option: &str, given: bool) -> anyhow::Result<()> {
         anyhow::ensure!(
             given || self.launch.is_none() && self.program.is_none(),
-            "--launch and --program say how {option} measures"
+            "--launch and --program require {option}"
         );
         Ok(())
     }
 }
 
-/// What the program says when it is started with these arguments under these variables.
+/// The output of the program with these arguments and environment variables.
 pub(super) fn said<T: DeserializeOwned>(
     how: &args::MpiProgram,
     arguments: &[&str],
     variables: &[(String, String)],
 ) -> anyhow::Result<T> {
     let launch = how.launch();
-    // It is written into the machine file as it is.
+    // The machine file repeats it unchanged.
     let odd = |letter: char| "\"'\\".contains(letter) || letter.is_control();
     anyhow::ensure!(
         !launch.contains(odd),
-        "--launch: words with spaces between, without quotes, not {launch:?}"
+        "--launch takes words separated by spaces, without quotes, not {launch:?}"
     );
     let mut words = launch.split_whitespace();
     let launcher = words.next().context("--launch names no command")?;
@@ -66,5 +66,5 @@ pub(super) fn said<T: DeserializeOwned>(
     anyhow::ensure!(status.success(), "`{launch} {program}` ended with {status}; {HELP}");
     let text = String::from_utf8_lossy(&output.stdout);
     let answer = text.lines().find_map(|line| serde_json::from_str(line).ok());
-    answer.with_context(|| format!("`{launch} {program}` says nothing that was measured"))
+    answer.with_context(|| format!("`{launch} {program}` printed no measurements"))
 }

@@ -1,4 +1,4 @@
-//! `simulate` under the models in which messages meet, and of traffic that is no schedule.
+//! `simulate` under the contention models, and of traffic patterns.
 
 use std::io::BufWriter;
 
@@ -21,7 +21,7 @@ use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seco
 /// Links of the critical chain shown.
 const CHAIN: usize = 6;
 
-/// Steps of which times are listed.
+/// Most steps whose times are listed.
 const STEPS: usize = 4096;
 
 #[derive(Serialize)]
@@ -74,7 +74,7 @@ struct StepsReport {
     conflicts: Option<Vec<conflicts::Entry>>,
 }
 
-/// Who sends: an algorithm, algorithms, or a pattern.
+/// The sender: an algorithm, algorithms, or a pattern.
 #[derive(Default, Serialize)]
 struct Subject {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ struct Subject {
     traffic: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     schedules: Vec<String>,
-    /// Whose routes messages on chosen nodes take: `schedule`, `machine` or `mixed`.
+    /// Source of the routes of messages on chosen nodes: `schedule`, `machine` or `mixed`.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "whose")]
     routes: Option<PlacedRoutes>,
 }
@@ -131,7 +131,7 @@ struct Stuck {
     waits_for: String,
 }
 
-/// Simulates and reports what is no plain schedule under the steps model.
+/// Simulates and reports everything but a plain schedule under the steps model.
 pub(super) fn run(
     machine: &Machine,
     args: &args::Simulate,
@@ -220,7 +220,7 @@ fn by_steps(
             ("messages", found.messages.to_string()),
         ];
         format!(
-            "{title}\n{}: predicted {} by the steps model, steps apart by barriers\n{}\n{}{}",
+            "{title}\n{}: predicted {} by the steps model, barriers between steps\n{}\n{}{}",
             report.subject.name(),
             seconds(time.total()),
             report.subject.replaced(),
@@ -392,17 +392,14 @@ fn text(machine: &Machine, found: &Simulation, report: &Report, title: &str) -> 
         rows.push((
             "steps",
             format!(
-                "{} of {} share no link: their time is exact without simulation",
+                "{} of {} have no shared link; their time is exact without simulation",
                 found.closed_steps,
                 found.steps.len()
             ),
         ));
     }
-    let sync = if report.sync == "free" {
-        "each rank going on by itself"
-    } else {
-        "steps apart by barriers"
-    };
+    let sync =
+        if report.sync == "free" { "no barriers between steps" } else { "barriers between steps" };
     let predicted = if found.partial { "ended early, after" } else { "predicted" };
     let mut out = format!(
         "{title}\n{}: {predicted} {} by the {} model, {sync}\n{}\n{}",
@@ -459,11 +456,11 @@ impl Subject {
         Self { traffic: Some(text.to_owned()), ..Self::default() }
     }
 
-    /// A line that says how many routes are not the schedule's, if any.
+    /// A note with the number of routes that are not the schedule's, if any.
     fn replaced(&self) -> String {
         match self.routes {
             Some(PlacedRoutes { given, kept, .. }) if kept < given => format!(
-                "note: {} of {given} messages do not keep their schedule's routes, which lead elsewhere from these nodes: they take the machine's own\n",
+                "note: {} of {given} messages take the machine's routes: their schedule's routes lead to other nodes\n",
                 given - kept
             ),
             _ => String::new(),

@@ -1,4 +1,4 @@
-//! `report`: one page to look at.
+//! `report`: one HTML page.
 
 use std::io::Write;
 

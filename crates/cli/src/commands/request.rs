@@ -1,4 +1,4 @@
-//! What `simulate` is asked for: the model, its settings, and the messages.
+//! The request of `simulate`: the model, its settings, and the messages.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::args::{self, Model};
 use crate::host::check_fits;
 use crate::machine::{open, read_schedule, read_whole, schedule};
 
-/// The most bytes of a file of places that are read.
+/// Most bytes of a placement file.
 const LARGEST_PLACEMENT: u64 = 1 << 30;
 
-/// Bytes for whose rank is on a node, at most.
+/// Most bytes that record the rank of a node.
 const NODE: u128 = 16;
 
-/// What is simulated.
+/// The messages to simulate.
 pub(super) enum Messages {
     /// One schedule, rank i on node i.
     Schedule(Schedule),
@@ -27,7 +27,7 @@ pub(super) enum Messages {
     Pattern(String),
 }
 
-/// The model of a name that is not `steps`.
+/// The contention model of a name; `steps` is not one.
 pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
     let name = match name {
         Model::Steps => return None,
@@ -38,15 +38,15 @@ pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
     MODELS.iter().find(|model| model.name == name)
 }
 
-/// The model's settings and what is left for the algorithm: a name that a model has is the
-/// model's, any other the algorithm's.
+/// The model's settings and the algorithm's. A name that a model has belongs to the model, any
+/// other to the algorithm.
 pub(super) fn settings(
     args: &args::Simulate,
 ) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
     let ours = |(name, _): &(String, _)| args.model != Model::Steps && Settings::knows(name);
     anyhow::ensure!(
         args.model != Model::Flit || args.common.options.per_hop.is_none(),
-        "--per-hop: hops of the flit model take flit times, `--set hop_cycles`"
+        "--per-hop: the flit model counts hops in flit times, `--set hop_cycles`"
     );
     let (model, rest): (Vec<_>, Vec<_>) = args.set.iter().cloned().partition(ours);
     let mut given = BTreeMap::new();
@@ -87,7 +87,7 @@ pub(super) fn messages(
     if args.placement.is_none() {
         anyhow::ensure!(
             args.schedule.len() < 2,
-            "{} schedules at once need --placement FILE, to say where their ranks sit",
+            "{} schedules at once require --placement FILE with the nodes of their ranks",
             args.schedule.len()
         );
         let subject = args::Subject {
@@ -104,7 +104,9 @@ pub(super) fn messages(
         let shown = path.display();
         let topology = jsonl::read_topology(&mut open(path)?).map_err(topocoll::Error::from);
         let topology = topology.with_context(|| {
-            format!("{shown}: with --placement a file says what it is for, as JSON lines do")
+            format!(
+                "{shown}: --placement requires a format that states the exchange, such as jsonl"
+            )
         })?;
         schedules.push(read_schedule(machine, options, path, &*topology)?);
     }
@@ -116,7 +118,7 @@ pub(super) fn messages(
     } else {
         machine.ports = schedules.iter().map(|s| s.problem.ports).max().unwrap_or(1);
     }
-    let path = args.placement.as_ref().expect("it is given");
+    let path = args.placement.as_ref().expect("bug: no placement");
     check_fits("the nodes of a machine", machine.ranks(), NODE).context("--placement")?;
     let text = String::from_utf8(read_whole(path, LARGEST_PLACEMENT)?)
         .with_context(|| format!("cannot read `{}`", path.display()))?;
@@ -124,7 +126,7 @@ pub(super) fn messages(
     let ranks: usize = schedules.iter().map(|schedule| schedule.problem.ranks as usize).sum();
     anyhow::ensure!(
         nodes.len() == ranks,
-        "`{}` names {} nodes, and there are {ranks} ranks",
+        "`{}` names {} nodes, but there are {ranks} ranks",
         path.display(),
         nodes.len()
     );
@@ -135,8 +137,7 @@ pub(super) fn messages(
     Ok(Messages::Jobs(jobs.collect()))
 }
 
-/// Adds to an error about an unknown parameter of an algorithm that the model does not have it
-/// either.
+/// Adds the parameters of the model to an error about an unknown parameter of an algorithm.
 fn name_both(error: anyhow::Error, name: Model) -> anyhow::Error {
     match (error.downcast_ref(), model(name)) {
         (Some(topocoll::Error::Algorithm(NotApplicable::Parameter { .. })), Some(model)) => {

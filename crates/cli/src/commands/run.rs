@@ -36,7 +36,7 @@ struct Report {
     wrong: Option<String>,
 }
 
-/// What the exchanges showed.
+/// Results of the exchanges.
 struct Found {
     seconds: f64,
     plain_copy: f64,
@@ -95,14 +95,14 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     Ok(if report.verified { Outcome::Fine } else { Outcome::Failed })
 }
 
-/// Refuses what would not fit.
+/// Refuses an exchange that does not fit in memory.
 fn fits(needed: u128, available: u128) -> Result<(), Error> {
     let refused = ExecError::Memory { needed, available };
     if needed > available { Err(refused.into()) } else { Ok(()) }
 }
 
-/// Refuses what would not fit, before any memory is taken. The bytes of buffers and plans, each plan
-/// as large as a middle rank's.
+/// Refuses an exchange that does not fit, before allocation. Returns the bytes of buffers and
+/// plans; each plan counts as a middle rank's.
 fn check_memory(
     schedule: &Schedule,
     demand: Option<&Demand>,
@@ -119,7 +119,7 @@ fn check_memory(
     let middle = Plan::new(schedule, Rank(problem.ranks / 2))?;
     let (beside, registers) = match demand {
         None => (0, ranks * middle.register_bytes(problem.block_bytes)),
-        // Their registers are known when they have been planned for.
+        // Planning determines their registers later.
         Some(_) => (PlannedSizes::bytes_beside(&middle), 0),
     };
     let taken = input + output + ranks * (middle.plan_bytes() + beside) as u128;
@@ -177,7 +177,7 @@ fn measure(
     pattern::fill(problem, sizes.clone(), &mut input);
     let (mut times, mut copies, mut wrong) = (Vec::new(), Vec::new(), None);
     for _ in 0..repeats {
-        // Both find the output as warm as a fill leaves it.
+        // Both start with the output in the caches as a fill leaves it.
         output.fill(1);
         copies.push(match problem.operation {
             Collective::AllToAll => driver.plain_copy(&input, &mut output)?,

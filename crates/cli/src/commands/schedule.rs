@@ -11,7 +11,7 @@ use crate::{Outcome, args};
 
 pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
-    anyhow::ensure!(!options.json, "--json is for reports: a schedule is written as --format says");
+    anyhow::ensure!(!options.json, "--json is for reports; --format sets the format of a schedule");
     let format = FORMATS.iter().find(|format| format.name == args.format);
     let format = format.expect("bug: arguments have known formats");
     match (format.writer, &args.out) {
@@ -23,10 +23,10 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
     if let Some(rank) = args.rank {
         anyhow::ensure!(
             rank < machine.ranks(),
-            "--rank {rank}: ranks end at {}",
+            "--rank {rank}: the last rank is {}",
             machine.ranks() - 1
         );
-        anyhow::ensure!(format.by_rank, "--rank: the format {} has all ranks", format.name);
+        anyhow::ensure!(format.by_rank, "--rank: a file in format {} has all ranks", format.name);
     } else {
         check_counting_work(&schedule, &machine).map_err(topocoll::Error::from)?;
     }
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
             write_folder(path, |folder| Ok(fill(folder)?))
         }
         (Writer::Folder(_), None) => {
-            Err(anyhow::anyhow!("writes several files, into the folder --out"))
+            Err(anyhow::anyhow!("writes several files into a folder: name it with --out"))
         }
     };
     written.with_context(|| format!("--format {}", format.name))?;

@@ -20,9 +20,9 @@ use crate::{Outcome, args};
 /// Choices shown in the table unless all are asked for.
 const SHOWN: usize = 12;
 
-/// The best choice is verified on the spot up to this many ranks,
+/// The best choice is verified at once up to this number of ranks,
 const VERIFY_UP_TO: u32 = 1024;
-/// and up to this many steps of all ranks together: part of a second.
+/// and up to this sum of steps over all ranks: part of a second.
 const VERIFY_STEPS: u64 = 1 << 22;
 
 #[derive(Serialize)]
@@ -102,11 +102,11 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let whole = machine(&args.common.machine, options)?;
     anyhow::ensure!(
         args.ranks.is_none() || args.model == args::Model::Steps,
-        "--ranks: a subset is priced by the steps model"
+        "--ranks: only the steps model prices a subset"
     );
     anyhow::ensure!(
         args.demand.is_none() || args.model == args::Model::Steps,
-        "--demand: unequal blocks are priced by the steps model"
+        "--demand: only the steps model prices a demand matrix"
     );
     let model = request::model(args.model);
     let catalogue = catalogue(&whole, options, &args.schedule)?;
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let delivers = prove_best(&exchange, &selection)?;
     let mut report = report(&exchange, &selection, delivers);
     report.demand.clone_from(&args.demand);
-    // That of equal blocks.
+    // These are bounds for equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
     if let Some(model) = model {
         rank_by(model, &exchange, &selection, &mut report)?;
@@ -188,7 +188,7 @@ fn prove_best(exchange: &Exchange<'_>, selection: &Selection) -> anyhow::Result<
     }
     match exchange.verify(&schedule, None) {
         Ok(found) => Ok(Some(found.violation.is_none() && found.counts.port_violations == 0)),
-        // `verify` says what it needs.
+        // `verify` reports the memory that it needs.
         Err(Error::Analysis(AnalysisError::Memory { .. })) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -251,7 +251,7 @@ impl From<&Choice> for Chosen {
     }
 }
 
-/// An algorithm with its setting, as people name it.
+/// An algorithm with its setting, as text.
 fn named(choice: &Choice) -> String {
     match choice.parameters.is_empty() {
         true => choice.algorithm.clone(),
@@ -266,7 +266,7 @@ pub(crate) fn reason(selection: &Selection) -> String {
     };
     if best.price.priced == Priced::AtLeast {
         return format!(
-            "{} comes first by what each costs at least; none can be priced exactly on so large a machine",
+            "{} has the lowest minimum cost; no algorithm can be priced exactly on a machine of this size",
             named(best)
         );
     }
@@ -276,7 +276,7 @@ pub(crate) fn reason(selection: &Selection) -> String {
     };
     let (a, b) = (&best.price, &next.price);
     let steps = if a.steps == b.steps {
-        "as many steps over quicker links".to_owned()
+        "equal steps over faster links".to_owned()
     } else {
         format!("{} against {} steps", a.steps, b.steps)
     };
@@ -300,7 +300,7 @@ pub(crate) fn reason(selection: &Selection) -> String {
         ("barriers", b.time.barrier - a.time.barrier, steps.clone()),
     ];
     let against = match b.priced == Priced::AtLeast {
-        true => format!("the least that {} can cost", named(next)),
+        true => format!("the minimum cost of {}", named(next)),
         false => named(next),
     };
     let Some((term, saved, how)) =
@@ -308,7 +308,7 @@ pub(crate) fn reason(selection: &Selection) -> String {
     else {
         return format!("{} and {against} are a tie: both cost the same", named(best));
     };
-    // What the other terms lose between them, less what they save.
+    // Net loss over the other terms.
     let lost: f64 = saved - terms.iter().map(|term| term.1).sum::<f64>();
     let lost = if lost > 0.0 {
         format!(", more than the {} it loses elsewhere", seconds(lost))
@@ -322,7 +322,7 @@ pub(crate) fn reason(selection: &Selection) -> String {
     )
 }
 
-/// Which choices may be faster than the best, and the command that tells.
+/// The choices that may be faster than the best, and the command that decides.
 fn undecided(args: &args::Select, exchange: &Exchange<'_>, selection: &Selection) -> String {
     let (Some(best), [first, ..]) = (selection.best(), selection.undecided()) else {
         return String::new();
@@ -330,7 +330,7 @@ fn undecided(args: &args::Select, exchange: &Exchange<'_>, selection: &Selection
     let least = |choice: &Choice| seconds(choice.price.time.total());
     let others = match selection.undecided().len() - 1 {
         0 => String::new(),
-        more => format!(", nor are {more} more settings with such floors"),
+        more => format!(" (and {more} more such settings)"),
     };
     let exact = match best.price.priced {
         Priced::AtLeast => "no choice is priced exactly".to_owned(),
@@ -346,7 +346,7 @@ fn undecided(args: &args::Select, exchange: &Exchange<'_>, selection: &Selection
         Err(error) => format!("`{simulate}` is refused: {error}."),
     };
     format!(
-        "Undecided: {exact}; {} takes at least {} and is not counted{others}.\n{settle}\n\n",
+        "Undecided: {exact}; {} takes at least {} and is not priced exactly{others}.\n{settle}\n\n",
         named(first),
         least(first),
     )
@@ -434,7 +434,7 @@ fn text(
     out += &proof(args, selection, report);
     if sizes.is_some() {
         out += &format!(
-            "Every step is counted with the bytes of its messages, sizes known to both ends; a block is their mean, rounded up: {}.\n",
+            "Each message counts with its own bytes; both ends know the sizes. A block is the mean size, rounded up: {}.\n",
             bytes(problem.block_bytes)
         );
     }
@@ -455,7 +455,7 @@ fn text(
     out
 }
 
-/// That the best choice delivers, or how to prove it.
+/// The proof that the best choice delivers, or the command that proves it.
 fn proof(args: &args::Select, selection: &Selection, report: &Report) -> String {
     let Some(best) = selection.best() else { return String::new() };
     match report.best_delivers {
@@ -471,7 +471,7 @@ fn proof(args: &args::Select, selection: &Selection, report: &Report) -> String 
     }
 }
 
-/// The ranking by simulation, and whether it is another one.
+/// The ranking by simulation, and whether its order differs.
 fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String {
     let Some(simulated) = &report.simulated else { return String::new() };
     let rows = simulated.order.iter().take(shown).map(|&i| {
@@ -485,7 +485,7 @@ fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String
     });
     let header = ["algorithm", "parameters", simulated.model, "steps"];
     let mut out = format!(
-        "\nSimulated by the {} model, each rank going on by itself:\n\n{}\n",
+        "\nSimulated by the {} model, no barriers between steps:\n\n{}\n",
         simulated.model,
         table(&header, 2, rows)
     );
@@ -498,14 +498,14 @@ fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String
             );
         }
         _ if simulated.order_differs => {
-            out += "Its order differs from the steps model's behind the first.\n";
+            out += "Its order differs from the steps model's after the first.\n";
         }
         _ => out += "Its order is that of the steps model.\n",
     }
     out
 }
 
-/// Which choice is fastest at which block size.
+/// The fastest choice by block size.
 fn by_block_size(selection: &Selection) -> String {
     let mut out = String::new();
     if selection.crossovers.len() > 1 {
@@ -527,7 +527,9 @@ fn by_block_size(selection: &Selection) -> String {
             selection.split.join(" and "),
             if selection.split.len() > 1 { "split" } else { "splits" },
         );
-        out += &format!("{names} {verb} blocks: `topocoll sweep` prices every block size anew.\n");
+        out += &format!(
+            "{names} {verb} blocks: `topocoll sweep` prices each block size separately.\n"
+        );
     }
     for extremes in &selection.extremes {
         out += &format!(

@@ -13,7 +13,7 @@ use crate::machine::machine;
 use crate::render::{Bar, Head, Seconds, bytes, check_files, facts, parameters, print, seconds};
 use crate::{Outcome, args};
 
-/// Characters of the bar that is all of the time.
+/// Characters of a bar for all of the time.
 const SHARE_BAR: f64 = 40.0;
 
 #[derive(Serialize)]
@@ -56,16 +56,16 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     if args.model == args::Model::Steps {
         anyhow::ensure!(
             args.sync != Some(args::Sync::Free),
-            "--sync free: the steps model is of steps apart by barriers"
+            "--sync free: the steps model requires barriers between steps"
         );
         anyhow::ensure!(
             args.csv.is_none() && args.trace.is_none(),
-            "--csv and --trace need a model in which messages meet: --model wormhole, flit or fluid"
+            "--csv and --trace require a contention model: --model wormhole, flit or fluid"
         );
     } else {
         anyhow::ensure!(
             args.conflicts.is_none(),
-            "--conflicts is of the steps model, in which the messages of a step are all at once"
+            "--conflicts requires the steps model, in which the messages of a step are concurrent"
         );
     }
     if args.demand.is_some() {
@@ -112,7 +112,7 @@ impl Slowest {
     }
 }
 
-/// A schedule of blocks of unequal sizes.
+/// Simulates a schedule for a demand matrix.
 fn unequal(
     machine: &mut Machine,
     args: &args::Simulate,
@@ -124,13 +124,13 @@ fn unequal(
             && args.placement.is_none()
             && args.conflicts.is_none()
             && args.schedule.len() < 2,
-        "--demand is of one schedule under the steps model, without --traffic, --placement or --conflicts"
+        "--demand takes one schedule under the steps model, without --traffic, --placement or --conflicts"
     );
     let (algorithm, file) = (args.algorithm.clone(), args.schedule.first().cloned());
     let subject = args::Subject { algorithm, set, schedule: file };
     let options = &args.common.options;
     let (schedule, sizes) = schedule_of_sizes(machine, options, &subject, args.demand.as_deref())?;
-    let sizes = sizes.expect("they are named");
+    let sizes = sizes.expect("bug: no demand");
     let mut slowest = Slowest::default();
     let each = |step, count: &StepCount| slowest.look_at(step, count, &machine.timing);
     let counts = count_steps(&schedule, machine, Some(&sizes.demand), memory(), each)
@@ -210,7 +210,7 @@ fn text(
         None => title_of_schedule(machine, schedule),
     };
     format!(
-        "{}\n{} ({}): predicted {} by the steps model, steps apart by barriers\n\n{}",
+        "{}\n{} ({}): predicted {} by the steps model, barriers between steps\n\n{}",
         title,
         report.algorithm,
         parameters(&report.parameters),

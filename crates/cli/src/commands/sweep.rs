@@ -14,7 +14,7 @@ use crate::render::{
 use crate::values::{Settings, SweptSizes};
 use crate::{Outcome, args};
 
-/// The most lines of a sweep.
+/// Most lines of a sweep.
 const MAX_LINES: usize = 64;
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ struct Point {
     priced: Option<&'static str>,
 }
 
-/// The schedules, and where they are asked for the formulas without one.
+/// The schedules, and the formulas without a schedule if requested.
 struct Found {
     sweep: Sweep,
     published: Option<(Vec<Line>, Vec<topocoll::Rejected>)>,
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// Something was found.
+/// Checks that an algorithm serves the exchange.
 pub(super) fn check_served(args: &args::Sweep, served: bool) -> anyhow::Result<()> {
     anyhow::ensure!(
         served,
@@ -114,13 +114,13 @@ pub(super) fn check_served(args: &args::Sweep, served: bool) -> anyhow::Result<(
     Ok(())
 }
 
-/// The files that are asked for.
+/// The requested files.
 pub(super) fn files(args: &args::Sweep) -> [(&'static str, Option<&Path>); 3] {
     [("--svg", &args.svg), ("--png", &args.png), ("--csv", &args.csv)]
         .map(|(option, path)| (option, path.as_deref()))
 }
 
-/// Writes a plot into the files that are asked for.
+/// Writes a plot into the requested files.
 pub(super) fn write_plots(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> anyhow::Result<()> {
     let files = [(&args.svg, Format::Svg), (&args.png, Format::Png)];
     if files.iter().all(|(path, _)| path.is_none()) {
@@ -135,12 +135,12 @@ pub(super) fn write_plots(args: &args::Sweep, plot: impl FnOnce() -> Plot) -> an
     Ok(())
 }
 
-/// The block sizes: listed, in powers of two, or so many in equal ratios.
+/// The block sizes: listed, in powers of two, or `points` in equal ratios.
 fn block_sizes(asked: &SweptSizes, points: Option<u32>) -> anyhow::Result<Vec<u64>> {
     let (from, to) = match asked {
         SweptSizes::FromTo(from, to) => (*from, *to),
         SweptSizes::List(list) => {
-            anyhow::ensure!(points.is_none(), "--points divides a range, and --blocks is a list");
+            anyhow::ensure!(points.is_none(), "--points divides a range, but --blocks is a list");
             return Ok(list.clone());
         }
     };
@@ -159,7 +159,7 @@ fn block_sizes(asked: &SweptSizes, points: Option<u32>) -> anyhow::Result<Vec<u6
     Ok(sizes)
 }
 
-/// What the command line asks for: each algorithm with each combination of the values set for
+/// The requested lines: each algorithm with each combination of the values set for
 /// parameters that it has.
 pub(super) fn asked(
     args: &args::Sweep,
@@ -171,13 +171,13 @@ pub(super) fn asked(
     };
     let mut asked: Vec<(String, Parameters)> = Vec::new();
     for (i, name) in args.algorithm.iter().enumerate() {
-        anyhow::ensure!(!args.algorithm[..i].contains(name), "--algorithm {name} is there twice");
+        anyhow::ensure!(!args.algorithm[..i].contains(name), "--algorithm {name} is given twice");
         asked.push((name.clone(), Parameters::new()));
     }
     for (i, (key, Settings(values))) in args.set.iter().enumerate() {
         let twice = args.set[..i].iter().any(|(other, _)| other == key);
         anyhow::ensure!(!twice, "parameter `{key}` is set twice");
-        // One that none has is given to all, who refuse it.
+        // A parameter that no algorithm has goes to all algorithms, which refuse it.
         let nobodys = asked.iter().all(|(name, _)| !has(name, key));
         let mut product = Vec::new();
         for (name, setting) in asked {
@@ -201,7 +201,7 @@ pub(super) fn kind(published: bool) -> &'static str {
     if published { "published formula" } else { "schedule" }
 }
 
-/// An algorithm with a setting, and what it is if no schedule.
+/// An algorithm with a setting, marked if it is a published formula.
 pub(super) fn named(algorithm: &str, setting: &Parameters, published: bool) -> String {
     match (published, setting.is_empty()) {
         (true, _) => format!("{algorithm} (published formula)"),
@@ -337,7 +337,7 @@ fn notes(found: &Found) -> String {
     let mut out = String::new();
     for name in &found.sweep.split {
         out += &format!(
-            "{name} splits blocks: it is priced at every size, and crosses others to within the bytes of a part.\n"
+            "{name} splits blocks: it is priced at every size, and its crossovers are exact to the bytes of a part.\n"
         );
     }
     for name in &found.sweep.undecided {
@@ -346,7 +346,7 @@ fn notes(found: &Found) -> String {
     out + &left_out(&found.sweep.partly_priced, &found.sweep.rejected, found.rejected())
 }
 
-/// What was not priced, and what does not apply.
+/// Settings that were not priced, and algorithms that do not apply.
 pub(super) fn left_out(
     partly_priced: &[topocoll::PartlyPriced],
     rejected: &[topocoll::Rejected],
@@ -370,7 +370,7 @@ pub(super) fn left_out(
     out
 }
 
-/// A setting as a column has it.
+/// A setting in one CSV column.
 pub(super) fn spaced(setting: &Parameters) -> String {
     let setting: Vec<_> = setting.iter().map(|(key, value)| format!("{key}={value}")).collect();
     setting.join(" ")
@@ -440,7 +440,7 @@ fn plot(machine: &Machine, problem: &Problem, found: &Found) -> Plot {
     };
     let bounds = found.sweep.block_sizes.iter().zip(&found.sweep.bounds);
     let points: Vec<_> = bounds.map(|(&bytes, bound)| (bytes as f64, bound.seconds)).collect();
-    // On a logarithmic axis there is no bound of no time.
+    // A logarithmic axis cannot show a bound of zero time.
     let limit = points.iter().all(|point| point.1 > 0.0).then(|| Curve {
         label: "lower bound".to_owned(),
         stroke: Stroke::Limit,

@@ -14,10 +14,10 @@ use crate::machine::{machine, read_whole};
 use crate::render::{VERSION, bytes, check_files, print, table, write_file};
 use crate::{Outcome, args};
 
-/// Rounds of measuring, unless told.
+/// Default rounds of measuring.
 const ROUNDS: usize = 9;
 
-/// The most bytes of a tuning file to go beside that are read.
+/// Most bytes of the `--base` file.
 const LARGEST_BASE: u64 = 1 << 26;
 
 /// Bytes of a rank and its place.
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &args::Tune) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-/// The quickest of the library's algorithms, each started by itself.
+/// The fastest of the library's algorithms, each measured in its own run.
 fn measured(
     library: &'static Library,
     machine: &Machine,
@@ -116,7 +116,7 @@ fn measured(
                 let own_times: Times = said(&args.mpi_program, &arguments, &library.force(own))?;
                 anyhow::ensure!(
                     own_times.started == all,
-                    "--launch starts {} ranks, and {} has {all}",
+                    "--launch starts {} ranks, but {} has {all}",
                     own_times.started,
                     machine.name
                 );
@@ -136,7 +136,7 @@ fn text(library: &Library, report: &Report, args: &args::Tune) -> String {
         vec![rule.ranks.to_string(), rule.operation.clone(), from, rule.algorithm.to_owned()]
     });
     let mut out = format!(
-        "rules of {} for communicators of so many ranks; all others are the library's choice\n\n{}",
+        "rules of {} for communicators of these sizes; the library chooses for all others\n\n{}",
         library.name,
         table(&["ranks", "operation", "blocks from", "algorithm"], 4, rows)
     );

@@ -30,7 +30,7 @@ struct Report {
     method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     classes: Option<u32>,
-    /// None where no blocks are named: nobody can say.
+    /// None for message sizes without blocks: delivery is unknown.
     delivered: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     violation: Option<String>,
@@ -49,7 +49,7 @@ struct Report {
     contended_steps: u64,
     contention_free_steps: u128,
     port_violations: u64,
-    /// None unless the blocks of an all-to-all were followed to the end, rank by rank.
+    /// None unless replay followed all blocks of an all-to-all.
     #[serde(skip_serializing_if = "Option::is_none")]
     resent_blocks: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,9 +102,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         text(&machine, &schedule, &found, claims.as_ref(), &report) + &conflicts + &digest
     })?;
     if found.proof.is_none() {
-        say(
-            "error: nothing is proved: the file has the sizes of messages, and not the blocks in them",
-        );
+        say("error: nothing is proved: the file has message sizes but no blocks");
     }
     for broken in broken {
         say(&format!("error: claim broken: {broken}"));
@@ -112,7 +110,7 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
     Ok(if fails { Outcome::Failed } else { Outcome::Fine })
 }
 
-/// Writes the certificate, if `check` would take it; its digest.
+/// Writes the certificate if `check` accepts it, and returns its digest.
 fn certify(
     path: &Path,
     schedule: &Schedule,
@@ -124,15 +122,15 @@ fn certify(
         let mut text = Vec::new();
         digest = write_certificate(schedule, machine, counts, &mut text)
             .map_err(topocoll::Error::from)?;
-        check_limits(&text).context("it would not be checked")?;
+        check_limits(&text).context("`check` would refuse the certificate")?;
         Ok(file.write_all(&text)?)
     })?;
     Ok(digest)
 }
 
-/// What was found about a schedule.
+/// Findings about a schedule.
 struct Found {
-    /// None where no blocks are named.
+    /// None for message sizes without blocks.
     proof: Option<Proof>,
     counts: Counts,
 }
@@ -193,7 +191,7 @@ fn report(
 ) -> Report {
     let counts = &found.counts;
     let proof = found.proof.as_ref();
-    // Messages of sizes are no exchange that bounds are of.
+    // Bounds need blocks, not message sizes.
     let bounds = proof.map(|_| best_bounds(&schedule.problem, machine, None));
     let in_blocks = |bytes| Blocks(counts.in_blocks(bytes));
     let clustered = matches!(machine.topology.shape(), Shape::Clustered(_));
@@ -249,9 +247,9 @@ fn text(
             "replay: every block of every rank followed".to_owned()
         }
         Some(Proof { classes, .. }) => format!(
-            "classes: every block of one rank followed for each of {classes} classes of ranks that behave alike"
+            "classes: every block of one rank followed for each of {classes} classes of equivalent ranks"
         ),
-        None => "sizes alone: what is delivered cannot be told, and a block is a byte".to_owned(),
+        None => "sizes alone: delivery is unknown, and a block is one byte".to_owned(),
     };
     let claimed = |value: Option<u128>| value.map_or(String::new(), |value| value.to_string());
     let row = |name: &str, value: String, claim: String, bound: String| {
@@ -306,7 +304,7 @@ fn text(
         None | Some(0) => String::new(),
         Some(count) => {
             rows.push(plain("resent blocks", count.to_string()));
-            "\nnote: ranks send blocks again that they passed on before; a send leaves a copy, so this is allowed\n".to_owned()
+            "\nnote: ranks send blocks again after they passed them on; a send leaves a copy, so this is allowed\n".to_owned()
         }
     };
     let lost = match (&report.whole, &report.bounds) {

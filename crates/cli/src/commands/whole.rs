@@ -25,7 +25,7 @@ impl Whole {
         Some(Self { topology: whole.topology.short_form(), ranks: whole.ranks(), bounds })
     }
 
-    /// The loss in the bounds, and that of a schedule that carries `carried` blocks, if given.
+    /// The loss in the bounds, and the loss of a schedule that carries `carried` blocks, if given.
     pub(super) fn text(&self, bounds: Bounds, carried: Option<f64>) -> String {
         let Self {
             topology,
