@@ -67,15 +67,15 @@ pub(crate) struct Select {
     /// Show every choice in the table, not only the best ones.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Rank by this model where the machine is small enough to simulate
+    /// Rank by this model if the machine is small enough to simulate
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
     /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
     #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
-    /// or neighbours:SEED with mean --block, or a file with one line for each rank of
-    /// comma-separated sizes in bytes
+    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
+    /// its sizes in bytes, separated by commas
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
 }
@@ -150,8 +150,8 @@ pub(crate) struct Simulate {
     #[arg(long, requires = "traffic")]
     pub(crate) cycles: Option<u64>,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
-    /// or neighbours:SEED with mean --block, or a file with one line for each rank of
-    /// comma-separated sizes in bytes
+    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
+    /// its sizes in bytes, separated by commas
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
     /// How messages share the network
@@ -190,8 +190,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
-    /// or neighbours:SEED with mean --block, or a file with one line for each rank of
-    /// comma-separated sizes in bytes
+    /// or neighbours:SEED with mean --block, or a file with one line for each rank:
+    /// its sizes in bytes, separated by commas
     #[arg(long, value_name = "LAW:SEED|FILE")]
     pub(crate) demand: Option<String>,
     /// Operating-system threads that share the ranks [default: the cores, or fewer for few bytes]
@@ -241,7 +241,7 @@ pub(crate) struct Schedule {
     /// The format
     #[arg(long, default_value = "jsonl", value_parser = formats())]
     pub(crate) format: String,
-    /// Write only what this rank sends
+    /// Write only the sends of this rank
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) rank: Option<u32>,
     /// Write to this file or new folder, which appears only when it is complete

@@ -97,7 +97,9 @@ fn hint(error: &Error, command: &Command) -> Option<&'static str> {
         Error::UnknownMachine { .. } => Some(
             "a machine is a file, the name of a shipped one (see topologies/), or a short form such as torus:16x16",
         ),
-        Error::NotApplicable { .. } => Some("`topocoll algorithms MACHINE` lists what applies"),
+        Error::NotApplicable { .. } => {
+            Some("`topocoll algorithms MACHINE` lists the algorithms that apply")
+        }
         Error::Analysis(topocoll::AnalysisError::Work { .. })
             if matches!(command, Command::Verify(_)) =>
         {

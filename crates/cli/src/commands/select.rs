@@ -17,7 +17,7 @@ use crate::render::{
 };
 use crate::{Outcome, args};
 
-/// Choices shown in the table unless all are asked for.
+/// Choices in the table without `--all`.
 const SHOWN: usize = 12;
 
 /// The best choice is verified at once up to this number of ranks,

@@ -66,7 +66,7 @@ impl Found {
         self.published.as_ref().map_or(&[], |(lines, _)| lines)
     }
 
-    /// The formulas that do not.
+    /// The formulas that do not apply.
     fn rejected(&self) -> &[topocoll::Rejected] {
         self.published.as_ref().map_or(&[], |(_, rejected)| rejected)
     }
@@ -192,7 +192,7 @@ pub(super) fn asked(
             }
         }
         asked = product;
-        anyhow::ensure!(asked.len() <= MAX_LINES, "more than {MAX_LINES} lines are asked for");
+        anyhow::ensure!(asked.len() <= MAX_LINES, "more than {MAX_LINES} lines are requested");
     }
     Ok(asked)
 }
