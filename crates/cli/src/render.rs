@@ -1,4 +1,4 @@
-//! Rendering of reports.
+//! Output formats of reports.
 
 mod bar;
 mod file;

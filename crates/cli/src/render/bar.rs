@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use topocoll::Progress;
 
-/// A bar appears on what lasts longer.
+/// A bar appears if the work lasts longer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A progress bar, shown on a terminal to those who wait.
+/// A progress bar on a terminal.
 pub(crate) struct Bar {
     bar: ProgressBar,
     begin: Instant,
@@ -18,25 +18,25 @@ pub(crate) struct Bar {
 impl Bar {
     pub(crate) fn new(template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        bar.set_style(ProgressStyle::with_template(template).expect("bug: the template is one"));
+        bar.set_style(ProgressStyle::with_template(template).expect("bug: invalid template"));
         Self { bar, begin: Instant::now(), shown: Once::new() }
     }
 
-    /// Says how much there is.
+    /// Sets the total.
     pub(crate) fn set_length(&self, length: u64) {
         self.bar.set_length(length);
     }
 
-    /// Says that so much more is done.
+    /// Adds to the progress.
     pub(crate) fn inc(&self, more: u64) {
         if !self.shown.is_completed() && self.begin.elapsed() > PATIENCE {
-            // Nothing is drawn where standard error is not a terminal.
+            // The bar is hidden if standard error is not a terminal.
             self.shown.call_once(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
         }
         self.bar.inc(more);
     }
 
-    /// Does what can be heard.
+    /// Runs work that reports progress.
     pub(crate) fn of<T>(self, work: impl FnOnce(&Progress<'_>) -> T) -> T {
         work(&Progress {
             starting: &|length| self.set_length(length),
@@ -50,7 +50,7 @@ impl Bar {
     }
 }
 
-/// Where bytes are written, which a bar counts.
+/// A writer whose bytes a bar counts.
 pub(crate) struct Watched<'a, W> {
     bar: &'a Bar,
     out: W,

@@ -9,8 +9,8 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::unfinished::Unfinished;
 
-/// Refuses files that cannot be written, and two that are the same, before any work is done for
-/// them; each by the option that asks for it.
+/// Refuses files that cannot be written, and two options that name the same file, before any work
+/// is done. Each file comes with its option.
 pub(crate) fn check_files(files: &[(&str, Option<&Path>)]) -> anyhow::Result<()> {
     let mut places: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path) in files {
@@ -30,7 +30,7 @@ pub(crate) fn check_folder(path: &Path) -> anyhow::Result<()> {
     folder_beside(path).map(drop).with_context(|| cannot_write_folder(path))
 }
 
-/// Fills a file that appears complete or not at all: written beside its place, then moved there.
+/// Writes a file that appears complete or not at all: a temporary file beside it is renamed.
 pub(crate) fn write_file(
     path: &Path,
     fill: impl FnOnce(&mut File) -> anyhow::Result<()>,
@@ -38,8 +38,8 @@ pub(crate) fn write_file(
     replace(path, fill).with_context(|| cannot_write(path))
 }
 
-/// Fills a new folder that appears complete or not at all: written beside its place, then moved
-/// there.
+/// Writes a new folder that appears complete or not at all: a temporary folder beside it is
+/// renamed.
 pub(crate) fn write_folder(
     path: &Path,
     fill: impl FnOnce(&Path) -> anyhow::Result<()>,
@@ -55,9 +55,9 @@ fn cannot_write_folder(path: &Path) -> String {
     format!("cannot write the folder `{}`", path.display())
 }
 
-/// Where a file is to be.
+/// The destination of a file.
 fn place(path: &Path) -> anyhow::Result<PathBuf> {
-    // A link stays one: what it leads to is replaced.
+    // A symbolic link stays; its target is replaced.
     if let Ok(place) = std::fs::canonicalize(path) {
         anyhow::ensure!(
             std::fs::metadata(&place).is_ok_and(|it| it.is_file()),
@@ -67,7 +67,7 @@ fn place(path: &Path) -> anyhow::Result<PathBuf> {
     }
     anyhow::ensure!(!path.is_symlink(), "a link that leads nowhere");
     let name = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"));
-    let name = name.context("this names no file")?;
+    let name = name.context("the path has no file name")?;
     let folder =
         std::fs::canonicalize(parent(path)).map_err(|e| anyhow::anyhow!("{}", e.kind()))?;
     Ok(folder.join(name))
@@ -77,31 +77,31 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// An empty file in the folder of the place.
+/// An empty file in the folder of the destination.
 fn beside(place: &Path) -> anyhow::Result<Unfinished<Locked<NamedTempFile>>> {
-    // What the place had before, or what any new file gets.
+    // The permissions of the file it replaces, or those of any new file.
     let there = std::fs::metadata(place).ok();
     let permissions = there.map_or(Permissions::from_mode(0o666), |there| there.permissions());
     let make = |builder: &Builder<'_, '_>, folder: &Path| builder.tempfile_in(folder);
     unfinished(place, permissions, make)
 }
 
-/// An empty folder beside one that is not there.
+/// An empty folder beside a folder that does not exist yet.
 fn folder_beside(path: &Path) -> anyhow::Result<Unfinished<Locked<TempDir>>> {
-    anyhow::ensure!(std::fs::symlink_metadata(path).is_err(), "it is there already");
+    anyhow::ensure!(std::fs::symlink_metadata(path).is_err(), "it exists already");
     let permissions = Permissions::from_mode(0o777);
     let make = |builder: &Builder<'_, '_>, folder: &Path| builder.tempdir_in(folder);
     unfinished(path, permissions, make)
 }
 
-/// Ends the first part of the name of an unfinished file: `.NAME.topocoll-` and six letters.
+/// The name of an unfinished file is `.NAME.topocoll-` and six letters.
 const MARK: &str = ".topocoll-";
 const LETTERS: usize = 6;
 
-/// Bytes of a name that the name of its unfinished file has; names have 255 at most.
+/// The most bytes of NAME in the name of an unfinished file; names have at most 255 bytes.
 const NAMED: usize = 200;
 
-/// A file or folder that is locked until it is dropped, or until its process ends in any way.
+/// A file or folder that is locked until it is dropped or its process ends.
 struct Locked<T> {
     made: T,
     _lock: Option<File>,
@@ -113,7 +113,8 @@ impl<T: AsRef<Path>> AsRef<Path> for Locked<T> {
     }
 }
 
-/// Something new beside its place. What a process that was killed left there is taken away first.
+/// Creates a temporary file or folder beside the destination. Removes those of killed processes
+/// first.
 fn unfinished<T: AsRef<Path>>(
     place: &Path,
     permissions: Permissions,
@@ -127,9 +128,9 @@ fn unfinished<T: AsRef<Path>>(
         builder.prefix(OsStr::from_bytes(&prefix)).rand_bytes(LETTERS).permissions(permissions);
     let locked = || loop {
         let made = make(builder, parent(place))?;
-        // File systems without locks do not tell whether the owner lives: nothing is cleared there.
+        // Without locks, a live owner is not detectable: nothing is removed.
         let lock = File::open(made.as_ref()).ok().filter(|file| file.lock().is_ok());
-        // Another run may have taken it for one that is left before it was locked.
+        // Another run may have removed it before it was locked.
         if made.as_ref().exists() {
             return Ok(Locked { made, _lock: lock });
         }
@@ -137,7 +138,7 @@ fn unfinished<T: AsRef<Path>>(
     Unfinished::new(locked).map_err(|e| anyhow::anyhow!("{}", e.kind()))
 }
 
-/// Removes unfinished files and folders whose process is dead, which are those without a lock.
+/// Removes unfinished files and folders without a lock: their processes have ended.
 fn clear(folder: &Path, prefix: &[u8]) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -152,7 +153,7 @@ fn clear(folder: &Path, prefix: &[u8]) {
         if let Ok(file) = File::open(&path)
             && file.try_lock().is_ok()
         {
-            // Where it cannot be taken away, it stays.
+            // A file that cannot be removed stays.
             let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
         }
     }
@@ -170,7 +171,7 @@ fn create(path: &Path, fill: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow
     let beside = folder_beside(path)?;
     fill(beside.made.as_ref())?;
     std::fs::rename(beside.made.as_ref(), path).map_err(|e| anyhow::anyhow!("{}", e.kind()))?;
-    // What is moved is nobody's to delete.
+    // The renamed file must not be deleted.
     let _moved = beside.made.made.keep();
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! What links carry, as a picture: more bytes are a larger and darker mark.
+//! A picture of the bytes on links: more bytes are a larger and darker mark.
 
 use plotters::prelude::*;
 
 use super::number::bytes;
 use super::picture::{Area, Picture};
 
-/// From few bytes to many: each darker than the last, in grey too.
+/// Colours from few bytes to many: each is darker than the last, in grey too.
 const SHADES: [RGBColor; 5] = [
     RGBColor(169, 207, 232),
     RGBColor(111, 176, 220),
@@ -16,25 +16,25 @@ const SHADES: [RGBColor; 5] = [
 const IDLE: RGBColor = RGBColor(213, 217, 221);
 const EDGE: RGBColor = RGBColor(117, 128, 139);
 
-/// Pixels above, beside and below what is drawn.
+/// Pixels above, beside and below the drawing.
 const TOP: i32 = 84;
 const LEFT: i32 = 64;
 const BOTTOM: i32 = 20;
 const LEGEND: i32 = 250;
 
-/// What links carry.
+/// The bytes on links.
 pub(crate) struct Heat {
     /// Lines above the picture.
     pub(crate) caption: [String; 3],
-    /// What is drawn.
+    /// The drawing.
     pub(crate) links: Links,
 }
 
-/// Bytes of links, as they lie.
+/// Bytes of links, by their layout.
 pub(crate) enum Links {
     /// Two sides: rows, columns, whether each wraps, and by rank the bytes down, up, right and left.
     Plane { sides: [u32; 2], wrap: [bool; 2], bytes: Vec<[u128; 4]> },
-    /// Squares of marks, each with its name.
+    /// Named squares of marks.
     Panels { panels: Vec<(String, Vec<Vec<u128>>)>, rows: String, columns: String },
 }
 
@@ -70,7 +70,7 @@ impl Heat {
         most.copied().unwrap_or(0).max(1)
     }
 
-    /// Pixels of what is drawn, without what is around it.
+    /// Pixels of the drawing without its margins.
     fn inner(&self) -> (i32, i32) {
         match &self.links {
             Links::Plane { sides, .. } => {
@@ -110,16 +110,16 @@ impl Heat {
         if let Links::Plane { .. } = self.links {
             area.draw(&PathElement::new(vec![(x, y + 6), (x + 40, y + 6)], IDLE))?;
             area.draw(&Text::new("nothing", (x + 52, y), style))?;
-            area.draw(&Text::new("of two links, each is the one", (x, y + 28), style))?;
-            area.draw(&Text::new("on the right of who takes it", (x, y + 46), style))?;
+            area.draw(&Text::new("each link is drawn on the", (x, y + 28), style))?;
+            area.draw(&Text::new("right of its direction", (x, y + 46), style))?;
         } else {
-            area.draw(&Text::new("no mark: nothing, or no link", (x, y), style))?;
+            area.draw(&Text::new("no mark: no bytes, or no link", (x, y), style))?;
         }
         Ok(())
     }
 }
 
-/// A size in the unit that suits it.
+/// A size in a suitable unit.
 fn size(value: u128) -> String {
     let units = [(1u128 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| value >= *unit) {
@@ -153,7 +153,7 @@ fn plane(
     let unit = unit(sides);
     let at = |x: u32, y: u32| (LEFT + (x as i32 + 1) * unit, TOP + (y as i32 + 1) * unit);
     let gap = (unit / 8).max(2);
-    // The idle first, so that none lies over what carries.
+    // Idle links first, so that none covers a link in use.
     for idle in [true, false] {
         for (rank, bytes) in (0u32..).zip(bytes) {
             let (row, column) = (rank / sides[1], rank % sides[1]);
@@ -172,7 +172,7 @@ fn plane(
                 } else {
                     shade(share).stroke_width(stroke(share, unit))
                 };
-                // Beside the middle, on the right of who goes that way.
+                // Beside the middle, on the right of the direction of travel.
                 let side = (-dy * gap, dx * gap);
                 let line = |a: (i32, i32), b: (i32, i32)| {
                     let moved = |(x, y): (i32, i32)| (x + side.0, y + side.1);
@@ -258,7 +258,7 @@ fn squares(
     sideways(area, down, top + rows * cell / 2)
 }
 
-/// A square whose area tells its share.
+/// A square whose area shows its share.
 fn mark(
     area: &Area,
     (x, y): (i32, i32),

@@ -1,7 +1,7 @@
 use serde::{Serialize, Serializer};
 use topocoll::{BestBounds, Machine, Parameters, Problem, Schedule, Time};
 
-/// The version of all JSON objects. In version 1 `blocks` of bounds were what is now `link_blocks`.
+/// The version of all JSON objects. In version 1, `blocks` of bounds had today's `link_blocks`.
 pub(crate) const VERSION: u32 = 2;
 
 /// A number of blocks: whole where it is whole.
@@ -18,7 +18,7 @@ impl Serialize for Blocks {
     }
 }
 
-/// What every object begins with.
+/// The first fields of every object.
 #[derive(Serialize, Debug)]
 pub(crate) struct Head {
     version: u32,
@@ -39,7 +39,7 @@ impl Head {
         Self { ranks, ports, ..Self::of(machine, names) }
     }
 
-    /// The head of a schedule, which may be one of sizes: a block is a byte then, of no operation.
+    /// The head of a schedule. One of a demand matrix has no operation, and its blocks are bytes.
     pub(crate) fn of_schedule(machine: &Machine, schedule: &Schedule) -> Self {
         match schedule.rule().names_blocks() {
             true => Self::new(machine, &schedule.problem),
@@ -47,7 +47,7 @@ impl Head {
         }
     }
 
-    /// The head of what is no exchange but messages of so many bytes.
+    /// The head of single messages of some bytes, without an exchange.
     pub(crate) fn traffic(machine: &Machine, bytes: u64) -> Self {
         Self::of(machine, ("traffic", bytes))
     }
@@ -71,7 +71,7 @@ impl Head {
     }
 }
 
-/// The least time, and the least of each count.
+/// The lower bounds of the time and of each count.
 #[derive(Clone, Copy, Serialize, Debug)]
 pub(crate) struct Bounds {
     pub(crate) time_seconds: f64,
@@ -91,7 +91,7 @@ impl From<BestBounds> for Bounds {
     }
 }
 
-/// Predicted seconds, and the terms they are the sum of.
+/// Predicted seconds and their terms.
 #[derive(Serialize, Debug)]
 pub(crate) struct Seconds {
     pub(crate) time_seconds: f64,
@@ -115,11 +115,11 @@ impl From<Time> for Seconds {
     }
 }
 
-/// What does not apply, and why.
+/// Algorithms that do not apply, and the reasons.
 #[derive(Serialize)]
 pub(crate) struct Rejected {
     algorithm: String,
-    /// Where formulas without a schedule are beside schedules.
+    /// For reports with formulas without a schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     reason: String,

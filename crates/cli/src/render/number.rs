@@ -1,6 +1,6 @@
 use topocoll::Parameters;
 
-/// A number of blocks, maybe fractional.
+/// A number of blocks, possibly fractional.
 pub(crate) fn blocks(value: f64) -> String {
     if value.fract() == 0.0 && value < 1e15 {
         (value as u64).to_string()
@@ -9,7 +9,7 @@ pub(crate) fn blocks(value: f64) -> String {
     }
 }
 
-/// A size as people write it.
+/// A size for people.
 pub(crate) fn bytes(value: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| value >= *unit && value % unit == 0) {
@@ -18,13 +18,13 @@ pub(crate) fn bytes(value: u64) -> String {
     }
 }
 
-/// A duration with the unit that suits it.
+/// A duration in a suitable unit.
 pub(crate) fn seconds(value: f64) -> String {
     let (scale, unit) = time_unit(value);
     format!("{} {unit}", significant(value / scale))
 }
 
-/// The unit in which a duration reads best: its length in seconds, and its name.
+/// The suitable unit of a duration: its length in seconds, and its name.
 pub(crate) fn time_unit(seconds: f64) -> (f64, &'static str) {
     match seconds {
         s if s >= 1.0 => (1.0, "s"),

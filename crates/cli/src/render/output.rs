@@ -8,8 +8,8 @@ use topocoll::text::{is_printable, printable};
 
 use crate::error::NO_OUTPUT;
 
-/// Prints a report to standard output: the JSON object, or the text, broken between words where
-/// that is a terminal.
+/// Prints a report to standard output: the JSON object or the text. On a terminal, text wraps
+/// between words.
 pub(crate) fn print(
     json: bool,
     report: &impl Serialize,
@@ -26,8 +26,8 @@ pub(crate) fn print(
     out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)
 }
 
-/// A JSON object with an escape for each character that is not printable. Outside its strings only
-/// line ends are not printable, and they stay.
+/// A JSON object with an escape for each character that is not printable. Line ends outside strings
+/// stay.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -42,7 +42,7 @@ fn escaped(json: &str) -> String {
     out
 }
 
-/// Lines that are longer than those of the terminal, broken and set in.
+/// Wraps and indents lines longer than the terminal's.
 fn broken(text: &str) -> String {
     let Some(width) = Table::new().width() else { return text.to_owned() };
     let line = |line: &str| {

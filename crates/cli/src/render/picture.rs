@@ -1,5 +1,5 @@
-//! Pictures into files: SVG whose text stays text, or PNG with a font of our own, so that the same
-//! picture is the same bytes on every computer.
+//! Writes pictures to files: SVG with text as text, or PNG with a built-in font, so that a picture
+//! has the same bytes on every computer.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,19 +15,19 @@ use super::pixels::Pixels;
 use super::write_file;
 use crate::host::memory;
 
-/// What can be drawn.
+/// A drawing.
 pub(crate) trait Picture {
     /// Pixels across and down.
     fn size(&self) -> (u32, u32);
 
-    /// Draws all of it.
+    /// Draws it.
     fn draw(&self, area: &Area) -> anyhow::Result<()>;
 }
 
-/// What is drawn on, in pixels.
+/// The drawing area, in pixels.
 pub(crate) type Area<'a> = DrawingArea<Canvas<'a>, Shift>;
 
-/// What a picture is written as.
+/// The format of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Svg,
@@ -35,12 +35,12 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// As the name of a file ends.
+    /// The format that a file name's extension gives.
     pub(crate) fn of(path: &Path) -> anyhow::Result<Self> {
         match path.extension().and_then(|end| end.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("png") => Ok(Self::Png),
-            _ => anyhow::bail!("`{}`: a picture is a file named .svg or .png", path.display()),
+            _ => anyhow::bail!("`{}`: a picture's file name ends in .svg or .png", path.display()),
         }
     }
 }
@@ -79,7 +79,7 @@ fn draw(picture: &dyn Picture, canvas: Canvas) -> anyhow::Result<()> {
     Ok(area.present()?)
 }
 
-/// One type for all formats, as what plotters draws is compiled for each type.
+/// One type for all formats: plotters compiles drawings once per type.
 pub(crate) enum Canvas<'a> {
     Svg(SVGBackend<'a>),
     Pixels(&'a mut Pixels),

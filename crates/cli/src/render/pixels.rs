@@ -6,7 +6,7 @@ use plotters_backend::{BackendColor, BackendCoord, BackendTextStyle, FontTransfo
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use zeno::{Command, Mask, PathBuilder, Point, Stroke, Style, Transform, Vector};
 
-/// Pixels of a picture to one of its units: print asks for more than screens.
+/// Pixels per unit of a picture: print needs more than screens.
 const SCALE: u32 = 2;
 
 /// Ascent and descent of a font over the size of its letters, as plotters has it.
@@ -53,7 +53,7 @@ impl Pixels {
         self.paint(&polyline(corners), None, colour);
     }
 
-    /// A rectangle that is filled, or stroked in a width.
+    /// A rectangle, filled or stroked with a width.
     pub(crate) fn rectangle(
         &mut self,
         from: BackendCoord,
@@ -66,7 +66,7 @@ impl Pixels {
         self.paint(&path, stroke, colour);
     }
 
-    /// A circle that is filled, or stroked in a width.
+    /// A circle, filled or stroked with a width.
     pub(crate) fn circle(
         &mut self,
         middle: BackendCoord,
@@ -86,8 +86,7 @@ impl Pixels {
         style: &S,
         at: BackendCoord,
     ) -> anyhow::Result<()> {
-        let font =
-            Face::parse(dejavu::sans::regular(), 0).context("bug: our font is unreadable")?;
+        let font = Face::parse(dejavu::sans::regular(), 0).context("bug: invalid built-in font")?;
         let em = (style.size() / LINE_HEIGHT) as f32;
         let unit = em / f32::from(font.units_per_em());
         let mut outline = Outline { path: Vec::new(), x: 0.0 };
@@ -125,7 +124,7 @@ impl Pixels {
         Ok(())
     }
 
-    /// Fills a path, or strokes it in a width.
+    /// Fills a path, or strokes it with a width.
     fn paint(&mut self, path: &[Command], stroke: Option<u32>, colour: BackendColor) {
         let stroke = stroke.map(|width| Stroke::new(width as f32));
         let style = stroke.map_or_else(Style::default, Style::from);
@@ -161,7 +160,7 @@ fn polyline(path: &[BackendCoord]) -> Vec<Command> {
     path.iter().enumerate().map(place).collect()
 }
 
-/// What the font adds between two glyphs, in its units.
+/// The font's kerning between two glyphs, in its units.
 fn kerning(font: &Face, left: GlyphId, right: GlyphId) -> f32 {
     let tables = font.tables().kern.into_iter().flat_map(|kern| kern.subtables);
     let horizontal = tables.filter(|table| table.horizontal && !table.has_state_machine);
@@ -171,7 +170,7 @@ fn kerning(font: &Face, left: GlyphId, right: GlyphId) -> f32 {
 /// Outlines of glyphs one after another, in units of the font.
 struct Outline {
     path: Vec<Command>,
-    /// Where the next glyph begins.
+    /// The origin of the next glyph.
     x: f32,
 }
 

@@ -10,10 +10,10 @@ const LEGEND: u32 = 330;
 const CAPTION: u32 = 50;
 /// Pixels of an entry of the legend.
 const ENTRY: u32 = 20;
-/// Markers on a curve, about.
+/// The approximate number of markers on a curve.
 const MARKERS: usize = 6;
 
-/// Colours that the colour-blind tell apart (Okabe and Ito), dark enough for grey print.
+/// Colours for colour-blind readers (Okabe and Ito), dark enough for grey print.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -25,29 +25,29 @@ const COLOURS: [RGBColor; 6] = [
 
 /// One quantity over another, both logarithmic.
 pub(crate) struct Plot {
-    /// What the axes tell.
+    /// The quantities on the axes.
     pub(crate) axes: Axes,
     /// Lines above the axes.
     pub(crate) caption: [String; 2],
-    /// What is drawn.
+    /// The curves.
     pub(crate) curves: Vec<Curve>,
 }
 
-/// What the axes of a plot tell.
+/// The quantities on the axes of a plot.
 #[derive(Clone, Copy)]
 pub(crate) enum Axes {
     /// Predicted seconds over the bytes of a block.
     TimeOverSize,
-    /// Blocks over the busiest links over steps.
+    /// Charged volume, in blocks, over steps.
     VolumeOverStartups,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stroke {
     Solid,
     Dashed,
-    /// What nothing can be below: dotted and grey, without markers.
+    /// A lower bound: dotted and grey, without markers.
     Limit,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Stroke {
 pub(crate) struct Curve {
     /// Its name in the legend.
     pub(crate) label: String,
-    /// How it is drawn.
+    /// Its style.
     pub(crate) stroke: Stroke,
     /// Values on both axes, the first above 0.
     pub(crate) points: Vec<(f64, f64)>,
@@ -75,7 +75,7 @@ impl Picture for Plot {
         let flat = |curve: &&Curve| curve.points.iter().any(|p| p.0 <= 0.0 || p.1 <= 0.0);
         if let Some(flat) = self.curves.iter().find(flat) {
             anyhow::bail!(
-                "{} takes no {}, and a logarithmic axis has no 0",
+                "{} has 0 {}, and a logarithmic axis has no 0",
                 flat.label,
                 match self.axes {
                     Axes::TimeOverSize => "time",
@@ -109,7 +109,7 @@ impl Picture for Plot {
             .y_label_area_size(64)
             .build_cartesian_2d(
                 (from..to).log_scale().base(2.0),
-                // A hair below, so that the lowest power of ten is inside.
+                // Slightly below, so that the lowest power of ten is inside.
                 (decade(least, 0) * 0.999..decade(most, 1)).log_scale(),
             )?;
         chart
@@ -153,8 +153,8 @@ fn tick(value: f64) -> String {
     rounded.parse::<f64>().map_or(rounded, |value| value.to_string())
 }
 
-/// Draws curve `i` through `pixels`, with a marker on one of every `between`: of neighbouring curves
-/// on others, so that they stay apart where curves meet.
+/// Draws curve `i` through `pixels`, with a marker on one of every `between` points. Neighbouring
+/// curves have markers on different points, which stay apart where curves meet.
 fn draw(
     root: &Area,
     i: usize,
@@ -162,7 +162,7 @@ fn draw(
     pixels: &[(i32, i32)],
     (between, from): (usize, usize),
 ) -> anyhow::Result<()> {
-    // Shapes and colours go round together, one apart after each turn.
+    // Shapes and colours cycle together; each cycle shifts the shapes by one.
     let colour = COLOURS[(i + i / 6) % COLOURS.len()];
     let line = colour.stroke_width(2);
     match stroke {

@@ -4,14 +4,14 @@ use topocoll::Parameters;
 
 use super::parameters;
 
-/// Where a name may be broken: a space of no width.
+/// A zero-width space, at which a name may wrap.
 const BREAK: char = '\u{200b}';
 
 /// A field of a table.
 pub(crate) enum Field {
-    /// As it stands.
+    /// Text.
     Text(String),
-    /// An algorithm, or nothing, and its setting.
+    /// An algorithm (may be empty) and its setting.
     Setting(Option<String>, Parameters),
 }
 
@@ -23,7 +23,7 @@ impl From<String> for Field {
 
 /// A table: the first `left` columns left-aligned, the others right-aligned numbers.
 ///
-/// Where it does not fit the terminal settings get numbers, which are explained below it.
+/// If it does not fit the terminal, settings get numbers, which are explained below it.
 pub(crate) fn table<F: Into<Field>>(
     header: &[&str],
     left: usize,
