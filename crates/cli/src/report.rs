@@ -1,7 +1,7 @@
-//! The page that `report` writes: its data as JSON, and the HTML around it.
+//! The page that `report` writes: its data, as JSON, and the HTML around them.
 //!
-//! `page/` holds the page itself: one self-contained HTML file with placeholders for the styles,
-//! the scripts and the data.
+//! `page/` holds one HTML file with placeholders for the styles, the scripts and the data. None of
+//! them refers to another file or a network address.
 
 mod data;
 mod page;

@@ -1,4 +1,4 @@
-//! What the page shows.
+//! The data of the page.
 
 use serde::Serialize;
 use topocoll::{
@@ -11,22 +11,22 @@ use super::scene::scene;
 use crate::commands::{reason, title};
 use crate::render::{Blocks, parameters, seconds};
 
-/// Bytes of all schedules that are written into a page, about.
+/// The approximate limit of the bytes of all schedules in a page.
 const BYTES: usize = 1_200_000;
 
 /// Block sizes of the sweep, powers of two from 1 B to 1 MiB.
 const DOUBLINGS: u32 = 20;
 
-/// Parts of the work that [`gather`] tells of.
+/// Parts of the work whose progress [`gather`] reports.
 pub(crate) const PARTS: u64 = 4;
 
 /// Rows of the ranking.
 const RANKED: usize = 40;
 
-/// Points of the front's background.
+/// Dominated points in the Pareto front's background.
 const BEATEN: usize = 400;
 
-/// All that a page shows.
+/// The data of a page.
 #[derive(Serialize)]
 pub(crate) struct Data {
     version: &'static str,
@@ -49,9 +49,9 @@ pub(crate) struct Data {
     sweep: Drawn,
     front: Points,
     pub(crate) plays: Vec<Play>,
-    /// The play shown first.
+    /// The schedule shown first.
     first: usize,
-    /// Algorithms that serve and cannot be played, and why.
+    /// Algorithms that apply and cannot be played, and why.
     unplayed: Vec<[String; 2]>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Ranked {
     link_blocks: Blocks,
     sharing: u64,
     exact: bool,
-    /// The play of it.
+    /// Its position in `plays`.
     #[serde(skip_serializing_if = "Option::is_none")]
     play: Option<usize>,
 }
@@ -103,7 +103,7 @@ struct Curve {
     settings: Vec<String>,
 }
 
-/// What is fastest from a block size on.
+/// The fastest setting from a block size on.
 #[derive(Serialize)]
 struct Leader {
     bytes: u64,
@@ -114,9 +114,9 @@ struct Leader {
 #[derive(Serialize)]
 struct Points {
     front: Vec<Point>,
-    /// Steps and link blocks of what the front beats.
+    /// Steps and link blocks of some settings that the Pareto front beats.
     beaten: Vec<(u64, Blocks)>,
-    /// All that the front beats.
+    /// The number of settings that the Pareto front beats.
     beaten_in_all: usize,
 }
 
@@ -129,8 +129,7 @@ struct Point {
     seconds: f64,
 }
 
-/// The page's content; an algorithm asked for is played first. `done` hears of
-/// each part.
+/// The page's data; a requested algorithm is played first. Calls `done` after each part.
 pub(crate) fn gather(
     exchange: &Exchange<'_>,
     asked: Option<(&str, &Parameters)>,
@@ -191,7 +190,7 @@ pub(crate) fn gather(
     })
 }
 
-/// The schedules that can be played, of every algorithm its best setting, until the page is full.
+/// The playable schedules, each algorithm with its best setting, until the page is full.
 fn plays(
     exchange: &Exchange<'_>,
     selection: &Selection,
@@ -209,11 +208,11 @@ fn plays(
         }
         let mut refuse = |reason: &str| unplayed.push([name.to_owned(), reason.to_owned()]);
         let Some(scene) = scene(exchange, name, setting) else {
-            refuse("its ranks differ without a period, and no smaller machine has this setting");
+            refuse("the schedule has no period, and no smaller machine has this setting");
             continue;
         };
         let Some(play) = play(&scene) else {
-            refuse("it has too many messages for a page");
+            refuse("too many messages for a page");
             continue;
         };
         let size = serde_json::to_string(&play).map_or(usize::MAX, |text| text.len());
@@ -227,7 +226,7 @@ fn plays(
     (plays, unplayed)
 }
 
-/// The machine's timing values as people read them.
+/// The machine's timing values, formatted.
 fn timing(machine: &Machine) -> Vec<[String; 2]> {
     let timing = &machine.timing;
     let classes = machine.topology.link_classes();

@@ -1,11 +1,11 @@
-//! The page around the data.
+//! The HTML around the data.
 
 use serde::Serialize;
 
 const HTML: &str = include_str!("page/page.html");
 const STYLES: &str = include_str!("page/style.css");
 
-/// The scripts, in the order in which each needs those before it.
+/// The scripts; each uses only earlier ones.
 const SCRIPTS: [&str; 11] = [
     include_str!("page/format.js"),
     include_str!("page/elements.js"),
@@ -20,9 +20,9 @@ const SCRIPTS: [&str; 11] = [
     include_str!("page/main.js"),
 ];
 
-/// One file that needs no other and asks for none.
+/// One self-contained HTML file.
 pub(crate) fn page(title: &str, data: &impl Serialize) -> anyhow::Result<String> {
-    // In JSON, `<` stands in strings alone; escaped, nothing in it ends the element around it.
+    // In JSON, `<` occurs only in strings. Escaped, it cannot end the enclosing element.
     let data = serde_json::to_string(data)?.replace('<', "\\u003c");
     let parts = [
         ("{{title}}", escaped(title)),
@@ -30,11 +30,11 @@ pub(crate) fn page(title: &str, data: &impl Serialize) -> anyhow::Result<String>
         ("{{data}}", data),
         ("{{scripts}}", SCRIPTS.concat()),
     ];
-    // Each place stands once, and what is put in is never looked through.
+    // Each placeholder occurs once; inserted text is not searched.
     let mut out = String::new();
     let mut rest = HTML;
     for (place, text) in parts {
-        let (before, after) = rest.split_once(place).expect("bug: the page has no such place");
+        let (before, after) = rest.split_once(place).expect("bug: a missing placeholder");
         out += before;
         out += &text;
         rest = after;

@@ -1,5 +1,5 @@
-//! A schedule for the page: every message of one rank of each class, what is on the way, and the
-//! time of every step.
+//! A schedule for the page: every message of one rank of each class, its route, and the time of
+//! every step.
 
 use std::collections::BTreeMap;
 
@@ -13,50 +13,51 @@ use super::scene::{Extent, Scene};
 use crate::host::memory;
 use crate::render::parameters;
 
-/// Messages that are written of one schedule at most.
+/// The most messages of one schedule.
 const MESSAGES: usize = 80_000;
 
-/// Numbers that tell where slots go, written of one schedule at most where a part is drawn.
+/// The most numbers of one schedule that describe its slots, if only a part is drawn.
 const NUMBERS: usize = 200_000;
 
 /// A schedule that can be played.
 ///
 /// Ranks of a class send the same slots to peers that differ by the same translation, so the page
-/// has the messages of one of each. Sets of slots and routes are written once, and named by number.
+/// has the messages of one rank of each class. Sets of slots and routes are numbered, each written
+/// once.
 #[derive(Serialize)]
 pub(crate) struct Play {
     algorithm: String,
     setting: String,
-    /// What is drawn, as a short form.
+    /// The short form of the drawn machine.
     machine: String,
     shape: Kind,
     part: Extent,
     /// The numbering by which ranks are translated, and its periods.
     radix: Vec<u32>,
     periods: Vec<u32>,
-    /// Blocks in every rank's buffer; 0 where they are not followed.
+    /// Blocks in every rank's buffer; 0 if the page does not follow blocks.
     slots: u64,
-    /// Of all ranks, or by class, or by rank: runs of consecutive receivers as rank 0 has them, slot
-    /// after slot; -1 begins a run of empty slots.
+    /// Initial layouts, one for all ranks, by class or by rank: runs of consecutive receivers,
+    /// translated to rank 0, slot by slot; -1 begins a run of empty slots.
     start: Vec<Vec<i64>>,
     /// Runs of slots: first and count; or first, counts and strides of the inner and outer index,
     /// and the bytes of each block that move where it is not whole.
     sets: Vec<Vec<Vec<i64>>>,
     /// Bytes of each set.
     bytes: Vec<u128>,
-    /// Dimension and hops, in turn; the first is the machine's own way, written out on lattices.
+    /// Dimension and hops, in turn; the first is the machine's own, written if nodes are missing.
     routes: Vec<Vec<i64>>,
     steps: Vec<Moves>,
     /// Startup, transmission, propagation, rearrangement and barrier of each step.
     seconds: Vec<[f64; 5]>,
 }
 
-/// What moves in a step.
+/// The messages of a step.
 #[derive(Serialize)]
 struct Moves {
-    /// By class: the peer, the slots sent, the slots received and the route, message after message.
+    /// By class: the peer, the slots sent, the slots received and the route of each message.
     sends: Vec<Vec<usize>>,
-    /// By class, or where a class differs by rank: slots read and slots written, in turn.
+    /// By class, or by rank if ranks of a class differ: slots read and slots written, in turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     copies: Vec<Vec<usize>>,
 }
@@ -70,7 +71,7 @@ pub(super) enum Kind {
     },
     Grid {
         sides: Vec<u32>,
-        /// What is drawn of them.
+        /// The drawn sides.
         window: Vec<u32>,
         wrap: Vec<bool>,
     },
@@ -79,7 +80,7 @@ pub(super) enum Kind {
         wrap: Vec<bool>,
         /// The node of each rank.
         nodes: Vec<u32>,
-        /// By rank, dimension and direction (+, -), the rank that the link leads to, if there is one.
+        /// By rank, dimension and direction (+, -), the target of the link, if it exists.
         next: Vec<Option<u32>>,
     },
     Cluster {
@@ -117,8 +118,8 @@ impl Kind {
     }
 }
 
-/// The schedule of a scene, or none if it has too many messages for a page; without its slots where
-/// a part is drawn and they are too many.
+/// The schedule of a scene; `None` if it has too many messages for a page. If a part is drawn and
+/// the slots are too many, they are omitted.
 pub(super) fn play(scene: &Scene) -> Option<Play> {
     let slots = scene.schedule.rule().slots();
     let followed = scene.part != Extent::Period
@@ -180,7 +181,7 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
     })
 }
 
-/// What is written once and named by its number.
+/// Numbered values, each written once.
 #[derive(Default)]
 struct Names {
     followed: bool,
@@ -250,7 +251,7 @@ fn moves(
         for (i, send) in does.sends.iter().enumerate() {
             let landed = if names.followed {
                 rule.step(send.peer, step, &mut peer_does);
-                // Messages between two ranks pair in the order listed.
+                // Sends and receives between two ranks pair in their listed order.
                 let nth = does.sends[..i].iter().filter(|other| other.peer == send.peer).count();
                 let mut from_here = peer_does.receives.iter().filter(|r| r.peer == rank);
                 from_here.nth(nth).map_or(0, |receive| names.set(&receive.slots))
@@ -294,7 +295,7 @@ fn copies(
         return Vec::new();
     }
     let first = |rank: Rank| classes.representative(classes.class_of(rank)).index();
-    // Of a part there is one rank of each class.
+    // A part has one rank of each class.
     let whole = all.len() == schedule.problem.ranks as usize;
     if !whole || !every.iter().zip(&all).all(|(&rank, own)| all[first(rank)] == *own) {
         return all;
@@ -302,7 +303,7 @@ fn copies(
     (0..classes.count()).map(|class| all[classes.representative(class).index()].clone()).collect()
 }
 
-/// Whether in each class a rank far away copies and starts as the representative does.
+/// Whether, in each class, a distant rank has its representative's copies and initial layout.
 fn members_are_alike(schedule: &Schedule) -> bool {
     let (rule, classes) = (schedule.rule(), schedule.rule().classes());
     let (mut does, mut expected) = (Step::default(), Step::default());
@@ -323,14 +324,14 @@ fn members_are_alike(schedule: &Schedule) -> bool {
     })
 }
 
-/// The layouts before the first step as rank 0 would have them: one if all are alike, else one of each
-/// class if those of a class are, else all.
+/// The initial layouts, translated to rank 0: one if all are equal, one per class if those of each
+/// class are equal, otherwise all.
 fn start(schedule: &Schedule, classes: &RankClasses, every: &[Rank]) -> Vec<Vec<i64>> {
     let mut layout = Vec::new();
     let mut rows: Vec<_> = (every.iter())
         .map(|&rank| runs(&as_of_first(schedule, classes, rank, &mut layout)))
         .collect();
-    // Of a part there is one rank of each class.
+    // A part has one rank of each class.
     if rows.len() == schedule.problem.ranks as usize {
         let first = |rank| classes.representative(classes.class_of(rank)).index();
         if every.iter().zip(&rows).all(|(&rank, own)| rows[first(rank)] == *own) {
@@ -344,7 +345,7 @@ fn start(schedule: &Schedule, classes: &RankClasses, every: &[Rank]) -> Vec<Vec<
     rows
 }
 
-/// The receivers in a rank's layout before the first step, moved as the rank is to rank 0.
+/// The receivers in a rank's initial layout, translated with the rank to rank 0.
 fn as_of_first(
     schedule: &Schedule,
     classes: &RankClasses,
@@ -358,7 +359,7 @@ fn as_of_first(
     layout.iter().map(|block| block.map(|Block { to, .. }| moved(to))).collect()
 }
 
-/// Runs of consecutive numbers: the first and how many.
+/// Runs of consecutive numbers: the first and the length.
 fn runs(row: &[Option<Rank>]) -> Vec<i64> {
     let mut out: Vec<i64> = Vec::new();
     for to in row {

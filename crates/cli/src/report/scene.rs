@@ -1,4 +1,4 @@
-//! What of a machine is drawn: all of it, one period of it, or a smaller one like it.
+//! The drawn machine: the whole machine, one period of it, or a smaller machine of the same kind.
 
 use std::sync::Arc;
 
@@ -8,44 +8,44 @@ use topocoll::{
     RankClasses, Schedule, Shape, Topology,
 };
 
-/// The most ranks that are drawn by grids of one, two, three and more sides longer than 1, and by
-/// all other machines.
+/// The most drawn ranks of grids with one, two, three and more sides longer than 1, and of all
+/// other machines.
 const GRIDS: [u32; 4] = [128, 1024, 512, 256];
 const OTHERS: u32 = 128;
 
-/// The longest side of a period, or of a smaller machine, by the same dimensions.
+/// The longest side of a period or a smaller machine, by the same dimensions.
 const SIDES: [u32; 4] = [64, 16, 8, 4];
 
-/// Nodes of a smaller cluster, and ranks on each at most.
+/// The most nodes of a smaller cluster, and ranks on each.
 const NODES: u32 = 8;
 
-/// What is drawn of a schedule.
+/// The drawing of a schedule.
 pub(super) struct Scene {
     /// The machine that it runs on.
     pub(super) machine: Machine,
     /// Its schedule.
     pub(super) schedule: Schedule,
-    /// On a grid the sides that are drawn; where they are shorter than the machine's, what leaves on
-    /// one side enters at the other, as its like does.
+    /// On a grid, the drawn sides. If they are shorter than the machine's, a message that leaves
+    /// on one side enters at the other.
     pub(super) window: Vec<u32>,
-    /// What is left out.
+    /// The omitted part.
     pub(super) part: Extent,
 }
 
-/// How much of a machine is drawn.
+/// The drawn part of a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Extent {
     /// All of it.
     Whole,
-    /// A part that repeats itself: links carry there what their likes carry anywhere.
+    /// A period: its links represent all equivalent links.
     Period,
     /// A smaller machine of the same kind.
     Smaller,
 }
 
-/// The scene of an algorithm with a setting; none where it is too large, ranks differ without a
-/// period, and the setting means nothing on a smaller machine.
+/// The scene of an algorithm with a setting. `None` if the machine is too large, has no period for
+/// it, and no smaller machine has the setting.
 pub(super) fn scene(
     exchange: &Exchange<'_>,
     algorithm: &str,
@@ -76,7 +76,7 @@ pub(super) fn scene(
     Some(Scene { machine: smaller, schedule, window, part: Extent::Smaller })
 }
 
-/// The sides of a grid, or of what a lattice is on.
+/// The sides of a grid, whether or not nodes are missing.
 fn sides(topology: &dyn Topology) -> Vec<u32> {
     match topology.shape() {
         Shape::Grid(grid) => grid.sides().to_vec(),
@@ -85,7 +85,7 @@ fn sides(topology: &dyn Topology) -> Vec<u32> {
     }
 }
 
-/// Which entry of a list by dimensions is that of these sides.
+/// The index of these sides in a list by dimensions.
 fn by_dimensions(radix: &MixedRadix) -> usize {
     let long = radix.long_dimensions().count();
     long.clamp(1, GRIDS.len()) - 1
@@ -99,7 +99,7 @@ fn limit(topology: &dyn Topology) -> u32 {
     }
 }
 
-/// Sides of a part that repeats itself, each a multiple of a period.
+/// Sides of a repeating part, each a multiple of a period.
 fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
     if classes.radix() != grid.radix() {
         return None;
@@ -113,14 +113,14 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
     (0..grid.sides().len()).map(side).collect()
 }
 
-/// A machine of the same kind that is small enough to draw; sides and nodes keep their remainders
-/// by 4, on which algorithms depend. `None` for twisted machines and machines with faults.
+/// A machine of the same kind that is small enough to draw. Sides and nodes keep their remainders
+/// modulo 4, on which algorithms depend. `None` for twisted machines and machines with failures.
 fn smaller(machine: &Machine) -> Option<Machine> {
     let reduced = |size: u32, most: u32| match size <= most {
         true => size,
         false => most - (most - size % 4) % 4,
     };
-    let small = "bug: a small machine that cannot be";
+    let small = "bug: an invalid small machine";
     let topology: Arc<dyn Topology> = match machine.topology.shape() {
         Shape::Complete => {
             Arc::new(FullyConnected::new(reduced(machine.ranks(), 32)).expect(small))
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// The scene of the best choice that has one.
+    /// The scene of the best choice with a scene.
     fn best(name: &str) -> Option<(Extent, Vec<u32>, String)> {
         let machine = machine(name).unwrap();
         let exchange = Exchange::all_to_all(&machine).unwrap();

@@ -2,7 +2,7 @@
 
 const CHART = { width: 860, height: 430, left: 84, right: 16, top: 34, bottom: 52 };
 
-/** Marks of a series, told apart by shape: paths around the origin, open ones after full ones. */
+/** Marks of series, distinct by shape: paths around the origin, filled ones first. */
 const MARKS = [
   'M-4,0 a4,4 0 1,0 8,0 a4,4 0 1,0 -8,0 Z',
   'M-4,-4 h8 v8 h-8 Z',
@@ -33,7 +33,7 @@ class Axis {
     return a + ((b - a) * (Math.log(value) - this.from)) / (this.to - this.from);
   }
 
-  /** Powers of the base, at most so many. */
+  /** Powers of the base, up to a number of them. */
   ticks(most) {
     const log = Math.log(this.base);
     const [first, last] = [Math.ceil(this.from / log - 1e-9), Math.floor(this.to / log + 1e-9)];
@@ -113,7 +113,7 @@ function sweepChart(section, data) {
       html('td', { class: 'number' }, seconds(line.seconds[at])),
       html('td', { class: 'number' }, bound[at] > 0 ? (line.seconds[at] / bound[at]).toFixed(2) : ''));
     readout.replaceChildren(html('div', { class: 'scroll' }, html('table', {},
-      html('caption', {}, `Blocks of ${bytes(sizes[at])}; nothing can end before ${seconds(bound[at])}`),
+      html('caption', {}, `Blocks of ${bytes(sizes[at])}; lower bound ${seconds(bound[at])}`),
       html('thead', {}, html('tr', {}, ...['algorithm', 'best setting', 'time', '× bound'].map((name, i) => html('th', { scope: 'col', class: i > 1 ? 'number' : '' }, name)))),
       html('tbody', {}, ...order.map(row)))));
   };
@@ -141,7 +141,7 @@ function sweepChart(section, data) {
     html('p', {}, html('strong', {}, 'Fastest: '), `${crossings.join('; ')}.`));
 }
 
-/** Volume over startups: the settings that nothing beats in both, and what they beat. */
+/** Volume over startups: the Pareto front, and settings that it beats. */
 function frontChart(section, data) {
   const { front, beaten, beaten_in_all: all } = data.front;
   const points = front.filter((point) => point.steps > 0 && point.link_blocks > 0);
@@ -198,13 +198,13 @@ function frontChart(section, data) {
   look(best);
   const legend = html('ul', { class: 'legend' }, ...names.map((name, i) =>
     html('li', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(i, 0, 0)), ` ${name}`)));
-  const rest = all > 0 ? ` The dots are others, ${all.toLocaleString('en')} in all, that one of these beats.` : '';
+  const rest = all > 0 ? ` The dots are ${all.toLocaleString('en')} settings that one of these beats.` : '';
   section.append(html('h2', {}, 'Startups and volume'),
-    html('p', { class: 'hint' }, `Fewer steps cost more bytes over the busiest links. These settings nothing beats in both.${rest} Grey: beyond the lower bounds.`),
+    html('p', { class: 'hint' }, `Fewer steps cost more bytes over the busiest links. No setting beats one of these in both.${rest} The grey area is below the lower bounds.`),
     html('figure', {}, picture), legend, readout);
 }
 
-/** Powers of ten where they give several ticks, else of two. */
+/** Powers of ten if they give several ticks, otherwise of two. */
 function xy(values) {
   return Math.max(...values) / Math.min(...values) > 1000 ? 10 : 2;
 }

@@ -1,6 +1,6 @@
-// A machine on a canvas: ranks, links by load, messages on their way.
+// A machine on a canvas: ranks, links by load, messages on their routes.
 
-/** Conflicts that are labelled at once. */
+/** The most shared links that are labelled at once. */
 const LABELS = 24;
 
 class Drawing {
@@ -37,7 +37,7 @@ class Drawing {
     return [x * this.unit + this.shift[0], y * this.unit + this.shift[1], depth];
   }
 
-  /** A point of a link, beside its middle line: the two ways of a line stay apart. */
+  /** A point of a link, beside the middle line, so that both directions stay apart. */
   on(link, t) {
     const [x, y, depth] = this.pixel(this.layout.along(link, t));
     if (!this.schedule.grid) return [x, y, depth];
@@ -48,7 +48,7 @@ class Drawing {
     return [x - ((b[1] - a[1]) / length) * gap, y + ((b[0] - a[0]) / length) * gap, depth];
   }
 
-  /** Further away is fainter. */
+  /** Distant parts are fainter. */
   haze(depth) {
     if (!this.layout.turns) return 1;
     return Math.max(0.35, Math.min(1, 0.72 - depth / (2 * Math.max(...this.layout.sides))));
@@ -59,7 +59,7 @@ class Drawing {
     this.paper.clearRect(0, 0, this.width, this.height);
   }
 
-  /** Takes the colours of the moment: by day, by night, on paper. */
+  /** Reads the current colours: light, dark or print. */
   recolour() {
     this.kept = new Map();
     this.ink = Object.fromEntries(
@@ -93,7 +93,7 @@ class Drawing {
     paper.setLineDash([]);
   }
 
-  /** Draws what stands still once for each key, and shows it again; the last few are kept. */
+  /** Draws static parts once per key and caches the last few. */
   still(key, draw) {
     const all = [key, this.layout.yaw, this.layout.pitch].join();
     if (!this.kept.has(all)) {
@@ -110,7 +110,7 @@ class Drawing {
     this.paper.drawImage(this.kept.get(all), 0, 0, this.width, this.height);
   }
 
-  /** The machine with its links by load; `most` is a load of 1, links of several messages dashed. */
+  /** The machine with its links by load; `most` is a load of 1. Shared links are dashed. */
   machine(loads, most, { faint = false, shared = false } = {}) {
     const { paper } = this;
     for (const [x, y, width, height, name] of this.layout.boxes ?? []) {
@@ -146,7 +146,7 @@ class Drawing {
     paper.globalAlpha = 1;
   }
 
-  /** The ranks, the followed ones marked. */
+  /** The ranks, with the followed ones marked. */
   ranks(marked = new Map()) {
     const { paper, radius } = this;
     const places = this.layout.nodes.map((at, rank) => [...this.pixel(this.layout.place(at)), rank]);
@@ -161,7 +161,7 @@ class Drawing {
       paper.beginPath();
       if (mark) paper.rect(x - radius - 1.5, y - radius - 1.5, 2 * radius + 3, 2 * radius + 3);
       else paper.arc(x, y, radius, 0, 2 * Math.PI);
-      // What is behind a rank does not shine through it.
+      // A rank hides everything behind it.
       paper.globalAlpha = 1;
       paper.fill();
       paper.globalAlpha = mark ? 1 : this.haze(depth);
@@ -194,7 +194,7 @@ class Drawing {
     paper.fillText(text, left + width / 2, y + 0.5);
   }
 
-  /** Labels shared links of a step with how many messages each carries: all, or some of all over. */
+  /** Labels the shared links of a step, or an even sample of them, with their messages. */
   conflicts(shared) {
     const every = Math.ceil(shared.length / LABELS);
     for (const [link, load] of shared.filter((_, i) => i % every === 0).reverse()) {
@@ -203,7 +203,7 @@ class Drawing {
     }
   }
 
-  /** Draws a message's whole way, now or at another step. */
+  /** Draws a message's whole route, of this step or another. */
   way(message, now) {
     for (const link of this.linksOf(message)) this.stroke(link, this.ink.follow, now ? 4 : 2, now ? [] : [2, 4]);
   }
@@ -212,7 +212,7 @@ class Drawing {
     return message.links ?? [message.from * this.schedule.ranks + message.to];
   }
 
-  /** A message after the part `t` of its way: an arrow head, its area by its bytes. */
+  /** A message after the part `t` of its route: an arrow head, its area by its bytes. */
   message(message, t, most, followed) {
     const { paper } = this;
     const links = this.linksOf(message);
@@ -240,7 +240,7 @@ class Drawing {
     paper.restore();
   }
 
-  /** Who has how much for whom, as a square: senders down, receivers across. */
+  /** The bytes of each pair of ranks as a square: senders down, receivers across. */
   square(totals, most) {
     const { paper, schedule: { ranks } } = this;
     const margin = 34;
@@ -250,7 +250,7 @@ class Drawing {
     for (const [pair, total] of totals) {
       const [from, to] = [Math.floor(pair / ranks), pair % ranks];
       const share = total.bytes / most;
-      // The area of a mark tells the load without its colour.
+      // The area of a mark shows the load, without its colour.
       const size = Math.max(1, cell * (0.35 + 0.6 * Math.sqrt(share)));
       paper.fillStyle = this.shade(share);
       paper.fillRect(left + (to + 0.5) * cell - size / 2, top + (from + 0.5) * cell - size / 2, size, size);
@@ -277,7 +277,7 @@ class Drawing {
     paper.restore();
   }
 
-  /** The rank under a point of the canvas, if one is near. */
+  /** The rank near a point of the canvas, if any. */
   rankAt(x, y) {
     let [found, nearest] = [undefined, Math.max(10, this.radius + 4)];
     for (const [a, b, , rank] of this.places ?? []) {

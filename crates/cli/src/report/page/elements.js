@@ -1,4 +1,4 @@
-// Elements. Text is always a text node, so nothing shown is ever read as markup.
+// Elements. Text is always a text node, so the browser never parses it as markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -22,7 +22,7 @@ function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Signs of the player's buttons. */
+/** Icons of the player's buttons. */
 const ICONS = {
   first: 'M2,2 h2 v12 h-2 Z M14,2 v12 L5,8 Z',
   back: 'M12,2 v12 L3,8 Z',
@@ -36,15 +36,15 @@ function icon(name) {
   return svg('svg', { viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': true }, svg('path', { d: ICONS[name] }));
 }
 
-/** A colour of the style sheet, as it is now: light, dark or printed. */
+/** A current colour of the style sheet: light, dark or print. */
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** The terms of a step's time, each a colour and a pattern. */
+/** The terms of a step's time; each has a colour and a pattern. */
 const TERMS = ['startup', 'transmission', 'propagation', 'rearrangement', 'barrier'];
 
-/** Fills `term-0` to `term-4`: told apart by pattern where colours are not seen. */
+/** Fills `term-0` to `term-4`, distinct by pattern as well as by colour. */
 function addPatterns(place) {
   const marks = [
     [],
@@ -58,7 +58,7 @@ function addPatterns(place) {
       svg('rect', { width: 8, height: 8, class: `term-${i}` }), ...lines))));
 }
 
-/** The legend of the terms that take any time. */
+/** The legend of the terms that are not 0. */
 function termLegend(shares) {
   const items = TERMS.map((term, i) => shares[i] > 0 && html('li', {},
     svg('svg', { width: 16, height: 12, 'aria-hidden': true },

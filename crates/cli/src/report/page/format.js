@@ -1,4 +1,4 @@
-// Numbers and names as people read them.
+// Formats numbers and names.
 
 /** Four significant digits, without a tail of zeros. */
 function significant(value) {

@@ -1,4 +1,4 @@
-// What every link carries over the whole schedule.
+// The bytes on every link over the whole schedule.
 
 class Heat {
   constructor(section, schedule) {
@@ -8,7 +8,7 @@ class Heat {
     this.list = html('div');
     section.append(
       html('h2', {}, 'Link heat'),
-      html('p', { class: 'hint' }, 'What every link carries over the whole schedule that is chosen above.'),
+      html('p', { class: 'hint' }, 'Bytes on every link over the whole schedule chosen above.'),
       html('div', { class: 'stage' },
         html('div', { class: 'screen' }, html('figure', { class: 'canvas' }, this.canvas)),
         html('div', { class: 'side' }, this.text, this.scale, this.list)));
@@ -48,7 +48,7 @@ class Heat {
       html('ul', {}, ...worst.map(([link, total]) => html('li', {}, html('strong', {}, name(link)), ` ${bytes(total.bytes)} in ${many(total.steps, 'step')}, ${many(total.messages, 'message')}`))));
   }
 
-  /** How many links have which load, in the colours of the drawing. */
+  /** A histogram of link loads, in the colours of the drawing. */
   histogram(all, most) {
     const counts = [0, 0, 0, 0, 0];
     all.forEach((load) => { counts[Math.min(4, Math.floor((5 * load) / (most || 1)))] += 1; });

@@ -26,13 +26,13 @@ function layoutOf(schedule, rank) {
 }
 
 /**
- * Where the block of `source` for `destination` is carried: each message that has it, in order, and
- * whether it arrives. In an all-gather the block of a rank is for all.
+ * The messages that carry the block of `source` for `destination`, in order, and whether it
+ * arrives. In an all-gather, the block of a rank is for all ranks.
  */
 function journey(schedule, operation, source, destination) {
   const { sets, steps } = schedule.play;
   const gathers = operation === 'allgather';
-  // The slots that hold the block, by rank: most ranks have none, and need no looking at.
+  // The slots that hold the block, by rank; most ranks have none and are skipped.
   const held = new Map();
   const put = ([rank, slot, has]) => {
     const own = held.get(rank) ?? new Set();

@@ -1,6 +1,6 @@
-// Where ranks and links are drawn. Positions are in units of the distance between neighbours.
+// Positions of ranks and links, in units of the distance between neighbours.
 
-/** How far links of sides that wrap reach beyond the last rank. */
+/** The length of a wrapping link beyond the last rank. */
 const STUB = 0.5;
 
 /** A grid: one long side as a ring, two as a plane, three in space, more as planes of planes. */
@@ -20,7 +20,7 @@ class GridLayout {
       : this.nodes.flatMap((at, rank) => this.sides.flatMap((side, u) =>
         [1, -1].filter((way) => side > 1 && (this.wraps(u) || (at[u] + way >= 0 && at[u] + way < side)))
           .map((way) => 2 * (rank * this.sides.length + u) + (way < 0 ? 1 : 0))));
-    // Beyond three long sides, each dimension is laid out along x or y, in blocks of the faster ones.
+    // Beyond three long sides, each dimension runs along x or y, in groups of the faster ones.
     this.pitches = [];
     const extent = [1, 1];
     [...this.long].reverse().forEach((u, i) => {
@@ -29,12 +29,12 @@ class GridLayout {
     });
   }
 
-  /** Whether a side closes: a part that repeats itself closes onto itself. */
+  /** Whether a side wraps; a period of a machine always does. */
   wraps(u) {
     return this.schedule.shape.wrap[u];
   }
 
-  /** The place of coordinates that need not be whole: x, y and depth. */
+  /** The position of coordinates, which may be fractional: x, y and depth. */
   place(at) {
     const [a, b, c] = this.long.map((u) => at[u]);
     const side = (i) => this.sides[this.long[i]];
@@ -59,7 +59,7 @@ class GridLayout {
     return [x, y * flat + z * up, z * flat - y * up];
   }
 
-  /** The ends of a link: the coordinates that it leaves, its dimension and direction. */
+  /** The ends of a link, by its source's coordinates, its dimension and direction. */
   ends(link) {
     const dimensions = this.sides.length;
     const u = Math.floor((link % (2 * dimensions)) / 2);
@@ -72,7 +72,7 @@ class GridLayout {
     return !this.ring && (at[u] + way < 0 || at[u] + way >= this.sides[u]);
   }
 
-  /** The place on a link after the part `t` of it. */
+  /** The position on a link after the part `t` of it. */
   along(link, t) {
     const [from, u, way] = this.ends(link);
     let at = [...from];
@@ -80,7 +80,7 @@ class GridLayout {
     if (this.broken(link)) {
       const end = modulo(from[u] + way, this.sides[u]);
       const reach = (2 * STUB) / outer;
-      // Around a twisted side it enters elsewhere.
+      // Around a twisted side, it enters at a shifted position.
       const { next } = this.schedule.shape;
       if (next && t >= 0.5) at = [...this.nodes[next[link]]];
       at[u] = t < 0.5 ? from[u] + way * t * reach : end - way * (1 - t) * reach;
@@ -88,13 +88,13 @@ class GridLayout {
     }
     at[u] = from[u] + way * t;
     const place = this.place(at);
-    // Links that pass over other ranks bend around them.
+    // Links across other ranks bend around them.
     const across = (this.long.length - this.long.indexOf(u)) % 2;
     if (outer > 1) place[across] += 0.32 * Math.sin(Math.PI * t);
     return place;
   }
 
-  /** Points that draw a link, as lines. */
+  /** The points of a link's polyline. */
   lines(link) {
     if (this.broken(link)) return [[0, 0.25, 0.499], [0.501, 0.75, 1]];
     return [this.ring || this.pitches[this.ends(link)[1]] > 1 ? [0, 0.2, 0.4, 0.6, 0.8, 1] : [0, 1]];
@@ -116,7 +116,7 @@ class GridLayout {
   }
 }
 
-/** Ranks that are joined each to each: on a circle, or inside the nodes of a cluster. */
+/** Fully connected ranks: on a circle, or within the nodes of a cluster. */
 class PairLayout {
   constructor(schedule) {
     this.schedule = schedule;
@@ -165,11 +165,11 @@ class PairLayout {
     return false;
   }
 
-  /** The place between two ranks, on a line bent to the right of who travels it. */
+  /** The position between two ranks, on a line bent to the right of the direction of travel. */
   along(pair, t) {
     const [a, b] = [this.nodes[Math.floor(pair / this.ranks)], this.nodes[pair % this.ranks]];
     const middle = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
-    // Short ways bend little towards the middle.
+    // Short lines bend only slightly towards the middle.
     const toward = this.middle ? 0.2 * Math.min(1, Math.hypot(b[0] - a[0], b[1] - a[1]) / this.box[2]) : 0;
     const bend = 0.1;
     const control = [

@@ -1,4 +1,4 @@
-// Puts the page together.
+// Builds the page.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const part = (id) => document.getElementById(id);
@@ -11,7 +11,7 @@ if (schedules.length > 0) {
   player = new Player(part('watch'), data, schedules);
   const heat = new Heat(part('heat'), schedules[data.first]);
   player.onchoose = (which) => heat.show(schedules[which]);
-  // Canvases have the colours of the moment: those of the page by day, by night and on paper.
+  // Canvases use the page's current colours: light, dark or print.
   const repaint = () => [player, heat].forEach((shown) => { shown.drawing.recolour(); shown.paint(); });
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
   window.matchMedia('print').addEventListener('change', repaint);

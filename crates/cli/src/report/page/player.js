@@ -1,13 +1,13 @@
-// The schedule player: what moves, step by step.
+// The schedule player.
 
-/** Seconds of a step at speed 1, and the rest after it. */
+/** Seconds of a step at speed 1, and of the pause after it. */
 const STEP_SECONDS = 1.6;
 const REST_SECONDS = 0.25;
 
-/** How far messages are on their way while nothing plays: on a link, whatever the hops. */
+/** The position of messages on their routes while paused: on a link, for any number of hops. */
 const STILL = 0.4;
 
-/** Bars of the time line; of more steps several share one. */
+/** Bars of the time line; if there are more steps, several share a bar. */
 const BARS = 240;
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
@@ -51,7 +51,7 @@ class Player {
       html('button', { type: 'submit', id: 'follow' }, 'Follow'),
       html('button', { type: 'button', id: 'unfollow', onclick: () => this.unfollow() }, 'Clear'));
     this.section.append(
-      html('h2', {}, 'Watch it'),
+      html('h2', {}, 'Watch'),
       html('label', { class: 'choose' }, 'Schedule ', this.select),
       this.note,
       html('div', { class: 'stage' },
@@ -73,8 +73,8 @@ class Player {
           html('h3', {}, 'Shared links'), this.conflictList,
           html('h3', {}, gathers ? 'Follow a rank or its block' : 'Follow a rank or a block'),
           html('p', { class: 'hint' }, gathers
-            ? 'Select a rank in the drawing to see all that it sends and receives, or name one to follow its block.'
-            : 'Select a rank in the drawing to see all that it sends and receives, or name the two ranks of a block.'),
+            ? 'Select a rank in the drawing to list its messages, or enter one to follow its block.'
+            : 'Select a rank in the drawing to list its messages, or enter the two ranks of a block.'),
           form, this.followed,
           html('p', { class: 'hint keys' }, 'Keys: space plays, ← → step, [ ] phases, + − speed, Home, End, Esc stops following.'))));
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
@@ -91,11 +91,11 @@ class Player {
       [ramp, 'a link, thicker and stronger by its bytes'],
       [[line('idle', 1)], 'a link not used in this step'],
       [[line('conflict', 4, '5 4')], 'a link that several messages share'],
-      [[svg('rect', { x: 11, y: 1, width: 12, height: 12, class: 'fill-follow' })], 'what is followed'],
+      [[svg('rect', { x: 11, y: 1, width: 12, height: 12, class: 'fill-follow' })], 'the followed rank or block'],
     ];
     const grid = 'sides' in this.data.plays[0].shape;
     const shown = items.filter((_, i) => grid || i === 0 || i === 1 || i === 4);
-    if (!grid) shown[1][1] = 'a message\u2019s way, thicker by its bytes';
+    if (!grid) shown[1][1] = 'a message\u2019s route, thicker by its bytes';
     return html('ul', { class: 'legend key' }, ...shown.map(([draw, text]) => html('li', {}, swatch(draw), html('span', {}, text))));
   }
 
@@ -170,7 +170,7 @@ class Player {
     this.paint();
   }
 
-  /** Says what happens in the step. */
+  /** Describes the step. */
   describe() {
     const { schedule, step } = this;
     if (schedule.steps === 0) {
@@ -182,7 +182,7 @@ class Player {
     const parts = [many(messages.length, 'message')];
     if (messages.length > 0) parts.push(`the largest ${bytes(largest(messages.map((m) => m.bytes)))}`);
     if (schedule.grid && messages.length > 0) {
-      parts.push(`the longest way ${many(largest(messages.map((m) => m.links.length)), 'hop')}`);
+      parts.push(`the longest route ${many(largest(messages.map((m) => m.links.length)), 'hop')}`);
       parts.push(shared.length > 0 ? `${many(shared.length, 'link')} shared` : 'no link shared');
     }
     if (schedule.play.steps[step].copies) parts.push('blocks rearranged before');
@@ -199,7 +199,7 @@ class Player {
     const { schedule, step } = this;
     if (shared.length === 0) {
       const others = schedule.contended.filter(Boolean).length;
-      const text = !schedule.grid ? 'Any two ranks have a link of their own.'
+      const text = !schedule.grid ? 'Each pair of ranks has its own link.'
         : others ? `None in this step; ${many(others, 'step')} of ${schedule.steps} have some.` : 'None in any step.';
       this.conflictList.replaceChildren(html('p', {}, text));
       return;
@@ -258,7 +258,7 @@ class Player {
     }
     const legs = follow.legs.map((leg) => html('li', { class: leg.step === step ? 'now' : '' },
       html('button', { type: 'button', onclick: () => this.show(leg.step) }, `step ${leg.step}`),
-      ` ${leg.from}→${leg.to}${leg.message.links ? `, ${many(leg.message.links.length, 'hop')}` : ''}, among ${bytes(leg.message.bytes)}`));
+      ` ${leg.from}→${leg.to}${leg.message.links ? `, ${many(leg.message.links.length, 'hop')}` : ''}, in a message of ${bytes(leg.message.bytes)}`));
     const gathers = this.data.operation === 'allgather';
     const whole = gathers ? `The block of rank ${follow.from}` : `The block of rank ${follow.from} for rank ${follow.to}`;
     const end = follow.arrives ? (gathers ? 'reaches all ranks' : 'arrives') : 'does not arrive';
@@ -267,7 +267,7 @@ class Player {
       html('ol', { class: 'journey' }, ...legs.slice(0, 40)));
   }
 
-  /** The messages of the step that are followed, or none if all are. */
+  /** The followed messages of the step; undefined if all messages are shown. */
   followedNow() {
     const { follow } = this;
     if (!follow) return undefined;
@@ -288,7 +288,7 @@ class Player {
     }
     const followed = this.followedNow();
     const shared = schedule.conflicts(this.step);
-    // Shared links flash slowly, and stay dashed where motion is unwelcome.
+    // Shared links flash slowly. With reduced motion they stay dashed.
     const flash = shared.length > 0 && (this.still || !this.playing || this.time % 0.5 < 0.36);
     const marked = new Map();
     if (follow?.rank !== undefined) marked.set(follow.rank, true);
@@ -345,7 +345,7 @@ class Player {
     this.toggle.setAttribute('aria-label', 'Play (space)');
   }
 
-  /** A press selects a rank; a drag turns what is drawn in space. */
+  /** A press selects a rank; a drag turns a drawing in three dimensions. */
   press(event) {
     const { layout } = this.drawing;
     const begin = [event.offsetX, event.offsetY];
@@ -403,14 +403,14 @@ class Player {
   }
 }
 
-/** What is said of a drawing that is not the whole machine. */
+/** The note on a drawing that is not the whole machine. */
 function partNote(schedule, data) {
   const { part, machine, shape } = schedule.play;
   if (part === 'smaller') {
-    return `${data.topology} is too large to draw. Drawn and timed here is ${machine}, a smaller machine of its kind under the same algorithm; the ranking, the block sizes and the front are those of ${data.topology}.`;
+    return `${data.topology} is too large to draw. The drawing and its times are of ${machine}, a smaller machine of the same kind, under the same algorithm. The ranking, the block sizes and the Pareto front are those of ${data.topology}.`;
   }
   if (part === 'period') {
-    return `${data.topology} is too large to draw. Drawn is a part of ${shape.window.join('x')} that repeats itself all over it: what leaves on one side enters at the other, as its like does elsewhere. Loads, shared links and times are those of the whole.`;
+    return `${data.topology} is too large to draw. The drawing shows one period, ${shape.window.join('x')}, of a pattern that repeats across the machine: a message that leaves on one side enters at the other. Loads, shared links and times are those of the whole machine.`;
   }
   return '';
 }

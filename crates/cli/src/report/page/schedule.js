@@ -1,4 +1,4 @@
-// A schedule as the page holds it: messages of one rank of each class, moved to all others.
+// A schedule in the page: the messages of one rank of each class, translated to all others.
 
 /** Ranks as coordinates, the last dimension fastest. */
 class Radix {
@@ -46,12 +46,12 @@ class Schedule {
     return named(this.play.algorithm, this.play.setting);
   }
 
-  /** Where a rank is drawn, on grids: a lattice may have absent nodes. */
+  /** The position of a rank on a grid, which may have missing nodes. */
   coordinates(rank) {
     return this.window.coordinates(this.shape.nodes?.[rank] ?? rank);
   }
 
-  /** The name of a rank that is drawn: on a part of a machine, its number on the machine. */
+  /** The name of a drawn rank: on a part of a machine, its number on the whole machine. */
   rankName(rank) {
     return this.grid && !this.shape.nodes ? this.grid.rank(this.window.coordinates(rank)) : rank;
   }
@@ -63,7 +63,7 @@ class Schedule {
     return long ? `${name} (${this.coordinates(rank).join(',')})` : name;
   }
 
-  /** A link: the coordinates that it leaves, direction and dimension, as the program names it. */
+  /** A link as the program names it: its source's coordinates, direction and dimension. */
   linkName(link) {
     const dimensions = this.grid.sides.length;
     const from = Math.floor(link / (2 * dimensions));
@@ -71,19 +71,19 @@ class Schedule {
     return `(${this.coordinates(from).join(',')})${direction}${Math.floor((link % (2 * dimensions)) / 2)}`;
   }
 
-  /** Where a rank of the machine is drawn, it or its like. */
+  /** The drawn rank that is or represents a rank of the machine. */
   placeOf(rank) {
     return this.grid && !this.shape.nodes ? this.window.rank(this.grid.coordinates(rank)) : rank;
   }
 
-  /** The class of a rank of the machine, and how far it is moved from the class's first rank. */
+  /** The class of a rank of the machine, and its translation from the class's first rank. */
   classOf(rank) {
     const own = this.radix.coordinates(rank);
     const first = own.map((x, u) => x % this.periods.sides[u]);
     return [this.periods.rank(first), own.map((x, u) => x - first[u])];
   }
 
-  /** The messages of a step: from, to, bytes, slots sent and received, and on grids the way. */
+  /** The messages of a step: from, to, bytes, slots sent and received, and on grids the route. */
   messages(step) {
     if (this.seen.has(step)) return this.seen.get(step);
     const out = [];
@@ -101,7 +101,7 @@ class Schedule {
     return out;
   }
 
-  /** What a rank of the machine sends and receives in a step, drawn or not. */
+  /** The messages of any rank of the machine in a step, drawn or not. */
   exchanged(rank, step) {
     const { sends } = this.play.steps[step];
     const own = this.radix.coordinates(rank);
@@ -121,7 +121,7 @@ class Schedule {
     return out;
   }
 
-  /** A message between ranks of the machine as it is drawn, by them or by their likes. */
+  /** A message between ranks of the machine, mapped to drawn ranks. */
   drawn({ from, to, sent, landed, route }) {
     const place = this.placeOf(from);
     const [at, own] = [this.rankName(place), from].map((rank) => this.radix.coordinates(rank));
@@ -147,7 +147,7 @@ class Schedule {
     return { ...message, to: this.window.rank(coordinates), toName: to, links };
   }
 
-  /** The links of a way on a lattice, which lead where its list says. */
+  /** The links of a route on a machine with missing nodes, whose list gives their targets. */
   linksOf(from, way) {
     const links = [];
     let at = from;
@@ -161,7 +161,7 @@ class Schedule {
     return links;
   }
 
-  /** The machine's own way: dimension by dimension, the nearer way, upwards at half a ring. */
+  /** The machine's own route: dimension by dimension, the shorter direction, up at half a ring. */
   nearest(from, to) {
     const [a, b] = [this.window.coordinates(from), this.grid.coordinates(to)];
     return a.flatMap((x, u) => {
@@ -211,7 +211,7 @@ class Schedule {
     return this.all;
   }
 
-  /** The links of a step that several messages share, the worst first. */
+  /** The links of a step that several messages share, the most contended first. */
   conflicts(step) {
     if (!this.grid) return [];
     if (this.worst?.step !== step) {
@@ -222,7 +222,7 @@ class Schedule {
     return this.worst.shared;
   }
 
-  /** Runs of steps that look alike: parted where blocks are rearranged or the longest way changes. */
+  /** Phases: runs of steps, split where blocks are rearranged or the longest route changes. */
   phases() {
     const longest = (step) => largest(this.messages(step).map((message) => message.links?.length ?? 1));
     const starts = [];

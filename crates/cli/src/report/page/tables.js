@@ -1,4 +1,4 @@
-// The head of the page, the ranking, and what is said beside.
+// The head of the page, the ranking and the notes.
 
 function head(place, data) {
   const best = data.ranking[0];
@@ -12,13 +12,13 @@ function head(place, data) {
     html('dl', { class: 'tiles' },
       tile('best', best.algorithm, best.setting === '-' ? 'no parameters' : best.setting),
       tile('predicted', `${best.exact ? '' : '≥ '}${seconds(total)}`, 'by the steps model'),
-      tile('from the limit', `× ${best.ratio.toFixed(2)}`, `nothing can end before ${seconds(data.bound.seconds)}`),
+      tile('of the bound', `${best.ratio.toFixed(2)}×`, `lower bound ${seconds(data.bound.seconds)}`),
       tile('steps', String(best.steps), `at least ${data.bound.steps}`),
       tile('volume', `${blocks(best.link_blocks)} blocks`, `at least ${blocks(data.bound.blocks)}, over the busiest links`)),
     html('p', { class: 'reason' }, `${data.reason}.`));
 }
 
-/** Rows shown before the rest is asked for. */
+/** Rows shown at first. */
 const SHOWN = 12;
 
 function ranking(section, data, player) {
@@ -53,7 +53,7 @@ function ranking(section, data, player) {
   const hidden = data.ranking.length - SHOWN;
   const more = hidden > 0 ? html('button', { type: 'button', class: 'more', onclick: () => { table.classList.add('all'); more.remove(); } }, `Show ${many(hidden, 'more setting')}`) : undefined;
   section.append(html('h2', {}, 'Ranking'),
-    html('p', { class: 'hint' }, 'Every algorithm that serves, by predicted time. The upright line is the bound: nothing can end before it.'),
+    html('p', { class: 'hint' }, 'Every algorithm that applies, by predicted time. The vertical line is the lower bound.'),
     termLegend(shares),
     html('div', { class: 'scroll' }, table), more ?? '',
     data.more > 0 ? html('p', { class: 'hint' }, `and ${many(data.more, 'more setting')} that trade steps for volume: topocoll select --all shows them`) : '',
@@ -76,10 +76,10 @@ function notes(section, data) {
   const pairs = (rows) => html('dl', { class: 'pairs' }, ...rows.flatMap(([name, value]) => [html('dt', {}, name), html('dd', {}, value)]));
   const part = (title, rows) => (rows.length === 0 ? '' : html('details', {}, html('summary', {}, `${title} (${rows.length})`), pairs(rows)));
   section.append(html('h2', {}, 'Notes'),
-    html('p', {}, 'Times are those of the steps model: T = startup × steps + time of a byte × bytes over the busiest links + propagation × hops + rearrangement × bytes copied and packed + barrier × (steps − 1). A shared link is charged its whole load.'),
+    html('p', {}, 'Times are those of the steps model: T = startup × steps + time of a byte × bytes over the busiest links + propagation × hops + rearrangement × bytes copied and packed + barrier × (steps − 1). A shared link is charged with its whole load.'),
     pairs(data.timing),
     part('Sources of the machine\u2019s values', data.sources),
-    part('Do not apply here', data.rejected),
-    part('Serve, and are not to watch here', data.unplayed),
+    part('Algorithms that do not apply', data.rejected),
+    part('Algorithms that apply but cannot be played', data.unplayed),
     html('p', {}, 'Made by ', html('code', {}, data.command), `, topocoll ${data.version}. The page works offline.`));
 }
