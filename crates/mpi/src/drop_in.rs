@@ -1,26 +1,27 @@
 //! The drop-in `libtopocoll_mpi.so`, which intercepts calls of unmodified programs.
 //!
-//! Loaded by `LD_PRELOAD`, it takes `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Allgather` and
-//! `MPI_Allgatherv` (`calls`; Fortran's forms with Open MPI, large counts where the library has them)
-//! and defines no other call, so the library serves all others. A rank's share of an exchange is an
-//! [`Endpoint`](topocoll::exec::Endpoint), driven over non-blocking sends and receives
-//! (`engine`) of a communicator of our own, so that no receive of the program can match them.
+//! Loaded by `LD_PRELOAD`, it defines `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Allgather` and
+//! `MPI_Allgatherv` (`calls`), also for Fortran with Open MPI and for large counts if the library
+//! has them. All other calls are the library's. An [`Endpoint`](topocoll::exec::Endpoint) performs
+//! a rank's part of an exchange. Its driver (`engine`) uses non-blocking sends and receives of a
+//! private communicator, so that no receive of the program can match them.
 //!
 //! # Who decides
-//! The first rank of a communicator decides and tells the others: no decision depends on values that
-//! may differ from rank to rank, and only that rank reads environment variables and machine files. It decides once for each operation and each power of two of bytes of a block
-//! (`decision`), on the machine that it finds or is given (`place`): our schedule where the model
-//! predicts a gain over the library's algorithm (`library`), else the library's call. Decisions about blocks of several
-//! sizes use what all ranks know of the sizes (`vector`). A thread that repeats a
-//! forwarded call needs no look-up (`last`).
+//! The first rank of a communicator decides and tells the others. No decision depends on values
+//! that may differ from rank to rank. Only the first rank reads environment variables and machine
+//! files. It decides once for each operation and each power of two of block bytes (`decision`), on
+//! the detected or given machine (`place`). It chooses our schedule if the model predicts a gain
+//! over the library's algorithm (`library`), otherwise the library's call. Decisions about blocks
+//! of several sizes use the sizes that all ranks know (`vector`). A thread that repeats a forwarded
+//! call needs no look-up (`last`).
 //!
 //! # State
 //! Each communicator keeps decisions, plans and some memory (`communicator`) as an attribute
 //! (`attribute`), until it is freed or MPI is finalized.
 //!
 //! # Blocks
-//! Bytes travel as `PMPI_Pack` writes them; blocks of a named type without holes lie in memory as
-//! they travel, and are sent and received in place. Ranks may use different datatypes.
+//! Messages have the bytes that `PMPI_Pack` writes. Blocks of a named type without holes have the
+//! same bytes in memory, and are sent and received in place. Ranks may use different datatypes.
 //!
 //! # Environment
 //! `TOPOCOLL_ALGORITHM`, `TOPOCOLL_MACHINE`, `TOPOCOLL_TRACE`: see `settings`.

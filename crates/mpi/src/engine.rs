@@ -26,21 +26,21 @@ struct Open {
     received: bool,
 }
 
-/// Tags that every MPI has, below those of words. Messages between the same two ranks keep their
-/// order.
+/// Tags that every MPI supports, below those of words. Messages between the same two ranks keep
+/// their order.
 const TAGS: u32 = WORDS;
 
-/// Looks for the end of all messages between looks for words, and for messages that failed.
+/// Tests for completion of all messages between tests for words and for failed messages.
 const LOOKS: u32 = 64;
 
-/// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the schedule to
-/// ranks of the words' communicator.
+/// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the schedule
+/// to ranks of the words' communicator.
 ///
 /// # Errors
 /// MPI's error code, with which to give up.
 ///
 /// # Safety
-/// The memories have the sizes that the endpoint asks for, and nobody else uses them.
+/// The memories have the sizes that the endpoint requires, and nothing else uses them.
 pub(crate) unsafe fn exchange(
     endpoint: &mut Endpoint,
     buffers: RawBuffers,
@@ -68,8 +68,8 @@ unsafe fn run(
     loop {
         match endpoint.poll().map_err(Failed::from)? {
             Action::Copy(copy) => endpoint.pieces(copy, |from, to| {
-                // SAFETY: both lie in memories of the sizes that the endpoint asks for and belong to
-                // no message under way. `copy` allows them to overlap.
+                // SAFETY: both lie in memories of the sizes that the endpoint requires and belong
+                // to no message under way. `copy` allows them to overlap.
                 unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
             }),
             Action::Send(message) => {
@@ -94,7 +94,7 @@ fn long(bytes: u64) -> Result<mpi::MPI_Datatype, Failed> {
     let begins = || (0..bytes).step_by(PIECE as usize);
     let lengths: Vec<c_int> = begins().map(|at| PIECE.min(bytes - at) as c_int).collect();
     let places: Vec<mpi::MPI_Aint> = begins().map(|at| at as mpi::MPI_Aint).collect();
-    // SAFETY: as many lengths as places, and a place for the answer.
+    // SAFETY: equally many lengths and places, and a place for the answer.
     unsafe {
         let mut datatype = mpi::RSMPI_DATATYPE_NULL;
         let (count, byte) = (lengths.len() as c_int, mpi::RSMPI_UINT8_T);
@@ -119,8 +119,8 @@ impl Requests {
     ) -> Result<(), Failed> {
         let bytes = message.region.bytes;
         let tag = (message.tag % TAGS) as c_int;
-        // SAFETY: statics that MPI's own compiler has written; the caller's promise; a datatype that
-        // is freed is kept by MPI as long as its message is under way.
+        // SAFETY: statics of the MPI library; the caller's promise; MPI keeps a freed datatype
+        // while its message is under way.
         unsafe {
             let (count, mut datatype) = match c_int::try_from(bytes) {
                 Ok(count) => (count, mpi::RSMPI_UINT8_T),
@@ -144,7 +144,7 @@ impl Requests {
         }
     }
 
-    /// Waits for the messages that are under way, all of which the step needs, and completes them.
+    /// Waits for the messages under way, all of which the step needs, and completes them.
     fn wait(&mut self, endpoint: &mut Endpoint, words: &mut Words) -> Result<(), Failed> {
         let mut looks = 0;
         while !self.open.is_empty() {
@@ -159,7 +159,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Completes the messages if all have ended.
+    /// If all messages have ended, completes them.
     fn all(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
         let (count, mut all) = (self.open.len(), 0);
         // SAFETY: a status is plain numbers; then two arrays of `count`.
@@ -204,7 +204,7 @@ impl Requests {
         (code, some.max(0) as usize)
     }
 
-    /// Forgets all messages but these.
+    /// Forgets all other messages.
     fn retain(&mut self, mut is_kept: impl FnMut(mpi::MPI_Request, Open) -> bool) {
         let mut kept = 0;
         for i in 0..self.open.len() {
@@ -218,7 +218,7 @@ impl Requests {
         self.messages.truncate(kept);
     }
 
-    /// The error in a call's code, or in one of so many statuses.
+    /// The error in a call's code, or in one of its statuses.
     fn checked(&self, code: c_int, statuses: usize) -> Result<(), Failed> {
         if code == mpi::MPI_ERR_IN_STATUS as c_int {
             let pending = mpi::MPI_ERR_PENDING as c_int;
@@ -240,7 +240,7 @@ impl Requests {
         let mut bytes = open.bytes;
         if open.received {
             let mut count = 0;
-            // SAFETY: a status that MPI has written.
+            // SAFETY: MPI has written the status.
             check(unsafe {
                 let status = &raw const self.statuses[status];
                 mpi::PMPI_Get_elements_x(status, mpi::RSMPI_UINT8_T, &raw mut count)
@@ -250,12 +250,12 @@ impl Requests {
         endpoint.complete(open.token, bytes).map_err(Failed::from)
     }
 
-    /// Ends what is under way when this rank or another has failed, and tells the others. Receives are
-    /// cancelled, or end where their message has come; then this rank has left, and sends end or
-    /// are let go where their receiver has left. So the memories are the caller's again, and nobody
-    /// takes from them what it writes there next.
+    /// Ends the messages under way when this rank or another has failed, and tells the others.
+    /// Receives are cancelled, or complete if their message has arrived. Then this rank has left.
+    /// Sends complete, or are abandoned if their receiver has left. Afterwards the caller may reuse
+    /// the memories.
     ///
-    /// False if MPI may still read where a message was sent from that nobody receives.
+    /// Returns false if MPI may still read the memory of an abandoned send.
     pub(crate) fn give_up(&mut self, words: &mut Words, failed: Failed) -> bool {
         words.fail(failed);
         self.retain(is_open);
@@ -284,7 +284,7 @@ impl Requests {
         all
     }
 
-    /// Forgets the messages that have ended, well or not, and listens.
+    /// Forgets messages that have succeeded or failed, and hears words.
     fn end_some(&mut self, words: &mut Words) -> Result<(), Failed> {
         let (code, ended) = self.ended();
         if code != mpi::MPI_ERR_IN_STATUS as c_int {

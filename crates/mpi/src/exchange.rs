@@ -12,14 +12,14 @@ use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
 use crate::words::Words;
 
-/// One rank's share of a schedule, between the ranks of a communicator.
+/// One rank's part of a schedule, between the ranks of a communicator.
 pub struct Exchange {
     /// A communicator of the same ranks, for these messages only.
     words: Words,
     endpoint: Endpoint,
     work: Vec<u8>,
     requests: Requests,
-    /// In the thread that made it: MPI may allow only one.
+    /// Stays in the thread that made it: MPI may allow only one thread.
     thread: PhantomData<*mut ()>,
 }
 
@@ -36,7 +36,7 @@ pub enum ExchangeError {
         communicator: u32,
     },
     /// An inter-communicator, whose ranks are two groups.
-    #[error("an inter-communicator has two groups of ranks, and a schedule one")]
+    #[error("an inter-communicator has two groups of ranks; a schedule has one")]
     Inter,
     /// A schedule that cannot be planned.
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub enum ExchangeError {
         what: &'static str,
         /// Its bytes.
         given: u64,
-        /// Those of all blocks.
+        /// Bytes of all blocks.
         needed: u128,
     },
     /// An exchange after one that failed.
@@ -69,16 +69,16 @@ impl From<Failed> for ExchangeError {
 }
 
 impl Exchange {
-    /// Plans this rank's share; rank i of the schedule is rank i of the communicator. All ranks of
+    /// Plans this rank's part; rank i of the schedule is rank i of the communicator. All ranks of
     /// the communicator call it, with the same schedule.
     ///
     /// # Errors
     /// A schedule for other ranks or that cannot be planned, an inter-communicator, or MPI's error.
     ///
     /// # Safety
-    /// MPI is initialized, and not finalized before this is dropped; `comm` is a communicator. Where
-    /// an exchange ends with MPI's error, its buffers stay allocated until MPI is finalized: MPI may
-    /// still read a message that nobody takes.
+    /// MPI is initialized, and not finalized before this is dropped; `comm` is a communicator. If
+    /// an exchange ends with MPI's error, its buffers stay allocated until MPI is finalized: MPI
+    /// may still read an abandoned message.
     pub unsafe fn new(comm: mpi::MPI_Comm, schedule: &Schedule) -> Result<Self, ExchangeError> {
         let (mut inter, mut rank, mut ranks) = (0, 0, 0);
         // SAFETY: the caller's promise, and places for the answers.
@@ -95,7 +95,7 @@ impl Exchange {
             return Err(ExchangeError::Ranks { schedule, communicator });
         }
         let plan = Plan::new(schedule, Rank(rank as u32))?;
-        // SAFETY: all ranks of the communicator are here, and this one's is freed when dropped.
+        // SAFETY: all ranks of the communicator call this; drop frees the duplicate.
         let private = unsafe {
             let mut private = mpi::RSMPI_COMM_NULL;
             check(mpi::PMPI_Comm_split(comm, 0, rank, &raw mut private))?;
@@ -108,13 +108,13 @@ impl Exchange {
         Ok(Self { words, endpoint, work, requests, thread: PhantomData })
     }
 
-    /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after the
-    /// other; the input of an all-gather has the rank's own.
+    /// Exchanges blocks of `block_bytes`. Input and output have the blocks of all ranks one after
+    /// the other; the input of an all-gather has the rank's own.
     ///
     /// # Errors
-    /// Buffers of other sizes, or MPI's error, after which this serves no more. That is told when
-    /// every rank that was sent a message has taken it or has failed too, so nobody takes from the
-    /// buffers what is written there next.
+    /// Buffers of other sizes, or MPI's error, after which this exchange is unusable. The error is
+    /// returned when every receiver of a message has received it or failed too, so no rank
+    /// receives later contents of the buffers.
     pub fn exchange(
         &mut self,
         block_bytes: u64,
@@ -139,7 +139,7 @@ impl Exchange {
         self.work.resize(self.endpoint.workspace_bytes() as usize, 0);
         let (input, output) = (input.as_ptr(), output.as_mut_ptr());
         let buffers = RawBuffers { input, output, work: self.work.as_mut_ptr() };
-        // SAFETY: memories of the sizes that the endpoint asks for, which this call has to itself.
+        // SAFETY: memories of the sizes that the endpoint requires, which only this call uses.
         let outcome = unsafe {
             exchange(&mut self.endpoint, buffers, &mut self.words, |rank| rank, &mut self.requests)
         };

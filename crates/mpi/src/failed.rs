@@ -28,7 +28,7 @@ impl From<ExecError> for Failed {
     }
 }
 
-/// Codes of MPI as results.
+/// MPI's codes as results.
 pub(crate) fn check(code: c_int) -> Result<(), Failed> {
     if code == mpi::MPI_SUCCESS as c_int { Ok(()) } else { Err(Failed(code)) }
 }

@@ -1,4 +1,4 @@
-/* Only preprocessed: what build.rs asks of the MPI's header. */
+/* build.rs only preprocesses this, to read constants of mpi.h. */
 #include <mpi.h>
 topocoll_mpi_version MPI_VERSION
 #ifdef OPEN_MPI

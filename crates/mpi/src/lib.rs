@@ -1,18 +1,18 @@
-//! Exchanges over MPI: schedules between the ranks of a communicator ([`Exchange`]), and the drop-in
-//! `libtopocoll_mpi.so`, which uses them in unmodified programs (`drop_in`).
+//! Exchanges over MPI: schedules between the ranks of a communicator ([`Exchange`]), and the
+//! drop-in `libtopocoll_mpi.so`, which uses them in unmodified programs (`drop_in`).
 //!
-//! A rank's share of an exchange is an [`Endpoint`](topocoll::exec::Endpoint), driven over
-//! non-blocking sends and receives (`engine`) of a communicator of our own, so that no receive of
+//! An [`Endpoint`](topocoll::exec::Endpoint) performs a rank's part of an exchange. Its driver
+//! (`engine`) uses non-blocking sends and receives of a private communicator, so that no receive of
 //! the program can match them.
 //!
-//! Without the feature `drop-in` the library is for Rust programs, and defines no `MPI_*` of its own.
+//! Without the feature `drop-in`, the library is for Rust programs and defines no `MPI_*` symbols.
 //!
 //! ```
 //! use topocoll::{Collective, Parameters, Problem, machine};
 //! use topocoll_mpi::{Exchange, mpi_sys as mpi};
 //!
 //! let (mut rank, mut ranks) = (0, 0);
-//! // SAFETY: MPI is begun once, here, and ended below, after the exchange is dropped.
+//! // SAFETY: MPI is initialized once, here, and finalized below, after the exchange is dropped.
 //! let world = unsafe {
 //!     mpi::MPI_Init(std::ptr::null_mut(), std::ptr::null_mut());
 //!     mpi::MPI_Comm_rank(mpi::RSMPI_COMM_WORLD, &mut rank);
@@ -23,7 +23,7 @@
 //! let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 2)?;
 //! let schedule = topocoll::Exchange::new(&machine, &problem)?.schedule("bruck", &Parameters::new())?;
 //!
-//! // SAFETY: all ranks of the world are here.
+//! // SAFETY: all ranks of the world call this.
 //! let mut exchange = unsafe { Exchange::new(world, &schedule)? };
 //! let input: Vec<u8> = (0..ranks).flat_map(|to| [rank as u8, to as u8]).collect();
 //! let mut output = vec![0; input.len()];
@@ -32,7 +32,7 @@
 //! assert_eq!(output, expected);
 //!
 //! drop(exchange);
-//! // SAFETY: nothing of MPI's is left.
+//! // SAFETY: MPI is not used afterwards.
 //! unsafe { mpi::MPI_Finalize() };
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -4,10 +4,10 @@
 //! the [`Times`] of the library among the first RANKS ranks, for `topocoll tune --measured`.
 //!
 //! Each all-to-all with each setting runs on the ranks of the largest node, and on one rank of each
-//! node; the terms of the steps model are fitted to the fastest runs. With one node, or one rank on
-//! each, both are all ranks, and the ports of a rank are the speedup of its messages of one byte
-//! when all are under way at once. Otherwise the ports of a node are the speedup of messages of 64
-//! KiB between all ranks of two nodes, at once against one after the other.
+//! node. The terms of the steps model are fitted to the fastest runs. With one node, or one rank
+//! per node, each group has all ranks; the ports of a rank are the speedup of one-byte messages
+//! that are all under way at once. Otherwise the ports of a node are the speedup of messages of 64
+//! KiB between all ranks of two nodes, all at once compared with one after the other.
 
 use std::ffi::c_int;
 use std::process::ExitCode;
@@ -19,23 +19,23 @@ use topocoll::{
 };
 use topocoll_mpi::Exchange;
 
-/// Block sizes, and bytes of all blocks of a rank at most.
+/// Block sizes, and the most bytes of all blocks of a rank.
 const BLOCKS: [u64; 7] = [1, 64, 512, 2048, 8192, 32_768, 131_072];
 const LARGEST: u64 = 1 << 20;
 /// The same for the library's calls.
 const MOST: u64 = 1 << 24;
 
-/// Seconds of a measurement at least; shorter runs are repeated, so that clocks and barriers do not
-/// matter.
+/// The least seconds of a measurement. Shorter runs are repeated, so that clocks and barriers do
+/// not matter.
 const LEAST: f64 = 2e-4;
 
-/// Rounds, unless told.
+/// Default number of rounds.
 const ROUNDS: usize = 9;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> ExitCode {
-    // SAFETY: MPI is begun once, here, and ended once, below.
+    // SAFETY: MPI is initialized once, here, and finalized once, below.
     if unsafe { mpi::PMPI_Init(std::ptr::null_mut(), std::ptr::null_mut()) } != 0 {
         return ExitCode::FAILURE;
     }
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
             2
         }
     };
-    // SAFETY: nothing of MPI is used after that.
+    // SAFETY: MPI is not used afterwards.
     unsafe { mpi::PMPI_Finalize() };
     ExitCode::from(code)
 }
@@ -147,7 +147,7 @@ impl Group {
         Self { comm, rank: rank as u32, ranks: ranks as u32 }
     }
 
-    /// The ranks of the same colour. All ranks call it.
+    /// The ranks of this rank's colour. All ranks call it.
     fn split(&self, colour: u32) -> Self {
         // SAFETY: all ranks of the communicator call it.
         unsafe {
@@ -185,7 +185,7 @@ impl Group {
         most
     }
 
-    /// The seconds of one of `times` runs, at the slowest rank.
+    /// The mean seconds of `times` runs, on the slowest rank.
     fn seconds(&self, times: u32, mut run: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
         // SAFETY: all ranks call it.
         let begin = unsafe {
@@ -200,7 +200,7 @@ impl Group {
         Ok(self.most(own) / f64::from(times))
     }
 
-    /// The quickest of several rounds of one exchange of each schedule in turn.
+    /// By schedule, the least time of several rounds, each with one exchange of each schedule.
     fn quickest(
         &self,
         exchanges: &mut [Exchange],
@@ -221,8 +221,8 @@ impl Group {
         Ok(least)
     }
 
-    /// Measures every all-to-all of a complete graph with so many ports, and fits the terms; between
-    /// nodes without those of copies, which a few nodes do not tell from messages.
+    /// Measures every all-to-all of a complete graph with these ports, and fits the terms.
+    /// Inter-node fits have no copy terms, which a few nodes cannot separate from message terms.
     fn fitted(&self, ports: u32, rounds: usize, inside: bool) -> Outcome<Fit> {
         let machine = self.complete(ports)?;
         let mut all = Vec::new();
@@ -232,7 +232,7 @@ impl Group {
             }
             let (mut counted, mut exchanges) = (Vec::new(), Vec::new());
             for (sample, schedule) in samples(&machine, block_bytes, self.ranks)? {
-                // SAFETY: all ranks of the group are here; dropped before MPI ends.
+                // SAFETY: all ranks of the group call this; dropped before MPI is finalized.
                 exchanges.push(unsafe { Exchange::new(self.comm, &schedule)? });
                 counted.push(sample);
             }
@@ -264,7 +264,7 @@ impl Group {
     }
 }
 
-/// Runs on all ranks, which all get the same result.
+/// Runs on all ranks; each gets the same result.
 fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
     let nodes: Vec<u32> = of.chunk_by(|a, b| a == b).map(|node| node.len() as u32).collect();
     let largest = *nodes.iter().max().expect("bug: no nodes");
@@ -328,7 +328,7 @@ fn apart(
     let size = |first: u32| of.iter().filter(|&&node| node == first).count() as u32;
     let chosen = *of.iter().find(|&&node| size(node) == largest).expect("bug: no largest node");
     let other = *of.iter().find(|&&node| node != chosen).expect("bug: one node");
-    // One group at a time has the machine; the others wait where they split next.
+    // One group measures at a time; the others wait at their next split.
     let part = world.split(u32::from(own == chosen));
     let inside = if own == chosen { numbers(&part.fitted(1, rounds, true)?) } else { [0.0; 4] };
     let inside = told(world, chosen, inside);
@@ -336,7 +336,7 @@ fn apart(
     let between =
         if own == world.rank { numbers(&part.fitted(1, rounds, false)?) } else { [0.0; 4] };
     let between = told(world, 0, between);
-    // Pairs of ranks of two nodes, one pair alone and all of them at once.
+    // Pairs of ranks of two nodes: one pair alone, and all pairs at once.
     let pairs = largest.min(size(other));
     let pair = [chosen, other].iter().find_map(|&first| {
         let place = world.rank.checked_sub(first)?;
@@ -355,7 +355,7 @@ fn apart(
     Ok(Network { nodes, ports: at_once.clamp(1, largest), message, inside, between })
 }
 
-/// A rank's values, none of them negative, at all ranks.
+/// A rank's nonnegative values, on all ranks.
 fn told(world: &Group, rank: u32, own: [f64; 4]) -> [f64; 4] {
     own.map(|value| world.most(if world.rank == rank { value } else { 0.0 }))
 }

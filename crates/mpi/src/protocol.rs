@@ -1,32 +1,33 @@
-//! What the ranks of a communicator tell each other beside the messages of exchanges, as a state
-//! machine without MPI: it is given words that arrive, and returns words to send. `words` drives it
-//! over MPI, and the tests below drive it through every order of deliveries.
+//! The control protocol of a communicator's ranks, as a state machine without MPI: it takes words
+//! that arrive and returns words to send. `words` drives it over MPI. The tests below drive it
+//! through every order of deliveries.
 //!
 //! # Turns
-//! Every rank takes part in the same calls in the same order, and numbers them. A call has up to three
-//! steps: all ranks agree on what to decide about and hear the first rank's decision, they agree that
-//! every rank can follow it, and they exchange. A call whose decision is known only exchanges. A turn
-//! is a call and the number of its steps that have ended.
+//! Every rank takes part in the same calls in the same order, and numbers them. A call has up to
+//! three steps: all ranks agree on what to decide about and hear the first rank's decision, they
+//! agree that every rank can follow it, and they exchange. A call whose decision is known only
+//! exchanges. A turn is a call and the number of its steps that have ended.
 //!
 //! # Agreement
 //! In a step of agreement every rank sends a number to the first rank. The first rank answers every
-//! rank by a message of its own when it has all numbers. A rank cannot leave another in the middle of
-//! the decision: the first rank answers all ranks when it has all numbers, and no rank before.
+//! rank by a separate message when it has all numbers, and no rank before. So no rank can leave
+//! another in the middle of the decision.
 //! The first rank sends its number to all ranks too, so ranks that exchange in that turn learn that
 //! they disagree.
 //!
 //! # Failure
-//! A rank that fails tells all ranks the turn. A rank that learns of a failure fails when it comes to
-//! that turn, and not before: the failed rank has done its part in all turns before it. A rank that
-//! had its blocks before it heard of the failure fails in its next call, and tells all ranks that turn.
+//! A rank that fails tells all ranks the turn. A rank that learns of a failure fails when it comes
+//! to that turn, and not earlier: the failed rank has done its part in all earlier turns. A rank
+//! that had its blocks before it heard of the failure fails in its next call, and tells all ranks
+//! that turn.
 //!
-//! After a failure a rank exchanges nothing more on this communicator, so no rank can receive a message
-//! of the failed call as one of its own. In a later call all ranks agree that all of them have failed;
-//! then that call and all later ones are the library's.
+//! After a failure a rank exchanges nothing more on this communicator, so no rank can receive a
+//! message of the failed call as one of its own. In a later call all ranks agree that all of them
+//! have failed; then the library performs that call and all later ones.
 //!
 //! # Limits
-//! A rank that exchanges only empty blocks of several sizes with a failed rank does not notice that it
-//! is missing. It may end later calls while the failed rank waits for it to agree.
+//! A rank that exchanges only empty blocks of several sizes with a failed rank does not notice that
+//! it is missing. It may end later calls while the failed rank waits for it to agree.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -35,10 +36,10 @@ use mpi_sys as mpi;
 
 use crate::failed::Failed;
 
-/// The error of ranks that disagree, as of a message that is longer than its receive.
+/// The error of ranks that disagree: that of a message longer than its receive.
 pub(crate) const DISAGREED: Failed = Failed(mpi::MPI_ERR_TRUNCATE as c_int);
 
-/// Bytes of an answer in one word, so that MPI takes every word at once.
+/// Bytes of an answer in one word, few enough that MPI sends every word eagerly.
 const PART: usize = 1024;
 
 /// Turns of a call.
@@ -47,14 +48,14 @@ const STEPS: u64 = 4;
 /// The number of a rank that has failed in an earlier call.
 const LOST: u64 = u64::MAX;
 
-/// What a rank tells another.
+/// A message of the control protocol.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Word {
     /// It has failed in a turn, with an error class.
     Failed(u64, Failed),
     /// Its number in a step of agreement.
     Number(u64, u64),
-    /// The first rank's answer in a turn: some bytes, after which this many remain.
+    /// A part of the first rank's answer in a turn: its bytes, and the number that remain.
     Answer(u64, u64, Vec<u8>),
     /// It receives no more messages.
     Left,
@@ -72,7 +73,7 @@ impl Word {
         head.chain(part.iter().copied()).collect()
     }
 
-    /// None for bytes that are not a word.
+    /// `None` for bytes that are not a word.
     pub(crate) fn decoded(bytes: &[u8]) -> Option<Self> {
         let (head, part) = bytes.split_at_checked(24)?;
         let mut head = head.chunks_exact(8).map(|chunk| chunk.try_into().map(u64::from_le_bytes));
@@ -88,25 +89,25 @@ impl Word {
     }
 }
 
-/// What a call is about.
+/// The subject of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
-    /// An exchange that is decided.
+    /// A decided exchange.
     Known,
-    /// What the first rank decides about; the number is the same on all ranks.
+    /// The subject of the first rank's decision; the number is the same on all ranks.
     About(u64),
-    /// A call that is the library's if all ranks give the same number.
+    /// The library performs the call if all ranks give the same number.
     Library(u64),
     /// Arguments that the library refuses by this error.
     Refused(Failed),
 }
 
-/// What a rank does next in a call.
+/// The next action of a rank in a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// Wait for a word.
     Hear,
-    /// Decide, and call [`Protocol::decided`]: only the first rank.
+    /// Decide, and call [`Protocol::decided`]; only for the first rank.
     Decide,
     /// Prepare to follow the decision, and call [`Protocol::planned`].
     Plan(Vec<u8>),
@@ -136,11 +137,11 @@ enum Health {
     Well,
     /// This rank has failed.
     Broken,
-    /// All ranks have failed, and all know that.
+    /// All ranks have failed, and all know it.
     Lost,
 }
 
-/// A rank's part.
+/// One rank's protocol.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Protocol {
     rank: u32,
@@ -148,15 +149,15 @@ pub(crate) struct Protocol {
     turn: u64,
     stage: Stage,
     health: Health,
-    /// Whether this rank has said that it receives no more messages.
+    /// Whether this rank has announced that it receives no more messages.
     gone: bool,
     /// By turn and rank, from this turn on: numbers heard.
     numbers: BTreeMap<(u64, u32), u64>,
-    /// The same of failures; those of earlier turns too that this rank has not failed by.
+    /// The same for failures, including those of earlier turns that have not failed this rank.
     failures: BTreeMap<(u64, u32), Failed>,
-    /// The answer of this turn as far as it has arrived, and whether it has ended.
+    /// The received part of this turn's answer, and whether it is complete.
     answer: (Vec<u8>, bool),
-    /// By rank, whether it receives no more messages; empty while all do.
+    /// By rank, whether it receives no more messages; empty while all receive.
     left: Vec<bool>,
     /// To be sent, by rank.
     out: Vec<(u32, Word)>,
@@ -189,7 +190,7 @@ impl Protocol {
         self.health != Health::Well
     }
 
-    /// Words to send since the last call of this.
+    /// Words to send since the previous call of this function.
     pub(crate) fn take_out(&mut self) -> Vec<(u32, Word)> {
         std::mem::take(&mut self.out)
     }
@@ -197,7 +198,7 @@ impl Protocol {
     /// Begins a call, in which all ranks take part.
     pub(crate) fn begin(&mut self, ask: Ask) {
         if !matches!(self.stage, Stage::Failed(_)) {
-            // Whoever waits for this rank's number in a turn that it has ended must be told.
+            // A rank that waits for this rank's number in an ended turn must be told.
             if let Some((&heard, _)) = self.numbers.first_key_value() {
                 let disagrees = heard.0 / STEPS <= self.turn / STEPS;
                 self.failures.extend(disagrees.then_some((heard, DISAGREED)));
@@ -214,7 +215,7 @@ impl Protocol {
         }
     }
 
-    /// What comes next in the call.
+    /// The next action in the call.
     pub(crate) fn next(&mut self) -> Next {
         loop {
             let step = match &self.stage {
@@ -242,8 +243,8 @@ impl Protocol {
         self.stage = Stage::Plan(text.to_vec());
     }
 
-    /// Whether this rank can follow a decision to exchange; none for a decision that the call is the
-    /// library's.
+    /// Whether this rank can follow a decision to exchange; `None` if the decision is the library's
+    /// call.
     pub(crate) fn planned(&mut self, serves: Option<bool>) {
         match serves {
             None => self.stage = Stage::Library,
@@ -263,7 +264,7 @@ impl Protocol {
         }
     }
 
-    /// Fails in this call, and tells all ranks, unless they are told that another has.
+    /// Fails in this call, and tells all ranks, unless they learn of another failure.
     pub(crate) fn fail(&mut self, failed: Failed) {
         if matches!(self.stage, Stage::Failed(_)) {
             return;
@@ -276,7 +277,7 @@ impl Protocol {
         if self.health == Health::Well {
             self.health = Health::Broken;
         }
-        // What others have said of turns up to the next call matters no more.
+        // Words about turns before the next call are obsolete.
         self.enter(begin + STEPS);
         self.failures = self.failures.split_off(&(self.turn, 0));
     }
@@ -288,19 +289,20 @@ impl Protocol {
         }
     }
 
-    /// Whether a rank has said that it receives no more messages.
+    /// Whether a rank has announced that it receives no more messages.
     pub(crate) fn has_left(&self, rank: u32) -> bool {
         self.left.get(rank as usize).is_some_and(|&left| left)
     }
 
-    /// Takes a word that has arrived. Words of two ranks arrive in the order in which they were sent.
+    /// Takes a word that has arrived. Words of two ranks arrive in the order in which they were
+    /// sent.
     pub(crate) fn hear(&mut self, from: u32, word: Word) {
         match word {
             Word::Left => {
                 self.left.resize(self.ranks as usize, false);
                 self.left[from as usize] = true;
             }
-            // Of an earlier call, from a rank by whose failure this one has failed too.
+            // Of an earlier call, from a rank whose failure has failed this rank.
             Word::Failed(turn, _) if self.is_broken() && turn / STEPS < self.turn / STEPS => {}
             Word::Failed(turn, failed) => {
                 self.failures.insert((turn, from), failed);
@@ -312,7 +314,7 @@ impl Protocol {
                 self.answer.0.extend(part);
                 self.answer.1 = remaining == 0;
             }
-            // A rank that has not failed has heard all numbers of its turns of agreement.
+            // A rank without failures has heard all numbers of its turns of agreement.
             Word::Number(turn, _) if !self.is_broken() => {
                 self.failures.insert((turn, from), DISAGREED);
             }
@@ -334,7 +336,7 @@ impl Protocol {
         if self.rank == 0 { self.say_to_all(&word) } else { self.out.push((0, word)) }
     }
 
-    /// Ends a step of agreement if it can; false if not.
+    /// Ends a step of agreement if possible; returns whether it has.
     fn agreed(&mut self) -> Result<bool, Failed> {
         if self.rank == 0 {
             self.failure()?;
@@ -378,7 +380,7 @@ impl Protocol {
         Ok(true)
     }
 
-    /// All ranks have given this number.
+    /// Ends a step in which all ranks have given this number.
     fn library(&mut self, number: u64) {
         if number == LOST {
             self.health = Health::Lost;
@@ -386,10 +388,10 @@ impl Protocol {
         self.stage = Stage::Library;
     }
 
-    /// Whether all ranks have said their numbers.
+    /// Whether all numbers have arrived.
     ///
     /// # Errors
-    /// One has ended the turn without.
+    /// A rank has ended the turn without a number.
     fn has_numbers(&self) -> Result<bool, Failed> {
         let ahead = (self.turn + 1, 0);
         if self.numbers.range(ahead..).next().is_none()
@@ -403,7 +405,7 @@ impl Protocol {
         if missing.any(|rank| self.is_ahead(rank)) { Err(DISAGREED) } else { Ok(all) }
     }
 
-    /// Whether a rank is known to have ended this turn.
+    /// Whether a word of a later turn shows that a rank has ended this turn.
     fn is_ahead(&self, rank: u32) -> bool {
         let ahead = (self.turn + 1, 0);
         self.numbers.range(ahead..).any(|(&(_, from), _)| from == rank)

@@ -1,4 +1,4 @@
-//! Words between the ranks of one of our communicators, over MPI: drives the [`Protocol`].
+//! Drives the [`Protocol`] over MPI, on a private communicator.
 
 use std::ffi::c_int;
 
@@ -10,7 +10,7 @@ use crate::protocol::{Ask, Next, Protocol, Word};
 /// Tags of words start here; tags of messages are below.
 pub(crate) const WORDS: u32 = (1 << 15) - 1;
 
-/// A rank's words with the others of a communicator of ours.
+/// A rank's words on a private communicator.
 pub(crate) struct Words {
     comm: mpi::MPI_Comm,
     protocol: Protocol,
@@ -20,7 +20,7 @@ pub(crate) struct Words {
 pub(crate) trait Decides {
     /// The first rank's decision, as text.
     fn decide(&mut self) -> String;
-    /// Prepares to follow a decision: whether this rank can, or none if the call is the library's.
+    /// Prepares to follow a decision: whether this rank can, or `None` for the library's call.
     ///
     /// # Errors
     /// Text that is not a decision.
@@ -35,7 +35,7 @@ pub(crate) enum Agreed {
 }
 
 impl Words {
-    /// On a communicator that is ours alone, and whose errors return.
+    /// On a private communicator whose errors return.
     pub(crate) fn new(comm: mpi::MPI_Comm, rank: u32, ranks: u32) -> Self {
         Self { comm, protocol: Protocol::new(rank, ranks) }
     }
@@ -55,11 +55,11 @@ impl Words {
         self.protocol.is_lost()
     }
 
-    /// Frees the communicator, if nothing can be on its way in it: another communicator may have the
-    /// same number afterwards, and would receive what is. Else hears the words that have arrived.
+    /// Frees the communicator if no message can be under way in it: a later communicator may reuse
+    /// its number and would receive the message. Otherwise hears the words that have arrived.
     pub(crate) fn free(&mut self) {
         if self.is_broken() {
-            // Nothing more can be done for words that do not arrive.
+            // Words that do not arrive are ignored.
             let _ = self.listen();
         } else {
             // SAFETY: ours, and freed once, before MPI is finalized.
@@ -114,14 +114,14 @@ impl Words {
     /// Tells all other ranks that this rank has failed, unless they know that another has.
     pub(crate) fn fail(&mut self, failed: Failed) {
         self.protocol.fail(failed.class());
-        // Nothing more can be done for a rank that cannot be reached.
+        // A rank that cannot be reached is ignored.
         let _ = self.say();
     }
 
-    /// Tells all other ranks that this rank takes no more messages.
+    /// Tells all other ranks that this rank receives no more messages.
     pub(crate) fn leave(&mut self) {
         self.protocol.leave();
-        // Nothing more can be done for a rank that cannot be reached.
+        // A rank that cannot be reached is ignored.
         let _ = self.say();
     }
 
@@ -134,7 +134,7 @@ impl Words {
         Ok(())
     }
 
-    /// Whether a rank has said that it takes no more messages.
+    /// Whether a rank has announced that it receives no more messages.
     pub(crate) fn has_left(&self, rank: u32) -> bool {
         self.protocol.has_left(rank)
     }
@@ -161,7 +161,7 @@ impl Words {
         Ok(true)
     }
 
-    /// Sends all words, also after one that cannot be sent.
+    /// Sends all words, even after one that cannot be sent.
     fn say(&mut self) -> Result<(), Failed> {
         let words = self.protocol.take_out();
         words.iter().map(|(to, word)| self.send(*to, word)).fold(Ok(()), Result::and)
@@ -170,7 +170,7 @@ impl Words {
     fn send(&self, to: u32, word: &Word) -> Result<(), Failed> {
         let word = word.encoded();
         let (at, count) = (word.as_ptr().cast(), word.len() as c_int);
-        // SAFETY: a word, which MPI has taken when the call returns.
+        // SAFETY: a word, which MPI no longer reads when the call returns.
         check(unsafe {
             let (kind, tag) = (mpi::RSMPI_UINT8_T, WORDS as c_int);
             mpi::PMPI_Send(at, count, kind, to as c_int, tag, self.comm)

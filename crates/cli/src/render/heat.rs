@@ -32,7 +32,8 @@ pub(crate) struct Heat {
 
 /// Bytes of links, by their layout.
 pub(crate) enum Links {
-    /// Two sides: rows, columns, whether each wraps, and by rank the bytes down, up, right and left.
+    /// Two sides: rows, columns, whether each wraps, and by rank the bytes down, up, right and
+    /// left.
     Plane { sides: [u32; 2], wrap: [bool; 2], bytes: Vec<[u128; 4]> },
     /// Named squares of marks.
     Panels { panels: Vec<(String, Vec<Vec<u128>>)>, rows: String, columns: String },

@@ -1,4 +1,4 @@
-//! The state of a communicator as an attribute of it.
+//! The state of a communicator, kept as its attribute.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -10,7 +10,7 @@ use mpi_sys as mpi;
 use super::communicator::Communicator;
 use crate::failed::{Failed, check};
 
-/// The state of a communicator; none for one that is left to the library.
+/// The state of a communicator; `None` if the library performs all its calls.
 type Kept = Option<Arc<Mutex<Communicator>>>;
 
 static KEY: OnceLock<Result<c_int, Failed>> = OnceLock::new();
@@ -25,7 +25,7 @@ thread_local! {
     static LAST: Cell<Option<(Handle, *const Mutex<Communicator>, u64)>> = const { Cell::new(None) };
 }
 
-/// A communicator of the program, to be found again when MPI is finalized.
+/// A communicator of the program, freed at the latest when MPI is finalized.
 #[derive(Clone, Copy, PartialEq)]
 struct Handle(mpi::MPI_Comm);
 
@@ -38,8 +38,8 @@ pub(crate) fn forgotten() -> u64 {
     FORGOTTEN.load(Ordering::Acquire)
 }
 
-/// The state of a communicator, made by all its ranks in their first call; none for one that is
-/// left to the library.
+/// The state of a communicator, made by all its ranks in their first call; `None` if the library
+/// performs all its calls.
 pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
     let forgotten = forgotten();
     let kept = match LAST.get() {
@@ -53,15 +53,15 @@ pub(crate) fn find(comm: mpi::MPI_Comm) -> Result<Kept, Failed> {
     if kept.is_null() {
         return Ok(None);
     }
-    // SAFETY: from `into_raw` below, and kept until the communicator is freed: not while it is used.
+    // SAFETY: from `into_raw` below, and kept until the communicator, now in use, is freed.
     unsafe {
         Arc::increment_strong_count(kept);
         Ok(Some(Arc::from_raw(kept)))
     }
 }
 
-/// The attribute of a communicator, null if it is left to the library; none where attributes are not
-/// possible.
+/// The attribute of a communicator, null if the library performs all its calls; `None` if
+/// attributes are not possible.
 fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, Failed> {
     // SAFETY: a constant.
     if comm == unsafe { mpi::RSMPI_COMM_NULL } || FINISHED.load(Ordering::Relaxed) {
@@ -144,7 +144,7 @@ pub(crate) fn finish() {
     FINISHED.store(true, Ordering::Relaxed);
     let Some(&Ok(mut key)) = KEY.get() else { return };
     let live = std::mem::take(&mut *locked(&LIVE));
-    // SAFETY: communicators that the program has not freed, as they would have been forgotten.
+    // SAFETY: communicators that the program has not freed; a freed one is forgotten.
     unsafe {
         for Handle(comm) in live {
             mpi::PMPI_Comm_delete_attr(comm, key);
@@ -155,6 +155,6 @@ pub(crate) fn finish() {
 
 /// The lock of a mutex.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic of ours ends the program at the border to C.
+    // A panic here aborts the program at the C ABI, so no mutex stays poisoned.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@ pub(crate) struct Blocks {
     data: *mut u8,
     count: u64,
     datatype: mpi::MPI_Datatype,
-    /// Bytes of a block as it travels.
+    /// Bytes of a packed block.
     pub(crate) bytes: u64,
 }
 
@@ -21,7 +21,7 @@ impl Blocks {
     /// None for arguments that the library must refuse.
     pub(crate) fn new(data: *mut c_void, count: i64, datatype: mpi::MPI_Datatype) -> Option<Self> {
         let mut size: mpi::MPI_Count = 0;
-        // SAFETY: a handle that is not null, as the library itself would be given it, and a place
+        // SAFETY: a handle that is not null, as the program gives it to the library, and a place
         // for the answer.
         let known = unsafe {
             datatype != mpi::RSMPI_DATATYPE_NULL
@@ -32,12 +32,12 @@ impl Blocks {
         known.then_some(Self { data: data.cast(), count, datatype, bytes })
     }
 
-    /// The blocks, and how they lie in memory.
+    /// The blocks, and their layout in memory.
     ///
     /// # Errors
     /// MPI's error code.
     pub(crate) fn placed(self) -> Result<Placed, Failed> {
-        // MPI_Aint, an integer of this size whatever its name.
+        // MPI_Aint is an integer of this size.
         let (mut lower, mut extent) = (0isize, 0isize);
         // SAFETY: a datatype whose size is known, and places for the answers.
         check(unsafe {
@@ -57,8 +57,8 @@ pub(crate) enum Use {
     Receive,
 }
 
-/// Asks the library whether it takes a buffer: it checks the arguments of a message to or from no rank,
-/// and then does nothing.
+/// Asks the library whether it accepts a buffer, by a message to or from `MPI_PROC_NULL`: it checks
+/// the arguments and does nothing.
 ///
 /// # Errors
 /// The error by which the library refuses it.
@@ -86,7 +86,7 @@ pub(crate) fn taken(
 /// Whether a datatype is predefined by MPI, and so never freed.
 pub(crate) fn is_named(datatype: mpi::MPI_Datatype) -> bool {
     let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
-    // SAFETY: a handle that is not null, as the library itself would be given it, and places for the
+    // SAFETY: a handle that is not null, as the program gives it to the library, and places for the
     // answers.
     let known = unsafe {
         datatype != mpi::RSMPI_DATATYPE_NULL
@@ -101,13 +101,13 @@ pub(crate) fn is_named(datatype: mpi::MPI_Datatype) -> bool {
     known && (integers, addresses, datatypes) == (0, 0, 0)
 }
 
-/// Blocks as they lie in memory.
+/// The layout of blocks in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed {
     blocks: Blocks,
-    /// From an element to the next.
+    /// Bytes from an element to the next.
     extent: isize,
-    /// Whether they lie in memory as they travel.
+    /// Whether their bytes in memory are the packed bytes.
     pub(crate) plain: bool,
 }
 
@@ -115,18 +115,18 @@ pub(crate) struct Placed {
 struct Portion {
     data: *mut u8,
     count: c_int,
-    /// Where they are in the block as it travels.
+    /// Their offset in the packed block.
     at: usize,
     bytes: c_int,
 }
 
 impl Placed {
-    /// Where the blocks begin.
+    /// The first byte of the blocks.
     pub(crate) fn data(&self) -> *mut u8 {
         self.blocks.data
     }
 
-    /// Of single elements, the block of `count` of them from the `first` on.
+    /// If blocks are single elements: the block of `count` elements from the `first` on.
     pub(crate) fn part(&self, first: isize, count: u64) -> Self {
         let data = self.blocks.data.wrapping_offset(first.wrapping_mul(self.extent));
         let bytes = self.blocks.bytes.saturating_mul(count);
@@ -138,7 +138,7 @@ impl Placed {
         self.blocks.data.wrapping_offset(stride.wrapping_mul(index as isize))
     }
 
-    /// Goes through a block's elements in order.
+    /// Visits a block's elements in order.
     ///
     /// # Errors
     /// An element of 2 GiB or more, or the error of `each`.
@@ -164,7 +164,7 @@ impl Placed {
         Ok(())
     }
 
-    /// Writes a block to `to` as it travels.
+    /// Packs a block into `to`.
     ///
     /// # Safety
     /// The program's buffer has the block, and `to` has room for `bytes`.
@@ -176,7 +176,7 @@ impl Placed {
     ) -> Result<(), Failed> {
         if self.plain {
             let from = self.block(index);
-            // SAFETY: the caller's promise; our memory and the program's are apart.
+            // SAFETY: the caller's promise; our memory and the program's do not overlap.
             unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
             return Ok(());
         }
@@ -188,12 +188,12 @@ impl Placed {
                 let (from, to) = (data.cast(), to.add(at).cast());
                 mpi::PMPI_Pack(from, count, datatype, to, bytes, &raw mut end, comm)
             })?;
-            // The same on all ranks, or messages would have different lengths.
+            // The same on all ranks, so that both ends of a message agree on its length.
             if end == bytes { Ok(()) } else { Err(Failed(mpi::MPI_ERR_INTERN as c_int)) }
         })
     }
 
-    /// Reads a block from `from` as it has travelled.
+    /// Unpacks a block from `from`.
     ///
     /// # Safety
     /// The program's buffer has the block, and `from` has `bytes`.
@@ -205,7 +205,7 @@ impl Placed {
     ) -> Result<(), Failed> {
         if self.plain {
             let to = self.block(index);
-            // SAFETY: the caller's promise; our memory and the program's are apart.
+            // SAFETY: the caller's promise; our memory and the program's do not overlap.
             unsafe { ptr::copy_nonoverlapping(from, to, self.blocks.bytes as usize) };
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The calls that programs make.
+//! The intercepted calls.
 
 use std::ffi::{c_int, c_void};
 
@@ -24,10 +24,10 @@ const IN_PLACE_RECEIVED: Failed =
 /// The error of arrays of counts or displacements that are missing.
 const NO_ARRAY: Failed = Failed(mpi::MPI_ERR_ARG as c_int);
 
-/// MPICH's error of a buffer to send from that is the one to receive in.
+/// MPICH's error if the send buffer is the receive buffer.
 const ALIASED: Failed = Failed(mpi::MPI_ERR_BUFFER as c_int);
 
-/// A buffer as a call names it.
+/// The buffer arguments of a call.
 #[derive(Clone, Copy)]
 struct Named {
     data: *const c_void,
@@ -81,7 +81,7 @@ impl Named {
     }
 }
 
-/// Exchanges, and says the error by the communicator's handler; none if the call is to be forwarded.
+/// Exchanges, and reports errors to the communicator's handler; `None` to forward the call.
 ///
 /// # Safety
 /// The buffers are as the call promises.
@@ -109,10 +109,10 @@ unsafe fn equal(
     said(outcome, comm)
 }
 
-/// A call that is the library's, as all like it are.
+/// The call and all equal calls are forwarded.
 const FORWARDED: Done = Done::Library { always: true };
 
-/// Exchanges if that is for us to do.
+/// Exchanges unless the call is forwarded.
 ///
 /// # Safety
 /// As [`equal`].
@@ -137,20 +137,20 @@ unsafe fn exchanged(
     unsafe { kept.exchange(operation, blocks, taken) }
 }
 
-/// The code of a call, its error said by the communicator's handler; none if it is to be forwarded.
+/// The code of a call, its error reported to the communicator's handler; `None` to forward it.
 fn said(outcome: Result<Done, Failed>, comm: mpi::MPI_Comm) -> Option<c_int> {
     match outcome {
         Ok(Done::Ours) => Some(mpi::MPI_SUCCESS as c_int),
         Ok(Done::Library { .. }) => None,
         Err(Failed(code)) => {
-            // SAFETY: a communicator, or the failure would be the library's to say.
+            // SAFETY: a communicator; the library reports calls on anything else.
             unsafe { mpi::PMPI_Comm_call_errhandler(comm, code) };
             Some(code)
         }
     }
 }
 
-/// A buffer of blocks of several sizes as a call names it: counts and displacements by rank.
+/// The buffer arguments of a call on blocks of several sizes: counts and displacements by rank.
 struct NamedVector<C, D> {
     data: *const c_void,
     counts: *const C,
@@ -162,10 +162,10 @@ impl<C: Copy, D: Copy> NamedVector<C, D>
 where
     i64: From<C> + From<D>,
 {
-    /// The count and the displacement of each rank; none without arrays.
+    /// The count and the displacement of each rank; `None` without arrays.
     ///
     /// # Safety
-    /// The arrays that there are have a value for each of `ranks`.
+    /// Arrays that are not null have a value for each of `ranks`.
     unsafe fn blocks(&self, ranks: u32) -> Option<impl Iterator<Item = (i64, isize)>> {
         let (counts, displacements) = (self.counts, self.displacements);
         let there = !counts.is_null() && !displacements.is_null();
@@ -184,8 +184,8 @@ where
         Vector::new(elements, unsafe { self.blocks(ranks)? })
     }
 
-    /// All blocks as one that the library takes if it takes each of them: the largest count, or a
-    /// negative one.
+    /// One block that the library accepts only if it accepts all blocks: of the largest count, or
+    /// of a negative count.
     ///
     /// # Errors
     /// An array is missing.
@@ -366,7 +366,8 @@ exchange_vector!(MPI_Alltoallv as PMPI_Alltoallv: c_int, c_int);
 #[cfg(large_counts)]
 exchange_vector!(MPI_Alltoallv_c as PMPI_Alltoallv_c: mpi::MPI_Count, mpi::MPI_Aint);
 
-/// Exports an all-gather of blocks of several sizes, whose counts and displacements are of these types.
+/// Exports an all-gather of blocks of several sizes, whose counts and displacements are of these
+/// types.
 macro_rules! gather_vector {
     ($call:ident as $own:ident: $count:ty, $displacement:ty) => {
         /// # Safety

@@ -29,9 +29,9 @@ pub(crate) struct Communicator {
     rank: u32,
     ranks: u32,
     name: String,
-    /// Only at the first rank, which decides.
+    /// Only on the first rank, which decides.
     places: Vec<Place>,
-    /// By a subject's number; none for the library's call. The same on all ranks.
+    /// By a subject's number; `None` for the library's call. The same on all ranks.
     decided: BTreeMap<u64, Option<Exchange>>,
     memory: Memory,
     requests: Requests,
@@ -51,16 +51,16 @@ struct Exchange {
     order: Option<Vec<u32>>,
 }
 
-/// The way a call is performed.
+/// Who performs a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Done {
-    /// By an exchange of ours.
+    /// An exchange of ours.
     Ours,
-    /// By the library; whether all calls like it are.
+    /// The library; `always` if it performs all equal calls.
     Library { always: bool },
 }
 
-// SAFETY: handles of MPI, which any thread may use, one at a time; the mutex sees to that.
+// SAFETY: handles of MPI, which any thread may use, one at a time, as the mutex ensures.
 unsafe impl Send for Communicator {}
 
 impl Drop for Communicator {
@@ -71,12 +71,12 @@ impl Drop for Communicator {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// Prints a line on this process's standard error, if it has one.
+/// Prints a line on this process's standard error; a closed one is ignored.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "topocoll: {}", topocoll::text::message(text));
 }
 
-/// The rank in `MPI_COMM_WORLD`, and its ranks.
+/// The rank in `MPI_COMM_WORLD`, and the number of ranks there.
 fn world() -> (u32, u32) {
     let (mut rank, mut ranks) = (0, 0);
     // SAFETY: MPI is initialized.
@@ -87,7 +87,7 @@ fn world() -> (u32, u32) {
     (rank as u32, ranks as u32)
 }
 
-/// The settings of the environment, read once by processes that decide.
+/// The settings of the environment, read once by each process that decides.
 fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let (rank, ranks) = world();
@@ -102,12 +102,12 @@ fn settings() -> &'static Settings {
 }
 
 impl Communicator {
-    /// Called by all ranks of a communicator; none if it is left to the library.
+    /// Called by all ranks of a communicator; `None` if the library performs all its calls.
     pub(crate) fn new(comm: mpi::MPI_Comm) -> Result<Option<Self>, Failed> {
         let (mut inter, mut rank, mut ranks) = (0, 0, 0);
         let mut name = [0u8; mpi::MPI_MAX_OBJECT_NAME as usize + 1];
         let mut length: c_int = 0;
-        // SAFETY: a communicator, as it could be asked for an attribute; places for the answers.
+        // SAFETY: a communicator, because its attribute was readable; places for the answers.
         unsafe {
             check(mpi::PMPI_Comm_test_inter(comm, &raw mut inter))?;
             check(mpi::PMPI_Comm_rank(comm, &raw mut rank))?;
@@ -117,7 +117,7 @@ impl Communicator {
         if inter != 0 || ranks < 2 {
             return Ok(None);
         }
-        // SAFETY: all ranks of the communicator are here, as they all make the same call.
+        // SAFETY: all ranks of the communicator make the same call.
         let private = unsafe {
             let mut private = mpi::RSMPI_COMM_NULL;
             check(mpi::PMPI_Comm_split(comm, 0, rank, &raw mut private))?;
@@ -152,12 +152,12 @@ impl Communicator {
         self.ranks
     }
 
-    /// The communicator of our messages.
+    /// The private communicator of our messages.
     pub(crate) fn comm(&self) -> mpi::MPI_Comm {
         self.words.comm()
     }
 
-    /// The lowest rank of those that this one shares memory with.
+    /// The lowest rank that shares memory with this one.
     fn node(&self) -> Result<u32, Failed> {
         let (own, mut lowest) = (self.rank as c_int, 0);
         // SAFETY: all ranks call it; the communicator is freed before the end.
@@ -173,7 +173,7 @@ impl Communicator {
         Ok(lowest as u32)
     }
 
-    /// The values of all ranks, at the first.
+    /// The values of all ranks, on the first.
     fn gathered(&self, own: u32) -> Result<Vec<u32>, Failed> {
         let mut all = vec![0u32; if self.rank == 0 { self.ranks as usize } else { 0 }];
         // SAFETY: all ranks call it, and the first has room for all.
@@ -185,15 +185,16 @@ impl Communicator {
         Ok(all)
     }
 
-    /// Exchanges blocks if the decision is ours. `taken` is whether the library accepts the arguments.
+    /// Exchanges blocks if the decision is ours. `taken` tells whether the library accepts the
+    /// arguments.
     ///
     /// # Errors
     /// MPI's error code.
     ///
     /// # Safety
-    /// If the library takes the arguments, the buffers have the blocks: one for each rank, and in an
-    /// all-gather one to send. In place there are no blocks to send. Where the arguments do not tell
-    /// the sizes of blocks, `blocks` is `None`.
+    /// If the library accepts the arguments, the buffers have the blocks: one for each rank, and in
+    /// an all-gather one to send. In place, there are no blocks to send. If the arguments do not
+    /// give the sizes of blocks, `blocks` is `None`.
     pub(crate) unsafe fn exchange(
         &mut self,
         operation: Collective,
@@ -257,7 +258,7 @@ impl Communicator {
             self.memory.output(endpoint.output_bytes())?
         };
         let buffers = RawBuffers { input, output, work };
-        // SAFETY: memories of these sizes, which this call has to itself.
+        // SAFETY: memories of these sizes, which only this call uses.
         unsafe { exchange(endpoint, buffers, &mut self.words, rank_of, &mut self.requests)? };
         if output != receive.data() {
             for i in 0..self.ranks {
@@ -307,14 +308,14 @@ impl Communicator {
         Ok(done)
     }
 
-    /// Whether the library performs every all-to-all of blocks of several sizes.
+    /// Whether the library performs all all-to-alls of blocks of several sizes.
     pub(crate) fn forwards_vector(&self) -> bool {
         let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
         let decided = self.decided.get(&Subject { operation, vector, sizes }.number());
         self.words.is_lost() || matches!(decided, Some(None))
     }
 
-    /// Agrees with all ranks on how a call is done, if that is not known.
+    /// Agrees with all ranks on who performs a call, if that is not decided.
     fn agreed(
         &mut self,
         subject: Subject,
@@ -325,7 +326,7 @@ impl Communicator {
             return Ok(Done::Library { always: true });
         }
         let taken = taken(self);
-        // Where nothing is ours, other ranks are in the library's call.
+        // If the library performs all calls, other ranks are in its call already.
         let forwards = !self.decided.is_empty() && self.decided.values().all(Option::is_none);
         if forwards && (taken.is_err() || subject.sizes == Sizes::Unknown) {
             return Ok(Done::Library { always: false });
@@ -351,7 +352,7 @@ impl Communicator {
             && self.rank == 0
             && (exchange.is_some() || refused.is_some())
         {
-            let other = || "the plan of another rank does not serve".to_owned();
+            let other = || "another rank has no plan".to_owned();
             let reason = refused.map_or_else(other, |error| error.to_string());
             trace(&self.name, self.ranks, subject, &format!("forwarded, {reason}"));
         }
@@ -367,7 +368,7 @@ impl Communicator {
         })
     }
 
-    /// After an error, tells all other ranks, and gives up what is under way.
+    /// After an error, tells all other ranks, and abandons the messages under way.
     fn ended<T>(&mut self, outcome: Result<T, Failed>) -> Result<T, Failed> {
         if let Err(failed) = outcome
             && !self.requests.give_up(&mut self.words, failed)
@@ -379,7 +380,7 @@ impl Communicator {
     }
 }
 
-/// A subject that is agreed on is decided.
+/// Agreement on a subject decides it.
 const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
 
 impl Subject {
@@ -398,7 +399,7 @@ struct Deciding<'a> {
     ranks: u32,
     /// This rank's plan.
     exchange: Option<Exchange>,
-    /// The reason that it has none.
+    /// The reason for a missing plan.
     refused: Option<topocoll::Error>,
 }
 
@@ -419,7 +420,7 @@ impl Decides for Deciding<'_> {
             once(&warning);
         }
         trace(self.name, self.ranks, self.subject, &decision.reason);
-        serde_json::to_string(&decision.ours).expect("bug: a decision that is no text")
+        serde_json::to_string(&decision.ours).expect("bug: a decision that is not text")
     }
 
     fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed> {
@@ -442,7 +443,7 @@ impl Decides for Deciding<'_> {
     }
 }
 
-/// Prints the decision and its reason, if tracing is on.
+/// With tracing, prints the decision and its reason.
 fn trace(name: &str, ranks: u32, Subject { operation, sizes, .. }: Subject, reason: &str) {
     if settings().trace {
         say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
@@ -479,7 +480,7 @@ fn grid(comm: mpi::MPI_Comm) -> Result<Option<Grid>, Failed> {
         check(mpi::PMPI_Cart_get(comm, count, to.0, to.1, to.2))?;
         let sides: Vec<u32> = sides.iter().map(|&side: &c_int| side as u32).collect();
         let wraps: Vec<bool> = wraps.iter().map(|&wraps: &c_int| wraps != 0).collect();
-        // More dimensions than are known here are taken for none.
+        // A grid of more dimensions than supported is ignored.
         Ok(Grid::new(&sides, &wraps).ok())
     }
 }

@@ -1,4 +1,4 @@
-//! The algorithm, or the library, for an operation on blocks of a size.
+//! Chooses an algorithm or the library for an operation on blocks of a size.
 
 use serde::{Deserialize, Serialize};
 use topocoll::exec::Plan;
@@ -17,7 +17,7 @@ use super::vector::Sizes;
 pub(crate) struct Ours {
     topology: String,
     ports: u32,
-    /// By rank of the schedule, the rank of the communicator; none where they are the same.
+    /// By rank of the schedule, the rank of the communicator; `None` if they are equal.
     pub(crate) order: Option<Vec<u32>>,
     algorithm: String,
     parameters: Parameters,
@@ -26,14 +26,14 @@ pub(crate) struct Ours {
 /// A decision and its reason.
 #[derive(Debug)]
 pub(crate) struct Decision {
-    /// None for the library's call.
+    /// `None` for the library's call.
     pub(crate) ours: Option<Ours>,
     pub(crate) reason: String,
-    /// A wish that cannot be met.
+    /// A requested algorithm that does not apply.
     pub(crate) warning: Option<String>,
 }
 
-/// A predicted gain must be at least this share of the library's time; predictions have errors.
+/// The least predicted gain, as a share of the library's time; predictions have errors.
 const GAIN: f64 = 0.1;
 
 /// Decides for blocks of these sizes. A schedule may be for any of the places; predictions use the
@@ -105,9 +105,9 @@ fn fastest(
 ) -> Result<Decision, Error> {
     let machine = &place.machine;
     let problem = problem(machine, operation, block_bytes)?;
-    // In a thread that ends with it: a program has not asked for a pool of them.
+    // In a thread of its own, so that the program keeps no thread pool.
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    // A program waits for it.
+    // The program waits for the result.
     let exchange = Exchange::new(machine, &problem)?.budget(Budget::quick());
     let selection = match &alone {
         Ok(alone) => alone.install(|| exchange.select()),
@@ -143,7 +143,7 @@ impl Ours {
     /// A rank's plan.
     ///
     /// # Errors
-    /// A schedule too large to number: the first rank has planned before it tells.
+    /// A schedule too large to number; the first rank plans before it tells the others.
     pub(crate) fn plan(
         &self,
         operation: Collective,
@@ -194,9 +194,9 @@ mod tests {
         }
     }
 
-    /// All messages at once keep the ports of the largest node as busy as any order of them can: pairs
-    /// of nodes in turn (Sanders and Traeff 2002, section 4) are not predicted to gain on that,
-    /// whether nodes are of one size or not, nor were they measured to (`PAPERS.md`).
+    /// All messages at once keep the ports of the largest node as busy as any order can. Pairs of
+    /// nodes in turn (Sanders and Traeff 2002, section 4) gain nothing over that, for nodes of
+    /// equal or different sizes, by prediction and by measurement (`PAPERS.md`).
     #[test]
     fn pairs_of_nodes_are_not_thought_to_beat_all_messages_at_once() {
         let spread = ["1,2,4,4,2,1", "4,1,4,1,4,1", "3,1,4,2,4,3", "2,4,1,3,1,2"];

@@ -1,5 +1,5 @@
-//! Fortran's calls with Open MPI, whose own go past C's: all names of `use mpi`, `mpif.h` and
-//! `use mpi_f08`.
+//! Fortran's calls with Open MPI, whose Fortran library bypasses the C calls: all names of
+//! `use mpi`, `mpif.h` and `use mpi_f08`.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use super::calls::{
     MPI_Allgather, MPI_Allgatherv, MPI_Alltoall, MPI_Alltoallv, MPI_Finalize, in_place,
 };
 
-/// A Fortran constant of the library that is known by its address.
+/// A Fortran constant of the library, identified by its address.
 struct Address(OnceLock<usize>);
 
 static IN_PLACE: Address = Address(OnceLock::new());
@@ -23,7 +23,7 @@ impl Address {
     }
 }
 
-/// A buffer as C names it.
+/// A buffer argument as in C.
 fn buffer(data: *mut c_void) -> *mut c_void {
     if data.addr() == IN_PLACE.of(c"mpi_fortran_in_place_") {
         in_place().cast_mut()
@@ -34,7 +34,7 @@ fn buffer(data: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Exports a call under the names that compilers and the library's modules give it.
+/// Exports a call under the names of compilers and of the library's modules.
 macro_rules! exchange {
     ($call:ident: $($name:ident)*) => {$(
         /// # Safety
@@ -50,7 +50,7 @@ macro_rules! exchange {
             comm: *const c_int,
             error: *mut c_int,
         ) {
-            // SAFETY: Fortran passes addresses of what C is given; an error may be left out.
+            // SAFETY: Fortran passes the addresses of C's arguments; the error is optional.
             unsafe {
                 let code = $call(
                     buffer(sendbuf),
@@ -86,8 +86,8 @@ macro_rules! exchange_vector {
             comm: *const c_int,
             error: *mut c_int,
         ) {
-            // SAFETY: Fortran passes addresses of what C is given, and Fortran's integers are C's
-            // ints; an error may be left out.
+            // SAFETY: Fortran passes the addresses of C's arguments, and Fortran's integers are C's
+            // ints; the error is optional.
             unsafe {
                 let code = MPI_Alltoallv(
                     buffer(sendbuf),
@@ -150,7 +150,7 @@ macro_rules! finalize {
         /// As MPI says.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(error: *mut c_int) {
-            // SAFETY: the same; an error may be left out.
+            // SAFETY: the same; the error is optional.
             unsafe {
                 let code = MPI_Finalize();
                 if let Some(error) = error.as_mut() {

@@ -8,12 +8,12 @@ use mpi_sys as mpi;
 use super::attribute::forgotten;
 use super::blocks::is_named;
 
-/// Decisions are made for each kind of call.
+/// Kinds of calls, each with its own decisions.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     AllToAll,
     AllGather,
-    /// An all-to-all of blocks of several sizes, about which the communicator alone decides.
+    /// An all-to-all of blocks of several sizes; the decision depends only on the communicator.
     Vector,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Call {
     /// The handle of a freed communicator may name another.
     forgotten: u64,
     in_place: bool,
-    /// Counts and datatypes, of what is sent and of what is received.
+    /// Counts and datatypes of the sent and the received blocks.
     send: Option<(i64, mpi::MPI_Datatype)>,
     receive: Option<(i64, mpi::MPI_Datatype)>,
 }
@@ -46,7 +46,7 @@ impl Call {
         Self { comm, forgotten, in_place, send: Some(send), receive: Some(receive) }
     }
 
-    /// A call that the communicator decides about.
+    /// A call whose decision depends only on the communicator.
     #[inline]
     pub(crate) fn on(comm: mpi::MPI_Comm) -> Self {
         Self { comm, forgotten: forgotten(), in_place: false, send: None, receive: None }
@@ -58,8 +58,8 @@ impl Call {
         LAST.with(|last| last[kind as usize].get().is_some_and(|last| last == *self))
     }
 
-    /// Remembers a call that is forwarded, if its datatypes are what they are for ever: the handle of
-    /// a derived one may be another's tomorrow.
+    /// Remembers a forwarded call if its datatypes are predefined. The handle of a derived datatype
+    /// may name another datatype later.
     pub(crate) fn remember(self, kind: Kind) {
         let sent = self.send.filter(|_| !self.in_place);
         if [sent, self.receive].into_iter().flatten().all(|(_, datatype)| is_named(datatype)) {

@@ -5,15 +5,16 @@ use std::ffi::{CStr, c_int};
 use mpi_sys as mpi;
 use topocoll::Collective;
 
-/// Block sizes below which Open MPI 4.1 combines blocks in an all-to-all, from so many ranks on (its
-/// fixed rules; below 16 ranks never, and single blocks of less than 4 bytes not before 32).
+/// From a number of ranks on, the block size below which Open MPI 4.1 combines blocks in an
+/// all-to-all (its fixed rules: never below 16 ranks; single blocks of less than 4 bytes from 32
+/// on).
 const OPEN_MPI_COMBINES: [(u32, u64); 5] =
     [(16, 512), (64, 1024), (512, 512), (2048, 1024), (4096, 2048)];
 
 /// The MPI that is loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Library {
-    /// Its version 4.1 and what decides like it.
+    /// Version 4.1, and versions with the same rules.
     OpenMpi,
     Mpich,
     Other,
@@ -23,7 +24,7 @@ impl Library {
     pub(crate) fn loaded() -> Self {
         let mut text = vec![0u8; mpi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
         let mut length: c_int = 0;
-        // SAFETY: room for the longest answer, and a zero byte behind it.
+        // SAFETY: room for the longest answer and a zero byte.
         unsafe {
             mpi::PMPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length);
         }
@@ -35,8 +36,8 @@ impl Library {
         }
     }
 
-    /// Names of the algorithms that it may use for blocks of `bytes`, and with a radix of 2 if they
-    /// have one; the best of them where it is not known which.
+    /// Names of the algorithms that it may use for blocks of `bytes`, with radix 2 if they have
+    /// one. If several are possible, predictions use the best.
     pub(crate) fn uses(
         self,
         operation: Collective,

@@ -30,7 +30,7 @@ impl Memory {
         room(&mut self.work, bytes)
     }
 
-    /// Frees memory that only a large exchange needs.
+    /// Frees memory that only large exchanges need.
     pub(crate) fn trim(&mut self) {
         for memory in [&mut self.input, &mut self.output, &mut self.work] {
             if memory.len() > KEPT {

@@ -1,4 +1,4 @@
-//! The machine that the ranks of a communicator stand on.
+//! The machine of a communicator's ranks.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use topocoll::{
     Topology,
 };
 
-/// A machine, and which rank of the communicator stands where.
+/// A machine, and the positions of the communicator's ranks on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) machine: Machine,
-    /// By rank of the machine; none where rank i stands on rank i.
+    /// By rank of the machine, the communicator's rank; `None` if they are equal.
     pub(crate) order: Option<Vec<u32>>,
     /// The source of this knowledge.
     pub(crate) source: &'static str,
@@ -30,7 +30,7 @@ pub(crate) struct Known<'a> {
     pub(crate) given: Option<&'a Machine>,
 }
 
-/// The machines that schedules may be for. Predictions use the first.
+/// The machines for which a schedule may be chosen. Predictions use the first.
 pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
     if let Some(place) = known.given.and_then(|machine| given(machine, known.world)) {
         return vec![place];
@@ -42,11 +42,11 @@ pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
     let timing = if several { timing("tcp", TCP) } else { shared_memory(ranks) };
     let machine = timed(grid, timing);
     let grid = Place { machine, order: None, source: "MPI_Cart_get" };
-    // Ranks that share memory contend for no links.
+    // Ranks that share memory have no link contention.
     if several { vec![grid, found] } else { vec![found, grid] }
 }
 
-/// Startup in seconds and seconds per byte; assumed, of the order of what such machines have.
+/// Startup in seconds and seconds per byte: assumed values, of a typical order.
 type Values = (f64, f64);
 const SHARED_MEMORY: Values = (1e-6, 0.2e-9);
 const TCP: Values = (30e-6, 1e-9);
@@ -63,13 +63,13 @@ fn timing(name: &str, (startup, per_byte): Values) -> Timing {
     timing
 }
 
-/// All messages of a step may be under way at once, and share the memory.
+/// All messages of a step may be under way at once; they share the memory.
 fn shared_memory(ranks: u32) -> Timing {
     let (startup, per_byte) = SHARED_MEMORY;
     timing("shared memory", (startup, per_byte * f64::from(ranks.max(2) - 1)))
 }
 
-/// Nodes by what shares memory: one is a full graph, several are a cluster.
+/// Nodes by shared memory: one node is fully connected, several are a cluster.
 fn by_nodes(nodes: &[u32]) -> Place {
     let (sizes, order) = grouped(nodes);
     let source = "MPI_Comm_split_type";
@@ -82,7 +82,7 @@ fn by_nodes(nodes: &[u32]) -> Place {
     if sizes.iter().all(|&size| size == 1) {
         return Place { machine: full(ranks, timing("tcp", TCP)), order: None, source };
     }
-    // All ranks of a node send at once, and share its memory and its adapter.
+    // All ranks of a node send at once; they share its memory and its network interface.
     let nodes = cluster(&sizes);
     let largest = nodes.largest();
     let share = f64::from(largest);
@@ -94,8 +94,8 @@ fn by_nodes(nodes: &[u32]) -> Place {
     Place { machine, order, source }
 }
 
-/// The machine of the world, or the subset of it that a communicator is. None for a communicator
-/// of processes of several worlds.
+/// The machine of the world, or the communicator's subset of it. `None` if the communicator has
+/// processes of several worlds.
 fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
     let source = "TOPOCOLL_MACHINE";
     // The communicator's ranks in the order of the machine.
@@ -130,7 +130,7 @@ fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
 }
 
 fn full(ranks: u32, timing: Timing) -> Machine {
-    timed(FullyConnected::new(ranks).expect("bug: a communicator of no ranks"), timing)
+    timed(FullyConnected::new(ranks).expect("bug: a communicator without ranks"), timing)
 }
 
 fn timed(topology: impl Topology + 'static, timing: Timing) -> Machine {
@@ -141,7 +141,7 @@ fn timed(topology: impl Topology + 'static, timing: Timing) -> Machine {
 
 fn cluster(sizes: &[u32]) -> Clusters {
     let nodes: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
-    Clusters::new(&nodes).expect("bug: nodes of ranks that there are")
+    Clusters::new(&nodes).expect("bug: invalid nodes")
 }
 
 /// Sizes of the groups of equal numbers in ascending order, and the ranks group by group.

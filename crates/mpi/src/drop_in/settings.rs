@@ -2,9 +2,9 @@
 //!
 //! | variable | value |
 //! |---|---|
-//! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` applies where it serves, and other operations are forwarded |
+//! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` forces its own operation, and the other one is forwarded |
 //! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; its rank i is rank i of `MPI_COMM_WORLD` |
-//! | `TOPOCOLL_TRACE` | `1` says what is chosen and why |
+//! | `TOPOCOLL_TRACE` | `1` prints each choice and its reason |
 //!
 //! An invalid variable produces one warning and is ignored.
 
@@ -18,7 +18,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
 /// The algorithm requested for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Wish {
-    /// The one that the model predicts to be fastest.
+    /// The fastest one by prediction.
     #[default]
     Fastest,
     Algorithm(&'static str),

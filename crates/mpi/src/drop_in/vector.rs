@@ -1,9 +1,9 @@
 //! Blocks of several sizes.
 //!
 //! A schedule is applicable if a rank knows the size of every block that it receives. In an
-//! all-to-all no block may pass through other ranks, because a rank knows only the sizes of its own
-//! blocks. In an all-gather, whose sizes all ranks know, each block must be received in its place of
-//! the output. Then the rank's own counts give the length of every message.
+//! all-to-all, no block may pass through other ranks, because a rank knows only the sizes of its
+//! own blocks. In an all-gather, whose sizes all ranks know, each block must be received in its
+//! place of the output. Then the rank's own counts give the length of every message.
 //!
 //! # Decisions
 //! The counts of an all-to-all differ from rank to rank, so no decision depends on them. The counts
@@ -31,27 +31,27 @@ pub(crate) enum Sizes {
     Equal(usize),
     /// Blocks of sizes that not all ranks know.
     Own,
-    /// Blocks of sizes that all ranks know, in the mean of 2^class bytes and more, and none of more
-    /// than twice the mean.
+    /// Blocks of sizes that all ranks know, with a mean of 2^class bytes and more, each at most
+    /// twice the mean.
     About(usize),
-    /// Blocks of sizes that all ranks know, and some of more.
+    /// Blocks of sizes that all ranks know, some of more than twice the mean.
     Apart,
     /// Blocks of no bytes.
     Empty,
-    /// Blocks of a rank that together are larger than an int counts.
+    /// Blocks of a rank whose sum exceeds an int.
     Large,
-    /// Blocks whose sizes the arguments do not give, or give inconsistently.
+    /// Blocks whose sizes are missing or inconsistent in the arguments.
     Unknown,
 }
 
-/// Bytes of all blocks of a rank, at most.
+/// The most bytes of all blocks of a rank.
 const MOST: u64 = c_int::MAX as u64;
 
 /// The block size for predictions where sizes are unknown.
 const ASSUMED_BYTES: u64 = 1 << 16;
 
 impl Sizes {
-    /// Of blocks of one size.
+    /// For blocks of one size.
     pub(crate) fn equal(bytes: u64, ranks: u32) -> Self {
         match bytes.checked_ilog2() {
             None => Self::Empty,
@@ -60,7 +60,7 @@ impl Sizes {
         }
     }
 
-    /// Of blocks that all ranks know the sizes of.
+    /// For blocks whose sizes all ranks know.
     pub(crate) fn known(sizes: &[u64]) -> Self {
         let all = sizes.iter().fold(0, |sum: u64, &size| sum.saturating_add(size));
         if all == 0 {
@@ -124,7 +124,7 @@ pub(crate) struct Vector {
 }
 
 impl Vector {
-    /// None for arguments that the library must refuse.
+    /// `None` for arguments that the library must refuse.
     pub(crate) fn new(
         elements: Blocks,
         blocks: impl Iterator<Item = (i64, isize)>,
@@ -157,7 +157,7 @@ impl Vector {
         self.elements.part(first, count)
     }
 
-    /// Whether all blocks lie as they travel, one after the other.
+    /// Whether all blocks are packed in memory, one after the other.
     fn is_dense(&self, offsets: &[u64]) -> bool {
         let begins = |(&(count, first), &offset): (&(u64, isize), &u64)| {
             let at = u64::try_from(first).ok().and_then(|first| first.checked_mul(self.bytes));
@@ -167,7 +167,7 @@ impl Vector {
     }
 }
 
-/// Where each block begins.
+/// The first byte of each block.
 fn offsets(sizes: &[u64]) -> Vec<u64> {
     let begin = |end: &mut u64, &size: &u64| Some(std::mem::replace(end, *end + size));
     sizes.iter().scan(0, begin).collect()
@@ -183,7 +183,7 @@ pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
     Ok(())
 }
 
-/// Exchanges blocks by an applicable plan. `send` is none in place.
+/// Exchanges blocks by an applicable plan. `send` is `None` in place.
 ///
 /// # Errors
 /// MPI's error code.
@@ -233,7 +233,7 @@ pub(crate) unsafe fn exchange_vector(
     let dense = to.is_dense(&ends);
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let buffers = RawBuffers { input, output, work };
-    // SAFETY: memories of these sizes, which this call has to itself.
+    // SAFETY: memories of these sizes, which only this call uses.
     unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests)? };
     if !dense {
         for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(Sizes::known(&[u64::MAX, 1]), Sizes::Large);
     }
 
-    /// Which all-gathers serve: those in which a block goes to its place of the output at once.
+    /// An all-gather is applicable if it receives each block in its place of the output.
     #[test]
     fn all_gathers_serve_whose_blocks_have_places() {
         for (on, name, expected) in [

@@ -1,21 +1,21 @@
 //! An explicit-state search: a few ranks, the faults of a plan, and every order in which words and
-//! messages can arrive. Each rank runs the [`Protocol`] that MPI drives; what is modelled is the rest:
-//! channels that keep the order of a pair of ranks, and exchanges in which every rank sends a message
-//! to every other rank and ends when it has one of each.
+//! messages can arrive. Each rank runs the [`Protocol`]. The model adds channels that keep the
+//! order of each pair of ranks, and exchanges in which every rank sends a message to every other
+//! rank and ends when it has received one from each.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::*;
 
-/// What a rank does wrong in a call.
+/// A rank's fault in a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     /// Its arguments are refused.
     Refused,
     /// It gives a number that makes the call the library's.
     Unsure,
-    /// It has a size that is not decided about.
+    /// Its size has no decision.
     Other,
     /// It cannot follow the decision.
     CannotServe,
@@ -47,19 +47,19 @@ enum Doing {
 struct Actor {
     protocol: Protocol,
     doing: Doing,
-    /// The numbers that are decided, all of them to exchange.
+    /// The decided numbers, all decided for an exchange.
     known: BTreeSet<u64>,
-    /// The call's number, if it is decided in it.
+    /// The call's number, if the call decides it.
     asks: Option<u64>,
     outcomes: Vec<Outcome>,
 }
 
-/// All ranks, and all that is on its way, by sender and receiver.
+/// All ranks, and the words and messages under way, by sender and receiver.
 #[derive(Clone, Hash)]
 struct World {
     actors: Vec<Actor>,
     words: Vec<VecDeque<Word>>,
-    /// Messages, by the call that they are of.
+    /// Messages, by their call.
     messages: Vec<VecDeque<usize>>,
 }
 
@@ -67,7 +67,7 @@ struct World {
 enum Step {
     /// A rank hears a word of another.
     Hear(usize, usize),
-    /// A rank has a message of every other.
+    /// A rank has a message from every other.
     Complete(usize),
     /// A rank that has failed waits for no other rank.
     GaveUp(usize),
@@ -101,7 +101,7 @@ struct Search {
 }
 
 impl Search {
-    /// Goes through all states that can be reached, and counts them.
+    /// Visits all reachable states, and counts them.
     fn run(ranks: usize, calls: usize, plan: Plan, apart: Option<(usize, usize)>) -> usize {
         let (seen, path) = (HashSet::new(), Vec::new());
         let mut search = Self { ranks, calls, plan, apart, seen, path };
@@ -163,8 +163,8 @@ impl Search {
         others.filter(move |&other| apart.is_none_or(|apart| apart != rank && apart != other))
     }
 
-    /// What can happen next. Nothing can be lost by that a word changes nothing for others, so it is
-    /// heard at once.
+    /// The possible events. A word that does not change its receiver is heard at once, which loses
+    /// no states.
     fn steps(&self, world: &World) -> Vec<Step> {
         let (mut steps, n) = (Vec::new(), self.ranks);
         for (rank, actor) in world.actors.iter().enumerate() {
@@ -259,7 +259,7 @@ impl Search {
         self.advance(world, rank);
     }
 
-    /// Does what a rank does without another's words.
+    /// Performs a rank's actions up to its next wait for words.
     fn advance(&self, world: &mut World, rank: usize) {
         let (n, call) = (self.ranks, world.actors[rank].outcomes.len());
         let fault = self.fault(rank, call);
@@ -318,7 +318,7 @@ impl Search {
         self.begin(world, rank);
     }
 
-    /// Nothing can happen any more.
+    /// Checks a final state.
     fn check(&self, world: &World) {
         let ended = world.actors.iter().all(|actor| actor.doing == Doing::Ended);
         self.must(ended, "a rank waits for ever");
@@ -352,8 +352,8 @@ impl Search {
     }
 }
 
-/// Every fault of the first rank and of another in every call but the last. Ranks but the first are
-/// interchangeable.
+/// Every fault of the first rank and of another rank in every call except the last. All ranks
+/// except the first are interchangeable.
 fn plans(ranks: u32, calls: usize) -> Vec<Plan> {
     use Fault::{After, CannotServe, Other, Refused, Sends, Unsure};
     let each = |rank: u32| {
@@ -379,7 +379,7 @@ fn no_failure_leaves_a_rank_waiting() {
         search(ranks, 4, plans(ranks, 4).into_iter());
     }
     search(4, 3, plans(4, 3).into_iter());
-    // Failures after messages are sent have many orders: of five ranks they are in the search below.
+    // Failures after sent messages have many orders; the search below has them for five ranks.
     let early = |plan: &Plan| !matches!(plan[0].2, Fault::After | Fault::Sends(2..));
     search(5, 2, plans(5, 2).into_iter().filter(early));
 }
