@@ -1,8 +1,8 @@
-//! Measures what exchanges cost by the threads driver, and fits the terms of the steps model.
+//! Measures exchanges by the threaded driver, and fits the terms of the steps model.
 //!
-//! P ranks on T threads take P/T times what one takes, so a machine of P such ranks has the fitted
-//! values times P/T. An exchange also has a cost that does not depend on the algorithm: its
-//! threads' start and end.
+//! P ranks on T threads take P/T times as long as one, so a machine of P such ranks has the fitted
+//! values times P/T. Starting and ending threads is a fixed cost of an exchange, independent of the
+//! algorithm.
 
 use serde::{Deserialize, Serialize};
 use topocoll_algorithms::Solution;
@@ -37,7 +37,7 @@ pub struct Sample {
     pub seconds: f64,
 }
 
-/// The terms of the steps model for one rank on a thread of its own, in seconds.
+/// The terms of the steps model for one rank on its own thread, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Fit {
     /// A message's startup.
@@ -54,7 +54,7 @@ pub struct Fit {
     pub error: f64,
 }
 
-/// The cost of a choice by prediction beside the best.
+/// The measured time of the predicted choice, and of the best.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Regret {
@@ -64,7 +64,7 @@ pub struct Regret {
     pub block_bytes: u64,
     /// The choice of `select`, measured.
     pub chosen: Sample,
-    /// The fastest of all.
+    /// The fastest sample.
     pub best: Sample,
 }
 
@@ -76,11 +76,11 @@ impl Regret {
     }
 }
 
-/// Every all-to-all and setting that applies to a machine whose bytes a number of threads move,
-/// counted and not yet measured.
+/// Every all-to-all and setting that applies to a machine on a number of threads, counted and not
+/// yet measured.
 ///
 /// # Errors
-/// A machine or problem that is refused.
+/// The machine or problem is invalid.
 pub fn samples(
     machine: &Machine,
     block_bytes: u64,
@@ -110,11 +110,11 @@ pub fn samples(
 }
 
 /// Runs every all-to-all and setting that applies to `ranks` fully connected ranks, `rounds` times
-/// in turn, so that disturbances affect all equally; the least time of each. At most `threads` move
-/// the bytes, as many as these are worth.
+/// in turn, so that disturbances affect all equally. Returns the least time of each. At most
+/// `threads` threads move the bytes; small exchanges use fewer.
 ///
 /// # Errors
-/// A machine, problem or plan that is refused, or more bytes than can be addressed.
+/// The machine, problem or plan is invalid, or the blocks exceed the address space.
 pub fn measure(
     ranks: u32,
     block_bytes: u64,
@@ -135,7 +135,7 @@ pub fn measure(
     pattern::fill(&problem, block_bytes, &mut input);
     for _ in 0..rounds {
         for (sample, plans) in samples.iter_mut().zip(&plans) {
-            // Its buffers last for a round, and are warm after one exchange.
+            // Its buffers last for one round, and are warm after one exchange.
             let mut driver = ThreadedDriver::new(plans.clone(), threads);
             driver.exchange(block_bytes, &input, &mut output)?;
             let timed = driver.exchange(block_bytes, &input, &mut output)?;
@@ -145,14 +145,14 @@ pub fn measure(
     Ok(samples)
 }
 
-/// Fits the terms, none of them negative, for the least squares of relative errors.
+/// Fits nonnegative terms by the least squares of relative errors.
 #[must_use]
 pub fn fit(samples: &[Sample]) -> Fit {
     least_squares(samples, 4)
 }
 
-/// Fits the terms for ranks that are processes, each of them a thread of its sample: contention is
-/// in the times, and an exchange has no fixed cost.
+/// Fits the terms for ranks that are processes, each counted as a thread: the times include
+/// contention, and an exchange has no fixed cost.
 #[must_use]
 pub fn fit_processes(samples: &[Sample]) -> Fit {
     least_squares(samples, 3)
@@ -171,8 +171,8 @@ fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
             }
         }
     }
-    // One value after the other to its best; the sum of squares is convex, so this ends at the
-    // least.
+    // Optimizes one value after the other; the sum of squares is convex, so this converges to the
+    // minimum.
     let mut values = [0.0f64; 4];
     for _ in 0..SWEEPS {
         for i in (0..fitted).filter(|&i| products[i][i] > 0.0) {
@@ -188,7 +188,7 @@ fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
     fit
 }
 
-/// Passes over the values in a fit: far more than four values need.
+/// Passes over the values in a fit, far more than four values need.
 const SWEEPS: usize = 20_000;
 
 /// The factors of each value of a fit.
@@ -211,8 +211,8 @@ impl Fit {
         terms(sample).iter().zip(values).map(|(term, value)| term * value).sum()
     }
 
-    /// The timing values of a machine of `ranks` on this computer, for blocks large enough to be
-    /// worth all threads; fewer threads slow all algorithms equally.
+    /// The timing values of a machine of `ranks` on this computer, for blocks large enough to use
+    /// all threads; fewer threads slow all algorithms equally.
     #[must_use]
     pub fn timing(&self, ranks: u32) -> Timing {
         let turns = turns(ranks, self.threads);
@@ -226,11 +226,11 @@ impl Fit {
     }
 }
 
-/// What [`Exchange::select`](crate::Exchange::select) chooses by the fit for one cell of ranks and block size, beside the fastest of
-/// all that was measured there.
+/// The choice of [`Exchange::select`](crate::Exchange::select) by the fit, for one number of ranks
+/// and block size, and the fastest sample there.
 ///
 /// # Errors
-/// A machine or problem that is refused.
+/// The machine or problem is invalid.
 ///
 /// # Panics
 /// No samples.
@@ -241,7 +241,7 @@ pub fn regret(cell: &[Sample], fit: &Fit) -> Result<Regret, Error> {
     machine.timing = fit.timing(ranks);
     let problem = Problem::new(Collective::AllToAll, ranks, 1, block_bytes)?;
     let selection = Exchange::new(&machine, &problem)?.select()?;
-    let choice = selection.best().expect("bug: nothing applies to a complete graph");
+    let choice = selection.best().expect("bug: no algorithm applies to a complete graph");
     let chosen = (cell.iter())
         .find(|s| s.algorithm == choice.algorithm && s.parameters == choice.parameters)
         .expect("bug: a choice that was not measured");

@@ -15,9 +15,9 @@ pub enum Error {
     /// No file, shipped machine or short form.
     #[error("unknown machine `{name}`{}", nearest.as_ref().map_or(String::new(), |n| format!(": did you mean `{n}`?")))]
     UnknownMachine {
-        /// What was given.
+        /// The given name.
         name: String,
-        /// The shipped machine of the most similar name.
+        /// The shipped machine with the most similar name.
         nearest: Option<String>,
     },
     /// An invalid short form.
@@ -26,19 +26,19 @@ pub enum Error {
     /// An invalid machine file.
     #[error("{path}: {error}")]
     File {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// What it says.
+        /// Its text.
         text: String,
-        /// What is wrong, and where.
+        /// The error, with its place.
         error: SpecError,
     },
-    /// A file that cannot be read.
+    /// An unreadable file.
     #[error("cannot read `{path}`: {reason}")]
     Unreadable {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// An algorithm that does not apply.
@@ -46,7 +46,7 @@ pub enum Error {
     NotApplicable {
         /// The algorithm.
         algorithm: String,
-        /// Why.
+        /// The reason.
         reason: NotApplicable,
     },
     /// An unknown algorithm or parameter.
@@ -61,9 +61,9 @@ pub enum Error {
     /// A schedule that cannot be ranked.
     #[error("{name} cannot be ranked: {reason}")]
     GivenSchedule {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A machine on which simulating all choices would take too long.
@@ -76,22 +76,22 @@ pub enum Error {
     },
     /// A schedule of a subset that exceeds ports of the whole machine.
     #[error(
-        "ranks or nodes of the whole machine send or receive more messages in a step than the {ports} they have ports for"
+        "ranks or nodes of the whole machine send or receive more messages in a step than they have ports ({ports})"
     )]
     PortsOfWhole {
         /// The ports of a rank or node.
         ports: u32,
     },
-    /// A reading that cannot be made.
+    /// A failed reading.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
     /// A schedule that cannot be run.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Ranks that are not a subset of a machine's.
+    /// An invalid subset of a machine's ranks.
     #[error(transparent)]
     Subset(#[from] TopologyError),
-    /// An exchange that cannot begin, or that stopped.
+    /// An exchange that cannot begin or has stopped.
     #[error(transparent)]
     Exec(#[from] ExecError),
     /// A tuning file that cannot be written.

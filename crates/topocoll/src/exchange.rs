@@ -12,24 +12,24 @@ use crate::price::{Price, Pricing, least};
 use crate::select::prices;
 use crate::{Error, Selection};
 
-/// Bytes of memory that reading may take unless a caller says otherwise.
+/// Default limit of the bytes of memory for reading a schedule.
 const MEMORY: u128 = 1 << 30;
 
-/// Bytes of a block unless a caller says otherwise.
+/// Default bytes of a block.
 const BLOCK_BYTES: u64 = 1024;
 
-/// Route segments that counting a schedule of a subset may look at: some seconds.
+/// The most route segments for counting a schedule of a subset: some seconds.
 const WORK_OF_SUBSET: u128 = 1 << 26;
 
-/// What a reading or a ranking may take, beyond a second.
+/// Limits of the memory and work of a reading or ranking.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Budget<'p> {
-    /// Bytes of memory that reading one schedule may take.
+    /// The most bytes of memory for reading one schedule.
     pub memory: u128,
-    /// Route segments looked at in all for settings whose floors are below the best exact price.
+    /// The most route segments, in all, for settings whose floors are below the best exact price.
     pub work: u128,
-    /// Hears of what is done.
+    /// Receives progress.
     pub progress: Progress<'p>,
 }
 
@@ -48,16 +48,14 @@ impl Budget<'_> {
     }
 }
 
-/// One exchange: a machine, an operation, sizes of blocks, the ranks that take part, and what may be
-/// spent on answers.
+/// One exchange: a machine, an operation, sizes of blocks, a subset of the ranks and a budget.
 ///
-/// Everything that is asked of an exchange is asked of this value: the best schedule, one by name, and
-/// what they cost.
+/// Its methods find the best schedule, or one by name, and their costs.
 #[derive(Clone, Debug)]
 pub struct Exchange<'m> {
     machine: &'m Machine,
     problem: Problem,
-    /// The ranks that take part, and the machine that they are by themselves.
+    /// The ranks that take part, and the machine that they form.
     subset: Option<(Subset, Machine)>,
     demand: Option<&'m Demand>,
     catalogue: Cow<'m, Catalogue>,
@@ -68,7 +66,7 @@ impl<'m> Exchange<'m> {
     /// A problem of all ranks of a machine.
     ///
     /// # Errors
-    /// A problem of other ranks than the machine's.
+    /// The problem has other ranks than the machine.
     pub fn new(machine: &'m Machine, problem: &Problem) -> Result<Self, Error> {
         check_ranks(problem.ranks, machine)?;
         Ok(Self {
@@ -84,7 +82,7 @@ impl<'m> Exchange<'m> {
     /// An all-to-all of blocks of 1 KiB among all ranks of a machine.
     ///
     /// # Errors
-    /// Ports or ranks that no problem has.
+    /// Ports or ranks outside the limits of a [`Problem`].
     pub fn all_to_all(machine: &'m Machine) -> Result<Self, Error> {
         Self::of(machine, Collective::AllToAll)
     }
@@ -105,7 +103,8 @@ impl<'m> Exchange<'m> {
     /// The same with blocks of `bytes`.
     ///
     /// # Errors
-    /// A block of no bytes, or of more than [`MAX_BLOCK_BYTES`](topocoll_schedule::MAX_BLOCK_BYTES).
+    /// A block of no bytes, or of more than
+    /// [`MAX_BLOCK_BYTES`](topocoll_schedule::MAX_BLOCK_BYTES).
     pub fn block_bytes(mut self, bytes: u64) -> Result<Self, Error> {
         let Problem { operation, ranks, ports, .. } = self.problem;
         self.problem = Problem::new(operation, ranks, ports, bytes)?;
@@ -115,7 +114,7 @@ impl<'m> Exchange<'m> {
     /// The same among some ranks of the machine.
     ///
     /// # Errors
-    /// A subset of a machine of other ranks.
+    /// The subset is of a machine with other ranks.
     pub fn subset(mut self, subset: &Subset) -> Result<Self, Error> {
         check_ranks(subset.machine_ranks(), self.machine)?;
         let own = self.machine.subset(subset);
@@ -125,17 +124,18 @@ impl<'m> Exchange<'m> {
         self.check_demand()
     }
 
-    /// The same with blocks of the sizes of a demand matrix; the block of the problem is their mean.
+    /// The same with blocks of the sizes of a demand matrix; the block of the problem is their
+    /// mean.
     ///
     /// # Errors
-    /// A demand of other ranks.
+    /// The demand matrix has other ranks.
     pub fn demand(mut self, demand: &'m Demand) -> Result<Self, Error> {
         self.problem.block_bytes = demand.mean();
         self.demand = Some(demand);
         self.check_demand()
     }
 
-    /// Whether sizes are those of the ranks that take part.
+    /// Checks that the demand matrix has the ranks that take part.
     fn check_demand(self) -> Result<Self, Error> {
         match self.demand.map_or(self.problem.ranks, Demand::ranks) {
             ranks if ranks == self.problem.ranks => Ok(self),
@@ -157,26 +157,26 @@ impl<'m> Exchange<'m> {
         self
     }
 
-    /// The same with blocks of another size, which is within the limits.
+    /// The same with blocks of another size within the limits.
     pub(crate) fn sized(&self, block_bytes: u64) -> Self {
         let mut other = self.clone();
         other.problem.block_bytes = block_bytes;
         other
     }
 
-    /// What is exchanged.
+    /// The problem.
     #[must_use]
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// The machine of the ranks that take part: the whole, or what a subset is by itself.
+    /// The machine of the ranks that take part: the whole machine, or the one that a subset forms.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         self.subset.as_ref().map_or(self.machine, |(_, own)| own)
     }
 
-    /// The exchange of the ranks that take part on the machine that they are by themselves.
+    /// The exchange of the ranks that take part, on the machine that they form.
     pub(crate) fn own(&self) -> Exchange<'_> {
         Exchange { machine: self.machine(), subset: None, ..self.clone() }
     }
@@ -202,14 +202,13 @@ impl<'m> Exchange<'m> {
         self.subset.is_none()
     }
 
-    /// What algorithms are asked.
+    /// The request to algorithms.
     pub(crate) fn request(&self) -> Request<'_> {
         Request::new(&self.problem, &*self.machine().topology).of(self.demand)
     }
 
-    /// The solution of an algorithm. Parameters that are to be chosen by cost and are not given are
-    /// chosen by the machine's timing values, and by the sizes of blocks where the schedule depends
-    /// on them.
+    /// The solution of an algorithm. Parameters that are chosen by cost, and are not given, depend
+    /// on the machine's timing values, and on the sizes of blocks if the schedule depends on them.
     ///
     /// # Errors
     /// No such algorithm, one that does not apply, or too much memory or work.
@@ -238,7 +237,7 @@ impl<'m> Exchange<'m> {
         Ok(self.solve(name, given)?.schedule)
     }
 
-    /// All that applies: every candidate of every algorithm, solved.
+    /// The solutions of all candidates of all algorithms that apply.
     pub fn solutions(&self) -> impl Iterator<Item = Solution> {
         self.algorithms().flat_map(|algorithm| self.request().solutions(algorithm))
     }
@@ -246,7 +245,7 @@ impl<'m> Exchange<'m> {
     /// The best setting of an algorithm by predicted time, and its price.
     ///
     /// # Errors
-    /// Why the algorithm does not apply.
+    /// The algorithm does not apply.
     pub fn cheapest(&self, name: &str) -> Result<(Parameters, Price), NotApplicable> {
         self.cheapest_of(self.find(name)?, &Parameters::new())
     }
@@ -259,10 +258,10 @@ impl<'m> Exchange<'m> {
         let candidates = prices(algorithm, &Pricing::new(self), given)?.priced;
         let priced =
             candidates.into_iter().map(|candidate| (candidate.parameters, candidate.price));
-        Ok(least(priced, |(_, price)| price).expect("bug: prices of no setting"))
+        Ok(least(priced, |(_, price)| price).expect("bug: no priced setting"))
     }
 
-    /// The setting of an algorithm that is fastest for the very sizes of blocks.
+    /// The setting of an algorithm that is fastest for the demand matrix.
     fn cheapest_counted(
         &self,
         algorithm: &dyn Algorithm,
@@ -289,9 +288,9 @@ impl<'m> Exchange<'m> {
         Ok(check_memory("planning for the sizes of all blocks", needed, self.budget.memory)?)
     }
 
-    /// Counts a schedule: steps, volume, link loads and time by the steps model. That of a subset is
-    /// counted on the links of the whole machine: what leaves their part of it takes the machine's own
-    /// routes, and shares links with what passes there.
+    /// Counts a schedule: steps, volume, link loads and time by the steps model. A subset's
+    /// schedule is counted on the links of the whole machine: messages that leave the subset's part
+    /// take the machine's own routes, and contend for links there.
     ///
     /// # Errors
     /// Too much work or memory.
@@ -300,7 +299,7 @@ impl<'m> Exchange<'m> {
         let Some((subset, _)) = &self.subset else {
             return Ok(count(schedule, machine, self.demand, memory)?);
         };
-        // For blocks and their sizes.
+        // Twice: for blocks and for their sizes.
         let needed = u128::from(machine.ranks()) * 2 * size_of::<Option<Rank>>() as u128;
         check_memory("the positions of all ranks in the subset", needed, memory)?;
         let schedule = schedule.on_subset(subset);
@@ -312,10 +311,11 @@ impl<'m> Exchange<'m> {
         Ok(count(&schedule, machine, demand.as_ref(), memory)?)
     }
 
-    /// Proves or refutes that a schedule delivers every block, by the method given or the cheaper one.
+    /// Proves or refutes that a schedule delivers every block, by the method given or the cheaper
+    /// one.
     ///
     /// # Errors
-    /// A schedule that names no blocks or has other ranks, or too much work or memory.
+    /// The schedule names no blocks or has other ranks, or too much work or memory.
     pub fn verify(
         &self,
         schedule: &Schedule,
@@ -325,8 +325,8 @@ impl<'m> Exchange<'m> {
         Ok(verify_watched(schedule, self.machine(), method, memory, progress)?)
     }
 
-    /// What no schedule can beat. For a subset these are the bounds of ports and startups, as messages
-    /// may leave the part of a grid that its ranks are.
+    /// The lower bounds of all schedules. For a subset, only those of ports and startups, because
+    /// messages may leave the subset's part of a grid.
     #[must_use]
     pub fn bounds(&self) -> BestBounds {
         match (&self.subset, self.demand) {
@@ -337,18 +337,18 @@ impl<'m> Exchange<'m> {
 
     /// Ranks every algorithm and setting that applies, by predicted time.
     ///
-    /// A setting that takes too long to count has a floor for a price. Those whose floors are below the
-    /// best exact price are counted, the least floor first, as far as the budget goes: see
+    /// A setting that takes too long to count gets a floor as its price. Settings with floors below
+    /// the best exact price are counted, the least floor first, within the budget: see
     /// [`Selection::undecided`].
     ///
-    /// For a subset, and where blocks have sizes of their own, the choices for equal blocks on the
-    /// machine that the ranks are by themselves are counted once more: every step with the bytes that
-    /// its messages have, on the links of the whole machine. Where combining stops paying depends on
-    /// the sizes: a step is as long as its largest message, and a huge block makes every step long
-    /// that carries it, while many small blocks still share a startup.
+    /// For a subset or a demand matrix, the choices for equal blocks on the machine that the ranks
+    /// form are counted again: every step with the bytes of its messages, on the links of the whole
+    /// machine. The sizes decide whether combining pays: a step is as long as its largest message.
+    /// A huge block lengthens every step that carries it, while many small blocks still share a
+    /// startup.
     ///
     /// # Errors
-    /// An algorithm of the catalogue that cannot be counted for another reason than its size.
+    /// An algorithm of the catalogue cannot be counted, for another reason than its size.
     pub fn select(&self) -> Result<Selection, Error> {
         if self.is_whole() && self.demand.is_none() {
             return Ok(crate::select::select(self));
@@ -357,16 +357,16 @@ impl<'m> Exchange<'m> {
     }
 }
 
-/// Whether a setting has all values given.
+/// Whether a setting has all given values.
 pub(crate) fn agrees(setting: &Parameters, given: &Parameters) -> bool {
     given.iter().all(|(name, value)| setting.get(name) == Some(value))
 }
 
-/// A machine whose messages may leave the part of a grid that it is.
+/// A fully connected machine for a part of a grid that messages may leave.
 fn without_links(own: &Machine) -> Machine {
     let mut alone = own.clone();
     if let Shape::Grid(_) = own.topology.shape() {
-        let full = FullyConnected::new(own.ranks()).expect("bug: ranks that there are");
+        let full = FullyConnected::new(own.ranks()).expect("bug: invalid ranks");
         alone.topology = std::sync::Arc::new(full);
     }
     alone

@@ -14,9 +14,9 @@ use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
 #[non_exhaustive]
 pub struct Front {
     /// Settings that no other beats, by steps and then by link blocks. A setting beats another if
-    /// it has no more of either and less of one; only an exactly priced schedule beats another.
+    /// it has no more of both and less of one; only exactly priced schedules beat others.
     pub points: Vec<Choice>,
-    /// Settings priced by a floor that no point beats: they might be on the front.
+    /// Settings priced by a floor that no point beats: they may be on the front.
     pub undecided: Vec<Choice>,
     /// Settings that some point beats, in the same order.
     pub beaten: Vec<Choice>,
@@ -29,11 +29,11 @@ pub struct Front {
 }
 
 impl Exchange<'_> {
-    /// The Pareto front of startups and volume: every algorithm, or those `asked` for by name, with
-    /// the parameters that are not to be chosen.
+    /// The Pareto front of startups and volume: every algorithm, or the `asked` ones by name, with
+    /// their fixed parameters.
     ///
     /// # Errors
-    /// An algorithm asked for that does not exist or does not apply.
+    /// A requested algorithm does not exist or does not apply.
     pub fn front(&self, asked: &[(String, Parameters)]) -> Result<Front, Error> {
         let exchange = self.clone().budget(Budget::quick());
         let (pricing, bound) = (Pricing::new(&exchange), self.bounds());
@@ -53,7 +53,7 @@ impl Exchange<'_> {
 
 /// Settings on the front, settings that may be, and beaten settings.
 fn split(mut choices: Vec<Choice>) -> (Vec<Choice>, Vec<Choice>, Vec<Choice>) {
-    // Equals stay in the order of the table.
+    // Equal settings stay in the order of the table.
     choices.sort_by(|a, b| {
         let by_steps = a.price.steps.cmp(&b.price.steps);
         by_steps.then(a.price.link_blocks.total_cmp(&b.price.link_blocks))

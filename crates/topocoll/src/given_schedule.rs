@@ -6,10 +6,10 @@ use topocoll_topology::Machine;
 
 use crate::{Error, Exchange};
 
-/// A given schedule as an algorithm: one more row beside those of a catalogue.
+/// A given schedule as an additional algorithm of a catalogue.
 ///
-/// It applies to the operation and the ranks that it is for. Where it moves whole blocks it applies to
-/// blocks of every size, else to those of its own.
+/// It applies to its own operation and ranks. If it moves whole blocks, it applies to blocks of
+/// every size, otherwise only to blocks of its own size.
 #[derive(Debug)]
 pub struct GivenSchedule {
     info: Info,
@@ -21,8 +21,7 @@ impl GivenSchedule {
     /// A schedule for a machine, called `name`.
     ///
     /// # Errors
-    /// A schedule that names no blocks, does not deliver or exceeds ports, or that is too large to
-    /// verify.
+    /// The schedule names no blocks, does not deliver, exceeds ports, or is too large to verify.
     pub fn new(name: &str, schedule: Schedule, machine: &Machine) -> Result<Self, Error> {
         let refused = |reason: &dyn ToString| Error::GivenSchedule {
             name: name.to_owned(),
@@ -38,8 +37,7 @@ impl GivenSchedule {
             let cases = counts.port_violations;
             return Err(refused(&format!("ports are exceeded in {cases} cases")));
         }
-        let mut info =
-            Info::new("", "a schedule that was read", "").performing(schedule.problem.operation);
+        let mut info = Info::new("", "a given schedule", "").performing(schedule.problem.operation);
         info.name = Cow::Owned(name.to_owned());
         info.source = Cow::Owned(schedule.origin.algorithm.clone());
         Ok(Self { info, schedule, claims: Claims::new(counts.steps, counts.bytes) })

@@ -6,7 +6,7 @@
 pub struct Rejected {
     /// The algorithm.
     pub algorithm: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -25,6 +25,6 @@ pub struct PartlyPriced {
     pub algorithm: String,
     /// Settings priced.
     pub priced: usize,
-    /// Settings that there are.
+    /// All settings.
     pub settings: usize,
 }

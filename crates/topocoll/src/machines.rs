@@ -53,11 +53,11 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
     }
 }
 
-/// The machine that a file describes, of any kind that [`files`] reads, found by its contents; one
-/// of the name `.toml` is in TOML. The machine is called by the file's stem.
+/// The machine in a file, in any format of [`files`], detected by its contents. A file named
+/// `.toml` is TOML. The machine's name is the file's stem.
 ///
 /// # Errors
-/// A file that cannot be read, is not text, or is invalid.
+/// The file is unreadable, not text, or invalid.
 pub fn load_file(path: &Path) -> Result<Machine, Error> {
     let shown = path.display().to_string();
     let refuse = |reason: String| Error::Unreadable { path: shown.clone(), reason };
@@ -69,7 +69,9 @@ pub fn load_file(path: &Path) -> Result<Machine, Error> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| refuse(e.to_string()))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(refuse(format!("longer than {MAX_FILE_BYTES} bytes, and no machine file is")));
+        return Err(refuse(format!(
+            "longer than {MAX_FILE_BYTES} bytes, the limit of machine files"
+        )));
     }
     let text = String::from_utf8(bytes).map_err(|e| refuse(format!("not text: {e}")))?;
     let name =

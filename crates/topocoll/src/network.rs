@@ -7,12 +7,12 @@ use crate::Fit;
 /// Ranks of MPI on their nodes, and intra-node and inter-node message costs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Network {
-    /// Ranks of each node, which follow each other.
+    /// The number of ranks of each node; ranks of a node are consecutive.
     pub nodes: Vec<u32>,
-    /// Messages at once that take as long as one: of a rank where nodes do not matter, else of a node
-    /// to others.
+    /// The number of concurrent messages that take as long as one: of a rank if nodes do not
+    /// matter, otherwise of a node to other nodes.
     pub ports: u32,
-    /// The time of a message among many at once, in seconds.
+    /// The time of one of many concurrent messages, in seconds.
     pub message: f64,
     /// Intra-node; `None` if no node has two ranks.
     pub inside: Option<Fit>,
@@ -21,7 +21,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The machine's short form: nodes matter where there are several, and some of several ranks.
+    /// The machine's short form: a cluster if there are several nodes, and one has several ranks.
     #[must_use]
     pub fn short_form(&self) -> String {
         match (&self.inside, &self.between) {
@@ -54,7 +54,7 @@ impl Network {
              [timing]\n\
              startup = {{ value = {startup}, source = \"{source}\" }}\n\
              per_byte = {{ value = {per_byte}, source = \"{source}\" }}\n\
-             per_hop = {{ value = \"0\", source = \"unused: distances are not told apart\" }}\n\
+             per_hop = {{ value = \"0\", source = \"unused: distances are not measured\" }}\n\
              rearrangement = {{ value = \"{rearrangement:.6}ns\", source = \"{source}\" }}\n\
              barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n",
             shape = self.short_form(),

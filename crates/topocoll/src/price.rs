@@ -1,4 +1,4 @@
-//! The cost of a setting of an algorithm on a machine: counted, bounded from below, or as printed.
+//! The cost of a setting of an algorithm on a machine: counted, bounded from below, or printed.
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
 use topocoll_analysis::{Counts, Measure, Time, bounds, count_steps, counting_work};
@@ -7,15 +7,15 @@ use topocoll_topology::{INTER_NODE, INTRA_NODE, PerClass, Timing};
 
 use crate::Exchange;
 
-/// How a price was found.
+/// The source of a price.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Priced {
-    /// Counted, every step and link, or by claims that leave nothing to count.
+    /// Counted over every step and link, or by claims that give all terms.
     Exactly,
-    /// By a closed form that the cost is not below: the machine is too large to count.
+    /// A lower bound by a closed form: the machine is too large to count.
     AtLeast,
-    /// By the counts that a paper prints of a schedule that is not written here.
+    /// By counts that a paper prints, for a schedule that is not implemented here.
     Published,
 }
 
@@ -35,7 +35,7 @@ impl Priced {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Price {
-    /// How it was found.
+    /// Its source.
     pub priced: Priced,
     /// Predicted seconds.
     pub time: Time,
@@ -45,12 +45,12 @@ pub struct Price {
     pub blocks: f64,
     /// Charged C2 in blocks.
     pub link_blocks: f64,
-    /// Most messages on one link in one step; 0 where not counted, or where links have no numbers.
+    /// Most messages on one link in one step; 0 if not counted, or if links have no numbers.
     pub link_contention: u64,
 }
 
 impl Price {
-    /// The price that a schedule was counted to have.
+    /// The price of a counted schedule.
     pub(crate) fn counted(counts: &Counts) -> Self {
         Self {
             priced: Priced::Exactly,
@@ -69,8 +69,8 @@ impl Price {
         (startup + propagation + barrier, (transmission + rearrangement) / block_bytes as f64)
     }
 
-    /// This price, found at blocks of `from` bytes, at blocks of `to` bytes: that of a schedule
-    /// whose messages are as many whole blocks at either size.
+    /// This price for blocks of `from` bytes, converted to blocks of `to` bytes. The schedule's
+    /// messages must have the same whole blocks at both sizes.
     #[must_use]
     pub fn scaled(mut self, from: u64, to: u64) -> Self {
         let factor = to as f64 / from as f64;
@@ -80,7 +80,7 @@ impl Price {
     }
 }
 
-/// The fastest exact price, or else the least floor; of equals the first.
+/// The fastest exact price, otherwise the least floor; of equal prices the first.
 pub(crate) fn least<T>(
     priced: impl IntoIterator<Item = T>,
     price: impl Fn(&T) -> &Price,
@@ -95,7 +95,7 @@ pub(crate) fn least<T>(
 /// Prices the solutions of one exchange.
 pub(crate) struct Pricing<'a> {
     pub(crate) exchange: &'a Exchange<'a>,
-    /// Link blocks and hops of every schedule, at least.
+    /// Lower bounds of link blocks and hops.
     link_blocks: f64,
     hops: f64,
 }
@@ -112,8 +112,8 @@ impl<'a> Pricing<'a> {
         Self { exchange, link_blocks, hops: most(Measure::Hops) }
     }
 
-    /// The price of a solution: by its claims if they are enough, else counted if it has at most
-    /// `work` segments to look at.
+    /// The price of a solution: by its claims if they give all terms, otherwise counted if it has
+    /// at most `work` segments.
     pub(crate) fn price(&self, solution: &Solution, work: u128) -> Price {
         if let Some(exact) = self.exactly(&solution.claims) {
             return exact;
@@ -126,7 +126,7 @@ impl<'a> Pricing<'a> {
         self.at_least(&solution.claims)
     }
 
-    /// The price of a schedule counted step by step, unless that takes more than the memory allowed.
+    /// The price of a schedule counted step by step, unless that exceeds the memory limit.
     pub(crate) fn counted(&self, schedule: &Schedule, mut each: impl FnMut()) -> Option<Price> {
         let (machine, memory) = (self.exchange.machine(), self.exchange.limits().memory);
         let counts = count_steps(schedule, machine, None, memory, |_, _| each()).ok()?;
@@ -138,15 +138,15 @@ impl<'a> Pricing<'a> {
         self.exactly(claims).unwrap_or_else(|| self.at_least(claims))
     }
 
-    /// The price by claims, without link contention, where the claims tell the link classes that
-    /// each step uses, or all classes have the same values.
+    /// The price by claims, without link contention, if the claims give the link classes of each
+    /// step, or all classes have the same values.
     pub(crate) fn exactly(&self, claims: &Claims) -> Option<Price> {
         let timing = &self.exchange.machine().timing;
         let hops = claims.hops.filter(|_| claims.contention_free)?;
         let (startup, transmission) = link_seconds(timing, claims)?;
         let uniform = timing.per_hop.is_uniform() || hops == 0;
         let propagation = uniform.then(|| hops as f64 * timing.per_hop.least())?;
-        // Packing is charged like a rearrangement, unless the machine gathers by itself.
+        // Packing is charged like a rearrangement, unless the machine gathers in hardware.
         let copied = match (claims.copied_bytes, claims.rearrangements) {
             _ if timing.rearrangement_per_byte == 0.0 => 0,
             (Some(0), _) => 0,
@@ -202,8 +202,8 @@ impl<'a> Pricing<'a> {
     }
 }
 
-/// Seconds of startups and of transmission by claims of a schedule without link contention: where
-/// the links in use are known, or all links have the same values.
+/// Seconds of startups and of transmission, by claims of a schedule without link contention, if the
+/// links in use are known or all links have the same values.
 fn link_seconds(timing: &Timing, claims: &Claims) -> Option<(f64, f64)> {
     let seconds = |values: &PerClass, of: fn(&StepsOf) -> u128, all: f64| match claims.by_links {
         _ if values.is_uniform() => Some(all * values.least()),

@@ -1,9 +1,9 @@
-//! Formulas without a schedule: algorithms whose costs are printed in papers, and whose pattern is
-//! in no text at hand.
+//! Formulas without a schedule: algorithms whose costs are printed in papers, but whose schedules
+//! are in no available text.
 //!
-//! `sweep --published` prices them beside schedules; they are neither verified, run nor selected. A
-//! row has only printed counts; of `direct-torus` only the order is printed: the constant is the
-//! least that a bisection leaves, and its summary says so.
+//! `sweep --published` prices them beside schedules; they are not verified, run or selected. A row
+//! has only printed counts. For `direct-torus`, only the order is printed: the constant is the
+//! bisection's lower bound, as its summary says.
 
 use topocoll_algorithms::NotApplicable;
 use topocoll_analysis::Time;
@@ -18,7 +18,7 @@ pub const PUBLISHED: &[Published] = &[SUH_YALAMANCHILI, DIRECT_TORUS, DIRECT_MES
 /// An algorithm known by its counts alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
-    /// The name in lists; no schedule has it.
+    /// The name in lists, different from those of schedules.
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
@@ -29,7 +29,7 @@ pub struct Published {
     formula: fn(&Grid) -> Result<PublishedCounts, NotApplicable>,
 }
 
-/// The counts that a formula gives; blocks in blocks of any size.
+/// The counts of a formula, in blocks of any size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PublishedCounts {
@@ -92,10 +92,10 @@ impl Exchange<'_> {
 }
 
 impl PublishedCounts {
-    /// The cost of the counts by the steps model's terms.
+    /// The cost of the counts by the steps model.
     ///
-    /// Where the machine's values differ by link class the least of them are taken, as a formula does
-    /// not say which links a step uses.
+    /// If the machine's values differ by link class, the least are used, because a formula does not
+    /// give the links of a step.
     #[must_use]
     pub fn price(&self, machine: &Machine, problem: &Problem) -> Price {
         let timing = &machine.timing;
@@ -169,15 +169,16 @@ const DIRECT_TORUS: Published = Published {
         }
         let ranks = u128::from(grid.ranks());
         let longest = grid.sides().iter().copied().max().map_or(1, u128::from);
-        // Half the crossings of the longest side's middle each way around: a1^2 a2 .. an / 8 where
-        // it is even. Where a1 is below 8 the ranks - 1 blocks that leave through one port are more.
+        // Half the crossings of the longest side's middle in each direction: a1^2 a2 .. an / 8 for
+        // an even side. If a1 is below 8, the ranks - 1 blocks that leave through one port are
+        // more.
         let crossing = longest * longest / 4 * (ranks / longest);
         let steps = crossing.div_ceil(2).max(ranks - 1);
         Ok(single_blocks(steps))
     },
 };
 
-/// Suh and Shin 2001, section 1: Scott's bound, taken as met.
+/// Suh and Shin 2001, section 1: Scott's bound, assumed to be reached.
 const DIRECT_MESH: Published = Published {
     name: "direct-mesh",
     summary: "every block straight to its destination in a^3/4 steps on an a x a mesh, printed as the least there can be",
@@ -198,7 +199,7 @@ fn single_blocks(steps: u128) -> PublishedCounts {
     PublishedCounts { steps: steps as u64, blocks: steps, hops: None, rearranged_blocks: None }
 }
 
-/// Whether all sides longer than 1 wrap; false where none does.
+/// Whether all sides longer than 1 wrap; false if none wraps.
 fn alike(grid: &Grid, needs: &'static str) -> Result<bool, NotApplicable> {
     let wraps = grid.radix().long_dimensions().all(|u| grid.wrap()[u]);
     if wraps || grid.radix().long_dimensions().all(|u| !grid.wrap()[u]) {
@@ -207,7 +208,7 @@ fn alike(grid: &Grid, needs: &'static str) -> Result<bool, NotApplicable> {
     Err(shape(needs, grid))
 }
 
-/// The side of a grid of two equal sides that keep `rule`.
+/// The side of a grid of two equal sides that follow `rule`.
 fn square(
     grid: &Grid,
     rule: &'static str,

@@ -1,5 +1,4 @@
-//! Rankings of which every choice is counted: for a subset of the ranks, and for blocks of their own
-//! sizes.
+//! Rankings with every choice counted: for a subset of the ranks, and for a demand matrix.
 
 use topocoll_analysis::counting_work;
 use topocoll_schedule::Schedule;
@@ -9,12 +8,12 @@ use crate::price::Price;
 use crate::select::{Choice, Selection, ranked, reject};
 use crate::{Error, Exchange, PartlyPriced, Rejected};
 
-/// Slots that counting the settings of an algorithm may look at: a second or two.
+/// The most slots for counting the settings of an algorithm: a second or two.
 const WORK_PER_ALGORITHM: u128 = 1 << 24;
 
-/// Counts the choices for equal blocks on the machine that the ranks are by themselves, and those of
-/// algorithms whose schedules depend on the sizes; of an algorithm with too many of them a part, evenly
-/// spread by steps, both ends included.
+/// Counts the choices for equal blocks on the machine that the ranks form, and those of algorithms
+/// whose schedules depend on the sizes. If an algorithm has too many choices, counts a sample that
+/// is evenly spread by steps and includes both ends.
 pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     let own = exchange.own();
     let equal = crate::select::select(&own.without_demand());
@@ -76,7 +75,7 @@ fn price(exchange: &Exchange<'_>, schedule: &Schedule) -> Result<Price, Error> {
     Ok(Price::counted(&counts))
 }
 
-/// The choices that are counted.
+/// The choices to count.
 fn spread(
     exchange: &Exchange<'_>,
     mut choices: Vec<Choice>,
@@ -88,7 +87,7 @@ fn spread(
         let (own, others): (Vec<_>, Vec<_>) =
             choices.into_iter().partition(|choice| choice.algorithm == algorithm);
         choices = others;
-        // The setting of the fewest steps combines most, and looks at most slots.
+        // The setting with the fewest steps combines most, and has the most slots.
         let schedule = exchange.schedule(&algorithm, &own[0].parameters);
         let work = schedule
             .map_or(0, |schedule| counting_work(&schedule, exchange.machine(), exchange.sizes()));

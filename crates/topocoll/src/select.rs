@@ -27,12 +27,12 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A choice that is not compared with the bound yet.
+    /// A choice not yet compared with the bound.
     pub(crate) fn new(algorithm: &str, parameters: Parameters, price: Price) -> Self {
         Self { algorithm: algorithm.to_owned(), parameters, price, bound_ratio: f64::NAN }
     }
 
-    /// The same with its price over a bound.
+    /// The same, compared with a bound.
     pub(crate) fn over(mut self, bound: &BestBounds) -> Self {
         let time = self.price.time.total();
         self.bound_ratio = if bound.seconds > 0.0 { time / bound.seconds } else { 1.0 };
@@ -50,15 +50,15 @@ pub struct Crossover {
     pub choice: usize,
 }
 
-/// Where the two ends of an algorithm's trade of startups for volume cross.
+/// The crossover of an algorithm's settings with the fewest startups and with the least volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Extremes {
-    /// The choice of the fewest steps.
+    /// The choice with the fewest steps.
     pub fewest_steps: usize,
-    /// The choice of the least volume.
+    /// The choice with the least volume.
     pub least_volume: usize,
-    /// The first block size, in bytes, at which the latter is the faster.
+    /// The first block size, in bytes, at which the latter is faster.
     pub block_bytes: u64,
 }
 
@@ -66,21 +66,20 @@ pub struct Extremes {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Selection {
-    /// By rising time, or by the floor of a time; of equal ones an exact price comes first. Of every
-    /// algorithm the best setting, and every setting that no other of any algorithm beats in both
-    /// steps and link blocks.
+    /// By ascending time or floor; at equal times, exact prices come first. Has the best setting of
+    /// every algorithm, and every setting on the Pareto front of steps and link blocks.
     pub choices: Vec<Choice>,
     /// Algorithms that do not apply, and the reasons.
     pub rejected: Vec<Rejected>,
     /// The lower bound.
     pub bound: BestBounds,
-    /// The fastest choice by block size, ascending from 1 byte; only exact prices. Empty where a
+    /// The fastest choice by block size, ascending from 1 byte; only exact prices. Empty if a
     /// choice splits blocks.
     pub crossovers: Vec<Crossover>,
     /// Algorithms with a choice that splits blocks, so that its volume does not grow in proportion
     /// to them.
     pub split: Vec<String>,
-    /// Of every algorithm that trades startups for volume.
+    /// One crossover for each algorithm that trades startups for volume.
     pub extremes: Vec<Extremes>,
     /// Algorithms of which only some settings were priced; the floors of the others are above the
     /// best price.
@@ -101,15 +100,15 @@ impl Selection {
         }
     }
 
-    /// The choice to take: the fastest that is priced exactly; where nothing is, the one of the
+    /// The best choice: the fastest with an exact price, or without exact prices the one with the
     /// least floor.
     #[must_use]
     pub fn best(&self) -> Option<&Choice> {
         self.choices.get(self.undecided().len()).or(self.choices.first())
     }
 
-    /// The choices that may be faster than the best: their floors are below its price, and to price
-    /// them exactly takes more than the budget. All choices where nothing is priced exactly.
+    /// The choices that may be faster than the best: their floors are below its price, and exact
+    /// prices exceed the budget. All choices if no price is exact.
     #[must_use]
     pub fn undecided(&self) -> &[Choice] {
         let floor = |choice: &&Choice| choice.price.priced == Priced::AtLeast;
@@ -163,13 +162,13 @@ fn best_time<'p>(prices: impl Iterator<Item = &'p Price>) -> f64 {
     exact.map(|price| price.time.total()).fold(f64::INFINITY, f64::min)
 }
 
-/// The algorithms of which a choice moves no whole number of blocks of most sizes.
+/// The algorithms with a choice that splits blocks of most sizes.
 fn split(choices: &[Choice], exchange: &Exchange<'_>) -> Vec<String> {
-    /// A size that parts of no kind make up evenly: a prime.
+    /// A prime size, which no number of parts divides evenly.
     const PRIME: u64 = 1_048_573;
     let exchange = exchange.sized(PRIME);
     let splits = |choice: &&Choice| {
-        let algorithm = exchange.find(&choice.algorithm).expect("bug: a choice of no algorithm");
+        let algorithm = exchange.find(&choice.algorithm).expect("bug: an unknown algorithm");
         let solution = exchange.request().solve(algorithm, &choice.parameters);
         solution.is_ok_and(|solution| solution.claims.bytes % u128::from(PRIME) != 0)
     };
@@ -180,7 +179,7 @@ fn split(choices: &[Choice], exchange: &Exchange<'_>) -> Vec<String> {
     names
 }
 
-/// Adds the algorithms of which no setting was priced, with the first reason.
+/// Adds the algorithms without a priced setting, with the first reason.
 pub(crate) fn reject(rejected: &mut Vec<Rejected>, refused: Vec<Rejected>, choices: &[Choice]) {
     for refused in refused {
         let algorithm = refused.algorithm.clone();
@@ -196,7 +195,7 @@ pub(crate) struct Candidate {
     algorithm: String,
     pub(crate) parameters: Parameters,
     pub(crate) price: Price,
-    /// The schedule to count where the price is a floor.
+    /// The schedule to count if the price is a floor.
     schedule: Option<Schedule>,
 }
 
@@ -208,9 +207,9 @@ impl From<Candidate> for Choice {
 
 /// The settings of an algorithm with their prices.
 pub(crate) struct Prices {
-    /// Those that were priced.
+    /// The priced settings.
     pub(crate) priced: Vec<Candidate>,
-    /// The others, by floors: one that was looked at is claimed to take no more steps and bytes.
+    /// Settings left out, by floors: for each, a priced setting claims no more steps and bytes.
     pub(crate) left: Vec<Candidate>,
 }
 
@@ -223,14 +222,14 @@ impl Prices {
     }
 }
 
-/// Prices the candidates of an algorithm that agree with `given`, or `given` alone if none does. Each
-/// is solved once.
+/// Prices the candidates of an algorithm that agree with `given`, or only `given` if none agrees.
+/// Each is solved once.
 ///
-/// Where counting all that claims do not price would take too long, only those are counted that no
-/// other of the algorithm beats in both claimed steps and claimed blocks.
+/// If counting all settings without an exact price by claims takes too long, it counts only those
+/// on the algorithm's Pareto front of claimed steps and claimed blocks.
 ///
 /// # Errors
-/// Why no setting applies.
+/// No setting applies.
 pub(crate) fn prices(
     algorithm: &dyn Algorithm,
     pricing: &Pricing<'_>,
@@ -291,7 +290,7 @@ pub(crate) fn decide(candidates: &mut [Candidate], pricing: &Pricing<'_>, block_
     {
         lower(&mut best, &candidate.price);
     }
-    // Its least part of the best price.
+    // Its least share of the best price.
     let promise = |best: &[f64], price: &Price| {
         let parts = best.iter().zip(block_sizes).map(|(best, &bytes)| (at(price, bytes), *best));
         let open = parts.filter(|(floor, best)| floor < best);
@@ -329,16 +328,16 @@ pub(crate) fn decide(candidates: &mut [Candidate], pricing: &Pricing<'_>, block_
     }
 }
 
-/// Sorts by time and keeps the best of every algorithm, what might be faster than the best exact
-/// price, and what nothing beats in both steps and link blocks.
+/// Sorts by time. Keeps the best of every algorithm, settings that may be faster than the best
+/// exact price, and the Pareto front of steps and link blocks.
 pub(crate) fn ranked(mut choices: Vec<Choice>, bound: &BestBounds) -> Vec<Choice> {
     let floor = |choice: &Choice| choice.price.priced == Priced::AtLeast;
-    // Ties go to the order of the table; an exact price comes before a floor.
+    // Ties keep the order of the table; an exact price comes before a floor.
     choices.sort_by(|a, b| {
         let by_time = a.price.time.total().total_cmp(&b.price.time.total());
         by_time.then(floor(a).cmp(&floor(b)))
     });
-    // The fewest link blocks of all with fewer steps than a choice tell whether it is beaten.
+    // A choice is compared with the fewest link blocks of all choices with fewer steps.
     let mut by_steps: Vec<(u64, f64)> = (choices.iter())
         .filter(|choice| choice.price.priced == Priced::Exactly)
         .map(|choice| (choice.price.steps, choice.price.link_blocks))
@@ -356,7 +355,7 @@ pub(crate) fn ranked(mut choices: Vec<Choice>, bound: &BestBounds) -> Vec<Choice
     let best = best_time(choices.iter().map(|choice| &choice.price));
     let mut seen = Vec::new();
     choices.retain(|choice| {
-        // The first of an algorithm, and the first of it that is priced exactly.
+        // The first choice of an algorithm, and its first choice with an exact price.
         let kind = (choice.algorithm.clone(), floor(choice));
         let first = !seen.contains(&kind) && !seen.contains(&(choice.algorithm.clone(), false));
         if first {
@@ -368,21 +367,21 @@ pub(crate) fn ranked(mut choices: Vec<Choice>, bound: &BestBounds) -> Vec<Choice
     choices.into_iter().map(|choice| choice.over(bound)).collect()
 }
 
-/// The fastest choice of every block size: the lower envelope of lines in the block size.
+/// The fastest choice at every block size: the lower envelope of lines in the block size.
 pub(crate) fn crossovers(choices: &[Choice], block_bytes: u64) -> Vec<Crossover> {
     let lines: Vec<_> = choices.iter().map(|choice| choice.price.line(block_bytes)).collect();
     let exact = |i: &usize| choices[*i].price.priced != Priced::AtLeast;
     let at = |i: usize, bytes: u64| lines[i].0 + lines[i].1 * bytes as f64;
     let mut out = Vec::new();
     let mut bytes = 1;
-    // Of those as fast the flattest, which stays so.
+    // Of equally fast lines the flattest, which stays the fastest.
     let faster = |&a: &usize, &b: &usize, bytes: u64| {
         at(a, bytes).total_cmp(&at(b, bytes)).then(lines[a].1.total_cmp(&lines[b].1))
     };
     let mut fastest = (0..choices.len()).filter(exact).min_by(|a, b| faster(a, b, 1));
     while let Some(now) = fastest {
         out.push(Crossover { block_bytes: bytes, choice: now });
-        // The first line to come below the present one; of several the one that is fastest there.
+        // The first line to cross below the current one; of several, the fastest there.
         let next = (0..choices.len())
             .filter(exact)
             .filter_map(|i| Some((first_below(lines[now], lines[i], bytes)?, i)))
@@ -419,7 +418,7 @@ fn extremes(choices: &[Choice], exchange: &Exchange<'_>) -> Vec<Extremes> {
             let key = |i: usize| (choices[i].price.steps, choices[i].price.link_blocks);
             key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
         });
-        // Of equals the last, the largest radix.
+        // Of equal choices the last, which has the largest radix.
         let least = own().rev().min_by(|&a, &b| {
             let key = |i: usize| (choices[i].price.link_blocks, choices[i].price.steps);
             key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1))

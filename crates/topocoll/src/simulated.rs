@@ -3,7 +3,7 @@ use topocoll_analysis::contention::{ContentionModel, Request, Scheduled, in_seco
 
 use crate::{Error, Exchange, Selection};
 
-/// Machines of more ranks are not simulated to select: seconds.
+/// The most ranks of a machine whose choices are simulated: some seconds.
 pub const SIMULATE_UP_TO: u32 = 256;
 
 impl Exchange<'_> {
@@ -19,11 +19,11 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Seconds of every choice of a selection by a model in which messages meet, each rank going on by
-    /// itself; in the order of [`Selection::choices`]. Progress is in messages of all of them.
+    /// Seconds of every choice of a selection, simulated with link contention and without barriers,
+    /// in the order of [`Selection::choices`]. Progress counts the messages of all choices.
     ///
     /// # Errors
-    /// A machine of more than [`SIMULATE_UP_TO`] ranks; of a choice what [`simulate`] refuses.
+    /// The machine has more than [`SIMULATE_UP_TO`] ranks, or [`simulate`] refuses a choice.
     pub fn simulate_choices(
         &self,
         selection: &Selection,

@@ -1,4 +1,4 @@
-//! Every algorithm over block sizes, each at its best setting for each of them.
+//! Every algorithm over block sizes, with its best setting at each size.
 
 use rayon::prelude::*;
 use topocoll_algorithms::{Algorithm, NotApplicable};
@@ -10,13 +10,13 @@ use crate::price::{Pricing, least};
 use crate::select::{Candidate, crossovers, decide, prices};
 use crate::{Choice, Error, Exchange, PartlyPriced, Priced, Rejected};
 
-/// An algorithm at its best over block sizes.
+/// An algorithm over block sizes, with its best setting at each.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Line {
     /// The algorithm.
     pub algorithm: String,
-    /// The parameters asked for; the others are chosen by cost at each size.
+    /// The requested parameters; the others are chosen by cost at each size.
     pub given: Parameters,
     /// The best setting at each block size.
     pub points: Vec<Choice>,
@@ -44,7 +44,7 @@ pub struct Sweep {
     pub block_sizes: Vec<u64>,
     /// The lower bound, by block size.
     pub bounds: Vec<BestBounds>,
-    /// In the order of the catalogue or as asked for.
+    /// In the order of the catalogue or of the request.
     pub lines: Vec<Line>,
     /// Algorithms that do not apply, and the reasons.
     pub rejected: Vec<Rejected>,
@@ -54,8 +54,8 @@ pub struct Sweep {
     pub partly_priced: Vec<PartlyPriced>,
     /// Algorithms with a setting priced by a floor that is below the best price of some size.
     pub undecided: Vec<String>,
-    /// Algorithms that split blocks, so that counts do not grow in proportion to the size: they are
-    /// priced at every size, and cross others where lines through their last price do.
+    /// Algorithms that split blocks, so their counts do not grow in proportion to the size. They
+    /// are priced at every size; lines through their last prices give their crossovers.
     pub split: Vec<String>,
     /// All settings, priced at the largest block size.
     choices: Vec<Choice>,
@@ -70,13 +70,13 @@ pub(crate) struct Group<'x> {
 }
 
 impl Exchange<'_> {
-    /// Prices over ascending `block_sizes`: every algorithm, or those `asked` for by name, with the
-    /// parameters that are not to be chosen.
+    /// Prices over ascending `block_sizes`: every algorithm, or the `asked` ones by name, with
+    /// their fixed parameters.
     ///
-    /// An algorithm is priced once, at the largest size, where its counts grow with the size.
+    /// An algorithm whose counts grow with the size is priced once, at the largest size.
     ///
     /// # Errors
-    /// An algorithm asked for that does not exist or does not apply.
+    /// A requested algorithm does not exist or does not apply.
     ///
     /// # Panics
     /// No block sizes.
@@ -85,7 +85,7 @@ impl Exchange<'_> {
         block_sizes: &[u64],
         asked: &[(String, Parameters)],
     ) -> Result<Sweep, Error> {
-        let largest = *block_sizes.last().expect("a sweep over no block sizes");
+        let largest = *block_sizes.last().expect("a sweep without block sizes");
         let at_largest = self.sized(largest).budget(Budget::quick());
         let pricing = Pricing::new(&at_largest);
         let (groups, rejected) = groups(&pricing, asked)?;
@@ -130,7 +130,7 @@ impl Exchange<'_> {
                     choices = priced.into_iter().map(Choice::from).collect();
                 }
                 let best = least(choices, |choice| &choice.price);
-                best.expect("bug: an algorithm that applies at no setting").over(bound)
+                best.expect("bug: an algorithm without a setting").over(bound)
             });
             let points = points.collect();
             sweep.lines.push(Line { algorithm: name.to_owned(), given: line.given, points });
@@ -141,8 +141,8 @@ impl Exchange<'_> {
 }
 
 impl Sweep {
-    /// The fastest from the first block size to the last, of the schedules and of other lines whose
-    /// counts grow with the size.
+    /// The fastest line from the first block size to the last, among the schedules and other lines
+    /// whose counts grow with the size.
     #[must_use]
     pub fn crossovers_with(&self, lines: &[Line]) -> Vec<Fastest> {
         let others = lines.iter().filter_map(|line| line.points.last().cloned());
@@ -158,7 +158,7 @@ struct Asked<'x> {
     partly_priced: Option<PartlyPriced>,
 }
 
-/// The candidates of all groups in a row, and how many each has.
+/// The candidates of all groups in a row, and the number of each group.
 fn flattened<'x>(groups: Vec<Group<'x>>) -> (Vec<usize>, Vec<Candidate>, Vec<Asked<'x>>) {
     let (mut lengths, mut candidates, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     for Group { algorithm, given, candidates: own, partly_priced } in groups {
@@ -169,7 +169,7 @@ fn flattened<'x>(groups: Vec<Group<'x>>) -> (Vec<usize>, Vec<Candidate>, Vec<Ask
     (lengths, candidates, lines)
 }
 
-/// The algorithms that apply, priced, and those that do not.
+/// The algorithms that apply, with prices, and those that do not.
 pub(crate) fn groups<'x>(
     pricing: &Pricing<'x>,
     asked: &[(String, Parameters)],
@@ -204,7 +204,7 @@ pub(crate) fn groups<'x>(
     Ok((groups, rejected))
 }
 
-/// Whether at every block size the settings are the same and move the same whole blocks.
+/// Whether the settings are the same at every block size, and move the same whole blocks.
 fn moves_whole_blocks(
     exchange: &Exchange<'_>,
     algorithm: &dyn Algorithm,
@@ -245,7 +245,7 @@ fn fastest(choices: &[Choice], block_sizes: &[u64]) -> Vec<Fastest> {
         .collect()
 }
 
-/// The algorithms of which a setting's floor is below the best exact price at some block size.
+/// The algorithms with a setting whose floor is below the best exact price at some block size.
 fn undecided(choices: &[Choice], block_sizes: &[u64]) -> Vec<String> {
     let largest = block_sizes[block_sizes.len() - 1];
     let mut names: Vec<String> = Vec::new();

@@ -54,7 +54,7 @@ impl Settings {
                         settings.trace = true;
                         Ok(())
                     }
-                    _ => Err("it is 1 or 0".to_owned()),
+                    _ => Err("must be 0 or 1".to_owned()),
                 },
                 _ => Err(format!("no such variable; there are {}", NAMES.join(", "))),
             };
@@ -157,7 +157,7 @@ mod tests {
             ("TOPOCOLL_ALGORITHM", "bruck,alltoal:direct", "alltoal"),
             ("TOPOCOLL_MACHINE", "full:9", "it has 9 ranks, and MPI_COMM_WORLD has 8"),
             ("TOPOCOLL_MACHINE", "/nowhere.toml", "cannot read `/nowhere.toml`"),
-            ("TOPOCOLL_TRACE", "yes", "it is 1 or 0"),
+            ("TOPOCOLL_TRACE", "yes", "must be 0 or 1"),
             ("TOPOCOLL_TRACES", "1", "no such variable"),
         ] {
             let (settings, warnings) = read(name, value);

@@ -1,8 +1,8 @@
-//! Tuning files for MPI libraries: which of its own algorithms a library is to use from which block
-//! size on. A library is a file here and a line of [`LIBRARIES`].
+//! Tuning files for MPI libraries: a library's own algorithm for each range of block sizes. Each
+//! library has a file here and a line of [`LIBRARIES`].
 //!
-//! An algorithm of a library is priced as the schedule that sends the same messages ([`unaware`]),
-//! or measured; those without an equivalent schedule are never chosen.
+//! An algorithm of a library has the price of the schedule that sends the same messages
+//! ([`unaware`]), or a measured time. Algorithms without an equivalent schedule are never chosen.
 
 mod mpich;
 mod open_mpi;
@@ -24,9 +24,9 @@ pub struct Library {
     pub about: &'static str,
     /// The command that uses the file; `{file}` is replaced by its name.
     pub using: &'static str,
-    /// Its algorithms with an equivalent schedule; of equal price the first is taken.
+    /// Its algorithms with an equivalent schedule; at equal prices, the first is chosen.
     pub own: &'static [Own],
-    /// The environment variables under which an algorithm is used whatever the size.
+    /// The environment variables that force an algorithm for all sizes.
     force: fn(&Own) -> Vec<(String, String)>,
     write: fn(&Tuning, &Given<'_>) -> Result<String, TuneError>,
 }
@@ -43,14 +43,14 @@ pub const LIBRARIES: &[Library] = &[
 pub struct Own {
     /// The operation it performs.
     pub operation: Collective,
-    /// As the library calls it.
+    /// The library's name for it.
     pub name: &'static str,
-    /// As its tuning file does.
+    /// Its name in the tuning file.
     key: &'static str,
-    /// The schedule that sends the same messages between so many ranks; none where the library uses
-    /// another algorithm in its place.
+    /// The schedule that sends the same messages between a number of ranks; `None` if the library
+    /// uses another algorithm instead.
     schedule: fn(u32) -> Option<&'static str>,
-    /// Whether all messages are under way at once, and not one after the other.
+    /// Whether all messages are under way at once, rather than one after the other.
     at_once: bool,
 }
 
@@ -73,11 +73,11 @@ pub struct Rules {
     pub turns: Vec<(Collective, Vec<Turn>)>,
 }
 
-/// The algorithms that a library is to use.
+/// The chosen algorithms of a library.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// Ascending in the ranks, each for the same operations; all other communicators are left to the
-    /// library.
+    /// Ascending in the ranks, each for the same operations; the library decides for all other
+    /// communicators.
     pub rules: Vec<Rules>,
     /// Its purpose, in a comment.
     pub origin: String,
@@ -109,31 +109,31 @@ pub enum TuneError {
         ranks: u32,
     },
     /// No measured times.
-    #[error("nothing was measured")]
+    #[error("no measured times")]
     Unmeasured,
-    /// A version whose file's form is not known.
-    #[error("release `{release}` of {library}: forms are known of {known}")]
+    /// A version whose file format is not supported.
+    #[error("release `{release}` of {library} is not supported; supported: {known}")]
     Release {
         /// The library.
         library: &'static str,
         /// The version.
         release: String,
-        /// Those that are known.
+        /// The supported versions.
         known: String,
     },
-    /// A version where the file to start from determines it.
-    #[error("{library} takes no release: its form is that of the base")]
+    /// A version, although the file to start from determines it.
+    #[error("{library} takes no release: the base determines it")]
     ReleaseOfBase {
         /// The library.
         library: &'static str,
     },
-    /// A file to start from where none is needed.
+    /// An unnecessary file to start from.
     #[error("{library} takes no base: its file is complete by itself")]
     NeedlessBase {
         /// The library.
         library: &'static str,
     },
-    /// No file to start from.
+    /// A missing file to start from.
     #[error(
         "mpich reads complete selection trees only: a base of its version is needed, its library libmpich.so (which holds one) or generic.json of its source"
     )]
@@ -162,7 +162,7 @@ impl Library {
     /// The tuning file.
     ///
     /// # Errors
-    /// A version or base that cannot be used.
+    /// An invalid version or base.
     pub fn write(&self, tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneError> {
         (self.write)(tuning, given)
     }
@@ -178,7 +178,7 @@ impl Library {
         self.own.iter().filter(serves)
     }
 
-    /// The environment variables under which the library uses an algorithm whatever the size.
+    /// The environment variables that force an algorithm for all sizes.
     #[must_use]
     pub fn force(&self, own: &Own) -> Vec<(String, String)> {
         (self.force)(own)
@@ -190,24 +190,24 @@ impl Library {
 pub struct Times {
     /// The ranks that exchanged.
     pub ranks: u32,
-    /// The ranks that were started, the last of which may have waited.
+    /// The started ranks; the last of them may have waited.
     pub started: u32,
     /// Block sizes in bytes, ascending, and seconds.
     pub seconds: Vec<(u64, f64)>,
 }
 
-/// The turns of the quickest at each of the sizes that all were measured at; each holds from the size
-/// on at which it was the first to be.
+/// The fastest algorithms over the sizes at which all were measured. Each turn begins at the first
+/// size at which its algorithm is the fastest.
 ///
 /// # Errors
-/// Nothing measured.
+/// No measurements.
 pub fn by_times(measured: &[(&'static Own, Times)]) -> Result<Vec<Turn>, TuneError> {
     let mut turns: Vec<Turn> = Vec::new();
     let sizes = measured.iter().map(|(_, times)| times.seconds.len()).min().unwrap_or(0);
     for i in 0..sizes {
         let at = |(_, times): &&(&'static Own, Times)| times.seconds[i].1;
         let best = measured.iter().min_by(|a, b| at(a).total_cmp(&at(b)));
-        let (own, times) = best.expect("bug: sizes of nothing");
+        let (own, times) = best.expect("bug: sizes without times");
         if turns.last().is_none_or(|last| last.own.key != own.key) {
             let block_bytes = if i == 0 { 1 } else { times.seconds[i].0 };
             turns.push(Turn { block_bytes, own });
@@ -216,10 +216,10 @@ pub fn by_times(measured: &[(&'static Own, Times)]) -> Result<Vec<Turn>, TuneErr
     if turns.is_empty() { Err(TuneError::Unmeasured) } else { Ok(turns) }
 }
 
-/// The communicators that rules are asked for, in order: those of all ranks unless others are said.
+/// The requested communicators, in order; by default one of all ranks.
 ///
 /// # Errors
-/// A machine of one rank, or communicators of ranks that it does not have.
+/// A machine of one rank, or communicators larger than the machine.
 pub fn communicators(machine: &Machine, asked: &[u32]) -> Result<Vec<u32>, TuneError> {
     let ranks = machine.ranks();
     if ranks < 2 {
@@ -234,11 +234,11 @@ pub fn communicators(machine: &Machine, asked: &[u32]) -> Result<Vec<u32>, TuneE
     }
 }
 
-/// The quickest of a library's algorithms over block sizes, by the steps model, in communicators of
+/// The fastest of a library's algorithms over block sizes, by the steps model, in communicators of
 /// a machine's first ranks ([`communicators`]).
 ///
 /// # Errors
-/// A machine too large to count on.
+/// A machine too large for counting.
 pub fn by_model(
     library: &'static Library,
     machine: &Machine,
@@ -283,12 +283,12 @@ fn modelled(
     Ok(crossovers(&choices, PRICED).iter().map(turn).collect())
 }
 
-/// Bytes of a block that prices are found at: those of all algorithms here grow with it.
+/// The block size of prices; those of all algorithms here grow with it.
 const PRICED: u64 = 1 << 20;
 
-/// The price of a schedule, at radix 2 if it has one, as a library's own whose messages are all under
-/// way at once: it does not know of nodes, so all ranks of a node may send at once, and where those
-/// that do to other nodes are more than its ports, their messages take turns.
+/// The price of a schedule, with radix 2 if it has one, in a library whose messages are all under
+/// way at once. The library is unaware of nodes, so all ranks of a node may send at once. If more
+/// ranks than a node has ports send to other nodes, their messages take turns.
 ///
 /// # Errors
 /// A schedule that does not apply, or is too large to count.
@@ -296,7 +296,7 @@ pub fn unaware(machine: &Machine, problem: &Problem, name: &'static str) -> Resu
     price_of(machine, problem, name, true)
 }
 
-/// The same of a library whose messages are all under way at once, or one after the other.
+/// The same for a library whose messages are all under way at once, or one after the other.
 fn price_of(
     machine: &Machine,
     problem: &Problem,
@@ -339,7 +339,7 @@ fn price_of(
     Ok(Choice::new(name, schedule.origin.parameters, price))
 }
 
-/// Recursive doubling, which is for powers of two.
+/// Recursive doubling, which requires powers of two.
 fn of_powers(ranks: u32) -> Option<&'static str> {
     ranks.is_power_of_two().then_some("recursive-doubling")
 }
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(communicators(&machine("full:1").unwrap(), &[]), Err(TuneError::Alone));
     }
 
-    /// Each size of communicators has rules of its own, and communicators of other sizes use the
+    /// Each size of communicators has its own rules; communicators of other sizes use the
     /// library's.
     #[test]
     fn communicators_of_several_sizes_have_their_own_rules() {
@@ -383,8 +383,8 @@ mod tests {
         let numbers: Vec<_> = file.lines().filter_map(|line| line.split('#').next()).collect();
         let numbers: Vec<u32> =
             numbers.iter().flat_map(|line| line.split_whitespace()).flat_map(str::parse).collect();
-        // 2 startups and 4 blocks against 3 and 3, 3 and 5 against 4 and 4, 3 and 12 against 7 and 7:
-        // equal at 1000, 1000 and 800 bytes, but for the last bit of the first.
+        // 2 startups and 4 blocks against 3 and 3, 3 and 5 against 4 and 4, 3 and 12 against 7 and
+        // 7: equal at 1000, 1000 and 800 bytes, but for the last bit of the first.
         #[rustfmt::skip]
         assert_eq!(numbers, [
             1, 3, 6,
@@ -400,8 +400,8 @@ mod tests {
         assert_eq!(refused(1), TuneError::Communicator { asked: 1, ranks: 8 });
     }
 
-    /// Two nodes of four ranks with a port each: as many messages leave a node as it has ranks in the
-    /// middle round of a direct exchange, one fewer in those beside it, and so on.
+    /// Two nodes of four ranks with one port per node: in the middle step of a direct exchange, all
+    /// ranks of a node send to the other node, one rank fewer in the neighbouring steps, and so on.
     #[test]
     fn messages_of_a_node_take_turns_at_its_ports() {
         let seconds = |on: &str, ports| {
@@ -437,7 +437,7 @@ mod tests {
         assert!(by_times(&[]).is_err());
         let forced = library.force(own[2]);
         assert_eq!(forced[1], ("OMPI_MCA_coll_tuned_alltoall_algorithm".into(), "3".into()));
-        // Recursive doubling is for powers of two.
+        // Recursive doubling requires powers of two.
         let gathers = |ranks| library.serving(Collective::AllGather, ranks).count();
         assert_eq!((gathers(6), gathers(8)), (2, 3));
     }
@@ -455,7 +455,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(base("{}"), "it is not complete: no `collective=allgather`");
-        assert_eq!(base("nothing"), "no selection tree, and no library that holds one");
+        assert_eq!(base("nothing"), "neither a selection tree nor a library with one");
         let mut whole = String::from("{");
         for name in mpich::COLLECTIVES.iter().filter(|name| **name != "alltoall") {
             whole += &format!("\"collective={name}\":{{}},");

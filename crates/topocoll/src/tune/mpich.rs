@@ -1,9 +1,9 @@
-//! MPICH's selection tree, JSON whose keys are tested in the order in which they stand.
+//! MPICH's selection tree: JSON whose keys are tested in file order.
 //!
-//! MPICH reads complete trees only, and those of its own version, so one is changed: for blocks that
-//! are not in place, between as many ranks as are asked for, the algorithms are ours; all other
-//! tests stay as they are. Each MPICH library holds its complete tree as text. Version 4.0 takes
-//! `comm_size<N` for `comm_size<=N` where blocks were looked at before, so only the latter is written.
+//! MPICH reads only complete trees of its own version, so this edits one: it replaces the
+//! algorithms for blocks that are not in place, between the requested numbers of ranks. All other
+//! tests stay. Each MPICH library holds its complete tree as text. Version 4.0 reads `comm_size<N`
+//! after a test of blocks as `comm_size<=N`, so only the latter is written.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -29,11 +29,11 @@ fn pairs(ranks: u32) -> Option<&'static str> {
 
 pub(super) fn force(own: &Own) -> Vec<(String, String)> {
     let name = format!("MPIR_CVAR_{}_INTRA_ALGORITHM", own.operation.name().to_uppercase());
-    let (_, algorithm) = own.key.split_once("_intra_").expect("bug: a key of another form");
+    let (_, algorithm) = own.key.split_once("_intra_").expect("bug: an invalid key");
     vec![(name, algorithm.to_owned())]
 }
 
-/// Tests or an algorithm, and what follows from each.
+/// Tests or an algorithm, each with its subtree.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Tree(IndexMap<String, Tree>);
 
@@ -60,8 +60,8 @@ pub(super) const COLLECTIVES: [&str; 17] = [
     "scatter", "scatterv",
 ];
 
-/// The complete tree in a file: the whole file, or a text between zero bytes of a library, which has
-/// others for its devices.
+/// The complete tree in a file: the whole file, or a text between zero bytes of a library. A
+/// library also has other trees, for its devices.
 fn full(base: &[u8]) -> Result<Tree, TuneError> {
     const BEGINS: &[u8] = b"{\"collective=";
     let lacking = |tree: &Tree| {
@@ -81,10 +81,10 @@ fn full(base: &[u8]) -> Result<Tree, TuneError> {
     };
     trees
         .find(|tree| lacking(tree).is_none() && selects(tree))
-        .ok_or_else(|| incomplete("no selection tree, and no library that holds one".to_owned()))
+        .ok_or_else(|| incomplete("neither a selection tree nor a library with one".to_owned()))
 }
 
-/// Where an operation's algorithms for one communicator are selected, not in place.
+/// The subtree that selects an operation's algorithms for one communicator, not in place.
 fn tests(tree: &mut Tree, operation: Collective) -> Result<&mut Tree, TuneError> {
     let collective = format!("collective={operation}");
     let mut at = tree;
@@ -125,7 +125,7 @@ fn ours(
     ranks: u32,
     turns: &[Turn],
 ) -> Result<Tree, TuneError> {
-    // The bytes that the library counts as the size for this operation.
+    // The library's message size for this operation.
     let (size, each) = match operation {
         AllToAll => ("avg_msg_size", 1),
         AllGather => ("total_msg_size", u64::from(ranks)),
@@ -153,7 +153,7 @@ fn ours(
 }
 
 impl Tree {
-    /// The value of a key, wherever it is.
+    /// The value of a key at any depth.
     fn find(&self, key: &str) -> Option<&Tree> {
         self.0.get(key).or_else(|| self.0.values().find_map(|tree| tree.find(key)))
     }

@@ -1,5 +1,5 @@
-//! The dynamic rules of Open MPI's tuned component, as versions 4.0 to 5.0 read them: integers apart
-//! by white space, comments from `#` to the end of a line.
+//! The dynamic rules of Open MPI's tuned component, for versions 4.0 to 5.0: integers separated by
+//! white space, comments from `#` to the end of a line.
 //!
 //! ```text
 //! collectives
@@ -8,9 +8,9 @@
 //!       message size, algorithm, 0, 0        from this size on, up to the next; the first is 0
 //! ```
 //!
-//! A message size is that of all blocks of a rank together. Algorithm 0 is the library's own choice,
-//! which all sizes of communicators get but those asked for. Version 5.0 has a header and a fifth number, of
-//! requests, for which 0 is no limit; 4.1 with that header silently goes by its own rules.
+//! A message size is the sum of all blocks of a rank. Algorithm 0 is the library's own choice; all
+//! other sizes of communicators get it. Version 5.0 has a header and a fifth number, of requests,
+//! for which 0 is no limit. Version 4.1 ignores a file with that header, without a warning.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub(super) const USING: &str =
     "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file}";
 
 /// Two more all-gathers and two more all-to-alls of the library have no schedule here, or send the
-/// messages of one that has.
+/// same messages as a listed one.
 #[rustfmt::skip]
 pub(super) const OWN: [Own; 6] = [
     Own { operation: AllToAll, name: "linear", key: "1", schedule: |_| Some("direct"), at_once: true },
@@ -58,7 +58,7 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
     };
     let (mut out, requests) =
         if *header { ("rule-file-version-2\n".to_owned(), " 0") } else { (String::new(), "") };
-    let mut line = |text: String| writeln!(out, "{text}").expect("bug: text that cannot grow");
+    let mut line = |text: String| writeln!(out, "{text}").expect("bug: writing to text failed");
     line(format!("# Open MPI {release}: {}", printable(&tuning.origin)));
     let operations = tuning.rules.first().map_or(0, |rules| rules.turns.len());
     line(format!("{operations:<16} # collectives"));
@@ -94,7 +94,7 @@ pub(super) fn write(tuning: &Tuning, given: &Given<'_>) -> Result<String, TuneEr
     Ok(out)
 }
 
-/// From how many ranks on there are rules, none where the choice is the library's.
+/// The rules from a number of ranks on; `None` leaves the choice to the library.
 fn sizes(rules: &[Rules]) -> Vec<(u64, Option<&Rules>)> {
     let mut sizes = vec![(0, None)];
     for rules in rules {
