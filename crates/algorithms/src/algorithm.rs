@@ -5,8 +5,8 @@ use topocoll_topology::{Clusters, Grid, Shape, Topology};
 
 use crate::{Claims, NotApplicable, Parameter, Values};
 
-/// A writer of schedules: those of this crate stand in the standard
-/// [`Catalogue`](crate::Catalogue), which takes more.
+/// A generator of schedules. Those of this crate are in the standard
+/// [`Catalogue`](crate::Catalogue), to which callers add their own.
 pub trait Algorithm: Send + Sync {
     /// Its name, source, operation and parameters.
     fn info(&self) -> &Info;
@@ -14,28 +14,28 @@ pub trait Algorithm: Send + Sync {
     /// The settings worth pricing for this request, each complete, the default one first. Settings
     /// that [`solve`](Self::solve) refuses are skipped.
     ///
-    /// All combinations of the words of its parameters unless an algorithm says otherwise.
+    /// By default, all combinations of the words of its parameters.
     ///
     /// # Errors
-    /// The reason no setting applies, where it is known without solving one.
+    /// No setting applies, if that is known without solving one.
     fn candidates(&self, _request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         Ok(self.info().combinations())
     }
 
-    /// The schedule and its claims for values that fit [`info`](Self::info). Called through
-    /// [`Request::solve`], which checks them.
+    /// The schedule and its claims, for values that fit [`info`](Self::info). Callers use
+    /// [`Request::solve`], which checks the values.
     ///
     /// # Errors
     /// The algorithm, or one of the values, does not apply.
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable>;
 
-    /// Bytes that [`solve`](Self::solve) needs besides its solution, if large enough to check.
+    /// Bytes that [`solve`](Self::solve) needs in addition to its solution, if worth checking.
     fn memory(&self, _request: &Request<'_>) -> u128 {
         0
     }
 }
 
-/// The description of an algorithm: its row in lists, help and checks.
+/// The description of an algorithm, for lists, help and checks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Info {
@@ -43,13 +43,13 @@ pub struct Info {
     pub name: Cow<'static, str>,
     /// One line for lists.
     pub summary: Cow<'static, str>,
-    /// The paper and place it comes from.
+    /// Its paper, and the place there.
     pub source: Cow<'static, str>,
     /// The operation it performs.
     pub operation: Collective,
     /// The parameters it takes.
     pub parameters: &'static [Parameter],
-    /// Whether its schedules depend on the sizes of blocks, which it requires.
+    /// Whether it requires the sizes of blocks, on which its schedules depend.
     pub by_demand: bool,
 }
 
@@ -81,7 +81,7 @@ impl Info {
         self
     }
 
-    /// The same for schedules that depend on the sizes of blocks.
+    /// The same, for schedules that depend on the sizes of blocks.
     #[must_use]
     pub const fn by_demand(mut self) -> Self {
         self.by_demand = true;
@@ -89,11 +89,11 @@ impl Info {
     }
 }
 
-/// A problem on a topology, and the sizes of blocks where they differ.
+/// A problem on a topology, with the sizes of blocks if they differ.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Request<'r> {
-    /// The problem; blocks of a demand matrix have their own sizes.
+    /// The problem; a demand matrix overrides its block size.
     pub problem: Problem,
     /// Ranks and links.
     pub topology: &'r dyn Topology,
@@ -108,13 +108,13 @@ impl<'r> Request<'r> {
         Self { problem: *problem, topology, demand: None }
     }
 
-    /// The same for blocks of these sizes.
+    /// The same, for blocks of these sizes.
     #[must_use]
     pub fn of(self, demand: Option<&'r Demand>) -> Self {
         Self { demand, ..self }
     }
 
-    /// Solves the request with the values given; parameters that are not given have their defaults.
+    /// Solves the request with the given values; other parameters have their defaults.
     ///
     /// # Errors
     /// The algorithm, or one of the values, does not apply.
@@ -130,19 +130,19 @@ impl<'r> Request<'r> {
     /// The algorithm's settings worth pricing; [`solve`](Self::solve) may refuse some.
     ///
     /// # Errors
-    /// The reason no setting applies, where it is known without solving one.
+    /// No setting applies, if that is known without solving one.
     pub fn candidates(&self, algorithm: &dyn Algorithm) -> Result<Vec<Parameters>, NotApplicable> {
         self.asked(algorithm)?;
         algorithm.candidates(self)
     }
 
-    /// The candidates of an algorithm that apply, solved.
+    /// The solved candidates of an algorithm; those that do not apply are skipped.
     pub fn solutions(self, algorithm: &dyn Algorithm) -> impl Iterator<Item = Solution> {
         let candidates = self.candidates(algorithm).unwrap_or_default();
         candidates.into_iter().filter_map(move |setting| self.solve(algorithm, &setting).ok())
     }
 
-    /// An algorithm that performs the operation.
+    /// Checks that the algorithm performs the operation and the request is valid.
     fn asked<'a>(&self, algorithm: &'a dyn Algorithm) -> Result<&'a Info, NotApplicable> {
         let (info, asked, ranks) = (algorithm.info(), self.problem.operation, self.problem.ranks);
         if ranks != self.topology.ranks() {
@@ -176,7 +176,7 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The error of a topology of another kind than an algorithm requires.
+    /// The error of an algorithm that requires another kind of topology.
     #[must_use]
     pub fn requires(&self, needs: &'static str) -> NotApplicable {
         NotApplicable::Shape { needs, topology: self.topology.short_form() }
@@ -187,11 +187,11 @@ impl<'r> Request<'r> {
         blocks.into() * u128::from(self.problem.block_bytes)
     }
 
-    /// Messages that each rank may send in a step when all of them send to other nodes at once: the
-    /// ports, shared by the ranks of the largest node.
+    /// Messages that each rank may send in a step if all ranks send to other nodes at once: the
+    /// ports, divided among the ranks of the largest node.
     ///
     /// # Errors
-    /// Fewer ports than ranks of a node.
+    /// The largest node has more ranks than ports.
     pub fn ports_per_rank(&self) -> Result<u32, NotApplicable> {
         let ports = self.problem.ports;
         match self.topology.shape() {
@@ -230,13 +230,13 @@ impl Solution {
         Self::of(Schedule::new(request.problem, origin, rule), claims)
     }
 
-    /// A schedule that is written already.
+    /// An existing schedule.
     #[must_use]
     pub fn of(schedule: Schedule, claims: Claims) -> Self {
         Self { schedule, claims }
     }
 
-    /// The same with a parameter that was chosen, or is a number.
+    /// The same with a chosen parameter, or one that is a number.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Setting>) -> Self {
         self.schedule.origin.parameters.insert(name.to_owned(), value.into());

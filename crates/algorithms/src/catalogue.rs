@@ -16,10 +16,10 @@ impl Catalogue {
         Self::default()
     }
 
-    /// The same with one more, after all others.
+    /// The same with another algorithm, after all others.
     ///
     /// # Errors
-    /// An algorithm of this name exists.
+    /// An algorithm of this name exists already.
     pub fn with(mut self, algorithm: impl Algorithm + 'static) -> Result<Self, NotApplicable> {
         let name = &algorithm.info().name;
         if self.iter().any(|known| known.info().name == *name) {
@@ -37,7 +37,7 @@ impl Catalogue {
     /// The algorithm called `name`.
     ///
     /// # Errors
-    /// No algorithm of that name; the nearest is named.
+    /// No algorithm has that name; the error suggests the nearest one.
     pub fn find(&self, name: &str) -> Result<&dyn Algorithm, NotApplicable> {
         self.iter().find(|algorithm| algorithm.info().name == name).ok_or_else(|| {
             let names = self.iter().map(|algorithm| &*algorithm.info().name);

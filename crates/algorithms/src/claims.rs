@@ -1,4 +1,5 @@
-/// Counts known before a schedule is written, all of which its readers must find.
+/// Counts that an algorithm's formulas give. The tests compare each with the counts found in the
+/// schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Claims {
@@ -6,40 +7,40 @@ pub struct Claims {
     pub steps: u64,
     /// Sum over steps of the largest message, in bytes, C2.
     pub bytes: u128,
-    /// Sum over steps of the largest hop count, where the paper gives it.
+    /// Sum over steps of the largest hop count, if the paper gives it.
     pub hops: Option<u128>,
-    /// Local rearrangements, where the paper gives them.
+    /// Local rearrangements, if the paper gives them.
     pub rearrangements: Option<u32>,
-    /// Bytes that one rank copies in them, and bytes of the largest messages that must be packed,
-    /// summed; where known.
+    /// The sum of the bytes that one rank copies in them, and of the bytes of the largest messages
+    /// that must be packed; if known.
     pub copied_bytes: Option<u128>,
-    /// Whether there is no link contention, beyond the guarantees of the topology.
+    /// Whether there is no link contention, even if the topology does not guarantee it.
     pub contention_free: bool,
-    /// A floor of `link_bytes` for machines too large to count on.
+    /// A lower bound of `link_bytes`, for machines too large for counting.
     pub link_bytes_floor: u128,
-    /// A floor of `hops`, for the same.
+    /// A lower bound of `hops`, for the same machines.
     pub hops_floor: u128,
-    /// On a cluster the charge of steps by the links in use, where known. Such a schedule has no
+    /// On a cluster, the charge of steps by the links in use, if known. Such a schedule has no
     /// hops.
     pub by_links: Option<ByLinks>,
 }
 
-/// The steps of a cluster's schedule by the links that their messages take, and the sum of their
-/// largest messages.
+/// The steps of a cluster's schedule, by the kind of links that their messages use, with the sums
+/// of their largest messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ByLinks {
-    /// Steps in which all messages stay on their nodes.
+    /// Steps with only intra-node messages.
     pub intra_node: StepsOf,
-    /// Steps in which all messages go to other nodes.
+    /// Steps with only inter-node messages.
     pub inter_node: StepsOf,
-    /// Steps with messages of both kinds, the largest of either kind equally large.
+    /// Steps with messages of both kinds; the largest of both kinds are equal.
     pub both: StepsOf,
 }
 
 /// Steps of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StepsOf {
-    /// How many there are.
+    /// Their number.
     pub steps: u64,
     /// Sum over them of the largest message, in bytes.
     pub bytes: u128,
@@ -54,7 +55,7 @@ impl StepsOf {
 }
 
 impl Claims {
-    /// Claims of steps and bytes alone.
+    /// Claims of only steps and bytes.
     #[must_use]
     pub fn new(steps: u64, bytes: u128) -> Self {
         Self {
@@ -70,7 +71,7 @@ impl Claims {
         }
     }
 
-    /// Claims of a cluster's schedule that copies and packs nothing where `copies` is false.
+    /// Claims of a cluster's schedule; if `copies` is false, it copies and packs nothing.
     pub(crate) fn of_cluster(by_links: ByLinks, copies: bool) -> Self {
         let ByLinks { intra_node, inter_node, both } = by_links;
         let steps = intra_node.steps + inter_node.steps + both.steps;

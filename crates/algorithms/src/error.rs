@@ -1,16 +1,16 @@
 use topocoll_schedule::Collective;
 use topocoll_topology::Grid;
 
-/// Why an algorithm does not apply to a problem on a topology.
+/// The reason that an algorithm does not apply to a problem on a topology.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotApplicable {
     /// No algorithm has this name.
     #[error("unknown algorithm `{name}`{}", nearest.as_ref().map_or(String::new(), |n| format!(": did you mean `{n}`?")))]
     Unknown {
-        /// The name given.
+        /// The given name.
         name: String,
-        /// The name most like it, if one is.
+        /// The most similar name, if one is close.
         nearest: Option<String>,
     },
     /// The catalogue has another algorithm of this name.
@@ -22,9 +22,9 @@ pub enum NotApplicable {
     /// It performs another operation.
     #[error("performs {performs}, not {asked}")]
     Operation {
-        /// What it does.
+        /// Its operation.
         performs: Collective,
-        /// What was asked for.
+        /// The requested operation.
         asked: Collective,
     },
     /// Its schedules depend on the sizes of blocks.
@@ -33,9 +33,9 @@ pub enum NotApplicable {
     /// It requires another shape.
     #[error("requires {needs}, which {topology} is not")]
     Shape {
-        /// What it needs.
+        /// The required shape.
         needs: &'static str,
-        /// What it was given.
+        /// The given shape.
         topology: String,
     },
     /// Some sides break its rule.
@@ -59,7 +59,7 @@ pub enum NotApplicable {
     Ports {
         /// The most ports.
         most: u32,
-        /// The ports there are.
+        /// The available ports.
         ports: u32,
     },
     /// A schedule for more ports than there are.
@@ -67,15 +67,15 @@ pub enum NotApplicable {
     FewPorts {
         /// The ports it needs.
         least: u32,
-        /// The ports there are.
+        /// The available ports.
         ports: u32,
     },
-    /// A schedule that splits blocks of another size.
+    /// A schedule that splits blocks, for another block size.
     #[error("splits blocks of {cut} bytes, not of {asked}")]
     BlockBytes {
-        /// The size it is for.
+        /// Its block size.
         cut: u64,
-        /// The size asked for.
+        /// The requested block size.
         asked: u64,
     },
     /// The ranks of a node would send through more ports than it has.
@@ -86,7 +86,7 @@ pub enum NotApplicable {
         /// Ports of a node.
         ports: u32,
     },
-    /// It takes no such parameter.
+    /// It has no such parameter.
     #[error(
         "{algorithm} has no parameter `{name}`: {}",
         if known.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", known.join(", ")) }
@@ -94,9 +94,9 @@ pub enum NotApplicable {
     Parameter {
         /// The algorithm.
         algorithm: String,
-        /// The name given.
+        /// The given name.
         name: String,
-        /// The names it knows.
+        /// The names of its parameters.
         known: Vec<&'static str>,
     },
     /// A parameter has a value outside its range.
@@ -106,9 +106,9 @@ pub enum NotApplicable {
         algorithm: String,
         /// The parameter.
         name: &'static str,
-        /// The value given.
+        /// The given value.
         value: String,
-        /// The values it may have.
+        /// The valid values.
         rule: String,
     },
 }

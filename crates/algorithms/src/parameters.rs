@@ -4,7 +4,7 @@ use topocoll_schedule::{Parameters, Setting};
 
 use crate::{Info, NotApplicable};
 
-/// A parameter of an algorithm: its row in help, checks and the origin of schedules.
+/// A parameter of an algorithm, for help, checks and the origin of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Parameter {
@@ -12,7 +12,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its values.
     pub domain: Domain,
-    /// Whether the caller, who knows the costs, is to choose it unless it is given.
+    /// Whether the caller, who knows the costs, chooses a missing value.
     pub by_cost: bool,
 }
 
@@ -20,26 +20,26 @@ pub struct Parameter {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Domain {
-    /// Whole numbers; the text tells the range and the default.
+    /// Whole numbers; the text gives the range and the default.
     Numbers(&'static str),
-    /// Words, the default one first, and what each of them means.
+    /// Words with their meanings; the first is the default.
     Words(&'static [(&'static str, &'static str)]),
 }
 
 impl Parameter {
-    /// A parameter of whole numbers; the text tells the range and the default.
+    /// A parameter of whole numbers; the text gives the range and the default.
     #[must_use]
     pub const fn number(name: &'static str, range: &'static str) -> Self {
         Self { name, domain: Domain::Numbers(range), by_cost: false }
     }
 
-    /// A parameter of words, the default one first, with what each of them means.
+    /// A parameter of words with their meanings; the first is the default.
     #[must_use]
     pub const fn words(name: &'static str, words: &'static [(&'static str, &'static str)]) -> Self {
         Self { name, domain: Domain::Words(words), by_cost: false }
     }
 
-    /// The same, to be chosen by cost unless it is given.
+    /// The same; a missing value is chosen by cost.
     #[must_use]
     pub const fn by_cost(mut self) -> Self {
         self.by_cost = true;
@@ -47,7 +47,7 @@ impl Parameter {
     }
 }
 
-/// The values, what they mean and the default, for lists.
+/// The values, their meanings and the default, for lists.
 impl fmt::Display for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.domain {
@@ -68,7 +68,7 @@ impl fmt::Display for Parameter {
     }
 }
 
-/// The values of an algorithm's parameters: known names, and words that it has.
+/// The values of an algorithm's parameters, with checked names and words.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'v> {
     info: &'v Info,
@@ -96,7 +96,7 @@ impl<'v> Values<'v> {
         Ok(values)
     }
 
-    /// The algorithm whose they are.
+    /// Their algorithm.
     #[must_use]
     pub fn info(&self) -> &'v Info {
         self.info
@@ -108,10 +108,10 @@ impl<'v> Values<'v> {
         self.given.contains_key(name)
     }
 
-    /// A number from `least` to `most`, if it was given.
+    /// A number from `least` to `most`, if given.
     ///
     /// # Errors
-    /// Another value.
+    /// The value is outside the range.
     pub fn number(
         &self,
         name: &'static str,
@@ -125,10 +125,10 @@ impl<'v> Values<'v> {
         }
     }
 
-    /// The word that a parameter has, the default where it was not given.
+    /// The word of a parameter, the default if not given.
     ///
     /// # Panics
-    /// No such parameter of words.
+    /// The algorithm has no such parameter of words.
     #[must_use]
     pub fn word(&self, name: &str) -> &'static str {
         let parameter = self.info.parameters.iter().find(|known| known.name == name);
@@ -144,7 +144,7 @@ impl<'v> Values<'v> {
         self.word(name) == word
     }
 
-    /// The error of a value that breaks a rule.
+    /// The error of an invalid value.
     #[must_use]
     pub fn refused(&self, name: &'static str, rule: impl Into<String>) -> NotApplicable {
         let value =
@@ -153,7 +153,7 @@ impl<'v> Values<'v> {
         NotApplicable::Setting { algorithm, name, value, rule: rule.into() }
     }
 
-    /// All parameters of words, those that were not given by their defaults.
+    /// All parameters of words, with defaults for missing ones.
     pub(crate) fn words(&self) -> Parameters {
         let words = self.info.parameters.iter().filter_map(|parameter| match parameter.domain {
             Domain::Words(_) => Some((parameter.name.to_owned(), self.word(parameter.name).into())),
@@ -162,7 +162,7 @@ impl<'v> Values<'v> {
         words.collect()
     }
 
-    /// The position of a parameter's word, the first where it was not given.
+    /// The position of a parameter's word, 0 if not given.
     fn position(&self, name: &str, words: &[(&str, &str)]) -> Option<usize> {
         let Some(given) = self.given.get(name) else { return Some(0) };
         words.iter().position(|(word, _)| *word == given.to_string())
@@ -187,7 +187,7 @@ impl Info {
     }
 }
 
-/// The name most like the one given, if any is close.
+/// The name most similar to a given one, if any is close.
 pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known
         .map(|known| (strsim::jaro_winkler(name, known), known))

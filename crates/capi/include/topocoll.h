@@ -93,7 +93,7 @@ typedef struct topocoll_buffers {
    */
   uint64_t output_bytes;
   /*
-   Workspace; may be null where none is needed.
+   Workspace; may be null if none is needed.
    */
   uint8_t *work;
   /*

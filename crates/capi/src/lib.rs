@@ -1,10 +1,10 @@
-//! The C interface: plan, query, poll, complete, free. `include/topocoll.h` is written from here.
+//! The C interface: plan, query, poll, complete, free. This file generates `include/topocoll.h`.
 //!
 //! Handles are opaque, errors are codes with a message of the calling thread, and no panic crosses
 //! into C. Threads may share a plan; an exchange belongs to one thread at a time.
 //!
 //! # Unsafe code
-//! Pointers come from the caller, and each function states what they must be. The buffers of an
+//! Pointers come from the caller, and each function states its requirements. The buffers of an
 //! exchange are kept as pointers, never as slices: a transport may write to other bytes of a buffer
 //! during a copy, so a copy accesses only the bytes of its regions.
 
@@ -82,7 +82,7 @@ pub struct Buffers {
     pub output: *mut u8,
     /// Its bytes.
     pub output_bytes: u64,
-    /// Workspace; may be null where none is needed.
+    /// Workspace; may be null if none is needed.
     pub work: *mut u8,
     /// Its bytes.
     pub work_bytes: u64,
@@ -241,7 +241,7 @@ fn settings(text: &str) -> Result<Parameters, Refused> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topocoll_plan_free(plan: *mut PlanHandle) {
     if !plan.is_null() {
-        // SAFETY: the caller's promise: it is a box of ours.
+        // SAFETY: the caller's promise: a box of this library.
         drop(unsafe { Box::from_raw(plan) });
     }
 }
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn topocoll_exchange_new(plan: *const PlanHandle) -> *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topocoll_exchange_free(exchange: *mut ExchangeHandle) {
     if !exchange.is_null() {
-        // SAFETY: the caller's promise: it is a box of ours.
+        // SAFETY: the caller's promise: a box of this library.
         drop(unsafe { Box::from_raw(exchange) });
     }
 }
