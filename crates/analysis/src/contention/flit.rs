@@ -25,7 +25,7 @@ use super::calendar::Calendar;
 use super::chain::Chain;
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds};
-use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
+use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
 use super::settings::{Dateline, Settings};
 
 /// The default cycles of a hop.
@@ -449,16 +449,8 @@ impl Network for Flits<'_> {
             let packet = &self.packets[packet as usize];
             packet.pools.get(packet.hop as usize).copied()
         };
-        let mut order: Vec<u32> = Vec::new();
-        while let Some(packet) = at {
-            if let Some(first) = order.iter().position(|&seen| seen == packet) {
-                order.drain(..first);
-                break;
-            }
-            order.push(packet);
-            at = wanted(packet).and_then(|pool| holder.get(&pool).copied());
-        }
-        (order.into_iter())
+        let next = |packet| wanted(packet).and_then(|pool| holder.get(&pool).copied());
+        (cycle(at, next).into_iter())
             .map(|number| {
                 let message = self.packets[number as usize].message;
                 let waits_for = wanted(number).map_or_else(

@@ -103,3 +103,20 @@ pub(crate) trait Network {
     /// Takes the intervals recorded for a trace.
     fn take_intervals(&mut self) -> Vec<Interval>;
 }
+
+/// The cycle that `next` leads into from `first`; the whole walk if it ends.
+pub(super) fn cycle<T: Copy + PartialEq>(
+    first: Option<T>,
+    next: impl Fn(T) -> Option<T>,
+) -> Vec<T> {
+    let (mut order, mut at) = (Vec::new(), first);
+    while let Some(now) = at {
+        if let Some(start) = order.iter().position(|&seen| seen == now) {
+            order.drain(..start);
+            break;
+        }
+        order.push(now);
+        at = next(now);
+    }
+    order
+}

@@ -39,7 +39,7 @@ use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink, NONE};
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, picoseconds};
-use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
+use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
 use super::settings::{Dateline, MAX_VCS, Settings};
 
 /// No worm.
@@ -405,17 +405,8 @@ impl Network for Wormhole<'_> {
             }
         }
         let wanted = |i: usize| waiting[i].hops[waiting[i].head as usize].pool;
-        let mut order = Vec::new();
-        let mut at = if waiting.is_empty() { None } else { Some(0) };
-        while let Some(i) = at {
-            if let Some(first) = order.iter().position(|&seen| seen == i) {
-                order.drain(..first);
-                break;
-            }
-            order.push(i);
-            at = holders.get(&wanted(i)).copied();
-        }
-        (order.into_iter())
+        let first = if waiting.is_empty() { None } else { Some(0) };
+        (cycle(first, |i| holders.get(&wanted(i)).copied()).into_iter())
             .map(|i| Held {
                 from: waiting[i].message.from,
                 to: waiting[i].message.to,
