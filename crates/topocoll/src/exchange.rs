@@ -2,8 +2,9 @@ use std::borrow::Cow;
 
 use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Request, Solution};
 use topocoll_analysis::{
-    AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds, check_memory,
-    check_ranks, check_work, count, counting_work, verify_watched,
+    AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds,
+    check_counting_work, check_memory, check_ranks, check_work, count, counting_work,
+    verify_watched,
 };
 use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
 use topocoll_topology::{FullyConnected, Machine, Rank, Shape, Subset};
@@ -297,6 +298,9 @@ impl<'m> Exchange<'m> {
     pub fn count(&self, schedule: &Schedule) -> Result<Counts, Error> {
         let (machine, memory) = (self.machine, self.budget.memory);
         let Some((subset, _)) = &self.subset else {
+            if self.demand.is_none() {
+                check_counting_work(schedule, machine)?;
+            }
             return Ok(count(schedule, machine, self.demand, memory)?);
         };
         // Twice: for blocks and for their sizes.

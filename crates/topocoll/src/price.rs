@@ -1,7 +1,7 @@
 //! The cost of a setting of an algorithm on a machine: counted, bounded from below, or printed.
 
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
-use topocoll_analysis::{Counts, Measure, Time, bounds, count_steps, counting_work};
+use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_steps, counting_work};
 use topocoll_schedule::Schedule;
 use topocoll_topology::{INTER_NODE, INTRA_NODE, PerClass, Timing};
 
@@ -118,8 +118,10 @@ impl<'a> Pricing<'a> {
         if let Some(exact) = self.exactly(&solution.claims) {
             return exact;
         }
-        if counting_work(&solution.schedule, self.exchange.machine(), None) <= work
-            && let Ok(counts) = self.exchange.count(&solution.schedule)
+        let machine = self.exchange.machine();
+        if counting_work(&solution.schedule, machine, None) <= work
+            && let Ok(counts) =
+                count(&solution.schedule, machine, None, self.exchange.limits().memory)
         {
             return Price::counted(&counts);
         }

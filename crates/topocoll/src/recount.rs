@@ -1,5 +1,6 @@
 //! Rankings with every choice counted: for a subset of the ranks, and for a demand matrix.
 
+use topocoll_algorithms::Algorithm;
 use topocoll_analysis::counting_work;
 use topocoll_schedule::Schedule;
 
@@ -33,10 +34,9 @@ pub(crate) fn select(exchange: &Exchange<'_>) -> Result<Selection, Error> {
             Err(reason) => refusals.push(Rejected::new(&choice.algorithm, &reason)),
         }
     }
-    for algorithm in own.algorithms().filter(|algorithm| algorithm.info().by_demand) {
-        if exchange.sizes().is_none() {
-            continue;
-        }
+    let by_demand =
+        |algorithm: &&dyn Algorithm| exchange.sizes().is_some() && algorithm.info().by_demand;
+    for algorithm in own.algorithms().filter(by_demand) {
         let name = &algorithm.info().name;
         rejected.retain(|rejected| rejected.algorithm != **name);
         if let Err(reason) = own.check_solving(algorithm) {
