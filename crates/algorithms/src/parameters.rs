@@ -12,7 +12,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its values.
     pub domain: Domain,
-    /// Whether the caller, who knows the costs, chooses a missing value.
+    /// Whether a value that is not given is chosen by cost.
     pub by_cost: bool,
 }
 

@@ -41,9 +41,9 @@ pub fn write_certificate(
     check_named(schedule)?;
     check_ranks(schedule.problem.ranks, machine)?;
     let claimed = schedule.rule().classes();
-    let alike = Writer::new(schedule, machine, claimed.clone())?;
-    let writer = if alike.members_agree()? {
-        alike
+    let by_classes = Writer::new(schedule, machine, claimed.clone())?;
+    let writer = if by_classes.members_agree()? {
+        by_classes
     } else {
         Writer::new(schedule, machine, RankClasses::distinct(schedule.problem.ranks))?
     };

@@ -196,13 +196,13 @@ fn by_class(
             loads.add(topology, node, &send.route, send.bytes.into());
         }
     }
-    let alike = u128::from(traffic.nodes() / classes.count());
+    let equivalent = u128::from(traffic.nodes() / classes.count());
     loads.drain(|u, downwards, class, messages, bytes| {
         if messages > 1 {
             let direction = if downwards { -1 } else { 1 };
             let link = topology.link_id(classes.representative(class), u, direction);
-            worst.conflicts += alike;
-            worst.add(step, Links { link, count: alike, load: messages, bytes });
+            worst.conflicts += equivalent;
+            worst.add(step, Links { link, count: equivalent, load: messages, bytes });
         }
     });
 }

@@ -58,10 +58,10 @@ impl StepCount {
         self.charges.link(rates, class, bytes);
     }
 
-    /// Adds the busiest links of each class; each represents `alike` links.
-    pub(crate) fn load_busiest(&mut self, rates: &Rates<'_>, busiest: &[Busiest], alike: u64) {
+    /// Adds the busiest links of each class; each represents `equivalent` links.
+    pub(crate) fn load_busiest(&mut self, rates: &Rates<'_>, busiest: &[Busiest], equivalent: u64) {
         for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
-            let shared = u128::from(most.shared) * u128::from(alike);
+            let shared = u128::from(most.shared) * u128::from(equivalent);
             self.load(rates, u, most.messages, most.bytes, shared);
         }
     }

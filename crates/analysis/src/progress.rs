@@ -10,7 +10,7 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Reports to nobody.
+    /// Ignores all reports.
     pub const UNHEARD: Self = Self { starting: &|_| (), done: &|_| () };
 }
 

@@ -126,7 +126,7 @@ impl LineExchange {
             Directions::Nearer => Word::around(side, colours),
             Directions::Both | Directions::Once => Word::Repeated { side, colours },
         };
-        let alike = directions == Directions::Nearer && side % colours == 0;
+        let repeats = directions == Directions::Nearer && side % colours == 0;
         let mut line = Self {
             turns: (0..colours).map(|colour| word.turns(colour)).collect(),
             word,
@@ -134,7 +134,7 @@ impl LineExchange {
             directions,
             landing,
             ends: Default::default(),
-            period: if alike { colours } else { side },
+            period: if repeats { colours } else { side },
             places: Vec::new(),
             rounds: [[0; 2]; 2],
             groups: Rows::with_room(0, 0),
@@ -366,8 +366,8 @@ impl LineExchange {
     /// ring.
     fn classes(&self) -> &'static [Direction] {
         let odd = self.landing == Landing::Near && self.side() % 2 == 1;
-        let alike = self.directions != Directions::Nearer || odd;
-        if alike { &[Direction::Up] } else { &[Direction::Up, Direction::Down] }
+        let one_direction = self.directions != Directions::Nearer || odd;
+        if one_direction { &[Direction::Up] } else { &[Direction::Up, Direction::Down] }
     }
 
     /// The most hops that a block travels in `direction`.

@@ -32,7 +32,7 @@ impl RingMessage {
         Some(Self { low, run, runs: 1, period: 0, more: 0, first_more: 0, hops, reversed })
     }
 
-    /// The values below `length` that have a bit, at once; `None` if there are none.
+    /// The values below `length` with this bit set, which move at once; `None` without values.
     fn bit(length: u32, bit: u32) -> Option<Self> {
         let (period, runs) = (2 * bit, length / (2 * bit));
         let more = (length % period).saturating_sub(bit);
