@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Setting};
 
+use crate::error::say;
 use crate::examples;
 use crate::values::{
-    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, count, points, ports, rank_list,
-    setting, settings,
+    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, count, note_on_sizes, points,
+    ports, rank_list, setting, settings,
 };
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
@@ -19,6 +20,27 @@ use crate::values::{
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Reads the arguments of this process. A note follows if a size is written in a way that some read
+/// differently.
+///
+/// # Errors
+/// Invalid arguments, or a request for the help or the version.
+pub(crate) fn read() -> clap::error::Result<Args> {
+    let mut command = Args::command();
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let note = matches.subcommand().and_then(|(_, given)| {
+        let sizes = ["block", "blocks"].into_iter();
+        let given = sizes.filter_map(|option| given.try_get_raw(option).ok().flatten());
+        given.flatten().find_map(|size| note_on_sizes(size.to_str()?))
+    });
+    let args = Args::from_arg_matches_mut(&mut matches);
+    let args = args.map_err(|error| error.format(&mut command))?;
+    if let Some(note) = note {
+        say(&note);
+    }
+    Ok(args)
 }
 
 #[derive(Subcommand, Debug)]
@@ -405,7 +427,7 @@ pub(crate) struct Options {
     /// Startup of a message, such as 2us
     #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
     pub(crate) startup: Option<f64>,
-    /// Bandwidth of a link, such as 10GB/s, or the time of one byte, such as 0.1ns
+    /// Bandwidth of a link, such as 50GB/s or 400Gb/s (bits), or the time of one byte, such as 0.1ns
     #[arg(long, value_parser = bandwidth, allow_hyphen_values = true)]
     pub(crate) bandwidth: Option<f64>,
     /// Propagation over a link

@@ -19,8 +19,6 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// The outcome of a command that ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
@@ -29,7 +27,7 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let args = match args::read() {
         Ok(args) => args,
         Err(answer) => return error::answer(answer),
     };

@@ -70,6 +70,40 @@ fn bytes(text: &str) -> Result<u64, String> {
     Ok(u64::try_from(scaled / scale).unwrap_or(u64::MAX))
 }
 
+/// A note on the first of these sizes whose unit is only a letter, such as `1M`: it is decimal.
+/// `b` counts bytes here, so `1Mb` has the note too.
+pub(crate) fn note_on_sizes(text: &str) -> Option<String> {
+    text.split([':', ',']).find_map(|size| {
+        let size = size.trim();
+        let unit = size.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let number = size.strip_suffix(unit)?.trim_end();
+        let letter = unit.trim().strip_suffix('b').unwrap_or(unit.trim()).to_ascii_uppercase();
+        if !["K", "M", "G", "T"].contains(&letter.as_str()) {
+            return None;
+        }
+        let decimal = with_separators(bytes(size).ok()?);
+        let binary = |number: &str| {
+            let bytes = bytes(&format!("{number}{letter}iB")).ok()?;
+            Some(format!("{number}{letter}iB is {}", with_separators(bytes)))
+        };
+        let binary = binary(number).or_else(|| binary("1"))?;
+        Some(format!("note: {size} is {decimal} bytes; {binary}"))
+    })
+}
+
+/// A number with a comma between thousands.
+fn with_separators(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 pub(crate) fn ports(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(0) => Err("a rank needs at least one port to send and receive".to_owned()),
@@ -213,6 +247,51 @@ mod tests {
         }
 
         #[test]
+        fn a_size_with_a_bare_letter_is_decimal_and_has_a_note(
+            number in 1..=1u64 << 20,
+            unit in 0..UNITS.len(),
+            other in proptest::option::of(1..9u64),
+        ) {
+            let (unit, scale) = UNITS[unit];
+            let letter = unit.strip_suffix('B').unwrap_or(unit);
+            let text = format!("{number}{letter}");
+            let bytes = u128::from(number) * u128::from(scale);
+            if bytes <= u128::from(MAX_BLOCK_BYTES) {
+                prop_assert_eq!(block(&text).map(u128::from), Ok(bytes));
+            }
+            let note = note_on_sizes(&other.map_or(text.clone(), |first| format!("{first}:{text}")));
+            if ["k", "M", "G", "T"].contains(&letter) {
+                let note = note.unwrap().replace(',', "");
+                let binary = format!("{number}{}iB", letter.to_ascii_uppercase());
+                let larger = super::bytes(&binary).unwrap();
+                prop_assert_eq!(note, format!("note: {text} is {bytes} bytes; {binary} is {larger}"));
+            } else {
+                prop_assert_eq!(note, None);
+            }
+            // The full unit is clear.
+            prop_assert_eq!(note_on_sizes(&format!("{number}{unit}")), None);
+        }
+
+        #[test]
+        fn a_bandwidth_in_bits_is_an_eighth_of_one_in_bytes(
+            number in 1..=1u64 << 40,
+            prefix in prop::sample::select(vec!["", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"]),
+            byte in prop::sample::select(vec!["B/s", "Bps"]),
+            bit in prop::sample::select(vec!["b/s", "bps", "bit/s", "bits/s"]),
+            space in prop::sample::select(vec!["", " "]),
+        ) {
+            let bytes = bandwidth(&format!("{number}{space}{prefix}{byte}")).unwrap();
+            // Powers of two are exact.
+            prop_assert_eq!(bandwidth(&format!("{number}{space}{prefix}{bit}")), Ok(8.0 * bytes));
+            let expected = bandwidth(&format!("{number}B/s")).unwrap();
+            let scale = match prefix.strip_suffix('i') {
+                Some(letter) => 1024f64.powi("KMGT".find(letter).unwrap() as i32 + 1),
+                None => 1000f64.powi(" kMGT".find(prefix).filter(|_| !prefix.is_empty()).unwrap_or(0) as i32),
+            };
+            prop_assert!((bytes * scale / expected - 1.0).abs() < 1e-12);
+        }
+
+        #[test]
         fn sizes_from_one_to_another_rise(from in 1..=MAX_BLOCK_BYTES, to in 1..=MAX_BLOCK_BYTES) {
             let found = block_sizes(&format!("{from}:{to}"));
             let listed = block_sizes(&format!("{from},{to}"));
@@ -237,14 +316,16 @@ mod tests {
     }
 
     /// Units of sizes and their bytes.
-    const UNITS: [(&str, u64); 8] = [
+    const UNITS: [(&str, u64); 10] = [
         ("", 1),
         ("B", 1),
         ("kB", 1000),
         ("KiB", 1 << 10),
         ("MB", 1_000_000),
         ("MiB", 1 << 20),
+        ("GB", 1_000_000_000),
         ("GiB", 1 << 30),
+        ("TB", 1_000_000_000_000),
         ("TiB", 1 << 40),
     ];
 
@@ -265,6 +346,22 @@ mod tests {
         assert_eq!(rank_list("0-1048575").map(|list| list.0.len()), Ok(1 << 20));
         for text in ["0-1048576", "0-4294967295", "0-1048575,7", "7,1-1048576"] {
             assert_eq!(rank_list(text), Err("more than 1048576 ranks".to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_size_with_a_bare_letter_has_the_note() {
+        let note = |text| note_on_sizes(text);
+        let mega = "note: 1M is 1,000,000 bytes; 1MiB is 1,048,576";
+        for text in ["1M", "1:1M", "64,1M,2M", " 1M"] {
+            assert_eq!(note(text).as_deref(), Some(mega), "{text}");
+        }
+        let fraction = "note: 0.3K is 300 bytes; 1KiB is 1,024";
+        assert_eq!(note("0.3K").as_deref(), Some(fraction));
+        let bits = "note: 2 kb is 2,000 bytes; 2KiB is 2,048";
+        assert_eq!(note("2 kb").as_deref(), Some(bits));
+        for text in ["", "64", "1MB", "1MiB", "1Mi", "1x", "k", "1:2", "é"] {
+            assert_eq!(note(text), None, "{text}");
         }
     }
 

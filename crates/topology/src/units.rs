@@ -18,6 +18,10 @@ impl From<String> for UnitError {
 /// The largest timing value, about eleven days: larger values are taken for typing errors.
 const MAX_SECONDS: f64 = 1e6;
 
+/// Units of durations, in seconds.
+const DURATIONS: [(&str, f64); 5] =
+    [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+
 /// Reads a duration such as `75us`, 0 or more; a bare `0` needs no unit. Seconds.
 ///
 /// # Errors
@@ -36,13 +40,11 @@ pub fn parse_seconds(text: &str) -> Result<f64, UnitError> {
 /// # Errors
 /// A text that is not one.
 pub(crate) fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
-    const UNITS: [(&str, f64); 5] =
-        [("ps", 1e-12), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     if text.trim() == "0" {
         return Ok(0.0);
     }
     let (number, unit) = split(text);
-    let &(_, scale) = (UNITS.iter().find(|(name, _)| *name == unit)).ok_or_else(|| {
+    let &(_, scale) = (DURATIONS.iter().find(|(name, _)| *name == unit)).ok_or_else(|| {
         format!("`{text}` is not a duration: a number and one of ps, ns, us, ms, s")
     })?;
     let seconds = number
@@ -55,29 +57,43 @@ pub(crate) fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
     }
 }
 
-/// Reads the time one byte takes: a duration, or a bandwidth such as `8.5MB/s`. Seconds.
+/// The bytes of a unit of bandwidth, if the text is one: a prefix, then bytes (`B/s`, `Bps`) or bits
+/// (`b/s`, `bps`, `bit/s`).
+fn bytes_per_second(unit: &str) -> Option<f64> {
+    const PREFIXES: [(&str, f64); 9] = [
+        ("", 1.0),
+        ("k", 1e3),
+        ("M", 1e6),
+        ("G", 1e9),
+        ("T", 1e12),
+        ("Ki", 1024.0),
+        ("Mi", 1_048_576.0),
+        ("Gi", 1_073_741_824.0),
+        ("Ti", 1_099_511_627_776.0),
+    ];
+    const COUNTED: [(&str, f64); 6] =
+        [("B/s", 1.0), ("Bps", 1.0), ("b/s", 8.0), ("bps", 8.0), ("bit/s", 8.0), ("bits/s", 8.0)];
+    let (prefix, bits) =
+        COUNTED.iter().find_map(|(name, bits)| Some((unit.strip_suffix(name)?, bits)))?;
+    let (_, scale) = PREFIXES.iter().find(|(name, _)| *name == prefix)?;
+    Some(scale / bits)
+}
+
+/// Reads the time one byte takes: a duration, or a bandwidth in bytes such as `8.5MB/s` or in bits
+/// such as `400Gb/s`. Seconds.
 ///
 /// # Errors
 /// A text that is not one.
 pub fn parse_seconds_per_byte(text: &str) -> Result<f64, UnitError> {
-    const UNITS: [(&str, f64); 8] = [
-        ("B/s", 1.0),
-        ("kB/s", 1e3),
-        ("MB/s", 1e6),
-        ("GB/s", 1e9),
-        ("TB/s", 1e12),
-        ("KiB/s", 1024.0),
-        ("MiB/s", 1_048_576.0),
-        ("GiB/s", 1_073_741_824.0),
-    ];
     let (number, unit) = split(text);
-    let Some((_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return match parse_seconds(text) {
-            Err(_) if !unit.ends_with('s') || number.is_none() => Err(format!(
-                "`{text}` is neither a bandwidth such as 10GB/s nor the time of one byte such as 0.1ns"
+    let Some(scale) = bytes_per_second(unit) else {
+        let is_duration = DURATIONS.iter().any(|(name, _)| *name == unit) && number.is_some();
+        return match is_duration || text.trim() == "0" {
+            true => parse_seconds(text),
+            false => Err(format!(
+                "`{text}` is neither a bandwidth such as 50GB/s or 400Gb/s nor the time of one byte such as 0.1ns"
             )
             .into()),
-            seconds => seconds,
         };
     };
     let bandwidth = number
@@ -119,6 +135,22 @@ mod tests {
         assert_eq!(parse_seconds_per_byte("1e9B/s"), Ok(1e-9));
         assert_eq!(parse_seconds_per_byte("10GB/s"), Ok(1.0 / 10e9));
         assert_eq!(parse_seconds_per_byte("0.12us"), Ok(0.12e-6));
+        assert_eq!(parse_seconds_per_byte("0"), Ok(0.0));
+    }
+
+    #[test]
+    fn a_lower_case_b_counts_bits() {
+        for (bits, bytes) in [
+            ("100Gb/s", "12.5GB/s"),
+            ("400Gbps", "50GB/s"),
+            ("100 Gbit/s", "12.5GB/s"),
+            ("8 kbits/s", "1kB/s"),
+            ("8Mib/s", "1MiB/s"),
+            ("8bps", "1Bps"),
+            ("2TiB/s", "2048GiB/s"),
+        ] {
+            assert_eq!(parse_seconds_per_byte(bits), parse_seconds_per_byte(bytes), "{bits}");
+        }
     }
 
     #[test]
@@ -130,7 +162,14 @@ mod tests {
             assert!(parse_seconds_per_byte(text).is_err(), "{text}");
         }
         // A refused number of seconds is reported as a duration.
-        for (text, neither) in [("3", true), ("us", true), ("3 GB", true), ("-1ns", false)] {
+        for (text, neither) in [
+            ("3", true),
+            ("us", true),
+            ("3 GB", true),
+            ("-1ns", false),
+            ("3gbps", true),
+            ("3Gs", true),
+        ] {
             let said = parse_seconds_per_byte(text).unwrap_err().to_string();
             assert_eq!(said.contains("neither a bandwidth"), neither, "{text}: {said}");
         }
