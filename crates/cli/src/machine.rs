@@ -30,10 +30,12 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         if machine.ports < ports {
             let others = machine.ranks() - 1;
             say(&format!(
-                "note: --ports {ports} is reduced to {}: a rank has {others} peers",
-                machine.ports
+                "note: --ports {ports} is reduced to {}: a rank has {others} peer{}",
+                machine.ports,
+                if others == 1 { "" } else { "s" }
             ));
         }
+        warn_of_shared_links(&machine);
     }
     match options.timing.as_deref() {
         Some("generic") => machine.timing = Timing::generic(),
@@ -63,6 +65,22 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
         timing.name = format!("{} with {} given", timing.name, overridden.join(", "));
     }
     Ok(machine)
+}
+
+/// Warns of more ports than a node has links: `--ports` counts messages, not links.
+fn warn_of_shared_links(machine: &Machine) {
+    let (topology, ports) = (&machine.topology, machine.ports);
+    let links = topology.most_links_out();
+    if links > 0 && u64::from(ports) > links {
+        let each = topology.links() == links * u64::from(topology.ranks());
+        let most = if each { "" } else { "at most " };
+        let plural = if links == 1 { "" } else { "s" };
+        say(&format!(
+            "warning: --ports {ports}: a node of {} has {most}{links} link{plural}, so {ports} messages share {}",
+            machine.name,
+            if links == 1 { "it" } else { "them" },
+        ));
+    }
 }
 
 /// The problem on that machine.

@@ -13,12 +13,12 @@ use crate::tune::TuneError;
 #[non_exhaustive]
 pub enum Error {
     /// No file, shipped machine or short form.
-    #[error("unknown machine `{name}`{}", nearest.as_ref().map_or(String::new(), |n| format!(": did you mean `{n}`?")))]
+    #[error("unknown machine `{name}`{}", did_you_mean(meant))]
     UnknownMachine {
         /// The given name.
         name: String,
-        /// The shipped machine with the most similar name.
-        nearest: Option<String>,
+        /// The shipped machine with the nearest name, or the short forms of this shape.
+        meant: Vec<String>,
     },
     /// An invalid short form.
     #[error(transparent)]
@@ -97,4 +97,11 @@ pub enum Error {
     /// A tuning file that cannot be written.
     #[error(transparent)]
     Tune(#[from] TuneError),
+}
+
+fn did_you_mean(meant: &[String]) -> String {
+    match meant {
+        [] => String::new(),
+        _ => format!(": did you mean `{}`?", meant.join("` or `")),
+    }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use include_dir::{Dir, include_dir};
 use topocoll_topology::spec::{self, SpecError};
-use topocoll_topology::{Machine, files};
+use topocoll_topology::text::nearest;
+use topocoll_topology::{Machine, TOPOLOGIES, files};
 
 use crate::Error;
 
@@ -41,16 +42,23 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
             parse(spec::parse_file, name, &format!("topologies/{name}.toml"), contents)
         }
         None => {
-            let nearest = shipped()
-                .map(|(name, _)| (strsim::jaro_winkler(text, name), name))
-                .filter(|(likeness, _)| *likeness > 0.7)
-                .max_by(|a, b| a.0.total_cmp(&b.0));
-            Err(Error::UnknownMachine {
-                name: text.chars().take(80).collect(),
-                nearest: nearest.map(|(_, name)| name.to_owned()),
-            })
+            Err(Error::UnknownMachine { name: text.chars().take(80).collect(), meant: meant(text) })
         }
     }
+}
+
+/// The machines that an unknown name most likely means.
+fn meant(text: &str) -> Vec<String> {
+    let of_shape = spec::short_forms_of(text);
+    if !of_shape.is_empty() {
+        return of_shape;
+    }
+    let kinds = || TOPOLOGIES.iter().map(|form| form.kind);
+    let Some(name) = nearest(text, kinds().chain(shipped().map(|(name, _)| name))) else {
+        return Vec::new();
+    };
+    let form = TOPOLOGIES.iter().find(|form| form.kind == name);
+    vec![form.map_or(name, |form| form.example).to_owned()]
 }
 
 /// The machine in a file, in any format of [`files`], detected by its contents. A file named

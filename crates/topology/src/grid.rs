@@ -155,6 +155,16 @@ impl Topology for Grid {
         (0..self.sides().len()).map(|u| self.links_along(u)).sum()
     }
 
+    /// Those of a node inside: at no end of a side that does not wrap.
+    fn most_links_out(&self) -> u64 {
+        let along = |(&side, &wraps): (&u32, &bool)| match side {
+            1 => 0,
+            2 if !wraps => 1,
+            _ => 2,
+        };
+        self.sides().iter().zip(&self.wrap).map(along).sum()
+    }
+
     fn dimensions(&self) -> usize {
         self.radix.dimensions()
     }
@@ -237,12 +247,15 @@ mod tests {
             Grid::mesh(&[4, 3]),
             Grid::new(&[2, 1, 3], &[true, true, false]),
             Grid::torus(&[2, 2]),
+            Grid::mesh(&[2, 3, 1]),
         ];
         for grid in grids.map(Result::unwrap) {
             let numbers = 0..u64::from(grid.ranks()) * 2 * grid.sides().len() as u64;
             assert_eq!(grid.link(LinkId(numbers.end)), None);
             let links: Vec<_> = numbers.filter_map(|id| grid.link(LinkId(id))).collect();
             assert_eq!(links.len() as u64, grid.links(), "{}", grid.short_form());
+            let out = |from| links.iter().filter(|link| link.from == Rank(from)).count() as u64;
+            assert_eq!((0..grid.ranks()).map(out).max(), Some(grid.most_links_out()));
             for link in links {
                 let id = grid.link_id(link.from, link.dimension as usize, link.direction);
                 assert_eq!(grid.link(id), Some(link));

@@ -253,6 +253,11 @@ impl Topology for Lattice {
         self.next.iter().filter(|&&to| to != NONE).count() as u64
     }
 
+    fn most_links_out(&self) -> u64 {
+        let out = |next: &[u32]| next.iter().filter(|&&to| to != NONE).count() as u64;
+        self.next.chunks(self.per_rank()).map(out).max().unwrap_or(0)
+    }
+
     fn dimensions(&self) -> usize {
         self.radix.dimensions()
     }

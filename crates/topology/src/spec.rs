@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
-use crate::text::printable;
+use crate::text::{nearest, printable};
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
 use crate::{
     Barrier, Clusters, Fault, FullyConnected, Grid, Lattice, MAX_DIMENSIONS, Machine, PerClass,
@@ -50,15 +50,10 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
         return Err(error(format!("`{text}` is not a short form such as {}", forms())));
     };
     let Some(form) = TOPOLOGIES.iter().find(|form| form.kind == kind) else {
-        let likeness = |form: &&ShortForm| strsim::jaro_winkler(kind, form.kind);
-        let nearest = TOPOLOGIES.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        let nearest = nearest.filter(|form| likeness(form) > 0.7);
-        let meant = nearest.map(|form| format!(": did you mean `{}:{rest}`?", form.kind));
-        return Err(error(format!(
-            "`{text}` is not a short form: `{kind}` is not one of {}{}",
-            forms(),
-            meant.unwrap_or_default()
-        )));
+        return Err(error(match meant(kind, rest) {
+            Some(meant) => format!("`{text}` is not a short form: did you mean `{meant}`?"),
+            None => format!("`{text}` is not a short form: `{kind}` is not one of {}", forms()),
+        }));
     };
     let named = |reason| error(format!("`{text}`: {reason}"));
     let mut parts = rest.split('/');
@@ -68,6 +63,42 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
         faults.add(part, None).map_err(named)?;
     }
     faults.taken_out(topology.clone()).map_err(named)
+}
+
+/// Other names of topologies, and the kind of each.
+const SYNONYMS: [(&str, &str); 6] = [
+    ("ring", "torus"),
+    ("line", "mesh"),
+    ("hypercube", "mesh"),
+    ("complete", "full"),
+    ("crossbar", "full"),
+    ("switch", "full"),
+];
+
+/// The short form that `kind:rest` most likely means.
+fn meant(kind: &str, rest: &str) -> Option<String> {
+    let kinds = TOPOLOGIES.iter().map(|form| form.kind);
+    let name = nearest(kind, kinds.chain(SYNONYMS.map(|(name, _)| name)))?;
+    if name == "hypercube" {
+        let dimensions = rest.parse().ok().filter(|n| (1..MAX_DIMENSIONS).contains(n))?;
+        return Some(format!("mesh:{}", vec!["2"; dimensions].join("x")));
+    }
+    let kind = SYNONYMS.iter().find(|(synonym, _)| *synonym == name).map_or(name, |(_, kind)| kind);
+    Some(format!("{kind}:{rest}"))
+}
+
+/// The short forms that a text without a kind most likely means, such as `torus:8x8` and `mesh:8x8`
+/// for `8x8`; none if the text is no such shape.
+#[must_use]
+pub fn short_forms_of(shape: &str) -> Vec<String> {
+    let kinds: &[&str] = match shape {
+        _ if shape.contains('~') => &["grid"],
+        _ if shape.contains('x') => &["torus", "mesh"],
+        _ if shape.contains(['*', ',']) => &["cluster"],
+        _ => &["full"],
+    };
+    let forms = kinds.iter().map(|kind| format!("{kind}:{shape}"));
+    forms.filter(|form| parse_short_form(form).is_ok()).collect()
 }
 
 /// The faults of a machine, as listed so far.
@@ -197,7 +228,7 @@ pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
 pub(crate) fn cluster(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let mut groups = Vec::new();
     for (i, group) in rest.split(',').enumerate() {
-        let (nodes, size) = match group.split_once('*') {
+        let (nodes, size) = match group.split_once(['*', 'x']) {
             Some((nodes, size)) => (number(&format!("number of nodes of group {i}"), nodes)?, size),
             None => (1, group),
         };
@@ -444,10 +475,47 @@ mod tests {
             ("twisted-torus:4+4x4x8+0", "twisted-torus:4x4x8"),
             ("torus:4x4/1,1-1", "torus:4x4/1,0+1"),
             ("torus:4x4/2,0/0,3+1/1,3", "torus:4x4/1,3/2,0/0,3+1"),
+            ("cluster:20x48", "cluster:20*48"),
+            ("cluster:20x48,1x47", "cluster:20*48,47"),
         ] {
             assert_eq!(parse_short_form(text).unwrap().short_form(), same);
         }
         assert_eq!(parse_short_form("cluster:4,4,2").unwrap().short_form(), "cluster:2*4,2");
+    }
+
+    #[test]
+    fn an_unknown_kind_names_the_nearest_known() {
+        for (text, meant) in [
+            ("tours:4x4", Some("torus:4x4")),
+            ("ring:8", Some("torus:8")),
+            ("hypercub:3", Some("mesh:2x2x2")),
+            ("hypercube:0", None),
+            ("hypercube:99999999999", None),
+            ("crossbar:9", Some("full:9")),
+            ("clusters:4,4", Some("cluster:4,4")),
+            ("donut:4", None),
+        ] {
+            let message = parse_short_form(text).unwrap_err().message;
+            let said = message.split_once("did you mean `").map(|(_, meant)| meant);
+            assert_eq!(said, meant.map(|meant| format!("{meant}`?")).as_deref(), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_shape_names_the_machines_that_have_it() {
+        for (shape, forms) in [
+            ("8x8x8", vec!["torus:8x8x8", "mesh:8x8x8"]),
+            ("64", vec!["full:64"]),
+            ("16~x8", vec!["grid:16~x8"]),
+            ("32*4,1*2", vec!["cluster:32*4,1*2"]),
+            ("4,4,2", vec!["cluster:4,4,2"]),
+            ("8x0", vec![]),
+            ("-8", vec![]),
+            ("box", vec![]),
+            ("65536x65536", vec![]),
+        ] {
+            assert_eq!(short_forms_of(shape), forms, "{shape}");
+        }
     }
 
     #[test]
@@ -469,6 +537,9 @@ mod tests {
             "cluster:",
             "cluster:*4",
             "cluster:0*4",
+            "cluster:20x48x2",
+            "cluster:20x48*2",
+            "cluster:x4",
             "full:+4",
             "full: 4",
             "grid:~",

@@ -54,9 +54,50 @@ pub fn message(text: &str) -> String {
     text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
+/// The name that the given one most likely means: it begins with the given one, or differs from it
+/// in at most a third of the letters.
+pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Fewer letters begin too many names.
+    const BEGINNING: usize = 3;
+    let given = given.to_lowercase();
+    let letters = given.chars().count();
+    // Edit distance takes quadratic time, and no name is that long.
+    if letters > LONGEST {
+        return None;
+    }
+    let is_close = |name: &str, edits| {
+        letters >= BEGINNING && name.starts_with(&given)
+            || edits <= (letters.max(name.chars().count()) / 3).max(1) && edits < letters
+    };
+    let near = names.into_iter().map(|name| (strsim::osa_distance(&given, name), name));
+    let near = near.filter(|&(edits, name)| is_close(name, edits));
+    near.min_by_key(|&(edits, _)| edits).map(|(_, name)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_near_its_misspellings_and_beginnings() {
+        let names = ["torus", "mesh", "paragon-16x16", "paragon-16x16-mesh", "twisted-torus"];
+        for (given, name) in [
+            ("tours", Some("torus")),
+            ("Torus", Some("torus")),
+            ("tors", Some("torus")),
+            ("paragon", Some("paragon-16x16")),
+            ("paragon-16x61", Some("paragon-16x16")),
+            ("paragon_16x16_mesh", Some("paragon-16x16-mesh")),
+            ("twisted", Some("twisted-torus")),
+            ("donut", None),
+            ("", None),
+            ("m", None),
+            ("x", None),
+        ] {
+            assert_eq!(nearest(given, names), name, "{given}");
+        }
+        assert_eq!(nearest(&"torus".repeat(1000), names), None);
+    }
 
     #[test]
     fn characters_that_are_not_printable_are_escaped() {

@@ -32,6 +32,11 @@ pub trait Topology: fmt::Debug + Send + Sync {
         0
     }
 
+    /// The most directed links that leave one node; 0 where links are not numbered.
+    fn most_links_out(&self) -> u64 {
+        0
+    }
+
     /// Dimensions along which numbered links run. Each rank has two link numbers per dimension.
     fn dimensions(&self) -> usize {
         0
