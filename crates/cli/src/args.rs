@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args as ClapArgs, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Setting};
 
-use crate::error::say;
+use crate::error::{say, set_colour};
 use crate::examples;
 use crate::values::{
     RankList, Settings, SweptSizes, bandwidth, block, block_sizes, count, note_on_sizes, points,
@@ -20,6 +22,9 @@ use crate::values::{
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Colours and emphasis; NO_COLOR turns them off as well
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
 }
 
 /// Reads the arguments of this process. A note follows if a size is written in a way that some read
@@ -37,6 +42,7 @@ pub(crate) fn read() -> clap::error::Result<Args> {
     });
     let args = Args::from_arg_matches_mut(&mut matches);
     let args = args.map_err(|error| error.format(&mut command))?;
+    set_colour(args.color);
     if let Some(note) = note {
         say(&note);
     }
@@ -86,9 +92,12 @@ pub(crate) struct Select {
     /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,
-    /// Show every choice in the table, not only the best ones.
+    /// Show every choice, with all parameters and all terms of its time.
     #[arg(long)]
     pub(crate) all: bool,
+    /// Say why the other algorithms do not apply.
+    #[arg(long)]
+    pub(crate) why: bool,
     /// Rank by this model if the machine is small enough to simulate
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
@@ -153,8 +162,8 @@ pub(crate) struct Check {
 pub(crate) struct Simulate {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// The algorithm that writes the schedule
-    #[arg(long, required_unless_present_any = ["schedule", "traffic"], conflicts_with_all = ["schedule", "traffic"])]
+    /// The algorithm that writes the schedule [default: the choice of select]
+    #[arg(long, conflicts_with_all = ["schedule", "traffic"])]
     pub(crate) algorithm: Option<String>,
     /// A parameter of the algorithm, or of the model: vcs, buffer_flits, flit_bytes, hop_cycles,
     /// dateline
@@ -350,6 +359,9 @@ pub(crate) struct Sweep {
     /// A parameter, for the algorithms that have it; each value makes its own line
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = settings, requires = "algorithm")]
     pub(crate) set: Vec<(String, Settings)>,
+    /// Say why the other algorithms do not apply
+    #[arg(long)]
+    pub(crate) why: bool,
     /// List the Pareto front of startups and volume at one block size
     #[arg(long, conflicts_with_all = ["blocks", "points"])]
     pub(crate) front: bool,
@@ -447,11 +459,11 @@ pub(crate) struct Options {
 /// The schedule to read.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Subject {
-    /// The algorithm that writes the schedule
-    #[arg(long, required_unless_present = "schedule", conflicts_with = "schedule")]
+    /// The algorithm that writes the schedule [default: the choice of select]
+    #[arg(long, conflicts_with = "schedule")]
     pub(crate) algorithm: Option<String>,
     /// A parameter of the algorithm
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, conflicts_with = "schedule")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm")]
     pub(crate) set: Vec<(String, Setting)>,
     /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
     /// simgrid

@@ -7,6 +7,7 @@ mod calibrate_mpi;
 mod check;
 mod conflicts;
 mod front;
+mod heading;
 mod heat;
 mod help;
 mod mpi_program;
@@ -23,7 +24,8 @@ mod verify;
 mod watch;
 mod whole;
 
-pub(crate) use select::reason;
+pub(crate) use heading::title;
+pub(crate) use select::{in_full, ranked, reason};
 
 use topocoll::Catalogue;
 use topocoll::text::printable;
@@ -49,54 +51,6 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
         Command::Completions(args) => help::completions(args.shell),
         Command::Man(args) => help::pages(&args.out),
     }
-}
-
-/// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8: 64 ranks, 1 port, ..`.
-pub(crate) fn title(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
-    title_of(machine, problem, &crate::render::bytes(problem.block_bytes))
-}
-
-/// The same for a schedule, which may have message sizes only.
-fn title_of_schedule(machine: &topocoll::Machine, schedule: &topocoll::Schedule) -> String {
-    match schedule.rule().names_blocks() {
-        true => title(machine, &schedule.problem),
-        false => {
-            format!("messages of known sizes, {}", on(machine, &schedule.problem))
-        }
-    }
-}
-
-/// The same for a demand matrix, if there is one.
-fn title_of_sizes(
-    machine: &topocoll::Machine,
-    problem: &topocoll::Problem,
-    sizes: Option<&crate::demand::Named>,
-) -> String {
-    match sizes {
-        Some(sizes) => title_of(machine, problem, &sizes.name),
-        None => title(machine, problem),
-    }
-}
-
-/// The same for a range of block sizes.
-fn title_of(machine: &topocoll::Machine, problem: &topocoll::Problem, sizes: &str) -> String {
-    format!("{} of {sizes} blocks {}", problem.operation, on(machine, problem))
-}
-
-/// The machine: `on torus:8x8: 64 ranks, 1 port, ..`.
-fn on(machine: &topocoll::Machine, problem: &topocoll::Problem) -> String {
-    let topology = machine.topology.short_form();
-    // The name of a partial machine begins with its topology.
-    let said = topology == machine.name || machine.name.starts_with(&format!("{topology} of "));
-    let named = if said { machine.name.clone() } else { format!("{} ({topology})", machine.name) };
-    format!(
-        "on {named}: {} rank{}, {} port{}, timing {}",
-        problem.ranks,
-        plural(problem.ranks as usize),
-        problem.ports,
-        plural(problem.ports as usize),
-        machine.timing.name,
-    )
 }
 
 /// A command line for the same machine and options, with an algorithm and its setting.
@@ -127,6 +81,19 @@ fn command_line(
         options.into_iter().filter_map(|(name, value)| Some(format!(" --{name} {}", value?)));
     let set = setting.iter().map(|(key, value)| format!(" --set {key}={value}"));
     printable(&format!("topocoll {command} {machine}{}", options.chain(set).collect::<String>()))
+}
+
+/// Algorithms that do not apply, by reason; `rejected` has pairs of algorithm and reason.
+fn refused<'r>(rejected: impl IntoIterator<Item = (&'r str, &'r str)>) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (algorithm, reason) in rejected {
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(algorithm),
+            None => groups.push((reason, vec![algorithm])),
+        }
+    }
+    let line = |(reason, names): (&str, Vec<&str>)| format!("  {}: {reason}\n", names.join(", "));
+    groups.into_iter().map(line).collect()
 }
 
 fn plural(count: usize) -> &'static str {

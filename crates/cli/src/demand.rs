@@ -5,7 +5,7 @@ use topocoll::text::value;
 use topocoll::{Demand, Drawn, Error, Law, Machine, Problem, Schedule};
 
 use crate::args::{Options, Subject};
-use crate::machine::{algorithm, exchange, open, parameters, schedule};
+use crate::machine::{exchange, open, schedule, written};
 
 /// A demand matrix and its name.
 pub(crate) struct Named {
@@ -36,8 +36,7 @@ pub(crate) fn schedule_of_sizes(
     }
     let exchange = exchange(machine, options, None)?;
     let named = sizes(exchange.problem(), options, text)?.expect("bug: no demand");
-    let (name, given) = (algorithm(subject), parameters(subject)?);
-    let schedule = exchange.demand(&named.demand)?.schedule(name, &given)?;
+    let schedule = written(&exchange.demand(&named.demand)?, subject)?;
     Ok((schedule, Some(named)))
 }
 

@@ -1,9 +1,10 @@
 //! Error output.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use anstyle::AnsiColor;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
 use topocoll::Error;
@@ -14,9 +15,31 @@ use crate::args::{Args, Command};
 /// The error if standard output fails.
 pub(crate) const NO_OUTPUT: &str = "cannot write to standard output";
 
-/// Prints a line on standard error, and ignores failures.
+/// Whether output is coloured: always, never, or on a terminal unless `NO_COLOR` is set.
+pub(crate) fn set_colour(choice: clap::ColorChoice) {
+    match choice {
+        clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
+        clap::ColorChoice::Always => anstream::ColorChoice::Always,
+        clap::ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+    .write_global();
+}
+
+/// Prints a line on standard error, its `error:`, `warning:`, `hint:` or `note:` in colour, and
+/// ignores failures.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    const LEVELS: [(&str, AnsiColor); 4] = [
+        ("error:", AnsiColor::Red),
+        ("warning:", AnsiColor::Yellow),
+        ("hint:", AnsiColor::Green),
+        ("note:", AnsiColor::Cyan),
+    ];
+    let level = LEVELS.iter().find(|(level, _)| line.trim_start().starts_with(level));
+    let line = level.map_or(line.to_owned(), |(level, colour)| {
+        let style = colour.on_default().bold();
+        line.replacen(level, &format!("{style}{level}{style:#}"), 1)
+    });
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 /// Prints the requested help or version, or the error in the arguments.
@@ -80,10 +103,7 @@ pub(crate) fn show(problem: &anyhow::Error, command: &Command) {
             let span = error.span.clone().unwrap_or(0..0);
             let snippet = snippet.annotation(AnnotationKind::Primary.span(span));
             let report = [Level::ERROR.primary_title(message(&error.message)).element(snippet)];
-            let colour = std::io::stderr().is_terminal()
-                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-            let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-            say(&renderer.render(&report));
+            say(&Renderer::styled().render(&report));
         }
         _ => say(&message(&format!("error: {problem:#}"))),
     }

@@ -10,10 +10,11 @@ use topocoll::formats::{self, ReadError, Target};
 use topocoll::text::printable;
 use topocoll::{
     Barrier, Budget, Catalogue, Collective, Error, Exchange, GivenSchedule, Machine, Parameters,
-    PerClass, Problem, Schedule, Subset, Timing, Topology,
+    PerClass, Problem, Schedule, Setting, Subset, Timing, Topology,
 };
 
 use crate::args::{Options, Subject};
+use crate::commands::{in_full, ranked};
 use crate::error::say;
 use crate::host::{check_fits, memory};
 use crate::render::Bar;
@@ -106,19 +107,34 @@ pub(crate) fn schedule(
         machine.ports = schedule.problem.ports;
         return Ok(schedule);
     }
-    let (name, parameters) = (algorithm(subject), parameters(subject)?);
-    Ok(Exchange::new(machine, &problem(machine, options)?)?.schedule(name, &parameters)?)
+    let exchange = Exchange::new(machine, &problem(machine, options)?)?;
+    written(&exchange, subject)
 }
 
-/// The named algorithm, if no file is named.
-pub(crate) fn algorithm(subject: &Subject) -> &str {
-    subject.algorithm.as_deref().expect("clap asks for an algorithm or a schedule")
+/// The schedule of the named algorithm, or of the choice of `select`, which a note names.
+pub(crate) fn written(exchange: &Exchange<'_>, subject: &Subject) -> anyhow::Result<Schedule> {
+    if let Some(name) = &subject.algorithm {
+        return Ok(exchange.schedule(name, &parameters(&subject.set)?)?);
+    }
+    let selection = ranked(exchange)?;
+    let Some(best) = selection.best() else {
+        let machine = printable(&exchange.machine().name);
+        anyhow::bail!(
+            "no algorithm serves this exchange: `topocoll select {machine} --why` says why"
+        );
+    };
+    let undecided = match selection.undecided() {
+        [] => "",
+        _ => ", though others may be faster",
+    };
+    say(&format!("note: no --algorithm: {}, the choice of select{undecided}", in_full(best)));
+    Ok(exchange.schedule(&best.algorithm, &best.parameters)?)
 }
 
-/// Its parameters.
-pub(crate) fn parameters(subject: &Subject) -> anyhow::Result<Parameters> {
+/// The parameters of the options `--set`.
+pub(crate) fn parameters(set: &[(String, Setting)]) -> anyhow::Result<Parameters> {
     let mut parameters = Parameters::new();
-    for (key, value) in &subject.set {
+    for (key, value) in set {
         if parameters.insert(key.clone(), value.clone()).is_some() {
             anyhow::bail!("parameter `{key}` is set twice");
         }

@@ -1,5 +1,6 @@
 //! Output formats of reports.
 
+mod answer;
 mod bar;
 mod file;
 mod heat;
@@ -11,12 +12,13 @@ mod pixels;
 mod plot;
 mod table;
 
+pub(crate) use answer::Answer;
 pub(crate) use bar::Bar;
 pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
 pub(crate) use json::{Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, VERSION};
-pub(crate) use number::{blocks, bytes, parameters, seconds, time_unit};
-pub(crate) use output::print;
+pub(crate) use number::{bandwidth, blocks, bytes, duration, named, parameters, seconds};
+pub(crate) use output::{print, width};
 pub(crate) use picture::{Format, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
-pub(crate) use table::{Field, facts, table};
+pub(crate) use table::{Field, Table, facts, table};

@@ -1,9 +1,10 @@
 use serde::Serialize;
 use topocoll::{Algorithm, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced};
 
-use super::title;
+use super::heading::{about, assumed};
+use crate::args::Options;
 use crate::machine::{exchange, machine};
-use crate::render::{Blocks, VERSION, blocks, parameters, print, seconds, table};
+use crate::render::{Answer, Blocks, Field, Table, VERSION, blocks, print, seconds, table};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &args::Algorithms) -> anyhow::Result<Outcome> {
         machine: machine.as_ref().map(|machine| machine.name.clone()),
         algorithms: catalogue.iter().map(|algorithm| entry(algorithm, on)).collect(),
     };
-    print(args.options.json, &report, || text(&report, on))?;
+    print(args.options.json, &report, || text(&report, on.map(|on| (on, &args.options))))?;
     Ok(Outcome::Fine)
 }
 
@@ -100,66 +101,64 @@ impl Entry {
     }
 }
 
-fn text(report: &Report, on: Option<&Exchange<'_>>) -> String {
-    let mut text = match on {
-        None => listed(&report.algorithms),
-        Some(exchange) => format!(
-            "{}\n\n{}{}",
-            title(exchange.machine(), exchange.problem()),
-            costs(&report.algorithms),
-            refused(report),
-        ),
+fn text(report: &Report, on: Option<(&Exchange<'_>, &Options)>) -> Answer {
+    let answer = match on {
+        None => Answer::default().table(&listed(&report.algorithms)),
+        Some((exchange, options)) => {
+            let (machine, problem) = (exchange.machine(), exchange.problem());
+            let apply = report.algorithms.iter().filter(|entry| entry.cost.is_some()).count();
+            Answer::new(format!("{apply} of {} algorithms apply.", report.algorithms.len()))
+                .about(about(machine, problem) + ".")
+                .assuming(assumed(machine, problem.ports, options))
+                .table(&costs(&report.algorithms))
+                .list("Does not apply:", refused(report))
+        }
     };
+    let mut text = String::new();
     let settable = report.algorithms.iter().filter(|entry| entry.reason.is_none());
-    let mut settable = settable
-        .flat_map(|entry| entry.parameters.iter().map(move |p| (&entry.name, p)))
-        .peekable();
-    if settable.peek().is_some() {
-        text += "\nparameters, given as --set name=value:\n";
-    }
+    let settable =
+        settable.flat_map(|entry| entry.parameters.iter().map(move |p| (&entry.name, p)));
     for (name, parameter) in settable {
         text += &format!("  {name}: {} = {}\n", parameter.name, parameter.values);
     }
-    text
+    answer.list("Parameters, given as --set name=value:", text)
 }
 
 /// All entries and their descriptions.
-fn listed(entries: &[Entry]) -> String {
+fn listed(entries: &[Entry]) -> Table {
     let header = ["name", "operation", "what it does", "source"];
     let rows = entries.iter().map(|entry| {
-        [&entry.name, entry.operation, &entry.summary, &entry.source].map(str::to_owned).to_vec()
+        vec![
+            entry.name.clone().into(),
+            entry.operation.to_owned().into(),
+            Field::Prose(entry.summary.clone()),
+            Field::Prose(entry.source.clone()),
+        ]
     });
     table(&header, header.len(), rows)
 }
 
 /// The entries that apply, and their costs.
-fn costs(entries: &[Entry]) -> String {
-    let header = ["name", "best setting", "what it does", "source", "steps", "blocks", "time"];
-    let rows: Vec<_> = (entries.iter())
-        .filter_map(|entry| {
-            let cost = entry.cost.as_ref()?;
-            let floor = if cost.priced.is_some() { ">= " } else { "" };
-            Some(vec![
-                entry.name.clone(),
-                parameters(&cost.setting),
-                entry.summary.clone(),
-                entry.source.clone(),
-                cost.steps.to_string(),
-                blocks(cost.blocks.0),
-                format!("{floor}{}", seconds(cost.time_seconds)),
-            ])
-        })
-        .collect();
-    if rows.is_empty() { " none\n".to_owned() } else { table(&header, 4, rows) }
+fn costs(entries: &[Entry]) -> Table {
+    let header = ["name", "best setting", "steps", "volume", "time", "what it does"];
+    let rows = (entries.iter()).filter_map(|entry| {
+        let cost = entry.cost.as_ref()?;
+        let floor = if cost.priced.is_some() { ">= " } else { "" };
+        Some(vec![
+            entry.name.clone().into(),
+            Field::Setting(None, cost.setting.clone()),
+            cost.steps.to_string().into(),
+            blocks(cost.blocks.0).into(),
+            format!("{floor}{}", seconds(cost.time_seconds)).into(),
+            Field::Prose(entry.summary.clone()),
+        ])
+    });
+    table(&header, 2, rows)
 }
 
-/// The entries that do not apply, and the reasons.
+/// The entries that do not apply, by reason.
 fn refused(report: &Report) -> String {
-    let mut out = String::new();
-    for entry in &report.algorithms {
-        if let Some(reason) = &entry.reason {
-            out += &format!("  {}: {reason}\n", entry.name);
-        }
-    }
-    if out.is_empty() { out } else { format!("\ndoes not apply:\n{out}") }
+    let refused =
+        report.algorithms.iter().filter_map(|entry| Some((&*entry.name, entry.reason.as_deref()?)));
+    super::refused(refused)
 }

@@ -1,10 +1,10 @@
 use serde::Serialize;
-use topocoll::{LowerBound, asymptotic_bounds, best_bounds, bounds};
+use topocoll::{LowerBound, Measure, asymptotic_bounds, best_bounds, bounds};
 
-use super::title;
+use super::heading::{about, assumed};
 use super::whole::Whole;
 use crate::machine::{machine, problem};
-use crate::render::{Blocks, Bounds, Head, blocks, print, seconds, table};
+use crate::render::{Answer, Blocks, Bounds, Field, Head, blocks, print, seconds, table};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -65,10 +65,10 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 bound.condition.clone()
             };
             vec![
-                bound.measure.name().to_owned(),
-                bound.theorem.clone(),
-                condition,
-                blocks(bound.value),
+                measured(bound.measure).to_owned().into(),
+                blocks(bound.value).into(),
+                Field::Prose(condition),
+                Field::Prose(bound.theorem.clone()),
             ]
         });
         let orders = orders.iter().map(|bound| {
@@ -77,20 +77,31 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 bound.theorem, bound.order, bound.condition
             )
         });
-        format!(
-            "{}\n\n{}\n{}No schedule takes fewer than {} steps, has a volume below {} blocks or a charged volume below \
-             {} blocks, or is predicted to end before {}.\n{}",
-            title(&machine, &problem),
-            table(&["bounds", "by", "holds for", "at least"], 3, rows),
-            orders.collect::<String>(),
+        Answer::new(format!(
+            "At least {}, {} steps, a volume of {} blocks, a charged volume of {} blocks.",
+            seconds(best.time_seconds),
             best.steps,
             blocks(best.blocks.0),
             blocks(best.link_blocks.0),
-            seconds(best.time_seconds),
-            report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)),
-        )
+        ))
+        .about(about(&machine, &problem) + ".")
+        .assuming(assumed(&machine, problem.ports, options))
+        .table(&table(&["bounds", "at least", "holds for", "by"], 1, rows))
+        .notes(orders.collect::<String>())
+        .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)))
     })?;
     Ok(Outcome::Fine)
+}
+
+/// The count that a bound limits, in words.
+fn measured(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Steps => "steps",
+        Measure::Blocks => "volume [blocks]",
+        Measure::LinkBlocks => "charged volume [blocks]",
+        Measure::Hops => "hops",
+        other => other.name(),
+    }
 }
 
 fn bound(bound: &LowerBound) -> Bound {

@@ -1,4 +1,3 @@
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 use anyhow::Context;
@@ -8,7 +7,7 @@ use topocoll::{Fit, Regret, Sample, fit, measure, regret};
 use super::plural;
 use crate::host::{check_threads, cores, memory};
 use crate::render::{
-    Bar, Field, VERSION, bytes, check_files, facts, print, seconds, table, write_file,
+    Answer, Bar, Field, VERSION, bytes, check_files, facts, print, seconds, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -150,46 +149,46 @@ fn machine_file(args: &args::Calibrate, threads: usize, fit: &Fit) -> String {
     )
 }
 
-fn text(report: &Report, regrets: &[Regret]) -> String {
+fn text(report: &Report, regrets: &[Regret]) -> Answer {
     let Report { ranks, threads, rounds, cells, .. } = report;
     let per_byte = |value: f64| format!("{:.4} ns a byte", value * 1e9);
-    let mut out = format!(
-        "{cells} exchanges of 4 to {} ranks on {threads} thread{} of this computer, the fastest of {rounds}\n\n{}",
+    let answer = Answer::new(format!(
+        "Startup {} for {ranks} ranks, {} of transmission.",
+        seconds(report.startup_seconds),
+        per_byte(report.per_byte_seconds),
+    ))
+    .about(format!(
+        "{cells} exchanges of 4 to {} ranks on {threads} thread{} of this computer, the fastest of {rounds}.",
         RANKS[RANKS.len() - 1].max(*ranks),
         plural(*threads),
-        facts([
-            ("startup", format!("{} for {ranks} ranks", seconds(report.startup_seconds))),
-            ("transmission", per_byte(report.per_byte_seconds)),
+    ))
+    .notes(facts([
             ("rearrangement", per_byte(report.rearrangement_seconds_per_byte)),
             ("every exchange", seconds(report.exchange_seconds)),
             ("error of the fit", format!("{:.0} %", report.fit_error * 100.0)),
-        ])
-    );
-    if let Some(found) = &report.regret {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let _ = write!(
-            out,
-            "\nchoice of select against the fastest measured: median {}, 95th percentile {}, worst {}\n\n",
+    ]));
+    let Some(found) = &report.regret else { return answer };
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let named =
+        |sample: &Sample| Field::Setting(Some(sample.algorithm.clone()), sample.parameters.clone());
+    let rows = regrets.iter().rev().take(SHOWN).map(|regret| {
+        vec![
+            regret.ranks.to_string().into(),
+            bytes(regret.block_bytes).into(),
+            named(&regret.chosen),
+            seconds(regret.chosen.seconds).into(),
+            named(&regret.best),
+            seconds(regret.best.seconds).into(),
+            percent(regret.share()).into(),
+        ]
+    });
+    let header = ["ranks", "block", "chosen", "time", "best", "time", "more"];
+    answer
+        .notes(format!(
+            "The choice of select takes more time than the fastest measured: median {}, 95th percentile {}, worst {}.",
             percent(found.median),
             percent(found.p95),
             percent(found.worst)
-        );
-        let named = |sample: &Sample| {
-            Field::Setting(Some(sample.algorithm.clone()), sample.parameters.clone())
-        };
-        let rows = regrets.iter().rev().take(SHOWN).map(|regret| {
-            vec![
-                regret.ranks.to_string().into(),
-                bytes(regret.block_bytes).into(),
-                named(&regret.chosen),
-                seconds(regret.chosen.seconds).into(),
-                named(&regret.best),
-                seconds(regret.best.seconds).into(),
-                percent(regret.share()).into(),
-            ]
-        });
-        let header = ["ranks", "block", "chosen", "time", "best", "time", "more"];
-        out += &table(&header, 2, rows);
-    }
-    out
+        ))
+        .table(&table(&header, 2, rows))
 }

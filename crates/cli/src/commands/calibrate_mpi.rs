@@ -5,7 +5,7 @@ use serde::Serialize;
 use topocoll::{Fit, Network};
 
 use super::mpi_program::said;
-use crate::render::{VERSION, facts, print, seconds, write_file};
+use crate::render::{Answer, VERSION, facts, print, seconds, write_file};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -60,22 +60,27 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
     Ok(Outcome::Fine)
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &Report) -> Answer {
     let per_byte = |value: f64| format!("{:.4} ns a byte", value * 1e9);
-    let mut out =
-        format!("{}, concurrent messages without slowdown: {}\n", report.shape, report.ports);
+    let mut answer = Answer::new(format!(
+        "{}: {} concurrent messages without slowdown.",
+        report.shape, report.ports
+    ));
     let places = [("intra-node", &report.inside), ("inter-node", &report.between)];
     for (place, values) in places {
         let Some(values) = values else { continue };
-        out += &format!(
-            "\n{place}\n{}",
+        answer = answer.list(
+            place,
             facts([
                 ("startup", seconds(values.startup_seconds)),
                 ("transmission", per_byte(values.per_byte_seconds)),
                 ("rearrangement", per_byte(values.rearrangement_seconds_per_byte)),
                 ("error of the fit", format!("{:.0} %", values.fit_error * 100.0)),
-            ])
+            ]),
         );
     }
-    out + &format!("\none of many concurrent messages: {}\n", seconds(report.message_seconds))
+    answer.notes(format!(
+        "One of many concurrent messages takes {}.",
+        seconds(report.message_seconds)
+    ))
 }

@@ -4,7 +4,7 @@ use topocoll_certificate::{Fault, Proved, check};
 
 use super::plural;
 use crate::machine::read_whole;
-use crate::render::{Blocks, VERSION, blocks, bytes, facts, print};
+use crate::render::{Answer, Blocks, VERSION, blocks, bytes, facts, print};
 use crate::{Outcome, args};
 
 /// Most bytes of a certificate.
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
     };
     print(args.json, &report, || match &found {
         Ok(proved) => text_of(proved),
-        Err(fault) => format!("`{name}` proves nothing: {fault}\n"),
+        Err(fault) => Answer::failed(format!("`{name}` proves nothing: {fault}")),
     })?;
     // The same outcome as `verify`.
     let exceeds = found.is_ok_and(|proved| proved.counts.port_violations > 0);
@@ -89,30 +89,36 @@ fn holds(proved: &Proved) -> Holds {
     }
 }
 
-fn text_of(proved: &Proved) -> String {
+fn text_of(proved: &Proved) -> Answer {
     let Proved { counts, .. } = proved;
     let ports = if counts.port_violations == 0 { "" } else { " within its ports" };
     let beside = |found, least| format!("{found}; every schedule{ports} needs at least {least}");
     let held = |bytes| blocks(in_blocks(proved, bytes));
-    format!(
-        "{} of {} blocks on {}: {} ranks, {} port{}\n{}: every block delivered, proved by one rank of each of {} class{}\n\n{}",
-        proved.operation,
-        bytes(proved.block_bytes),
-        proved.machine,
-        proved.ranks,
-        proved.ports,
-        plural(proved.ports as usize),
-        proved.algorithm,
-        proved.classes,
-        if proved.classes == 1 { "" } else { "es" },
-        facts([
+    Answer::new(format!("The proof holds: {} delivers every block.", proved.algorithm))
+        .about(format!(
+            "{} of {} blocks on {}: {} ranks, {} port{}.",
+            proved.operation,
+            bytes(proved.block_bytes),
+            proved.machine,
+            proved.ranks,
+            proved.ports,
+            plural(proved.ports as usize),
+        ))
+        .assuming(format!(
+            "The blocks of one rank of each of {} class{} were followed.",
+            proved.classes,
+            if proved.classes == 1 { "" } else { "es" },
+        ))
+        .notes(facts([
             ("steps", beside(counts.steps.to_string(), proved.least_steps.to_string())),
-            ("blocks", beside(held(counts.bytes), held(proved.least_bytes))),
-            ("link blocks", beside(held(counts.link_bytes), held(proved.least_link_bytes))),
+            ("volume [blocks]", beside(held(counts.bytes), held(proved.least_bytes))),
+            (
+                "charged volume [blocks]",
+                beside(held(counts.link_bytes), held(proved.least_link_bytes)),
+            ),
             ("hops", counts.hops.to_string()),
             ("link conflicts", counts.link_conflicts.to_string()),
             ("port violations", counts.port_violations.to_string()),
             ("digest", proved.digest.clone()),
-        ])
-    )
+        ]))
 }

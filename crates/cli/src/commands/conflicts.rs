@@ -5,6 +5,7 @@ use topocoll::contention::{Placed, Traffic, link_name};
 use topocoll::{AnalysisError, Conflict, ConflictReport, ConflictingMessage, Machine, conflicts};
 
 use crate::host::memory;
+use crate::render::Answer;
 
 /// Most messages shown for one link.
 const SHOWN: usize = 4;
@@ -77,21 +78,26 @@ pub(super) fn entries(
     Some(report.worst.iter().map(entry).collect())
 }
 
-/// The report as text; empty if nothing conflicts.
-pub(super) fn text(found: &Result<ConflictReport, String>, entries: Option<&[Entry]>) -> String {
+/// The report as text; nothing if nothing conflicts.
+pub(super) fn add(
+    answer: Answer,
+    found: &Result<ConflictReport, String>,
+    entries: Option<&[Entry]>,
+) -> Answer {
     let report = match found {
         Ok(report) => report,
         Err(reason) => {
-            return format!(
-                "\ncontended links are not listed: {reason} (--conflicts N lists them)\n"
-            );
+            return answer.notes(format!(
+                "Contended links are not listed: {reason} (--conflicts N lists them)."
+            ));
         }
     };
-    let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return String::new() };
-    let mut out = format!(
-        "\nworst of {} conflicts (step, link by the coordinates it leaves, direction and dimension):\n",
+    let Some(entries) = entries.filter(|entries| !entries.is_empty()) else { return answer };
+    let heading = format!(
+        "Most contended of {} (step, link) pairs (link: coordinates it leaves, direction, dimension):",
         report.conflicts
     );
+    let mut out = String::new();
     for entry in entries {
         let listed: Vec<_> = (entry.listed.iter().take(SHOWN))
             .map(|m| match m.schedule {
@@ -103,12 +109,12 @@ pub(super) fn text(found: &Result<ConflictReport, String>, entries: Option<&[Ent
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let alike = match entry.links_alike {
+        let equivalent = match entry.links_alike {
             1 => String::new(),
             links => format!(", as on {} equivalent links", links - 1),
         };
         out += &format!(
-            "  step {}, {}: {} messages, {} bytes ({}{more}){alike}\n",
+            "  step {}, {}: {} messages, {} bytes ({}{more}){equivalent}\n",
             entry.step,
             entry.link,
             entry.messages,
@@ -116,5 +122,5 @@ pub(super) fn text(found: &Result<ConflictReport, String>, entries: Option<&[Ent
             listed.join(", "),
         );
     }
-    out
+    answer.list(&heading, out)
 }

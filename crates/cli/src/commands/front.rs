@@ -4,13 +4,13 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Choice, Front, Machine, Parameters, Priced, Problem};
+use topocoll::{Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
 
-use super::sweep::{asked, check_served, files, kind, left_out, spaced, write_plots};
-use super::title;
+use super::heading::{about, assumed, title};
+use super::sweep::{asked, check_served, files, kind, partly, spaced, why, write_plots};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Axes, Blocks, Bounds, Curve, Field, Head, PartlyPriced, Plot, Rejected, Stroke, blocks,
+    Answer, Axes, Blocks, Bounds, Curve, Field, Head, PartlyPriced, Plot, Rejected, Stroke, blocks,
     check_files, print, seconds, table, write_file,
 };
 use crate::{Outcome, args};
@@ -54,7 +54,7 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         write_file(path, |file| write_csv(&found, file))?;
     }
     let report = report(machine, problem, &found);
-    print(options.json, &report, || text(machine, problem, &found))?;
+    print(options.json, &report, || text(&exchange, &found, args))?;
     Ok(Outcome::Fine)
 }
 
@@ -80,12 +80,14 @@ fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
     }
 }
 
-fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
-    let header = ["algorithm", "parameters", "steps", "link blocks", "x bound", "blocks", "time"];
+fn text(exchange: &Exchange<'_>, found: &Front, args: &args::Sweep) -> Answer {
+    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let header =
+        ["algorithm", "setting", "steps", "charged volume", "of the bound", "volume", "time"];
     let rows = found.points.iter().map(|choice| {
         let price = &choice.price;
         let over = match found.bound.link_blocks > 0.0 {
-            true => format!("{:.2}", price.link_blocks / found.bound.link_blocks),
+            true => format!("{:.2}x", price.link_blocks / found.bound.link_blocks),
             false => "-".to_owned(),
         };
         vec![
@@ -98,25 +100,40 @@ fn text(machine: &Machine, problem: &Problem, found: &Front) -> String {
             seconds(price.time.total()).into(),
         ]
     });
-    let table = table(&header, 2, rows);
-    format!(
-        "{}\n\n{table}\n{}No schedule takes fewer than {} steps, or a charged volume below {} blocks.\n{}",
-        title(machine, problem),
-        others(found),
-        found.bound.steps,
-        blocks(found.bound.link_blocks),
-        left_out(&found.partly_priced, &found.rejected, &[]),
-    )
+    let ends = match (found.points.first(), found.points.last()) {
+        (Some(first), Some(last)) => format!(
+            "From {} steps ({}) to a charged volume of {} blocks ({}).",
+            first.price.steps,
+            first.algorithm,
+            blocks(last.price.link_blocks),
+            last.algorithm
+        ),
+        _ => "No point of the front is known.".to_owned(),
+    };
+    Answer::new(ends)
+        .about(about(machine, problem) + ".")
+        .assuming(assumed(machine, problem.ports, &args.common.options))
+        .table(&table(&header, 2, rows))
+        .notes(
+            others(found)
+                + &format!(
+                    "Lower bounds: {} steps, a charged volume of {} blocks.\n",
+                    found.bound.steps,
+                    blocks(found.bound.link_blocks),
+                ),
+        )
+        .notes(partly(&found.partly_priced))
+        .list("Does not apply:", why(args, problem, &found.rejected, &[]))
 }
 
 /// The settings that are not on the front, or not known to be.
 fn others(found: &Front) -> String {
     let mut out = match found.beaten.len() {
         0 => String::new(),
-        1 => "1 other setting has no fewer steps and no fewer link blocks than one of these.\n"
+        1 => "1 other setting has no fewer steps and no less charged volume than one of these.\n"
             .into(),
         many => format!(
-            "{many} other settings have no fewer steps and no fewer link blocks than one of these.\n"
+            "{many} other settings have no fewer steps and no less charged volume than one of these.\n"
         ),
     };
     let mut names: Vec<&str> = found.undecided.iter().map(|choice| &*choice.algorithm).collect();

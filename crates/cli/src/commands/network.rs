@@ -10,13 +10,16 @@ use topocoll::contention::{
 };
 use topocoll::{AnalysisError, LinkId, Machine, Parameters, Rank, Schedule, Time, link_totals};
 
+use super::heading::{about_schedule, assumed, title_of};
 use super::request::{Messages, model};
-use super::{conflicts, heat, title_of_schedule, watch};
+use super::{conflicts, heat, watch};
 use crate::Outcome;
 use crate::args;
 use crate::host::memory;
 use crate::machine::problem;
-use crate::render::{Blocks, Head, Seconds, bytes, facts, parameters, print, seconds, write_file};
+use crate::render::{
+    Answer, Blocks, Head, Seconds, bytes, facts, named, print, seconds, write_file,
+};
 
 /// Links of the critical chain shown.
 const CHAIN: usize = 6;
@@ -141,18 +144,18 @@ pub(super) fn run(
     let options = &args.common.options;
     let block = problem(machine, options)?.block_bytes;
     let placed = std::cell::OnceCell::new();
-    let (mut subject, head, title);
+    let (mut subject, head, about);
     let traffic: Box<dyn Traffic + '_> = match messages {
         Messages::Schedule(schedule) => {
             subject = Subject::of(schedule);
             head = Head::of_schedule(machine, schedule);
-            title = title_of_schedule(machine, schedule);
+            about = about_schedule(machine, schedule);
             Box::new(Scheduled::new(schedule, machine))
         }
         Messages::Jobs(jobs) => {
             subject = Subject::jobs(jobs);
             head = Head::traffic(machine, jobs[0].schedule.problem.block_bytes);
-            title = format!("{} on {}", subject.name(), machine.topology.short_form());
+            about = format!("{} on {}", subject.name(), machine.topology.short_form());
             let copies = jobs
                 .iter()
                 .map(|job| Job { schedule: job.schedule.clone(), nodes: job.nodes.clone() });
@@ -163,11 +166,10 @@ pub(super) fn run(
         Messages::Pattern(text) => {
             subject = Subject::pattern(text);
             head = Head::traffic(machine, block);
-            title = format!(
-                "{text} traffic of {} messages on {}, timing {}",
+            about = format!(
+                "{text} traffic of {} messages on {}",
                 bytes(block),
                 machine.topology.short_form(),
-                machine.timing.name
             );
             let flit = settings.flit_bytes;
             let pattern = Pattern::new(machine, text, block, flit, args.cycles, memory());
@@ -181,8 +183,8 @@ pub(super) fn run(
     };
     heat::check_work(args, &*traffic)?;
     match model(args.model) {
-        None => by_steps(machine, args, &*traffic, placed.get(), (subject, head, title)),
-        Some(model) => by_model(machine, args, model, settings, &*traffic, (subject, head, title)),
+        None => by_steps(machine, args, &*traffic, placed.get(), (subject, head, about)),
+        Some(model) => by_model(machine, args, model, settings, &*traffic, (subject, head, about)),
     }
 }
 
@@ -191,11 +193,11 @@ fn by_steps(
     args: &args::Simulate,
     traffic: &dyn Traffic,
     placed: Option<&Placed<'_>>,
-    (subject, head, title): (Subject, Head, String),
+    (subject, head, about): (Subject, Head, String),
 ) -> anyhow::Result<Outcome> {
     let found = steps_model(traffic, machine, memory()).map_err(topocoll::Error::from)?;
     let named = conflicts::find(traffic, machine, args.conflicts)?;
-    heat::draw(args, machine, traffic, &title, &subject.name())?;
+    heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name())?;
     let time: Time = found.time;
     let able = machine.topology.links() as f64 * time.total();
     let report = StepsReport {
@@ -219,14 +221,16 @@ fn by_steps(
             ("steps", found.steps.to_string()),
             ("messages", found.messages.to_string()),
         ];
-        format!(
-            "{title}\n{}: predicted {} by the steps model, barriers between steps\n{}\n{}{}",
+        let answer = Answer::new(format!(
+            "{} takes {} by the steps model.",
             report.subject.name(),
-            seconds(time.total()),
-            report.subject.replaced(),
-            facts(rows),
-            conflicts::text(&named, report.conflicts.as_deref())
-        )
+            seconds(time.total())
+        ))
+        .about(format!("{about}; barriers between steps."))
+        .about(report.subject.replaced())
+        .assuming(assumed(machine, machine.ports, &args.common.options))
+        .notes(facts(rows));
+        conflicts::add(answer, &named, report.conflicts.as_deref())
     })?;
     Ok(Outcome::Fine)
 }
@@ -237,7 +241,7 @@ fn by_model(
     model: &'static ContentionModel,
     settings: Settings,
     traffic: &dyn Traffic,
-    (subject, head, title): (Subject, Head, String),
+    (subject, head, about): (Subject, Head, String),
 ) -> anyhow::Result<Outcome> {
     let sync = match args.sync {
         Some(args::Sync::Barrier) => Sync::Barrier,
@@ -252,7 +256,7 @@ fn by_model(
     })
     .map_err(topocoll::Error::from)
     .with_context(|| format!("--model {}", model.name))?;
-    heat::draw(args, machine, traffic, &title, &subject.name())?;
+    heat::draw(args, machine, traffic, &title_of(machine, &about), &subject.name())?;
     for (path, trace) in [(&args.trace, true), (&args.csv, false)] {
         let Some(path) = path else { continue };
         write_file(path, |file| {
@@ -272,7 +276,10 @@ fn by_model(
         (None, None) => None,
     };
     let report = report(model, &settings, sync, &found, max_link_bytes, subject, head);
-    print(args.common.options.json, &report, || text(machine, &found, &report, &title))?;
+    print(args.common.options.json, &report, || {
+        let assumed = assumed(machine, machine.ports, &args.common.options);
+        text(machine, &found, &report, (&about, &assumed))
+    })?;
     Ok(if found.deadlock.is_empty() { Outcome::Fine } else { Outcome::Failed })
 }
 
@@ -344,7 +351,12 @@ fn report(
     }
 }
 
-fn text(machine: &Machine, found: &Simulation, report: &Report, title: &str) -> String {
+fn text(
+    machine: &Machine,
+    found: &Simulation,
+    report: &Report,
+    (about, assumed): (&str, &str),
+) -> Answer {
     let mut rows = vec![("messages", found.messages.to_string())];
     if let Some(latency) = found.latencies {
         let of = |time: u64| seconds(in_seconds(time));
@@ -400,39 +412,46 @@ fn text(machine: &Machine, found: &Simulation, report: &Report, title: &str) -> 
     }
     let sync =
         if report.sync == "free" { "no barriers between steps" } else { "barriers between steps" };
-    let predicted = if found.partial { "ended early, after" } else { "predicted" };
-    let mut out = format!(
-        "{title}\n{}: {predicted} {} by the {} model, {sync}\n{}\n{}",
-        report.subject.name(),
-        seconds(in_seconds(found.time)),
-        report.model,
-        report.subject.replaced(),
-        facts(rows),
-    );
-    if !found.chain.is_empty() {
-        out += &format!("\nlast of the critical chain ({} events):\n", found.chain_length);
-        for waited in report.critical_chain.iter().rev().take(CHAIN).rev() {
-            let Waited { from, to, step, seconds: at, .. } = waited;
-            let what = match (&waited.waited_for, waited.held_by) {
-                (Some(link), Some([a, b])) if (a, b) == (*from, *to) => {
-                    format!("was slowed by others on {link}")
-                }
-                (Some(link), Some([a, b])) => format!("got {link}, which {a}->{b} had held"),
-                _ => "was delivered".to_owned(),
-            };
-            out += &format!("  {}: {from}->{to} of step {step} {what}\n", seconds(*at));
+    let time = seconds(in_seconds(found.time));
+    let (name, model) = (report.subject.name(), report.model);
+    let answer = match (&report.deadlock, found.partial) {
+        (Some(_), _) => {
+            Answer::failed(format!("{name} deadlocks after {time} by the {model} model."))
         }
-    }
-    if let Some(circle) = &report.deadlock {
-        out += "\ndeadlock: these messages wait for each other, each for a channel that the next one holds\n";
-        for stuck in circle {
-            out += &format!(
-                "  {}->{} of step {} waits for {}\n",
-                stuck.from, stuck.to, stuck.step, stuck.waits_for
-            );
+        (None, true) => {
+            Answer::failed(format!("{name} was stopped after {time} of the {model} model."))
         }
+        (None, false) => Answer::new(format!("{name} takes {time} by the {model} model.")),
+    };
+    let mut chain = String::new();
+    for waited in report.critical_chain.iter().rev().take(CHAIN).rev() {
+        let Waited { from, to, step, seconds: at, .. } = waited;
+        let what = match (&waited.waited_for, waited.held_by) {
+            (Some(link), Some([a, b])) if (a, b) == (*from, *to) => {
+                format!("was slowed by others on {link}")
+            }
+            (Some(link), Some([a, b])) => format!("got {link}, which {a}->{b} had held"),
+            _ => "was delivered".to_owned(),
+        };
+        chain += &format!("  {}: {from}->{to} of step {step} {what}\n", seconds(*at));
     }
-    out
+    let mut circle = String::new();
+    for stuck in report.deadlock.iter().flatten() {
+        circle += &format!(
+            "  {}->{} of step {} waits for {}\n",
+            stuck.from, stuck.to, stuck.step, stuck.waits_for
+        );
+    }
+    answer
+        .about(format!("{about}; {sync}."))
+        .about(report.subject.replaced())
+        .assuming(assumed)
+        .notes(facts(rows))
+        .list(&format!("Last of the critical chain ({} events):", found.chain_length), chain)
+        .list(
+            "These messages wait for each other, each for a channel that the next one holds:",
+            circle,
+        )
 }
 
 impl Subject {
@@ -460,7 +479,7 @@ impl Subject {
     fn replaced(&self) -> String {
         match self.routes {
             Some(PlacedRoutes { given, kept, .. }) if kept < given => format!(
-                "note: {} of {given} messages take the machine's routes: their schedule's routes lead to other nodes\n",
+                "{} of {given} messages take the machine's routes: their schedule's routes lead to other nodes.\n",
                 given - kept
             ),
             _ => String::new(),
@@ -470,10 +489,7 @@ impl Subject {
     fn name(&self) -> String {
         match (&self.algorithm, &self.traffic) {
             (Some(algorithm), _) => {
-                format!(
-                    "{algorithm} ({})",
-                    parameters(self.parameters.as_ref().unwrap_or(&Parameters::new()))
-                )
+                named(algorithm, self.parameters.as_ref().unwrap_or(&Parameters::new()))
             }
             (None, Some(traffic)) => traffic.clone(),
             (None, None) => self.schedules.join(" and "),

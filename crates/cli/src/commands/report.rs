@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use serde::Serialize;
-use topocoll::Parameters;
 use topocoll::text::printable;
 
 use super::command_line;
-use crate::machine::{catalogue, exchange, machine};
-use crate::render::{Bar, Head, bytes, check_files, print, write_file};
+use super::heading::{about, assumed};
+use crate::machine::{catalogue, exchange, machine, parameters};
+use crate::render::{Answer, Bar, Head, bytes, check_files, print, write_file};
 use crate::report::{PARTS, gather, page};
 use crate::{Outcome, args};
 
@@ -28,11 +28,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let machine = machine(&args.common.machine, options)?;
     let catalogue = catalogue(&machine, options, &args.schedule)?;
     let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
-    let mut setting = Parameters::new();
-    for (key, value) in &args.set {
-        let twice = setting.insert(key.clone(), value.clone()).is_some();
-        anyhow::ensure!(!twice, "parameter `{key}` is set twice");
-    }
+    let setting = parameters(&args.set)?;
     let schedule = match &args.algorithm {
         Some(name) => Some(exchange.schedule(name, &setting)?),
         None => None,
@@ -62,14 +58,15 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
         played: data.plays.len(),
     };
     print(options.json, &report, || {
-        format!(
-            "{}\n{} choices ranked, {} schedules to watch: {} ({})\n",
-            data.title,
-            report.ranked,
-            report.played,
+        Answer::new(format!(
+            "{} ({}): {} choices ranked, {} schedules to watch.",
             report.file,
             bytes((report.bytes as u64).next_multiple_of(1024)),
-        )
+            report.ranked,
+            report.played,
+        ))
+        .about(about(&machine, exchange.problem()) + ".")
+        .assuming(assumed(&machine, exchange.problem().ports, options))
     })?;
     Ok(Outcome::Fine)
 }

@@ -6,13 +6,14 @@ use topocoll::exec::{
     BlockSizes, ExecError, Plan, PlannedSizes, ThreadedDriver, pattern, plan_all,
     worthwhile_threads,
 };
-use topocoll::{Block, Collective, Demand, Error, Machine, Parameters, Problem, Rank, Schedule};
+use topocoll::{Block, Collective, Demand, Error, Parameters, Problem, Rank, Schedule};
 
-use super::{plural, title_of_sizes};
-use crate::demand::{Named, schedule_of_sizes};
+use super::heading::{about_demand, assumed};
+use super::plural;
+use crate::demand::schedule_of_sizes;
 use crate::host::{check_threads, cores, memory};
 use crate::machine::{exchange, machine};
-use crate::render::{Head, bytes, facts, parameters, print, seconds};
+use crate::render::{Answer, Head, bytes, facts, named, print, seconds};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     let made = driver(&schedule, demand, threads);
     let (mut driver, block_sizes, bytes_moved) = made.map_err(|error| match error {
         Error::Exec(ExecError::Memory { .. }) => {
-            let what = title_of_sizes(&machine, &schedule.problem, sizes.as_ref());
+            let what = about_demand(&machine, &schedule.problem, sizes.as_ref());
             anyhow::Error::from(error).context(what)
         }
         other => other.into(),
@@ -91,7 +92,10 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
             format!("rank {rank} holds a wrong byte {at} of block {block}")
         }),
     };
-    print(options.json, &report, || text(&machine, &schedule, sizes.as_ref(), &report))?;
+    print(options.json, &report, || {
+        let about = about_demand(&machine, &schedule.problem, sizes.as_ref());
+        text(&about, &assumed(&machine, schedule.problem.ports, options), &report)
+    })?;
     Ok(if report.verified { Outcome::Fine } else { Outcome::Failed })
 }
 
@@ -198,39 +202,32 @@ fn median(times: &mut [Duration]) -> f64 {
     (low + high).as_secs_f64() / 2.0
 }
 
-fn text(machine: &Machine, schedule: &Schedule, sizes: Option<&Named>, report: &Report) -> String {
+fn text(about: &str, assumed: &str, report: &Report) -> Answer {
     let rate = |time: f64| format!("{:.2} GB/s", report.bytes_moved as f64 / time / 1e9);
-    let verdict = report.wrong.clone().unwrap_or_else(|| "every byte of every rank".to_owned());
+    let name = named(&report.algorithm, &report.parameters);
+    let time = seconds(report.time_seconds);
+    let answer = match &report.wrong {
+        None => Answer::new(format!("{name} takes {time}, and every byte of every rank is right.")),
+        Some(wrong) => Answer::failed(format!("{name} is WRONG: {wrong}.")),
+    };
     let mut rows = vec![
-        ("verified", verdict),
-        (
-            "sent",
-            format!(
-                "{} by {} ranks",
-                bytes(u64::try_from(report.bytes_moved).unwrap_or(u64::MAX)),
-                schedule.problem.ranks
-            ),
-        ),
-        ("median time", format!("{}, {}", seconds(report.time_seconds), rate(report.time_seconds))),
+        ("sent", bytes(u64::try_from(report.bytes_moved).unwrap_or(u64::MAX))),
+        ("median time", format!("{time}, {}", rate(report.time_seconds))),
         ("plain copy of the result", seconds(report.plain_copy_seconds)),
     ];
     if let Some(predicted) = report.predicted_seconds {
-        rows.push((
-            "predicted",
-            format!("{} by timing {}", seconds(predicted), machine.timing.name),
-        ));
+        rows.push(("predicted", seconds(predicted)));
     }
-    format!(
-        "{}\n{} ({}), {} exchange{} on {} thread{} of this computer\n\n{}",
-        title_of_sizes(machine, &schedule.problem, sizes),
-        report.algorithm,
-        parameters(&report.parameters),
-        report.repeats,
-        plural(report.repeats),
-        report.threads,
-        plural(report.threads),
-        facts(rows.iter().map(|(name, value)| (*name, value.clone()))),
-    )
+    answer
+        .about(format!(
+            "{about}; {} exchange{} on {} thread{} of this computer.",
+            report.repeats,
+            plural(report.repeats),
+            report.threads,
+            plural(report.threads),
+        ))
+        .assuming(if report.predicted_seconds.is_some() { assumed } else { "" })
+        .notes(facts(rows))
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
+mod answer;
+
 use anyhow::Context;
 use serde::Serialize;
 use topocoll::contention::ContentionModel;
 use topocoll::{
     AnalysisError, Budget, Choice, Error, Exchange, Parameters, Priced, Selection,
-    check_counting_work, check_demand_work,
+    check_demand_work,
 };
 
+use self::answer::answer;
 use super::whole::Whole;
-use super::{command_line, request, title_of_sizes, watch};
-use crate::demand::{Named, sizes};
+use super::{request, watch};
+use crate::demand::sizes;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Bar, Blocks, Bounds, Crossover, Field, Head, PartlyPriced, Rejected, Seconds, blocks, bytes,
-    parameters, print, seconds, table, time_unit,
+    Bar, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, blocks, named, print,
+    seconds,
 };
 use crate::{Outcome, args};
-
-/// Choices in the table without `--all`.
-const SHOWN: usize = 12;
 
 /// The best choice is verified at once up to this number of ranks,
 const VERIFY_UP_TO: u32 = 1024;
@@ -128,9 +128,8 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     if let Some(model) = model {
         rank_by(model, &exchange, &selection, &mut report)?;
     }
-    let shown = if args.all { usize::MAX } else { SHOWN };
     print(options.json, &report, || {
-        text(args, &exchange, sizes.as_ref(), &selection, &report, shown)
+        answer(args, &exchange, sizes.as_ref(), &catalogue, &selection, &report)
     })?;
     Ok(if delivers == Some(false) || selection.choices.is_empty() {
         Outcome::Failed
@@ -140,7 +139,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
 }
 
 /// Ranks the choices, as far as memory and some seconds allow.
-fn ranked(exchange: &Exchange<'_>) -> Result<Selection, Error> {
+pub(crate) fn ranked(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     let bar = Bar::new("{wide_bar} {percent} % of the candidates counted, {eta} left");
     bar.of(|&progress| {
         let mut budget = Budget::default();
@@ -168,6 +167,7 @@ fn rank_by(
     for (entry, &seconds) in report.choices.iter_mut().zip(&seconds) {
         entry.simulated_seconds = Some(seconds);
     }
+    report.recommended = order.first().map(|&first| Chosen::from(&selection.choices[first]));
     let by_time = |entry: &Entry| entry.simulated_seconds.unwrap_or(f64::INFINITY);
     report.choices.sort_by(|a, b| by_time(a).total_cmp(&by_time(b)));
     let order_differs = !order.is_sorted();
@@ -206,7 +206,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection, best_delivers: Option<
         rejected: selection.rejected.iter().map(Rejected::from).collect(),
         bound: selection.bound.into(),
         whole: Whole::of(machine, problem),
-        reason: reason(selection),
+        reason: reason(selection, in_full),
         best_delivers,
         crossovers: (selection.crossovers.iter())
             .map(|crossover| Crossover {
@@ -251,16 +251,13 @@ impl From<&Choice> for Chosen {
     }
 }
 
-/// An algorithm with its setting, as text.
-fn named(choice: &Choice) -> String {
-    match choice.parameters.is_empty() {
-        true => choice.algorithm.clone(),
-        false => format!("{} ({})", choice.algorithm, parameters(&choice.parameters)),
-    }
+/// An algorithm with all its parameters.
+pub(crate) fn in_full(choice: &Choice) -> String {
+    named(&choice.algorithm, &choice.parameters)
 }
 
 /// One sentence: why the winner wins over the best of the other algorithms.
-pub(crate) fn reason(selection: &Selection) -> String {
+pub(crate) fn reason(selection: &Selection, named: impl Fn(&Choice) -> String) -> String {
     let Some(best) = selection.best() else {
         return "no algorithm serves this exchange".to_owned();
     };
@@ -320,224 +317,4 @@ pub(crate) fn reason(selection: &Selection) -> String {
         named(best),
         seconds(*saved)
     )
-}
-
-/// The choices that may be faster than the best, and the command that decides.
-fn undecided(args: &args::Select, exchange: &Exchange<'_>, selection: &Selection) -> String {
-    let (Some(best), [first, ..]) = (selection.best(), selection.undecided()) else {
-        return String::new();
-    };
-    let least = |choice: &Choice| seconds(choice.price.time.total());
-    let others = match selection.undecided().len() - 1 {
-        0 => String::new(),
-        more => format!(" (and {more} more such settings)"),
-    };
-    let exact = match best.price.priced {
-        Priced::AtLeast => "no choice is priced exactly".to_owned(),
-        _ => format!("{} takes {}", named(best), least(best)),
-    };
-    let simulate =
-        command_line("simulate", &args.common, Some(&first.algorithm), &first.parameters);
-    let counting = exchange
-        .schedule(&first.algorithm, &first.parameters)
-        .and_then(|schedule| Ok(check_counting_work(&schedule, exchange.machine())?));
-    let settle = match counting {
-        Ok(()) => format!("To decide: {simulate}"),
-        Err(error) => format!("`{simulate}` is refused: {error}."),
-    };
-    format!(
-        "Undecided: {exact}; {} takes at least {} and is not priced exactly{others}.\n{settle}\n\n",
-        named(first),
-        least(first),
-    )
-}
-
-fn text(
-    args: &args::Select,
-    exchange: &Exchange<'_>,
-    sizes: Option<&Named>,
-    selection: &Selection,
-    report: &Report,
-    shown: usize,
-) -> String {
-    let (machine, problem) = (exchange.machine(), exchange.problem());
-    let mut out = format!("{}\n\n", title_of_sizes(machine, problem, sizes));
-    out += &undecided(args, exchange, selection);
-    let slowest = selection
-        .choices
-        .iter()
-        .take(shown)
-        .map(|choice| choice.price.time.total())
-        .fold(0.0, f64::max);
-    let (scale, unit) = time_unit(slowest);
-    let time = |seconds: f64| format!("{:.3}", seconds / scale);
-    let headers = [
-        format!("time [{unit}]"),
-        format!("startup [{unit}]"),
-        format!("volume [{unit}]"),
-        format!("other [{unit}]"),
-    ];
-    let [total, startup, volume, other] = headers.each_ref().map(String::as_str);
-    let header = [
-        "algorithm",
-        "parameters",
-        total,
-        "x bound",
-        startup,
-        volume,
-        other,
-        "steps",
-        "blocks",
-        "link blocks",
-        "sharing",
-    ];
-    let rows = selection.choices.iter().take(shown).map(|choice| {
-        let price = &choice.price;
-        let floor = if price.priced == Priced::AtLeast { ">= " } else { "" };
-        let sharing = match price.link_contention {
-            0 if machine.topology.links() == 0 => "-".to_owned(),
-            0 => "?".to_owned(),
-            most => most.to_string(),
-        };
-        vec![
-            Field::Setting(Some(choice.algorithm.clone()), Parameters::new()),
-            Field::Setting(None, choice.parameters.clone()),
-            format!("{floor}{}", time(price.time.total())).into(),
-            format!("{:.2}", choice.bound_ratio).into(),
-            time(price.time.startup).into(),
-            time(price.time.transmission).into(),
-            time(price.time.propagation + price.time.rearrangement + price.time.barrier).into(),
-            price.steps.to_string().into(),
-            blocks(price.blocks).into(),
-            format!("{floor}{}", blocks(price.link_blocks)).into(),
-            sharing.into(),
-        ]
-    });
-    out += &table(&header, 2, rows);
-    if selection.choices.len() > shown {
-        let more = selection.choices.len() - shown;
-        out +=
-            &format!("  and {more} more settings that trade steps for volume (--all shows them)\n");
-    }
-    out += &format!("\n{}.\n", report.reason);
-    let by = if report.simulated.is_some() { " by the steps model" } else { "" };
-    out += &format!(
-        "No schedule is predicted{by} to end before {}, takes fewer than {} steps, or has a volume below {} blocks or a charged volume (link blocks) below {}.\n",
-        seconds(selection.bound.seconds),
-        selection.bound.steps,
-        blocks(selection.bound.blocks),
-        blocks(selection.bound.link_blocks),
-    );
-    if let Some(whole) = &report.whole {
-        out += &whole.text(report.bound, None);
-    }
-    out += &proof(args, selection, report);
-    if sizes.is_some() {
-        out += &format!(
-            "Each message counts with its own bytes; both ends know the sizes. A block is the mean size, rounded up: {}.\n",
-            bytes(problem.block_bytes)
-        );
-    }
-    out += &by_block_size(selection);
-    for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in &selection.partly_priced
-    {
-        out += &format!(
-            "Of the {all} settings of {algorithm}, {priced} were counted: those that trade steps for blocks best.\n"
-        );
-    }
-    out += &by_simulation(selection, report, shown);
-    if !selection.rejected.is_empty() {
-        out += "\ndoes not apply:\n";
-        for rejected in &selection.rejected {
-            out += &format!("  {}: {}\n", rejected.algorithm, rejected.reason);
-        }
-    }
-    out
-}
-
-/// The proof that the best choice delivers, or the command that proves it.
-fn proof(args: &args::Select, selection: &Selection, report: &Report) -> String {
-    let Some(best) = selection.best() else { return String::new() };
-    match report.best_delivers {
-        Some(true) => {
-            "Proof: its schedule was replayed, and every block of every rank arrives.\n".to_owned()
-        }
-        Some(false) => "Its schedule was replayed and does NOT deliver.\n".to_owned(),
-        None => {
-            let (name, setting) = (&*best.algorithm, &best.parameters);
-            let verify = command_line("verify", &args.common, Some(name), setting);
-            format!("Proof: {verify}\n")
-        }
-    }
-}
-
-/// The ranking by simulation, and whether its order differs.
-fn by_simulation(selection: &Selection, report: &Report, shown: usize) -> String {
-    let Some(simulated) = &report.simulated else { return String::new() };
-    let rows = simulated.order.iter().take(shown).map(|&i| {
-        let choice = &selection.choices[i];
-        vec![
-            Field::Setting(Some(choice.algorithm.clone()), Parameters::new()),
-            Field::Setting(None, choice.parameters.clone()),
-            seconds(simulated.seconds[i]).into(),
-            seconds(choice.price.time.total()).into(),
-        ]
-    });
-    let header = ["algorithm", "parameters", simulated.model, "steps"];
-    let mut out = format!(
-        "\nSimulated by the {} model, no barriers between steps:\n\n{}\n",
-        simulated.model,
-        table(&header, 2, rows)
-    );
-    match simulated.order.first() {
-        Some(&first) if first != 0 => {
-            out += &format!(
-                "Its order differs from the steps model's: {} comes first, not {}.\n",
-                named(&selection.choices[first]),
-                named(&selection.choices[0])
-            );
-        }
-        _ if simulated.order_differs => {
-            out += "Its order differs from the steps model's after the first.\n";
-        }
-        _ => out += "Its order is that of the steps model.\n",
-    }
-    out
-}
-
-/// The fastest choice by block size.
-fn by_block_size(selection: &Selection) -> String {
-    let mut out = String::new();
-    if selection.crossovers.len() > 1 {
-        out += "Fastest by block size: ";
-        let parts: Vec<_> = (selection.crossovers.iter())
-            .map(|crossover| {
-                format!(
-                    "{} from {}",
-                    named(&selection.choices[crossover.choice]),
-                    bytes(crossover.block_bytes)
-                )
-            })
-            .collect();
-        out += &parts.join(", ");
-        out += ".\n";
-    }
-    if !selection.split.is_empty() {
-        let (names, verb) = (
-            selection.split.join(" and "),
-            if selection.split.len() > 1 { "split" } else { "splits" },
-        );
-        out += &format!(
-            "{names} {verb} blocks: `topocoll sweep` prices each block size separately.\n"
-        );
-    }
-    for extremes in &selection.extremes {
-        out += &format!(
-            "{} and {} cross at a block of {}.\n",
-            named(&selection.choices[extremes.fewest_steps]),
-            named(&selection.choices[extremes.least_volume]),
-            bytes(extremes.block_bytes),
-        );
-    }
-    out
 }

@@ -5,16 +5,17 @@ use topocoll::{
     count_steps, link_totals,
 };
 
+use super::heading::{about_demand, about_schedule, assumed, title_of};
 use super::request::Messages;
-use super::{conflicts, heat, network, request, title_of_schedule, title_of_sizes};
-use crate::demand::{Named, schedule_of_sizes};
+use super::{conflicts, heat, network, request};
+use crate::demand::schedule_of_sizes;
 use crate::host::memory;
 use crate::machine::machine;
-use crate::render::{Bar, Head, Seconds, bytes, check_files, facts, parameters, print, seconds};
+use crate::render::{Answer, Bar, Head, Seconds, bytes, check_files, facts, named, print, seconds};
 use crate::{Outcome, args};
 
 /// Characters of a bar for all of the time.
-const SHARE_BAR: f64 = 40.0;
+const SHARE_BAR: f64 = 20.0;
 
 #[derive(Serialize)]
 struct Report {
@@ -87,17 +88,18 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     drop(bar);
     let traffic = Scheduled::new(&schedule, &machine);
     heat::check_work(args, &traffic)?;
-    let named = conflicts::find(&traffic, &machine, args.conflicts)?;
-    let who =
-        format!("{} ({})", schedule.origin.algorithm, parameters(&schedule.origin.parameters));
-    heat::draw(args, &machine, &traffic, &title_of_schedule(&machine, &schedule), &who)?;
-    let named_links = conflicts::entries(&named, &machine, None);
+    let conflicts = conflicts::find(&traffic, &machine, args.conflicts)?;
+    let who = named(&schedule.origin.algorithm, &schedule.origin.parameters);
+    let about = about_schedule(&machine, &schedule);
+    heat::draw(args, &machine, &traffic, &title_of(&machine, &about), &who)?;
+    let named_links = conflicts::entries(&conflicts, &machine, None);
     let mut report = report(&machine, &schedule, &counts, named_links);
     let totals = link_totals(&schedule, &machine);
     report.max_link_bytes = totals.map(|totals| totals.max_link_bytes);
     print(options.json, &report, || {
-        let conflicts = conflicts::text(&named, report.conflicts.as_deref());
-        text(&machine, &schedule, None, &report, &slowest) + &conflicts
+        let assumed = assumed(&machine, schedule.problem.ports, options);
+        let answer = text(&about, &assumed, &report, &slowest);
+        conflicts::add(answer, &conflicts, report.conflicts.as_deref())
     })?;
     Ok(Outcome::Fine)
 }
@@ -137,7 +139,10 @@ fn unequal(
         .map_err(topocoll::Error::from)?;
     let mut report = report(machine, &schedule, &counts, None);
     report.demand.clone_from(&args.demand);
-    print(options.json, &report, || text(machine, &schedule, Some(&sizes), &report, &slowest))?;
+    print(options.json, &report, || {
+        let about = about_demand(machine, &schedule.problem, Some(&sizes));
+        text(&about, &assumed(machine, schedule.problem.ports, options), &report, &slowest)
+    })?;
     Ok(Outcome::Fine)
 }
 
@@ -165,13 +170,7 @@ fn report(
     }
 }
 
-fn text(
-    machine: &Machine,
-    schedule: &Schedule,
-    sizes: Option<&Named>,
-    report: &Report,
-    slowest: &Slowest,
-) -> String {
+fn text(about: &str, assumed: &str, report: &Report, slowest: &Slowest) -> Answer {
     let share = |term: f64| {
         let share = term / report.seconds.time_seconds.max(f64::MIN_POSITIVE);
         let bar = "\u{2588}".repeat((SHARE_BAR * share).round() as usize);
@@ -205,16 +204,12 @@ fn text(
             ),
         ));
     }
-    let title = match sizes {
-        Some(_) => title_of_sizes(machine, &schedule.problem, sizes),
-        None => title_of_schedule(machine, schedule),
-    };
-    format!(
-        "{}\n{} ({}): predicted {} by the steps model, barriers between steps\n\n{}",
-        title,
-        report.algorithm,
-        parameters(&report.parameters),
+    Answer::new(format!(
+        "{} takes {} by the steps model.",
+        named(&report.algorithm, &report.parameters),
         seconds(report.seconds.time_seconds),
-        facts(rows),
-    )
+    ))
+    .about(format!("{about}; barriers between steps."))
+    .assuming(assumed)
+    .notes(facts(rows))
 }

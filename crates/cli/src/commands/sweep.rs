@@ -5,11 +5,12 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Catalogue, Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep};
 
-use super::{front, title_of};
+use super::heading::{about_sizes, assumed, title_of};
+use super::{front, refused};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
-    Axes, Blocks, Crossover, Curve, Field, Format, Head, PartlyPriced, Plot, Rejected, Seconds,
-    Stroke, bytes, check_files, parameters, print, seconds, table, write_file, write_picture,
+    Answer, Axes, Blocks, Crossover, Curve, Field, Format, Head, PartlyPriced, Plot, Rejected,
+    Seconds, Stroke, bytes, check_files, print, seconds, table, write_file, write_picture,
 };
 use crate::values::{Settings, SweptSizes};
 use crate::{Outcome, args};
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         write_file(path, |file| write_csv(&found, file))?;
     }
     let report = report(machine, problem, &found);
-    print(options.json, &report, || text(machine, problem, &found))?;
+    print(options.json, &report, || text(machine, problem, &found, args))?;
     Ok(Outcome::Fine)
 }
 
@@ -203,10 +204,9 @@ pub(super) fn kind(published: bool) -> &'static str {
 
 /// An algorithm with a setting, marked if it is a published formula.
 pub(super) fn named(algorithm: &str, setting: &Parameters, published: bool) -> String {
-    match (published, setting.is_empty()) {
-        (true, _) => format!("{algorithm} (published formula)"),
-        (false, true) => algorithm.to_owned(),
-        (false, false) => format!("{algorithm} ({})", parameters(setting)),
+    match published {
+        true => format!("{algorithm} (published formula)"),
+        false => crate::render::named(algorithm, setting),
     }
 }
 
@@ -264,10 +264,10 @@ fn range(found: &Found) -> String {
     }
 }
 
-fn text(machine: &Machine, problem: &Problem, found: &Found) -> String {
-    let mut out = format!("{}\n\n", title_of(machine, problem, &range(found)));
+fn text(machine: &Machine, problem: &Problem, found: &Found, args: &args::Sweep) -> Answer {
     let formulas = !found.formulas().is_empty();
-    let mut header = vec!["block", "fastest", "runner-up", "time", "x bound", "runner-up time"];
+    let mut header =
+        vec!["block", "fastest", "runner-up", "time", "of the bound", "runner-up time"];
     if formulas {
         header.insert(3, "published formula");
         header.push("formula time");
@@ -280,7 +280,7 @@ fn text(machine: &Machine, problem: &Problem, found: &Found) -> String {
             }
             None => "-".to_owned().into(),
         };
-        let ratio = first.map_or("-".to_owned(), |choice| format!("{:.2}", choice.bound_ratio));
+        let ratio = first.map_or("-".to_owned(), |choice| format!("{:.2}x", choice.bound_ratio));
         let size = bytes(found.sweep.block_sizes[i]);
         let [quickest, other] = [time(first), time(second)].map(Field::from);
         let mut row = vec![size.into(), name(first), name(second), quickest, ratio.into(), other];
@@ -291,15 +291,22 @@ fn text(machine: &Machine, problem: &Problem, found: &Found) -> String {
         }
         row
     });
-    out += &table(&header, if formulas { 4 } else { 3 }, rows);
-    out += "\n";
-    out += &fastest("Fastest", &found.sweep.crossovers);
+    let table = table(&header, if formulas { 4 } else { 3 }, rows);
+    let mut winners = fastest("Fastest", &found.sweep.crossovers);
+    if winners.is_empty() {
+        winners = "The fastest schedule of each block size:".to_owned();
+    }
+    let mut answer = Answer::new(winners);
     if formulas {
         let crossovers = found.sweep.crossovers_with(found.formulas());
-        out += &fastest("With published formulas", &crossovers);
+        answer = answer.about(fastest("With published formulas", &crossovers));
     }
-    out += &notes(found);
-    out
+    answer
+        .about(about_sizes(machine, problem, &range(found)) + ".")
+        .assuming(assumed(machine, problem.ports, &args.common.options))
+        .table(&table)
+        .notes(notes(found))
+        .list("Does not apply:", why(args, problem, &found.sweep.rejected, found.rejected()))
 }
 
 /// The two fastest lines at the i-th block size.
@@ -343,31 +350,41 @@ fn notes(found: &Found) -> String {
     for name in &found.sweep.undecided {
         out += &format!("{name} is too large here to be priced exactly, and might be better.\n");
     }
-    out + &left_out(&found.sweep.partly_priced, &found.sweep.rejected, found.rejected())
+    out + &partly(&found.sweep.partly_priced)
 }
 
-/// Settings that were not priced, and algorithms that do not apply.
-pub(super) fn left_out(
-    partly_priced: &[topocoll::PartlyPriced],
-    rejected: &[topocoll::Rejected],
-    formulas: &[topocoll::Rejected],
-) -> String {
+/// Settings that were not priced.
+pub(super) fn partly(partly_priced: &[topocoll::PartlyPriced]) -> String {
     let mut out = String::new();
     for topocoll::PartlyPriced { algorithm, priced, settings: all, .. } in partly_priced {
         out += &format!(
             "Of the {all} settings of {algorithm}, {priced} were priced: those that trade steps for blocks best.\n"
         );
     }
-    if !rejected.is_empty() || !formulas.is_empty() {
-        out += "\ndoes not apply:\n";
-    }
-    for (list, published) in [(rejected, false), (formulas, true)] {
-        for rejected in list {
-            let name = named(&rejected.algorithm, &Parameters::new(), published);
-            out += &format!("  {name}: {}\n", rejected.reason);
-        }
-    }
     out
+}
+
+/// With `--why`, or where all lines are named, the algorithms of the operation that do not apply.
+pub(super) fn why(
+    args: &args::Sweep,
+    problem: &Problem,
+    rejected: &[topocoll::Rejected],
+    formulas: &[topocoll::Rejected],
+) -> String {
+    if !args.why && args.algorithm.is_empty() {
+        return String::new();
+    }
+    let catalogue = Catalogue::standard();
+    let performs = |rejected: &&topocoll::Rejected| {
+        let algorithm = catalogue.find(&rejected.algorithm);
+        algorithm.map_or(true, |algorithm| algorithm.info().operation == problem.operation)
+    };
+    let rejected =
+        rejected.iter().filter(performs).map(|row| (row.algorithm.clone(), &*row.reason));
+    let formulas =
+        formulas.iter().map(|row| (named(&row.algorithm, &Parameters::new(), true), &*row.reason));
+    let all: Vec<_> = rejected.chain(formulas).collect();
+    refused(all.iter().map(|(name, reason)| (&**name, *reason)))
 }
 
 /// A setting in one CSV column.
@@ -449,7 +466,7 @@ fn plot(machine: &Machine, problem: &Problem, found: &Found) -> Plot {
     Plot {
         axes: Axes::TimeOverSize,
         caption: [
-            title_of(machine, problem, &range(found)),
+            title_of(machine, &about_sizes(machine, problem, &range(found))),
             format!("predicted by the steps model, topocoll {}{dashed}", env!("CARGO_PKG_VERSION")),
         ],
         curves: found.lines().map(curve).chain(limit).collect(),

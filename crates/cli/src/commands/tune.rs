@@ -11,7 +11,7 @@ use topocoll::{Collective, Error, Machine};
 use super::mpi_program::said;
 use crate::host::check_fits;
 use crate::machine::{machine, read_whole};
-use crate::render::{VERSION, bytes, check_files, print, table, write_file};
+use crate::render::{Answer, VERSION, bytes, check_files, print, table, write_file};
 use crate::{Outcome, args};
 
 /// Default rounds of measuring.
@@ -130,19 +130,17 @@ fn measured(
     Ok(Tuning { rules, origin })
 }
 
-fn text(library: &Library, report: &Report, args: &args::Tune) -> String {
+fn text(library: &Library, report: &Report, args: &args::Tune) -> Answer {
     let rows = report.rules.iter().map(|rule| {
         let from = bytes(rule.from_block_bytes);
         vec![rule.ranks.to_string(), rule.operation.clone(), from, rule.algorithm.to_owned()]
     });
-    let mut out = format!(
-        "rules of {} for communicators of these sizes; the library chooses for all others\n\n{}",
-        library.name,
-        table(&["ranks", "operation", "blocks from", "algorithm"], 4, rows)
-    );
-    if let Some(path) = &args.out {
+    let using = args.out.as_ref().map_or(String::new(), |path| {
         let file = printable(&path.to_string_lossy());
-        out += &format!("\n{}\n", library.using.replace("{file}", &file));
-    }
-    out
+        library.using.replace("{file}", &file)
+    });
+    Answer::new(format!("{} rules for {} on {}.", report.rules.len(), library.name, report.machine))
+        .about("For communicators of these sizes; the library chooses for all others.")
+        .table(&table(&["ranks", "operation", "blocks from", "algorithm"], 4, rows))
+        .notes(using)
 }

@@ -11,13 +11,14 @@ use topocoll::{
 };
 use topocoll_certificate::check_limits;
 
+use super::conflicts;
+use super::heading::about_schedule;
 use super::whole::Whole;
-use super::{conflicts, title_of_schedule};
 use crate::error::say;
 use crate::host::memory;
 use crate::machine::{machine, schedule};
 use crate::render::{
-    Bar, Blocks, Bounds, Head, blocks, check_files, parameters, print, table, write_file,
+    Answer, Bar, Blocks, Bounds, Head, blocks, check_files, named, print, table, write_file,
 };
 use crate::{Outcome, args};
 
@@ -75,12 +76,13 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         args::Method::Classes => Method::Classes,
     });
     let found = find(&schedule, &machine, method)?;
-    let claims = match args.subject.algorithm {
-        Some(ref name) => {
-            let exchange = Exchange::new(&machine, &schedule.problem)?;
-            Some(exchange.solve(name, &schedule.origin.parameters)?.claims)
+    let claims = match args.subject.schedule {
+        None => {
+            let (exchange, origin) =
+                (Exchange::new(&machine, &schedule.problem)?, &schedule.origin);
+            Some(exchange.solve(&origin.algorithm, &origin.parameters)?.claims)
         }
-        None => None,
+        Some(_) => None,
     };
     let broken = claims.map_or(Vec::new(), |claims| broken(&claims, &found.counts));
     let fails =
@@ -95,11 +97,10 @@ pub(crate) fn run(args: &args::Verify) -> anyhow::Result<Outcome> {
         report.certificate = Some(certify(path, &schedule, &machine, &found.counts)?);
     }
     print(options.json, &report, || {
-        let conflicts = conflicts::text(&named, report.conflicts.as_deref());
         let certificate = report.certificate.as_ref();
-        let digest =
-            certificate.map_or(String::new(), |digest| format!("\ncertificate {digest}\n"));
-        text(&machine, &schedule, &found, claims.as_ref(), &report) + &conflicts + &digest
+        let digest = certificate.map_or(String::new(), |digest| format!("certificate {digest}"));
+        let answer = text(&machine, &schedule, &found, claims.as_ref(), &report);
+        conflicts::add(answer, &named, report.conflicts.as_deref()).notes(digest)
     })?;
     if found.proof.is_none() {
         say("error: nothing is proved: the file has message sizes but no blocks");
@@ -232,24 +233,28 @@ fn text(
     found: &Found,
     claims: Option<&Claims>,
     report: &Report,
-) -> String {
-    let exceeded = match found.counts.port_violations {
+) -> Answer {
+    let name = named(&schedule.origin.algorithm, &schedule.origin.parameters);
+    let violations = found.counts.port_violations;
+    let exceeded = match violations {
         0 => String::new(),
         cases => format!(", but ports are exceeded in {cases} cases"),
     };
-    let verdict = match found.proof.as_ref().map(|proof| &proof.violation) {
-        Some(None) => format!("delivered{exceeded}"),
-        Some(Some(violation)) => format!("NOT delivered\n{violation}"),
-        None => format!("counted{exceeded}"),
+    let sound = violations == 0 && report.claims_hold != Some(false);
+    let answer = match found.proof.as_ref().map(|proof| &proof.violation) {
+        Some(None) if sound => Answer::new(format!("Proved: {name} delivers every block.")),
+        Some(None) => Answer::failed(format!("{name} delivers every block{exceeded}.")),
+        Some(Some(violation)) => Answer::failed(format!("NOT delivered by {name}:\n{violation}")),
+        None => Answer::failed(format!("{name} is counted, and delivery is unknown{exceeded}.")),
     };
     let method = match &found.proof {
         Some(Proof { method: Method::Replay, .. }) => {
-            "replay: every block of every rank followed".to_owned()
+            "Method: replay; every block of every rank is followed.".to_owned()
         }
         Some(Proof { classes, .. }) => format!(
-            "classes: every block of one rank followed for each of {classes} classes of equivalent ranks"
+            "Method: classes; every block of one rank of each of {classes} classes of equivalent ranks is followed."
         ),
-        None => "sizes alone: delivery is unknown, and a block is one byte".to_owned(),
+        None => "Method: counts of sizes; a block is one byte.".to_owned(),
     };
     let claimed = |value: Option<u128>| value.map_or(String::new(), |value| value.to_string());
     let row = |name: &str, value: String, claim: String, bound: String| {
@@ -266,13 +271,13 @@ fn text(
             report.bounds.as_ref().map_or(String::new(), |best| best.steps.to_string()),
         ),
         row(
-            "blocks",
+            "volume [blocks]",
             in_blocks(counts.bytes),
             claims.map_or(String::new(), |c| in_blocks(c.bytes)),
             report.bounds.as_ref().map_or(String::new(), |best| blocks(best.blocks.0)),
         ),
         row(
-            "link blocks",
+            "charged volume [blocks]",
             in_blocks(counts.link_bytes),
             String::new(),
             report.bounds.as_ref().map_or(String::new(), |best| blocks(best.link_blocks.0)),
@@ -292,7 +297,7 @@ fn text(
             claimed(claims.filter(|c| c.contention_free).map(|_| 0)),
             String::new(),
         ),
-        plain("most messages on a link", counts.link_contention.to_string()),
+        plain("link contention", counts.link_contention.to_string()),
         plain("contended steps", counts.contended_steps.to_string()),
         plain("contention-free steps", counts.contention_free_steps.to_string()),
         plain("port violations", counts.port_violations.to_string()),
@@ -304,21 +309,20 @@ fn text(
         None | Some(0) => String::new(),
         Some(count) => {
             rows.push(plain("resent blocks", count.to_string()));
-            "\nnote: ranks send blocks again after they passed them on; a send leaves a copy, so this is allowed\n".to_owned()
+            "Ranks send blocks again after they passed them on. A send leaves a copy, so this is allowed.".to_owned()
         }
     };
     let lost = match (&report.whole, &report.bounds) {
         (Some(whole), Some(bounds)) => {
             let carried = counts.in_blocks(counts.link_bytes);
-            format!("\n{}", whole.text(*bounds, Some(carried)))
+            whole.text(*bounds, Some(carried))
         }
         _ => String::new(),
     };
-    format!(
-        "{}\n{} ({}): {verdict}\n  {method}\n\n{}{resent}{lost}",
-        title_of_schedule(machine, schedule),
-        schedule.origin.algorithm,
-        parameters(&schedule.origin.parameters),
-        table(&["count", "found", "claimed", "lower bound"], 1, rows),
-    )
+    answer
+        .about(about_schedule(machine, schedule) + ".")
+        .assuming(method)
+        .table(&table(&["count", "found", "claimed", "lower bound"], 1, rows))
+        .notes(resent)
+        .notes(lost)
 }

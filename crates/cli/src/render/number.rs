@@ -24,8 +24,40 @@ pub(crate) fn seconds(value: f64) -> String {
     format!("{} {unit}", significant(value / scale))
 }
 
+/// A given duration, without needless digits.
+pub(crate) fn duration(value: f64) -> String {
+    let (scale, unit) = time_unit(value);
+    match value {
+        0.0 => "0".to_owned(),
+        nanoseconds if nanoseconds < 1e-6 => format!("{} ns", plain(value * 1e9)),
+        _ => format!("{} {unit}", plain(value / scale)),
+    }
+}
+
+/// A bandwidth, given as the seconds of one byte.
+pub(crate) fn bandwidth(per_byte: f64) -> String {
+    if per_byte == 0.0 {
+        return "no time for bytes".to_owned();
+    }
+    let units = [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
+    let rate = 1.0 / per_byte;
+    // A rate that is written as 1 GB/s may be stored a little below.
+    let unit = units.into_iter().find(|(unit, _)| rate > unit * 0.99999);
+    let (unit, name) = unit.unwrap_or((1.0, "B/s"));
+    format!("{} {name}", plain(rate / unit))
+}
+
+/// At most four significant digits, without zeros at the end.
+fn plain(value: f64) -> String {
+    let text = significant(value);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// The suitable unit of a duration: its length in seconds, and its name.
-pub(crate) fn time_unit(seconds: f64) -> (f64, &'static str) {
+pub(super) fn time_unit(seconds: f64) -> (f64, &'static str) {
     match seconds {
         s if s >= 1.0 => (1.0, "s"),
         s if s >= 1e-3 => (1e-3, "ms"),
@@ -48,4 +80,12 @@ pub(crate) fn parameters(parameters: &Parameters) -> String {
         return "-".to_owned();
     }
     parameters.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// An algorithm and its setting, if it has one: `bruck (radix=2)`.
+pub(crate) fn named(algorithm: &str, setting: &Parameters) -> String {
+    match setting.is_empty() {
+        true => algorithm.to_owned(),
+        false => format!("{algorithm} ({})", parameters(setting)),
+    }
 }

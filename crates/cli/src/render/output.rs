@@ -1,28 +1,34 @@
 use std::io::Write;
 
+use anstream::AutoStream;
 use anyhow::Context;
-use comfy_table::Table;
 use serde::Serialize;
-use textwrap::{Options, WordSplitter, fill};
+use textwrap::{Options, WordSplitter, wrap};
 use topocoll::text::{is_printable, printable};
 
+use super::Answer;
 use crate::error::NO_OUTPUT;
 
-/// Prints a report to standard output: the JSON object or the text. On a terminal, text wraps
-/// between words.
+/// Fewer columns than this are as many.
+const NARROWEST: usize = 20;
+
+/// The columns of the output: `COLUMNS` if it is set, else the terminal's; unlimited elsewhere.
+pub(crate) fn width() -> Option<u16> {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    set.filter(|&columns: &u16| columns > 0).or_else(|| comfy_table::Table::new().width())
+}
+
+/// Prints a report to standard output: the JSON object or the text. Text wraps between words.
 pub(crate) fn print(
     json: bool,
     report: &impl Serialize,
-    text: impl FnOnce() -> String,
+    text: impl FnOnce() -> Answer,
 ) -> anyhow::Result<()> {
-    let mut shown = match json {
-        true => escaped(&serde_json::to_string_pretty(report)?),
-        false => broken(&text().split('\n').map(printable).collect::<Vec<_>>().join("\n")),
+    let shown = match json {
+        true => escaped(&serde_json::to_string_pretty(report)?) + "\n",
+        false => styled(text()),
     };
-    if !shown.ends_with('\n') {
-        shown.push('\n');
-    }
-    let mut out = std::io::stdout().lock();
+    let mut out = AutoStream::auto(std::io::stdout().lock());
     out.write_all(shown.as_bytes()).and_then(|()| out.flush()).context(NO_OUTPUT)
 }
 
@@ -42,14 +48,19 @@ fn escaped(json: &str) -> String {
     out
 }
 
-/// Wraps and indents lines longer than the terminal's.
-fn broken(text: &str) -> String {
-    let Some(width) = Table::new().width() else { return text.to_owned() };
-    let line = |line: &str| {
+/// The lines of a text, wrapped and indented where they are longer than the output, in their
+/// styles.
+fn styled(text: Answer) -> String {
+    let width = width().map_or(usize::MAX, |width| usize::from(width).max(NARROWEST));
+    let mut out = String::new();
+    for (style, line) in text.into_lines() {
+        let line = printable(&line);
         let indent = line.len() - line.trim_start().len();
         let inner = " ".repeat(if indent > 0 { indent + 2 } else { 0 });
-        let options = Options::new(width.into()).subsequent_indent(&inner);
-        fill(line, options.word_splitter(WordSplitter::NoHyphenation)) + "\n"
-    };
-    text.lines().map(line).collect()
+        let options = Options::new(width).subsequent_indent(&inner);
+        for part in wrap(&line, options.word_splitter(WordSplitter::NoHyphenation)) {
+            out += &format!("{style}{part}{style:#}\n");
+        }
+    }
+    out
 }

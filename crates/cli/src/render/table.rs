@@ -1,16 +1,15 @@
 use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use topocoll::Parameters;
 
-use super::parameters;
-
-/// A zero-width space, at which a name may wrap.
-const BREAK: char = '\u{200b}';
+use super::{named, parameters, width};
 
 /// A field of a table.
 pub(crate) enum Field {
-    /// Text.
+    /// Text in one line.
     Text(String),
+    /// Words that may wrap.
+    Prose(String),
     /// An algorithm (may be empty) and its setting.
     Setting(Option<String>, Parameters),
 }
@@ -21,37 +20,44 @@ impl From<String> for Field {
     }
 }
 
-/// A table: the first `left` columns left-aligned, the others right-aligned numbers.
+/// The lines of a table's header, and those of its rows.
+pub(crate) struct Table {
+    pub(super) header: String,
+    pub(super) rows: String,
+}
+
+/// A table: the first `left` columns and prose left-aligned, the others right-aligned numbers.
 ///
-/// If it does not fit the terminal, settings get numbers, which are explained below it.
+/// If it does not fit the output, settings get numbers, which are explained below it.
 pub(crate) fn table<F: Into<Field>>(
     header: &[&str],
     left: usize,
     rows: impl IntoIterator<Item = Vec<F>>,
-) -> String {
+) -> Table {
     let rows: Vec<Vec<Field>> =
         rows.into_iter().map(|row| row.into_iter().map(Into::into).collect()).collect();
+    within(width(), header, left, &rows)
+}
+
+fn within(width: Option<u16>, header: &[&str], left: usize, rows: &[Vec<Field>]) -> Table {
     let written = |field: &Field| match field {
-        Field::Text(text) => text.clone(),
+        Field::Text(text) | Field::Prose(text) => text.clone(),
         Field::Setting(None, setting) => parameters(setting),
-        Field::Setting(Some(algorithm), setting) if setting.is_empty() => algorithm.clone(),
-        Field::Setting(Some(algorithm), setting) => {
-            format!("{algorithm} ({})", parameters(setting))
-        }
+        Field::Setting(Some(algorithm), setting) => named(algorithm, setting),
     };
-    let texts = rows.iter().map(|row| row.iter().map(written).collect());
-    let mut whole = laid_out(header, left, texts);
-    let width = whole.width();
-    whole.set_content_arrangement(ContentArrangement::Disabled);
-    let fits = |width| whole.lines().all(|line| line.trim_end().len() <= usize::from(width));
+    let texts = rows.iter().map(|row| row.iter().map(written).collect()).collect();
+    let prose = |i: usize| rows.iter().any(|row| matches!(row[i], Field::Prose(_)));
+    let left: Vec<_> = (0..header.len()).map(|i| i < left || prose(i)).collect();
+    let whole = laid_out(header, &left, texts);
+    let fits = |width| whole.table.lines().all(|line| line.trim_end().len() <= usize::from(width));
     match width {
-        Some(width) if !fits(width) => numbered(header, left, &rows, width),
-        _ => trimmed(&whole),
+        Some(width) if !fits(width) => numbered(header, &left, rows, width),
+        _ => whole.read(),
     }
 }
 
 /// A narrow table whose settings have numbers.
-fn numbered(header: &[&str], left: usize, rows: &[Vec<Field>], width: u16) -> String {
+fn numbered(header: &[&str], left: &[bool], rows: &[Vec<Field>], width: u16) -> Table {
     let mut settings: Vec<&Parameters> = Vec::new();
     for field in rows.iter().flatten() {
         if let Field::Setting(_, setting) = field
@@ -62,61 +68,83 @@ fn numbered(header: &[&str], left: usize, rows: &[Vec<Field>], width: u16) -> St
         }
     }
     let short = |field: &Field| match field {
-        Field::Text(text) => text.clone(),
+        Field::Text(text) | Field::Prose(text) => text.clone(),
         Field::Setting(algorithm, setting) => {
             let number = settings.iter().position(|known| *known == setting);
             let number = number.map_or(String::new(), |number| format!(" ({})", number + 1));
             let algorithm = algorithm.as_deref().unwrap_or_default();
-            let broken = algorithm.replace('-', &format!("-{BREAK}"));
-            format!("{broken}{number}").trim_start().to_owned()
+            format!("{algorithm}{number}").trim_start().to_owned()
         }
     };
     let texts: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(short).collect()).collect();
     let alone = |i: usize| rows.iter().any(|row| matches!(row[i], Field::Setting(None, _)));
     let header: Vec<_> =
         header.iter().enumerate().map(|(i, text)| if alone(i) { "" } else { text }).collect();
-    let parts =
-        |text: &str, at: char| text.split(at).map(|part| part.chars().count()).max().unwrap_or(0);
+    let least = |text: &str, field: &Field| match field {
+        Field::Prose(_) => text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0),
+        _ => text.chars().count(),
+    };
     let widths: Vec<_> = (0..header.len())
-        .map(|i| {
-            let cells = rows.iter().zip(&texts).map(|(row, texts)| match row[i] {
-                Field::Text(_) => texts[i].len(),
-                Field::Setting(..) => parts(&texts[i], BREAK),
-            });
-            cells.max().unwrap_or(0).max(parts(header[i], ' '))
-        })
+        .map(|i| rows.iter().zip(&texts).map(|(row, texts)| least(&texts[i], &row[i])).max())
+        .map(|widest| widest.unwrap_or(0))
         .collect();
-    let mut table = laid_out(&header, left, texts);
-    table.set_width(width);
-    for (i, (column, width)) in table.column_iter_mut().zip(widths).enumerate() {
+    let mut laid_out = laid_out(&header, left, texts);
+    let table = &mut laid_out.table;
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    for (i, (column, least)) in table.column_iter_mut().zip(widths).enumerate() {
+        let words = header[i].split(' ').map(|word| word.chars().count()).max();
+        let least = least.max(words.unwrap_or(0)) as u16 + 1;
         column.set_padding((0, 1));
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width as u16 + 1)));
-        if rows.iter().any(|row| matches!(row[i], Field::Setting(..))) {
-            column.set_delimiter(BREAK);
-        }
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
     }
-    let explained: Vec<_> = (settings.iter().enumerate())
-        .map(|(i, setting)| format!("  ({}) {}\n", i + 1, parameters(setting)))
-        .collect();
-    let gap = if explained.is_empty() { "" } else { "\n" };
-    format!("{}{gap}{}", trimmed(&table), explained.concat())
+    let mut table = laid_out.read();
+    for (i, setting) in settings.iter().enumerate() {
+        table.rows += &format!("({}) {}\n", i + 1, parameters(setting));
+    }
+    table
 }
 
-fn laid_out(header: &[&str], left: usize, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+/// A table before its lines are read.
+struct LaidOut {
+    table: comfy_table::Table,
+    header_lines: usize,
+}
+
+fn laid_out(header: &[&str], left: &[bool], rows: Vec<Vec<String>>) -> LaidOut {
+    let mut table = comfy_table::Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     let cell = |i: usize, text: String| {
-        Cell::new(text).set_alignment(if i < left {
+        Cell::new(text).set_alignment(if left[i] {
             CellAlignment::Left
         } else {
             CellAlignment::Right
         })
     };
-    table.set_header(header.iter().enumerate().map(|(i, text)| cell(i, (*text).to_owned())));
+    let widest = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let header: Vec<_> =
+        header.iter().enumerate().map(|(i, text)| stacked(text, widest(i))).collect();
+    let header_lines = header.iter().map(|text| text.lines().count()).max().unwrap_or(0);
+    table.set_header(header.into_iter().enumerate().map(|(i, text)| cell(i, text)));
     for row in rows {
         table.add_row(row.into_iter().enumerate().map(|(i, text)| cell(i, text)));
     }
-    table
+    LaidOut { table, header_lines }
+}
+
+impl LaidOut {
+    fn read(&self) -> Table {
+        let lines = self.table.lines().map(|line| format!("{}\n", line.trim_end()));
+        let mut lines = lines.collect::<Vec<_>>().into_iter();
+        let header = lines.by_ref().take(self.header_lines).collect();
+        Table { header, rows: lines.collect() }
+    }
+}
+
+/// A header in two lines at most, which are as short as its words and the column allow.
+fn stacked(header: &str, width: usize) -> String {
+    let word = header.split(' ').map(str::len).max().unwrap_or(0);
+    let mut lines = (width.max(word)..).map(|width| textwrap::wrap(header, width));
+    lines.find(|lines| lines.len() <= 2).map_or_else(String::new, |lines| lines.join("\n"))
 }
 
 /// Facts as name and value, indented.
@@ -126,10 +154,6 @@ pub(crate) fn facts<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> St
     rows.iter().map(|(name, value)| format!("  {name:width$}  {value}\n")).collect()
 }
 
-fn trimmed(table: &Table) -> String {
-    table.lines().map(|line| format!("{}\n", line.replace(BREAK, "").trim_end())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use topocoll::Setting;
@@ -137,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn narrow_tables_explain_each_setting_once_and_break_no_number() {
+    fn narrow_tables_explain_each_setting_once_and_break_no_name() {
         let setting = |value: &str| -> Parameters {
             [("landing".to_owned(), Setting::Text(value.to_owned()))].into()
         };
@@ -146,20 +170,17 @@ mod tests {
             vec![named, time.to_owned().into()]
         };
         let rows = [row("near", "12.06 us"), row("windows", "1.060 ms"), row("near", "9 s")];
+        let table = within(Some(30), &["algorithm", "predicted time"], 1, &rows);
         assert_eq!(
-            numbered(&["algorithm", "predicted time"], 1, &rows, 22),
+            table.header + &table.rows,
             "\
-algorithm   predicted
-                 time
-coloured-    12.06 us
-rings (1)
-coloured-    1.060 ms
-rings (2)
-coloured-         9 s
-rings (1)
-
-  (1) landing=near
-  (2) landing=windows
+algorithm          predicted
+                        time
+coloured-rings (1)  12.06 us
+coloured-rings (2)  1.060 ms
+coloured-rings (1)       9 s
+(1) landing=near
+(2) landing=windows
 "
         );
     }

@@ -8,7 +8,7 @@ use topocoll::{
 
 use super::play::{Play, play};
 use super::scene::scene;
-use crate::commands::{reason, title};
+use crate::commands::{in_full, reason, title};
 use crate::render::{Blocks, parameters, seconds};
 
 /// The approximate limit of the bytes of all schedules in a page.
@@ -163,7 +163,7 @@ pub(crate) fn gather(
         block_bytes: problem.block_bytes,
         timing: timing(machine),
         sources: machine.sources.clone(),
-        reason: reason(&selection),
+        reason: reason(&selection, in_full),
         bound: Bound {
             seconds: selection.bound.seconds,
             steps: selection.bound.steps,

@@ -1,0 +1,483 @@
+//! The text of `select`: the answer, its assumptions, the best rows, the winners by block size.
+
+use topocoll::{
+    Catalogue, Choice, Collective, Domain, Exchange, FullyConnected, Parameters, Priced, Request,
+    Selection, Setting, Shape, Time, check_counting_work,
+};
+
+use super::{Report, Simulated, reason};
+use crate::args;
+use crate::commands::heading::{about_demand, assumed};
+use crate::commands::{command_line, refused};
+use crate::demand::Named;
+use crate::render::{Answer, Field, Table, blocks, bytes, named, seconds, table};
+
+/// Rows of the table without `--all`.
+const SHOWN: usize = 6;
+
+/// Settings of one algorithm within this share of time are one row.
+const NEAR: f64 = 0.01;
+
+/// Times within this share are equal.
+const EQUAL: f64 = 1e-9;
+
+/// Above this ratio to the bound, the answer says whether the best algorithm is made for the
+/// machine's shape.
+const FAR: f64 = 1.5;
+
+/// What was asked, found and is shown.
+struct Told<'a> {
+    args: &'a args::Select,
+    exchange: &'a Exchange<'a>,
+    sizes: Option<&'a Named>,
+    catalogue: &'a Catalogue,
+    selection: &'a Selection,
+    report: &'a Report,
+    ranking: Ranking<'a>,
+    rows: Vec<Row<'a>>,
+    /// The choices that the text names.
+    listed: Vec<&'a Choice>,
+    /// Rows that are left out.
+    hidden: usize,
+}
+
+/// The choices in the order of the model, each with its predicted time.
+struct Ranking<'s> {
+    choices: Vec<(&'s Choice, f64)>,
+    /// Choices before the best, whose floors are lower.
+    undecided: usize,
+    model: Option<&'static str>,
+}
+
+/// A row of the table: a choice, and others that cost as much.
+struct Row<'s> {
+    choice: &'s Choice,
+    time: f64,
+    others: Vec<&'s Choice>,
+}
+
+pub(super) fn answer(
+    args: &args::Select,
+    exchange: &Exchange<'_>,
+    sizes: Option<&Named>,
+    catalogue: &Catalogue,
+    selection: &Selection,
+    report: &Report,
+) -> Answer {
+    let ranking = Ranking::new(selection, report.simulated.as_ref());
+    let mut rows = match args.all {
+        true => ranking.choices.iter().map(|&(choice, time)| Row::new(choice, time)).collect(),
+        false => ranking.rows(),
+    };
+    let hidden = if args.all { 0 } else { rows.len().saturating_sub(SHOWN) };
+    rows.truncate(rows.len() - hidden);
+    let winners = selection.crossovers.iter().map(|winner| &selection.choices[winner.choice]);
+    let listed = rows.iter().map(|row| row.choice).chain(winners).collect();
+    Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, listed, hidden }
+        .text()
+}
+
+impl Told<'_> {
+    fn text(&self) -> Answer {
+        let (machine, problem) = (self.exchange.machine(), self.exchange.problem());
+        let answer = match self.selection.choices.is_empty() {
+            true => Answer::failed("No algorithm serves this exchange."),
+            false => Answer::new(self.verdict()),
+        };
+        let mut answer = answer
+            .about(self.unsuited())
+            .about(about_demand(machine, problem, self.sizes) + ".")
+            .assuming(assumed(machine, problem.ports, &self.args.common.options));
+        if !self.rows.is_empty() {
+            answer = answer.table(&self.table());
+        }
+        answer = answer
+            .notes(self.notes() + &equal(&self.rows) + &self.by_block_size() + &self.left_out());
+        if self.args.why {
+            let rejected = self.of_operation();
+            let rejected = rejected.map(|rejected| (&*rejected.algorithm, &*rejected.reason));
+            answer = answer.list("Does not apply:", refused(rejected));
+        }
+        answer
+    }
+
+    /// The name of a choice with the parameters that matter.
+    fn named(&self, choice: &Choice) -> String {
+        named(&choice.algorithm, &self.matter(choice))
+    }
+
+    /// The parameters of a choice without defaults, and without values that all listed
+    /// choices of the algorithm share.
+    fn matter(&self, choice: &Choice) -> Parameters {
+        if self.args.all {
+            return choice.parameters.clone();
+        }
+        let known = self.catalogue.find(&choice.algorithm).map_or(&[][..], |a| a.info().parameters);
+        let default = |key: &str| {
+            let parameter = known.iter().find(|parameter| parameter.name == key)?;
+            match parameter.domain {
+                Domain::Words([(word, _), ..]) if !parameter.by_cost => Some(*word),
+                _ => None,
+            }
+        };
+        let same = || self.listed.iter().filter(|other| other.algorithm == choice.algorithm);
+        let shared = |key: &str, value: &Setting| {
+            same().all(|other| other.parameters.get(key) == Some(value))
+        };
+        let matters = |(key, value): &(&String, &Setting)| match (default(key), value) {
+            (Some(default), value) => **value != Setting::Text(default.to_owned()),
+            // One number by itself says more than the name of its algorithm.
+            (None, Setting::Integer(_)) => same().count() == 1 || !shared(key, value),
+            (None, _) => !shared(key, value),
+        };
+        let parameters = choice.parameters.iter().filter(matters);
+        parameters.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// `Use X: 2.138 ms, 1.33x faster than Y, 1.02x the bound.`
+    fn verdict(&self) -> String {
+        if self.ranking.undecided > 0 {
+            return self.undecided();
+        }
+        let (best, time) = self.ranking.choices[0];
+        let mut parts = vec![match self.ranking.model {
+            Some(model) => format!("{} by the {model} model", seconds(time)),
+            None => seconds(time),
+        }];
+        let others = &mut self.ranking.choices.iter();
+        if let Some(&(next, other)) = others.find(|(choice, _)| choice.algorithm != best.algorithm)
+        {
+            let faster = match other / time {
+                _ if other - time <= EQUAL * time => "as fast as".to_owned(),
+                ratio if ratio < 1.01 => format!("{:.2} % faster than", 100.0 * (ratio - 1.0)),
+                ratio => format!("{ratio:.2}x faster than"),
+            };
+            let least = if next.price.priced == Priced::AtLeast { "at least " } else { "" };
+            parts.push(format!("{least}{faster} {}", next.algorithm));
+        }
+        if self.ranking.model.is_none() {
+            parts.push(format!("{:.2}x the bound", best.bound_ratio));
+        }
+        format!("Use {}: {}.", self.named(best), parts.join(", "))
+    }
+
+    /// The choices that may be faster than the best, and the command that decides.
+    fn undecided(&self) -> String {
+        let (Some(best), [first, ..]) = (self.selection.best(), self.selection.undecided()) else {
+            return String::new();
+        };
+        let least = |choice: &Choice| seconds(choice.price.time.total());
+        let others = match self.selection.undecided().len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more such settings)"),
+        };
+        let exact = match best.price.priced {
+            Priced::AtLeast => "no choice is priced exactly".to_owned(),
+            _ => format!("{} takes {}", self.named(best), least(best)),
+        };
+        let (common, setting) = (&self.args.common, &first.parameters);
+        let simulate = command_line("simulate", common, Some(&first.algorithm), setting);
+        let counting = self
+            .exchange
+            .schedule(&first.algorithm, setting)
+            .and_then(|schedule| Ok(check_counting_work(&schedule, self.exchange.machine())?));
+        let settle = match counting {
+            Ok(()) => format!("To decide: {simulate}"),
+            Err(error) => format!("`{simulate}` is refused: {error}."),
+        };
+        format!(
+            "Undecided: {exact}; {} takes at least {} and is not priced exactly{others}.\n{settle}\n",
+            self.named(first),
+            least(first),
+        )
+    }
+
+    /// One sentence if the best choice is far from the bound and serves any machine of as many
+    /// ranks: its algorithm is not made for this shape.
+    fn unsuited(&self) -> String {
+        let (machine, problem) = (self.exchange.machine(), self.exchange.problem());
+        let complete = matches!(machine.topology.shape(), Shape::Complete);
+        let Some(best) = self.selection.best().filter(|best| best.bound_ratio > FAR && !complete)
+        else {
+            return String::new();
+        };
+        let Ok(anywhere) = FullyConnected::new(problem.ranks) else { return String::new() };
+        let request = Request::new(problem, &anywhere).of(self.sizes.map(|sizes| &sizes.demand));
+        let made_for = |choice: &&Choice| {
+            let algorithm = self.catalogue.find(&choice.algorithm);
+            algorithm.is_ok_and(|algorithm| request.solve(algorithm, &choice.parameters).is_err())
+        };
+        if made_for(&best) {
+            return String::new();
+        }
+        let shared = match best.price.link_contention {
+            0 | 1 => String::new(),
+            most => format!(": up to {most} of its messages share a link"),
+        };
+        let nearest = self.ranking.choices.iter().map(|(choice, _)| *choice).find(made_for);
+        match nearest {
+            Some(nearest) => format!(
+                "{} is not made for this shape{shared}. The nearest that is: {}, {}, {:.2}x the bound.",
+                best.algorithm,
+                self.named(nearest),
+                seconds(nearest.price.time.total()),
+                nearest.bound_ratio,
+            ),
+            None => format!("No algorithm here is made for this shape{shared}."),
+        }
+    }
+
+    fn table(&self) -> Table {
+        let (links, all) = (self.exchange.machine().topology.links() > 0, self.args.all);
+        let matter = |row: &Row<'_>| self.matter(row.choice);
+        let settings = self.rows.iter().any(|row| !matter(row).is_empty());
+        let floor = |row: &Row<'_>| match row.choice.price.priced {
+            Priced::AtLeast => ">= ",
+            _ => "",
+        };
+        let spent = |row: &Row<'_>| row.choice.price.time;
+        let steps_model = self.ranking.model.is_some();
+        // Each column: its header, whether it is shown, and its fields.
+        type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
+        let columns: [Column<'_>; 12] = [
+            ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
+            ("setting", settings, &|row| Field::Setting(None, matter(row))),
+            (self.ranking.model.unwrap_or("time"), true, &|row| {
+                format!("{}{}", floor(row), seconds(row.time)).into()
+            }),
+            ("steps model", steps_model, &|row| seconds(spent(row).total()).into()),
+            ("of the bound", !steps_model, &|row| format!("{:.2}x", row.choice.bound_ratio).into()),
+            ("startup", all, &|row| seconds(spent(row).startup).into()),
+            ("transmission", all, &|row| seconds(spent(row).transmission).into()),
+            ("other", all, &|row| {
+                let Time { propagation, rearrangement, barrier, .. } = spent(row);
+                seconds(propagation + rearrangement + barrier).into()
+            }),
+            ("steps", true, &|row| row.choice.price.steps.to_string().into()),
+            ("volume", all, &|row| blocks(row.choice.price.blocks).into()),
+            ("charged volume", true, &|row| {
+                format!("{}{}", floor(row), blocks(row.choice.price.link_blocks)).into()
+            }),
+            ("link contention", links, &|row| match row.choice.price.link_contention {
+                0 => "?".to_owned().into(),
+                most => most.to_string().into(),
+            }),
+        ];
+        let shown: Vec<_> = columns.iter().filter(|(_, shown, _)| *shown).collect();
+        let header: Vec<_> = shown.iter().map(|(name, ..)| *name).collect();
+        let rows = self.rows.iter().map(|row| shown.iter().map(|(.., field)| field(row)).collect());
+        table(&header, if settings { 2 } else { 1 }, rows)
+    }
+
+    /// Why the best wins, the bounds, and the proof.
+    fn notes(&self) -> String {
+        let mut out = match &self.report.simulated {
+            None if !self.is_tied() => {
+                reason(self.selection, |choice| choice.algorithm.clone()) + ".\n"
+            }
+            _ => String::new(),
+        };
+        if let Some(simulated) = &self.report.simulated {
+            out += &match simulated.order.first() {
+                Some(&first) if first != 0 => format!(
+                    "The steps model puts {} first.\n",
+                    self.named(&self.selection.choices[0])
+                ),
+                _ if simulated.order_differs => {
+                    "The steps model has the same first choice and another order after it.\n"
+                        .to_owned()
+                }
+                _ => "The steps model has the same order.\n".to_owned(),
+            };
+        }
+        let by = if self.report.simulated.is_some() { " of the steps model" } else { "" };
+        let bound = &self.selection.bound;
+        out += &format!(
+            "Lower bounds{by}: {}, {} steps, volume {} blocks, charged volume {}.\n",
+            seconds(bound.seconds),
+            bound.steps,
+            blocks(bound.blocks),
+            blocks(bound.link_blocks),
+        );
+        if let Some(whole) = &self.report.whole {
+            out += &whole.text(self.report.bound, None);
+        }
+        out += &self.proof();
+        if self.sizes.is_some() {
+            out += &format!(
+                "Each message counts with its own bytes; both ends know the sizes. A block is the mean size, rounded up: {}.\n",
+                bytes(self.exchange.problem().block_bytes)
+            );
+        }
+        out
+    }
+
+    /// Whether another algorithm costs as much as the best, or there is none.
+    fn is_tied(&self) -> bool {
+        self.selection.best().is_none_or(|best| {
+            let row = Row::new(best, best.price.time.total());
+            (self.selection.choices.iter())
+                .filter(|other| other.algorithm != best.algorithm)
+                .any(|other| row.costs_as(other, other.price.time.total()))
+        })
+    }
+
+    /// The proof that the best choice delivers, or the command that proves it.
+    fn proof(&self) -> String {
+        let Some(best) = &self.report.recommended else { return String::new() };
+        let first = self.selection.best().is_some_and(|first| {
+            (&first.algorithm, &first.parameters) == (&best.algorithm, &best.parameters)
+        });
+        match self.report.best_delivers.filter(|_| first) {
+            Some(true) => {
+                "Proof: its schedule was replayed, and every block of every rank arrives.\n"
+                    .to_owned()
+            }
+            Some(false) => "Its schedule was replayed and does NOT deliver.\n".to_owned(),
+            None => {
+                let (name, setting) = (&*best.algorithm, &best.parameters);
+                let verify = command_line("verify", &self.args.common, Some(name), setting);
+                format!("Proof: {verify}\n")
+            }
+        }
+    }
+
+    /// The winners by block size, and with `--all` where the settings of one algorithm cross.
+    fn by_block_size(&self) -> String {
+        let mut out = String::new();
+        if self.selection.crossovers.len() > 1 {
+            let parts = self.selection.crossovers.iter().map(|crossover| {
+                let choice = &self.selection.choices[crossover.choice];
+                format!("{} from {}", self.named(choice), bytes(crossover.block_bytes))
+            });
+            let by = if self.report.simulated.is_some() { " in the steps model" } else { "" };
+            let parts = parts.collect::<Vec<_>>().join(", ");
+            out += &format!("Fastest by block size{by}: {parts}.\n");
+        }
+        if !self.selection.split.is_empty() {
+            let (names, verb) = (
+                self.selection.split.join(" and "),
+                if self.selection.split.len() > 1 { "split" } else { "splits" },
+            );
+            out += &format!(
+                "{names} {verb} blocks: `topocoll sweep` prices each block size separately.\n"
+            );
+        }
+        for extremes in self.selection.extremes.iter().filter(|_| self.args.all) {
+            out += &format!(
+                "{} and {} cross at a block of {}.\n",
+                self.named(&self.selection.choices[extremes.fewest_steps]),
+                self.named(&self.selection.choices[extremes.least_volume]),
+                bytes(extremes.block_bytes),
+            );
+        }
+        out
+    }
+
+    /// What the text leaves out, and the options that show it.
+    fn left_out(&self) -> String {
+        let mut out = String::new();
+        for partly in &self.selection.partly_priced {
+            out += &format!(
+                "Of the {} settings of {}, {} were counted: those that trade steps for blocks best.\n",
+                partly.settings, partly.algorithm, partly.priced
+            );
+        }
+        let mut parts = Vec::new();
+        if self.hidden > 0 {
+            parts.push(format!("--all shows {} choices", self.selection.choices.len()));
+        }
+        let refused = self.of_operation().count();
+        if !self.args.why && refused > 0 {
+            let plural = if refused == 1 { " does" } else { "s do" };
+            parts.push(format!("--why says why {refused} algorithm{plural} not apply"));
+        }
+        if !parts.is_empty() {
+            out += &format!("{}.\n", parts.join("; "));
+        }
+        out
+    }
+
+    /// The algorithms of this operation that do not apply.
+    fn of_operation(&self) -> impl Iterator<Item = &topocoll::Rejected> {
+        let operation: Collective = self.exchange.problem().operation;
+        let performs = move |rejected: &&topocoll::Rejected| {
+            let algorithm = self.catalogue.find(&rejected.algorithm);
+            algorithm.is_ok_and(|algorithm| algorithm.info().operation == operation)
+        };
+        self.selection.rejected.iter().filter(performs)
+    }
+}
+
+impl<'s> Ranking<'s> {
+    fn new(selection: &'s Selection, simulated: Option<&Simulated>) -> Self {
+        match simulated {
+            Some(Simulated { model, order, seconds, .. }) => Self {
+                choices: order.iter().map(|&i| (&selection.choices[i], seconds[i])).collect(),
+                undecided: 0,
+                model: Some(model),
+            },
+            None => {
+                let timed = |choice: &'s Choice| (choice, choice.price.time.total());
+                Self {
+                    choices: selection.choices.iter().map(timed).collect(),
+                    undecided: selection.undecided().len(),
+                    model: None,
+                }
+            }
+        }
+    }
+
+    /// The distinct rows: choices of equal cost, and nearly equal settings of one algorithm, are
+    /// one row.
+    fn rows(&self) -> Vec<Row<'s>> {
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for &(choice, time) in &self.choices {
+            let joins = |row: &&mut Row<'_>| {
+                row.costs_as(choice, time)
+                    || row.choice.algorithm == choice.algorithm
+                        && (time - row.time).abs() <= NEAR * row.time
+            };
+            match rows.iter_mut().find(joins) {
+                Some(row) => row.others.push(choice),
+                None => rows.push(Row::new(choice, time)),
+            }
+        }
+        rows
+    }
+}
+
+impl<'s> Row<'s> {
+    fn new(choice: &'s Choice, time: f64) -> Self {
+        Self { choice, time, others: Vec::new() }
+    }
+
+    /// Whether another choice has the same time, steps and charged volume.
+    fn costs_as(&self, other: &Choice, time: f64) -> bool {
+        let (a, b) = (&self.choice.price, &other.price);
+        (time - self.time).abs() <= EQUAL * self.time
+            && a.priced == b.priced
+            && (a.steps, a.link_blocks) == (b.steps, b.link_blocks)
+    }
+}
+
+/// One line for each row that stands for other algorithms too.
+fn equal(rows: &[Row<'_>]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let mut names: Vec<&str> = Vec::new();
+        for other in &row.others {
+            if other.algorithm != row.choice.algorithm && !names.contains(&&*other.algorithm) {
+                names.push(&other.algorithm);
+            }
+        }
+        if let [first @ .., last] = &names[..] {
+            let names = match first {
+                [] => (*last).to_owned(),
+                first => format!("{} and {last}", first.join(", ")),
+            };
+            out += &format!("{} costs the same as {names}.\n", row.choice.algorithm);
+        }
+    }
+    out
+}
