@@ -1,7 +1,7 @@
 use serde::Serialize;
 use topocoll::{Algorithm, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced};
 
-use super::heading::{about, assumed};
+use super::heading::{about, assumed_by};
 use crate::args::Options;
 use crate::machine::{exchange, machine};
 use crate::render::{Answer, Blocks, Field, Table, VERSION, blocks, print, seconds, table};
@@ -109,7 +109,7 @@ fn text(report: &Report, on: Option<(&Exchange<'_>, &Options)>) -> Answer {
             let apply = report.algorithms.iter().filter(|entry| entry.cost.is_some()).count();
             Answer::new(format!("{apply} of {} algorithms apply.", report.algorithms.len()))
                 .about(about(machine, problem) + ".")
-                .assuming(assumed(machine, problem.ports, options))
+                .assuming(assumed_by(machine, problem.ports, options))
                 .table(&costs(&report.algorithms))
                 .list("Does not apply:", refused(report))
         }

@@ -1,7 +1,8 @@
 use serde::Serialize;
 use topocoll::{LowerBound, Measure, asymptotic_bounds, best_bounds, bounds};
 
-use super::heading::{about, assumed};
+use super::heading::{about, assumed_by};
+use super::plural;
 use super::whole::Whole;
 use crate::machine::{machine, problem};
 use crate::render::{Answer, Blocks, Bounds, Field, Head, blocks, print, seconds, table};
@@ -78,14 +79,15 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             )
         });
         Answer::new(format!(
-            "At least {}, {} steps, a volume of {} blocks, a charged volume of {} blocks.",
+            "At least {}, {} step{}, volume {} and charged volume {} (in blocks).",
             seconds(best.time_seconds),
             best.steps,
+            plural(best.steps as usize),
             blocks(best.blocks.0),
             blocks(best.link_blocks.0),
         ))
         .about(about(&machine, &problem) + ".")
-        .assuming(assumed(&machine, problem.ports, options))
+        .assuming(assumed_by(&machine, problem.ports, options))
         .table(&table(&["bounds", "at least", "holds for", "by"], 1, rows))
         .notes(orders.collect::<String>())
         .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)))

@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
 
-use super::heading::{about, assumed, title};
+use super::heading::{about, assumed_by, title};
 use super::sweep::{asked, check_served, files, kind, partly, spaced, why, write_plots};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
@@ -112,7 +112,7 @@ fn text(exchange: &Exchange<'_>, found: &Front, args: &args::Sweep) -> Answer {
     };
     Answer::new(ends)
         .about(about(machine, problem) + ".")
-        .assuming(assumed(machine, problem.ports, &args.common.options))
+        .assuming(assumed_by(machine, problem.ports, &args.common.options))
         .table(&table(&header, 2, rows))
         .notes(
             others(found)

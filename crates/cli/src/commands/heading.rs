@@ -80,7 +80,7 @@ fn nodes(machine: &Machine) -> String {
 }
 
 /// The values that a prediction assumes, and how to give others.
-pub(super) fn assumed(machine: &Machine, ports: u32, options: &Options) -> String {
+pub(super) fn assumed(machine: &Machine) -> String {
     let Timing { name, startup, per_byte, per_hop, rearrangement_per_byte, barrier, .. } =
         &machine.timing;
     let links = machine.topology.links() > 0;
@@ -99,12 +99,20 @@ pub(super) fn assumed(machine: &Machine, ports: u32, options: &Options) -> Strin
     if barrier.seconds(machine.ranks()) > 0.0 {
         values.push(format!("barrier {}", duration(barrier.seconds(machine.ranks()))));
     }
-    let source = if name.starts_with("generic") {
-        format!("{name} values, not your machine: give --timing or a machine file")
-    } else {
-        format!("values of {name}")
+    let source = match name.as_str() {
+        "generic" => "generic values".to_owned(),
+        name => format!("values of {name}"),
     };
-    let mut text = format!("Assumed: {}; {source}.\n", values.join(", "));
+    let hint = match name.starts_with("generic") {
+        true => ", not your machine: give --timing or a machine file",
+        false => "",
+    };
+    format!("Assumed: {}; {source}{hint}.\n", values.join(", "))
+}
+
+/// The same, and that one port is the default where a node has more links.
+pub(super) fn assumed_by(machine: &Machine, ports: u32, options: &Options) -> String {
+    let mut text = assumed(machine);
     let links = machine.topology.most_links_out();
     if options.ports.is_none() && machine.sources.is_empty() && ports == 1 && links > 1 {
         text += &format!(

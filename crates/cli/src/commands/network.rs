@@ -10,7 +10,7 @@ use topocoll::contention::{
 };
 use topocoll::{AnalysisError, LinkId, Machine, Parameters, Rank, Schedule, Time, link_totals};
 
-use super::heading::{about_schedule, assumed, title_of};
+use super::heading::{about_schedule, assumed, assumed_by, title_of};
 use super::request::{Messages, model};
 use super::{conflicts, heat, watch};
 use crate::Outcome;
@@ -228,7 +228,7 @@ fn by_steps(
         ))
         .about(format!("{about}; barriers between steps."))
         .about(report.subject.replaced())
-        .assuming(assumed(machine, machine.ports, &args.common.options))
+        .assuming(assumes(machine, args))
         .notes(facts(rows));
         conflicts::add(answer, &named, report.conflicts.as_deref())
     })?;
@@ -277,10 +277,18 @@ fn by_model(
     };
     let report = report(model, &settings, sync, &found, max_link_bytes, subject, head);
     print(args.common.options.json, &report, || {
-        let assumed = assumed(machine, machine.ports, &args.common.options);
+        let assumed = assumes(machine, args);
         text(machine, &found, &report, (&about, &assumed))
     })?;
     Ok(if found.deadlock.is_empty() { Outcome::Fine } else { Outcome::Failed })
+}
+
+/// The assumed values, with the ports of a schedule; a traffic pattern has no ports.
+fn assumes(machine: &Machine, args: &args::Simulate) -> String {
+    match args.traffic {
+        Some(_) => assumed(machine),
+        None => assumed_by(machine, machine.ports, &args.common.options),
+    }
 }
 
 fn report(

@@ -6,7 +6,7 @@ use serde::Serialize;
 use topocoll::text::printable;
 
 use super::command_line;
-use super::heading::{about, assumed};
+use super::heading::{about, assumed_by};
 use crate::machine::{catalogue, exchange, machine, parameters};
 use crate::render::{Answer, Bar, Head, bytes, check_files, print, write_file};
 use crate::report::{PARTS, gather, page};
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
             report.played,
         ))
         .about(about(&machine, exchange.problem()) + ".")
-        .assuming(assumed(&machine, exchange.problem().ports, options))
+        .assuming(assumed_by(&machine, exchange.problem().ports, options))
     })?;
     Ok(Outcome::Fine)
 }

@@ -8,7 +8,7 @@ use topocoll::exec::{
 };
 use topocoll::{Block, Collective, Demand, Error, Parameters, Problem, Rank, Schedule};
 
-use super::heading::{about_demand, assumed};
+use super::heading::{about_demand, assumed_by};
 use super::plural;
 use crate::demand::schedule_of_sizes;
 use crate::host::{check_threads, cores, memory};
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &args::Run) -> anyhow::Result<Outcome> {
     };
     print(options.json, &report, || {
         let about = about_demand(&machine, &schedule.problem, sizes.as_ref());
-        text(&about, &assumed(&machine, schedule.problem.ports, options), &report)
+        text(&about, &assumed_by(&machine, schedule.problem.ports, options), &report)
     })?;
     Ok(if report.verified { Outcome::Fine } else { Outcome::Failed })
 }

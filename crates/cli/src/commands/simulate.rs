@@ -5,7 +5,7 @@ use topocoll::{
     count_steps, link_totals,
 };
 
-use super::heading::{about_demand, about_schedule, assumed, title_of};
+use super::heading::{about_demand, about_schedule, assumed_by, title_of};
 use super::request::Messages;
 use super::{conflicts, heat, network, request};
 use crate::demand::schedule_of_sizes;
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     let totals = link_totals(&schedule, &machine);
     report.max_link_bytes = totals.map(|totals| totals.max_link_bytes);
     print(options.json, &report, || {
-        let assumed = assumed(&machine, schedule.problem.ports, options);
+        let assumed = assumed_by(&machine, schedule.problem.ports, options);
         let answer = text(&about, &assumed, &report, &slowest);
         conflicts::add(answer, &conflicts, report.conflicts.as_deref())
     })?;
@@ -141,7 +141,7 @@ fn unequal(
     report.demand.clone_from(&args.demand);
     print(options.json, &report, || {
         let about = about_demand(machine, &schedule.problem, Some(&sizes));
-        text(&about, &assumed(machine, schedule.problem.ports, options), &report, &slowest)
+        text(&about, &assumed_by(machine, schedule.problem.ports, options), &report, &slowest)
     })?;
     Ok(Outcome::Fine)
 }

@@ -5,7 +5,7 @@ use anyhow::Context;
 use serde::Serialize;
 use topocoll::{Catalogue, Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep};
 
-use super::heading::{about_sizes, assumed, title_of};
+use super::heading::{about_sizes, assumed_by, title_of};
 use super::{front, refused};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
@@ -303,7 +303,7 @@ fn text(machine: &Machine, problem: &Problem, found: &Found, args: &args::Sweep)
     }
     answer
         .about(about_sizes(machine, problem, &range(found)) + ".")
-        .assuming(assumed(machine, problem.ports, &args.common.options))
+        .assuming(assumed_by(machine, problem.ports, &args.common.options))
         .table(&table)
         .notes(notes(found))
         .list("Does not apply:", why(args, problem, &found.sweep.rejected, found.rejected()))

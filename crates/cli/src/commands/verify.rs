@@ -244,7 +244,7 @@ fn text(
     let answer = match found.proof.as_ref().map(|proof| &proof.violation) {
         Some(None) if sound => Answer::new(format!("Proved: {name} delivers every block.")),
         Some(None) => Answer::failed(format!("{name} delivers every block{exceeded}.")),
-        Some(Some(violation)) => Answer::failed(format!("NOT delivered by {name}:\n{violation}")),
+        Some(Some(violation)) => Answer::failed(format!("{name} is NOT delivered:\n{violation}")),
         None => Answer::failed(format!("{name} is counted, and delivery is unknown{exceeded}.")),
     };
     let method = match &found.proof {
@@ -252,7 +252,8 @@ fn text(
             "Method: replay; every block of every rank is followed.".to_owned()
         }
         Some(Proof { classes, .. }) => format!(
-            "Method: classes; every block of one rank of each of {classes} classes of equivalent ranks is followed."
+            "Method: classes; every block of one rank of each of {classes} class{} of equivalent ranks is followed.",
+            if *classes == 1 { "" } else { "es" }
         ),
         None => "Method: counts of sizes; a block is one byte.".to_owned(),
     };

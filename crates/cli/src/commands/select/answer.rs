@@ -7,8 +7,8 @@ use topocoll::{
 
 use super::{Report, Simulated, reason};
 use crate::args;
-use crate::commands::heading::{about_demand, assumed};
-use crate::commands::{command_line, refused};
+use crate::commands::heading::{about_demand, assumed_by};
+use crate::commands::{command_line, plural, refused};
 use crate::demand::Named;
 use crate::render::{Answer, Field, Table, blocks, bytes, named, seconds, table};
 
@@ -87,7 +87,7 @@ impl Told<'_> {
         let mut answer = answer
             .about(self.unsuited())
             .about(about_demand(machine, problem, self.sizes) + ".")
-            .assuming(assumed(machine, problem.ports, &self.args.common.options));
+            .assuming(assumed_by(machine, problem.ports, &self.args.common.options));
         if !self.rows.is_empty() {
             answer = answer.table(&self.table());
         }
@@ -293,9 +293,10 @@ impl Told<'_> {
         let by = if self.report.simulated.is_some() { " of the steps model" } else { "" };
         let bound = &self.selection.bound;
         out += &format!(
-            "Lower bounds{by}: {}, {} steps, volume {} blocks, charged volume {}.\n",
+            "Lower bounds{by}: {}, {} step{}, volume {} and charged volume {} (in blocks).\n",
             seconds(bound.seconds),
             bound.steps,
+            plural(bound.steps as usize),
             blocks(bound.blocks),
             blocks(bound.link_blocks),
         );
