@@ -11,6 +11,7 @@ mod heading;
 mod heat;
 mod help;
 mod mpi_program;
+mod names;
 mod network;
 mod report;
 mod request;
@@ -81,6 +82,19 @@ fn command_line(
         options.into_iter().filter_map(|(name, value)| Some(format!(" --{name} {}", value?)));
     let set = setting.iter().map(|(key, value)| format!(" --set {key}={value}"));
     printable(&format!("topocoll {command} {machine}{}", options.chain(set).collect::<String>()))
+}
+
+/// The algorithms of the exchange's operation among those that do not apply.
+fn of_operation<'r>(
+    exchange: &topocoll::Exchange<'_>,
+    rejected: &'r [topocoll::Rejected],
+) -> impl Iterator<Item = &'r topocoll::Rejected> {
+    let catalogue = Catalogue::standard();
+    let operation = exchange.problem().operation;
+    rejected.iter().filter(move |rejected| {
+        let algorithm = catalogue.find(&rejected.algorithm);
+        !algorithm.is_ok_and(|algorithm| algorithm.info().operation != operation)
+    })
 }
 
 /// Algorithms that do not apply, by reason; `rejected` has pairs of algorithm and reason.

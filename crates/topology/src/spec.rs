@@ -275,6 +275,7 @@ struct TimingTable {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a value and its source, { value = .., source = \"..\" }")]
 struct Entry<T> {
     value: Spanned<T>,
     source: Spanned<String>,
@@ -282,6 +283,7 @@ struct Entry<T> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(expecting = "a value and its source, { value = .., source = \"..\" }")]
 struct BarrierEntry {
     value: Spanned<String>,
     per_doubling: Option<Spanned<String>>,
@@ -304,7 +306,7 @@ struct Versioned {
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let name = printable(name);
     let malformed = |error: toml::de::Error| SpecError {
-        message: error.message().trim_end().to_owned(),
+        message: with_all_fields(error.message().trim_end()),
         span: error.span(),
     };
     let Versioned { version } = toml::from_str(text).map_err(malformed)?;
@@ -374,6 +376,20 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let mut machine = Machine { name, topology, ports, timing, sources };
     machine.set_ports(ports);
     Ok(machine)
+}
+
+/// An error about a missing field, with all fields that its table needs.
+fn with_all_fields(message: &str) -> String {
+    const NEEDED: [(&str, &[&str]); 3] = [
+        ("a machine file", &["title", "shape", "ports", "timing"]),
+        ("[timing]", &["startup", "per_byte", "per_hop", "rearrangement", "barrier"]),
+        ("a value", &["value", "source"]),
+    ];
+    let missing = |field: &&str| message == format!("missing field `{field}`");
+    match NEEDED.iter().find(|(_, fields)| fields.iter().any(|field| missing(&field))) {
+        Some((table, fields)) => format!("{message}: {table} needs {}", fields.join(", ")),
+        None => message.to_owned(),
+    }
 }
 
 /// The machine with the failed nodes and links that the file lists.

@@ -106,12 +106,14 @@ fn text(report: &Report, on: Option<(&Exchange<'_>, &Options)>) -> Answer {
         None => Answer::default().table(&listed(&report.algorithms)),
         Some((exchange, options)) => {
             let (machine, problem) = (exchange.machine(), exchange.problem());
-            let apply = report.algorithms.iter().filter(|entry| entry.cost.is_some()).count();
-            Answer::new(format!("{apply} of {} algorithms apply.", report.algorithms.len()))
+            let operation = problem.operation.name();
+            let all = report.algorithms.iter().filter(|entry| entry.operation == operation);
+            let apply = all.clone().filter(|entry| entry.cost.is_some()).count();
+            Answer::new(format!("{apply} of {} {operation} algorithms apply.", all.clone().count()))
                 .about(about(machine, problem) + ".")
                 .assuming(assumed_by(machine, problem.ports, options))
                 .table(&costs(&report.algorithms))
-                .list("Does not apply:", refused(report))
+                .list("Does not apply:", refused(all))
         }
     };
     let mut text = String::new();
@@ -157,8 +159,6 @@ fn costs(entries: &[Entry]) -> Table {
 }
 
 /// The entries that do not apply, by reason.
-fn refused(report: &Report) -> String {
-    let refused =
-        report.algorithms.iter().filter_map(|entry| Some((&*entry.name, entry.reason.as_deref()?)));
-    super::refused(refused)
+fn refused<'e>(entries: impl Iterator<Item = &'e Entry>) -> String {
+    super::refused(entries.filter_map(|entry| Some((&*entry.name, entry.reason.as_deref()?))))
 }

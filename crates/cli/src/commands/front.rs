@@ -4,9 +4,10 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
+use topocoll::{Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
 
 use super::heading::{about, assumed_by, title};
+use super::names::Names;
 use super::sweep::{asked, check_served, files, kind, partly, spaced, why, write_plots};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
@@ -54,7 +55,7 @@ pub(super) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         write_file(path, |file| write_csv(&found, file))?;
     }
     let report = report(machine, problem, &found);
-    print(options.json, &report, || text(&exchange, &found, args))?;
+    print(options.json, &report, || text(&exchange, &found, args, &catalogue))?;
     Ok(Outcome::Fine)
 }
 
@@ -80,7 +81,14 @@ fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
     }
 }
 
-fn text(exchange: &Exchange<'_>, found: &Front, args: &args::Sweep) -> Answer {
+fn text(
+    exchange: &Exchange<'_>,
+    found: &Front,
+    args: &args::Sweep,
+    catalogue: &Catalogue,
+) -> Answer {
+    let choices = found.points.iter().map(|choice| (&*choice.algorithm, &choice.parameters));
+    let names = Names::new(catalogue, choices);
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let header =
         ["algorithm", "setting", "steps", "charged volume", "of the bound", "volume", "time"];
@@ -92,7 +100,7 @@ fn text(exchange: &Exchange<'_>, found: &Front, args: &args::Sweep) -> Answer {
         };
         vec![
             choice.algorithm.clone().into(),
-            Field::Setting(None, choice.parameters.clone()),
+            Field::Setting(None, names.setting(&choice.algorithm, &choice.parameters)),
             price.steps.to_string().into(),
             blocks(price.link_blocks).into(),
             over.into(),
@@ -123,7 +131,7 @@ fn text(exchange: &Exchange<'_>, found: &Front, args: &args::Sweep) -> Answer {
                 ),
         )
         .notes(partly(&found.partly_priced))
-        .list("Does not apply:", why(args, problem, &found.rejected, &[]))
+        .list("Does not apply:", why(args, exchange, &found.rejected, &[]))
 }
 
 /// The settings that are not on the front, or not known to be.

@@ -211,12 +211,13 @@ fn text(about: &str, assumed: &str, report: &Report) -> Answer {
         Some(wrong) => Answer::failed(format!("{name} is WRONG: {wrong}.")),
     };
     let mut rows = vec![
-        ("sent", bytes(u64::try_from(report.bytes_moved).unwrap_or(u64::MAX))),
-        ("median time", format!("{time}, {}", rate(report.time_seconds))),
+        ("sent by all ranks", bytes(u64::try_from(report.bytes_moved).unwrap_or(u64::MAX))),
+        ("median time", format!("{time}, {} sent", rate(report.time_seconds))),
         ("plain copy of the result", seconds(report.plain_copy_seconds)),
     ];
     if let Some(predicted) = report.predicted_seconds {
-        rows.push(("predicted", seconds(predicted)));
+        let there = format!("{} on the machine named, not on this computer", seconds(predicted));
+        rows.push(("predicted", there));
     }
     answer
         .about(format!(

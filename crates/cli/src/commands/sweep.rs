@@ -3,10 +3,13 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Catalogue, Choice, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep};
+use topocoll::{
+    Catalogue, Choice, Exchange, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep,
+};
 
 use super::heading::{about_sizes, assumed_by, title_of};
-use super::{front, refused};
+use super::names::Names;
+use super::{front, of_operation, refused};
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
     Answer, Axes, Blocks, Crossover, Curve, Field, Format, Head, PartlyPriced, Plot, Rejected,
@@ -101,7 +104,7 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
         write_file(path, |file| write_csv(&found, file))?;
     }
     let report = report(machine, problem, &found);
-    print(options.json, &report, || text(machine, problem, &found, args))?;
+    print(options.json, &report, || text(&exchange, &found, args, &catalogue))?;
     Ok(Outcome::Fine)
 }
 
@@ -264,7 +267,19 @@ fn range(found: &Found) -> String {
     }
 }
 
-fn text(machine: &Machine, problem: &Problem, found: &Found, args: &args::Sweep) -> Answer {
+fn text(
+    exchange: &Exchange<'_>,
+    found: &Found,
+    args: &args::Sweep,
+    catalogue: &Catalogue,
+) -> Answer {
+    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let best = (0..found.sweep.block_sizes.len()).map(|i| best_two(&found.sweep.lines, i));
+    let best: Vec<_> = best.collect();
+    let choices = best.iter().flatten().flatten();
+    let choices = choices.map(|choice| (&*choice.algorithm, &choice.parameters));
+    let winners = found.sweep.crossovers.iter().map(|won| (&*won.algorithm, &won.parameters));
+    let names = Names::new(catalogue, choices.chain(winners));
     let formulas = !found.formulas().is_empty();
     let mut header =
         vec!["block", "fastest", "runner-up", "time", "of the bound", "runner-up time"];
@@ -272,11 +287,11 @@ fn text(machine: &Machine, problem: &Problem, found: &Found, args: &args::Sweep)
         header.insert(3, "published formula");
         header.push("formula time");
     }
-    let rows = (0..found.sweep.block_sizes.len()).map(|i| {
-        let [first, second] = best_two(&found.sweep.lines, i);
+    let rows = best.iter().enumerate().map(|(i, &[first, second])| {
         let name = |choice: Option<&Choice>| match choice {
             Some(choice) => {
-                Field::Setting(Some(choice.algorithm.clone()), choice.parameters.clone())
+                let setting = names.setting(&choice.algorithm, &choice.parameters);
+                Field::Setting(Some(choice.algorithm.clone()), setting)
             }
             None => "-".to_owned().into(),
         };
@@ -292,21 +307,21 @@ fn text(machine: &Machine, problem: &Problem, found: &Found, args: &args::Sweep)
         row
     });
     let table = table(&header, if formulas { 4 } else { 3 }, rows);
-    let mut winners = fastest("Fastest", &found.sweep.crossovers);
+    let mut winners = fastest("Fastest", &found.sweep.crossovers, &names);
     if winners.is_empty() {
         winners = "The fastest schedule of each block size:".to_owned();
     }
     let mut answer = Answer::new(winners);
     if formulas {
         let crossovers = found.sweep.crossovers_with(found.formulas());
-        answer = answer.about(fastest("With published formulas", &crossovers));
+        answer = answer.about(fastest("With published formulas", &crossovers, &names));
     }
     answer
         .about(about_sizes(machine, problem, &range(found)) + ".")
         .assuming(assumed_by(machine, problem.ports, &args.common.options))
         .table(&table)
         .notes(notes(found))
-        .list("Does not apply:", why(args, problem, &found.sweep.rejected, found.rejected()))
+        .list("Does not apply:", why(args, exchange, &found.sweep.rejected, found.rejected()))
 }
 
 /// The two fastest lines at the i-th block size.
@@ -327,13 +342,14 @@ fn time(choice: Option<&Choice>) -> String {
     format!("{floor}{}", seconds(price.time.total()))
 }
 
-fn fastest(what: &str, list: &[Fastest]) -> String {
+fn fastest(what: &str, list: &[Fastest], names: &Names<'_>) -> String {
     if list.is_empty() {
         return String::new();
     }
     let parts: Vec<_> = (list.iter())
         .map(|fastest| {
-            let name = named(&fastest.algorithm, &fastest.parameters, fastest.published);
+            let setting = names.setting(&fastest.algorithm, &fastest.parameters);
+            let name = named(&fastest.algorithm, &setting, fastest.published);
             format!("{name} from {}", bytes(fastest.block_bytes))
         })
         .collect();
@@ -367,20 +383,15 @@ pub(super) fn partly(partly_priced: &[topocoll::PartlyPriced]) -> String {
 /// With `--why`, or where all lines are named, the algorithms of the operation that do not apply.
 pub(super) fn why(
     args: &args::Sweep,
-    problem: &Problem,
+    exchange: &Exchange<'_>,
     rejected: &[topocoll::Rejected],
     formulas: &[topocoll::Rejected],
 ) -> String {
     if !args.why && args.algorithm.is_empty() {
         return String::new();
     }
-    let catalogue = Catalogue::standard();
-    let performs = |rejected: &&topocoll::Rejected| {
-        let algorithm = catalogue.find(&rejected.algorithm);
-        algorithm.map_or(true, |algorithm| algorithm.info().operation == problem.operation)
-    };
     let rejected =
-        rejected.iter().filter(performs).map(|row| (row.algorithm.clone(), &*row.reason));
+        of_operation(exchange, rejected).map(|row| (row.algorithm.clone(), &*row.reason));
     let formulas =
         formulas.iter().map(|row| (named(&row.algorithm, &Parameters::new(), true), &*row.reason));
     let all: Vec<_> = rejected.chain(formulas).collect();

@@ -5,3 +5,4 @@ mod arguments;
 mod files;
 mod help;
 mod old_files;
+mod style;

@@ -1,16 +1,17 @@
 //! The text of `select`: the answer, its assumptions, the best rows, the winners by block size.
 
 use topocoll::{
-    Catalogue, Choice, Collective, Domain, Exchange, FullyConnected, Parameters, Priced, Request,
-    Selection, Setting, Shape, Time, check_counting_work,
+    Catalogue, Choice, Exchange, FullyConnected, Priced, Request, Selection, Shape, Time,
+    check_counting_work,
 };
 
-use super::{Report, Simulated, reason};
+use super::{Report, Simulated, in_full, reason};
 use crate::args;
 use crate::commands::heading::{about_demand, assumed_by};
-use crate::commands::{command_line, plural, refused};
+use crate::commands::names::Names;
+use crate::commands::{command_line, of_operation, plural, refused};
 use crate::demand::Named;
-use crate::render::{Answer, Field, Table, blocks, bytes, named, seconds, table};
+use crate::render::{Answer, Field, Table, blocks, bytes, seconds, table, width};
 
 /// Rows of the table without `--all`.
 const SHOWN: usize = 6;
@@ -35,8 +36,7 @@ struct Told<'a> {
     report: &'a Report,
     ranking: Ranking<'a>,
     rows: Vec<Row<'a>>,
-    /// The choices that the text names.
-    listed: Vec<&'a Choice>,
+    names: Names<'a>,
     /// Rows that are left out.
     hidden: usize,
 }
@@ -72,8 +72,10 @@ pub(super) fn answer(
     let hidden = if args.all { 0 } else { rows.len().saturating_sub(SHOWN) };
     rows.truncate(rows.len() - hidden);
     let winners = selection.crossovers.iter().map(|winner| &selection.choices[winner.choice]);
-    let listed = rows.iter().map(|row| row.choice).chain(winners).collect();
-    Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, listed, hidden }
+    let listed = rows.iter().map(|row| row.choice).chain(winners);
+    let listed = listed.map(|choice| (&*choice.algorithm, &choice.parameters));
+    let names = Names::new(catalogue, listed);
+    Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden }
         .text()
 }
 
@@ -94,44 +96,16 @@ impl Told<'_> {
         answer = answer
             .notes(self.notes() + &equal(&self.rows) + &self.by_block_size() + &self.left_out());
         if self.args.why {
-            let rejected = self.of_operation();
+            let rejected = of_operation(self.exchange, &self.selection.rejected);
             let rejected = rejected.map(|rejected| (&*rejected.algorithm, &*rejected.reason));
             answer = answer.list("Does not apply:", refused(rejected));
         }
         answer
     }
 
-    /// The name of a choice with the parameters that matter.
+    /// The name of a choice with the parameters that matter, or with all parameters.
     fn named(&self, choice: &Choice) -> String {
-        named(&choice.algorithm, &self.matter(choice))
-    }
-
-    /// The parameters of a choice without defaults, and without values that all listed
-    /// choices of the algorithm share.
-    fn matter(&self, choice: &Choice) -> Parameters {
-        if self.args.all {
-            return choice.parameters.clone();
-        }
-        let known = self.catalogue.find(&choice.algorithm).map_or(&[][..], |a| a.info().parameters);
-        let default = |key: &str| {
-            let parameter = known.iter().find(|parameter| parameter.name == key)?;
-            match parameter.domain {
-                Domain::Words([(word, _), ..]) if !parameter.by_cost => Some(*word),
-                _ => None,
-            }
-        };
-        let same = || self.listed.iter().filter(|other| other.algorithm == choice.algorithm);
-        let shared = |key: &str, value: &Setting| {
-            same().all(|other| other.parameters.get(key) == Some(value))
-        };
-        let matters = |(key, value): &(&String, &Setting)| match (default(key), value) {
-            (Some(default), value) => **value != Setting::Text(default.to_owned()),
-            // One number by itself says more than the name of its algorithm.
-            (None, Setting::Integer(_)) => same().count() == 1 || !shared(key, value),
-            (None, _) => !shared(key, value),
-        };
-        let parameters = choice.parameters.iter().filter(matters);
-        parameters.map(|(key, value)| (key.clone(), value.clone())).collect()
+        if self.args.all { in_full(choice) } else { self.names.of(choice) }
     }
 
     /// `Use X: 2.138 ms, 1.33x faster than Y, 1.02x the bound.`
@@ -229,27 +203,31 @@ impl Told<'_> {
 
     fn table(&self) -> Table {
         let (links, all) = (self.exchange.machine().topology.links() > 0, self.args.all);
-        let matter = |row: &Row<'_>| self.matter(row.choice);
-        let settings = self.rows.iter().any(|row| !matter(row).is_empty());
+        let setting = |row: &Row<'_>| match all {
+            true => row.choice.parameters.clone(),
+            false => self.names.setting(&row.choice.algorithm, &row.choice.parameters),
+        };
+        let settings = self.rows.iter().any(|row| !setting(row).is_empty());
         let floor = |row: &Row<'_>| match row.choice.price.priced {
             Priced::AtLeast => ">= ",
             _ => "",
         };
         let spent = |row: &Row<'_>| row.choice.price.time;
         let steps_model = self.ranking.model.is_some();
+        let terms = all && !self.narrow();
         // Each column: its header, whether it is shown, and its fields.
         type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
         let columns: [Column<'_>; 12] = [
             ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
-            ("setting", settings, &|row| Field::Setting(None, matter(row))),
+            ("setting", settings, &|row| Field::Setting(None, setting(row))),
             (self.ranking.model.unwrap_or("time"), true, &|row| {
                 format!("{}{}", floor(row), seconds(row.time)).into()
             }),
             ("steps model", steps_model, &|row| seconds(spent(row).total()).into()),
             ("of the bound", !steps_model, &|row| format!("{:.2}x", row.choice.bound_ratio).into()),
-            ("startup", all, &|row| seconds(spent(row).startup).into()),
-            ("transmission", all, &|row| seconds(spent(row).transmission).into()),
-            ("other", all, &|row| {
+            ("startup", terms, &|row| seconds(spent(row).startup).into()),
+            ("transmission", terms, &|row| seconds(spent(row).transmission).into()),
+            ("other", terms, &|row| {
                 let Time { propagation, rearrangement, barrier, .. } = spent(row);
                 seconds(propagation + rearrangement + barrier).into()
             }),
@@ -267,6 +245,12 @@ impl Told<'_> {
         let header: Vec<_> = shown.iter().map(|(name, ..)| *name).collect();
         let rows = self.rows.iter().map(|row| shown.iter().map(|(.., field)| field(row)).collect());
         table(&header, if settings { 2 } else { 1 }, rows)
+    }
+
+    /// Whether the output has no place for the terms of each time.
+    fn narrow(&self) -> bool {
+        const COLUMNS: u16 = 100;
+        width().is_some_and(|width| width < COLUMNS)
     }
 
     /// Why the best wins, the bounds, and the proof.
@@ -384,11 +368,14 @@ impl Told<'_> {
                 partly.settings, partly.algorithm, partly.priced
             );
         }
+        if self.args.all && self.narrow() {
+            out += "Terms of each time: 100 columns have room for them, or --json.\n";
+        }
         let mut parts = Vec::new();
         if self.hidden > 0 {
             parts.push(format!("--all shows {} choices", self.selection.choices.len()));
         }
-        let refused = self.of_operation().count();
+        let refused = of_operation(self.exchange, &self.selection.rejected).count();
         if !self.args.why && refused > 0 {
             let plural = if refused == 1 { " does" } else { "s do" };
             parts.push(format!("--why says why {refused} algorithm{plural} not apply"));
@@ -397,16 +384,6 @@ impl Told<'_> {
             out += &format!("{}.\n", parts.join("; "));
         }
         out
-    }
-
-    /// The algorithms of this operation that do not apply.
-    fn of_operation(&self) -> impl Iterator<Item = &topocoll::Rejected> {
-        let operation: Collective = self.exchange.problem().operation;
-        let performs = move |rejected: &&topocoll::Rejected| {
-            let algorithm = self.catalogue.find(&rejected.algorithm);
-            algorithm.is_ok_and(|algorithm| algorithm.info().operation == operation)
-        };
-        self.selection.rejected.iter().filter(performs)
     }
 }
 

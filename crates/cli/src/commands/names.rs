@@ -1,0 +1,50 @@
+//! Names of choices, as short as they can be told apart.
+
+use topocoll::{Catalogue, Choice, Domain, Parameters, Setting};
+
+use crate::render::named;
+
+/// Names the choices of one text with the parameters that matter there: no defaults, and no values
+/// that all these choices of an algorithm share.
+pub(super) struct Names<'a> {
+    catalogue: &'a Catalogue,
+    choices: Vec<(&'a str, &'a Parameters)>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(
+        catalogue: &'a Catalogue,
+        choices: impl IntoIterator<Item = (&'a str, &'a Parameters)>,
+    ) -> Self {
+        Self { catalogue, choices: choices.into_iter().collect() }
+    }
+
+    /// A choice: `bruck (radix=2)`.
+    pub(super) fn of(&self, choice: &Choice) -> String {
+        named(&choice.algorithm, &self.setting(&choice.algorithm, &choice.parameters))
+    }
+
+    /// The parameters of a choice that matter.
+    pub(super) fn setting(&self, algorithm: &str, parameters: &Parameters) -> Parameters {
+        let known = self.catalogue.find(algorithm).map_or(&[][..], |found| found.info().parameters);
+        let default = |key: &str| {
+            let parameter = known.iter().find(|parameter| parameter.name == key)?;
+            match parameter.domain {
+                Domain::Words([(word, _), ..]) if !parameter.by_cost => Some(*word),
+                _ => None,
+            }
+        };
+        let same = || self.choices.iter().filter(|(other, _)| *other == algorithm);
+        let several = same().any(|(_, other)| *other != parameters);
+        let shared =
+            |key: &str, value: &Setting| same().all(|(_, other)| other.get(key) == Some(value));
+        let matters = |(key, value): &(&String, &Setting)| match (default(key), value) {
+            (Some(default), value) => **value != Setting::Text(default.to_owned()),
+            // One number by itself says more than the name of its algorithm.
+            (None, Setting::Integer(_)) => !several || !shared(key, value),
+            (None, _) => !shared(key, value),
+        };
+        let parameters = parameters.iter().filter(matters);
+        parameters.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}
