@@ -385,8 +385,8 @@ fn with_all_fields(message: &str) -> String {
         ("[timing]", &["startup", "per_byte", "per_hop", "rearrangement", "barrier"]),
         ("a value", &["value", "source"]),
     ];
-    let missing = |field: &&str| message == format!("missing field `{field}`");
-    match NEEDED.iter().find(|(_, fields)| fields.iter().any(|field| missing(&field))) {
+    let missing = |field: &str| message == format!("missing field `{field}`");
+    match NEEDED.iter().find(|(_, fields)| fields.iter().any(|field| missing(field))) {
         Some((table, fields)) => format!("{message}: {table} needs {}", fields.join(", ")),
         None => message.to_owned(),
     }

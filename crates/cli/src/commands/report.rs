@@ -58,8 +58,12 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
         played: data.plays.len(),
     };
     print(options.json, &report, || {
+        let first = match &args.algorithm {
+            Some(name) => name.clone(),
+            None => format!("{}, the choice of select", data.ranking[0].algorithm),
+        };
         Answer::new(format!(
-            "{} ({}): {} choices ranked, {} schedules to watch.",
+            "{} ({}) opens with {first}: {} choices ranked, {} schedules to watch.",
             report.file,
             bytes((report.bytes as u64).next_multiple_of(1024)),
             report.ranked,
