@@ -6,4 +6,5 @@ mod bounds;
 mod common;
 mod families;
 mod formulas;
+mod injection;
 mod papers;

@@ -166,10 +166,12 @@ pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
     };
     let most = (0..problem.ranks).into_par_iter().map(of_rank);
     let (others, bytes) = most.reduce(|| (0, 0), |a, b| (a.0.max(b.0), a.1.max(b.1)));
+    let (limits, crossing) = (machine.injection(), node_bytes(problem, machine, demand));
+    let injected = (bytes as f64 * limits.rank).max(crossing as f64 * limits.node);
     let (steps, bytes) = (startups(others + 1, ports), bytes.div_ceil(ports.into()));
     let timing = &machine.timing;
     let least = |values: &PerClass| values.least();
-    let crossing = node_bytes(problem, machine, demand).div_ceil(ports.into());
+    let crossing = crossing.div_ceil(ports.into());
     let barriers = timing.barrier.seconds(problem.ranks) * steps.saturating_sub(1) as f64;
     let blocks = bytes.max(crossing) as f64 / problem.block_bytes as f64;
     BestBounds {
@@ -179,6 +181,7 @@ pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
         seconds: steps as f64 * least(&timing.startup)
             + (bytes as f64 * least(&timing.per_byte))
                 .max(crossing as f64 * timing.per_byte.of(INTER_NODE))
+                .max(injected)
             + barriers,
     }
 }

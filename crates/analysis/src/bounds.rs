@@ -17,6 +17,8 @@ pub enum Measure {
     LinkBlocks,
     /// The sum over steps of the largest hop count.
     Hops,
+    /// The seconds of transmission.
+    Seconds,
 }
 
 impl Measure {
@@ -28,6 +30,7 @@ impl Measure {
             Self::Blocks => "blocks",
             Self::LinkBlocks => "link_blocks",
             Self::Hops => "hops",
+            Self::Seconds => "time_seconds",
         }
     }
 }
@@ -117,6 +120,16 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
                 ((n - 1) / k) as f64,
                 "Bruck et al. 1997, Theorem 2.6".to_owned(),
                 condition,
+            );
+        }
+    }
+    for (seconds, what) in injection(problem, machine) {
+        if seconds > 0.0 {
+            add(
+                Measure::Seconds,
+                seconds,
+                format!("injection bandwidth of a {what}"),
+                String::new(),
             );
         }
     }
@@ -237,6 +250,8 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
             volume = volume.max(blocks * block_bytes * timing.per_byte.of(INTER_NODE));
         }
     }
+    volume =
+        injection(problem, machine).iter().fold(volume, |most, (seconds, _)| most.max(*seconds));
     let barrier = timing.barrier.seconds(problem.ranks);
     let at = |steps: u64, volume: f64| {
         steps as f64 * timing.startup.least()
@@ -326,6 +341,14 @@ fn distances(problem: &Problem, machine: &Machine) -> Option<LeastLoad> {
 /// Blocks that a node port must carry: a node of s ranks sends s (p - s) blocks to the others.
 fn node_injection(problem: &Problem, machine: &Machine) -> Option<f64> {
     leaving(problem, machine).map(|blocks| blocks as f64 / f64::from(problem.ports))
+}
+
+/// Seconds in which a rank, and a node, send or receive the bytes that they must.
+fn injection(problem: &Problem, machine: &Machine) -> [(f64, &'static str); 2] {
+    let (limits, block_bytes) = (machine.injection(), problem.block_bytes as f64);
+    let rank = f64::from(problem.ranks - 1) * block_bytes * limits.rank;
+    let node = leaving(problem, machine).map_or(0.0, |blocks| blocks as f64 * block_bytes);
+    [(rank, "rank"), (node * limits.node, "node")]
 }
 
 /// The most blocks that leave, or must enter, a node.

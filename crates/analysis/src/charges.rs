@@ -8,6 +8,10 @@ use crate::counts::Time;
 /// One amount for each link class.
 type ByClass<T> = [T; MAX_DIMENSIONS];
 
+/// The injection of a rank and of a node, beyond the link classes.
+const RANK: usize = MAX_DIMENSIONS;
+const NODE: usize = MAX_DIMENSIONS + 1;
+
 /// The timing values of a machine, and integers proportional to its values per hop.
 ///
 /// Sums of these integers do not depend on the order of addition, so all readers find the same
@@ -60,12 +64,33 @@ impl Charges {
     /// Between equal startups the higher class is charged. Between equal transmissions the larger
     /// value is charged, then more bytes, then the higher class.
     pub(crate) fn link(&mut self, rates: &Rates<'_>, class: usize, bytes: u128) {
-        let Timing { startup, per_byte, .. } = rates.timing;
+        let startup = &rates.timing.startup;
         let slower = |other: usize| startup.slower(other.min(class), other.max(class));
         self.startup = Some(self.startup.map_or(class, slower));
         self.classes = self.classes.max(class + 1);
+        self.transmit(rates, class, bytes);
+    }
+
+    /// Adds a rank that sends, or receives, `bytes` in total; `is_node` if it is a node by itself.
+    pub(crate) fn rank(&mut self, rates: &Rates<'_>, bytes: u128, is_node: bool) {
+        if rates.timing.injection.rank > 0.0 {
+            self.transmit(rates, RANK, bytes);
+        }
+        if is_node {
+            self.node(rates, bytes);
+        }
+    }
+
+    /// Adds a node that sends to other nodes, or receives from them, `bytes` in total.
+    pub(crate) fn node(&mut self, rates: &Rates<'_>, bytes: u128) {
+        if rates.timing.injection.node > 0.0 {
+            self.transmit(rates, NODE, bytes);
+        }
+    }
+
+    fn transmit(&mut self, rates: &Rates<'_>, class: usize, bytes: u128) {
         let key = |(class, bytes): (usize, u128)| {
-            let value = per_byte.of(class);
+            let value = per_byte(rates.timing, class);
             (bytes as f64 * value, value, bytes, class)
         };
         if key((class, bytes)) > key(self.transmission) {
@@ -113,7 +138,7 @@ impl Charges {
         hops.iter_mut().zip(self.route.1).for_each(|(out, hops)| *out = u128::from(hops));
         Time {
             startup: self.startup.map_or(0.0, |class| timing.startup.of(class)),
-            transmission: bytes as f64 * timing.per_byte.of(class),
+            transmission: bytes as f64 * per_byte(timing, class),
             propagation: timing.per_hop.sum(&hops[..self.classes]),
             ..Time::default()
         }
@@ -125,6 +150,8 @@ impl Charges {
 pub(crate) struct Charged {
     startups: ByClass<u128>,
     bytes: ByClass<u128>,
+    /// Bytes of steps that a rank's, or a node's, injection limits.
+    injected: [u128; 2],
     hops: ByClass<u128>,
     carried: ByClass<u128>,
 }
@@ -133,8 +160,10 @@ impl Charged {
     /// Adds a step; `moves` if it has messages.
     pub(crate) fn add(&mut self, step: &Charges, moves: bool) {
         self.startups[step.startup.unwrap_or(0)] += u128::from(moves);
-        let (class, bytes) = step.transmission;
-        self.bytes[class] += bytes;
+        match step.transmission {
+            (class @ (RANK | NODE), bytes) => self.injected[class - RANK] += bytes,
+            (class, bytes) => self.bytes[class] += bytes,
+        }
         let hops = &step.route.1[..step.classes];
         self.hops.iter_mut().zip(hops).for_each(|(sum, &hops)| *sum += u128::from(hops));
         add(&mut self.carried, &step.carried[..step.classes]);
@@ -143,6 +172,7 @@ impl Charged {
     pub(crate) fn merge(&mut self, other: &Self) {
         add(&mut self.startups, &other.startups);
         add(&mut self.bytes, &other.bytes);
+        add(&mut self.injected, &other.injected);
         add(&mut self.hops, &other.hops);
         add(&mut self.carried, &other.carried);
     }
@@ -151,7 +181,9 @@ impl Charged {
     pub(crate) fn time(&self, timing: &Timing) -> Time {
         Time {
             startup: timing.startup.sum(&self.startups),
-            transmission: timing.per_byte.sum(&self.bytes),
+            transmission: timing.per_byte.sum(&self.bytes)
+                + self.injected[0] as f64 * timing.injection.rank
+                + self.injected[1] as f64 * timing.injection.node,
             propagation: timing.per_hop.sum(&self.hops),
             ..Time::default()
         }
@@ -163,6 +195,15 @@ impl Charged {
     }
 }
 
-fn add(sums: &mut ByClass<u128>, more: &[u128]) {
+/// Seconds of a byte on a link of a class, or of the injection of a rank or a node.
+fn per_byte(timing: &Timing, class: usize) -> f64 {
+    match class {
+        RANK => timing.injection.rank,
+        NODE => timing.injection.node,
+        class => timing.per_byte.of(class),
+    }
+}
+
+fn add(sums: &mut [u128], more: &[u128]) {
     sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }

@@ -407,8 +407,10 @@ pub(crate) struct Scratch {
     loads: Option<Loads>,
     busiest: Vec<Busiest>,
     shifts: Vec<(u32, u128)>,
-    /// Messages sent to, and received from, other nodes, by node.
-    by_node: Vec<[u32; 2]>,
+    /// Messages and bytes sent to, and received from, other nodes, by node.
+    by_node: Vec<[(u32, u128); 2]>,
+    /// Bytes that each rank receives, where blocks have sizes and ranks have an injection limit.
+    received: Vec<u128>,
 }
 
 impl<'a> Reader<'a> {
@@ -440,7 +442,9 @@ impl<'a> Reader<'a> {
             Shape::Grid(_) | Shape::Lattice(_) if !self.shifts => {
                 Loads::memory(&self.classes, &*self.machine.topology)
             }
-            Shape::Clustered(clusters) => 8 * u128::from(self.nodes_counted(clusters)),
+            Shape::Clustered(clusters) => {
+                size_of::<[(u32, u128); 2]>() as u128 * u128::from(self.nodes_counted(clusters))
+            }
             _ => 0,
         };
         // The messages of a step, sent and received.
@@ -463,16 +467,22 @@ impl<'a> Reader<'a> {
             loads,
             busiest: Vec::new(),
             shifts: Vec::new(),
-            by_node: vec![[0; 2]; nodes],
+            by_node: vec![[(0, 0); 2]; nodes],
+            received: Vec::new(),
         }
     }
 
     /// Counts one step. `weights` are the sizes after its copies.
     pub(crate) fn step(&self, step: u32, scratch: &mut Scratch, weights: Weights<'_>) -> StepCount {
         let mut out = StepCount::default();
-        let Scratch { step: does, route, loads, busiest, shifts, by_node } = scratch;
+        let Scratch { step: does, route, loads, busiest, shifts, by_node, received } = scratch;
         let topology = &*self.machine.topology;
         let (rates, problem) = (&self.rates, &self.schedule.problem);
+        let limited = !self.machine.timing.injection.is_unlimited();
+        let is_node = !matches!(topology.shape(), Shape::Clustered(_));
+        if limited && matches!(weights, Weights::Each(..)) {
+            received.resize(problem.ranks as usize, 0);
+        }
         let ranks_per_class = u64::from(problem.ranks / self.classes.count());
         for class in 0..self.classes.count() {
             let rank = self.classes.representative(class);
@@ -488,8 +498,13 @@ impl<'a> Reader<'a> {
                     ranks_per_class * u64::from(transfers.len() > problem.ports as usize);
             }
             shifts.clear();
+            let mut sent = 0u128;
             for send in &does.sends {
                 let bytes = weights.bytes(rank, &send.slots);
+                sent += bytes;
+                if let Some(received) = received.get_mut(send.peer.index()) {
+                    *received += bytes;
+                }
                 out.largest_message = out.largest_message.max(bytes);
                 if !send.slots.is_contiguous(problem.block_bytes) {
                     out.packed = out.packed.max(bytes);
@@ -509,7 +524,18 @@ impl<'a> Reader<'a> {
                 out.charges.route(rates, route.segments(), ranks_per_class, bytes);
                 loads.as_mut().expect("links have loads").add(topology, rank, route, bytes);
             }
-            self.count_by_node(rank, does, by_node);
+            if limited {
+                out.charges.rank(rates, sent, is_node);
+                if let Weights::Equal(block_bytes) = weights {
+                    let bytes =
+                        does.receives.iter().map(|receive| receive.slots.bytes(block_bytes));
+                    out.charges.rank(rates, bytes.sum(), is_node);
+                }
+            }
+            self.count_by_node(rank, does, weights, by_node);
+        }
+        for bytes in received.iter_mut() {
+            out.charges.rank(rates, std::mem::take(bytes), is_node);
         }
         if let Shape::Grid(grid) = topology.shape()
             && self.shifts
@@ -523,10 +549,11 @@ impl<'a> Reader<'a> {
         if let Shape::Clustered(clusters) = topology.shape() {
             let nodes_per_class = u64::from(clusters.nodes()) / by_node.len() as u64;
             for counts in by_node.iter_mut() {
-                out.inter_node = out.inter_node.max(counts[0]).max(counts[1]);
-                out.port_violations += nodes_per_class
-                    * counts.iter().filter(|&&messages| messages > problem.ports).count() as u64;
-                *counts = [0; 2];
+                for (messages, bytes) in std::mem::take(counts) {
+                    out.inter_node = out.inter_node.max(messages);
+                    out.port_violations += nodes_per_class * u64::from(messages > problem.ports);
+                    out.charges.node(rates, bytes);
+                }
             }
         }
         out
@@ -537,7 +564,13 @@ impl<'a> Reader<'a> {
         if clusters.by_node().is_some() { self.classes.periods()[0] } else { clusters.nodes() }
     }
 
-    fn count_by_node(&self, rank: Rank, does: &Step, by_node: &mut [[u32; 2]]) {
+    fn count_by_node(
+        &self,
+        rank: Rank,
+        does: &Step,
+        weights: Weights<'_>,
+        by_node: &mut [[(u32, u128); 2]],
+    ) {
         let topology = &*self.machine.topology;
         let Shape::Clustered(clusters) = topology.shape() else { return };
         let node = clusters.node_of(rank) as usize;
@@ -548,7 +581,19 @@ impl<'a> Reader<'a> {
             let between = transfers
                 .iter()
                 .filter(|transfer| topology.link_class(rank, transfer.peer) == INTER_NODE);
-            by_node[node][direction] += of_class * between.count() as u32;
+            for transfer in between {
+                by_node[node][direction].0 += of_class;
+                let bytes = match weights {
+                    Weights::Equal(block_bytes) => transfer.slots.bytes(block_bytes),
+                    // What a rank receives is known where it is sent.
+                    Weights::Each(..) if direction == 0 => weights.bytes(rank, &transfer.slots),
+                    Weights::Each(..) => continue,
+                };
+                by_node[node][direction].1 += u128::from(of_class) * bytes;
+                if let Weights::Each(..) = weights {
+                    by_node[clusters.node_of(transfer.peer) as usize][1].1 += bytes;
+                }
+            }
         }
     }
 }

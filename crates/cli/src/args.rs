@@ -7,13 +7,13 @@ use clap::{
     Args as ClapArgs, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
-use topocoll::{Collective, Setting};
+use topocoll::{Collective, Injection, Setting};
 
 use crate::error::{say, set_colour};
 use crate::examples;
 use crate::values::{
-    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, count, note_on_sizes, points,
-    ports, rank_list, setting, settings,
+    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, count, injection, note_on_sizes,
+    points, ports, rank_list, setting, settings,
 };
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
@@ -442,6 +442,10 @@ pub(crate) struct Options {
     /// Bandwidth of a link, such as 50GB/s or 400Gb/s (bits), or the time of one byte, such as 0.1ns
     #[arg(long, value_parser = bandwidth, allow_hyphen_values = true)]
     pub(crate) bandwidth: Option<f64>,
+    /// Bandwidth at which a rank, or a rank and a node, can send, and receive, over all ports, such as
+    /// 50GB/s or 50GB/s,100GB/s; a node's counts inter-node messages [default: unlimited]
+    #[arg(long, value_name = "RANK[,NODE]", value_parser = injection, allow_hyphen_values = true)]
+    pub(crate) injection: Option<Injection>,
     /// Propagation over a link
     #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
     pub(crate) per_hop: Option<f64>,

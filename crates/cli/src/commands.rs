@@ -72,6 +72,10 @@ fn command_line(
         ("timing", options.timing.clone()),
         ("startup", duration(options.startup)),
         ("bandwidth", duration(options.bandwidth)),
+        (
+            "injection",
+            options.injection.map(|limit| format!("{:e}s,{:e}s", limit.rank, limit.node)),
+        ),
         ("per-hop", duration(options.per_hop)),
         ("rearrangement", duration(options.rearrangement)),
         ("barrier", duration(options.barrier)),

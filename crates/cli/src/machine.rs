@@ -57,6 +57,9 @@ pub(crate) fn machine(name: &str, options: &Options) -> anyhow::Result<Machine> 
     };
     set("startup", options.startup, &mut |value| timing.startup = PerClass::uniform(value));
     set("bandwidth", options.bandwidth, &mut |value| timing.per_byte = PerClass::uniform(value));
+    if let Some(injection) = options.injection {
+        set("injection", Some(injection.rank), &mut |_| timing.injection = injection);
+    }
     set("per hop", options.per_hop, &mut |value| timing.per_hop = PerClass::uniform(value));
     set("rearrangement", options.rearrangement, &mut |value| timing.rearrangement_per_byte = value);
     set("barrier", options.barrier, &mut |value| {

@@ -2,7 +2,7 @@
 
 use bytesize::ByteSize;
 use topocoll::units::parse_seconds_per_byte;
-use topocoll::{Rank, Setting};
+use topocoll::{Injection, Rank, Setting};
 
 /// Ranks of a machine in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -123,6 +123,13 @@ pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
     match text.trim() {
         "0" => Err("0 needs a unit: write 0s for a byte that takes no time".to_owned()),
         text => parse_seconds_per_byte(text).map_err(|e| e.message),
+    }
+}
+
+pub(crate) fn injection(text: &str) -> Result<Injection, String> {
+    match text.split_once(',') {
+        Some((rank, node)) => Ok(Injection { rank: bandwidth(rank)?, node: bandwidth(node)? }),
+        None => Ok(Injection { rank: bandwidth(text)?, node: 0.0 }),
     }
 }
 

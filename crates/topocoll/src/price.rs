@@ -3,7 +3,7 @@
 use topocoll_algorithms::{ByLinks, Claims, Solution, StepsOf};
 use topocoll_analysis::{Counts, Measure, Time, bounds, count, count_steps, counting_work};
 use topocoll_schedule::Schedule;
-use topocoll_topology::{INTER_NODE, INTRA_NODE, PerClass, Timing};
+use topocoll_topology::{INTER_NODE, INTRA_NODE, Machine, PerClass, Timing};
 
 use crate::Exchange;
 
@@ -95,9 +95,13 @@ pub(crate) fn least<T>(
 /// Prices the solutions of one exchange.
 pub(crate) struct Pricing<'a> {
     pub(crate) exchange: &'a Exchange<'a>,
-    /// Lower bounds of link blocks and hops.
+    /// Lower bounds of link blocks, hops, and the seconds of injection.
     link_blocks: f64,
     hops: f64,
+    injected: f64,
+    /// The timing values if a rank sends one message in a step: a byte takes as long as its link or
+    /// the injection of its rank and node, whichever is slower.
+    timing: Timing,
 }
 
 impl<'a> Pricing<'a> {
@@ -109,7 +113,9 @@ impl<'a> Pricing<'a> {
             own.fold(0.0, |most: f64, bound| most.max(bound.value))
         };
         let link_blocks = most(Measure::LinkBlocks).max(most(Measure::Blocks));
-        Self { exchange, link_blocks, hops: most(Measure::Hops) }
+        let timing = limited(exchange.machine());
+        let (hops, injected) = (most(Measure::Hops), most(Measure::Seconds));
+        Self { exchange, link_blocks, hops, injected, timing }
     }
 
     /// The price of a solution: by its claims if they give all terms, otherwise counted if it has
@@ -143,7 +149,12 @@ impl<'a> Pricing<'a> {
     /// The price by claims, without link contention, if the claims give the link classes of each
     /// step, or all classes have the same values.
     pub(crate) fn exactly(&self, claims: &Claims) -> Option<Price> {
-        let timing = &self.exchange.machine().timing;
+        let timing = &self.timing;
+        // Several messages of a rank share its injection.
+        let alone = self.exchange.problem().ports == 1;
+        if !alone && !timing.injection.is_unlimited() {
+            return None;
+        }
         let hops = claims.hops.filter(|_| claims.contention_free)?;
         let (startup, transmission) = link_seconds(timing, claims)?;
         let uniform = timing.per_hop.is_uniform() || hops == 0;
@@ -175,10 +186,11 @@ impl<'a> Pricing<'a> {
     }
 
     fn at_least(&self, claims: &Claims) -> Price {
-        let (timing, block_bytes) =
-            (&self.exchange.machine().timing, self.exchange.problem().block_bytes as f64);
+        let (timing, block_bytes) = (&self.timing, self.exchange.problem().block_bytes as f64);
         let link_blocks = (claims.link_bytes_floor as f64 / block_bytes).max(self.link_blocks);
-        let volume = link_blocks * block_bytes * timing.per_byte.least();
+        // A link's load may come from many ranks, whose injection does not add up.
+        let links = self.exchange.machine().timing.per_byte.least();
+        let volume = (link_blocks * block_bytes * links).max(self.injected);
         let (startup, transmission) = link_seconds(timing, claims)
             .unwrap_or((claims.steps as f64 * timing.startup.least(), volume));
         let hops = self.hops.max(claims.hops_floor as f64);
@@ -202,6 +214,20 @@ impl<'a> Pricing<'a> {
         let barrier = self.exchange.machine().timing.barrier.seconds(self.exchange.problem().ranks);
         barrier * steps.saturating_sub(1) as f64
     }
+}
+
+/// The timing values of messages that have the injection of their rank and node for themselves.
+fn limited(machine: &Machine) -> Timing {
+    let (mut timing, limits) = (machine.timing.clone(), machine.injection());
+    if !limits.is_unlimited() {
+        let classes = 0..machine.topology.link_classes().len();
+        let value = |class| {
+            let node = if class == INTER_NODE { limits.node } else { 0.0 };
+            timing.per_byte.of(class).max(limits.rank).max(node)
+        };
+        timing.per_byte = PerClass::each(&classes.map(value).collect::<Vec<_>>());
+    }
+    timing
 }
 
 /// Seconds of startups and of transmission, by claims of a schedule without link contention, if the

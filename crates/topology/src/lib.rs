@@ -46,7 +46,7 @@ pub use radix::{MAX_DIMENSIONS, MixedRadix};
 pub use route::{Route, Segment};
 pub use shape::Shape;
 pub use subset::Subset;
-pub use timing::{Barrier, PerClass, Timing};
+pub use timing::{Barrier, Injection, PerClass, Timing};
 pub use topology::Topology;
 
 // The topologies, one file each, and the short forms that name them.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{FullyConnected, Shape, Subset, Timing, Topology};
+use crate::{FullyConnected, Injection, Shape, Subset, Timing, Topology};
 
 /// A machine: its topology, the ports it grants, and its timing values.
 #[derive(Clone, Debug)]
@@ -74,6 +74,16 @@ impl Machine {
             return None;
         }
         Some(Self { topology: lattice.unbroken(), ..self.clone() })
+    }
+
+    /// The injection that limits its ranks and its nodes. Where each rank is a node by itself, both
+    /// limit the rank.
+    #[must_use]
+    pub fn injection(&self) -> Injection {
+        match self.topology.shape() {
+            Shape::Clustered(_) => self.timing.injection,
+            _ => self.timing.injection.of_single_ranks(),
+        }
     }
 
     /// Sets the ports, limited to between 1 and `ranks - 1`.

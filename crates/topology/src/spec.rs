@@ -10,8 +10,8 @@ use toml::{Spanned, Value};
 use crate::text::{nearest, printable};
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
 use crate::{
-    Barrier, Clusters, Fault, FullyConnected, Grid, Lattice, MAX_DIMENSIONS, Machine, PerClass,
-    Shape, TOPOLOGIES, Timing, Topology,
+    Barrier, Clusters, Fault, FullyConnected, Grid, Injection, Lattice, MAX_DIMENSIONS, Machine,
+    PerClass, Shape, TOPOLOGIES, Timing, Topology,
 };
 
 /// How one kind of topology is written: `kind:rest`.
@@ -271,6 +271,7 @@ struct TimingTable {
     rearrangement: Entry<String>,
     barrier: BarrierEntry,
     gather: Option<Entry<bool>>,
+    injection: Option<Entry<Value>>,
 }
 
 #[derive(Deserialize)]
@@ -364,6 +365,13 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
         }
         None => false,
     };
+    let injection = match &table.injection {
+        Some(entry) => {
+            cite("injection", &entry.source)?;
+            injection(&entry.value)?
+        }
+        None => Injection::default(),
+    };
     let timing = Timing {
         name: name.clone(),
         startup,
@@ -372,6 +380,7 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
         rearrangement_per_byte: rearrangement,
         barrier,
         gather,
+        injection,
     };
     let mut machine = Machine { name, topology, ports, timing, sources };
     machine.set_ports(ports);
@@ -407,16 +416,40 @@ fn without(topology: &Arc<dyn Topology>, file: &File) -> Result<Arc<dyn Topology
     made.map_err(|message| SpecError { message, span: Some(span) })
 }
 
+/// The bandwidth of a rank, or those of a rank and of a node.
+fn injection(value: &Spanned<Value>) -> Result<Injection, SpecError> {
+    let one = |item: &Value| quantity("injection", value, item, parse_seconds_per_byte);
+    match value.get_ref() {
+        Value::Array(items) => match &items[..] {
+            [rank, node] => Ok(Injection { rank: one(rank)?, node: one(node)? }),
+            _ => {
+                let rule = "not one for a rank and one for a node";
+                Err(at(value, format!("injection has {} values, {rule}", items.len())))
+            }
+        },
+        single => Ok(Injection { rank: one(single)?, node: 0.0 }),
+    }
+}
+
+fn quantity(
+    key: &str,
+    value: &Spanned<Value>,
+    item: &Value,
+    parse: fn(&str) -> Result<f64, UnitError>,
+) -> Result<f64, SpecError> {
+    match item {
+        Value::String(text) => parse(text).map_err(|e| at(value, e.message)),
+        other => Err(at(value, format!("{key} is {}, not text such as \"1us\"", other.type_str()))),
+    }
+}
+
 fn per_class(
     key: &str,
     value: &Spanned<Value>,
     classes: &[String],
     parse: fn(&str) -> Result<f64, UnitError>,
 ) -> Result<PerClass, SpecError> {
-    let one = |item: &Value| match item {
-        Value::String(text) => parse(text).map_err(|e| at(value, e.message)),
-        other => Err(at(value, format!("{key} is {}, not text such as \"1us\"", other.type_str()))),
-    };
+    let one = |item: &Value| quantity(key, value, item, parse);
     match value.get_ref() {
         Value::Array(items) if items.len() == classes.len() => {
             Ok(PerClass::each(&items.iter().map(one).collect::<Result<Vec<_>, _>>()?))

@@ -101,6 +101,32 @@ pub struct Timing {
     pub barrier: Barrier,
     /// Whether the hardware sends from scattered memory, so that messages need no packing.
     pub gather: bool,
+    /// What ranks and nodes can put into the network.
+    pub injection: Injection,
+}
+
+/// Seconds in which a rank or a node sends a byte into the network, and in which it receives one,
+/// over all its ports together; 0 where only the links limit it.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Injection {
+    /// Of a rank, for all its messages.
+    pub rank: f64,
+    /// Of a node, for its messages to and from other nodes.
+    pub node: f64,
+}
+
+impl Injection {
+    /// Whether neither is limited.
+    #[must_use]
+    pub fn is_unlimited(&self) -> bool {
+        self.rank == 0.0 && self.node == 0.0
+    }
+
+    /// The same for a machine in which each rank is a node by itself: both limit the rank.
+    #[must_use]
+    pub fn of_single_ranks(self) -> Self {
+        Self { rank: self.rank.max(self.node), node: 0.0 }
+    }
 }
 
 impl Timing {
@@ -115,6 +141,7 @@ impl Timing {
             rearrangement_per_byte: 0.0,
             barrier: Barrier::default(),
             gather: false,
+            injection: Injection::default(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::survey::{Survey, handed, survey};
 use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
 use crate::counts::{Sums, check_ranks, count_steps};
-use crate::error::{check_memory, check_work};
+use crate::error::{check_injection, check_memory, check_work};
 use crate::{AnalysisError, symmetry};
 
 /// The constructor of a network model.
@@ -184,6 +184,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let Request { traffic, machine, model, settings, .. } = *request;
     settings.check()?;
     check_ranks(traffic.nodes(), machine)?;
+    check_injection(&format!("the {} model", model.name), machine)?;
     if model.needs_grid && !matches!(machine.topology.shape(), Shape::Grid(_)) {
         return Err(AnalysisError::NeedsGrid {
             model: model.name,

@@ -6,7 +6,7 @@ use topocoll_topology::Machine;
 use super::traffic::{Share, Traffic};
 use crate::charges::Rates;
 use crate::counts::{Counts, StepCount, Sums, Time};
-use crate::error::{by_all_threads, check_memory};
+use crate::error::{by_all_threads, check_injection, check_memory};
 use crate::loads::Loads;
 use crate::{AnalysisError, symmetry};
 
@@ -35,6 +35,7 @@ pub fn steps_model(
     machine: &Machine,
     memory: u128,
 ) -> Result<StepsModel, AnalysisError> {
+    check_injection("the steps model of messages on chosen nodes", machine)?;
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let needed = by_all_threads(Loads::memory(&classes, &*machine.topology));
     check_memory("link counters", needed, memory)?;

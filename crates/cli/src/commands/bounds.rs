@@ -67,7 +67,11 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             };
             vec![
                 measured(bound.measure).to_owned().into(),
-                blocks(bound.value).into(),
+                match bound.measure {
+                    Measure::Seconds => seconds(bound.value),
+                    _ => blocks(bound.value),
+                }
+                .into(),
                 Field::Prose(condition),
                 Field::Prose(bound.theorem.clone()),
             ]
@@ -102,6 +106,7 @@ fn measured(measure: Measure) -> &'static str {
         Measure::Blocks => "volume [blocks]",
         Measure::LinkBlocks => "charged volume [blocks]",
         Measure::Hops => "hops",
+        Measure::Seconds => "time",
         other => other.name(),
     }
 }

@@ -81,8 +81,9 @@ fn nodes(machine: &Machine) -> String {
 
 /// The values that a prediction assumes, and how to give others.
 pub(super) fn assumed(machine: &Machine) -> String {
-    let Timing { name, startup, per_byte, per_hop, rearrangement_per_byte, barrier, .. } =
-        &machine.timing;
+    let Timing {
+        name, startup, per_byte, per_hop, injection, rearrangement_per_byte, barrier, ..
+    } = &machine.timing;
     let links = machine.topology.links() > 0;
     let classes = machine.topology.link_classes();
     let each = |values: &PerClass, show: fn(f64) -> String| by_class(values, &classes, show);
@@ -90,6 +91,12 @@ pub(super) fn assumed(machine: &Machine) -> String {
         format!("startup {}", each(startup, duration)),
         each(per_byte, bandwidth) + if links { " a link" } else { "" },
     ];
+    if injection.rank > 0.0 {
+        values.push(format!("injection {} a rank", bandwidth(injection.rank)));
+    }
+    if injection.node > 0.0 {
+        values.push(format!("injection {} a node", bandwidth(injection.node)));
+    }
     if links && per_hop.least() > 0.0 {
         values.push(format!("{} a hop", each(per_hop, duration)));
     }

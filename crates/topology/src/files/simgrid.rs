@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::xml::{Element, elements};
 use crate::spec::SpecError;
-use crate::{Barrier, Grid, Machine, PerClass, Timing, Topology};
+use crate::{Barrier, Grid, Injection, Machine, PerClass, Timing, Topology};
 
 pub(super) fn knows(text: &str, first: &str) -> bool {
     first.starts_with('<') && text.contains("<platform")
@@ -80,6 +80,7 @@ fn torus(name: &str, cluster: &Element) -> Result<Machine, String> {
         rearrangement_per_byte: 0.0,
         barrier: Barrier::default(),
         gather: false,
+        injection: Injection::default(),
     };
     Ok(Machine { name: name.to_owned(), timing, ..Machine::of(Arc::new(grid)) })
 }
