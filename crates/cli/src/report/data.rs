@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use topocoll::{
-    Choice, Exchange, Fastest, Front, Line, Machine, Parameters, PerClass, Priced, Selection,
-    Sweep, bounds,
+    Choice, Exchange, Fastest, Front, Injection, Line, Machine, Parameters, PerClass, Priced,
+    Selection, Sweep, bounds,
 };
 
 use super::play::{Play, play};
@@ -242,14 +242,19 @@ fn timing(machine: &Machine) -> Vec<[String; 2]> {
         true => format!("{} GB/s", (1e-7 / per_byte).round() / 100.0),
         false => "no time".to_owned(),
     };
-    vec![
+    let mut rows = vec![
         row("values of", timing.name.clone()),
         row("startup of a message", each(&timing.startup, seconds)),
         row("bandwidth of a link", each(&timing.per_byte, rate)),
         row("propagation over a link", each(&timing.per_hop, seconds)),
         row("rearrangement", rate(timing.rearrangement_per_byte)),
         row("barrier", seconds(timing.barrier.seconds(machine.ranks()))),
-    ]
+    ];
+    let Injection { rank, node } = timing.injection;
+    let limits = [("injection of a rank", rank), ("injection of a node", node)];
+    let limits = limits.into_iter().filter(|(_, per_byte)| *per_byte > 0.0);
+    rows.extend(limits.map(|(name, per_byte)| row(name, rate(per_byte))));
+    rows
 }
 
 fn terms(choice: &Choice) -> [f64; 5] {
