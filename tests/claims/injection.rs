@@ -1,5 +1,6 @@
 //! Injection limits: each step is charged the slowest of its links, ranks and nodes.
 
+use topocoll::contention::{Scheduled, steps_model};
 use topocoll::{
     Block, Demand, Drawn, Injection, Machine, Measure, Parameters, Priced, Schedule, Shape, Step,
     bounds, count, count_steps, machine,
@@ -103,7 +104,10 @@ fn every_schedule_is_charged_its_injection() {
                     let bytes = |_, _, send: &topocoll::Transfer| send.slots.bytes(96);
                     let found = count(schedule, &machine, None, MEMORY).unwrap().time.transmission;
                     let expected = expected(schedule, &machine, None, bytes);
+                    let traffic = Scheduled::new(schedule, &machine);
+                    let posted = steps_model(&traffic, &machine, MEMORY).unwrap().time.transmission;
                     let origin = &schedule.origin;
+                    assert!(equal(posted, found), "{name} {origin:?}: {posted}, not {found}");
                     assert!(equal(found, expected), "{name} {origin:?}: {found}, not {expected}");
                     let mut free = machine.clone();
                     free.timing.injection = Injection::default();

@@ -31,9 +31,7 @@ pub enum AnalysisError {
         most: u32,
     },
     /// Injection limits, which this reader does not charge.
-    #[error(
-        "{what} does not charge the injection of {machine}: the steps model of one schedule does"
-    )]
+    #[error("{what} does not charge the injection of {machine}: the steps model does")]
     Injection {
         /// The reader.
         what: String,

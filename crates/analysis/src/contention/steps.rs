@@ -1,12 +1,12 @@
 //! The steps model of traffic that no rule describes: the counterpart of [`count`](crate::count).
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::Machine;
+use topocoll_topology::{Machine, Rank, Shape, Topology};
 
 use super::traffic::{Share, Traffic};
 use crate::charges::Rates;
 use crate::counts::{Counts, StepCount, Sums, Time};
-use crate::error::{by_all_threads, check_injection, check_memory};
+use crate::error::{by_all_threads, check_memory};
 use crate::loads::Loads;
 use crate::{AnalysisError, symmetry};
 
@@ -35,20 +35,44 @@ pub fn steps_model(
     machine: &Machine,
     memory: u128,
 ) -> Result<StepsModel, AnalysisError> {
-    check_injection("the steps model of messages on chosen nodes", machine)?;
-    let classes = symmetry::common(&traffic.classes(), &*machine.topology);
-    let needed = by_all_threads(Loads::memory(&classes, &*machine.topology));
+    // The bytes that a rank receives are known where they are sent, so all ranks are visited.
+    let limited = !machine.timing.injection.is_unlimited();
+    let classes = match limited {
+        true => RankClasses::distinct(traffic.nodes()),
+        false => traffic.classes(),
+    };
+    let classes = symmetry::common(&classes, &*machine.topology);
+    let injected = if limited { traffic.nodes() as usize } else { 0 };
+    let loads = Loads::memory(&classes, &*machine.topology);
+    let needed = by_all_threads(loads + (injected * size_of::<Injected>()) as u128);
     check_memory("link counters", needed, memory)?;
     let rates = Rates::new(&machine.timing);
-    let sums = Sums::of(
-        traffic.steps(),
-        || (Loads::new(&classes, &*machine.topology), Share::default()),
-        |step, (loads, share)| one_step(traffic, machine, &rates, &classes, step, loads, share),
-    );
+    let scratch = || Scratch {
+        loads: Loads::new(&classes, &*machine.topology),
+        share: Share::default(),
+        injected: vec![Injected::default(); injected],
+    };
+    let sums = Sums::of(traffic.steps(), scratch, |step, scratch| {
+        one_step(traffic, machine, &rates, &classes, step, scratch)
+    });
     let largest_load = sums.largest_load;
     let counts = sums.charge(machine.ranks(), &machine.timing);
     let Counts { time, steps, messages, link_seconds, .. } = counts;
     Ok(StepsModel { time, steps, messages, link_seconds, largest_load })
+}
+
+struct Scratch {
+    loads: Loads,
+    share: Share,
+    /// By rank, or the node of that number; empty if injection is not limited.
+    injected: Vec<Injected>,
+}
+
+/// Bytes sent and received.
+#[derive(Clone, Copy, Default)]
+struct Injected {
+    rank: [u128; 2],
+    node: [u128; 2],
 }
 
 fn one_step(
@@ -57,9 +81,9 @@ fn one_step(
     rates: &Rates<'_>,
     classes: &RankClasses,
     step: u32,
-    loads: &mut Loads,
-    share: &mut Share,
+    scratch: &mut Scratch,
 ) -> StepCount {
+    let Scratch { loads, share, injected } = scratch;
     let topology = &*machine.topology;
     let mut out = StepCount::default();
     let alike = u64::from(traffic.nodes() / classes.count());
@@ -78,10 +102,32 @@ fn one_step(
             }
             out.charges.route(rates, send.route.segments(), alike, bytes);
             loads.add(topology, node, &send.route, bytes);
+            if !injected.is_empty() {
+                inject(injected, topology, [node, send.to], bytes);
+            }
         }
+    }
+    for injected in injected.iter_mut() {
+        let Injected { rank, node } = std::mem::take(injected);
+        rank.into_iter().for_each(|bytes| out.charges.rank(rates, bytes, false));
+        node.into_iter().for_each(|bytes| out.charges.node(rates, bytes));
     }
     let mut busiest = Vec::new();
     loads.take(&mut busiest);
     out.load_busiest(rates, &busiest, alike);
     out
+}
+
+/// Adds a message to the bytes of its ends, and of their nodes if it leaves one.
+fn inject(injected: &mut [Injected], topology: &dyn Topology, ends: [Rank; 2], bytes: u128) {
+    let nodes = match topology.shape() {
+        Shape::Clustered(clusters) => ends.map(|rank| clusters.node_of(rank) as usize),
+        _ => ends.map(Rank::index),
+    };
+    for (direction, (rank, node)) in ends.into_iter().zip(nodes).enumerate() {
+        injected[rank.index()].rank[direction] += bytes;
+        if nodes[0] != nodes[1] {
+            injected[node].node[direction] += bytes;
+        }
+    }
 }
