@@ -401,6 +401,13 @@ pub(crate) struct Reader<'a> {
     shifts: bool,
 }
 
+/// What a node exchanges with other nodes in one step: sent, and received.
+#[derive(Clone, Copy, Default)]
+struct Outside {
+    messages: [u32; 2],
+    bytes: [u128; 2],
+}
+
 pub(crate) struct Scratch {
     step: Step,
     route: Route,
@@ -408,7 +415,7 @@ pub(crate) struct Scratch {
     busiest: Vec<Busiest>,
     shifts: Vec<(u32, u128)>,
     /// Messages and bytes sent to, and received from, other nodes, by node.
-    by_node: Vec<[(u32, u128); 2]>,
+    by_node: Vec<Outside>,
     /// Bytes that each rank receives, where blocks have sizes and ranks have an injection limit.
     received: Vec<u128>,
 }
@@ -443,7 +450,7 @@ impl<'a> Reader<'a> {
                 Loads::memory(&self.classes, &*self.machine.topology)
             }
             Shape::Clustered(clusters) => {
-                size_of::<[(u32, u128); 2]>() as u128 * u128::from(self.nodes_counted(clusters))
+                size_of::<Outside>() as u128 * u128::from(self.nodes_counted(clusters))
             }
             _ => 0,
         };
@@ -467,7 +474,7 @@ impl<'a> Reader<'a> {
             loads,
             busiest: Vec::new(),
             shifts: Vec::new(),
-            by_node: vec![[(0, 0); 2]; nodes],
+            by_node: vec![Outside::default(); nodes],
             received: Vec::new(),
         }
     }
@@ -548,8 +555,9 @@ impl<'a> Reader<'a> {
         }
         if let Shape::Clustered(clusters) = topology.shape() {
             let nodes_per_class = u64::from(clusters.nodes()) / by_node.len() as u64;
-            for counts in by_node.iter_mut() {
-                for (messages, bytes) in std::mem::take(counts) {
+            for node in by_node.iter_mut() {
+                let Outside { messages, bytes } = std::mem::take(node);
+                for (messages, bytes) in messages.into_iter().zip(bytes) {
                     out.inter_node = out.inter_node.max(messages);
                     out.port_violations += nodes_per_class * u64::from(messages > problem.ports);
                     out.charges.node(rates, bytes);
@@ -569,7 +577,7 @@ impl<'a> Reader<'a> {
         rank: Rank,
         does: &Step,
         weights: Weights<'_>,
-        by_node: &mut [[(u32, u128); 2]],
+        by_node: &mut [Outside],
     ) {
         let topology = &*self.machine.topology;
         let Shape::Clustered(clusters) = topology.shape() else { return };
@@ -582,16 +590,16 @@ impl<'a> Reader<'a> {
                 .iter()
                 .filter(|transfer| topology.link_class(rank, transfer.peer) == INTER_NODE);
             for transfer in between {
-                by_node[node][direction].0 += of_class;
+                by_node[node].messages[direction] += of_class;
                 let bytes = match weights {
                     Weights::Equal(block_bytes) => transfer.slots.bytes(block_bytes),
                     // What a rank receives is known where it is sent.
                     Weights::Each(..) if direction == 0 => weights.bytes(rank, &transfer.slots),
                     Weights::Each(..) => continue,
                 };
-                by_node[node][direction].1 += u128::from(of_class) * bytes;
+                by_node[node].bytes[direction] += u128::from(of_class) * bytes;
                 if let Weights::Each(..) = weights {
-                    by_node[clusters.node_of(transfer.peer) as usize][1].1 += bytes;
+                    by_node[clusters.node_of(transfer.peer) as usize].bytes[1] += bytes;
                 }
             }
         }
