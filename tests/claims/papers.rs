@@ -1,4 +1,4 @@
-//! PAPERS.md shows the values that the papers print and the counts of the readers.
+//! docs/src/papers.md shows the values that the papers print and the counts of the readers.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use topocoll::{
     Collective, Counts, Line, Machine, PUBLISHED, Parameters, Problem, Setting, count, machine,
 };
 
-const PAGE: &str = include_str!("../../PAPERS.md");
+const PAGE: &str = include_str!("../../docs/src/papers.md");
 
 fn paper_layout() -> Parameters {
     let text = |name: &str, value: &str| (name.to_owned(), Setting::Text(value.to_owned()));
@@ -119,7 +119,7 @@ fn counts_equal_tables_1_and_2_and_the_page_shows_them() {
         let numbers = found.map(|number| number.to_string()).join(" | ");
         table += &format!("| `{text}` | {numbers} | {} |\n", counts.packed_bytes);
     }
-    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+    assert!(PAGE.contains(&table), "papers.md should show\n{table}");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn counts_equal_table_2_for_other_algorithms_and_the_page_shows_them() {
             table += &format!("| `{text}` | `{algorithm}` | {numbers} |\n");
         }
     }
-    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+    assert!(PAGE.contains(&table), "papers.md should show\n{table}");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_page_shows_minimum_startup_beside_its_formula() {
             );
         }
     }
-    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+    assert!(PAGE.contains(&table), "papers.md should show\n{table}");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn the_page_shows_where_the_papers_algorithm_overtakes_minimum_startup() {
         table +=
             &format!("| {side} | {} B | {} B | {} B | {} B |\n", now[0], now[1], now[2], now[3]);
     }
-    assert!(PAGE.contains(&table), "PAPERS.md should show\n{table}");
+    assert!(PAGE.contains(&table), "papers.md should show\n{table}");
 }
 
 /// The crossover by the printed formulas and values, and the packing that they leave out.

@@ -1,4 +1,4 @@
-//! The limits of ARCHITECTURE.md: a value at the limit is accepted, and one more is refused with the rule.
+//! The limits of docs/src/limits.md: a value at the limit is accepted, and one more is refused with the rule.
 
 use std::io::Read;
 
@@ -121,10 +121,9 @@ fn verifying_is_refused_by_estimated_work() {
 
 #[test]
 fn limits_equal_the_table_and_one_more_is_refused() {
-    let text = include_str!("../../ARCHITECTURE.md");
-    let table = text.split("## Limits").nth(1).unwrap().split("## ").next().unwrap();
+    let text = include_str!("../../docs/src/limits.md");
     let rows: Vec<String> =
-        table.lines().filter(|line| line.starts_with("| ")).skip(1).map(str::to_owned).collect();
+        text.lines().filter(|line| line.starts_with("| ")).skip(1).map(str::to_owned).collect();
     assert_eq!(rows, ROWS.map(|(what, most, ..)| format!("| {what} | {most} |")));
     for (what, most, with, rule) in ROWS {
         assert_eq!(with(most), Ok(()), "{what}: {most}");

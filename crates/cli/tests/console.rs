@@ -1,9 +1,9 @@
-//! Console sessions, including those of the README and of PAPERS.md: commands, output and exit status.
+//! Console sessions, including those of the README and of the book: commands, output and exit status.
 
 #[test]
 fn sessions_run_as_written() {
     // Sessions name files from the root of the repository.
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     std::env::set_current_dir(root).expect("the repository is there");
-    trycmd::TestCases::new().case("tests/cli/*.trycmd").case("README.md").case("PAPERS.md");
+    trycmd::TestCases::new().case("tests/cli/*.trycmd").case("README.md").case("docs/src/**/*.md");
 }

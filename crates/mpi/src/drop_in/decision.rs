@@ -196,7 +196,7 @@ mod tests {
 
     /// All messages at once keep the ports of the largest node as busy as any order can. Pairs of
     /// nodes in turn (Sanders and Traeff 2002, section 4) gain nothing over that, for nodes of
-    /// equal or different sizes, by prediction and by measurement (`PAPERS.md`).
+    /// equal or different sizes, by prediction and by measurement (`docs/src/papers.md`).
     #[test]
     fn pairs_of_nodes_are_not_thought_to_beat_all_messages_at_once() {
         let spread = ["1,2,4,4,2,1", "4,1,4,1,4,1", "3,1,4,2,4,3", "2,4,1,3,1,2"];
