@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bounds;
+mod catalogue;
 #[path = "../common/mod.rs"]
 mod common;
 mod families;

@@ -1,4 +1,7 @@
 //! The computer that this runs on: its memory and its threads.
+//!
+//! If address space is limited (`ulimit -v`), the threads take a quarter of it at most, and the main thread works
+//! alone if there is no room for others. Estimates do not count the threads' share as free.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -102,3 +102,11 @@ fn it_builds_and_all_links_resolve() {
     // The four pages at the top, SUMMARY.md and fifteen chapters.
     assert_eq!(pages.len(), 20);
 }
+
+#[test]
+fn pages_at_the_top_are_short() {
+    for (page, most) in [("README.md", 8192), ("ARCHITECTURE.md", 6144)] {
+        let bytes = root().join(page).metadata().unwrap().len();
+        assert!(bytes <= most, "{page} has {bytes} bytes, more than {most}");
+    }
+}

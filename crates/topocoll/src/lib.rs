@@ -38,6 +38,11 @@
 //! the error of its crate, that names the value and the rule. `ARCHITECTURE.md` is for maintainers.
 #![forbid(unsafe_code)]
 
+/// The example of the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod calibrate;
 mod error;
 mod exchange;

@@ -1,4 +1,7 @@
 //! Text from files and arguments, made safe to print and to write.
+//!
+//! All external text is printable: names of machines and titles are escaped when they are read, origins in
+//! `Schedule::new`, and messages when they are shown. Messages cut values of more than 200 characters.
 
 /// The most characters of a value in a message.
 const LONGEST: usize = 200;

@@ -323,11 +323,12 @@ fn a_page_that_cannot_be_drawn_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn the_commands_of_the_readme_make_its_pictures() {
+fn the_commands_of_readme_and_book_make_their_pictures() {
     let folder = TempDir::new().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let commands = readme.lines().filter_map(|line| line.strip_prefix("topocoll "));
+    let pages = ["README.md", "docs/src/results.md"];
+    let pages = pages.map(|page| std::fs::read_to_string(root.join(page)).unwrap()).concat();
+    let commands = pages.lines().filter_map(|line| line.strip_prefix("topocoll "));
     let mut pictures = 0;
     std::fs::create_dir(folder.path().join("examples")).unwrap();
     for line in commands.filter(|line| line.contains("examples/")) {
@@ -337,7 +338,7 @@ fn the_commands_of_the_readme_make_its_pictures() {
         let path = arguments.last().unwrap();
         let read = |folder: &Path| std::fs::read(folder.join(path)).unwrap();
         assert!(read(folder.path()) == read(&root), "topocoll {line}: the picture is another one");
-        assert!(readme.contains(&format!("({path})")), "{path} is not shown");
+        assert!(pages.contains(&format!("{path})")), "{path} is not shown");
         pictures += 1;
     }
     assert_eq!(pictures, 2);
