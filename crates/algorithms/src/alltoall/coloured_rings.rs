@@ -33,46 +33,8 @@
 //! class a line: the paper's counts for two dimensions, and fewer for more. To our knowledge no
 //! one-port combining schedule for sides of every residue has been published.
 //!
-//! # Hops by distance
-//! With `landing=distance`, on sides that wrap and that the colours do not divide, the distance of
-//! a block's destination tells how many hops it makes (`line/distance.rs`). All ranks of a line
-//! send equally much in a round, and equally many pairs land at each; residual offsets are spread a
-//! little wider. On tori of two sides from 64 to 96 of any residues, with `residual=axis`, that is
-//! at most 1.3 of the bisection bound in at most 68 steps, where near ranks it is 1.4 in 60; from
-//! 128 to 160 it is 1.17 in 104 (checked, not proved; the better of both where the colours divide a
-//! side); 13 x 13 takes 16 steps and 598 blocks.
-//!
-//! # Straight to the destination
-//! With `residual=direct`, on two sides, there is one residual phase, in which blocks go along both
-//! dimensions at once (`direct.rs`): one step for each pair of the lines' steps, and of one of them
-//! and none of the other; messages are packed. It sends a block once and not twice. On a square
-//! torus of side N, two classes a line, that is N/2 + 24 steps and (N/8 + 11/16) N^2 blocks where 8
-//! divides N (checked for N up to 128, not proved): 1.086 of the bisection bound at 64.
-//!
-//! # Aligned windows
-//! With `landing=windows`, where 2n divides every side and n is a product of twos and threes, blocks
-//! land in the aligned window of 2n positions that holds their destination. Then one residual phase
-//! is left, in place, in which messages are packed (`windows.rs`): every digit of radix r in which a
-//! window is written takes n (r - 1) steps of P/r blocks.
-//!
-//! Claims, with P ranks, sides N and m = N/2n: on a torus n (m - 1) steps and 2 n^2 floor(m^2/4)
-//! P/N blocks along the rings, which is P N/8, the bound of the bisection, where m is even; on a
-//! mesh twice as many of both, P N/4 and again the bisection's. That is m - 1 rounds a phase, or
-//! twice m - 1, of messages that sum to floor(m^2/4) windows in all or in either half; on a torus
-//! because a scatter over k hops takes k + .. + 1 of them. Within windows, 4 steps and 2 P blocks
-//! for n = 2, 9 and 7/2 P for n = 3, 12 and 6 P for n = 4. There is no link contention. For n = 2 a
-//! torus has the paper's groups and the counts of `suh-shin` with `ways=nearer`. To our knowledge
-//! schedules of these counts have not been published for meshes, nor for tori of more than two
-//! dimensions.
-//!
-//! # Windows around a rank
-//! With `landing=centred`, on tori of n = 2 or 3 sides that 2n divides, blocks land where 1 - n to n
-//! positions are left along each dimension, and the ring phases cost what they cost with aligned
-//! windows. Then one residual phase is left, in place, in which messages are packed (`centred.rs`):
-//! distance by distance in n (2n - 1) steps and (n - 1/2) P blocks, or with `residual=direct` those n
-//! away in n steps of P/2n, and the rest straight to the destination in (2n - 1)^n - 1 steps of
-//! P (1 - (2/2n)^n) blocks: 6 and 3/2 P, or 10 and 5/4 P, for n = 2; 15 and 5/2 P, or 127 and 1.463 P,
-//! for n = 3. To our knowledge schedules of these counts have not been published.
+//! `docs/src/proofs.md` derives the other settings: hops by distance, blocks straight to the
+//! destination, aligned windows, and windows around a rank.
 //!
 //! # The layout
 //! A slot is a number in the mixed radix of one digit per dimension, that of the phase first; so

@@ -18,60 +18,11 @@
 //! The tours of a round are numbered from 0 to h/2 - 1, or (h - 1)/2 for odd h.
 //!
 //! # Many rings
-//! A rank's round and direction along every dimension determine the destination of a block: one
-//! block for each. Let M be the number of tours in a round along the longest side. In step
-//! (directions, rounds, r) the ranks send whose tours, numbered along each dimension, add up to r
-//! mod M; and those whose tours add up to r + 1 do likewise with all directions reversed. Messages
-//! go along dimension 0 first. The ranks that send are those that receive, and the tours of the
-//! lines on the route are those of the source or of the destination, which are the same. On a line
-//! of dimension u the tours along all other dimensions are fixed, so at most one tour along u is
-//! under way by +, and one by -: no link contention. With M at least 2 no rank sends, or receives,
-//! twice.
-//!
-//! Claim: `P M / 2` steps of a block each on P ranks, whose sides are even. On sides of which the
-//! longest is N, a multiple of 4, that is P N/8, the bisection bound; on others (N + 2)/N of it.
-//!
-//! # Paired rounds
-//! For odd h a round in each direction has (h - 1)/2 tours of edges, and one more by + alone. But
-//! let the vertices that rounds leave out go half around by + in every other round, and by - in the
-//! rest; and let round c by + be reversed by round c + 1 by -, c even, both with half a ring, and
-//! round c + 1 by + by round c by -, both without, so that half of all need a tour less. (The last
-//! round is reversed by itself, as before.) The edges of two such matchings make a path through all
-//! vertices, from one left out to the other; number the tours of both along it from 0, the second's
-//! being those after the first's, and a vertex left out by one that of the other's tour next to it,
-//! or the one before 0, around. Then a vertex that has tour t in one has t or t - 1 in the other.
-//! So in a step in which the sum is r for ranks that go first and r + 1 for ranks that go reversed,
-//! no rank does both, if M is at least n + 2: sums over n dimensions differ by 0 to -n, never by 1
-//! mod M. A step sequence has M = (h + 1)/2 tours where the round along some dimension has half a
-//! ring, and (h - 1)/2 elsewhere.
-//!
-//! Claim: with (h + 1)/2 of the h rounds the longer, and n equal sides of N = 2h,
-//! P/2 ((h + 1)/2 - ((h - 1)/2h)^n) steps: for two sides, of at least 18, no more than
-//! 1 + 1/N + 4/N^2 of the bisection bound, and less than 2 % over it from 54 on.
-//!
-//! # Odd sides
-//! A side of N = 2h - 1 is one of 2h without its last rank, q + h say. A tour over that goes on
-//! from p + h to p, which is (N - 1)/2 hops; so the two ranks of an edge that lay half a ring apart
-//! have their message in the direction that is shorter now, and the rounds of matchings suffice:
-//! h - 1 in each direction of h/2 tours for even h, and one in which every rank keeps its own; h of
-//! (h - 1)/2 for odd h, in which the vertex left out keeps its own by + and has none by -.
-//!
-//! Claim: with E the product over sides of their rounds, of both directions and of own blocks,
-//! `M floor(E / 2)` steps, less those without messages. On a torus of an odd side N, at least 7,
-//! that is (N + 1)/N of the bisection bound, for N + 1 = 2h rounds of M = (N - 1)/4 tours or N of
-//! (N + 1)/4; less than 2 % over it from 51 on. Links along a dimension are idle while blocks keep
-//! their place in it, a rank in N of every line.
-//!
-//! # Two odd sides at once
-//! On two sides with h even, blocks that keep their place along one dimension are those of the
-//! round of own blocks. A step of these has no link in common with one of those that keep it along
-//! the other. Let both have the same round a along theirs, and let the ranks whose tours in round a
-//! add up to r mod M send along the first dimension, and those with r + 1 likewise reversed, with
-//! r + 2 along the second, and with r + 3 likewise reversed. With M at least 4 no rank sends, or
-//! receives, twice.
-//!
-//! Claim: on two sides that are 3 mod 4, the longer N at least 15, `P (N - 1/N)/8` steps: the
-//! bisection bound.
+//! Rings along all dimensions run at once, and a step takes one tour of each line. Claim: `P M / 2`
+//! steps of a block each on P ranks, whose sides are even, for M tours in a round along the longest
+//! side. On sides of which the longest is N, a multiple of 4, that is P N/8, the bisection bound; on
+//! others (N + 2)/N of it. `docs/src/proofs.md` has the derivation, and those of paired rounds and of
+//! odd sides.
 //!
 //! # The layout
 //! A rank has a slot for each direction and round along each dimension, and a block is received
