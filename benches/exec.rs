@@ -113,7 +113,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64()
 }
 
-/// Speeds as shares of a plain copy's: the figures of the README.
+/// Speeds as shares of a plain copy's: the figures of docs/src/performance.md.
 fn ratios(_: &mut Criterion) {
     const RUNS: usize = 51;
     let (block, bytes) = (1 << 16, 256 << 16);
