@@ -6,9 +6,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{
     Args as ClapArgs, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use topocoll::units::{parse_seconds, parse_seconds_per_byte};
 use topocoll::{Collective, Injection, Setting};
 
+use crate::completion;
 use crate::error::{say, set_colour};
 use crate::examples;
 use crate::values::{
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Select(Select),
     /// List the algorithms; with a machine, say which apply.
     Algorithms(Algorithms),
+    /// List the shipped machines, or print the machine file of one.
+    Machines(Machines),
     /// List every lower bound that holds, with the theorem it comes from.
     Bounds(Bounds),
     /// Prove one schedule: delivery, ports, link conflicts, counts.
@@ -116,9 +120,21 @@ pub(crate) struct Select {
 pub(crate) struct Algorithms {
     /// Machine file (also of SimGrid, lstopo, Slurm or an MPI), shipped machine, or short form such
     /// as torus:16x16, full:64, cluster:4,4,2
+    #[arg(add = ArgValueCompleter::new(completion::machines))]
     pub(crate) machine: Option<String>,
     #[command(flatten)]
     pub(crate) options: Options,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(after_help = examples::MACHINES)]
+pub(crate) struct Machines {
+    /// A shipped machine: print its file, to start one of your own
+    #[arg(add = ArgValueCompleter::new(completion::shipped_machines))]
+    pub(crate) name: Option<String>,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) json: bool,
 }
 
 #[derive(ClapArgs, Debug)]
@@ -163,11 +179,11 @@ pub(crate) struct Simulate {
     #[command(flatten)]
     pub(crate) common: Common,
     /// The algorithm that writes the schedule [default: the choice of select]
-    #[arg(long, conflicts_with_all = ["schedule", "traffic"])]
+    #[arg(long, conflicts_with_all = ["schedule", "traffic"], add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
     /// A parameter of the algorithm, or of the model: vcs, buffer_flits, flit_bytes, hop_cycles,
     /// dateline
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
     /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
     /// simgrid; several in jsonl run at once on the nodes of --placement
@@ -275,7 +291,7 @@ pub(crate) struct Schedule {
     /// Write only the sends of this rank
     #[arg(long, allow_hyphen_values = true)]
     pub(crate) rank: Option<u32>,
-    /// Write to this file or new folder, which appears only when it is complete
+    /// Write to this file, or to this new or empty folder, which appears only when it is complete
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -348,7 +364,7 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "N", value_parser = points, allow_hyphen_values = true)]
     pub(crate) points: Option<u32>,
     /// Only this algorithm; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Vec<String>,
     /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
@@ -357,7 +373,7 @@ pub(crate) struct Sweep {
     #[arg(long, conflicts_with = "front")]
     pub(crate) published: bool,
     /// A parameter, for the algorithms that have it; each value makes its own line
-    #[arg(long, value_name = "KEY=VALUE,..", value_parser = settings, requires = "algorithm")]
+    #[arg(long, value_name = "KEY=VALUE,..", value_parser = settings, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Settings)>,
     /// Say why the other algorithms do not apply
     #[arg(long)]
@@ -386,10 +402,10 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,
     /// Show this algorithm first, in place of the best
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
     /// A parameter of the algorithm
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
     /// Write the page to this file, which appears only when it is complete
     #[arg(long, value_name = "FILE.html")]
@@ -406,7 +422,7 @@ pub(crate) struct Completions {
 #[derive(ClapArgs, Debug)]
 #[command(after_help = examples::MAN)]
 pub(crate) struct Man {
-    /// Write into this new folder, which appears only when it is complete
+    /// Write into this new or empty folder, which appears only when it is complete
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
@@ -416,6 +432,7 @@ pub(crate) struct Man {
 pub(crate) struct Common {
     /// Machine file (also of SimGrid, lstopo, Slurm or an MPI), shipped machine, or short form such
     /// as torus:16x16, full:64, cluster:4,4,2
+    #[arg(add = ArgValueCompleter::new(completion::machines))]
     pub(crate) machine: String,
     #[command(flatten)]
     pub(crate) options: Options,
@@ -424,7 +441,7 @@ pub(crate) struct Common {
 #[derive(ClapArgs, Clone, Debug)]
 pub(crate) struct Options {
     /// alltoall or allgather [default: alltoall]
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(|| vec!["alltoall".into(), "allgather".into()]))]
     pub(crate) op: Option<Collective>,
     /// Bytes of a block, such as 64, 4KiB or 1MiB [default: 1KiB]
     #[arg(long, value_parser = block, allow_hyphen_values = true)]
@@ -434,7 +451,7 @@ pub(crate) struct Options {
     #[arg(long, value_parser = ports, allow_hyphen_values = true)]
     pub(crate) ports: Option<u32>,
     /// Timing values of another machine
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = ArgValueCompleter::new(completion::timings))]
     pub(crate) timing: Option<String>,
     /// Startup of a message, such as 2us
     #[arg(long, value_parser = parse_seconds, allow_hyphen_values = true)]
@@ -464,10 +481,10 @@ pub(crate) struct Options {
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Subject {
     /// The algorithm that writes the schedule [default: the choice of select]
-    #[arg(long, conflicts_with = "schedule")]
+    #[arg(long, conflicts_with = "schedule", add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
     /// A parameter of the algorithm
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
     /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
     /// simgrid

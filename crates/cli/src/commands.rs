@@ -10,6 +10,7 @@ mod front;
 mod heading;
 mod heat;
 mod help;
+mod machines;
 mod mpi_program;
 mod names;
 mod network;
@@ -39,6 +40,7 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Select(args) => select::run(args),
         Command::Algorithms(args) => algorithms::run(args),
+        Command::Machines(args) => machines::run(args),
         Command::Bounds(args) => bounds::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Check(args) => check::run(args),

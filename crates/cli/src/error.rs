@@ -115,7 +115,7 @@ pub(crate) fn show(problem: &anyhow::Error, command: &Command) {
 fn hint(error: &Error, command: &Command) -> Option<&'static str> {
     match error {
         Error::UnknownMachine { .. } => Some(
-            "a machine is a file, a shipped machine (see topologies/), or a short form such as torus:16x16",
+            "a machine is a file, a shipped machine (`topocoll machines` lists them), or a short form such as torus:16x16",
         ),
         Error::NotApplicable { .. } => {
             Some("`topocoll algorithms MACHINE` lists the algorithms that apply")

@@ -11,6 +11,10 @@ pub(crate) const ALGORITHMS: &str = "Examples:
   topocoll algorithms
   topocoll algorithms cluster:4,4,2";
 
+pub(crate) const MACHINES: &str = "Examples:
+  topocoll machines
+  topocoll machines tpu-v4-4x4x4";
+
 pub(crate) const BOUNDS: &str = "Examples:
   topocoll bounds torus:16x16
   topocoll bounds full:64 --ports 3 --op allgather";

@@ -7,6 +7,7 @@
 
 mod args;
 mod commands;
+mod completion;
 mod demand;
 mod error;
 mod examples;
@@ -19,6 +20,9 @@ mod values;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+use clap_complete::CompleteEnv;
+
 /// The outcome of a command that ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
@@ -27,6 +31,7 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
+    CompleteEnv::with_factory(args::Args::command).var(completion::VARIABLE).complete();
     let args = match args::read() {
         Ok(args) => args,
         Err(answer) => return error::answer(answer),

@@ -112,9 +112,9 @@ fn text(
         (Some(first), Some(last)) => format!(
             "From {} steps ({}) to a charged volume of {} blocks ({}).",
             first.price.steps,
-            first.algorithm,
+            names.of(first),
             blocks(last.price.link_blocks),
-            last.algorithm
+            names.of(last)
         ),
         _ => "No point of the front is known.".to_owned(),
     };

@@ -106,15 +106,15 @@ pub(super) fn assumed(machine: &Machine) -> String {
     if barrier.seconds(machine.ranks()) > 0.0 {
         values.push(format!("barrier {}", duration(barrier.seconds(machine.ranks()))));
     }
-    let source = match name.as_str() {
-        "generic" => "generic values".to_owned(),
+    let (name, given) = match name.split_once(" with ") {
+        Some((name, given)) => (name, format!("{given}, the rest ")),
+        None => (name.as_str(), String::new()),
+    };
+    let source = match name {
+        "generic" => "generic values, not your machine: give --timing or a machine file".to_owned(),
         name => format!("values of {name}"),
     };
-    let hint = match name.starts_with("generic") {
-        true => ", not your machine: give --timing or a machine file",
-        false => "",
-    };
-    format!("Assumed: {}; {source}{hint}.\n", values.join(", "))
+    format!("Assumed: {}; {given}{source}.\n", values.join(", "))
 }
 
 /// The same, and that one port is the default where a node has more links.

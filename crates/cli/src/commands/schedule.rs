@@ -2,8 +2,10 @@ use std::io::{BufWriter, Write};
 
 use anyhow::Context;
 use topocoll::formats::{FORMATS, Source, Writer};
+use topocoll::text::value;
 use topocoll::{Rank, check_counting_work};
 
+use crate::error::say;
 use crate::host::memory;
 use crate::machine::{machine, schedule};
 use crate::render::{Bar, check_files, check_folder, write_file, write_folder};
@@ -48,6 +50,9 @@ pub(crate) fn run(args: &args::Schedule) -> anyhow::Result<Outcome> {
         }
     };
     written.with_context(|| format!("--format {}", format.name))?;
+    if let Some(path) = &args.out {
+        say(&format!("note: `{}` has {}", value(&path.to_string_lossy()), bar.bytes()));
+    }
     Ok(Outcome::Fine)
 }
 

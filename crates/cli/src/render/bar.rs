@@ -2,7 +2,7 @@ use std::io::Write;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use topocoll::Progress;
 
 /// A bar appears if the work lasts longer.
@@ -34,6 +34,11 @@ impl Bar {
             self.shown.call_once(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
         }
         self.bar.inc(more);
+    }
+
+    /// The bytes so far, for people.
+    pub(crate) fn bytes(&self) -> HumanBytes {
+        HumanBytes(self.bar.position())
     }
 
     /// Runs work that reports progress.

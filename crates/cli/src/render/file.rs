@@ -25,7 +25,7 @@ pub(crate) fn check_files(files: &[(&str, Option<&Path>)]) -> anyhow::Result<()>
     Ok(())
 }
 
-/// The same for a new folder.
+/// The same for a new or empty folder.
 pub(crate) fn check_folder(path: &Path) -> anyhow::Result<()> {
     folder_beside(path).map(drop).with_context(|| cannot_write_folder(path))
 }
@@ -38,7 +38,7 @@ pub(crate) fn write_file(
     replace(path, fill).with_context(|| cannot_write(path))
 }
 
-/// Writes a new folder that appears complete or not at all: a temporary folder beside it is
+/// Writes a new or empty folder that appears complete or not at all: a temporary folder beside it is
 /// renamed.
 pub(crate) fn write_folder(
     path: &Path,
@@ -86,10 +86,18 @@ fn beside(place: &Path) -> anyhow::Result<Unfinished<Locked<NamedTempFile>>> {
     unfinished(place, permissions, make)
 }
 
-/// An empty folder beside a folder that does not exist yet.
+/// An empty folder beside a folder that is empty or does not exist yet.
 fn folder_beside(path: &Path) -> anyhow::Result<Unfinished<Locked<TempDir>>> {
-    anyhow::ensure!(std::fs::symlink_metadata(path).is_err(), "it exists already");
-    let permissions = Permissions::from_mode(0o777);
+    anyhow::ensure!(path.file_name().is_some(), "the path has no folder name");
+    let permissions = match std::fs::symlink_metadata(path) {
+        Ok(there) => {
+            let mut entries = path.read_dir().ok().filter(|_| there.is_dir());
+            let is_empty = entries.as_mut().is_some_and(|entries| entries.next().is_none());
+            anyhow::ensure!(is_empty, "it exists already and is not an empty folder");
+            there.permissions()
+        }
+        Err(_) => Permissions::from_mode(0o777),
+    };
     let make = |builder: &Builder<'_, '_>, folder: &Path| builder.tempdir_in(folder);
     unfinished(path, permissions, make)
 }

@@ -60,6 +60,32 @@ fn a_table_of_values_has_a_row_for_every_line_and_size() {
 }
 
 #[test]
+fn a_folder_may_exist_if_it_is_empty() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str| {
+        let arguments = ["schedule", "torus:4x4", "--format", "simgrid", "--out", name];
+        topocoll(folder.path(), &arguments).status.code()
+    };
+    let entries = |name: &str| {
+        let entries = std::fs::read_dir(folder.path().join(name)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    for name in ["there", "kept"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("kept/mine"), "mine").unwrap();
+    std::fs::write(folder.path().join("file"), "mine").unwrap();
+    assert_eq!((write("new"), write("there")), (Some(0), Some(0)));
+    assert_eq!(entries("new"), entries("there"));
+    assert!(entries("there").len() > 16);
+    assert_eq!((write("kept"), write("file"), write("there")), (Some(2), Some(2), Some(2)));
+    assert_eq!(entries("kept"), ["mine"]);
+    assert_eq!(entries(""), ["file", "kept", "new", "there"]);
+}
+
+#[test]
 fn a_file_is_left_alone_when_the_request_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("plot.svg");

@@ -59,9 +59,49 @@ fn every_command_has_a_manual_page() {
 fn completions_load_in_bash() {
     let folder = TempDir::new().unwrap();
     let script = said(folder.path(), &["completions", "bash"])
-        + "\nCOMP_WORDS=(topocoll rep); COMP_CWORD=1; _topocoll topocoll rep topocoll; echo \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash").arg("-c").arg(script).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "report");
+        + "\nread -ra function <<< \"$(complete -p topocoll)\"; function=${function[-2]}
+        complete_words() {
+            COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1))
+            $function topocoll \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"
+            echo \"${COMPREPLY[*]}\"
+        }
+        complete_words topocoll rep
+        complete_words topocoll select tpu-v4
+        complete_words topocoll select tor
+        complete_words topocoll select mine
+        complete_words topocoll machines trainium
+        complete_words topocoll verify full:8 --algorithm bru
+        complete_words topocoll verify full:8 --algorithm bruck --set r
+        complete_words topocoll verify torus:8x8 --algorithm suh-shin --set layout=
+        complete_words topocoll select full:8 --timing gen
+        complete_words topocoll select full:8 --op allg";
+    std::fs::write(folder.path().join("mine.toml"), "").unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_topocoll")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new("bash")
+        .args(["--norc", "-c", &script])
+        .current_dir(folder.path())
+        .env("PATH", format!("{}:{path}", program.display()))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).replace('\u{b}', " ");
+    assert_eq!(
+        said.lines().collect::<Vec<_>>(),
+        [
+            "report",
+            "tpu-v4-4x4x4 tpu-v4-4x4x8 tpu-v4-4x4x8-twisted",
+            "torus:",
+            "mine.toml",
+            "trainium2-4x4 trainium2-4x4-faulty",
+            "bruck",
+            "radix=",
+            "layout=fixed layout=paper",
+            "generic",
+            "allgather",
+        ],
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

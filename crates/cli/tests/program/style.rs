@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
 /// Every command that prints a report.
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 15] = [
     &["select", "torus:16x16", "--why"],
     &["select", "mesh:8x8x8"],
     &["select", "torus:8x8", "--ports", "4", "--all"],
@@ -19,6 +19,7 @@ const COMMANDS: [&[&str]; 14] = [
     &["sweep", "torus:8x8"],
     &["sweep", "torus:8x8", "--front"],
     &["run", "torus:4x4", "--repeat", "1"],
+    &["machines"],
 ];
 
 fn topocoll(arguments: &[&str], environment: &[(&str, &str)]) -> Output {

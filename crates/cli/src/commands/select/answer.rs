@@ -72,7 +72,8 @@ pub(super) fn answer(
     let hidden = if args.all { 0 } else { rows.len().saturating_sub(SHOWN) };
     rows.truncate(rows.len() - hidden);
     let winners = selection.crossovers.iter().map(|winner| &selection.choices[winner.choice]);
-    let listed = rows.iter().map(|row| row.choice).chain(winners);
+    let equal = rows.iter().flat_map(|row| row.others.iter().copied().chain([row.choice]));
+    let listed = equal.chain(winners);
     let listed = listed.map(|choice| (&*choice.algorithm, &choice.parameters));
     let names = Names::new(catalogue, listed);
     Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden }
@@ -93,8 +94,8 @@ impl Told<'_> {
         if !self.rows.is_empty() {
             answer = answer.table(&self.table());
         }
-        answer = answer
-            .notes(self.notes() + &equal(&self.rows) + &self.by_block_size() + &self.left_out());
+        answer =
+            answer.notes(self.notes() + &self.equal() + &self.by_block_size() + &self.left_out());
         if self.args.why {
             let rejected = of_operation(self.exchange, &self.selection.rejected);
             let rejected = rejected.map(|rejected| (&*rejected.algorithm, &*rejected.reason));
@@ -297,6 +298,29 @@ impl Told<'_> {
         out
     }
 
+    /// A line for each row that stands for other algorithms too.
+    fn equal(&self) -> String {
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut others: Vec<&Choice> = Vec::new();
+            for &other in row.others.iter().filter(|other| other.algorithm != row.choice.algorithm)
+            {
+                if others.iter().all(|known| known.algorithm != other.algorithm) {
+                    others.push(other);
+                }
+            }
+            let names: Vec<_> = others.into_iter().map(|other| self.named(other)).collect();
+            if let [first @ .., last] = &names[..] {
+                let names = match first {
+                    [] => last.clone(),
+                    first => format!("{} and {last}", first.join(", ")),
+                };
+                out += &format!("{} costs the same as {names}.\n", self.named(row.choice));
+            }
+        }
+        out
+    }
+
     /// Whether another algorithm costs as much as the best, or there is none.
     fn is_tied(&self) -> bool {
         self.selection.best().is_none_or(|best| {
@@ -437,25 +461,4 @@ impl<'s> Row<'s> {
             && a.priced == b.priced
             && (a.steps, a.link_blocks) == (b.steps, b.link_blocks)
     }
-}
-
-/// One line for each row that stands for other algorithms too.
-fn equal(rows: &[Row<'_>]) -> String {
-    let mut out = String::new();
-    for row in rows {
-        let mut names: Vec<&str> = Vec::new();
-        for other in &row.others {
-            if other.algorithm != row.choice.algorithm && !names.contains(&&*other.algorithm) {
-                names.push(&other.algorithm);
-            }
-        }
-        if let [first @ .., last] = &names[..] {
-            let names = match first {
-                [] => (*last).to_owned(),
-                first => format!("{} and {last}", first.join(", ")),
-            };
-            out += &format!("{} costs the same as {names}.\n", row.choice.algorithm);
-        }
-    }
-    out
 }

@@ -1,0 +1,86 @@
+//! Completion of values at the prompt: a shell asks this program for the candidates.
+
+use std::ffi::OsStr;
+
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
+use topocoll::{Catalogue, Domain, Info, TOPOLOGIES, shipped};
+
+/// The environment variable with which the script of a shell asks.
+pub(crate) const VARIABLE: &str = "TOPOCOLL_COMPLETE";
+
+/// Shipped machines, kinds of short forms, and files.
+pub(crate) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
+    let shipped = shipped().map(|(name, _)| CompletionCandidate::new(name));
+    let kinds = TOPOLOGIES.iter().map(|form| {
+        let help = format!("such as {}", form.example);
+        CompletionCandidate::new(format!("{}:", form.kind)).help(Some(help.into()))
+    });
+    let mut found = beginning(current, shipped.chain(kinds));
+    found.extend(PathCompleter::file().complete(current));
+    found
+}
+
+/// The machines that can give their timing, and files.
+pub(crate) fn timings(current: &OsStr) -> Vec<CompletionCandidate> {
+    let names = shipped().map(|(name, _)| name).chain(["generic"]);
+    let mut found = beginning(current, names.map(CompletionCandidate::new));
+    found.extend(PathCompleter::file().complete(current));
+    found
+}
+
+/// Names of shipped machines.
+pub(crate) fn shipped_machines(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning(current, shipped().map(|(name, _)| CompletionCandidate::new(name)))
+}
+
+/// The algorithms of the catalogue.
+pub(crate) fn algorithms(current: &OsStr) -> Vec<CompletionCandidate> {
+    let catalogue = Catalogue::standard();
+    let candidates = catalogue.iter().map(|algorithm| {
+        let Info { name, summary, .. } = algorithm.info();
+        CompletionCandidate::new(name.clone().into_owned())
+            .help(Some(summary.clone().into_owned().into()))
+    });
+    beginning(current, candidates)
+}
+
+/// `key=value` for each word of a parameter and `key=` for numbers: of the algorithm on the command
+/// line, or of all.
+pub(crate) fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
+    let catalogue = Catalogue::standard();
+    // The command line follows `--`.
+    let line: Vec<_> = std::env::args().skip_while(|word| word != "--").collect();
+    let named = line.windows(2).filter(|pair| pair[0] == "--algorithm").map(|pair| &*pair[1]);
+    let named: Vec<_> = named.filter(|name| catalogue.find(name).is_ok()).collect();
+    let mut texts = Vec::new();
+    for algorithm in catalogue.iter() {
+        let info = algorithm.info();
+        if !named.is_empty() && !named.contains(&&*info.name) {
+            continue;
+        }
+        for parameter in info.parameters {
+            match parameter.domain {
+                Domain::Words(words) => {
+                    texts
+                        .extend(words.iter().map(|(word, _)| format!("{}={word}", parameter.name)));
+                }
+                _ => texts.push(format!("{}=", parameter.name)),
+            }
+        }
+    }
+    texts.sort_unstable();
+    texts.dedup();
+    beginning(current, texts.into_iter().map(CompletionCandidate::new))
+}
+
+/// The candidates that begin with the given text.
+fn beginning(
+    current: &OsStr,
+    candidates: impl Iterator<Item = CompletionCandidate>,
+) -> Vec<CompletionCandidate> {
+    let begins = |candidate: &CompletionCandidate| {
+        let bytes = candidate.get_value().as_encoded_bytes();
+        bytes.starts_with(current.as_encoded_bytes())
+    };
+    candidates.filter(begins).collect()
+}
