@@ -91,11 +91,11 @@ pub(super) fn assumed(machine: &Machine) -> String {
         format!("startup {}", each(startup, duration)),
         each(per_byte, bandwidth) + if links { " a link" } else { "" },
     ];
-    if injection.rank > 0.0 {
-        values.push(format!("injection {} a rank", bandwidth(injection.rank)));
-    }
-    if injection.node > 0.0 {
-        values.push(format!("injection {} a node", bandwidth(injection.node)));
+    let limits = [(injection.rank, "rank"), (injection.node, "node")].into_iter();
+    let limits = limits.filter(|(limit, _)| *limit > 0.0);
+    let limits: Vec<_> = limits.map(|(limit, of)| format!("{} a {of}", bandwidth(limit))).collect();
+    if !limits.is_empty() {
+        values.push(format!("injection {}", limits.join(" and ")));
     }
     if links && per_hop.least() > 0.0 {
         values.push(format!("{} a hop", each(per_hop, duration)));

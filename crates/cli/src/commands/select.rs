@@ -120,18 +120,18 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         exchange = exchange.demand(&sizes.demand)?;
     }
     let selection = ranked(&exchange)?;
-    let delivers = prove_best(&exchange, &selection)?;
-    let mut report = report(&exchange, &selection, delivers);
+    let mut report = report(&exchange, &selection);
     report.demand.clone_from(&args.demand);
     // These are bounds for equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
     if let Some(model) = model {
         rank_by(model, &exchange, &selection, &mut report)?;
     }
+    report.best_delivers = prove(&exchange, report.recommended.as_ref())?;
     print(options.json, &report, || {
         answer(args, &exchange, sizes.as_ref(), &catalogue, &selection, &report)
     })?;
-    Ok(if delivers == Some(false) || selection.choices.is_empty() {
+    Ok(if report.best_delivers == Some(false) || selection.choices.is_empty() {
         Outcome::Failed
     } else {
         Outcome::Fine
@@ -176,10 +176,10 @@ fn rank_by(
     Ok(())
 }
 
-/// Verifies the best choice by full replay where that is instant and fits in memory.
-fn prove_best(exchange: &Exchange<'_>, selection: &Selection) -> anyhow::Result<Option<bool>> {
+/// Verifies the recommended choice by full replay where that is instant and fits in memory.
+fn prove(exchange: &Exchange<'_>, chosen: Option<&Chosen>) -> anyhow::Result<Option<bool>> {
     let ranks = exchange.problem().ranks;
-    let Some(best) = selection.best().filter(|_| ranks <= VERIFY_UP_TO) else {
+    let Some(best) = chosen.filter(|_| ranks <= VERIFY_UP_TO) else {
         return Ok(None);
     };
     let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
@@ -194,7 +194,7 @@ fn prove_best(exchange: &Exchange<'_>, selection: &Selection) -> anyhow::Result<
     }
 }
 
-fn report(exchange: &Exchange<'_>, selection: &Selection, best_delivers: Option<bool>) -> Report {
+fn report(exchange: &Exchange<'_>, selection: &Selection) -> Report {
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let of = |i: usize| &selection.choices[i];
     Report {
@@ -207,7 +207,7 @@ fn report(exchange: &Exchange<'_>, selection: &Selection, best_delivers: Option<
         bound: selection.bound.into(),
         whole: Whole::of(machine, problem),
         reason: reason(selection, in_full),
-        best_delivers,
+        best_delivers: None,
         crossovers: (selection.crossovers.iter())
             .map(|crossover| Crossover {
                 block_bytes: crossover.block_bytes,

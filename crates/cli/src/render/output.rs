@@ -15,7 +15,8 @@ const NARROWEST: usize = 20;
 /// The columns of the output: `COLUMNS` if it is set, else the terminal's; unlimited elsewhere.
 pub(crate) fn width() -> Option<u16> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    set.filter(|&columns: &u16| columns > 0).or_else(|| comfy_table::Table::new().width())
+    let known = |&columns: &u16| columns > 0;
+    set.filter(known).or_else(|| comfy_table::Table::new().width().filter(known))
 }
 
 /// Prints a report to standard output: the JSON object or the text. Text wraps between words.

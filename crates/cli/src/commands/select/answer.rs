@@ -334,10 +334,7 @@ impl Told<'_> {
     /// The proof that the best choice delivers, or the command that proves it.
     fn proof(&self) -> String {
         let Some(best) = &self.report.recommended else { return String::new() };
-        let first = self.selection.best().is_some_and(|first| {
-            (&first.algorithm, &first.parameters) == (&best.algorithm, &best.parameters)
-        });
-        match self.report.best_delivers.filter(|_| first) {
+        match self.report.best_delivers {
             Some(true) => {
                 "Proof: its schedule was replayed, and every block of every rank arrives.\n"
                     .to_owned()
