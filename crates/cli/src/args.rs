@@ -484,7 +484,7 @@ pub(crate) struct Subject {
     #[arg(long, conflicts_with = "schedule", add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
     /// A parameter of the algorithm
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", conflicts_with = "schedule", add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
     /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
     /// simgrid
