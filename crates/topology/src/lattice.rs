@@ -408,12 +408,12 @@ mod tests {
         }
         assert_eq!(
             refused("mesh:3x3/0,1/0,0+0"),
-            "`mesh:3x3/0,1/0,0+0`: not connected: node 0,0 cannot reach the other 7 nodes; broken \
-             between them: 0,0+0; absent between them: 0,1"
+            "`mesh:3x3/0,1/0,0+0`: not connected: node 0,0 cannot reach the other 7 nodes; failed \
+             between them: 0,0+0; missing between them: 0,1"
         );
         assert_eq!(
             refused("torus:6/0+0/4+0"),
-            "`torus:6/0+0/4+0`: not connected: 2 nodes 0 5 cannot reach the other 4 nodes; broken \
+            "`torus:6/0+0/4+0`: not connected: 2 nodes 0 5 cannot reach the other 4 nodes; failed \
              between them: 0+0 4+0"
         );
     }

@@ -140,8 +140,8 @@ impl<'a> Faults<'a> {
         };
         if self.listed.contains(&fault) || before.contains(&fault) {
             let twice = match fault {
-                Fault::Absent { .. } => "is absent already",
-                Fault::Broken { .. } => "is broken already: a link fails in both directions",
+                Fault::Absent { .. } => "is missing already",
+                Fault::Broken { .. } => "has failed already: a link fails in both directions",
             };
             return Err(format!("`{name}` {twice}"));
         }

@@ -148,7 +148,7 @@ pub(super) fn check_connected(
         named.join(" ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
     };
     let mut cut = Vec::new();
-    for (what, faults) in [("broken", broken), ("absent", absent)] {
+    for (what, faults) in [("failed", broken), ("missing", absent)] {
         if !faults.is_empty() {
             cut.push(format!("{what} between them: {}", list(faults)));
         }
