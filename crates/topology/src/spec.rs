@@ -161,9 +161,27 @@ impl<'a> Faults<'a> {
     }
 }
 
+/// `64`, or nodes of several ranks: `16*8`, `3*4,4,2`.
 pub(crate) fn full(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    if let Some((nodes, sizes)) = rest.split_once('*') {
+        return nodes_of(number("number of nodes", nodes)?, sizes);
+    }
     let ranks = number("number of ranks", rest)?;
     Ok(Arc::new(FullyConnected::new(ranks).map_err(|e| e.to_string())?))
+}
+
+/// Fully connected nodes with the same number of ranks each, or with the listed ones.
+fn nodes_of(nodes: u32, sizes: &str) -> Result<Arc<dyn Topology>, String> {
+    let size = |text: &str| number("ranks on each node", text);
+    let groups = match sizes.contains(',') {
+        false => vec![(nodes, size(sizes)?)],
+        true => sizes.split(',').map(|text| Ok((1, size(text)?))).collect::<Result<_, String>>()?,
+    };
+    let listed: u64 = groups.iter().map(|&(count, _)| u64::from(count)).sum();
+    if listed != u64::from(nodes) {
+        return Err(format!("{listed} sizes for {nodes} nodes"));
+    }
+    Ok(Arc::new(Clusters::new(&groups).map_err(|e| e.to_string())?))
 }
 
 pub(crate) fn torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
@@ -526,6 +544,8 @@ mod tests {
             ("torus:4x4/2,0/0,3+1/1,3", "torus:4x4/1,3/2,0/0,3+1"),
             ("cluster:20x48", "cluster:20*48"),
             ("cluster:20x48,1x47", "cluster:20*48,47"),
+            ("full:16*8", "cluster:16*8"),
+            ("full:3*4,4,2", "cluster:2*4,2"),
         ] {
             assert_eq!(parse_short_form(text).unwrap().short_form(), same);
         }
@@ -587,6 +607,14 @@ mod tests {
             "cluster:*4",
             "cluster:0*4",
             "cluster:20x48x2",
+            "full:4*0",
+            "full:0*4",
+            "full:4*",
+            "full:*4",
+            "full:3*4,4",
+            "full:2*4,4,4",
+            "full:4294967295*2",
+            "full:4*4*4",
             "cluster:20x48*2",
             "cluster:x4",
             "full:+4",
