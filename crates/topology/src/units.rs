@@ -60,6 +60,15 @@ pub(crate) fn parse_signed_seconds(text: &str) -> Result<f64, UnitError> {
 /// The bytes of a unit of bandwidth, if the text is one: a prefix, then bytes (`B/s`, `Bps`) or bits
 /// (`b/s`, `bps`, `bit/s`).
 fn bytes_per_second(unit: &str) -> Option<f64> {
+    const COUNTED: [(&str, f64); 6] =
+        [("B/s", 1.0), ("Bps", 1.0), ("b/s", 8.0), ("bps", 8.0), ("bit/s", 8.0), ("bits/s", 8.0)];
+    let (prefix, bits) =
+        COUNTED.iter().find_map(|(name, bits)| Some((unit.strip_suffix(name)?, bits)))?;
+    Some(scale(prefix)? / bits)
+}
+
+/// The factor of a decimal or binary prefix of a unit; none is 1.
+pub(crate) fn scale(prefix: &str) -> Option<f64> {
     const PREFIXES: [(&str, f64); 9] = [
         ("", 1.0),
         ("k", 1e3),
@@ -71,12 +80,7 @@ fn bytes_per_second(unit: &str) -> Option<f64> {
         ("Gi", 1_073_741_824.0),
         ("Ti", 1_099_511_627_776.0),
     ];
-    const COUNTED: [(&str, f64); 6] =
-        [("B/s", 1.0), ("Bps", 1.0), ("b/s", 8.0), ("bps", 8.0), ("bit/s", 8.0), ("bits/s", 8.0)];
-    let (prefix, bits) =
-        COUNTED.iter().find_map(|(name, bits)| Some((unit.strip_suffix(name)?, bits)))?;
-    let (_, scale) = PREFIXES.iter().find(|(name, _)| *name == prefix)?;
-    Some(scale / bits)
+    PREFIXES.iter().find(|(name, _)| *name == prefix).map(|(_, scale)| *scale)
 }
 
 /// Reads the time one byte takes: a duration, or a bandwidth in bytes such as `8.5MB/s` or in bits

@@ -111,25 +111,13 @@ fn split(text: &str) -> Result<(f64, &str), String> {
 
 /// Bytes a second, as SimGrid writes them: `1GBps`, `125MiBps`, `10Gbps` (bits), bytes without.
 fn bandwidth(text: &str) -> Result<f64, String> {
-    const PREFIXES: [(&str, f64); 9] = [
-        ("", 1.0),
-        ("k", 1e3),
-        ("M", 1e6),
-        ("G", 1e9),
-        ("T", 1e12),
-        ("Ki", 1024.0),
-        ("Mi", 1_048_576.0),
-        ("Gi", 1_073_741_824.0),
-        ("Ti", 1_099_511_627_776.0),
-    ];
     let (number, unit) = split(text)?;
     let (prefix, each) = match (unit, unit.strip_suffix("Bps"), unit.strip_suffix("bps")) {
         ("", _, _) => (Some(""), 1.0),
         (_, Some(prefix), _) => (Some(prefix), 1.0),
         (_, _, prefix) => (prefix, 0.125),
     };
-    let scale = PREFIXES.iter().find(|(name, _)| Some(*name) == prefix);
-    match scale.map(|(_, scale)| number * scale * each) {
+    match prefix.and_then(crate::units::scale).map(|scale| number * scale * each) {
         Some(bandwidth) if bandwidth > 1e-6 && bandwidth.is_finite() => Ok(bandwidth),
         _ => Err(format!("bw `{}` is not a bandwidth such as 1GBps or 10Gbps", super::shown(text))),
     }
