@@ -250,8 +250,7 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
             volume = volume.max(blocks * block_bytes * timing.per_byte.of(INTER_NODE));
         }
     }
-    volume =
-        injection(problem, machine).iter().fold(volume, |most, (seconds, _)| most.max(*seconds));
+    volume = volume.max(most(Measure::Seconds));
     let barrier = timing.barrier.seconds(problem.ranks);
     let at = |steps: u64, volume: f64| {
         steps as f64 * timing.startup.least()
