@@ -1,6 +1,7 @@
 //! Parsers of option values.
 
 use bytesize::ByteSize;
+use indicatif::HumanCount;
 use topocoll::units::parse_seconds_per_byte;
 use topocoll::{Injection, Rank, Setting};
 
@@ -81,27 +82,14 @@ pub(crate) fn note_on_sizes(text: &str) -> Option<String> {
         if !["K", "M", "G", "T"].contains(&letter.as_str()) {
             return None;
         }
-        let decimal = with_separators(bytes(size).ok()?);
+        let decimal = HumanCount(bytes(size).ok()?);
         let binary = |number: &str| {
             let bytes = bytes(&format!("{number}{letter}iB")).ok()?;
-            Some(format!("{number}{letter}iB is {}", with_separators(bytes)))
+            Some(format!("{number}{letter}iB is {}", HumanCount(bytes)))
         };
         let binary = binary(number).or_else(|| binary("1"))?;
         Some(format!("note: {size} is {decimal} bytes; {binary}"))
     })
-}
-
-/// A number with a comma between thousands.
-fn with_separators(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 pub(crate) fn ports(text: &str) -> Result<u32, String> {
