@@ -171,9 +171,10 @@ impl Told<'_> {
     /// ranks: its algorithm is not made for this shape.
     fn unsuited(&self) -> String {
         let (machine, problem) = (self.exchange.machine(), self.exchange.problem());
-        let complete = matches!(machine.topology.shape(), Shape::Complete);
-        let Some(best) = self.selection.best().filter(|best| best.bound_ratio > FAR && !complete)
-        else {
+        // The bound is of the steps model, and on a complete graph no algorithm ignores links.
+        let asks =
+            self.ranking.model.is_none() && !matches!(machine.topology.shape(), Shape::Complete);
+        let Some(best) = self.selection.best().filter(|best| asks && best.bound_ratio > FAR) else {
             return String::new();
         };
         let Ok(anywhere) = FullyConnected::new(problem.ranks) else { return String::new() };
@@ -321,7 +322,7 @@ impl Told<'_> {
         out
     }
 
-    /// Whether another algorithm costs as much as the best, or there is none.
+    /// Whether another algorithm costs as much as the best. True if no algorithm applies.
     fn is_tied(&self) -> bool {
         self.selection.best().is_none_or(|best| {
             let row = Row::new(best, best.price.time.total());
