@@ -106,7 +106,9 @@ pub(super) fn assumed(machine: &Machine) -> String {
     if barrier.seconds(machine.ranks()) > 0.0 {
         values.push(format!("barrier {}", duration(barrier.seconds(machine.ranks()))));
     }
-    let (name, given) = match name.split_once(" with ") {
+    // A name of a file may have the word too.
+    let given = name.rsplit_once(" with ").filter(|(_, given)| given.ends_with(" given"));
+    let (name, given) = match given {
         Some((name, given)) => (name, format!("{given}, the rest ")),
         None => (name.as_str(), String::new()),
     };
@@ -132,7 +134,7 @@ pub(super) fn assumed_by(machine: &Machine, ports: u32, options: &Options) -> St
 /// A value, or the value of each class where they differ.
 fn by_class(values: &PerClass, classes: &[String], show: fn(f64) -> String) -> String {
     let each: Vec<_> = (0..classes.len().max(1)).map(|class| show(values.of(class))).collect();
-    if values.is_uniform() || each.iter().all(|value| *value == each[0]) {
+    if each.iter().all(|value| *value == each[0]) {
         return each[0].clone();
     }
     let named = each.iter().zip(classes).map(|(value, class)| format!("{value} {class}"));
