@@ -41,7 +41,7 @@ impl Answer {
         self.apart().lines(HEADER, &table.header).lines(PLAIN, &table.rows)
     }
 
-    /// Lines after an empty line; nothing if there are none.
+    /// Adds lines after an empty line. An empty text adds nothing.
     pub(crate) fn notes(self, notes: impl AsRef<str>) -> Self {
         match notes.as_ref() {
             "" => self,
@@ -49,7 +49,7 @@ impl Answer {
         }
     }
 
-    /// Indented lines under a heading, after an empty line; nothing if there are none.
+    /// Adds a heading and indented lines after an empty line. An empty text adds nothing.
     pub(crate) fn list(self, heading: &str, lines: impl AsRef<str>) -> Self {
         match lines.as_ref() {
             "" => self,
