@@ -1,19 +1,23 @@
-use crate::{MixedRadix, Rank, Shape, Topology, TopologyError};
+use std::sync::Arc;
+
+use crate::{FullyConnected, MixedRadix, Rank, Shape, Topology, TopologyError};
 
 /// The class of intra-node links.
 pub const INTRA_NODE: usize = 0;
 /// The class of inter-node links.
 pub const INTER_NODE: usize = 1;
 
-/// SMP nodes of any sizes, the nodes fully connected (Sanders and Traeff 2002, section 1).
+/// Nodes that hold one or more ranks each, on a network; on a complete one they are a cluster of
+/// SMP nodes (Sanders and Traeff 2002, section 1).
 ///
 /// Ranks are numbered node by node. Consecutive nodes of equal size are kept as one run, so a
 /// cluster of a billion nodes takes no more memory than one of two.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Debug)]
 pub struct Clusters {
     runs: Vec<NodeRun>,
     ranks: u32,
     nodes: u32,
+    network: Arc<dyn Topology>,
 }
 
 /// Consecutive nodes of one size.
@@ -26,12 +30,25 @@ struct NodeRun {
 }
 
 impl Clusters {
-    /// The cluster with these nodes, given as (number of nodes, ranks on each) in order.
+    /// The cluster with these fully connected nodes, given as (number of nodes, ranks on each) in
+    /// order.
     ///
     /// # Errors
     /// No nodes, a node without ranks, or more than 2^32 - 1 ranks.
     pub fn new(groups: &[(u32, u32)]) -> Result<Self, TopologyError> {
-        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0 };
+        let nodes = groups.iter().map(|&(nodes, _)| u64::from(nodes)).sum::<u64>();
+        let nodes = u32::try_from(nodes).map_err(|_| TopologyError::TooManyRanks)?;
+        let network = FullyConnected::new(nodes).map_err(|_| TopologyError::NoNodes)?;
+        Self::on(Arc::new(network), groups)
+    }
+
+    /// Nodes on a network that has one rank for each of them, given as (number of nodes, ranks on
+    /// each) in order.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or other nodes than the network has.
+    pub fn on(network: Arc<dyn Topology>, groups: &[(u32, u32)]) -> Result<Self, TopologyError> {
+        let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network };
         for &(nodes, size) in groups.iter().filter(|group| group.0 > 0) {
             if size == 0 {
                 return Err(TopologyError::EmptyNode { node: u64::from(cluster.nodes) });
@@ -50,7 +67,18 @@ impl Clusters {
             cluster.ranks = ranks;
             cluster.nodes += nodes;
         }
-        if cluster.nodes == 0 { Err(TopologyError::NoNodes) } else { Ok(cluster) }
+        let on_network = cluster.network.ranks();
+        match cluster.nodes {
+            0 => Err(TopologyError::NoNodes),
+            nodes if nodes != on_network => Err(TopologyError::Nodes { nodes, on_network }),
+            _ => Ok(cluster),
+        }
+    }
+
+    /// The network between the nodes, with one rank for each node.
+    #[must_use]
+    pub fn network(&self) -> &Arc<dyn Topology> {
+        &self.network
     }
 
     /// Number of nodes.
@@ -171,7 +199,9 @@ mod tests {
     fn a_billion_nodes_need_no_memory() {
         let cluster = Clusters::new(&[(1 << 30, 3)]).unwrap();
         assert_eq!(cluster.node_of(Rank(3 << 29)), 1 << 29);
-        assert_eq!(Clusters::new(&[(1 << 30, 4)]), Err(TopologyError::TooManyRanks));
-        assert_eq!(Clusters::new(&[(2, 3), (1, 0)]), Err(TopologyError::EmptyNode { node: 2 }));
+        let refused = |groups| Clusters::new(groups).unwrap_err();
+        assert_eq!(refused(&[(1 << 30, 4)]), TopologyError::TooManyRanks);
+        assert_eq!(refused(&[(2, 3), (1, 0)]), TopologyError::EmptyNode { node: 2 });
+        assert_eq!(refused(&[(0, 3)]), TopologyError::NoNodes);
     }
 }

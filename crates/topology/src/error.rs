@@ -38,6 +38,14 @@ pub enum TopologyError {
     /// A cluster without nodes.
     #[error("0 nodes: a cluster has at least one")]
     NoNodes,
+    /// Ranks for more or fewer nodes than the network has.
+    #[error("{nodes} nodes with ranks: the network has {on_network} nodes")]
+    Nodes {
+        /// Nodes with ranks.
+        nodes: u32,
+        /// Nodes of the network.
+        on_network: u32,
+    },
     /// A cluster node without ranks.
     #[error("node {node} has 0 ranks: every node holds at least one")]
     EmptyNode {
