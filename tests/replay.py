@@ -7,14 +7,14 @@ An independent check: it follows every byte and knows the format alone, nothing 
 or of how they were verified. Per schedule it prints one line of JSON:
 
   delivered              every message sends what its sender holds, along a route that stays on the
-                         grid and ends at the receiver, and in the end every rank holds every byte
+                         network and ends at the receiver, and in the end every rank holds every byte
                          meant for it
   steps                  steps with a message
   blocks                 sum over steps of the largest message, in blocks
   link_blocks            sum over steps of the largest message or link load, whichever is more
   link_conflicts         pairs of a step and a directed link with several messages
   port_violations        cases of a step, a rank, and a direction with more messages than ports; on
-                         a cluster also of a node, whose messages to or from other nodes count
+                         nodes of several ranks also of a node, whose messages to or from other nodes count
   contention_free_steps  sum over steps of the most messages on one link; 1 where there are no links
   reason                 the first failure, or null
 
@@ -26,8 +26,9 @@ import json
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from itertools import accumulate, product
-from math import prod
+from fractions import Fraction
+from itertools import accumulate
+from math import ceil, prod
 
 
 class Malformed(Exception):
@@ -76,64 +77,34 @@ class Grid:
             rank = base + (at + hops) % side * stride
         return links, rank
 
+    def capacity(self, _link):
+        return 1
 
-class Lattice:
-    """A grid that is twisted, or has failed nodes or links, by its short form.
 
-    Around a side of `4+2`, or on a twisted torus of 4 shorter than the longest, which means `4+4`, a
-    coordinate along each of the longest sides grows. Behind slashes stand nodes that are absent, as
-    `0,1`, and links that are broken both ways, as `0,1+1`: from that node upwards along dimension 1.
-    """
+class Graph:
+    """Nodes, switches and links as the header lists them."""
 
-    def __init__(self, form):
-        shape, *faults = form.split("/")
-        kind, _, sides = shape.partition(":")
-        require(kind in ("torus", "mesh", "grid", "twisted-torus"), f"unknown lattice {kind!r}")
-        sides = [side.partition("+") for side in sides.split("x")]
-        self.wraps = [kind != "mesh" and (kind != "grid" or side.endswith("~")) for side, _, _ in sides]
-        self.sides = [int(side.rstrip("~")) for side, _, _ in sides]
-        self.longest = max(self.sides)
-        twisted = [kind == "twisted-torus" and side < self.longest for side in self.sides]
-        self.shifts = [
-            int(shift or side) if twists else 0
-            for side, twists, (_, _, shift) in zip(self.sides, twisted, sides)
-        ]
-        absent = {tuple(map(int, fault.split(","))) for fault in faults if "+" not in fault}
-        self.broken = set()
-        for fault in faults:
-            place, up, dimension = fault.partition("+")
-            if up:
-                self.broken.add((tuple(map(int, place.split(","))), int(dimension)))
-        places = product(*map(range, self.sides))
-        self.places = [place for place in places if place not in absent]
-        self.rank_at = {place: rank for rank, place in enumerate(self.places)}
+    def __init__(self, vertices, nodes, links):
+        require(whole(vertices, 1), "no number of vertices")
+        require(numbers(nodes) and len(set(nodes)) == len(nodes), "nodes that are not vertices, each once")
+        require(type(links) is list and all(type(link) is list and len(link) == 4 for link in links), "no links")
+        for start, end, _, capacity in links:
+            require(all(0 <= vertex < vertices for vertex in (start, end, *nodes)), "a vertex that is not there")
+            require(capacity > 0, "a link without capacity")
+        self.nodes, self.ends = nodes, links
+        self.node_at = {vertex: node for node, vertex in enumerate(nodes)}
 
-    def next(self, place, u, direction):
-        """The place that a link leads to, None if there is no such link."""
-        to = list(place)
-        to[u] += direction
-        if not self.wraps[u] and not 0 <= to[u] < self.sides[u]:
-            return None
-        around, to[u] = divmod(to[u], self.sides[u])
-        for v, side in enumerate(self.sides):
-            if side == self.longest and self.shifts[u]:
-                to[v] = (to[v] + around * self.shifts[u]) % side
-        to = tuple(to)
-        lower = place if direction > 0 else to
-        return to if to != place and to in self.rank_at and (lower, u) not in self.broken else None
+    def links(self, node, numbers):
+        """The links of a route and the node where it ends: None if they do not join."""
+        at = self.nodes[node]
+        for number in numbers:
+            if not 0 <= number < len(self.ends) or self.ends[number][0] != at:
+                return [], None
+            at = self.ends[number][1]
+        return numbers, self.node_at.get(at)
 
-    def links(self, rank, route):
-        """As those of a grid."""
-        links, place = [], self.places[rank]
-        for dimension, hops in route:
-            if not 0 <= dimension < len(self.sides) or abs(hops) > len(self.places):
-                return links, None
-            for _ in range(abs(hops)):
-                links.append((self.rank_at[place] * len(self.sides) + dimension) * 2 + (hops < 0))
-                place = self.next(place, dimension, 1 if hops > 0 else -1)
-                if place is None:
-                    return links, None
-        return links, self.rank_at[place]
+    def capacity(self, link):
+        return self.ends[link][3]
 
 
 class Holdings:
@@ -182,7 +153,7 @@ class Replay:
         self.all_to_all = operation == "alltoall"
         self.ranks, self.block_bytes, self.ports = (header.get(key) for key in ("ranks", "block_bytes", "ports"))
         require(all(whole(value, 1) for value in (self.ranks, self.block_bytes, self.ports)), "no counts from 1 up")
-        self.grid = self.first_ranks = None
+        self.network = self.first_ranks = None
         self.read_topology(header.get("topology"))
 
         self.holdings = Holdings(self.ranks, self.block_bytes)
@@ -198,12 +169,11 @@ class Replay:
             require(numbers(sides) and sides and min(sides) > 0, "sides of the grid")
             require(type(wraps) is list and len(wraps) == len(sides), "one wrap per side")
             require(all(type(wrap) is bool for wrap in wraps), "wraps that are neither true nor false")
-            require(prod(sides) == self.ranks, "the grid has another number of ranks")
-            self.grid = Grid(sides, wraps)
-        elif kind == "lattice":
-            require(type(topology.get("form")) is str, "a lattice without its form")
-            self.grid = Lattice(topology["form"])
-            require(len(self.grid.places) == self.ranks, "the lattice has another number of ranks")
+            self.network = Grid(sides, wraps)
+            self.read_nodes(topology, prod(sides))
+        elif kind == "graph":
+            self.network = Graph(*(topology.get(key) for key in ("vertices", "nodes", "links")))
+            self.read_nodes(topology, len(self.network.nodes))
         elif kind == "cluster":
             sizes = topology.get("sizes")
             require(numbers(sizes) and sizes and min(sizes) > 0, "sizes of the nodes")
@@ -211,6 +181,17 @@ class Replay:
             self.first_ranks = [0, *accumulate(sizes[:-1])]
         else:
             require(kind == "full", f"unknown topology {kind!r}")
+
+    def read_nodes(self, topology, nodes):
+        """Ranks on each node: one, or as many as `ranks_per_node` says."""
+        sizes = topology.get("ranks_per_node", [1] * nodes)
+        sizes = [sizes] * nodes if whole(sizes, 1) else sizes
+        require(numbers(sizes, nodes) and min(sizes) > 0, "ranks on each node")
+        require(sum(sizes) == self.ranks, "the nodes have another number of ranks")
+        self.first_ranks = [0, *accumulate(sizes[:-1])]
+
+    def node(self, rank):
+        return bisect_right(self.first_ranks, rank) - 1
 
     def fail(self, reason):
         self.reason = self.reason or reason
@@ -231,14 +212,14 @@ class Replay:
         step = self.step
         size = self.carry(message.get("blocks"), sender, receiver)
         step.largest = max(step.largest, size)
-        links = self.links(message.get("route", []), sender, receiver)
+        links = self.links(message, sender, receiver)
         step.link_messages.update(links)
         for link in links:
             step.link_bytes[link] += size
         step.used_ports["sends", sender] += 1
         step.used_ports["receives", receiver] += 1
         if self.first_ranks:
-            leaves, enters = (bisect_right(self.first_ranks, rank) for rank in (sender, receiver))
+            leaves, enters = self.node(sender), self.node(receiver)
             if leaves != enters:
                 step.used_ports["node sends", leaves] += 1
                 step.used_ports["node receives", enters] += 1
@@ -271,16 +252,25 @@ class Replay:
         self.step.arrivals.append((receiver, blocks_sent, parts_sent))
         return size
 
-    def links(self, route, sender, receiver):
-        require(type(route) is list and all(numbers(segment, 2) for segment in route), "no route")
-        if self.grid is None:
+    def links(self, message, sender, receiver):
+        on_graph = type(self.network) is Graph
+        route = message.get("links" if on_graph else "route", [])
+        if on_graph:
+            require(numbers(route) or route == [], "no links")
+        else:
+            require(type(route) is list and all(numbers(segment, 2) for segment in route), "no route")
+        if self.network is None:
             require(not route, "a route, and no grid")
             return []
-        links, end = self.grid.links(sender, route)
+        leaves, enters = self.node(sender), self.node(receiver)
+        if leaves == enters:
+            require(not route, "a route inside a node")
+            return []
+        links, end = self.network.links(leaves, route)
         if end is None:
-            self.fail(f"step {self.number}: the route from rank {sender} to rank {receiver} leaves the grid")
-        elif end != receiver:
-            self.fail(f"step {self.number}: the route from rank {sender} ends at rank {end}, not at rank {receiver}")
+            self.fail(f"step {self.number}: the route from rank {sender} to rank {receiver} leaves the network")
+        elif end != enters:
+            self.fail(f"step {self.number}: the route from rank {sender} ends at node {end}, not at node {enters}")
         return links
 
     def end_step(self):
@@ -294,10 +284,15 @@ class Replay:
                     holdings.add(rank, block, first, end)
         self.steps += 1
         self.bytes += step.largest
-        self.link_bytes += max(step.largest, max(step.link_bytes.values(), default=0))
+        # A whole byte of each step at least.
+        loads = (ceil(Fraction(size) / self.fraction(link)) for link, size in step.link_bytes.items())
+        self.link_bytes += max(step.largest, max(loads, default=0))
         self.link_conflicts += sum(messages > 1 for messages in step.link_messages.values())
         self.port_violations += sum(messages > self.ports for messages in step.used_ports.values())
         self.contention_free_steps += max(step.link_messages.values(), default=1)
+
+    def fraction(self, link):
+        return Fraction(self.network.capacity(link)).limit_denominator(1 << 16)
 
     def end(self):
         """Closes the last step, looks whether everything has arrived, and returns the result."""

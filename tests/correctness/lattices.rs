@@ -4,15 +4,15 @@ use crate::common::{MEMORY, check_promises, problem, schedule_of, serving};
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program};
 use proptest::prelude::*;
 use topocoll::{
-    Collective, Lattice, Machine, Method, PerClass, Rank, Shape, Topology, best_bounds, count,
+    Collective, Graph, Machine, Method, PerClass, Rank, Shape, Topology, best_bounds, count,
     machine, verify,
 };
 
 /// Random machines are small enough for replay.
 const RANKS: u32 = 72;
 
-fn lattice(machine: &Machine) -> &Lattice {
-    let Shape::Lattice(lattice) = machine.topology.shape() else { panic!("a lattice") };
+fn lattice(machine: &Machine) -> &Graph {
+    let Shape::Graph(lattice) = machine.topology.shape() else { panic!("a lattice") };
     lattice
 }
 
@@ -61,13 +61,13 @@ fn faulty() -> impl Strategy<Value = String> {
     let picks = prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..6);
     (whole, picks).prop_filter_map("in pieces, or nothing to lack", |(whole, picks)| {
         let base = machine(&whole).unwrap();
-        let dimensions = base.topology.dimensions();
+        let dimensions = base.topology.link_classes().len();
         let mut text = whole;
         for (pick, node) in picks {
             let at = pick.index(base.ranks() as usize * dimensions);
             let sides: Vec<u32> = match base.topology.shape() {
                 Shape::Grid(grid) => grid.sides().to_vec(),
-                _ => lattice(&base).radix().sides().to_vec(),
+                _ => lattice(&base).lattice().unwrap().radix().sides().to_vec(),
             };
             let mut rest = at / dimensions;
             let mut place: Vec<String> = (sides.iter().rev())
@@ -129,7 +129,7 @@ proptest! {
         for from in (0..machine.ranks()).map(Rank) {
             for to in (0..machine.ranks()).map(Rank) {
                 lattice.route(from, to, &mut route);
-                prop_assert_eq!(lattice.follow(from, &route), Ok(to));
+                prop_assert_eq!(lattice.follow(from, &route), Ok(to.0));
                 prop_assert_eq!(route.hops(), u64::from(lattice.distance(from, to)));
                 lattice.for_each_link(from, &route, &mut |link| {
                     assert!(lattice.link(link).is_some(), "{text}: {from} to {to}");
@@ -140,8 +140,8 @@ proptest! {
 }
 
 /// The least load of the busiest link, by a linear program over the flow of each source on each link.
-fn least_load(lattice: &Lattice) -> f64 {
-    let (ranks, dimensions) = (lattice.ranks(), lattice.dimensions());
+fn least_load(lattice: &Graph) -> f64 {
+    let (ranks, dimensions) = (lattice.ranks(), lattice.link_classes().len());
     let mut program = Program::new(OptimizationDirection::Minimize);
     let most = program.add_var(1.0, (0.0, f64::INFINITY));
     let links: Vec<(Rank, Rank)> = (0..ranks)

@@ -110,7 +110,7 @@ fn counting_takes_about_its_estimate() {
                 count(&schedule, &machine, Some(&demand), memory).map(drop)
             });
         }
-        if machine.topology.dimensions() > 0 {
+        if machine.topology.link_numbers() > 0 {
             let traffic = Scheduled::new(&schedule, &machine);
             asks_for_what_it_takes(&format!("conflicts, {place}"), &|memory| {
                 conflicts(&traffic, &machine, Some(9), memory).map(drop)

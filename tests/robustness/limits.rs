@@ -8,10 +8,10 @@ use topocoll::contention::Settings;
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Block, Collective, Coordinates, Demand, Exchange, Grid, Lattice,
-    MAX_BLOCK_BYTES, Machine, Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses,
-    Route, Rule, SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided,
-    check_demand_work, files, load_file, machine, spec, verify,
+    AnalysisError, Block, Collective, Coordinates, Demand, Exchange, Graph, Grid, MAX_BLOCK_BYTES,
+    Machine, Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses, Route, Rule,
+    SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided, check_demand_work, files,
+    load_file, machine, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -148,7 +148,7 @@ fn twisted(nodes: u64) -> Result<(), String> {
 fn faulty(nodes: u64) -> Result<(), String> {
     text(machine(&format!("torus:{nodes}/0")))?;
     let mesh = Grid::mesh(&[nodes as u32]).unwrap();
-    text(Lattice::of_grid(&mesh, &[]))
+    text(Graph::of_grid(&mesh, &[]))
 }
 
 fn sides(sides: u64) -> Result<(), String> {

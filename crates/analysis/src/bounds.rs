@@ -1,7 +1,7 @@
 //! Lower bounds for every schedule.
 
 use topocoll_schedule::{Collective, Demand, Problem};
-use topocoll_topology::{INTER_NODE, LeastLoad, Machine, Shape};
+use topocoll_topology::{Capacity, LinkKind, Machine, Rank, Shape};
 
 use crate::all_to_all_v;
 
@@ -133,14 +133,18 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
             );
         }
     }
-    match machine.topology.shape() {
-        Shape::Complete => {}
+    if let Some(value) = node_ports(problem, machine) {
+        add(Measure::Blocks, value, "ports of a node into the others".to_owned(), String::new());
+    }
+    if let Some(value) = least_links(problem, machine) {
+        let what = if is_node(machine) { "rank" } else { "node" };
+        let theorem = format!("links of a {what} with the fewest");
+        add(Measure::LinkBlocks, value, theorem, String::new());
+    }
+    match machine.topology.network() {
+        Shape::Complete | Shape::Clustered(_) => {}
         Shape::Grid(grid) => {
             let mut diameter = 0;
-            if let Some(value) = least_links(problem, machine) {
-                let theorem = "links of a rank with the fewest".to_owned();
-                add(Measure::LinkBlocks, value, theorem, String::new());
-            }
             for u in 0..grid.sides().len() {
                 diameter += u64::from(grid.diameter_along(u));
                 if let Some(value) = bisection(problem, machine, u) {
@@ -151,28 +155,16 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
             }
             add(Measure::Hops, diameter as f64, "diameter".to_owned(), String::new());
         }
-        Shape::Lattice(lattice) => {
-            if let Some(value) = least_links(problem, machine) {
-                let theorem = "links of a rank with the fewest".to_owned();
-                add(Measure::LinkBlocks, value, theorem, String::new());
-            }
+        Shape::Graph(graph) => {
             if let Some(least) = distances(problem, machine) {
-                let how =
-                    if lattice.is_whole() { "dimension by dimension" } else { "link by link" };
+                let how = match graph.translations() {
+                    Some(_) if graph.lattice().is_some() => "dimension by dimension",
+                    _ => "link by link",
+                };
                 let theorem = format!("distances over lengths of all links, chosen {how}");
-                add(Measure::LinkBlocks, least.blocks(), theorem, String::new());
+                add(Measure::LinkBlocks, least, theorem, String::new());
             }
-            add(Measure::Hops, lattice.diameter().into(), "diameter".to_owned(), String::new());
-        }
-        Shape::Clustered(_) => {
-            if let Some(value) = node_injection(problem, machine) {
-                add(
-                    Measure::Blocks,
-                    value,
-                    "injection of a node into the others".to_owned(),
-                    String::new(),
-                );
-            }
+            add(Measure::Hops, graph.diameter().into(), "diameter".to_owned(), String::new());
         }
     }
     bounds
@@ -226,28 +218,30 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
     let timing = &machine.timing;
     let block_bytes = problem.block_bytes as f64;
     let injected = f64::from(problem.ranks - 1) / f64::from(problem.ports);
-    let mut volume = injected * block_bytes * timing.per_byte.least();
+    let least = least_anywhere(machine);
+    let mut volume = injected * block_bytes * least;
     let mut propagation = 0.0;
-    match machine.topology.shape() {
-        Shape::Complete => {}
+    let first = machine.first_class();
+    let through = node_ports(problem, machine).into_iter().chain(least_links(problem, machine));
+    let through = through.fold(0.0, f64::max);
+    volume = volume.max(through * block_bytes * least_between(machine));
+    match machine.topology.network() {
+        Shape::Complete | Shape::Clustered(_) => {}
         Shape::Grid(grid) => {
-            let blocks = least_links(problem, machine).unwrap_or(0.0);
-            volume = volume.max(blocks * block_bytes * timing.per_byte.least());
             for u in 0..grid.sides().len() {
                 let blocks = bisection(problem, machine, u).unwrap_or(0.0);
-                volume = volume.max(blocks * block_bytes * timing.per_byte.of(u));
-                propagation += f64::from(grid.diameter_along(u)) * timing.per_hop.of(u);
+                volume = volume.max(blocks * block_bytes * timing.per_byte.of(first + u));
+                propagation += f64::from(grid.diameter_along(u)) * timing.per_hop.of(first + u);
             }
         }
-        Shape::Lattice(lattice) => {
-            let least = distances(problem, machine).map_or(0.0, LeastLoad::blocks);
-            let blocks = least.max(least_links(problem, machine).unwrap_or(0.0));
-            volume = volume.max(blocks * block_bytes * timing.per_byte.least());
-            propagation = f64::from(lattice.diameter()) * timing.per_hop.least();
-        }
-        Shape::Clustered(_) => {
-            let blocks = node_injection(problem, machine).unwrap_or(0.0);
-            volume = volume.max(blocks * block_bytes * timing.per_byte.of(INTER_NODE));
+        Shape::Graph(graph) => {
+            let blocks = distances(problem, machine).unwrap_or(0.0);
+            volume = volume.max(blocks * block_bytes * least_between(machine));
+            let latencies = machine.topology.link_kinds().iter().map(|kind| {
+                kind.latency.unwrap_or_else(|| timing.per_hop.of(first + kind.class as usize))
+            });
+            let shortest = latencies.fold(f64::INFINITY, f64::min);
+            propagation = f64::from(graph.diameter()) * shortest.min(f64::MAX);
         }
     }
     volume = volume.max(most(Measure::Seconds));
@@ -262,8 +256,9 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
     let conditional =
         all.iter().find(|bound| bound.measure == Measure::Blocks && !bound.condition.is_empty());
     let seconds = match conditional {
-        Some(bound) => at(steps, volume.max(bound.value * block_bytes * timing.per_byte.least()))
-            .min(at(steps + 1, volume)),
+        Some(bound) => {
+            at(steps, volume.max(bound.value * block_bytes * least)).min(at(steps + 1, volume))
+        }
         None => at(steps, volume),
     };
     BestBounds { steps, blocks, link_blocks, seconds }
@@ -286,74 +281,122 @@ fn exact_log(n: u64, base: u64) -> Option<u64> {
         .then_some(digits)
 }
 
+/// Whether each rank is a node by itself.
+fn is_node(machine: &Machine) -> bool {
+    !matches!(machine.topology.shape(), Shape::Clustered(_))
+}
+
+/// Seconds of a byte on the fastest class of links between nodes.
+fn least_between(machine: &Machine) -> f64 {
+    let values = machine.timing.per_byte.values();
+    let between = if is_node(machine) || values.len() == 1 { values } else { &values[1..] };
+    between.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// Seconds of a byte on the fastest link.
+fn least_anywhere(machine: &Machine) -> f64 {
+    let (per_byte, first) = (&machine.timing.per_byte, machine.first_class());
+    let of_kind = |kind: &LinkKind| match kind.capacity {
+        Capacity::BytesPerSecond(bandwidth) => 1.0 / bandwidth,
+        Capacity::Relative { times, over } => {
+            per_byte.of(first + kind.class as usize) * f64::from(over) / f64::from(times)
+        }
+    };
+    let kinds = machine.topology.link_kinds().iter().map(of_kind);
+    kinds.fold(per_byte.least(), f64::min)
+}
+
 /// Blocks that each link across the middle of a side of length a must carry. In each direction
-/// floor(a^2/4) (P/a)^2 blocks cross in an all-to-all, and at least P/a ceil(a/2) in an all-gather,
-/// over 2 P/a links if the side wraps and P/a if not.
+/// floor(a^2/4) (N/a)^2 pairs of the N nodes cross, each with a block for all ranks of both, in an
+/// all-to-all, and at least N/a ceil(a/2) nodes in an all-gather, over 2 N/a links if the side wraps
+/// and N/a if not.
 fn bisection(problem: &Problem, machine: &Machine, u: usize) -> Option<f64> {
     narrowest(problem, machine, u).map(|(crossing, links)| crossing as f64 / links as f64)
 }
 
 /// The blocks that cross the middle of side u, and the links they cross.
 fn narrowest(problem: &Problem, machine: &Machine, u: usize) -> Option<(u128, u128)> {
-    let Shape::Grid(grid) = machine.topology.shape() else { return None };
+    let Shape::Grid(grid) = machine.topology.network() else { return None };
     let a = u128::from(grid.sides()[u]);
     if a == 1 {
         return None;
     }
-    let lines = u128::from(problem.ranks) / a;
+    let (nodes, ranks) = (u128::from(machine.topology.nodes()), u128::from(problem.ranks));
+    let lines = nodes / a;
+    // The ranks of the lower half.
+    let below = match machine.topology.shape() {
+        Shape::Clustered(clusters) if clusters.equal_size().is_none() => {
+            let at = |node| u128::from(grid.radix().coordinate(Rank(node), u));
+            let sizes = (0..).zip(clusters.sizes()).filter(|(node, _)| at(*node) < a / 2);
+            sizes.map(|(_, size)| u128::from(size)).sum()
+        }
+        _ => a / 2 * lines * (ranks / nodes),
+    };
     let crossing = match problem.operation {
-        Collective::AllToAll => a * a / 4 * lines * lines,
+        Collective::AllToAll => below * (ranks - below),
         // The larger part sends all its blocks to the smaller one.
-        Collective::AllGather => a.div_ceil(2) * lines,
+        Collective::AllGather => below.max(ranks - below),
     };
     Some((crossing, lines * if grid.wrap()[u] { 2 } else { 1 }))
 }
 
-/// Blocks that each link of a rank must carry, if a rank has fewer links than ports.
+/// Blocks that each link of a node must carry, if a node has fewer links than ports.
 fn least_links(problem: &Problem, machine: &Machine) -> Option<f64> {
-    fewest_links(problem, machine).map(|links| f64::from(problem.ranks - 1) / f64::from(links))
+    let links = fewest_links(problem, machine)?;
+    Some(leaving(problem, machine)? as f64 / f64::from(links))
 }
 
-/// The fewest links of a rank, if fewer than ports. A corner of a grid has one for each side and
-/// two for each side that wraps.
+/// The fewest links of a node, if fewer than ports. A corner of a grid has one for each side and two
+/// for each side that wraps. Where nodes hold unequal numbers of ranks, the most links of a node.
 fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
-    let links: u32 = match machine.topology.shape() {
-        Shape::Grid(grid) => {
+    let topology = &*machine.topology;
+    let links: u32 = match (topology.shape(), topology.network()) {
+        (Shape::Clustered(clusters), Shape::Grid(_)) if clusters.equal_size().is_none() => {
+            topology.most_links_out() as u32
+        }
+        (_, Shape::Grid(grid)) => {
             grid.radix().long_dimensions().map(|u| if grid.wrap()[u] { 2 } else { 1 }).sum()
         }
-        Shape::Lattice(lattice) => lattice.fewest_links(),
-        Shape::Complete | Shape::Clustered(_) => return None,
+        (_, Shape::Graph(graph)) if graph.lattice().is_some() && is_node(machine) => {
+            graph.fewest_links()
+        }
+        _ => return None,
     };
     (0 < links && links < problem.ports).then_some(links)
 }
 
-/// The least load of the busiest link of a lattice in an all-to-all.
-fn distances(problem: &Problem, machine: &Machine) -> Option<LeastLoad> {
-    match machine.topology.shape() {
-        Shape::Lattice(lattice) if problem.operation == Collective::AllToAll => {
-            Some(lattice.least_load())
+/// The least load of the busiest link of a graph in an all-to-all.
+fn distances(problem: &Problem, machine: &Machine) -> Option<f64> {
+    match (machine.topology.shape(), machine.topology.network()) {
+        (_, Shape::Graph(_)) if problem.operation != Collective::AllToAll => None,
+        (Shape::Clustered(clusters), Shape::Graph(graph)) => {
+            let size = clusters.sizes().min().map_or(0.0, f64::from);
+            Some(graph.least_load().blocks() * size * size)
         }
+        (_, Shape::Graph(graph)) => Some(graph.least_load().blocks()),
         _ => None,
     }
 }
 
-/// Blocks that a node port must carry: a node of s ranks sends s (p - s) blocks to the others.
-fn node_injection(problem: &Problem, machine: &Machine) -> Option<f64> {
-    leaving(problem, machine).map(|blocks| blocks as f64 / f64::from(problem.ports))
+/// Blocks that a port of a node of several ranks must carry: with s ranks it sends s (p - s) blocks
+/// to the others.
+fn node_ports(problem: &Problem, machine: &Machine) -> Option<f64> {
+    let blocks = leaving(problem, machine).filter(|_| !is_node(machine))?;
+    Some(blocks as f64 / f64::from(problem.ports))
 }
 
 /// Seconds in which a rank, and a node, send or receive the bytes that they must.
 fn injection(problem: &Problem, machine: &Machine) -> [(f64, &'static str); 2] {
     let (limits, block_bytes) = (machine.injection(), problem.block_bytes as f64);
     let rank = f64::from(problem.ranks - 1) * block_bytes * limits.rank;
-    let node = leaving(problem, machine).map_or(0.0, |blocks| blocks as f64 * block_bytes);
+    let left = leaving(problem, machine).filter(|_| !is_node(machine));
+    let node = left.map_or(0.0, |blocks| blocks as f64 * block_bytes);
     [(rank, "rank"), (node * limits.node, "node")]
 }
 
 /// The most blocks that leave, or must enter, a node.
 fn leaving(problem: &Problem, machine: &Machine) -> Option<u128> {
-    let Shape::Clustered(clusters) = machine.topology.shape() else { return None };
-    if clusters.nodes() < 2 {
+    if machine.topology.nodes() < 2 {
         return None;
     }
     let p = u128::from(problem.ranks);
@@ -362,21 +405,25 @@ fn leaving(problem: &Problem, machine: &Machine) -> Option<u128> {
         // It must receive the blocks of all other nodes.
         Collective::AllGather => p - u128::from(size),
     };
-    clusters.groups().map(|(_, _, size)| crossing(size)).max()
+    match machine.topology.shape() {
+        Shape::Clustered(clusters) => clusters.groups().map(|(_, _, size)| crossing(size)).max(),
+        _ => Some(crossing(1)),
+    }
 }
 
 /// The strongest bound on the sum over steps of the largest message or link load, in whole bytes,
-/// on machines with certificates, which lattices have not.
+/// on machines with certificates, which graphs have not.
 pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
     let (b, k) = (u128::from(problem.block_bytes), u128::from(problem.ports));
-    let doors = fewest_links(problem, machine).map_or(k, u128::from);
-    let injected = (b * u128::from(problem.ranks - 1)).div_ceil(doors);
-    let left = leaving(problem, machine).map(|blocks| (blocks * b).div_ceil(k));
-    let dimensions = match machine.topology.shape() {
+    let injected = (b * u128::from(problem.ranks - 1)).div_ceil(k);
+    let doors = fewest_links(problem, machine).map(u128::from);
+    let doors = doors.into_iter().chain((!is_node(machine)).then_some(k));
+    let left = leaving(problem, machine).unwrap_or(0) * b;
+    let dimensions = match machine.topology.network() {
         Shape::Grid(grid) => grid.sides().len(),
-        Shape::Complete | Shape::Lattice(_) | Shape::Clustered(_) => 0,
+        Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => 0,
     };
     let across = (0..dimensions).filter_map(|u| narrowest(problem, machine, u));
     let across = across.map(|(crossing, links)| (crossing * b).div_ceil(links));
-    across.chain(left).fold(injected, u128::max)
+    across.chain(doors.map(|doors| left.div_ceil(doors))).fold(injected, u128::max)
 }

@@ -413,7 +413,7 @@ fn pairs(does: &Step) -> Result<Vec<(usize, usize)>, AnalysisError> {
 fn named(machine: &Machine) -> Result<String, AnalysisError> {
     Ok(match machine.topology.shape() {
         Shape::Complete => format!("complete {}", machine.ranks()),
-        Shape::Lattice(_) => {
+        Shape::Graph(_) => {
             let what = "twisted machines, or machines with failed nodes or links";
             return Err(AnalysisError::Unwritten { what });
         }

@@ -1,7 +1,9 @@
 //! The charges of steps as integers, by link class. Seconds are computed last.
 
 use smallvec::SmallVec;
-use topocoll_topology::{MAX_DIMENSIONS, PerClass, Segment, Timing};
+use topocoll_topology::{
+    LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Route, Shape, Timing, Topology,
+};
 
 use crate::counts::Time;
 
@@ -12,25 +14,59 @@ type ByClass<T> = [T; MAX_DIMENSIONS];
 const RANK: usize = MAX_DIMENSIONS;
 const NODE: usize = MAX_DIMENSIONS + 1;
 
-/// The timing values of a machine, and integers proportional to its values per hop.
+/// The largest weight of a link: as many binary digits as a double has.
+const LARGEST: f64 = (1u64 << 53) as f64;
+
+/// The timing values of a machine, and integers proportional to the propagation over its links.
 ///
 /// Sums of these integers do not depend on the order of addition, so all readers find the same
 /// slowest route.
 pub(crate) struct Rates<'a> {
     timing: &'a Timing,
+    topology: &'a dyn Topology,
+    /// The class of the network's first class.
+    first: usize,
+    /// By class.
     per_hop: SmallVec<[u64; 4]>,
+    /// By kind of links.
+    kinds: Vec<KindRate>,
+}
+
+/// What a kind of links costs.
+struct KindRate {
+    /// The class on the machine.
+    class: usize,
+    /// Its capacity, as a fraction of its class's.
+    times: u32,
+    over: u32,
+    /// The weight of a link, and its picoseconds of propagation unless they are those of the class.
+    weight: u64,
+    picoseconds: Option<u64>,
 }
 
 impl<'a> Rates<'a> {
-    pub(crate) fn new(timing: &'a Timing) -> Self {
-        // As many binary digits as a double has.
-        const LARGEST: f64 = (1u64 << 53) as f64;
+    pub(crate) fn new(machine: &'a Machine) -> Self {
+        let (timing, topology) = (&machine.timing, &*machine.topology);
+        let first = usize::from(matches!(topology.shape(), Shape::Clustered(_)));
         let values = timing.per_hop.values();
-        let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        Self {
-            timing,
-            per_hop: values.iter().map(|value| (value / most * LARGEST) as u64).collect(),
-        }
+        let latencies = topology.link_kinds().iter().filter_map(|kind| kind.latency);
+        let most = values.iter().copied().chain(latencies).fold(f64::MIN_POSITIVE, f64::max);
+        let weight = |value: f64| (value / most * LARGEST) as u64;
+        let rate = |kind: &LinkKind| {
+            let class = first + kind.class as usize;
+            let (times, over) = kind.capacity.relative(timing.per_byte.of(class));
+            let latency = kind.latency.unwrap_or_else(|| timing.per_hop.of(class));
+            let picoseconds = kind.latency.map(|latency| (latency * 1e12).round() as u64);
+            KindRate { class, times, over, weight: weight(latency), picoseconds }
+        };
+        let kinds = topology.link_kinds().iter().map(rate).collect();
+        let per_hop = values.iter().map(|&value| weight(value)).collect();
+        Self { timing, topology, first, per_hop, kinds }
+    }
+
+    /// The class of the network's first class.
+    pub(crate) fn first_class(&self) -> usize {
+        self.first
     }
 
     /// The weight of `hops` along dimension `class`, to compare routes.
@@ -38,10 +74,34 @@ impl<'a> Rates<'a> {
         let each = if self.per_hop.len() == 1 { self.per_hop[0] } else { self.per_hop[class] };
         u128::from(each) * u128::from(hops)
     }
+
+    /// The class of a link on the network of a graph.
+    pub(crate) fn class_of(&self, link: LinkId) -> usize {
+        self.kinds[self.topology.link_kind(link)].class - self.first
+    }
+
+    /// The bytes that a link is charged for carrying `bytes`: over its capacity, as a link of its
+    /// class has it, and rounded up to a whole byte.
+    pub(crate) fn over_capacity(&self, link: LinkId, bytes: u128) -> u128 {
+        if self.kinds.is_empty() {
+            return bytes;
+        }
+        self.kinds[self.topology.link_kind(link)].charged(bytes)
+    }
 }
 
-/// A route to compare with others: its weight, then its hops by class.
-type Weighed = (u128, ByClass<u64>);
+impl KindRate {
+    fn charged(&self, bytes: u128) -> u128 {
+        if self.times == self.over {
+            return bytes;
+        }
+        bytes.saturating_mul(self.over.into()).div_ceil(self.times.into())
+    }
+}
+
+/// A route to compare with others: its weight, the picoseconds of links with a latency of their
+/// own, and its other hops by class.
+type Weighed = (u128, u64, ByClass<u64>);
 
 /// The charges of one step.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -98,19 +158,37 @@ impl Charges {
         }
     }
 
-    /// Adds `times` messages of `bytes` on a route of these segments.
+    /// Adds `times` messages of `bytes` on a route from the node of `from`.
     pub(crate) fn route(
         &mut self,
         rates: &Rates<'_>,
-        segments: &[Segment],
+        from: Rank,
+        route: &Route,
         times: u64,
         bytes: u128,
     ) {
-        let parts = || segments.iter().map(|s| (s.dimension as usize, s.hops.unsigned_abs()));
-        let weight = parts().map(|(class, hops)| rates.weight(class, hops)).sum();
-        self.longest(weight, parts());
         let all = bytes.saturating_mul(times.into());
-        parts().for_each(|(class, hops)| self.carry(class, all.saturating_mul(hops.into())));
+        if rates.kinds.is_empty() {
+            let parts = || {
+                let segments = route.segments().iter();
+                segments.map(|s| (rates.first + s.dimension as usize, s.hops.unsigned_abs()))
+            };
+            let weight = parts().map(|(class, hops)| rates.weight(class, hops)).sum();
+            self.longest(weight, parts());
+            parts().for_each(|(class, hops)| self.carry(class, all.saturating_mul(hops.into())));
+            return;
+        }
+        let mut way: Weighed = (0, 0, [0; MAX_DIMENSIONS]);
+        rates.topology.for_each_link(from, route, &mut |link| {
+            let kind = &rates.kinds[rates.topology.link_kind(link)];
+            way.0 += u128::from(kind.weight);
+            match kind.picoseconds {
+                Some(picoseconds) => way.1 = way.1.saturating_add(picoseconds),
+                None => way.2[kind.class] += 1,
+            }
+            self.carry(kind.class, kind.charged(all));
+        });
+        self.route = self.route.max(way);
     }
 
     /// Adds a message with these hops of each class. Between equal weights the larger hops by class
@@ -119,7 +197,7 @@ impl Charges {
         if weight >= self.route.0 {
             let mut by_class = [0u64; MAX_DIMENSIONS];
             hops.for_each(|(class, hops)| by_class[class] = by_class[class].saturating_add(hops));
-            let route = (weight, by_class);
+            let route = (weight, 0, by_class);
             if route > self.route {
                 self.route = route;
             }
@@ -135,11 +213,11 @@ impl Charges {
     pub(crate) fn time(&self, timing: &Timing) -> Time {
         let (class, bytes) = self.transmission;
         let mut hops = [0; MAX_DIMENSIONS];
-        hops.iter_mut().zip(self.route.1).for_each(|(out, hops)| *out = u128::from(hops));
+        hops.iter_mut().zip(self.route.2).for_each(|(out, hops)| *out = u128::from(hops));
         Time {
             startup: self.startup.map_or(0.0, |class| timing.startup.of(class)),
             transmission: bytes as f64 * per_byte(timing, class),
-            propagation: timing.per_hop.sum(&hops[..self.classes]),
+            propagation: timing.per_hop.sum(&hops[..self.classes]) + self.route.1 as f64 * 1e-12,
             ..Time::default()
         }
     }
@@ -153,6 +231,8 @@ pub(crate) struct Charged {
     /// Bytes of steps that a rank's, or a node's, injection limits.
     injected: [u128; 2],
     hops: ByClass<u128>,
+    /// Of links with a latency of their own.
+    picoseconds: u128,
     carried: ByClass<u128>,
 }
 
@@ -164,7 +244,9 @@ impl Charged {
             (class @ (RANK | NODE), bytes) => self.injected[class - RANK] += bytes,
             (class, bytes) => self.bytes[class] += bytes,
         }
-        let hops = &step.route.1[..step.classes];
+        let (_, picoseconds, hops) = &step.route;
+        self.picoseconds += u128::from(*picoseconds);
+        let hops = &hops[..step.classes];
         self.hops.iter_mut().zip(hops).for_each(|(sum, &hops)| *sum += u128::from(hops));
         add(&mut self.carried, &step.carried[..step.classes]);
     }
@@ -174,6 +256,7 @@ impl Charged {
         add(&mut self.bytes, &other.bytes);
         add(&mut self.injected, &other.injected);
         add(&mut self.hops, &other.hops);
+        self.picoseconds += other.picoseconds;
         add(&mut self.carried, &other.carried);
     }
 
@@ -184,7 +267,7 @@ impl Charged {
             transmission: timing.per_byte.sum(&self.bytes)
                 + self.injected[0] as f64 * timing.injection.rank
                 + self.injected[1] as f64 * timing.injection.node,
-            propagation: timing.per_hop.sum(&self.hops),
+            propagation: timing.per_hop.sum(&self.hops) + self.picoseconds as f64 * 1e-12,
             ..Time::default()
         }
     }

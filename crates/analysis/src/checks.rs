@@ -46,5 +46,5 @@ pub(crate) fn leads_to_peer(
 ) -> bool {
     let topology = &*machine.topology;
     let route = send.route_from(from, topology, own);
-    topology.dimensions() == 0 || topology.follow(from, route) == Ok(send.peer)
+    topology.link_numbers() == 0 || topology.follow(from, route) == Ok(topology.node_of(send.peer))
 }

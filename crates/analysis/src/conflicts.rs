@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, LinkId, Machine, Rank, Shape, Topology};
+use topocoll_topology::{Grid, Link, LinkId, Machine, Rank, Shape, Topology};
 
-use crate::contention::{Share, Traffic};
+use crate::charges::Rates;
+use crate::contention::{Posted, Share, Traffic};
 use crate::error::{by_all_threads, check_memory, check_work};
-use crate::loads::Loads;
+use crate::loads::{Load, Loads};
 use crate::shift::Links;
 use crate::{AnalysisError, shift, symmetry};
 
@@ -76,7 +77,7 @@ pub fn conflicts(
     memory: u128,
 ) -> Result<ConflictReport, AnalysisError> {
     let topology = &*machine.topology;
-    if topology.dimensions() == 0 {
+    if topology.link_numbers() == 0 {
         return Ok(ConflictReport::default());
     }
     let closed = shifts(traffic, topology);
@@ -90,6 +91,7 @@ pub fn conflicts(
     let counters = if closed.is_some() { 0 } else { Loads::memory(&classes, topology) };
     check_memory("link counters", by_all_threads(counters), memory)?;
     check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
+    let rates = Rates::new(machine);
     let part = traffic.steps().div_ceil(rayon::current_num_threads() as u32).max(1);
     let starts: Vec<u32> = (0..traffic.steps()).step_by(part as usize).collect();
     let pieces: Vec<Worst> = (starts.into_par_iter())
@@ -100,7 +102,7 @@ pub fn conflicts(
                 match closed {
                     Some(grid) => by_shift(traffic, grid, step, &mut share, &mut worst),
                     None => by_class(
-                        (traffic, topology, &classes),
+                        (traffic, topology, &classes, &rates),
                         step,
                         &mut loads,
                         &mut share,
@@ -184,7 +186,7 @@ impl Worst {
 }
 
 fn by_class(
-    (traffic, topology, classes): (&dyn Traffic, &dyn Topology, &RankClasses),
+    (traffic, topology, classes, rates): (&dyn Traffic, &dyn Topology, &RankClasses, &Rates<'_>),
     step: u32,
     loads: &mut Loads,
     share: &mut Share,
@@ -196,11 +198,10 @@ fn by_class(
             loads.add(topology, node, &send.route, send.bytes.into());
         }
     }
-    let equivalent = u128::from(traffic.nodes() / classes.count());
-    loads.drain(|u, downwards, class, messages, bytes| {
+    let (nodes, _) = symmetry::of_nodes(classes, topology);
+    let equivalent = u128::from(topology.nodes() / nodes.count());
+    loads.drain(rates, |Load { link, messages, bytes, .. }| {
         if messages > 1 {
-            let direction = if downwards { -1 } else { 1 };
-            let link = topology.link_id(classes.representative(class), u, direction);
             worst.conflicts += equivalent;
             worst.add(step, Links { link, count: equivalent, load: messages, bytes });
         }
@@ -220,57 +221,21 @@ fn list(
     closed: Option<&Grid>,
     conflict: &mut Conflict,
 ) {
-    let per_rank = 2 * topology.dimensions() as u64;
-    let LinkId(number) = conflict.link;
-    let at = Rank((number / per_rank) as u32);
-    let u = (number % per_rank / 2) as usize;
-    let direction = if number % 2 == 0 { 1 } else { -1 };
     let mut share = Share::default();
     let mut listed = Vec::new();
+    let link = topology.link(conflict.link).expect("bug: a conflict on no link");
     if let Some(grid) = closed {
         traffic.share(Rank(0), conflict.step, &mut share);
         for send in &share.sends {
-            list_shift(grid, at, u, direction, send.to.0, u128::from(send.bytes), &mut listed);
+            list_shift(grid, link, send.to.0, u128::from(send.bytes), &mut listed);
         }
     } else {
         for node in (0..classes.count()).map(|class| classes.representative(class)) {
             traffic.share(node, conflict.step, &mut share);
             for send in &share.sends {
-                let Shape::Grid(grid) = topology.shape() else {
-                    topology.for_each_link(node, &send.route, &mut |link| {
-                        let from = Rank((link.0 / per_rank) as u32);
-                        let alike = link.0 % per_rank == number % per_rank
-                            && classes.class_of(from) == classes.class_of(at);
-                        if alike {
-                            let moved = |rank| classes.translated(rank, from, at);
-                            let (from, to) = (moved(node), moved(send.to));
-                            listed.push(ConflictingMessage { from, to, bytes: send.bytes.into() });
-                        }
-                    });
-                    continue;
-                };
-                let mut position = node;
-                for segment in send.route.segments() {
-                    let v = segment.dimension as usize;
-                    if v == u
-                        && segment.hops.signum() == direction
-                        && alike_across(classes, grid, position, at, u)
-                    {
-                        let coordinate = |rank| i64::from(grid.radix().coordinate(rank, u));
-                        let period = i64::from(classes.periods()[u]);
-                        let ahead = (coordinate(at) - coordinate(position)) * direction;
-                        for hop in
-                            (ahead.rem_euclid(period)..segment.hops.abs()).step_by(period as usize)
-                        {
-                            // An equivalent link that this message takes: both are moved onto `at`.
-                            let from = grid.radix().shifted(position, u, hop * direction);
-                            let moved = |rank| classes.translated(rank, from, at);
-                            let (from, to) = (moved(node), moved(send.to));
-                            listed.push(ConflictingMessage { from, to, bytes: send.bytes.into() });
-                        }
-                    }
-                    position = grid.radix().shifted(position, v, segment.hops);
-                }
+                each_equivalent((topology, classes), conflict.link, node, send, |from, to| {
+                    listed.push(ConflictingMessage { from, to, bytes: send.bytes.into() });
+                });
             }
         }
     }
@@ -279,30 +244,75 @@ fn list(
     conflict.listed = listed;
 }
 
-/// Whether a translation of the classes takes one rank to the other in all dimensions except u.
-fn alike_across(classes: &RankClasses, grid: &Grid, a: Rank, b: Rank, u: usize) -> bool {
-    (0..grid.sides().len()).filter(|&v| v != u).all(|v| {
-        let position = |rank| grid.radix().coordinate(rank, v) % classes.periods()[v];
-        position(a) == position(b)
-    })
+/// Calls `each` with the ends of the messages equivalent to one from `rank` that take a link.
+fn each_equivalent(
+    (topology, classes): (&dyn Topology, &RankClasses),
+    taken: LinkId,
+    rank: Rank,
+    send: &Posted,
+    mut each: impl FnMut(Rank, Rank),
+) {
+    let link = topology.link(taken).expect("bug: a conflict on no link");
+    let (nodes, times) = symmetry::of_nodes(classes, topology);
+    let size = topology.ranks() / topology.nodes();
+    // All of its class on the node send alike.
+    let within = |rank: Rank, turn: u32| match topology.shape() {
+        Shape::Clustered(_) if times > 1 => {
+            let first = rank.0 / size * size;
+            Rank(first + (rank.0 - first + turn * (size / times)) % size)
+        }
+        _ => rank,
+    };
+    topology.for_each_link(rank, &send.route, &mut |other| {
+        let passed = topology.link(other).expect("bug: a route over no link");
+        let alike = (passed.class, passed.direction) == (link.class, link.direction);
+        let (from, at) = (Rank(passed.from), Rank(link.from));
+        let moves = match topology.network() {
+            Shape::Graph(graph) if symmetry::folds(&nodes, graph).is_none() => other == taken,
+            Shape::Graph(graph) => {
+                let port = |link: LinkId, from: u32| {
+                    graph.leaving(from).position(|(leaving, _)| leaving == link)
+                };
+                nodes.class_of(from) == nodes.class_of(at)
+                    && port(other, passed.from) == port(taken, link.from)
+            }
+            _ => alike && nodes.class_of(from) == nodes.class_of(at),
+        };
+        if !moves {
+            return;
+        }
+        for turn in 0..times {
+            // By node, and the rank on it.
+            let moved = |end: Rank| {
+                let end = within(end, turn);
+                let node = topology.node_of(end);
+                let to = nodes.translated(Rank(node), from, at);
+                match topology.shape() {
+                    Shape::Clustered(_) if node != to.0 => Rank(end.0 - node * size + to.0 * size),
+                    Shape::Clustered(_) => end,
+                    _ => to,
+                }
+            };
+            each(moved(rank), moved(send.to));
+        }
+    });
 }
 
 /// Lists the messages to rank + shift that take the link along u from `at`. By dimension order
 /// their slower coordinates are those of their destination, the faster those of their source.
 fn list_shift(
     grid: &Grid,
-    at: Rank,
-    u: usize,
-    direction: i64,
+    link: Link,
     shift: u32,
     bytes: u128,
     listed: &mut Vec<ConflictingMessage>,
 ) {
+    let (at, u) = (Rank(link.from), link.class as usize);
     let (radix, stride) = (grid.radix(), grid.radix().stride(u));
     let (ranks, block) = (u64::from(radix.ranks()), u64::from(stride) * u64::from(grid.sides()[u]));
     // The slower coordinates, as multiples of `block`, go back by those of the shift and by the
     // carry out of u and the faster coordinates.
-    for start in shift::starts(grid, at, u, direction, shift) {
+    for start in shift::starts(grid, at, u, link.direction, shift) {
         let here = radix.shifted(at, u, start);
         let low = u64::from(here.0) % block;
         let carry = u64::from(low + u64::from(shift) % block >= block);
@@ -353,8 +363,7 @@ mod tests {
                 for conflict in found.worst {
                     let link = grid.link(conflict.link).unwrap();
                     let mut listed = Vec::new();
-                    let u = link.dimension as usize;
-                    list_shift(&grid, link.from, u, link.direction, shift, 3, &mut listed);
+                    list_shift(&grid, link, shift, 3, &mut listed);
                     listed.sort_unstable();
                     assert_eq!(listed, conflict.listed, "shift {shift}, {link:?}");
                     assert_eq!(listed.len() as u64, conflict.messages);

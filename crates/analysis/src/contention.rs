@@ -27,7 +27,6 @@ mod traffic;
 mod wormhole;
 
 pub use chain::ChainLink;
-pub use channels::link_name;
 pub(crate) use clock::Clock;
 pub use clock::{Picoseconds, in_seconds};
 pub use latencies::LatencySummary;

@@ -1,6 +1,6 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Demand, RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{Clusters, INTER_NODE, Machine, Rank, Route, Shape, Timing};
+use topocoll_topology::{Machine, Rank, Route, Shape, Timing};
 
 use crate::charges::{Charged, Charges, Rates};
 use crate::error::{by_all_threads, check_memory, check_work};
@@ -42,7 +42,7 @@ pub struct StepCount {
 }
 
 impl StepCount {
-    /// Adds links of dimension `class` that carry `messages` of `bytes` together; `shared` of them
+    /// Adds links of `class` that carry `messages` of `bytes` together; `shared` of them
     /// carry several.
     pub(crate) fn load(
         &mut self,
@@ -60,9 +60,9 @@ impl StepCount {
 
     /// Adds the busiest links of each class; each represents `equivalent` links.
     pub(crate) fn load_busiest(&mut self, rates: &Rates<'_>, busiest: &[Busiest], equivalent: u64) {
-        for (u, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
+        for (class, most) in busiest.iter().enumerate().filter(|(_, most)| most.messages > 0) {
             let shared = u128::from(most.shared) * u128::from(equivalent);
-            self.load(rates, u, most.messages, most.bytes, shared);
+            self.load(rates, rates.first_class() + class, most.messages, most.bytes, shared);
         }
     }
 
@@ -254,12 +254,12 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Dem
     }
     let reader = Reader::new(schedule, machine).unwrap_or_else(|error| panic!("{error}"));
     let ports = u128::from(schedule.problem.ports);
-    let per_rank = match machine.topology.shape() {
+    let per_rank = match machine.topology.network() {
         // Lines of a shift differ in the carries of all messages of a step.
         Shape::Grid(grid) if reader.shifts => ports * ports * grid.sides().len() as u128,
         Shape::Grid(grid) => ports * grid.sides().len() as u128,
         // Every hop of a route is visited.
-        Shape::Lattice(lattice) => ports * u128::from(lattice.diameter().max(1)),
+        Shape::Graph(graph) => ports * u128::from(graph.diameter().max(1)),
         Shape::Complete | Shape::Clustered(_) => ports,
     };
     u128::from(schedule.rule().steps()) * u128::from(reader.classes.count()) * per_rank
@@ -397,6 +397,8 @@ pub(crate) struct Reader<'a> {
     rates: Rates<'a>,
     /// Classes of equivalent ranks; one rank of each is visited.
     classes: RankClasses,
+    /// The classes of nodes, and the ranks of a class on each node.
+    nodes: (RankClasses, u32),
     /// Whether link loads have a closed form.
     shifts: bool,
 }
@@ -426,7 +428,7 @@ impl<'a> Reader<'a> {
         let classes = schedule.rule().classes();
         let shifts = shift::grid(&classes, &*machine.topology).is_some();
         let classes = if shifts { classes } else { symmetry::common(&classes, &*machine.topology) };
-        Ok(Self { schedule, machine, rates: Rates::new(&machine.timing), classes, shifts })
+        Ok(Self::of_classes(schedule, machine, classes, shifts))
     }
 
     /// A reader that visits every rank.
@@ -437,7 +439,17 @@ impl<'a> Reader<'a> {
         check_ranks(schedule.problem.ranks, machine)?;
         let distinct = RankClasses::distinct(schedule.problem.ranks);
         let classes = symmetry::common(&distinct, &*machine.topology);
-        Ok(Self { schedule, machine, rates: Rates::new(&machine.timing), classes, shifts: false })
+        Ok(Self::of_classes(schedule, machine, classes, false))
+    }
+
+    fn of_classes(
+        schedule: &'a Schedule,
+        machine: &'a Machine,
+        classes: RankClasses,
+        shifts: bool,
+    ) -> Self {
+        let nodes = symmetry::of_nodes(&classes, &*machine.topology);
+        Self { schedule, machine, rates: Rates::new(machine), classes, nodes, shifts }
     }
 
     fn equal(&self) -> Weights<'static> {
@@ -445,15 +457,9 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
-        let counters = match self.machine.topology.shape() {
-            Shape::Grid(_) | Shape::Lattice(_) if !self.shifts => {
-                Loads::memory(&self.classes, &*self.machine.topology)
-            }
-            Shape::Clustered(clusters) => {
-                size_of::<Outside>() as u128 * u128::from(self.nodes_counted(clusters))
-            }
-            _ => 0,
-        };
+        let topology = &*self.machine.topology;
+        let loads = if self.shifts { 0 } else { Loads::memory(&self.classes, topology) };
+        let counters = loads + (self.nodes_counted() * size_of::<Outside>()) as u128;
         // The messages of a step, sent and received.
         let step = 2 * u128::from(self.schedule.problem.ports) * size_of::<Transfer>() as u128;
         let needed = by_all_threads(counters + step);
@@ -462,19 +468,15 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn scratch(&self) -> Scratch {
         let topology = &*self.machine.topology;
-        let counted = topology.dimensions() > 0 && !self.shifts;
+        let counted = topology.link_numbers() > 0 && !self.shifts;
         let loads = counted.then(|| Loads::new(&self.classes, topology));
-        let nodes = match self.machine.topology.shape() {
-            Shape::Clustered(clusters) => self.nodes_counted(clusters) as usize,
-            _ => 0,
-        };
         Scratch {
             step: Step::default(),
             route: Route::default(),
             loads,
             busiest: Vec::new(),
             shifts: Vec::new(),
-            by_node: vec![Outside::default(); nodes],
+            by_node: vec![Outside::default(); self.nodes_counted()],
             received: Vec::new(),
         }
     }
@@ -516,19 +518,18 @@ impl<'a> Reader<'a> {
                 if !send.slots.is_contiguous(problem.block_bytes) {
                     out.packed = out.packed.max(bytes);
                 }
-                if topology.dimensions() == 0 {
-                    let class = topology.link_class(rank, send.peer);
-                    out.charges.link(rates, class, bytes);
-                    continue;
-                }
                 if self.shifts {
                     // The representative is rank 0, so its peer is the shift.
                     shifts.push((send.peer.0, bytes));
                     continue;
                 }
                 let route = send.route_from(rank, topology, route);
+                if route.is_empty() {
+                    out.charges.link(rates, topology.link_class(rank, send.peer), bytes);
+                    continue;
+                }
                 out.hops = out.hops.max(route.hops());
-                out.charges.route(rates, route.segments(), ranks_per_class, bytes);
+                out.charges.route(rates, rank, route, ranks_per_class, bytes);
                 loads.as_mut().expect("links have loads").add(topology, rank, route, bytes);
             }
             if limited {
@@ -550,16 +551,16 @@ impl<'a> Reader<'a> {
             shift::count(grid, rates, shifts, &mut out);
         }
         if let Some(loads) = loads {
-            loads.take(busiest);
-            out.load_busiest(rates, busiest, ranks_per_class);
+            loads.take(rates, busiest);
+            out.load_busiest(rates, busiest, self.nodes_per_class());
         }
-        if let Shape::Clustered(clusters) = topology.shape() {
-            let nodes_per_class = u64::from(clusters.nodes()) / by_node.len() as u64;
+        if !is_node {
             for node in by_node.iter_mut() {
                 let Outside { messages, bytes } = std::mem::take(node);
                 for (messages, bytes) in messages.into_iter().zip(bytes) {
                     out.inter_node = out.inter_node.max(messages);
-                    out.port_violations += nodes_per_class * u64::from(messages > problem.ports);
+                    out.port_violations +=
+                        self.nodes_per_class() * u64::from(messages > problem.ports);
                     out.charges.node(rates, bytes);
                 }
             }
@@ -567,9 +568,16 @@ impl<'a> Reader<'a> {
         out
     }
 
-    /// The nodes that are visited: those of the first period.
-    fn nodes_counted(&self, clusters: &Clusters) -> u32 {
-        if clusters.by_node().is_some() { self.classes.periods()[0] } else { clusters.nodes() }
+    /// The nodes of several ranks whose messages are counted: one of each class.
+    fn nodes_counted(&self) -> usize {
+        match self.machine.topology.shape() {
+            Shape::Clustered(_) => self.nodes.0.count() as usize,
+            _ => 0,
+        }
+    }
+
+    fn nodes_per_class(&self) -> u64 {
+        u64::from(self.machine.topology.nodes() / self.nodes.0.count())
     }
 
     fn count_by_node(
@@ -580,15 +588,14 @@ impl<'a> Reader<'a> {
         by_node: &mut [Outside],
     ) {
         let topology = &*self.machine.topology;
-        let Shape::Clustered(clusters) = topology.shape() else { return };
-        let node = clusters.node_of(rank) as usize;
-        // The ranks of its class on its node.
-        let of_class = self.schedule.problem.ranks / self.classes.count() * by_node.len() as u32
-            / clusters.nodes();
+        if by_node.is_empty() {
+            return;
+        }
+        let (nodes, of_class) = &self.nodes;
+        let at = |rank| topology.node_of(rank);
+        let node = nodes.class_of(Rank(at(rank))) as usize;
         for (direction, transfers) in [&does.sends, &does.receives].into_iter().enumerate() {
-            let between = transfers
-                .iter()
-                .filter(|transfer| topology.link_class(rank, transfer.peer) == INTER_NODE);
+            let between = transfers.iter().filter(|transfer| at(rank) != at(transfer.peer));
             for transfer in between {
                 by_node[node].messages[direction] += of_class;
                 let bytes = match weights {
@@ -597,9 +604,9 @@ impl<'a> Reader<'a> {
                     Weights::Each(..) if direction == 0 => weights.bytes(rank, &transfer.slots),
                     Weights::Each(..) => continue,
                 };
-                by_node[node].bytes[direction] += u128::from(of_class) * bytes;
+                by_node[node].bytes[direction] += u128::from(*of_class) * bytes;
                 if let Weights::Each(..) = weights {
-                    by_node[clusters.node_of(transfer.peer) as usize].bytes[1] += bytes;
+                    by_node[at(transfer.peer) as usize].bytes[1] += bytes;
                 }
             }
         }

@@ -1,39 +1,99 @@
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, MixedRadix, Shape, Topology};
+use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Topology};
 
 /// The translations that map both a rule and the machine's links onto themselves.
 ///
-/// On a complete graph every renaming of ranks keeps the links. On a cluster of equal nodes the
-/// translations move whole nodes, or all ranks within their nodes; on other clusters there are
-/// none. On a grid they are the translations along sides that wrap; on a lattice without faults
-/// all.
+/// On a complete network every renaming of nodes keeps the links. On a grid these are the
+/// translations along sides that wrap, on a graph those that it has. Where nodes hold equally many
+/// ranks, they move whole nodes, or all ranks within their nodes; where not, there are none.
 pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClasses {
     match topology.shape() {
         Shape::Complete => classes.clone(),
-        Shape::Clustered(clusters) => match clusters.by_node() {
-            Some(radix) => along(classes, &radix, &[true, true]),
-            None => RankClasses::distinct(topology.ranks()),
-        },
         Shape::Grid(grid) => along(classes, grid.radix(), grid.wrap()),
-        Shape::Lattice(lattice) if lattice.is_whole() && classes.radix() == lattice.radix() => {
-            classes.clone()
+        Shape::Graph(graph) => match graph.translations() {
+            Some(radix) if classes.radix() == radix => classes.clone(),
+            Some(radix) if !is_twisted(radix) => along(classes, radix, &all(radix)),
+            _ => RankClasses::distinct(topology.ranks()),
+        },
+        Shape::Clustered(clusters) => {
+            let Some(size) = clusters.equal_size() else {
+                return RankClasses::distinct(topology.ranks());
+            };
+            let (radix, mut wrap) = nodes(topology);
+            wrap.push(true);
+            let sides: Vec<u32> = radix.sides().iter().copied().chain([size]).collect();
+            let radix = MixedRadix::new(&sides).expect("bug: more ranks than the machine has");
+            along(classes, &radix, &wrap)
         }
-        Shape::Lattice(_) => RankClasses::distinct(topology.ranks()),
     }
+}
+
+/// The classes of nodes that classes of ranks give, and the ranks of a class on each node. The
+/// classes must be [`common`] to a rule and the topology.
+pub(crate) fn of_nodes(classes: &RankClasses, topology: &dyn Topology) -> (RankClasses, u32) {
+    let Shape::Clustered(clusters) = topology.shape() else { return (classes.clone(), 1) };
+    let (radix, _) = nodes(topology);
+    let sides = Coordinates::from_slice(radix.sides());
+    let Some(size) = clusters.equal_size() else {
+        return (RankClasses::translations(radix, sides), 1);
+    };
+    let (inside, between) = classes.periods().split_last().expect("bug: classes of no ranks");
+    (RankClasses::translations(radix, Coordinates::from_slice(between)), size / inside)
+}
+
+/// The numbering of nodes, and along which sides translations keep the links.
+fn nodes(topology: &dyn Topology) -> (MixedRadix, Vec<bool>) {
+    let one_side = |wraps| {
+        let radix = MixedRadix::new(&[topology.nodes()]).expect("a machine has nodes");
+        (radix, vec![wraps])
+    };
+    match topology.network() {
+        Shape::Grid(grid) => (grid.radix().clone(), grid.wrap().to_vec()),
+        Shape::Graph(graph) => match graph.translations() {
+            Some(radix) if !is_twisted(radix) => (radix.clone(), all(radix)),
+            _ => one_side(false),
+        },
+        Shape::Complete | Shape::Clustered(_) => one_side(true),
+    }
+}
+
+/// The numbering of the vertices whose translations keep the links of a graph, if the classes are
+/// translations of it.
+pub(crate) fn folds<'g>(classes: &RankClasses, graph: &'g Graph) -> Option<&'g MixedRadix> {
+    graph.translations().filter(|&radix| radix == classes.radix())
+}
+
+fn is_twisted(radix: &MixedRadix) -> bool {
+    radix.shifts().iter().any(|&shift| shift > 0)
+}
+
+fn all(radix: &MixedRadix) -> Vec<bool> {
+    vec![true; radix.dimensions()]
 }
 
 /// The translations of `classes` along those sides of a radix that wrap.
 fn along(classes: &RankClasses, radix: &MixedRadix, wrap: &[bool]) -> RankClasses {
     let sides = radix.sides();
     let mut periods = Coordinates::from_slice(sides);
-    if classes.radix() == radix {
-        for u in (0..sides.len()).filter(|&u| wrap[u]) {
-            periods[u] = classes.periods()[u];
+    // A shift of the nodes by whole lines along the slowest side.
+    let whole_lines = |period: u32, stride: u32| {
+        (u64::from(period) / gcd(u64::from(period), u64::from(stride))) as u32
+    };
+    match *classes.radix().sides() {
+        _ if classes.radix() == radix => {
+            for u in (0..sides.len()).filter(|&u| wrap[u]) {
+                periods[u] = classes.periods()[u];
+            }
         }
-    } else if classes.radix().dimensions() == 1 && wrap[0] {
-        // A shift of the ranks by whole lines along the slowest side.
-        let (period, stride) = (u64::from(classes.periods()[0]), u64::from(radix.stride(0)));
-        periods[0] = (period / gcd(period, stride)) as u32;
+        [_] if wrap[0] => periods[0] = whole_lines(classes.periods()[0], radix.stride(0)),
+        // By node, and the rank on it.
+        [_, size] if sides.len() > 2 && sides.last() == Some(&size) => {
+            periods[sides.len() - 1] = classes.periods()[1];
+            if wrap[0] {
+                periods[0] = whole_lines(classes.periods()[0], radix.stride(0) / size);
+            }
+        }
+        _ => {}
     }
     RankClasses::translations(radix.clone(), periods)
 }

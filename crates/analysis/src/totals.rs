@@ -2,6 +2,7 @@ use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Step};
 use topocoll_topology::{Grid, Machine, Rank, Route};
 
+use crate::charges::Rates;
 use crate::error::check_work;
 use crate::loads::Loads;
 use crate::{shift, symmetry};
@@ -9,7 +10,7 @@ use crate::{shift, symmetry};
 /// The most calls of the rule for link totals.
 const WORK_LIMIT: u128 = 50_000_000;
 
-/// Totals of the links of a grid or lattice over a whole schedule.
+/// Totals of the links of a grid or graph over a whole schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LinkTotals {
@@ -34,7 +35,7 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     let closed = shift::grid(&rule.classes(), topology);
     let classes = symmetry::common(&rule.classes(), topology);
     let shares = if closed.is_some() { 1 } else { classes.count() };
-    if topology.dimensions() == 0 {
+    if topology.link_numbers() == 0 {
         return None;
     }
     let work = u128::from(shares) * u128::from(steps);
@@ -64,9 +65,9 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
         loads
     });
     let mut loads = parts.reduce(|| Loads::new(&classes, topology), Loads::merged);
-    let mut busiest = Vec::new();
-    loads.take(&mut busiest);
-    Some(LinkTotals { max_link_bytes: busiest.iter().map(|most| most.bytes).max().unwrap_or(0) })
+    let mut max_link_bytes = 0;
+    loads.drain(&Rates::new(machine), |load| max_link_bytes = load.bytes.max(max_link_bytes));
+    Some(LinkTotals { max_link_bytes })
 }
 
 fn by_shift(schedule: &Schedule, grid: &Grid) -> LinkTotals {

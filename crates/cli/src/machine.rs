@@ -76,7 +76,7 @@ fn warn_of_shared_links(machine: &Machine) {
     let (topology, ports) = (&machine.topology, machine.ports);
     let links = topology.most_links_out();
     if links > 0 && u64::from(ports) > links {
-        let each = topology.links() == links * u64::from(topology.ranks());
+        let each = topology.links() == links * u64::from(topology.nodes());
         let most = if each { "" } else { "at most " };
         let plural = if links == 1 { "" } else { "s" };
         say(&format!(

@@ -91,8 +91,8 @@ pub use topocoll_schedule::{
     Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Transfer,
 };
 pub use topocoll_topology::{
-    Barrier, Clusters, Coordinates, Fault, FullyConnected, Grid, INTER_NODE, INTRA_NODE, Injection,
-    Lattice, LeastLoad, Link, LinkId, MAX_DIMENSIONS, Machine, MixedRadix, PerClass, Port, Rank,
-    Route, Segment, Shape, Subset, TOPOLOGIES, Timing, Topology, TopologyError, files, spec, text,
-    units,
+    Barrier, Capacity, Clusters, Coordinates, Fault, FullyConnected, Graph, Grid, INTER_NODE,
+    INTRA_NODE, Injection, Lattice, LeastLoad, Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS,
+    Machine, MixedRadix, PerClass, Port, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Timing,
+    Topology, TopologyError, files, spec, text, units,
 };

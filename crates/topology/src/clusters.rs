@@ -1,10 +1,13 @@
 use std::sync::Arc;
 
-use crate::{FullyConnected, MixedRadix, Rank, Shape, Topology, TopologyError};
+use crate::{
+    FullyConnected, Link, LinkId, LinkKind, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment,
+    Shape, Topology, TopologyError,
+};
 
 /// The class of intra-node links.
 pub const INTRA_NODE: usize = 0;
-/// The class of inter-node links.
+/// The first class of inter-node links.
 pub const INTER_NODE: usize = 1;
 
 /// Nodes that hold one or more ranks each, on a network; on a complete one they are a cluster of
@@ -49,6 +52,11 @@ impl Clusters {
     /// As [`new`](Self::new), or other nodes than the network has.
     pub fn on(network: Arc<dyn Topology>, groups: &[(u32, u32)]) -> Result<Self, TopologyError> {
         let mut cluster = Self { runs: Vec::new(), ranks: 0, nodes: 0, network };
+        let (what, size) = ("link classes", cluster.link_classes().len());
+        if size > MAX_DIMENSIONS {
+            let most = MAX_DIMENSIONS as u64;
+            return Err(TopologyError::Size { what, size: size as u64, most });
+        }
         for &(nodes, size) in groups.iter().filter(|group| group.0 > 0) {
             if size == 0 {
                 return Err(TopologyError::EmptyNode { node: u64::from(cluster.nodes) });
@@ -117,6 +125,13 @@ impl Clusters {
         self.runs.iter().map(|run| run.size).max().expect("a cluster has a node")
     }
 
+    /// Ranks on each node where all nodes are equal.
+    #[must_use]
+    pub fn equal_size(&self) -> Option<u32> {
+        let [run] = self.runs[..] else { return None };
+        Some(run.size)
+    }
+
     /// Consecutive nodes of equal size, as (first node, number of nodes, ranks on each), in order.
     pub fn groups(&self) -> impl Iterator<Item = (u32, u32, u32)> {
         self.runs.iter().map(|run| (run.first_node, run.nodes, run.size))
@@ -125,8 +140,8 @@ impl Clusters {
     /// Ranks as coordinates (node, rank on the node) where all nodes are equal.
     #[must_use]
     pub fn by_node(&self) -> Option<MixedRadix> {
-        let [run] = self.runs[..] else { return None };
-        Some(MixedRadix::new(&[run.nodes, run.size]).expect("bug: more ranks than the cluster has"))
+        let sides = [self.nodes, self.equal_size()?];
+        Some(MixedRadix::new(&sides).expect("bug: more ranks than the cluster has"))
     }
 
     /// Ranks on each node, in order.
@@ -145,6 +160,11 @@ impl Clusters {
         Self::new(&sizes).ok().filter(|_| once)
     }
 
+    /// The rank of the network that is the node of `rank`.
+    fn place(&self, rank: Rank) -> Rank {
+        Rank(self.node_of(rank))
+    }
+
     fn run_before(&self, starts_by: impl FnMut(&NodeRun) -> bool) -> NodeRun {
         self.runs[self.runs.partition_point(starts_by) - 1]
     }
@@ -160,21 +180,89 @@ impl Topology for Clusters {
     }
 
     fn short_form(&self) -> String {
-        let groups: Vec<_> = (self.runs.iter())
-            .map(|run| match run.nodes {
-                1 => run.size.to_string(),
-                nodes => format!("{nodes}*{}", run.size),
-            })
-            .collect();
-        format!("cluster:{}", groups.join(","))
+        if let Shape::Complete = self.network.shape() {
+            let groups: Vec<_> = (self.runs.iter())
+                .map(|run| match run.nodes {
+                    1 => run.size.to_string(),
+                    nodes => format!("{nodes}*{}", run.size),
+                })
+                .collect();
+            return format!("cluster:{}", groups.join(","));
+        }
+        let sizes: Vec<_> = match self.runs[..] {
+            [run] => vec![run.size.to_string()],
+            _ => self.sizes().map(|size| size.to_string()).collect(),
+        };
+        format!("{}*{}", self.network.short_form(), sizes.join(","))
     }
 
+    fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    fn node_of(&self, rank: Rank) -> u32 {
+        Self::node_of(self, rank)
+    }
+
+    fn network(&self) -> Shape<'_> {
+        self.network.shape()
+    }
+
+    /// Those inside a node come first, then those of the network.
     fn link_classes(&self) -> Vec<String> {
-        vec!["intra-node".to_owned(), "inter-node".to_owned()]
+        let between = match self.network.shape() {
+            Shape::Complete => vec!["inter-node".to_owned()],
+            _ => self.network.link_classes(),
+        };
+        std::iter::once("intra-node".to_owned()).chain(between).collect()
     }
 
     fn link_class(&self, from: Rank, to: Rank) -> usize {
         if self.node_of(from) == self.node_of(to) { INTRA_NODE } else { INTER_NODE }
+    }
+
+    fn links(&self) -> u64 {
+        self.network.links()
+    }
+
+    fn link_numbers(&self) -> u64 {
+        self.network.link_numbers()
+    }
+
+    fn most_links_out(&self) -> u64 {
+        self.network.most_links_out()
+    }
+
+    fn link_kinds(&self) -> &[LinkKind] {
+        self.network.link_kinds()
+    }
+
+    fn link_kind(&self, link: LinkId) -> usize {
+        self.network.link_kind(link)
+    }
+
+    fn link(&self, link: LinkId) -> Option<Link> {
+        self.network.link(link)
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        self.network.vertex_name(vertex)
+    }
+
+    fn link_name(&self, link: LinkId) -> String {
+        self.network.link_name(link)
+    }
+
+    fn route(&self, from: Rank, to: Rank, out: &mut Route) {
+        self.network.route(self.place(from), self.place(to), out);
+    }
+
+    fn follow(&self, from: Rank, route: &Route) -> Result<u32, Segment> {
+        self.network.follow(self.place(from), route)
+    }
+
+    fn for_each_link(&self, from: Rank, route: &Route, visit: &mut dyn FnMut(LinkId)) {
+        self.network.for_each_link(self.place(from), route, visit);
     }
 }
 

@@ -89,6 +89,34 @@ pub enum TopologyError {
         /// The failed nodes and links between them.
         cut: String,
     },
+    /// A network that is too large.
+    #[error("{size} {what}: a machine has at most {most}")]
+    Size {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        size: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// A link of a graph that cannot be.
+    #[error("link {from} -> {to}: {rule}")]
+    Link {
+        /// The vertex that it leaves.
+        from: u32,
+        /// The vertex that it enters.
+        to: u32,
+        /// The rule.
+        rule: &'static str,
+    },
+    /// A node of a graph that has no route to another.
+    #[error("not connected: node {from} cannot reach node {to}")]
+    Unreachable {
+        /// The node.
+        from: String,
+        /// The other.
+        to: String,
+    },
     /// Timing values for each link class of another machine.
     #[error(
         "timing `{timing}` has values for its link classes ({}), but {topology} has other classes ({})",

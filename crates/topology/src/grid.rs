@@ -1,5 +1,5 @@
 use crate::{
-    Coordinates, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
+    Coordinates, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
 };
 
 /// An n-dimensional grid: all sides wrap (torus), none does (mesh), or some do.
@@ -10,20 +10,6 @@ use crate::{
 pub struct Grid {
     radix: MixedRadix,
     wrap: Vec<bool>,
-}
-
-/// A directed link of a grid.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub struct Link {
-    /// The rank it leaves.
-    pub from: Rank,
-    /// The rank it enters.
-    pub to: Rank,
-    /// The dimension it runs along.
-    pub dimension: u32,
-    /// +1 toward the higher coordinate, else -1.
-    pub direction: i64,
 }
 
 impl Grid {
@@ -100,6 +86,14 @@ impl Grid {
         if self.wrap[dimension] { side / 2 } else { side - 1 }
     }
 
+    /// The number of the link that leaves `from` along `dimension`, `direction` +1 or -1.
+    #[must_use]
+    #[inline]
+    pub fn link_id(&self, from: Rank, dimension: usize, direction: i64) -> LinkId {
+        let links_per_rank = 2 * self.sides().len() as u64;
+        LinkId(u64::from(from.0) * links_per_rank + 2 * dimension as u64 + u64::from(direction < 0))
+    }
+
     /// Directed links along `dimension`.
     fn links_along(&self, dimension: usize) -> u64 {
         let (ranks, side) = (u64::from(self.radix.ranks()), u64::from(self.sides()[dimension]));
@@ -165,17 +159,30 @@ impl Topology for Grid {
         self.sides().iter().zip(&self.wrap).map(along).sum()
     }
 
-    fn dimensions(&self) -> usize {
-        self.radix.dimensions()
+    fn link_numbers(&self) -> u64 {
+        u64::from(self.ranks()) * 2 * self.sides().len() as u64
     }
 
     fn link(&self, link: LinkId) -> Option<Link> {
         let links_per_rank = 2 * self.sides().len() as u64;
         let from = u32::try_from(link.0 / links_per_rank).ok().filter(|&r| r < self.ranks())?;
-        let dimension = (link.0 % links_per_rank / 2) as u32;
+        let class = (link.0 % links_per_rank / 2) as u32;
         let direction = if link.0 % 2 == 0 { 1 } else { -1 };
-        let to = self.follow(Rank(from), &Route::straight(dimension, direction)).ok()?;
-        Some(Link { from: Rank(from), to, dimension, direction })
+        let to = self.follow(Rank(from), &Route::straight(class, direction)).ok()?;
+        Some(Link { from, to, class, direction })
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        let coordinates = self.radix.coordinates(Rank(vertex));
+        let coordinates: Vec<_> = coordinates.iter().map(ToString::to_string).collect();
+        format!("({})", coordinates.join(","))
+    }
+
+    fn link_name(&self, link: LinkId) -> String {
+        let links_per_rank = 2 * self.sides().len() as u64;
+        let (from, dimension) = (link.0 / links_per_rank, link.0 % links_per_rank / 2);
+        let sign = if link.0 % 2 == 0 { '+' } else { '-' };
+        format!("{}{sign}{dimension}", self.vertex_name(from as u32))
     }
 
     /// Dimension order, dimension 0 first; in the nearer direction, and + at exactly half a ring.
@@ -193,7 +200,7 @@ impl Topology for Grid {
     /// A segment is valid if the grid has its dimension, it does not leave a side that does not
     /// wrap, and it is shorter than one turn around a side that wraps.
     #[inline]
-    fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
+    fn follow(&self, from: Rank, route: &Route) -> Result<u32, Segment> {
         let mut at = from;
         for &segment in route.segments() {
             let u = segment.dimension as usize;
@@ -209,7 +216,7 @@ impl Topology for Grid {
             }
             at = self.radix.shifted(at, u, segment.hops);
         }
-        Ok(at)
+        Ok(at.0)
     }
 
     fn for_each_link(&self, from: Rank, route: &Route, visit: &mut dyn FnMut(LinkId)) {
@@ -254,10 +261,10 @@ mod tests {
             assert_eq!(grid.link(LinkId(numbers.end)), None);
             let links: Vec<_> = numbers.filter_map(|id| grid.link(LinkId(id))).collect();
             assert_eq!(links.len() as u64, grid.links(), "{}", grid.short_form());
-            let out = |from| links.iter().filter(|link| link.from == Rank(from)).count() as u64;
+            let out = |from| links.iter().filter(|link| link.from == from).count() as u64;
             assert_eq!((0..grid.ranks()).map(out).max(), Some(grid.most_links_out()));
             for link in links {
-                let id = grid.link_id(link.from, link.dimension as usize, link.direction);
+                let id = grid.link_id(Rank(link.from), link.class as usize, link.direction);
                 assert_eq!(grid.link(id), Some(link));
             }
         }
@@ -270,7 +277,7 @@ mod tests {
         for from in (0..grid.ranks()).map(Rank) {
             for to in (0..grid.ranks()).map(Rank) {
                 grid.route(from, to, &mut route);
-                assert_eq!(grid.follow(from, &route), Ok(to));
+                assert_eq!(grid.follow(from, &route), Ok(to.0));
                 let mut links = 0;
                 grid.for_each_link(from, &route, &mut |id| {
                     assert!(grid.link(id).is_some());
@@ -297,7 +304,7 @@ mod tests {
         for (dimension, hops) in [(0, 4), (0, -1), (1, 4), (2, 1), (0, i64::MAX)] {
             assert!(grid.follow(Rank(0), &Route::straight(dimension, hops)).is_err());
         }
-        assert_eq!(grid.follow(Rank(0), &Route::straight(1, -3)), Ok(Rank(1)));
+        assert_eq!(grid.follow(Rank(0), &Route::straight(1, -3)), Ok(1));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub mod units;
 
 pub use coordinates::Coordinates;
 pub use error::TopologyError;
-pub use ids::{LinkId, Port, Rank};
+pub use ids::{Link, LinkId, Port, Rank};
 pub use machine::Machine;
 pub use radix::{MAX_DIMENSIONS, MixedRadix};
 pub use route::{Route, Segment};
@@ -52,6 +52,7 @@ pub use topology::Topology;
 // The topologies, one file each, and the short forms that name them.
 mod clusters;
 mod complete;
+mod graph;
 mod grid;
 mod lattice;
 /// The short forms of every topology, in the order in which help lists them.
@@ -69,5 +70,6 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
 ];
 pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use complete::FullyConnected;
-pub use grid::{Grid, Link};
+pub use graph::{Capacity, Graph, LinkKind, ListedGraph};
+pub use grid::Grid;
 pub use lattice::{Fault, Lattice, LeastLoad};

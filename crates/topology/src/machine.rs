@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{FullyConnected, Injection, Shape, Subset, Timing, Topology};
+use crate::{FullyConnected, Injection, LinkId, Shape, Subset, Timing, Topology};
 
 /// A machine: its topology, the ports it grants, and its timing values.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Machine {
         let part: Option<Arc<dyn Topology>> = match self.topology.shape() {
             Shape::Grid(grid) => grid.boxed(ranks).map(|grid| Arc::new(grid) as _),
             Shape::Clustered(clusters) => clusters.part(ranks).map(|part| Arc::new(part) as _),
-            Shape::Complete | Shape::Lattice(_) => None,
+            Shape::Complete | Shape::Graph(_) => None,
         };
         let topology = part.unwrap_or_else(|| {
             Arc::new(FullyConnected::new(ranks.len() as u32).expect("bug: a subset of no ranks"))
@@ -69,7 +69,8 @@ impl Machine {
     /// This machine without its faults, if it has any.
     #[must_use]
     pub fn unbroken(&self) -> Option<Self> {
-        let Shape::Lattice(lattice) = self.topology.shape() else { return None };
+        let Shape::Graph(graph) = self.topology.shape() else { return None };
+        let lattice = graph.lattice()?;
         if lattice.faults().is_empty() {
             return None;
         }
@@ -84,6 +85,36 @@ impl Machine {
             Shape::Clustered(_) => self.timing.injection,
             _ => self.timing.injection.of_single_ranks(),
         }
+    }
+
+    /// The class of a link's timing values.
+    #[must_use]
+    pub fn class_of(&self, link: LinkId) -> usize {
+        let class = self.topology.link(link).map_or(0, |link| link.class as usize);
+        self.first_class() + class
+    }
+
+    /// The first class of links between nodes: 1 where nodes hold several ranks, else 0.
+    #[must_use]
+    pub fn first_class(&self) -> usize {
+        usize::from(matches!(self.topology.shape(), Shape::Clustered(_)))
+    }
+
+    /// Seconds in which a link carries a byte.
+    #[must_use]
+    pub fn seconds_per_byte(&self, link: LinkId) -> f64 {
+        let per_byte = self.timing.per_byte.of(self.class_of(link));
+        let kind = self.topology.link_kinds().get(self.topology.link_kind(link));
+        let (times, over) = kind.map_or((1, 1), |kind| kind.capacity.relative(per_byte));
+        per_byte * f64::from(over) / f64::from(times)
+    }
+
+    /// Seconds of propagation over a link.
+    #[must_use]
+    pub fn latency(&self, link: LinkId) -> f64 {
+        let kind = self.topology.link_kinds().get(self.topology.link_kind(link));
+        let own = kind.and_then(|kind| kind.latency);
+        own.unwrap_or_else(|| self.timing.per_hop.of(self.class_of(link)))
     }
 
     /// Sets the ports, limited to between 1 and `ranks - 1`.

@@ -1,4 +1,4 @@
-use crate::{Clusters, Grid, Lattice};
+use crate::{Clusters, Graph, Grid};
 
 /// The structure of a machine that algorithms may rely on: facts to match on, not types.
 ///
@@ -9,8 +9,8 @@ pub enum Shape<'a> {
     Complete,
     /// Ranks on a grid, each side wrapping or not.
     Grid(&'a Grid),
-    /// Ranks on a twisted torus, or on a grid with failed nodes or links.
-    Lattice(&'a Lattice),
-    /// Nodes that hold several ranks, the nodes fully connected.
+    /// Ranks on a listed network, such as a fat tree, a twisted torus or a grid with failed links.
+    Graph(&'a Graph),
+    /// Nodes that hold several ranks, on a network.
     Clustered(&'a Clusters),
 }

@@ -10,8 +10,8 @@ use toml::{Spanned, Value};
 use crate::text::{nearest, printable};
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
 use crate::{
-    Barrier, Clusters, Fault, FullyConnected, Grid, Injection, Lattice, MAX_DIMENSIONS, Machine,
-    PerClass, Shape, TOPOLOGIES, Timing, Topology,
+    Barrier, Clusters, Fault, FullyConnected, Graph, Grid, Injection, Lattice, MAX_DIMENSIONS,
+    Machine, PerClass, Shape, TOPOLOGIES, Timing, Topology,
 };
 
 /// How one kind of topology is written: `kind:rest`.
@@ -112,17 +112,26 @@ impl<'a> Faults<'a> {
         Self { topology, listed: Vec::new() }
     }
 
+    fn lattice(&self) -> Option<&'a Lattice> {
+        let Shape::Graph(graph) = self.topology.shape() else { return None };
+        graph.lattice()
+    }
+
     /// Adds the node or link of a name. `nodes` is given where only nodes, or only links, are
     /// allowed.
     fn add(&mut self, name: &str, nodes: Option<bool>) -> Result<(), String> {
-        let fault = match self.topology.shape() {
-            Shape::Grid(grid) => Fault::parse(name, grid.radix(), grid.wrap()),
-            Shape::Lattice(lattice) => Fault::parse(name, lattice.radix(), lattice.wrap()),
-            Shape::Complete | Shape::Clustered(_) => Err(format!(
-                "`{name}`: {} cannot have failed nodes or links: only tori, meshes and grids can",
-                self.topology.short_form()
-            )),
-        }?;
+        let grid = match (self.topology.shape(), self.lattice()) {
+            (Shape::Grid(grid), _) => (grid.radix(), grid.wrap()),
+            (_, Some(lattice)) => (lattice.radix(), lattice.wrap()),
+            _ => {
+                return Err(format!(
+                    "`{name}`: {} cannot have failed nodes or links: only tori, meshes and grids \
+                     can",
+                    self.topology.short_form()
+                ));
+            }
+        };
+        let fault = Fault::parse(name, grid.0, grid.1)?;
         match (nodes, fault) {
             (Some(true), Fault::Broken { .. }) => {
                 return Err(format!("`{name}` is a link, not a node"));
@@ -134,10 +143,7 @@ impl<'a> Faults<'a> {
             }
             _ => {}
         }
-        let before = match self.topology.shape() {
-            Shape::Lattice(lattice) => lattice.faults(),
-            _ => &[],
-        };
+        let before = self.lattice().map_or(&[][..], Lattice::faults);
         if self.listed.contains(&fault) || before.contains(&fault) {
             let twice = match fault {
                 Fault::Absent { .. } => "is missing already",
@@ -151,13 +157,13 @@ impl<'a> Faults<'a> {
 
     /// The machine with these faults.
     fn taken_out(&self, topology: Arc<dyn Topology>) -> Result<Arc<dyn Topology>, String> {
-        let lattice = match topology.shape() {
+        let graph = match (topology.shape(), self.lattice()) {
             _ if self.listed.is_empty() => return Ok(topology),
-            Shape::Grid(grid) => Lattice::of_grid(grid, &self.listed),
-            Shape::Lattice(lattice) => lattice.without(&self.listed),
-            Shape::Complete | Shape::Clustered(_) => unreachable!("bug: faults of {topology:?}"),
+            (_, Some(lattice)) => lattice.without(&self.listed),
+            (Shape::Grid(grid), _) => Graph::of_grid(grid, &self.listed),
+            _ => unreachable!("bug: faults of {topology:?}"),
         };
-        lattice.map(|lattice| Arc::new(lattice) as _).map_err(|e| e.to_string())
+        graph.map(|graph| Arc::new(graph) as _).map_err(|e| e.to_string())
     }
 }
 
@@ -240,7 +246,7 @@ pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
     let own = |&side: &u32| if side == longest { 0 } else { side };
     let shifts: Vec<u32> =
         shifts.iter().zip(&sides).map(|(shift, side)| shift.unwrap_or_else(|| own(side))).collect();
-    Ok(Arc::new(Lattice::twisted_torus(&sides, &shifts).map_err(|e| e.to_string())?))
+    Ok(Arc::new(Graph::twisted_torus(&sides, &shifts).map_err(|e| e.to_string())?))
 }
 
 pub(crate) fn cluster(rest: &str) -> Result<Arc<dyn Topology>, String> {

@@ -1,11 +1,11 @@
 use std::fmt;
 
-use crate::{Link, LinkId, Rank, Route, Segment, Shape};
+use crate::{Link, LinkId, LinkKind, Rank, Route, Segment, Shape};
 
 /// The ranks of a machine and the links between them.
 ///
-/// Only grids and lattices number their [`Link`]s. On a complete graph messages between different
-/// ranks share no link.
+/// Only grids and graphs number their [`Link`]s, which belong to the network between the nodes. On a
+/// complete graph messages between different ranks share no link.
 ///
 /// All implementations are in this crate, and methods may be added. Readers ask for the [`Shape`].
 pub trait Topology: fmt::Debug + Send + Sync {
@@ -21,8 +21,22 @@ pub trait Topology: fmt::Debug + Send + Sync {
     /// Names of the link classes; a timing value may differ from class to class.
     fn link_classes(&self) -> Vec<String>;
 
-    /// The class of the direct link between two ranks. Where links are numbered it is 0, and the
-    /// class of a link is its dimension.
+    /// Number of nodes. Where each rank is a node by itself, nodes are numbered as ranks.
+    fn nodes(&self) -> u32 {
+        self.ranks()
+    }
+
+    /// The node that holds a rank.
+    fn node_of(&self, rank: Rank) -> u32 {
+        rank.0
+    }
+
+    /// The structure of the network between the nodes, with one rank for each node.
+    fn network(&self) -> Shape<'_> {
+        self.shape()
+    }
+
+    /// The class of a message between two ranks that shares no numbered link: 0 inside a node.
     fn link_class(&self, _from: Rank, _to: Rank) -> usize {
         0
     }
@@ -32,25 +46,40 @@ pub trait Topology: fmt::Debug + Send + Sync {
         0
     }
 
+    /// The numbers of links are below this.
+    fn link_numbers(&self) -> u64 {
+        0
+    }
+
     /// The most directed links that leave one node; 0 where links are not numbered.
     fn most_links_out(&self) -> u64 {
         0
     }
 
-    /// Dimensions along which numbered links run. Each rank has two link numbers per dimension.
-    fn dimensions(&self) -> usize {
-        0
+    /// The kinds of links; empty on grids, where all links of a class are alike.
+    fn link_kinds(&self) -> &[LinkKind] {
+        &[]
     }
 
-    /// The number of the link that leaves `from` along `dimension`, `direction` +1 or -1.
-    fn link_id(&self, from: Rank, dimension: usize, direction: i64) -> LinkId {
-        let links_per_rank = 2 * self.dimensions() as u64;
-        LinkId(u64::from(from.0) * links_per_rank + 2 * dimension as u64 + u64::from(direction < 0))
+    /// The kind of a link, a place in [`link_kinds`](Self::link_kinds).
+    fn link_kind(&self, _link: LinkId) -> usize {
+        0
     }
 
     /// The ends of a link, or `None` if no link has this number.
     fn link(&self, _link: LinkId) -> Option<Link> {
         None
+    }
+
+    /// The name of a node or a switch, for reports.
+    fn vertex_name(&self, vertex: u32) -> String {
+        vertex.to_string()
+    }
+
+    /// The name of a link for reports: on a grid the coordinates it leaves, its direction and its
+    /// dimension, such as `(0,1)+1`.
+    fn link_name(&self, link: LinkId) -> String {
+        format!("link {link}")
     }
 
     /// Overwrites `out` with the route of a message whose schedule names none; empty where links
@@ -59,12 +88,13 @@ pub trait Topology: fmt::Debug + Send + Sync {
         out.clear();
     }
 
-    /// The rank at which `route` from `from` ends, or the first segment that leaves the machine.
+    /// The node or switch at which `route` from the node of `from` ends, or the first segment that
+    /// leaves the machine.
     ///
     /// # Errors
     /// The offending segment.
-    fn follow(&self, from: Rank, route: &Route) -> Result<Rank, Segment> {
-        route.segments().first().map_or(Ok(from), |&segment| Err(segment))
+    fn follow(&self, from: Rank, route: &Route) -> Result<u32, Segment> {
+        route.segments().first().map_or(Ok(self.node_of(from)), |&segment| Err(segment))
     }
 
     /// Calls `visit` with every link of `route` in the order travelled. The route must stay on the

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Coordinates, Lattice, MixedRadix, Rank, Route, Shape, Topology};
+use topocoll_topology::{Coordinates, Graph, MixedRadix, Rank, Route, Shape, Topology};
 
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
@@ -37,9 +37,9 @@ type SignedHops = SmallVec<[i32; 6]>;
 const TRIED: u32 = 1 << 17;
 
 /// Shortest routes from rank 0 to every rank, at most [`ROUTES`] to each.
-fn shortest_routes(lattice: &Lattice) -> Vec<Vec<SignedHops>> {
+fn shortest_routes(lattice: &Graph) -> Vec<Vec<SignedHops>> {
     let ranks = lattice.ranks() as usize;
-    let dimensions = lattice.dimensions();
+    let dimensions = lattice.link_classes().len();
     let mut hops = vec![u32::MAX; ranks];
     let mut routes: Vec<Vec<SignedHops>> = vec![Vec::new(); ranks];
     hops[0] = 0;
@@ -123,8 +123,8 @@ struct Dealt {
 }
 
 impl Dealt {
-    fn new(lattice: &Lattice, ports: u32) -> Self {
-        let radix = lattice.radix().clone();
+    fn new(lattice: &Graph, radix: &MixedRadix, ports: u32) -> Self {
+        let radix = radix.clone();
         let routes = shortest_routes(lattice).into_iter().zip((0..).map(Rank)).skip(1);
         let mut all: Vec<Sent> = routes
             .map(|(routes, offset)| Sent { offset: Some(offset), routes, taken: 0 })
@@ -273,8 +273,13 @@ impl Algorithm for DirectOffsets {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let lattice = match request.topology.shape() {
-            Shape::Lattice(lattice) if lattice.is_whole() => lattice,
+        let (lattice, radix) = match request.topology.shape() {
+            Shape::Graph(graph)
+                if graph.lattice().is_some()
+                    && let Some(radix) = graph.translations() =>
+            {
+                (graph, radix)
+            }
             _ => {
                 let needs = "a twisted torus without missing nodes or failed links";
                 return Err(request.requires(needs));
@@ -285,7 +290,7 @@ impl Algorithm for DirectOffsets {
             let rule = "at most 16384 ranks";
             return Err(NotApplicable::Ranks { rule, ranks });
         }
-        let dealt = Dealt::new(lattice, request.problem.ports);
+        let dealt = Dealt::new(lattice, radix, request.problem.ports);
         let claims = Claims {
             hops: Some(dealt.hops().into()),
             rearrangements: Some(0),

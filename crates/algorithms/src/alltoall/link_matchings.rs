@@ -10,7 +10,7 @@
 //! `tests/correctness/lattices.rs` counts how far that is above the bound.
 
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
-use topocoll_topology::{Lattice, Rank, Route, Shape, Topology};
+use topocoll_topology::{Graph, Rank, Route, Shape, Topology};
 
 use crate::layout::matching_layout::MatchingLayout;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
@@ -67,8 +67,8 @@ struct Fit {
 }
 
 impl Fit {
-    fn new(lattice: &Lattice, ports: u32) -> Self {
-        let (ranks, per_rank) = (lattice.ranks() as usize, 2 * lattice.dimensions());
+    fn new(lattice: &Graph, ports: u32) -> Self {
+        let (ranks, per_rank) = (lattice.ranks() as usize, 2 * lattice.link_classes().len());
         let end = |link: usize| {
             let direction = if link % 2 == 0 { 1 } else { -1 };
             lattice.neighbour(Rank((link / per_rank) as u32), link % per_rank / 2, direction)
@@ -195,12 +195,12 @@ impl Fit {
 }
 
 impl Matchings {
-    fn new(lattice: &Lattice, ports: u32) -> Self {
+    fn new(lattice: &Graph, ports: u32) -> Self {
         let orders = [true, false].map(|by_distance| Self::in_order(lattice, ports, by_distance));
         orders.into_iter().min_by_key(|found| found.steps).expect("bug: two orders")
     }
 
-    fn in_order(lattice: &Lattice, ports: u32, by_distance: bool) -> Self {
+    fn in_order(lattice: &Graph, ports: u32, by_distance: bool) -> Self {
         let mut fit = Fit::new(lattice, ports);
         let ranks = lattice.ranks();
         let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
@@ -278,7 +278,11 @@ impl Algorithm for LinkMatchings {
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let Shape::Lattice(lattice) = request.topology.shape() else {
+        let lattice = match request.topology.shape() {
+            Shape::Graph(graph) => graph.lattice().map(|_| graph),
+            _ => None,
+        };
+        let Some(lattice) = lattice else {
             let needs = "a grid with missing nodes or failed links, or a twisted torus";
             return Err(request.requires(needs));
         };

@@ -2,7 +2,7 @@
 //!
 //! Virtual channels that serve the same messages form one pool. On a side that wraps a link has two
 //! pools, before and after the dateline, which is the link from the last position to the first.
-//! Other links have one pool. On a lattice all links have one pool, so messages may deadlock.
+//! Other links have one pool. On a graph all links have one pool, so messages may deadlock.
 
 use topocoll_topology::{Grid, LinkId, Machine, Rank, Route, Segment, Shape};
 
@@ -23,12 +23,11 @@ const ROOM: u64 = u32::MAX as u64;
 
 impl<'a> Channels<'a> {
     pub(crate) fn new(machine: &'a Machine, settings: &Settings, dateline: Dateline) -> Self {
-        let grid = match machine.topology.shape() {
+        let grid = match machine.topology.network() {
             Shape::Grid(grid) => Some(grid),
-            Shape::Complete | Shape::Lattice(_) | Shape::Clustered(_) => None,
+            Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => None,
         };
-        let per_rank = 2 * machine.topology.dimensions() as u64;
-        let links = u64::from(machine.ranks()) * per_rank;
+        let links = machine.topology.link_numbers();
         Self { machine, grid, vcs: settings.vcs, dateline, links }
     }
 
@@ -56,10 +55,16 @@ impl<'a> Channels<'a> {
         if wraps && self.vcs > 1 { (self.vcs.div_ceil(2), self.vcs / 2) } else { (self.vcs, 0) }
     }
 
-    /// The dimension of a link.
+    /// The dimension of a link, or its class on a graph.
     pub(crate) fn dimension(&self, link: u64) -> usize {
-        let dimensions = self.machine.topology.dimensions().max(1) as u64;
-        (link % (2 * dimensions) / 2) as usize
+        let topology = &self.machine.topology;
+        match self.grid {
+            Some(grid) => (link % (2 * grid.sides().len() as u64) / 2) as usize,
+            None => {
+                let kind = topology.link_kinds().get(topology.link_kind(LinkId(link)));
+                kind.map_or(0, |kind| kind.class as usize)
+            }
+        }
     }
 
     /// The first virtual channel of a pool on its link.
@@ -78,16 +83,15 @@ impl<'a> Channels<'a> {
     ) {
         let ports = 2 * self.links;
         let ranks = u64::from(self.machine.ranks());
-        let (sender, receiver) = match self.machine.topology.shape() {
-            Shape::Clustered(clusters) => (clusters.node_of(from), clusters.node_of(to)),
-            _ => (from.0, to.0),
-        };
-        if sender == receiver && self.links == 0 {
+        let topology = &self.machine.topology;
+        let (sender, receiver) = (topology.node_of(from), topology.node_of(to));
+        let one_node = matches!(topology.shape(), Shape::Clustered(_)) || self.links == 0;
+        if sender == receiver && one_node {
             return visit(self.pools() - 1, 0);
         }
         visit(ports + u64::from(sender), 0);
         if let Some(grid) = self.grid {
-            let mut at = from;
+            let mut at = Rank(sender);
             for segment in route.segments() {
                 self.along_segment(grid, at, segment, &mut visit);
                 at = grid.radix().shifted(at, segment.dimension as usize, segment.hops);
@@ -143,7 +147,7 @@ impl<'a> Channels<'a> {
                 } else {
                     String::new()
                 };
-                format!("{}{class}", link_name(self.machine, LinkId(pool / 2)))
+                format!("{}{class}", self.machine.topology.link_name(LinkId(pool / 2)))
             }
             Some(port) if port < ranks => format!("a sending port of {port}"),
             Some(port) => format!("a receiving port of {}", port - ranks),
@@ -151,27 +155,9 @@ impl<'a> Channels<'a> {
     }
 }
 
-/// The name of a link for reports: the coordinates it leaves, its direction and its dimension, such
-/// as `(0,1)+1`.
-#[must_use]
-pub fn link_name(machine: &Machine, LinkId(link): LinkId) -> String {
-    let per_rank = 2 * machine.topology.dimensions() as u64;
-    let from = |link: u64| Rank((link / per_rank) as u32);
-    let coordinates = match machine.topology.shape() {
-        Shape::Grid(grid) => grid.radix().coordinates(from(link)),
-        Shape::Lattice(lattice) => lattice.radix().coordinates(lattice.node(from(link))),
-        Shape::Complete | Shape::Clustered(_) => return format!("link {link}"),
-    };
-    let coordinates: Vec<_> = coordinates.iter().map(ToString::to_string).collect();
-    let sign = if link % 2 == 0 { '+' } else { '-' };
-    format!("({}){sign}{}", coordinates.join(","), link % per_rank / 2)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use topocoll_topology::FullyConnected;
 
     use super::*;
 
@@ -233,8 +219,6 @@ mod tests {
             "a receiving port of 11",
         ];
         assert_eq!(ports, expected);
-        let full = Machine::of(Arc::new(FullyConnected::new(3).unwrap()));
-        assert_eq!(link_name(&full, LinkId(7)), "link 7");
     }
 
     /// The pools of a message around a ring of four, upwards and downwards, and whether it needs none.

@@ -14,7 +14,7 @@ use topocoll_topology::{LinkId, Machine, Route};
 
 use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink};
-use super::channels::{Channels, link_name};
+use super::channels::Channels;
 use super::clock::{Clock, Picoseconds};
 use super::network::{Held, InFlight, Interval, LinkUse, Network};
 use super::settings::{Dateline, Settings};
@@ -303,7 +303,7 @@ impl Network for Fluid<'_> {
     }
 
     fn channel(&self, number: u64) -> String {
-        link_name(self.machine, LinkId(number))
+        self.machine.topology.link_name(LinkId(number))
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {

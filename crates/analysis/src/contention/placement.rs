@@ -128,7 +128,7 @@ impl<'a> Placed<'a> {
             route.push(dimension, segment.hops.saturating_mul(direction));
         }
         let topology = &*self.machine.topology;
-        let kept = !route.is_empty() && topology.follow(node, route) == Ok(to);
+        let kept = !route.is_empty() && topology.follow(node, route) == Ok(topology.node_of(to));
         if !kept {
             topology.route(node, to, route);
         }

@@ -1,7 +1,7 @@
 //! The steps model of traffic that no rule describes: the counterpart of [`count`](crate::count).
 
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Machine, Rank, Shape, Topology};
+use topocoll_topology::{Machine, Rank, Topology};
 
 use super::traffic::{Share, Traffic};
 use crate::charges::Rates;
@@ -46,7 +46,7 @@ pub fn steps_model(
     let loads = Loads::memory(&classes, &*machine.topology);
     let needed = by_all_threads(loads + (injected * size_of::<Injected>()) as u128);
     check_memory("link counters", needed, memory)?;
-    let rates = Rates::new(&machine.timing);
+    let rates = Rates::new(machine);
     let scratch = || Scratch {
         loads: Loads::new(&classes, &*machine.topology),
         share: Share::default(),
@@ -86,6 +86,7 @@ fn one_step(
     let Scratch { loads, share, injected } = scratch;
     let topology = &*machine.topology;
     let mut out = StepCount::default();
+    let (node_classes, _) = symmetry::of_nodes(classes, topology);
     let alike = u64::from(traffic.nodes() / classes.count());
     for node in (0..classes.count()).map(|class| classes.representative(class)) {
         traffic.share(node, step, share);
@@ -97,10 +98,10 @@ fn one_step(
             out.packed = out.packed.max(send.packed.into());
             out.hops = out.hops.max(send.route.hops());
             // Numbered links are charged by their loads.
-            if send.route.segments().is_empty() {
+            if send.route.is_empty() {
                 out.charges.link(rates, topology.link_class(node, send.to), bytes);
             }
-            out.charges.route(rates, send.route.segments(), alike, bytes);
+            out.charges.route(rates, node, &send.route, alike, bytes);
             loads.add(topology, node, &send.route, bytes);
             if !injected.is_empty() {
                 inject(injected, topology, [node, send.to], bytes);
@@ -113,17 +114,14 @@ fn one_step(
         node.into_iter().for_each(|bytes| out.charges.node(rates, bytes));
     }
     let mut busiest = Vec::new();
-    loads.take(&mut busiest);
-    out.load_busiest(rates, &busiest, alike);
+    loads.take(rates, &mut busiest);
+    out.load_busiest(rates, &busiest, u64::from(topology.nodes() / node_classes.count()));
     out
 }
 
 /// Adds a message to the bytes of its ends, and of their nodes if it leaves one.
 fn inject(injected: &mut [Injected], topology: &dyn Topology, ends: [Rank; 2], bytes: u128) {
-    let nodes = match topology.shape() {
-        Shape::Clustered(clusters) => ends.map(|rank| clusters.node_of(rank) as usize),
-        _ => ends.map(Rank::index),
-    };
+    let nodes = ends.map(|rank| topology.node_of(rank) as usize);
     for (direction, (rank, node)) in ends.into_iter().zip(nodes).enumerate() {
         injected[rank.index()].rank[direction] += bytes;
         if nodes[0] != nodes[1] {

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use topocoll_topology::{LinkId, Machine};
 
-use super::channels::link_name;
 use super::clock::in_seconds;
 use super::network::{Interval, LinkUse};
 use crate::AnalysisError;
@@ -26,7 +25,7 @@ pub fn write_trace(
     writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[").map_err(failed)?;
     write!(out, "{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":\"links of {}\"}}}}", machine.topology.short_form()).map_err(failed)?;
     for link in links {
-        let name = link_name(machine, link);
+        let name = machine.topology.link_name(link);
         write!(out, ",\n{{\"ph\":\"M\",\"pid\":1,\"tid\":{link},\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}}").map_err(failed)?;
     }
     let mut sorted: Vec<&Interval> = intervals.iter().collect();
@@ -59,13 +58,13 @@ pub fn write_links(
         .map_err(failed)?;
     for (number, used) in links.iter().enumerate() {
         let Some(link) = machine.topology.link(LinkId(number as u64)) else { continue };
-        let busy = used.bytes as f64 * machine.timing.per_byte.of(link.dimension as usize);
+        let busy = used.bytes as f64 * machine.seconds_per_byte(LinkId(number as u64));
         writeln!(
             out,
             "{number},{},{},{},{:+},{},{},{busy:e},{:e}",
             link.from,
             link.to,
-            link.dimension,
+            link.class,
             link.direction,
             used.bytes,
             used.messages,

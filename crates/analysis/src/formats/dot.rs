@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use topocoll_topology::{Rank, Shape, Topology};
+use topocoll_topology::{Rank, Shape};
 
 use super::local::Local;
 use super::{Listing, Source, failed};
@@ -30,8 +30,10 @@ fn draw(source: &Source<'_>, out: &mut dyn Write) -> std::io::Result<()> {
                 let [y, x] = [0, 1].map(|u| grid.radix().coordinate(rank, u));
                 writeln!(out, "  {rank} [pos=\"{},{}\"];", 90 * x, -90 * i64::from(y))?;
             }
-            Shape::Lattice(lattice) if lattice.dimensions() == 2 => {
-                let [y, x] = [0, 1].map(|u| lattice.radix().coordinate(lattice.node(rank), u));
+            Shape::Graph(graph)
+                if let Some(lattice) = graph.lattice().filter(|l| l.radix().dimensions() == 2) =>
+            {
+                let [y, x] = [0, 1].map(|u| lattice.radix().coordinate(lattice.place(rank), u));
                 writeln!(out, "  {rank} [pos=\"{},{}\"];", 90 * x, -90 * i64::from(y))?;
             }
             Shape::Clustered(clusters) => {

@@ -5,10 +5,14 @@ mod write;
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use topocoll_schedule::{Parameters, Problem, Schedule, ScheduleError};
 use topocoll_topology::spec::parse_short_form;
-use topocoll_topology::{Clusters, FullyConnected, Grid, Shape, Topology, TopologyError};
+use topocoll_topology::{
+    Capacity, Clusters, FullyConnected, Graph, Grid, Link, LinkId, LinkKind, ListedGraph, Machine,
+    Shape, Timing, Topology, TopologyError,
+};
 
 use super::messages::check_ranks;
 
@@ -56,17 +60,59 @@ enum HeaderTopology {
         dims: Vec<u32>,
         /// Which of them wrap.
         wrap: Vec<bool>,
+        /// Ranks on each node.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ranks_per_node: Option<PerNode>,
     },
-    /// A twisted torus, or a grid with failed nodes or links.
+    /// A graph.
+    Graph {
+        /// Nodes and switches.
+        vertices: u32,
+        /// The vertex of each node.
+        nodes: Vec<u32>,
+        /// By number: the vertices that each leaves and enters, its class, and its capacity as a
+        /// fraction of its class's.
+        links: Vec<(u32, u32, u32, f64)>,
+        /// Ranks on each node.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ranks_per_node: Option<PerNode>,
+    },
+    /// A twisted torus, or a grid with failed nodes or links, as files of earlier versions have it.
+    #[serde(skip_serializing)]
     Lattice {
         /// Its short form.
         form: String,
     },
-    /// SMP nodes.
+    /// Fully connected nodes.
     Cluster {
         /// Ranks on each node.
         sizes: Vec<u32>,
     },
+}
+
+/// Ranks on each node: one number for all, or one for each.
+#[derive(PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum PerNode {
+    All(u32),
+    Each(Vec<u32>),
+}
+
+impl PerNode {
+    fn of(topology: &dyn Topology) -> Option<Self> {
+        let Shape::Clustered(clusters) = topology.shape() else { return None };
+        let each = || Self::Each(clusters.sizes().collect());
+        Some(clusters.equal_size().map_or_else(each, Self::All))
+    }
+
+    /// Nodes of these sizes on a network.
+    fn on(&self, network: Arc<dyn Topology>) -> Result<Arc<dyn Topology>, TopologyError> {
+        let groups = match self {
+            Self::All(size) => vec![(network.nodes(), *size)],
+            Self::Each(sizes) => sizes.iter().map(|&size| (1, size)).collect(),
+        };
+        Ok(Arc::new(Clusters::on(network, &groups)?))
+    }
 }
 
 /// A message.
@@ -83,42 +129,85 @@ struct MessageLine {
     /// route.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     route: Option<Vec<(u32, i64)>>,
+    /// On graphs the numbers of the links, in the order travelled; `None` for the machine's own
+    /// route.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    links: Option<Vec<u64>>,
     /// For an all-to-all source, destination, first byte, end byte; for an all-gather without the
     /// destination.
     blocks: Vec<Vec<u64>>,
 }
 
 /// A route that is given, even an empty one. `null` is refused.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<(u32, i64)>>, D::Error> {
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<Vec<T>>, D::Error> {
     Vec::deserialize(from).map(Some)
 }
 
 impl HeaderTopology {
-    /// The description of `topology`.
-    fn of(topology: &dyn Topology) -> Self {
-        match topology.shape() {
-            Shape::Complete => Self::Full,
+    /// The description of a topology; timing values give the capacities of some links.
+    fn of(topology: &dyn Topology, timing: &Timing) -> Self {
+        let ranks_per_node = PerNode::of(topology);
+        match topology.network() {
+            Shape::Complete | Shape::Clustered(_) => match topology.shape() {
+                Shape::Clustered(clusters) => Self::Cluster { sizes: clusters.sizes().collect() },
+                _ => Self::Full,
+            },
             Shape::Grid(grid) => {
-                Self::Grid { dims: grid.sides().to_vec(), wrap: grid.wrap().to_vec() }
+                let (dims, wrap) = (grid.sides().to_vec(), grid.wrap().to_vec());
+                Self::Grid { dims, wrap, ranks_per_node }
             }
-            Shape::Lattice(lattice) => Self::Lattice { form: lattice.short_form() },
-            Shape::Clustered(clusters) => {
-                Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
+            Shape::Graph(graph) => {
+                let first = usize::from(ranks_per_node.is_some());
+                let link = |number| {
+                    let Link { from, to, class, .. } = graph.link(LinkId(number))?;
+                    let kind = graph.link_kinds()[graph.link_kind(LinkId(number))];
+                    let per_byte = timing.per_byte.of(first + class as usize);
+                    let (times, over) = kind.capacity.relative(per_byte);
+                    Some((from, to, class, f64::from(times) / f64::from(over)))
+                };
+                Self::Graph {
+                    vertices: graph.vertices(),
+                    nodes: (0..graph.nodes()).collect(),
+                    links: (0..graph.links()).filter_map(link).collect(),
+                    ranks_per_node,
+                }
             }
+        }
+    }
+
+    /// Whether both describe one topology. Capacities may differ, as they depend on timing values.
+    fn is(&self, other: &Self, form: &str) -> bool {
+        match (self, other) {
+            (Self::Lattice { form: named }, _) => named == form,
+            (
+                Self::Graph { vertices, nodes, links, ranks_per_node },
+                Self::Graph { vertices: v, nodes: n, links: l, ranks_per_node: r },
+            ) => {
+                let ends = |&(from, to, class, _): &(u32, u32, u32, f64)| (from, to, class);
+                (vertices, nodes, ranks_per_node) == (v, n, r)
+                    && links.iter().map(ends).eq(l.iter().map(ends))
+            }
+            _ => self == other,
         }
     }
 
     /// The topology described.
     ///
     /// # Errors
-    /// Sides or sizes that no machine of `ranks` ranks has.
+    /// Sides, sizes or links that no machine of `ranks` ranks has.
     fn topology(&self, ranks: u32) -> Result<Arc<dyn Topology>, String> {
         let made: Result<Arc<dyn Topology>, TopologyError> = match self {
             Self::Full => FullyConnected::new(ranks).map(|full| Arc::new(full) as _),
-            Self::Grid { dims, wrap } if dims.len() == wrap.len() => {
-                Grid::new(dims, wrap).map(|grid| Arc::new(grid) as _)
+            Self::Grid { dims, wrap, ranks_per_node } if dims.len() == wrap.len() => {
+                Grid::new(dims, wrap).and_then(|grid| with_ranks(Arc::new(grid), ranks_per_node))
             }
             Self::Grid { .. } => return Err(self.short_form()),
+            Self::Graph { vertices, nodes, links, ranks_per_node } => {
+                graph(*vertices, nodes, links)
+                    .and_then(|graph| with_ranks(Arc::new(graph), ranks_per_node))
+            }
             Self::Lattice { form } => return parse_short_form(form).map_err(|e| e.to_string()),
             Self::Cluster { sizes } => {
                 let groups: Vec<_> = sizes.iter().map(|&size| (1, size)).collect();
@@ -132,15 +221,64 @@ impl HeaderTopology {
     fn short_form(&self) -> String {
         match self {
             Self::Full => "full".to_owned(),
-            Self::Grid { dims, wrap } if dims.len() == wrap.len() => Grid::new(dims, wrap)
+            Self::Grid { dims, wrap, .. } if dims.len() == wrap.len() => Grid::new(dims, wrap)
                 .map_or_else(|e| format!("a grid of {e}"), |grid| grid.short_form()),
-            Self::Grid { dims, wrap } => {
+            Self::Grid { dims, wrap, .. } => {
                 format!("a grid of {} dims and {} wraps", dims.len(), wrap.len())
+            }
+            Self::Graph { nodes, links, .. } => {
+                format!("a graph of {} nodes and {} links", nodes.len(), links.len())
             }
             Self::Lattice { form } => form.clone(),
             Self::Cluster { sizes } => format!("a cluster of {} nodes", sizes.len()),
         }
     }
+}
+
+fn with_ranks(
+    network: Arc<dyn Topology>,
+    ranks_per_node: &Option<PerNode>,
+) -> Result<Arc<dyn Topology>, TopologyError> {
+    match ranks_per_node {
+        Some(sizes) => sizes.on(network),
+        None => Ok(network),
+    }
+}
+
+/// The graph of a header; its nodes become its first vertices.
+fn graph(
+    vertices: u32,
+    nodes: &[u32],
+    links: &[(u32, u32, u32, f64)],
+) -> Result<Graph, TopologyError> {
+    let is_node: HashMap<u32, u32> = nodes.iter().copied().zip(0..).collect();
+    let classes = links.iter().map(|link| u64::from(link.2) + 1).max().unwrap_or(1);
+    // The place of a vertex among the switches is its number less the nodes before it.
+    let mut sorted = nodes.to_vec();
+    sorted.sort_unstable();
+    let numbered = |vertex: u32| match is_node.get(&vertex) {
+        Some(&node) => node,
+        None => {
+            let before = sorted.partition_point(|&node| node < vertex) as u32;
+            (vertex - before).saturating_add(nodes.len() as u32)
+        }
+    };
+    let link = |&(from, to, class, capacity): &(u32, u32, u32, f64)| {
+        let capacity = match capacity > 0.0 {
+            true => Capacity::near(capacity),
+            false => Capacity::Relative { times: 0, over: 1 },
+        };
+        (numbered(from), numbered(to), LinkKind { capacity, ..LinkKind::of_class(class) })
+    };
+    let listed = ListedGraph {
+        form: format!("a graph of {} nodes", nodes.len()),
+        nodes: is_node.len() as u32,
+        switches: vertices.saturating_sub(is_node.len() as u32),
+        classes: (0..classes.min(1 << 10)).map(|class| format!("class {class}")).collect(),
+        links: links.iter().map(link).collect(),
+        ..ListedGraph::default()
+    };
+    listed.with_shortest_routes()
 }
 
 /// The fields of headers of all versions.
@@ -162,8 +300,8 @@ impl Header {
         }
     }
 
-    /// The header of `schedule` on `topology`.
-    fn of(schedule: &Schedule, topology: &dyn Topology) -> Self {
+    /// The header of `schedule` on a machine.
+    fn of(schedule: &Schedule, machine: &Machine) -> Self {
         let Schedule { problem, origin, .. } = schedule;
         Self {
             kind: "header".to_owned(),
@@ -174,7 +312,7 @@ impl Header {
             ranks: problem.ranks,
             block_bytes: problem.block_bytes,
             ports: problem.ports,
-            topology: HeaderTopology::of(topology),
+            topology: HeaderTopology::of(&*machine.topology, &machine.timing),
         }
     }
 
@@ -184,12 +322,9 @@ impl Header {
             return Err(format!("kind is `{}`: the first line must be the `header`", self.kind));
         }
         check_ranks(self.ranks, topology)?;
-        if self.topology != HeaderTopology::of(topology) {
-            return Err(format!(
-                "written for {}, not for {}",
-                self.topology.short_form(),
-                topology.short_form()
-            ));
+        let form = topology.short_form();
+        if !self.topology.is(&HeaderTopology::of(topology, &Timing::generic()), &form) {
+            return Err(format!("written for {}, not for {form}", self.topology.short_form()));
         }
         let operation = self.operation.parse().map_err(|e: ScheduleError| e.to_string())?;
         Problem::new(operation, self.ranks, self.ports, self.block_bytes).map_err(|e| e.to_string())

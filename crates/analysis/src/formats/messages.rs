@@ -3,7 +3,7 @@
 use topocoll_schedule::{
     Collective, MAX_BLOCK_BYTES, Origin, Problem, Recorder, Schedule, SizedMessage,
 };
-use topocoll_topology::{Rank, Route, Segment, Topology};
+use topocoll_topology::{LinkId, Rank, Route, Segment, Shape, Topology};
 
 use super::Target;
 
@@ -64,8 +64,17 @@ pub(super) fn route(
     topology: &dyn Topology,
 ) -> Result<Route, String> {
     let machine = || topology.short_form();
-    if topology.dimensions() == 0 {
+    let of_grid = match topology.network() {
+        Shape::Grid(_) => true,
+        Shape::Graph(graph) => graph.lattice().is_some(),
+        Shape::Complete | Shape::Clustered(_) => false,
+    };
+    if !of_grid {
         return Err(format!("routes require a grid, and {} is not a grid", machine()));
+    }
+    let (start, end) = (topology.node_of(from), topology.node_of(to));
+    if start == end {
+        return Err(format!("ranks {from} and {to} are on one node: no route joins them"));
     }
     let mut route = Route::default();
     for &(dimension, hops) in segments {
@@ -76,11 +85,41 @@ pub(super) fn route(
     }
     let route_is = if route.is_empty() { "an empty route, which" } else { "it" };
     match topology.follow(from, &route) {
-        Ok(end) if end == to => Ok(route),
-        Ok(end) => Err(format!("{route_is} leads from rank {from} to rank {end}, not to {to}")),
+        Ok(last) if last == end => Ok(route),
+        Ok(last) => {
+            let what = match topology.shape() {
+                Shape::Clustered(_) => "node",
+                _ => "rank",
+            };
+            Err(format!("{route_is} leads from {what} {start} to {what} {last}, not to {end}"))
+        }
         Err(Segment { dimension, hops }) => {
             Err(format!("it leaves {}: {hops} hops along dimension {dimension}", machine()))
         }
+    }
+}
+
+/// The route between two ranks over links of a graph. Refuses one that does not lead from one to the
+/// other.
+pub(super) fn route_over(
+    links: &[u64],
+    (from, to): (Rank, Rank),
+    topology: &dyn Topology,
+) -> Result<Route, String> {
+    let Shape::Graph(graph) = topology.network() else {
+        return Err(format!("links require a graph, and {} is not a graph", topology.short_form()));
+    };
+    let links: Vec<LinkId> = links.iter().copied().map(LinkId).collect();
+    let (start, end) = (topology.node_of(from), topology.node_of(to));
+    if start == end {
+        return Err(format!("ranks {from} and {to} are on one node: no links join them"));
+    }
+    let route = graph
+        .route_over(Rank(start), &links)
+        .map_err(|LinkId(link)| format!("link {link} does not begin where the one before ends"))?;
+    match graph.follow(Rank(start), &route) {
+        Ok(last) if last == end => Ok(route),
+        _ => Err(format!("they do not lead from node {start} to node {end}")),
     }
 }
 

@@ -101,53 +101,43 @@ fn platform(source: &Source<'_>, routes: &Routes, out: &mut dyn Write) -> std::i
         writeln!(out, r#"<host id="n{rank}" speed="1Gf"/>"#)?;
     }
     let machine = source.machine;
-    let mut link = |id: String, class: usize, latency: f64| {
+    let topology = &*machine.topology;
+    let clustered = matches!(topology.shape(), Shape::Clustered(_));
+    let numbered = topology.link_numbers() > 0;
+    let mut link = |id: String, per_byte: f64, latency: f64| {
         // Values are bytes per second, and seconds.
-        let per_byte = machine.timing.per_byte.of(class).max(f64::MIN_POSITIVE);
-        let bandwidth = (1.0 / per_byte).min(1e18);
+        let bandwidth = (1.0 / per_byte.max(f64::MIN_POSITIVE)).min(1e18);
         writeln!(out, r#"<link id="{id}" bandwidth="{bandwidth}Bps" latency="{latency}s"/>"#)
     };
-    match machine.topology.shape() {
-        Shape::Grid(_) | Shape::Lattice(_) => {
-            let per_rank = 2 * machine.topology.dimensions() as u64;
-            // Meshes have no links that would leave them.
-            for number in 0..u64::from(machine.ranks()) * per_rank {
-                if let Some(there) = machine.topology.link(LinkId(number)) {
-                    let class = there.dimension as usize;
-                    link(format!("l{number}"), class, machine.timing.per_hop.of(class))?;
-                }
-            }
+    // Meshes have no links that would leave them.
+    let numbers = (0..topology.link_numbers()).map(LinkId);
+    for number in numbers.filter(|&number| topology.link(number).is_some()) {
+        link(format!("l{number}"), machine.seconds_per_byte(number), machine.latency(number))?;
+    }
+    let per_byte = |class| machine.timing.per_byte.of(class);
+    if clustered || !numbered {
+        for rank in 0..source.schedule.problem.ranks {
+            link(format!("out{rank}"), per_byte(INTRA_NODE), 0.0)?;
+            link(format!("in{rank}"), per_byte(INTRA_NODE), 0.0)?;
         }
-        Shape::Complete => {
-            for rank in 0..source.schedule.problem.ranks {
-                link(format!("out{rank}"), 0, 0.0)?;
-                link(format!("in{rank}"), 0, 0.0)?;
-            }
-        }
-        Shape::Clustered(clusters) => {
-            for rank in 0..source.schedule.problem.ranks {
-                link(format!("out{rank}"), INTRA_NODE, 0.0)?;
-                link(format!("in{rank}"), INTRA_NODE, 0.0)?;
-            }
-            for node in 0..clusters.nodes() {
-                link(format!("node-out{node}"), INTER_NODE, 0.0)?;
-                link(format!("node-in{node}"), INTER_NODE, 0.0)?;
-            }
+    }
+    if clustered && !numbered {
+        for node in 0..topology.nodes() {
+            link(format!("node-out{node}"), per_byte(INTER_NODE), 0.0)?;
+            link(format!("node-in{node}"), per_byte(INTER_NODE), 0.0)?;
         }
     }
     for (&(from, to), route) in routes {
         write!(out, r#"<route src="n{from}" dst="n{to}" symmetrical="NO">"#)?;
         let mut taken = Vec::new();
-        match machine.topology.shape() {
-            Shape::Grid(_) | Shape::Lattice(_) => {
-                let take = &mut |link: LinkId| taken.push(format!("l{}", link.0));
-                machine.topology.for_each_link(from, route, take);
-            }
-            Shape::Clustered(clusters) if clusters.node_of(from) != clusters.node_of(to) => {
-                let [a, b] = [from, to].map(|rank| clusters.node_of(rank));
-                taken = vec![format!("node-out{a}"), format!("node-in{b}")];
-            }
-            _ => taken = vec![format!("out{from}"), format!("in{to}")],
+        let [a, b] = [from, to].map(|rank| topology.node_of(rank));
+        if clustered && a == b || !clustered && !numbered {
+            taken = vec![format!("out{from}"), format!("in{to}")];
+        } else if numbered {
+            let take = &mut |link: LinkId| taken.push(format!("l{}", link.0));
+            topology.for_each_link(from, route, take);
+        } else {
+            taken = vec![format!("node-out{a}"), format!("node-in{b}")];
         }
         for id in taken {
             write!(out, r#"<link_ctn id="{id}"/>"#)?;

@@ -1,7 +1,7 @@
 //! The conflict report, as several commands show it.
 
 use serde::Serialize;
-use topocoll::contention::{Placed, Traffic, link_name};
+use topocoll::contention::{Placed, Traffic};
 use topocoll::{AnalysisError, Conflict, ConflictReport, ConflictingMessage, Machine, conflicts};
 
 use crate::host::memory;
@@ -57,10 +57,10 @@ pub(super) fn entries(
         let link = machine.topology.link(conflict.link).expect("bug: it carries messages");
         Entry {
             step: conflict.step,
-            link: link_name(machine, conflict.link),
-            from: link.from.0,
-            to: link.to.0,
-            dimension: link.dimension,
+            link: machine.topology.link_name(conflict.link),
+            from: link.from,
+            to: link.to,
+            dimension: link.class,
             direction: link.direction,
             messages: conflict.messages,
             bytes: conflict.bytes,

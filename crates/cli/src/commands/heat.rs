@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use topocoll::contention::{Share, Traffic};
-use topocoll::{Machine, Rank, Shape};
+use topocoll::{Graph, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::args::Simulate;
 use crate::render::{Format, Heat, Links, bytes, write_picture};
@@ -20,15 +20,16 @@ pub(super) fn check(args: &Simulate, machine: &Machine) -> anyhow::Result<()> {
     let Some(path) = &args.heatmap else { return Ok(()) };
     Format::of(path)?;
     anyhow::ensure!(args.demand.is_none(), "--heatmap requires blocks of one size");
-    let most = match machine.topology.shape() {
-        Shape::Grid(_) | Shape::Lattice(_) => GRID,
-        Shape::Complete | Shape::Clustered(_) => PAIRS,
+    let (most, what, there) = match machine.topology.network() {
+        Shape::Grid(_) => (GRID, "nodes", machine.topology.nodes()),
+        Shape::Graph(graph) if graph.lattice().is_some() => (GRID, "nodes", graph.vertices()),
+        Shape::Graph(graph) => (PAIRS, "nodes and switches", graph.vertices()),
+        Shape::Complete | Shape::Clustered(_) => (PAIRS, "ranks", machine.ranks()),
     };
     anyhow::ensure!(
-        machine.ranks() <= most,
-        "--heatmap draws at most {most} ranks of such a machine, and {} has {}",
-        machine.topology.short_form(),
-        machine.ranks()
+        there <= most,
+        "--heatmap draws at most {most} {what} of such a machine, and {} has {there}",
+        machine.topology.short_form()
     );
     Ok(())
 }
@@ -64,19 +65,17 @@ fn write(
 ) -> anyhow::Result<()> {
     let ranks = machine.ranks() as usize;
     let topology = &*machine.topology;
-    let width = match topology.dimensions() {
-        0 => ranks,
-        dimensions => 2 * dimensions,
-    };
-    let mut carried = vec![0u128; ranks * width];
+    let numbered = topology.link_numbers();
+    let all = if numbered > 0 { numbered as usize } else { ranks * ranks };
+    let mut carried = vec![0u128; all];
     let mut share = Share::default();
     for step in 0..traffic.steps() {
         for node in (0..machine.ranks()).map(Rank) {
             traffic.share(node, step, &mut share);
             for send in &share.sends {
                 let bytes = u128::from(send.bytes);
-                match topology.dimensions() {
-                    0 => carried[node.index() * width + send.to.index()] += bytes,
+                match numbered {
+                    0 => carried[node.index() * ranks + send.to.index()] += bytes,
                     _ => topology.for_each_link(node, &send.route, &mut |link| {
                         carried[link.0 as usize] += bytes;
                     }),
@@ -84,35 +83,17 @@ fn write(
             }
         }
     }
-    let links = match topology.dimensions() {
-        0 => (ranks * (ranks - 1)) as u64,
-        _ => topology.links(),
-    };
+    let links = if numbered > 0 { topology.links() } else { (ranks * (ranks - 1)) as u64 };
     let heat = Heat {
         caption: [
             title.to_owned(),
             format!("{who}: traffic of every link, topocoll {}", env!("CARGO_PKG_VERSION")),
             facts(&carried, links),
         ],
-        links: match topology.shape() {
+        links: match topology.network() {
             Shape::Grid(grid) => on_grid(grid.sides(), grid.wrap(), &carried),
-            Shape::Lattice(lattice) => {
-                // By node; missing nodes carry nothing.
-                let mut by_node = vec![0; lattice.radix().ranks() as usize * width];
-                for (rank, own) in (0..).map(Rank).zip(carried.chunks(width)) {
-                    let first = lattice.node(rank).index() * width;
-                    by_node[first..first + width].copy_from_slice(own);
-                }
-                on_grid(lattice.radix().sides(), lattice.wrap(), &by_node)
-            }
-            Shape::Complete | Shape::Clustered(_) => Links::Panels {
-                panels: vec![(
-                    String::new(),
-                    carried.chunks(width.max(1)).map(<[u128]>::to_vec).collect(),
-                )],
-                rows: "from rank".to_owned(),
-                columns: "to rank".to_owned(),
-            },
+            Shape::Graph(graph) => on_graph(graph, &carried),
+            Shape::Complete | Shape::Clustered(_) => between(&carried, ranks, "rank"),
         },
     };
     write_picture(path, Format::of(path)?, &heat)
@@ -126,6 +107,36 @@ fn facts(carried: &[u128], links: u64) -> String {
     let ratio = if mean > 0.0 { most as f64 / mean } else { 0.0 };
     let most = bytes(u64::try_from(most).unwrap_or(u64::MAX));
     format!("busiest {most}, {ratio:.2} times the mean; {} of {links} links idle", links - used)
+}
+
+/// The bytes from each of some vertices to each other.
+fn between(bytes: &[u128], vertices: usize, what: &str) -> Links {
+    let rows = bytes.chunks(vertices.max(1)).map(<[u128]>::to_vec).collect();
+    let (from, to) = (format!("from {what}"), format!("to {what}"));
+    Links::Panels { panels: vec![(String::new(), rows)], rows: from, columns: to }
+}
+
+fn on_graph(graph: &Graph, carried: &[u128]) -> Links {
+    let links = carried
+        .iter()
+        .enumerate()
+        .filter_map(|(number, &bytes)| graph.link(LinkId(number as u64)).map(|link| (link, bytes)));
+    if let Some(lattice) = graph.lattice() {
+        let width = 2 * lattice.radix().dimensions();
+        // By place; missing nodes carry nothing.
+        let mut by_place = vec![0; lattice.radix().ranks() as usize * width];
+        for (link, bytes) in links {
+            let way = 2 * link.class as usize + usize::from(link.direction < 0);
+            by_place[lattice.place(Rank(link.from)).index() * width + way] = bytes;
+        }
+        return on_grid(lattice.radix().sides(), lattice.wrap(), &by_place);
+    }
+    let vertices = graph.vertices() as usize;
+    let mut bytes = vec![0; vertices * vertices];
+    for (link, carried) in links {
+        bytes[link.from as usize * vertices + link.to as usize] += carried;
+    }
+    between(&bytes, vertices, "node or switch")
 }
 
 fn on_grid(sides: &[u32], wrap: &[bool], carried: &[u128]) -> Links {

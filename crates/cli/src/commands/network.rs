@@ -391,7 +391,7 @@ fn text(
     let waited =
         found.links.iter().enumerate().max_by_key(|(i, l)| (l.waited, std::cmp::Reverse(*i)));
     if let Some((link, used)) = waited.filter(|(_, used)| used.waited > 0) {
-        let name = topocoll::contention::link_name(machine, LinkId(link as u64));
+        let name = machine.topology.link_name(LinkId(link as u64));
         rows.push((
             "waited for most",
             format!("link {name}: {} in all", seconds(in_seconds(used.waited))),

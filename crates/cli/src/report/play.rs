@@ -97,17 +97,20 @@ impl Kind {
                 window: scene.window.clone(),
                 wrap: grid.wrap().to_vec(),
             },
-            Shape::Lattice(lattice) => {
-                let ranks = || (0..lattice.ranks()).map(Rank);
-                let ways = || (0..lattice.dimensions()).flat_map(|u| [(u, 1), (u, -1)]);
+            Shape::Graph(graph) => {
+                let Some(lattice) = graph.lattice() else {
+                    return Self::Full { ranks: scene.machine.ranks() };
+                };
+                let ranks = || (0..graph.ranks()).map(Rank);
+                let ways = || (0..lattice.wrap().len()).flat_map(|u| [(u, 1), (u, -1)]);
                 let next = |rank| {
-                    let to = move |(u, direction)| lattice.neighbour(rank, u, direction);
+                    let to = move |(u, direction)| graph.neighbour(rank, u, direction);
                     ways().map(to).map(|to| to.map(|to| to.0))
                 };
                 Self::Lattice {
                     sides: lattice.radix().sides().to_vec(),
                     wrap: lattice.wrap().to_vec(),
-                    nodes: ranks().map(|rank| lattice.node(rank).0).collect(),
+                    nodes: ranks().map(|rank| lattice.place(rank).0).collect(),
                     next: ranks().flat_map(next).collect(),
                 }
             }
@@ -139,7 +142,7 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
     let rule = schedule.rule();
     // The page moves messages along sides that are not twisted.
     let classes = match machine.topology.shape() {
-        Shape::Lattice(_) => RankClasses::distinct(machine.ranks()),
+        Shape::Graph(_) => RankClasses::distinct(machine.ranks()),
         _ => rule.classes(),
     };
     check_counting_work(schedule, machine).ok()?;
@@ -242,7 +245,7 @@ fn moves(
     names: &mut Names,
 ) -> Moves {
     let (schedule, topology) = (&scene.schedule, &*scene.machine.topology);
-    let (rule, mut own) = (schedule.rule(), Route::default());
+    let (rule, mut own, empty) = (schedule.rule(), Route::default(), Route::default());
     let (mut does, mut peer_does) = (Step::default(), Step::default());
     let mut sends = Vec::new();
     for rank in (0..classes.count()).map(|class| classes.representative(class)) {
@@ -263,7 +266,10 @@ fn moves(
                 names.set(&send.slots),
                 landed,
                 names.route(match topology.shape() {
-                    Shape::Lattice(_) => send.route_from(rank, topology, &mut own),
+                    Shape::Graph(graph) if graph.lattice().is_some() => {
+                        send.route_from(rank, topology, &mut own)
+                    }
+                    Shape::Graph(_) | Shape::Clustered(_) => &empty,
                     _ => &send.route,
                 }),
             ]);

@@ -80,7 +80,9 @@ pub(super) fn scene(
 fn sides(topology: &dyn Topology) -> Vec<u32> {
     match topology.shape() {
         Shape::Grid(grid) => grid.sides().to_vec(),
-        Shape::Lattice(lattice) => lattice.radix().sides().to_vec(),
+        Shape::Graph(graph) => {
+            graph.lattice().map_or_else(Vec::new, |lattice| lattice.radix().sides().to_vec())
+        }
         Shape::Complete | Shape::Clustered(_) => Vec::new(),
     }
 }
@@ -94,7 +96,9 @@ fn by_dimensions(radix: &MixedRadix) -> usize {
 fn limit(topology: &dyn Topology) -> u32 {
     match topology.shape() {
         Shape::Grid(grid) => GRIDS[by_dimensions(grid.radix())],
-        Shape::Lattice(lattice) => GRIDS[by_dimensions(lattice.radix())],
+        Shape::Graph(graph) => {
+            graph.lattice().map_or(OTHERS, |lattice| GRIDS[by_dimensions(lattice.radix())])
+        }
         Shape::Complete | Shape::Clustered(_) => OTHERS,
     }
 }
@@ -114,7 +118,8 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
 }
 
 /// A machine of the same kind that is small enough to draw. Sides and nodes keep their remainders
-/// modulo 4, on which algorithms depend. `None` for twisted machines and machines with failures.
+/// modulo 4, on which algorithms depend. `None` for graphs, and
+/// for nodes on a grid.
 fn smaller(machine: &Machine) -> Option<Machine> {
     let reduced = |size: u32, most: u32| match size <= most {
         true => size,
@@ -130,7 +135,8 @@ fn smaller(machine: &Machine) -> Option<Machine> {
             let sides: Vec<u32> = grid.sides().iter().map(|&side| reduced(side, longest)).collect();
             Arc::new(Grid::new(&sides, grid.wrap()).expect(small))
         }
-        Shape::Lattice(_) => return None,
+        Shape::Graph(_) => return None,
+        Shape::Clustered(_) if machine.topology.link_numbers() > 0 => return None,
         Shape::Clustered(clusters) => {
             let sizes = (0..reduced(clusters.nodes(), NODES)).map(|node| clusters.size(node));
             let groups: Vec<_> = sizes.map(|size| (1, reduced(size, NODES))).collect();

@@ -1,6 +1,6 @@
 //! Failed nodes and links of a lattice, and the nodes they cut off.
 
-use super::NONE;
+use crate::graph::Links;
 use crate::{MixedRadix, Rank, TopologyError};
 
 /// The most nodes and links that an error names.
@@ -108,9 +108,9 @@ pub(super) fn check_connected(
     radix: &MixedRadix,
     wrap: &[bool],
     nodes: &[u32],
-    next: &[u32],
+    links: &Links,
 ) -> Result<(), TopologyError> {
-    let parts = parts(next, 2 * radix.dimensions());
+    let parts = parts(links);
     let count = parts.iter().max().map_or(0, |last| last + 1);
     if count < 2 {
         return Ok(());
@@ -161,9 +161,9 @@ pub(super) fn check_connected(
     Err(TopologyError::Cut { part, others, cut: cut.join("; ") })
 }
 
-/// The connected component of each rank, numbered from 0.
-fn parts(next: &[u32], per_rank: usize) -> Vec<usize> {
-    let mut parts = vec![usize::MAX; next.len() / per_rank];
+/// The connected component of each node, numbered from 0.
+fn parts(links: &Links) -> Vec<usize> {
+    let mut parts = vec![usize::MAX; links.vertices() as usize];
     let mut count = 0;
     for first in 0..parts.len() {
         if parts[first] != usize::MAX {
@@ -172,7 +172,7 @@ fn parts(next: &[u32], per_rank: usize) -> Vec<usize> {
         parts[first] = count;
         let mut open = vec![first];
         while let Some(at) = open.pop() {
-            for &to in next[at * per_rank..][..per_rank].iter().filter(|&&to| to != NONE) {
+            for &to in links.ends(links.leaving(at as u32)) {
                 if std::mem::replace(&mut parts[to as usize], count) == usize::MAX {
                     open.push(to as usize);
                 }

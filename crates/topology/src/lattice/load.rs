@@ -21,7 +21,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Lattice, NONE};
+use super::NONE;
+use crate::graph::Graph;
 use crate::{MixedRadix, Rank};
 
 /// The most cutting planes.
@@ -58,8 +59,42 @@ impl LeastLoad {
     }
 }
 
-pub(super) fn least(lattice: &Lattice) -> LeastLoad {
-    if lattice.is_whole() { by_dimensions(lattice) } else { by_links(lattice) }
+pub(crate) fn least_load(graph: &Graph) -> LeastLoad {
+    let places = Places::of(graph);
+    if places.whole { by_dimensions(&places) } else { by_links(&places) }
+}
+
+/// The nodes and links of a lattice.
+struct Places<'a> {
+    radix: &'a MixedRadix,
+    wrap: &'a [bool],
+    nodes: &'a [u32],
+    /// By node, dimension and direction (+, -), the node that the link leads to.
+    next: Vec<u32>,
+    whole: bool,
+}
+
+impl<'a> Places<'a> {
+    fn of(graph: &'a Graph) -> Self {
+        let lattice = graph.lattice().expect("bug: the load of another graph");
+        let outgoing = |node: u32| {
+            (0..lattice.radix.dimensions()).flat_map(move |u| [1, -1].map(|way| (node, u, way)))
+        };
+        let next = (0..graph.nodes).flat_map(outgoing).map(|(node, u, direction)| {
+            graph.neighbour(Rank(node), u, direction).map_or(NONE, |to| to.0)
+        });
+        Self {
+            radix: &lattice.radix,
+            wrap: &lattice.wrap,
+            nodes: &lattice.places,
+            next: next.collect(),
+            whole: lattice.is_whole(),
+        }
+    }
+
+    fn per_rank(&self) -> usize {
+        2 * self.radix.dimensions()
+    }
 }
 
 /// The sum of all distances, and the blocks that each link carries on shortest routes.
@@ -69,11 +104,11 @@ struct Travelled {
 }
 
 /// Sends a block to all others from each rank, or from one where all ranks are equivalent.
-fn travelled(lattice: &Lattice, lengths: &[u64]) -> Travelled {
+fn travelled(lattice: &Places<'_>, lengths: &[u64]) -> Travelled {
     let (ranks, per_rank) = (lattice.nodes.len(), lattice.per_rank());
     let mut carried = vec![0; lattice.next.len()];
     let mut distances = 0;
-    let sources = if lattice.is_whole() { 1 } else { ranks };
+    let sources = if lattice.whole { 1 } else { ranks };
     let mut found: Vec<(u64, u32, usize)> = Vec::new();
     let mut order = Vec::new();
     let mut blocks = Vec::new();
@@ -121,10 +156,10 @@ fn travelled(lattice: &Lattice, lengths: &[u64]) -> Travelled {
     Travelled { load, carried }
 }
 
-fn by_dimensions(lattice: &Lattice) -> LeastLoad {
+fn by_dimensions(lattice: &Places<'_>) -> LeastLoad {
     let per_rank = lattice.per_rank();
     let moving: Vec<usize> = (0..per_rank / 2).filter(|&u| lattice.next[2 * u] != NONE).collect();
-    let turns = turns_around(lattice.radix());
+    let turns = turns_around(lattice.radix);
     let mut best = LeastLoad { distances: 0, lengths: 1 };
     let mut weights = vec![1; moving.len()];
     let mut planes: Vec<Vec<f64>> = Vec::new();
@@ -132,7 +167,7 @@ fn by_dimensions(lattice: &Lattice) -> LeastLoad {
         let mut by_dimension = vec![0; per_rank / 2];
         moving.iter().zip(&weights).for_each(|(&u, &weight)| by_dimension[u] = weight);
         let along = match &turns {
-            Some(turns) => hops_along(lattice.radix(), turns, &by_dimension),
+            Some(turns) => hops_along(lattice.radix, turns, &by_dimension),
             None => {
                 let lengths = (0..lattice.next.len()).map(|link| by_dimension[link % per_rank / 2]);
                 let Travelled { carried, .. } = travelled(lattice, &lengths.collect::<Vec<_>>());
@@ -272,7 +307,7 @@ fn fractions(weights: &[f64]) -> Vec<u64> {
     times(denominator).map(|value| value.round() as u64).collect()
 }
 
-fn by_links(lattice: &Lattice) -> LeastLoad {
+fn by_links(lattice: &Places<'_>) -> LeastLoad {
     let per_rank = lattice.per_rank();
     let dimension = |link: usize| link % per_rank / 2;
     let mut best = LeastLoad { distances: 0, lengths: 1 };
@@ -317,7 +352,7 @@ fn by_links(lattice: &Lattice) -> LeastLoad {
 
 /// The loads of cuts: the blocks that must leave a part over the links that leave it. A part is all
 /// nodes up to a place along a side, or half of a side that wraps.
-fn cuts(lattice: &Lattice) -> impl Iterator<Item = LeastLoad> + '_ {
+fn cuts<'p>(lattice: &'p Places<'_>) -> impl Iterator<Item = LeastLoad> + 'p {
     let (ranks, per_rank) = (lattice.nodes.len(), lattice.per_rank());
     let sides = lattice.radix.sides().iter().enumerate();
     let parts = sides.flat_map(move |(u, &side)| {
@@ -360,13 +395,14 @@ mod tests {
             (&[5, 3, 9], &[3, 6, 0]),
             (&[4, 6], &[0, 0]),
         ] {
-            let lattice = Lattice::twisted_torus(sides, shifts).unwrap();
-            let turns = turns_around(lattice.radix()).unwrap();
+            let graph = Graph::twisted_torus(sides, shifts).unwrap();
+            let lattice = Places::of(&graph);
+            let turns = turns_around(lattice.radix).unwrap();
             for weights in [[1, 1, 1], [3, 1, 2], [0, 1, 5], [7, 0, 0], [1, 9, 0]] {
                 let per_rank = lattice.per_rank();
                 let lengths = (0..lattice.next.len()).map(|link| weights[link % per_rank / 2]);
                 let Travelled { load, carried } = travelled(&lattice, &lengths.collect::<Vec<_>>());
-                let along = hops_along(lattice.radix(), &turns, &weights[..sides.len()]);
+                let along = hops_along(lattice.radix, &turns, &weights[..sides.len()]);
                 let distances = along.iter().zip(weights).map(|(hops, weight)| hops * weight);
                 let place = format!("{sides:?} {shifts:?} {weights:?}");
                 assert_eq!(u128::from(distances.sum::<u64>()), load.distances, "{place}");
@@ -374,8 +410,6 @@ mod tests {
             }
         }
         // A shift by one has the longest period.
-        assert!(
-            turns_around(Lattice::twisted_torus(&[2, 128], &[1, 0]).unwrap().radix()).is_none()
-        );
+        assert!(turns_around(&MixedRadix::twisted(&[2, 128], &[1, 0]).unwrap()).is_none());
     }
 }

@@ -7,7 +7,7 @@ use topocoll_topology::{Rank, Topology};
 
 use super::{Header, MessageLine};
 use crate::formats::lines::Lines;
-use crate::formats::messages::{beginning, check_step, ends, rank, route};
+use crate::formats::messages::{beginning, check_step, ends, rank, route, route_over};
 use crate::formats::{ReadError, Target};
 
 /// Reads the topology that a schedule was written for from its first line.
@@ -122,13 +122,24 @@ impl MessageLine {
     fn message(&self, problem: Problem, topology: &dyn Topology) -> Result<Message, String> {
         let ranks = problem.ranks;
         let (from, to) = ends(self.from.into(), self.to.into(), ranks)?;
-        let route = match &self.route {
-            None => None,
-            Some(segments) => Some(route(segments, (from, to), topology).map_err(|rule| {
-                let shown =
-                    serde_json::to_string(segments).expect("bug: numbers cannot be written");
-                format!("route {}: {rule}", beginning(&shown))
-            })?),
+        let shown = |numbers: String| beginning(&numbers).to_owned();
+        let route = match (&self.route, &self.links) {
+            (None, None) => None,
+            (Some(_), Some(_)) => return Err("a message with a route and with links".to_owned()),
+            (Some(segments), None) => {
+                Some(route(segments, (from, to), topology).map_err(|rule| {
+                    let numbers = serde_json::to_string(segments);
+                    let shown = shown(numbers.expect("bug: numbers cannot be written"));
+                    format!("route {shown}: {rule}")
+                })?)
+            }
+            (None, Some(links)) => {
+                Some(route_over(links, (from, to), topology).map_err(|rule| {
+                    let numbers = serde_json::to_string(links);
+                    let shown = shown(numbers.expect("bug: numbers cannot be written"));
+                    format!("links {shown}: {rule}")
+                })?)
+            }
         };
         if self.blocks.is_empty() {
             return Err("a message without blocks".to_owned());

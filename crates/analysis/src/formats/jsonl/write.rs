@@ -2,7 +2,7 @@ use std::io::Write;
 
 use rayon::prelude::*;
 use topocoll_schedule::{Block, Collective, Part, Schedule, Slot, Step, Transfer};
-use topocoll_topology::{Machine, Rank, Route};
+use topocoll_topology::{LinkId, Machine, Rank, Route, Shape};
 
 use super::{Header, MessageLine};
 use crate::error::failed;
@@ -117,7 +117,7 @@ fn header(
     machine: &Machine,
     out: &mut impl Write,
 ) -> Result<(), AnalysisError> {
-    line(out, &Header::of(schedule, &*machine.topology))
+    line(out, &Header::of(schedule, machine))
 }
 
 fn line(out: &mut impl Write, value: &impl serde::Serialize) -> Result<(), AnalysisError> {
@@ -134,8 +134,20 @@ fn message(
     listed: impl Iterator<Item = (Option<Block>, Part)>,
 ) -> MessageLine {
     let mut own = Route::default();
-    let route = send.route_from(from, &*machine.topology, &mut own);
-    let segments = route.segments().iter().map(|segment| (segment.dimension, segment.hops));
+    let topology = &*machine.topology;
+    let given = send.route_from(from, topology, &mut own);
+    let (mut route, mut links) = (None, None);
+    match topology.network() {
+        _ if given.is_empty() => {}
+        Shape::Graph(_) => {
+            let numbers = links.insert(Vec::new());
+            topology.for_each_link(from, given, &mut |LinkId(link)| numbers.push(link));
+        }
+        _ => {
+            let segments = given.segments().iter();
+            route = Some(segments.map(|segment| (segment.dimension, segment.hops)).collect());
+        }
+    }
     let block_bytes = schedule.problem.block_bytes;
     let numbers = |(block, part): (Option<Block>, Part)| {
         let Block { from, to } = block?;
@@ -152,7 +164,8 @@ fn message(
         step,
         from: from.0,
         to: send.peer.0,
-        route: (!route.is_empty()).then(|| segments.collect()),
+        route,
+        links,
         blocks: listed.filter_map(numbers).collect(),
     }
 }

@@ -1,0 +1,290 @@
+//! Networks as lists of links: nodes, switches, and the routes between the nodes.
+
+mod links;
+mod listed;
+mod shortest;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use crate::lattice::{self, Lattice};
+use crate::{LeastLoad, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology};
+
+pub use links::{Capacity, LinkKind};
+pub(crate) use links::{Links, ListedLinks};
+pub use listed::ListedGraph;
+
+/// The most directed links of a graph.
+pub(crate) const MOST_LINKS: u64 = 1 << 26;
+
+/// The rule that gives the routes of a graph.
+pub(crate) trait Routes: fmt::Debug + Send + Sync {
+    /// The place, among the links that leave `at`, of the next link of a message between two nodes;
+    /// `at` is on the route and is not `to`.
+    fn next(&self, links: &Links, at: u32, from: u32, to: u32) -> usize;
+
+    /// The most links on a route.
+    fn diameter(&self) -> u32;
+}
+
+/// A network as a list of directed links between vertices.
+///
+/// Vertices are the nodes, in order, and after them the switches. Ranks are the nodes. The links
+/// that leave a vertex have consecutive numbers; their places among them are the ports that the
+/// segments of routes name: a segment `{ dimension: port, hops: 1 }` is one link. On a
+/// [`Lattice`] segments name a dimension and a direction, as on a grid.
+#[derive(Debug)]
+pub struct Graph {
+    pub(crate) form: String,
+    pub(crate) nodes: u32,
+    /// By vertex; empty for numbers.
+    pub(crate) names: Vec<String>,
+    pub(crate) classes: Vec<String>,
+    pub(crate) links: Links,
+    pub(crate) routes: Box<dyn Routes>,
+    pub(crate) lattice: Option<Lattice>,
+    /// The numbering of nodes whose translations keep all links, by port, and all routes.
+    pub(crate) translations: Option<MixedRadix>,
+    pub(crate) least_load: OnceLock<LeastLoad>,
+}
+
+impl Graph {
+    /// Number of vertices: nodes and switches.
+    #[must_use]
+    pub fn vertices(&self) -> u32 {
+        self.links.vertices()
+    }
+
+    /// The links that leave a vertex, each with the vertex that it leads to.
+    pub fn leaving(&self, vertex: u32) -> impl ExactSizeIterator<Item = (LinkId, u32)> + '_ {
+        self.links.leaving(vertex).map(|link| (LinkId(link as u64), self.links.to(link)))
+    }
+
+    /// The grid that it is made from, if it is a twisted torus or has failed nodes or links.
+    #[must_use]
+    pub fn lattice(&self) -> Option<&Lattice> {
+        self.lattice.as_ref()
+    }
+
+    /// The numbering of nodes whose translations keep all links and routes, if there is one.
+    #[must_use]
+    pub fn translations(&self) -> Option<&MixedRadix> {
+        self.translations.as_ref()
+    }
+
+    /// The node at the other end of the link of a lattice that leaves `from` along `dimension`,
+    /// `direction` +1 or -1.
+    #[must_use]
+    pub fn neighbour(&self, from: Rank, dimension: usize, direction: i64) -> Option<Rank> {
+        let segment = Segment { dimension: dimension as u32, hops: direction };
+        self.step(from.0, segment).map(|link| Rank(self.links.to(link)))
+    }
+
+    /// Links of the route between two nodes.
+    #[must_use]
+    pub fn distance(&self, from: Rank, to: Rank) -> u32 {
+        let mut hops = 0;
+        self.walk(from, to, |_, _| hops += 1);
+        hops
+    }
+
+    /// The most links on a route.
+    #[must_use]
+    pub fn diameter(&self) -> u32 {
+        self.routes.diameter()
+    }
+
+    /// The fewest links that leave a node.
+    #[must_use]
+    pub fn fewest_links(&self) -> u32 {
+        let out = |node| self.links.leaving(node).len() as u32;
+        (0..self.nodes).map(out).min().unwrap_or(0)
+    }
+
+    /// A lower bound on the load of the busiest link when every node sends a block to every other.
+    ///
+    /// Computed once, on first use, in bounded time.
+    #[must_use]
+    pub fn least_load(&self) -> LeastLoad {
+        *self.least_load.get_or_init(|| match self.lattice {
+            Some(_) => lattice::least_load(self),
+            None => LeastLoad { distances: 0, lengths: 0 },
+        })
+    }
+
+    /// The route over some links from a node, in order.
+    ///
+    /// # Errors
+    /// The first link that does not leave the vertex that the one before leads to.
+    pub fn route_over(&self, from: Rank, links: &[LinkId]) -> Result<Route, LinkId> {
+        let (mut at, mut route) = (from.0, RouteBuilder::default());
+        for &link in links {
+            let place = usize::try_from(link.0).ok().filter(|place| *place < self.links.count());
+            let place = place.filter(|place| self.links.leaving(at).contains(place)).ok_or(link)?;
+            route.push(self, self.segment(at, place - self.links.leaving(at).start));
+            at = self.links.to(place);
+        }
+        Ok(route.done())
+    }
+
+    /// Calls `visit` with the vertex and port of every link of the route between two nodes.
+    fn walk(&self, from: Rank, to: Rank, mut visit: impl FnMut(u32, usize)) {
+        let mut at = from.0;
+        while at != to.0 {
+            let port = self.routes.next(&self.links, at, from.0, to.0);
+            visit(at, port);
+            at = self.links.to(self.links.leaving(at).start + port);
+        }
+    }
+
+    /// The link of one hop of a segment.
+    fn step(&self, at: u32, segment: Segment) -> Option<usize> {
+        let mut leaving = self.links.leaving(at);
+        if self.lattice.is_none() {
+            return Some(leaving.start + segment.dimension as usize)
+                .filter(|link| segment.hops == 1 && leaving.contains(link));
+        }
+        leaving.find(|&link| {
+            let kind = self.links.kind(link);
+            kind.class == segment.dimension && kind.direction == segment.hops.signum()
+        })
+    }
+
+    /// The segment of the link at a port of a vertex.
+    fn segment(&self, at: u32, port: usize) -> Segment {
+        if self.lattice.is_none() {
+            return Segment { dimension: port as u32, hops: 1 };
+        }
+        let kind = self.links.kind(self.links.leaving(at).start + port);
+        Segment { dimension: kind.class, hops: kind.direction }
+    }
+}
+
+impl Topology for Graph {
+    fn ranks(&self) -> u32 {
+        self.nodes
+    }
+
+    fn shape(&self) -> Shape<'_> {
+        Shape::Graph(self)
+    }
+
+    fn short_form(&self) -> String {
+        self.form.clone()
+    }
+
+    fn link_classes(&self) -> Vec<String> {
+        self.classes.clone()
+    }
+
+    fn links(&self) -> u64 {
+        self.links.count() as u64
+    }
+
+    fn link_numbers(&self) -> u64 {
+        self.links()
+    }
+
+    fn link_kinds(&self) -> &[LinkKind] {
+        self.links.kinds()
+    }
+
+    fn most_links_out(&self) -> u64 {
+        (0..self.nodes).map(|node| self.links.leaving(node).len() as u64).max().unwrap_or(0)
+    }
+
+    fn link(&self, LinkId(number): LinkId) -> Option<Link> {
+        let link = usize::try_from(number).ok().filter(|&link| link < self.links.count())?;
+        let LinkKind { class, direction, .. } = *self.links.kind(link);
+        let (from, to) = (self.links.from(link), self.links.to(link));
+        Some(Link { from, to, class, direction })
+    }
+
+    fn link_kind(&self, LinkId(number): LinkId) -> usize {
+        self.links.kind_number(number as usize)
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        match (&self.lattice, self.names.get(vertex as usize)) {
+            (Some(lattice), _) => lattice.place_name(vertex),
+            (None, Some(name)) => name.clone(),
+            (None, None) if vertex < self.nodes => vertex.to_string(),
+            (None, None) => format!("switch {}", vertex - self.nodes),
+        }
+    }
+
+    fn link_name(&self, link: LinkId) -> String {
+        let Some(Link { from, to, class, direction, .. }) = self.link(link) else {
+            return format!("link {link}");
+        };
+        if self.lattice.is_some() {
+            let sign = if direction > 0 { '+' } else { '-' };
+            return format!("{}{sign}{class}", self.vertex_name(from));
+        }
+        let parallel: Vec<_> = self.leaving(from).filter(|(_, other)| *other == to).collect();
+        let ends = format!("{} -> {}", self.vertex_name(from), self.vertex_name(to));
+        match parallel.iter().position(|(other, _)| *other == link) {
+            Some(place) if parallel.len() > 1 => format!("{ends} #{place}"),
+            _ => ends,
+        }
+    }
+
+    fn route(&self, from: Rank, to: Rank, out: &mut Route) {
+        let mut route = RouteBuilder { route: std::mem::take(out), last: Segment::default() };
+        route.route.clear();
+        self.walk(from, to, |at, port| route.push(self, self.segment(at, port)));
+        *out = route.done();
+    }
+
+    /// A segment is valid if all its links exist and it has at most as many hops as there are
+    /// vertices.
+    fn follow(&self, from: Rank, route: &Route) -> Result<u32, Segment> {
+        let mut at = from.0;
+        for &segment in route.segments() {
+            if segment.hops.unsigned_abs() > u64::from(self.vertices()) {
+                return Err(segment);
+            }
+            for _ in 0..segment.hops.unsigned_abs() {
+                at = self.links.to(self.step(at, segment).ok_or(segment)?);
+            }
+        }
+        Ok(at)
+    }
+
+    fn for_each_link(&self, from: Rank, route: &Route, visit: &mut dyn FnMut(LinkId)) {
+        let mut at = from.0;
+        for &segment in route.segments() {
+            for _ in 0..segment.hops.unsigned_abs() {
+                let link = self.step(at, segment).expect("bug: a route over a missing link");
+                visit(LinkId(link as u64));
+                at = self.links.to(link);
+            }
+        }
+    }
+}
+
+/// A route, hop by hop; hops of a lattice in one direction form one segment.
+#[derive(Default)]
+struct RouteBuilder {
+    route: Route,
+    last: Segment,
+}
+
+impl RouteBuilder {
+    fn push(&mut self, graph: &Graph, hop: Segment) {
+        let Self { route, last } = self;
+        if graph.lattice.is_some()
+            && (last.dimension, last.hops.signum()) == (hop.dimension, hop.hops)
+        {
+            last.hops += hop.hops;
+            return;
+        }
+        route.push(last.dimension, last.hops);
+        *last = hop;
+    }
+
+    fn done(mut self) -> Route {
+        self.route.push(self.last.dimension, self.last.hops);
+        self.route
+    }
+}
