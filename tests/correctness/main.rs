@@ -11,6 +11,7 @@ mod forgery;
 mod gather;
 mod independent;
 mod lattices;
+mod lifted;
 mod matchings;
 mod mutants;
 mod nodes;

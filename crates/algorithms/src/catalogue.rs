@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
+use topocoll_schedule::Parameters;
+
 use crate::parameters::nearest;
-use crate::{ALGORITHMS, Algorithm, NotApplicable};
+use crate::{ALGORITHMS, Algorithm, NotApplicable, Parameter};
 
 /// The algorithms that a ranking considers: those of this crate, and the caller's own.
 #[derive(Clone, Default)]
@@ -44,6 +46,25 @@ impl Catalogue {
             let nearest = nearest(name, names).map(str::to_owned);
             NotApplicable::Unknown { name: name.to_owned(), nearest }
         })
+    }
+
+    /// The parameter of an algorithm that `key` sets. If another parameter names an algorithm in
+    /// `setting`, `name.key` sets one of that algorithm's.
+    #[must_use]
+    pub fn parameter(
+        &self,
+        algorithm: &str,
+        setting: &Parameters,
+        key: &str,
+    ) -> Option<&'static Parameter> {
+        match self.find(algorithm).ok()?.info().parameter(key)? {
+            (parameter, None) => Some(parameter),
+            (parameter, Some(own)) => {
+                let named = setting.get(parameter.name)?.to_string();
+                let named = self.find(&named).ok()?.info().parameter(own)?;
+                Some(named.0)
+            }
+        }
     }
 }
 

@@ -99,6 +99,26 @@ pub enum NotApplicable {
         /// The names of its parameters.
         known: Vec<&'static str>,
     },
+    /// A parameter requires the algorithm that another one names.
+    #[error("{algorithm}: {name} requires {requires}=NAME")]
+    Alone {
+        /// The algorithm.
+        algorithm: String,
+        /// The given parameter.
+        name: String,
+        /// The parameter that it requires.
+        requires: &'static str,
+    },
+    /// The algorithm that a parameter names does not apply.
+    #[error("{parameter}={named}: {reason}")]
+    Named {
+        /// The parameter.
+        parameter: &'static str,
+        /// The algorithm that it names.
+        named: String,
+        /// The reason.
+        reason: Box<Self>,
+    },
     /// A parameter has a value outside its range.
     #[error("{algorithm}: {name} is `{value}`, not {rule}")]
     Setting {

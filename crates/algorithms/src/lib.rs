@@ -30,6 +30,7 @@ mod claims;
 mod error;
 mod factor;
 mod layout;
+mod lifted;
 mod parameters;
 
 pub use algorithm::{Algorithm, Info, Request, Solution};

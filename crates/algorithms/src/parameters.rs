@@ -24,6 +24,9 @@ pub enum Domain {
     Numbers(&'static str),
     /// Words with their meanings; the first is the default.
     Words(&'static [(&'static str, &'static str)]),
+    /// The name of an algorithm of the same operation, whose own parameters are given as
+    /// `name.key`; the text says which it may be, and the default.
+    Algorithm(&'static str),
 }
 
 impl Parameter {
@@ -39,6 +42,12 @@ impl Parameter {
         Self { name, domain: Domain::Words(words), by_cost: false }
     }
 
+    /// A parameter that names an algorithm; the text says which it may be, and the default.
+    #[must_use]
+    pub const fn algorithm(name: &'static str, range: &'static str) -> Self {
+        Self { name, domain: Domain::Algorithm(range), by_cost: false }
+    }
+
     /// The same; a missing value is chosen by cost.
     #[must_use]
     pub const fn by_cost(mut self) -> Self {
@@ -52,6 +61,9 @@ impl fmt::Display for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.domain {
             Domain::Numbers(range) => f.write_str(range)?,
+            Domain::Algorithm(range) => {
+                write!(f, "{range}; its own parameters are {}.KEY=VALUE", self.name)?;
+            }
             Domain::Words(words) => {
                 for (i, (word, meaning)) in words.iter().enumerate() {
                     let before = match i {
@@ -79,13 +91,16 @@ impl<'v> Values<'v> {
     pub(crate) fn new(info: &'v Info, given: &'v Parameters) -> Result<Self, NotApplicable> {
         let values = Self { info, given };
         for name in given.keys() {
-            let Some(parameter) = info.parameters.iter().find(|known| known.name == name) else {
+            let Some((parameter, key)) = info.parameter(name) else {
                 return Err(NotApplicable::Parameter {
                     algorithm: info.name.clone().into_owned(),
                     name: name.clone(),
                     known: info.parameters.iter().map(|known| known.name).collect(),
                 });
             };
+            if key.is_some() && !values.is_given(parameter.name) {
+                return Err(values.alone(name, parameter.name));
+            }
             if let Domain::Words(words) = parameter.domain
                 && values.position(parameter.name, words).is_none()
             {
@@ -144,6 +159,23 @@ impl<'v> Values<'v> {
         self.word(name) == word
     }
 
+    /// The algorithm that a parameter names, and the values of its own parameters, if given.
+    #[must_use]
+    pub fn algorithm(&self, name: &str) -> Option<(String, Parameters)> {
+        let named = self.given.get(name)?.to_string();
+        let own = self.given.iter().filter_map(|(other, value)| {
+            let (parameter, key) = self.info.parameter(other)?;
+            (parameter.name == name).then_some((key?.to_owned(), value.clone()))
+        });
+        Some((named, own.collect()))
+    }
+
+    /// The error of a parameter that is set without the algorithm that another one names.
+    pub(crate) fn alone(&self, name: &str, requires: &'static str) -> NotApplicable {
+        let algorithm = self.info.name.clone().into_owned();
+        NotApplicable::Alone { algorithm, name: name.to_owned(), requires }
+    }
+
     /// The error of an invalid value.
     #[must_use]
     pub fn refused(&self, name: &'static str, rule: impl Into<String>) -> NotApplicable {
@@ -157,7 +189,7 @@ impl<'v> Values<'v> {
     pub(crate) fn words(&self) -> Parameters {
         let words = self.info.parameters.iter().filter_map(|parameter| match parameter.domain {
             Domain::Words(_) => Some((parameter.name.to_owned(), self.word(parameter.name).into())),
-            Domain::Numbers(_) => None,
+            _ => None,
         });
         words.collect()
     }
@@ -170,6 +202,19 @@ impl<'v> Values<'v> {
 }
 
 impl Info {
+    /// The parameter that `key` sets. For `name.key`, where the parameter `name` names an algorithm,
+    /// that parameter and the key of one of that algorithm's own.
+    #[must_use]
+    pub fn parameter<'k>(&self, key: &'k str) -> Option<(&'static Parameter, Option<&'k str>)> {
+        let find = |name: &str| self.parameters.iter().find(|known| known.name == name);
+        if let Some(parameter) = find(key) {
+            return Some((parameter, None));
+        }
+        let (name, own) = key.split_once('.')?;
+        let parameter = find(name)?;
+        matches!(parameter.domain, Domain::Algorithm(_)).then_some((parameter, Some(own)))
+    }
+
     /// All combinations of the words of its parameters, the last parameter varying fastest.
     #[must_use]
     pub fn combinations(&self) -> Vec<Parameters> {

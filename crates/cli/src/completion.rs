@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter as _};
-use topocoll::{Catalogue, Domain, Info, TOPOLOGIES, shipped};
+use topocoll::{Algorithm, Catalogue, Domain, Info, Parameter, TOPOLOGIES, shipped};
 
 /// The environment variable with which the script of a shell asks.
 pub(crate) const VARIABLE: &str = "TOPOCOLL_COMPLETE";
@@ -44,8 +44,7 @@ pub(crate) fn algorithms(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(current, candidates)
 }
 
-/// `key=value` for each word of a parameter and `key=` for numbers: of the algorithm on the command
-/// line, or of all.
+/// The values of the parameters of the algorithm on the command line, or of all.
 pub(crate) fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
     let catalogue = Catalogue::standard();
     // The command line follows `--`.
@@ -59,18 +58,33 @@ pub(crate) fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
             continue;
         }
         for parameter in info.parameters {
-            match parameter.domain {
-                Domain::Words(words) => {
-                    texts
-                        .extend(words.iter().map(|(word, _)| format!("{}={word}", parameter.name)));
+            texts.extend(values_of(parameter));
+            if let Domain::Algorithm(_) = parameter.domain {
+                let fits = |named: &&Info| {
+                    named.operation == info.operation && named.name != info.name && !named.by_demand
+                };
+                for named in catalogue.iter().map(Algorithm::info).filter(fits) {
+                    texts.push(format!("{}={}", parameter.name, named.name));
+                    let own = named.parameters.iter().flat_map(values_of);
+                    texts.extend(own.map(|own| format!("{}.{own}", parameter.name)));
                 }
-                _ => texts.push(format!("{}=", parameter.name)),
             }
         }
     }
     texts.sort_unstable();
     texts.dedup();
     beginning(current, texts.into_iter().map(CompletionCandidate::new))
+}
+
+/// `key=value` for each word of a parameter, `key=` for numbers.
+fn values_of(parameter: &Parameter) -> Vec<String> {
+    match parameter.domain {
+        Domain::Words(words) => {
+            words.iter().map(|(word, _)| format!("{}={word}", parameter.name)).collect()
+        }
+        Domain::Numbers(_) => vec![format!("{}=", parameter.name)],
+        _ => Vec::new(),
+    }
 }
 
 /// The candidates that begin with the given text.

@@ -380,7 +380,9 @@ fn without_links(own: &Machine) -> Machine {
 pub(crate) fn refused(name: &str, reason: NotApplicable) -> Error {
     match reason {
         // These name the algorithm themselves.
-        NotApplicable::Parameter { .. } | NotApplicable::Setting { .. } => Error::Algorithm(reason),
+        NotApplicable::Parameter { .. }
+        | NotApplicable::Setting { .. }
+        | NotApplicable::Alone { .. } => Error::Algorithm(reason),
         reason => Error::NotApplicable { algorithm: name.to_owned(), reason },
     }
 }

@@ -26,6 +26,7 @@ use topocoll_schedule::{
 use topocoll_topology::{Rank, Route};
 
 use crate::layout::node_rows::{Nodes, Row};
+use crate::lifted::{BETWEEN, Between, TURNS, candidates};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
@@ -252,13 +253,22 @@ static INFO: Info = Info::new(
     "two levels of Bruck et al. 1997, section 4; locality-aware as Bienz et al. 2022",
 )
 .performing(Collective::AllGather)
-.taking(&[Parameter::words(
-    "rounds",
-    &[
-        ("direct", "every node sends to every other"),
-        ("doubling", "one rank of each node gathers, and broadcasts intra-node"),
-    ],
-)]);
+.taking(&[
+    Parameter::words(
+        "rounds",
+        &[
+            ("direct", "every node sends to every other"),
+            ("doubling", "one rank of each node gathers, and broadcasts intra-node"),
+        ],
+    ),
+    BETWEEN,
+    Parameter::number(
+        "lanes",
+        "with between, ranks of a node that carry for it, a divisor of its ranks; by default as \
+         many as the ports allow",
+    ),
+    TURNS,
+]);
 
 impl Algorithm for NodeGather {
     fn info(&self) -> &Info {
@@ -268,11 +278,18 @@ impl Algorithm for NodeGather {
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let mut settings = self.info().combinations();
         settings.truncate(if request.clusters()?.nodes() > 1 { 2 } else { 1 });
+        settings.extend(candidates(request));
         Ok(settings)
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let clusters = request.clusters()?;
+        if let Some(between) = Between::of(request, values)? {
+            return between.lifted();
+        }
+        if values.is_given("lanes") {
+            return Err(values.alone("lanes", BETWEEN.name));
+        }
         Row::check(clusters)?;
         let doubling = values.is("rounds", "doubling");
         let rule = Gather::new(Nodes::new(clusters), request.problem.ports, doubling);

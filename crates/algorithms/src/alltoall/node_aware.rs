@@ -27,10 +27,13 @@
 //! nodes of a carrier are next to each other in it: so every message is a run or two at either end,
 //! and nothing is copied.
 
-use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{
+    Block, Parameters, RankClasses, Rule, Schedule, Slot, SlotSet, Step, Strided, Transfer,
+};
 use topocoll_topology::{Rank, Route};
 
 use crate::layout::node_rows::{Nodes, Row};
+use crate::lifted::{BETWEEN, Between, TURNS, candidates};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
@@ -42,6 +45,8 @@ struct Lanes {
     ports: u32,
     lanes: u32,
     cut: bool,
+    /// The exchange between nodes, if it is not in the rounds of the phases.
+    between_nodes: Option<Schedule>,
     /// Ranges of node sizes, the nodes active in each, and its first inter-node step.
     phases: Vec<Phase>,
     /// Steps of an intra-node exchange, and inter-node.
@@ -68,7 +73,13 @@ struct Chunk {
 }
 
 impl Lanes {
-    fn new(nodes: Nodes, ports: u32, lanes: u32, cut: bool) -> Self {
+    fn new(
+        nodes: Nodes,
+        ports: u32,
+        lanes: u32,
+        cut: bool,
+        between_nodes: Option<Schedule>,
+    ) -> Self {
         let largest = nodes.clusters().largest();
         let count = nodes.clusters().nodes();
         let sizes = if cut { nodes.sizes() } else { vec![(0, largest, count)] };
@@ -77,9 +88,13 @@ impl Lanes {
             phases.push(Phase { done, current, active, first: between });
             between += (active - 1).div_ceil(ports);
         }
+        if let Some(schedule) = &between_nodes {
+            between = schedule.rule().steps();
+        }
         let inside = (largest - 1).div_ceil(ports);
-        let row = Row::new(nodes);
-        let mut all = Self { row, ports, lanes, cut, phases, inside, between, rooms: [0; 2] };
+        let (row, rooms) = (Row::new(nodes), [0; 2]);
+        let mut all =
+            Self { row, ports, lanes, cut, between_nodes, phases, inside, between, rooms };
         for position in 0..all.row.count() {
             let size = u64::from(all.row.size(position));
             let (out, back) = all.most_carried(position);
@@ -159,50 +174,86 @@ impl Lanes {
         }
     }
 
+    /// The message of a rank for the node at a position, if it carries it: the receiver, and the
+    /// slots.
+    fn sent(&self, rank: Rank, phase: &Phase, to: u32) -> Option<(Rank, SlotSet)> {
+        let (position, l) = self.row.place(rank);
+        let distance = (to + self.row.count() - position) % self.row.count();
+        if self.row.carrier(self.carriers(position), distance) != l {
+            return None;
+        }
+        let [sources, destinations] = self.ends(phase, position, to);
+        let [chunk, _] = self.chunks(position, l);
+        let stride = u64::from(chunk.ranks);
+        let before = self.row.ranks_on(chunk.first, distance - chunk.distances.start);
+        let first = self.room(0) + u64::from(before + destinations.start);
+        let length = destinations.len() as u64;
+        let rows = |rows: std::ops::Range<u32>| {
+            let first = first + u64::from(rows.start) * stride;
+            Strided::runs(first, rows.len() as u64, stride, length)
+        };
+        let mut slots = SlotSet::default();
+        slots.push(rows(sources.start..sources.end.min(l).max(sources.start)));
+        if sources.contains(&l) {
+            let own = u64::from(self.row.before(to) + destinations.start);
+            slots.push(Strided::contiguous(own, length));
+        }
+        slots.push(rows((l + 1).max(sources.start).min(sources.end)..sources.end));
+        Some((self.row.rank(to, self.row.carrier(self.carriers(to), distance)), slots))
+    }
+
+    /// The message for a rank from the node at a position, if it carries it: the sender, and the
+    /// slots.
+    fn received(&self, rank: Rank, phase: &Phase, from: u32) -> Option<(Rank, SlotSet)> {
+        let (position, l) = self.row.place(rank);
+        let distance = (position + self.row.count() - from) % self.row.count();
+        if self.row.carrier(self.carriers(position), distance) != l {
+            return None;
+        }
+        let [sources, destinations] = self.ends(phase, from, position);
+        let [_, chunk] = self.chunks(position, l);
+        let before = self.row.ranks_on(chunk.first, chunk.distances.end - 1 - distance);
+        let size = u64::from(self.row.size(position));
+        let first =
+            self.room(1) + u64::from(before + sources.start) * size + u64::from(destinations.start);
+        let (count, length) = (sources.len() as u64, destinations.len() as u64);
+        let slots = SlotSet::of(Strided::runs(first, count, size, length));
+        Some((self.row.rank(from, self.row.carrier(self.carriers(from), distance)), slots))
+    }
+
     /// An inter-node round.
     fn cross(&self, rank: Rank, phase: &Phase, round: u32, out: &mut Step) {
-        let (position, l) = self.row.place(rank);
+        let (position, _) = self.row.place(rank);
         if position >= phase.active {
             return;
         }
-        let all = self.row.count();
-        let to = (position + round) % phase.active;
-        let distance = (to + all - position) % all;
-        if self.row.carrier(self.carriers(position), distance) == l {
-            let [sources, destinations] = self.ends(phase, position, to);
-            let [chunk, _] = self.chunks(position, l);
-            let stride = u64::from(chunk.ranks);
-            let before = self.row.ranks_on(chunk.first, distance - chunk.distances.start);
-            let first = self.room(0) + u64::from(before + destinations.start);
-            let length = destinations.len() as u64;
-            let rows = |rows: std::ops::Range<u32>| {
-                let first = first + u64::from(rows.start) * stride;
-                Strided::runs(first, rows.len() as u64, stride, length)
-            };
-            let mut slots = SlotSet::default();
-            slots.push(rows(sources.start..sources.end.min(l).max(sources.start)));
-            if sources.contains(&l) {
-                let own = u64::from(self.row.before(to) + destinations.start);
-                slots.push(Strided::contiguous(own, length));
-            }
-            slots.push(rows((l + 1).max(sources.start).min(sources.end)..sources.end));
-            let peer = self.row.rank(to, self.row.carrier(self.carriers(to), distance));
+        if let Some((peer, slots)) = self.sent(rank, phase, (position + round) % phase.active) {
             out.send(peer, slots, Route::default());
         }
         let from = (position + phase.active - round) % phase.active;
-        let distance = (position + all - from) % all;
-        if self.row.carrier(self.carriers(position), distance) == l {
-            let [sources, destinations] = self.ends(phase, from, position);
-            let [_, chunk] = self.chunks(position, l);
-            let before = self.row.ranks_on(chunk.first, chunk.distances.end - 1 - distance);
-            let size = u64::from(self.row.size(position));
-            let first = self.room(1)
-                + u64::from(before + sources.start) * size
-                + u64::from(destinations.start);
-            let (count, length) = (sources.len() as u64, destinations.len() as u64);
-            let peer = self.row.rank(from, self.row.carrier(self.carriers(from), distance));
-            out.receive(peer, SlotSet::of(Strided::runs(first, count, size, length)));
+        if let Some((peer, slots)) = self.received(rank, phase, from) {
+            out.receive(peer, slots);
         }
+    }
+
+    /// A step of the exchange between nodes, in which every message is of a block by itself.
+    fn lift(&self, rank: Rank, schedule: &Schedule, step: u32, out: &mut Step) {
+        let (nodes, phase) = (self.row.nodes(), &self.phases[0]);
+        let node = Rank(nodes.clusters().node_of(rank));
+        schedule.rule().step(node, step, out);
+        out.copies.clear();
+        let carry = |transfer: &mut Transfer, message: Option<(Rank, SlotSet)>| {
+            let carries = message.is_some();
+            if let Some(message) = message {
+                (transfer.peer, transfer.slots) = message;
+            }
+            carries
+        };
+        out.sends
+            .retain_mut(|send| carry(send, self.sent(rank, phase, nodes.position(send.peer.0))));
+        out.receives.retain_mut(|receive| {
+            carry(receive, self.received(rank, phase, nodes.position(receive.peer.0)))
+        });
     }
 
     /// A round of the last intra-node exchange.
@@ -241,9 +292,9 @@ impl Lanes {
         sizes.iter().zip(larger).map(product).max().unwrap_or(0)
     }
 
-    /// The intra-node and the inter-node steps.
-    fn by_links(&self, block_bytes: u64) -> ByLinks {
-        let (mut inside, mut between) = (0u128, 0u128);
+    /// The intra-node steps.
+    fn inside(&self, block_bytes: u64) -> StepsOf {
+        let mut inside = 0u128;
         // Every carrier takes part in all intra-node rounds.
         let carried: Vec<(u32, (u64, u64))> = (0..self.row.count())
             .map(|position| (self.row.size(position), self.most_carried(position)))
@@ -254,6 +305,12 @@ impl Lanes {
                 .fold((0, 0), |most, (_, carried)| (carried.0.max(most.0), carried.1.max(most.1)));
             inside += u128::from(1 + out) + u128::from(back);
         }
+        StepsOf::new((self.steps() - self.between).into(), inside, block_bytes)
+    }
+
+    /// The intra-node and the inter-node steps of the phases.
+    fn by_links(&self, block_bytes: u64) -> ByLinks {
+        let mut between = 0u128;
         let sizes = self.row.nodes().sizes();
         for phase in &self.phases {
             let rounds: Vec<u32> = (1..phase.active).collect();
@@ -263,7 +320,7 @@ impl Lanes {
             }
         }
         ByLinks {
-            intra_node: StepsOf::new((self.steps() - self.between).into(), inside, block_bytes),
+            intra_node: self.inside(block_bytes),
             inter_node: StepsOf::new(self.between.into(), between, block_bytes),
             ..ByLinks::default()
         }
@@ -285,6 +342,9 @@ impl Rule for Lanes {
             }
         } else if step - self.inside < self.between {
             let step = step - self.inside;
+            if let Some(schedule) = &self.between_nodes {
+                return self.lift(rank, schedule, step, out);
+            }
             let phase = self.phases.partition_point(|phase| phase.first <= step) - 1;
             let phase = &self.phases[phase];
             for round in together(1 + (step - phase.first) * self.ports, phase.active) {
@@ -346,7 +406,8 @@ static INFO: Info = Info::new(
 .taking(&[
     Parameter::number(
         "lanes",
-        "ranks of a node that carry for it, 1 (a leader) to those of the largest node (default)",
+        "ranks of a node that carry for it, 1 (a leader) to those of the largest node; by default \
+         all, or with a between that forwards blocks as many as the ports allow",
     ),
     Parameter::words(
         "rounds",
@@ -355,6 +416,8 @@ static INFO: Info = Info::new(
             ("cut", "by node sizes, so that no node waits for larger ones"),
         ],
     ),
+    BETWEEN,
+    TURNS,
 ]);
 
 impl Algorithm for NodeAware {
@@ -377,17 +440,33 @@ impl Algorithm for NodeAware {
         let settings = powers
             .chain([largest])
             .flat_map(|lanes| rounds.iter().map(move |rounds| setting(lanes, rounds)));
-        Ok(settings.collect())
+        Ok(settings.chain(candidates(request)).collect())
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let clusters = request.clusters()?;
         let largest = clusters.largest();
+        let between = Between::of(request, values)?;
+        let straight = between.as_ref().map_or(Ok(None), Between::straight)?;
+        if let (Some(between), None) = (&between, &straight) {
+            return between.lifted();
+        }
         let lanes = values.number("lanes", 1, largest.into())?;
         Row::check(clusters)?;
         let lanes = lanes.map_or(largest, |lanes| lanes as u32);
+        let (nodes, ports) = (Nodes::new(clusters), request.problem.ports);
+        if let (Some(between), Some(inner)) = (&between, &straight) {
+            values.number(TURNS.name, 1, 1)?;
+            let rule = Lanes::new(nodes, ports, lanes, false, Some(inner.schedule.clone()));
+            let inside = rule.inside(request.problem.block_bytes);
+            // The copies of the exchange between nodes are left out.
+            let claims =
+                Claims { rearrangements: Some(0), ..between.claims(inside, &inner.claims, 1, 1) };
+            let solution = Solution::new(request, values, rule, claims);
+            return Ok(between.named(solution, inner).with("lanes", u64::from(lanes)));
+        }
         let cut = values.is("rounds", "cut");
-        let rule = Lanes::new(Nodes::new(clusters), request.problem.ports, lanes, cut);
+        let rule = Lanes::new(nodes, ports, lanes, cut, None);
         let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), true);
         Ok(Solution::new(request, values, rule, claims).with("lanes", u64::from(lanes)))
     }

@@ -29,6 +29,7 @@ use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Clusters, Coordinates, Rank, Route, Topology};
 
+use crate::layout::tree::{digits, passed};
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
 };
@@ -74,16 +75,6 @@ struct Place {
     size: u32,
 }
 
-/// The least number of digits to the base for a count.
-fn digits(base: u32, count: u32) -> u32 {
-    let (mut digits, mut reach) = (0, 1);
-    while reach < u64::from(count) {
-        reach *= u64::from(base);
-        digits += 1;
-    }
-    digits
-}
-
 impl Lanes {
     fn new(clusters: &Clusters, ports: u32, lanes: u32, radix: u32) -> Self {
         let (nodes, largest, share) = (clusters.nodes(), clusters.largest(), ports / lanes);
@@ -94,8 +85,8 @@ impl Lanes {
             between += (values - 1).div_ceil(share);
             weight *= u64::from(radix);
         }
-        let gather = digits(ports + 1, largest.div_ceil(lanes));
-        let deal = digits(share + 1, largest);
+        let gather = digits(u64::from(ports) + 1, largest.div_ceil(lanes));
+        let deal = digits(u64::from(share) + 1, largest);
         let steps = [gather, between, deal];
         Self { clusters: clusters.clone(), ports, lanes, radix, digits: all, steps }
     }
@@ -288,13 +279,9 @@ impl Lanes {
 
     /// The intra-node and the inter-node steps.
     fn by_links(&self, block_bytes: u64) -> ByLinks {
-        let tree = |base: u64, steps: u32, ranks: u32, each: u64| -> u128 {
-            let below = (0..steps).map(|x| base.pow(x)).map(|w| w.min(u64::from(ranks) - w));
-            below.map(|below| u128::from(below) * u128::from(each)).sum()
-        };
         let (ports, share) = (u64::from(self.ports), u64::from(self.share()));
-        let ranks = u64::from(self.clusters.ranks());
-        let mut inside = tree(ports + 1, self.steps[0], self.width(), ranks);
+        let ranks = u128::from(self.clusters.ranks());
+        let mut inside = passed(ports + 1, self.width()) * ranks;
         let mut between = 0;
         for &digit in &self.digits {
             let largest = self.largest(digit);
@@ -309,7 +296,7 @@ impl Lanes {
             nodes.sum::<u64>()
         };
         let most = (0..self.lanes).map(carried).max().unwrap_or(0);
-        inside += tree(share + 1, self.steps[2], self.clusters.largest(), most);
+        inside += passed(share + 1, self.clusters.largest()) * u128::from(most);
         let [gather, cross, deal] = self.steps;
         ByLinks {
             intra_node: StepsOf::new((gather + deal).into(), inside, block_bytes),

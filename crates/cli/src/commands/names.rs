@@ -26,9 +26,8 @@ impl<'a> Names<'a> {
 
     /// The parameters of a choice that matter.
     pub(super) fn setting(&self, algorithm: &str, parameters: &Parameters) -> Parameters {
-        let known = self.catalogue.find(algorithm).map_or(&[][..], |found| found.info().parameters);
         let default = |key: &str| {
-            let parameter = known.iter().find(|parameter| parameter.name == key)?;
+            let parameter = self.catalogue.parameter(algorithm, parameters, key)?;
             match parameter.domain {
                 Domain::Words([(word, _), ..]) if !parameter.by_cost => Some(*word),
                 _ => None,

@@ -170,8 +170,7 @@ pub(super) fn asked(
     catalogue: &Catalogue,
 ) -> anyhow::Result<Vec<(String, Parameters)>> {
     let has = |name: &str, key: &str| {
-        let known = catalogue.find(name).map_or(&[][..], |algorithm| algorithm.info().parameters);
-        known.iter().any(|parameter| parameter.name == key)
+        catalogue.find(name).is_ok_and(|algorithm| algorithm.info().parameter(key).is_some())
     };
     let mut asked: Vec<(String, Parameters)> = Vec::new();
     for (i, name) in args.algorithm.iter().enumerate() {
