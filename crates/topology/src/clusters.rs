@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::spec::number;
 use crate::{
     FullyConnected, Link, LinkId, LinkKind, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment,
     Shape, Topology, TopologyError,
@@ -264,6 +265,18 @@ impl Topology for Clusters {
     fn for_each_link(&self, from: Rank, route: &Route, visit: &mut dyn FnMut(LinkId)) {
         self.network.for_each_link(self.place(from), route, visit);
     }
+}
+
+pub(crate) fn cluster(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    let mut groups = Vec::new();
+    for (i, group) in rest.split(',').enumerate() {
+        let (nodes, size) = match group.split_once(['*', 'x']) {
+            Some((nodes, size)) => (number(&format!("number of nodes of group {i}"), nodes)?, size),
+            None => (1, group),
+        };
+        groups.push((nodes, number(&format!("ranks on each node of group {i}"), size)?));
+    }
+    Ok(Arc::new(Clusters::new(&groups).map_err(|e| e.to_string())?))
 }
 
 #[cfg(test)]

@@ -1,3 +1,6 @@
+use std::sync::Arc;
+
+use crate::spec::number;
 use crate::{Shape, Topology, TopologyError};
 
 /// Every rank joined to every other (Bruck et al. 1997, section 1.2).
@@ -32,4 +35,10 @@ impl Topology for FullyConnected {
     fn link_classes(&self) -> Vec<String> {
         vec!["link".to_owned()]
     }
+}
+
+/// `64`.
+pub(crate) fn full(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    let ranks = number("number of ranks", rest)?;
+    Ok(Arc::new(FullyConnected::new(ranks).map_err(|e| e.to_string())?))
 }

@@ -1,5 +1,9 @@
+use std::sync::Arc;
+
+use crate::spec::number;
 use crate::{
-    Coordinates, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
+    Coordinates, Link, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
+    TopologyError,
 };
 
 /// An n-dimensional grid: all sides wrap (torus), none does (mesh), or some do.
@@ -229,6 +233,40 @@ impl Topology for Grid {
             }
         }
     }
+}
+
+pub(crate) fn torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    sides(rest, |_| Some(true))
+}
+
+pub(crate) fn mesh(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    sides(rest, |_| Some(false))
+}
+
+pub(crate) fn grid(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    sides(rest, |_| None)
+}
+
+/// Reads sides separated by `x`. Where `wraps` gives `None`, a `~` marks a side that wraps.
+fn sides(rest: &str, wraps: impl Fn(usize) -> Option<bool>) -> Result<Arc<dyn Topology>, String> {
+    let (mut sides, mut wrap) = (Vec::new(), Vec::new());
+    for (u, side) in rest.split('x').enumerate() {
+        if u == MAX_DIMENSIONS {
+            return Err(format!("more than {MAX_DIMENSIONS} sides"));
+        }
+        let (side, marked) = match side.strip_suffix('~') {
+            Some(_) if wraps(u).is_some() => {
+                return Err(format!(
+                    "side {u} `{side}` is marked `~`: only grid: mixes sides that wrap with others"
+                ));
+            }
+            Some(side) => (side, true),
+            None => (side, false),
+        };
+        sides.push(number(&format!("side {u}"), side)?);
+        wrap.push(wraps(u).unwrap_or(marked));
+    }
+    Ok(Arc::new(Grid::new(&sides, &wrap).map_err(|e| e.to_string())?))
 }
 
 #[cfg(test)]

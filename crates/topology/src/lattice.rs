@@ -7,7 +7,8 @@ mod load;
 use std::sync::{Arc, OnceLock};
 
 use crate::graph::{Graph, LinkKind, ListedLinks};
-use crate::{Grid, MixedRadix, Rank, Topology, TopologyError};
+use crate::spec::{number, whole};
+use crate::{Grid, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
 
 pub use fault::Fault;
 use first_links::FirstLinks;
@@ -207,6 +208,31 @@ fn of_places(
         translations,
         least_load: OnceLock::new(),
     })
+}
+
+/// Reads sides separated by `x`. A side of `4+2` shifts by 2. A side without a shift that is
+/// shorter than the longest shifts by its own length.
+pub(crate) fn twisted_torus(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    let (mut sides, mut shifts) = (Vec::new(), Vec::new());
+    for (u, side) in rest.split('x').enumerate() {
+        if u == MAX_DIMENSIONS {
+            return Err(format!("more than {MAX_DIMENSIONS} sides"));
+        }
+        let (side, shift) = match side.split_once('+') {
+            Some((side, shift)) => (side, Some(whole(&format!("shift of side {u}"), shift, 0)?)),
+            None => (side, None),
+        };
+        sides.push(number(&format!("side {u}"), side)?);
+        shifts.push(shift);
+    }
+    let longest = sides.iter().copied().max().expect("split gives a part");
+    if sides.iter().all(|&side| side == longest) {
+        return Err(format!("all sides have length {longest}: only shorter sides can be twisted"));
+    }
+    let own = |&side: &u32| if side == longest { 0 } else { side };
+    let shifts: Vec<u32> =
+        shifts.iter().zip(&sides).map(|(shift, side)| shift.unwrap_or_else(|| own(side))).collect();
+    Ok(Arc::new(Graph::twisted_torus(&sides, &shifts).map_err(|e| e.to_string())?))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod error;
 pub mod files;
 mod ids;
 mod machine;
+mod machine_file;
 mod radix;
 mod route;
 mod shape;
@@ -57,16 +58,16 @@ mod grid;
 mod lattice;
 /// The short forms of every topology, in the order in which help lists them.
 pub const TOPOLOGIES: &[spec::ShortForm] = &[
-    spec::ShortForm { kind: "full", example: "full:64", parse: spec::full },
-    spec::ShortForm { kind: "torus", example: "torus:16x16", parse: spec::torus },
-    spec::ShortForm { kind: "mesh", example: "mesh:8x8x8", parse: spec::mesh },
-    spec::ShortForm { kind: "grid", example: "grid:16~x8", parse: spec::grid },
+    spec::ShortForm { kind: "full", example: "full:64", parse: complete::full },
+    spec::ShortForm { kind: "torus", example: "torus:16x16", parse: grid::torus },
+    spec::ShortForm { kind: "mesh", example: "mesh:8x8x8", parse: grid::mesh },
+    spec::ShortForm { kind: "grid", example: "grid:16~x8", parse: grid::grid },
     spec::ShortForm {
         kind: "twisted-torus",
         example: "twisted-torus:4x4x8",
-        parse: spec::twisted_torus,
+        parse: lattice::twisted_torus,
     },
-    spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: spec::cluster },
+    spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: clusters::cluster },
 ];
 pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use complete::FullyConnected;

@@ -1,0 +1,263 @@
+//! Machine files: TOML, every value with its source.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::{Spanned, Value};
+
+use crate::spec::{Faults, NodesOn, SpecError};
+use crate::text::printable;
+use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
+use crate::{Barrier, Injection, Machine, PerClass, Timing, Topology};
+
+/// A machine file: every value has a source.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "version")]
+    _version: Option<IgnoredAny>,
+    title: Spanned<String>,
+    shape: Entry<String>,
+    absent: Option<Entry<Vec<Spanned<String>>>>,
+    broken: Option<Entry<Vec<Spanned<String>>>>,
+    ports: Entry<i64>,
+    timing: TimingTable,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TimingTable {
+    startup: Entry<Value>,
+    per_byte: Entry<Value>,
+    per_hop: Entry<Value>,
+    rearrangement: Entry<String>,
+    barrier: BarrierEntry,
+    gather: Option<Entry<bool>>,
+    injection: Option<Entry<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a value and its source, { value = .., source = \"..\" }")]
+struct Entry<T> {
+    value: Spanned<T>,
+    source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a value and its source, { value = .., source = \"..\" }")]
+struct BarrierEntry {
+    value: Spanned<String>,
+    per_doubling: Option<Spanned<String>>,
+    source: Spanned<String>,
+}
+
+/// The version of machine files; a file without a number has this version.
+const VERSION: i64 = 1;
+
+/// What the machine files of all versions have.
+#[derive(Deserialize)]
+struct Versioned {
+    version: Option<Spanned<i64>>,
+}
+
+/// Reads a machine file; `name` becomes the name of the machine.
+///
+/// # Errors
+/// What is wrong, and the bytes of `text` that are.
+pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
+    let name = printable(name);
+    let malformed = |error: toml::de::Error| SpecError {
+        message: with_all_fields(error.message().trim_end()),
+        span: error.span(),
+    };
+    let Versioned { version } = toml::from_str(text).map_err(malformed)?;
+    if let Some(version) = version.filter(|version| *version.get_ref() != VERSION) {
+        let rule =
+            format!("this program reads version {VERSION}, which `topocoll calibrate` writes");
+        return Err(at(&version, format!("version {}: {rule}", version.get_ref())));
+    }
+    let file: File = toml::from_str(text).map_err(malformed)?;
+    let mut sources = vec![("title".to_owned(), nonempty("title", &file.title)?)];
+    let mut cite = |key: &str, source: &Spanned<String>| {
+        sources.push((key.to_owned(), nonempty("source", source)?));
+        Ok::<_, SpecError>(())
+    };
+    cite("shape", &file.shape.source)?;
+    for (key, list) in [("absent", &file.absent), ("broken", &file.broken)] {
+        if let Some(list) = list {
+            cite(key, &list.source)?;
+        }
+    }
+    let topology = topology(&file)?;
+    cite("ports", &file.ports.source)?;
+    let ports = (u32::try_from(*file.ports.value.get_ref()).ok().filter(|&ports| ports > 0))
+        .ok_or_else(|| {
+            at(
+                &file.ports.value,
+                format!(
+                    "ports is {}, not a whole number from 1 to {}",
+                    file.ports.value.get_ref(),
+                    u32::MAX
+                ),
+            )
+        })?;
+
+    let mut per_class =
+        |key: &str, entry: &Entry<Value>, parse: fn(&str) -> Result<f64, UnitError>| {
+            cite(key, &entry.source)?;
+            per_class(key, &entry.value, &topology.link_classes(), parse)
+        };
+    let table = &file.timing;
+    let startup = per_class("startup", &table.startup, parse_seconds)?;
+    let per_byte = per_class("per_byte", &table.per_byte, parse_seconds_per_byte)?;
+    let per_hop = per_class("per_hop", &table.per_hop, parse_seconds)?;
+    cite("rearrangement", &table.rearrangement.source)?;
+    let rearrangement = (parse_seconds_per_byte(table.rearrangement.value.get_ref()))
+        .map_err(|e| at(&table.rearrangement.value, e.message))?;
+    cite("barrier", &table.barrier.source)?;
+    let barrier = barrier(&table.barrier, topology.ranks())?;
+    let gather = match &table.gather {
+        Some(entry) => {
+            cite("gather", &entry.source)?;
+            *entry.value.get_ref()
+        }
+        None => false,
+    };
+    let injection = match &table.injection {
+        Some(entry) => {
+            cite("injection", &entry.source)?;
+            injection(&entry.value)?
+        }
+        None => Injection::default(),
+    };
+    let timing = Timing {
+        name: name.clone(),
+        startup,
+        per_byte,
+        per_hop,
+        rearrangement_per_byte: rearrangement,
+        barrier,
+        gather,
+        injection,
+    };
+    let mut machine = Machine { name, topology, ports, timing, sources };
+    machine.set_ports(ports);
+    Ok(machine)
+}
+
+/// An error about a missing field, with all fields that its table needs.
+fn with_all_fields(message: &str) -> String {
+    const NEEDED: [(&str, &[&str]); 3] = [
+        ("a machine file", &["title", "shape", "ports", "timing"]),
+        ("[timing]", &["startup", "per_byte", "per_hop", "rearrangement", "barrier"]),
+        ("a value", &["value", "source"]),
+    ];
+    let missing = |field: &str| message == format!("missing field `{field}`");
+    match NEEDED.iter().find(|(_, fields)| fields.iter().any(|field| missing(field))) {
+        Some((table, fields)) => format!("{message}: {table} needs {}", fields.join(", ")),
+        None => message.to_owned(),
+    }
+}
+
+/// The machine of the shape, without the failed nodes and links that the file lists.
+fn topology(file: &File) -> Result<Arc<dyn Topology>, SpecError> {
+    let refused = |message: String| at(&file.shape.value, message);
+    let shape = file.shape.value.get_ref();
+    let NodesOn { network, sizes } = NodesOn::parse(shape).map_err(|e| refused(e.message))?;
+    let mut faults = Faults::on(&*network);
+    let mut span = file.shape.value.span();
+    for (list, nodes) in [(&file.absent, true), (&file.broken, false)] {
+        let Some(list) = list else { continue };
+        span = list.value.span();
+        for name in list.value.get_ref() {
+            faults.add(name.get_ref(), Some(nodes)).map_err(|reason| at(name, reason))?;
+        }
+    }
+    let network = faults.taken_out(Arc::clone(&network));
+    let network = network.map_err(|message| SpecError { message, span: Some(span) })?;
+    NodesOn { network, sizes }.topology().map_err(|rule| refused(format!("`{shape}`: {rule}")))
+}
+
+/// The bandwidth of a rank, or those of a rank and of a node.
+fn injection(value: &Spanned<Value>) -> Result<Injection, SpecError> {
+    let one = |item: &Value| quantity("injection", value, item, parse_seconds_per_byte);
+    match value.get_ref() {
+        Value::Array(items) => match &items[..] {
+            [rank, node] => Ok(Injection { rank: one(rank)?, node: one(node)? }),
+            _ => {
+                let rule = "not one for a rank and one for a node";
+                Err(at(value, format!("injection has {} values, {rule}", items.len())))
+            }
+        },
+        single => Ok(Injection { rank: one(single)?, node: 0.0 }),
+    }
+}
+
+fn quantity(
+    key: &str,
+    value: &Spanned<Value>,
+    item: &Value,
+    parse: fn(&str) -> Result<f64, UnitError>,
+) -> Result<f64, SpecError> {
+    match item {
+        Value::String(text) => parse(text).map_err(|e| at(value, e.message)),
+        other => Err(at(value, format!("{key} is {}, not text such as \"1us\"", other.type_str()))),
+    }
+}
+
+fn per_class(
+    key: &str,
+    value: &Spanned<Value>,
+    classes: &[String],
+    parse: fn(&str) -> Result<f64, UnitError>,
+) -> Result<PerClass, SpecError> {
+    let one = |item: &Value| quantity(key, value, item, parse);
+    match value.get_ref() {
+        Value::Array(items) if items.len() == classes.len() => {
+            Ok(PerClass::each(&items.iter().map(one).collect::<Result<Vec<_>, _>>()?))
+        }
+        Value::Array(items) => Err(at(
+            value,
+            format!(
+                "{key} has {} values for {} link classes ({})",
+                items.len(),
+                classes.len(),
+                classes.join(", ")
+            ),
+        )),
+        single => Ok(PerClass::uniform(one(single)?)),
+    }
+}
+
+fn barrier(entry: &BarrierEntry, ranks: u32) -> Result<Barrier, SpecError> {
+    let fixed =
+        parse_signed_seconds(entry.value.get_ref()).map_err(|e| at(&entry.value, e.message))?;
+    let per_doubling = match &entry.per_doubling {
+        Some(text) => parse_seconds(text.get_ref()).map_err(|e| at(text, e.message))?,
+        None => 0.0,
+    };
+    if fixed + per_doubling * f64::from(ranks).log2() < 0.0 {
+        return Err(at(
+            &entry.value,
+            format!("the barrier of {ranks} ranks would take negative time"),
+        ));
+    }
+    Ok(Barrier { fixed, per_doubling })
+}
+
+fn nonempty(what: &str, text: &Spanned<String>) -> Result<String, SpecError> {
+    if text.get_ref().trim().is_empty() {
+        return Err(at(
+            text,
+            format!("empty {what}: say where the value comes from, or `assumed`"),
+        ));
+    }
+    Ok(printable(text.get_ref()))
+}
+
+fn at<T>(value: &Spanned<T>, message: String) -> SpecError {
+    SpecError { message, span: Some(value.span()) }
+}
