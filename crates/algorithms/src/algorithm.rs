@@ -227,7 +227,7 @@ impl Solution {
     ) -> Self {
         let algorithm = values.info().name.clone().into_owned();
         let origin = Origin { algorithm, parameters: values.words() };
-        Self::of(Schedule::new(request.problem, origin, rule), claims)
+        Self::of(Schedule::new(request.problem, origin, rule), claims.on(request.topology))
     }
 
     /// An existing schedule.

@@ -1,3 +1,5 @@
+use topocoll_topology::Topology;
+
 /// Counts that an algorithm's formulas give. The tests compare each with the counts found in the
 /// schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +71,15 @@ impl Claims {
             hops_floor: 0,
             by_links: None,
         }
+    }
+
+    /// The claims on this topology. A cluster's schedule is one for any network, but its claims about
+    /// links are those of fully connected nodes.
+    pub(crate) fn on(self, topology: &dyn Topology) -> Self {
+        if self.by_links.is_none() || topology.link_numbers() == 0 {
+            return self;
+        }
+        Self { hops: None, contention_free: false, by_links: None, ..self }
     }
 
     /// Claims of a cluster's schedule; if `copies` is false, it copies and packs nothing.

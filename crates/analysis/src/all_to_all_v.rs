@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::{Collective, Demand, Problem, Schedule, Step};
-use topocoll_topology::{INTER_NODE, Machine, PerClass, Rank, Shape};
+use topocoll_topology::{Machine, Rank, Shape};
 
 use crate::bounds::startups;
 use crate::counts::{Reader, Sums, Weights};
@@ -170,7 +170,6 @@ pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
     let injected = (bytes as f64 * limits.rank).max(crossing as f64 * limits.node);
     let (steps, bytes) = (startups(others + 1, ports), bytes.div_ceil(ports.into()));
     let timing = &machine.timing;
-    let least = |values: &PerClass| values.least();
     let crossing = crossing.div_ceil(ports.into());
     let barriers = timing.barrier.seconds(problem.ranks) * steps.saturating_sub(1) as f64;
     let blocks = bytes.max(crossing) as f64 / problem.block_bytes as f64;
@@ -178,9 +177,9 @@ pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
         steps,
         blocks,
         link_blocks: blocks,
-        seconds: steps as f64 * least(&timing.startup)
-            + (bytes as f64 * least(&timing.per_byte))
-                .max(crossing as f64 * timing.per_byte.of(INTER_NODE))
+        seconds: steps as f64 * timing.startup.least()
+            + (bytes as f64 * machine.least_per_byte())
+                .max(crossing as f64 * machine.least_per_byte_between())
                 .max(injected)
             + barriers,
     }

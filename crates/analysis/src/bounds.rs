@@ -1,7 +1,7 @@
 //! Lower bounds for every schedule.
 
 use topocoll_schedule::{Collective, Demand, Problem};
-use topocoll_topology::{Capacity, LinkKind, Machine, Rank, Shape};
+use topocoll_topology::{Machine, Rank, Shape};
 
 use crate::all_to_all_v;
 
@@ -218,13 +218,13 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
     let timing = &machine.timing;
     let block_bytes = problem.block_bytes as f64;
     let injected = f64::from(problem.ranks - 1) / f64::from(problem.ports);
-    let least = least_anywhere(machine);
+    let least = machine.least_per_byte();
     let mut volume = injected * block_bytes * least;
     let mut propagation = 0.0;
     let first = machine.first_class();
     let through = node_ports(problem, machine).into_iter().chain(least_links(problem, machine));
     let through = through.fold(0.0, f64::max);
-    volume = volume.max(through * block_bytes * least_between(machine));
+    volume = volume.max(through * block_bytes * machine.least_per_byte_between());
     match machine.topology.network() {
         Shape::Complete | Shape::Clustered(_) => {}
         Shape::Grid(grid) => {
@@ -236,7 +236,7 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
         }
         Shape::Graph(graph) => {
             let blocks = distances(problem, machine).unwrap_or(0.0);
-            volume = volume.max(blocks * block_bytes * least_between(machine));
+            volume = volume.max(blocks * block_bytes * machine.least_per_byte_between());
             let latencies = machine.topology.link_kinds().iter().map(|kind| {
                 kind.latency.unwrap_or_else(|| timing.per_hop.of(first + kind.class as usize))
             });
@@ -284,26 +284,6 @@ fn exact_log(n: u64, base: u64) -> Option<u64> {
 /// Whether each rank is a node by itself.
 fn is_node(machine: &Machine) -> bool {
     !matches!(machine.topology.shape(), Shape::Clustered(_))
-}
-
-/// Seconds of a byte on the fastest class of links between nodes.
-fn least_between(machine: &Machine) -> f64 {
-    let values = machine.timing.per_byte.values();
-    let between = if is_node(machine) || values.len() == 1 { values } else { &values[1..] };
-    between.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-/// Seconds of a byte on the fastest link.
-fn least_anywhere(machine: &Machine) -> f64 {
-    let (per_byte, first) = (&machine.timing.per_byte, machine.first_class());
-    let of_kind = |kind: &LinkKind| match kind.capacity {
-        Capacity::BytesPerSecond(bandwidth) => 1.0 / bandwidth,
-        Capacity::Relative { times, over } => {
-            per_byte.of(first + kind.class as usize) * f64::from(over) / f64::from(times)
-        }
-    };
-    let kinds = machine.topology.link_kinds().iter().map(of_kind);
-    kinds.fold(per_byte.least(), f64::min)
 }
 
 /// Blocks that each link across the middle of a side of length a must carry. In each direction

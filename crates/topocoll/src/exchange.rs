@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Request, Solution};
 use topocoll_analysis::{
@@ -7,7 +8,7 @@ use topocoll_analysis::{
     verify_watched,
 };
 use topocoll_schedule::{Collective, Demand, Parameters, Problem, Schedule};
-use topocoll_topology::{FullyConnected, Machine, Rank, Shape, Subset};
+use topocoll_topology::{Clusters, FullyConnected, Machine, PerClass, Rank, Shape, Subset};
 
 use crate::price::{Price, Pricing, least};
 use crate::select::prices;
@@ -366,13 +367,25 @@ pub(crate) fn agrees(setting: &Parameters, given: &Parameters) -> bool {
     given.iter().all(|(name, value)| setting.get(name) == Some(value))
 }
 
-/// A fully connected machine for a part of a grid that messages may leave.
+/// A machine without links for a part of a network that messages may leave.
 fn without_links(own: &Machine) -> Machine {
     let mut alone = own.clone();
-    if let Shape::Grid(_) = own.topology.shape() {
-        let full = FullyConnected::new(own.ranks()).expect("bug: invalid ranks");
-        alone.topology = std::sync::Arc::new(full);
+    let values = |value: &PerClass| PerClass::uniform(value.least());
+    match own.topology.shape() {
+        _ if own.topology.link_numbers() == 0 => return alone,
+        Shape::Clustered(clusters) => {
+            let groups: Vec<_> = clusters.groups().map(|(_, nodes, size)| (nodes, size)).collect();
+            alone.topology = Arc::new(Clusters::new(&groups).expect("bug: invalid nodes"));
+        }
+        _ => {
+            let full = FullyConnected::new(own.ranks()).expect("bug: invalid ranks");
+            alone.topology = Arc::new(full);
+        }
     }
+    let timing = &mut alone.timing;
+    timing.startup = values(&timing.startup);
+    timing.per_byte = PerClass::uniform(own.least_per_byte());
+    timing.per_hop = values(&timing.per_hop);
     alone
 }
 

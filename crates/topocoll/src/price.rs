@@ -152,6 +152,9 @@ impl<'a> Pricing<'a> {
         let timing = &self.timing;
         // Several messages of a rank share its injection.
         let alone = self.exchange.problem().ports == 1;
+        if !self.exchange.machine().links_are_of_class() {
+            return None;
+        }
         if !alone && !timing.injection.is_unlimited() {
             return None;
         }
@@ -189,11 +192,14 @@ impl<'a> Pricing<'a> {
         let (timing, block_bytes) = (&self.timing, self.exchange.problem().block_bytes as f64);
         let link_blocks = (claims.link_bytes_floor as f64 / block_bytes).max(self.link_blocks);
         // A link's load may come from many ranks, whose injection does not add up.
-        let links = self.exchange.machine().timing.per_byte.least();
+        let links = self.exchange.machine().least_per_byte();
         let volume = (link_blocks * block_bytes * links).max(self.injected);
-        let (startup, transmission) = link_seconds(timing, claims)
-            .unwrap_or((claims.steps as f64 * timing.startup.least(), volume));
-        let hops = self.hops.max(claims.hops_floor as f64);
+        let of_class = self.exchange.machine().links_are_of_class();
+        let by_claims = if of_class { link_seconds(timing, claims) } else { None };
+        let (startup, transmission) =
+            by_claims.unwrap_or((claims.steps as f64 * timing.startup.least(), volume));
+        // Links with a latency of their own may be faster than their class.
+        let hops = if of_class { self.hops.max(claims.hops_floor as f64) } else { 0.0 };
         Price {
             priced: Priced::AtLeast,
             time: Time {
@@ -222,7 +228,7 @@ fn limited(machine: &Machine) -> Timing {
     if !limits.is_unlimited() {
         let classes = 0..machine.topology.link_classes().len();
         let value = |class| {
-            let node = if class == INTER_NODE { limits.node } else { 0.0 };
+            let node = if class >= INTER_NODE { limits.node } else { 0.0 };
             timing.per_byte.of(class).max(limits.rank).max(node)
         };
         timing.per_byte = PerClass::each(&classes.map(value).collect::<Vec<_>>());

@@ -150,15 +150,29 @@ impl Clusters {
         self.runs.iter().flat_map(|run| (0..run.nodes).map(|_| run.size))
     }
 
-    /// The cluster that `ranks` form, if the ranks of each node are consecutive.
+    /// The nodes that `ranks` form, if the ranks of each node are consecutive. Nodes that form no box
+    /// of a grid are fully connected.
     pub(crate) fn part(&self, ranks: &[Rank]) -> Option<Self> {
-        let nodes: Vec<u32> = ranks.iter().map(|&rank| self.node_of(rank)).collect();
-        let groups: Vec<&[u32]> = nodes.chunk_by(|a, b| a == b).collect();
-        let mut seen: Vec<u32> = groups.iter().map(|group| group[0]).collect();
+        let groups: Vec<&[Rank]> =
+            ranks.chunk_by(|&a, &b| self.node_of(a) == self.node_of(b)).collect();
+        let nodes: Vec<Rank> = groups.iter().map(|group| self.place(group[0])).collect();
+        let mut seen = nodes.clone();
         seen.sort_unstable();
-        let once = seen.windows(2).all(|two| two[0] < two[1]);
+        if seen.windows(2).any(|two| two[0] == two[1]) {
+            return None;
+        }
         let sizes: Vec<_> = groups.iter().map(|group| (1, group.len() as u32)).collect();
-        Self::new(&sizes).ok().filter(|_| once)
+        let boxed = match self.network.shape() {
+            Shape::Grid(grid) => grid.boxed(&nodes),
+            _ => None,
+        };
+        match boxed {
+            _ if nodes.len() == self.nodes as usize && seen == nodes => {
+                Self::on(Arc::clone(&self.network), &sizes).ok()
+            }
+            Some(grid) => Self::on(Arc::new(grid), &sizes).ok(),
+            None => Self::new(&sizes).ok(),
+        }
     }
 
     /// The rank of the network that is the node of `rank`.

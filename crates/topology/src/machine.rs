@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use crate::{FullyConnected, Injection, LinkId, Shape, Subset, Timing, Topology};
+use crate::{
+    Capacity, FullyConnected, Injection, LinkId, LinkKind, Shape, Subset, Timing, Topology,
+};
 
 /// A machine: its topology, the ports it grants, and its timing values.
 #[derive(Clone, Debug)]
@@ -42,9 +44,9 @@ impl Machine {
     ///
     /// Ranks in ascending order that form a box of a grid become a grid of as many dimensions,
     /// whose routes are also valid on the whole grid. A side wraps where the box spans a whole side
-    /// that wraps. Ranks of a cluster that are listed node by node become a cluster. All others
-    /// become a complete graph, whose schedules run on any machine; its links have the timing
-    /// values of the first class.
+    /// that wraps. Ranks of nodes of several ranks, listed node by node, become such nodes, and their
+    /// network the part that these nodes form. All others become a complete graph, whose schedules
+    /// run on any machine; its links have the timing values of the first class.
     ///
     /// # Panics
     /// A subset of a machine of another number of ranks.
@@ -98,6 +100,37 @@ impl Machine {
     #[must_use]
     pub fn first_class(&self) -> usize {
         usize::from(matches!(self.topology.shape(), Shape::Clustered(_)))
+    }
+
+    /// Whether every link has the values of its class.
+    #[must_use]
+    pub fn links_are_of_class(&self) -> bool {
+        let of_class = |k: &LinkKind| k.capacity == Capacity::CLASS && k.latency.is_none();
+        self.topology.link_kinds().iter().all(of_class)
+    }
+
+    /// Seconds in which the fastest link carries a byte.
+    #[must_use]
+    pub fn least_per_byte(&self) -> f64 {
+        self.least_from(0)
+    }
+
+    /// Seconds in which the fastest link between nodes carries a byte.
+    #[must_use]
+    pub fn least_per_byte_between(&self) -> f64 {
+        self.least_from(self.first_class())
+    }
+
+    fn least_from(&self, first: usize) -> f64 {
+        let of_kind = |kind: &LinkKind| {
+            let per_byte = self.timing.per_byte.of(self.first_class() + kind.class as usize);
+            let (times, over) = kind.capacity.relative(per_byte);
+            per_byte * f64::from(over) / f64::from(times)
+        };
+        let kinds = self.topology.link_kinds().iter().map(of_kind);
+        let classes = self.timing.per_byte.values();
+        let from = if classes.len() == 1 { classes } else { &classes[first..] };
+        kinds.chain(from.iter().copied()).fold(f64::INFINITY, f64::min)
     }
 
     /// Seconds in which a link carries a byte.

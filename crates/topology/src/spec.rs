@@ -240,6 +240,11 @@ mod tests {
             "torus:4x4/1,1/0,0+0",
             "grid:4~x3/0,0+1/3,0+0",
             "twisted-torus:2x4/1,3",
+            "torus:4x4x4*2",
+            "mesh:2x2*4,1,1,2",
+            "grid:16~x8*3",
+            "torus:8x8/3,4*2",
+            "twisted-torus:4x8*16",
         ] {
             assert_eq!(parse_short_form(text).unwrap().short_form(), text);
         }
@@ -252,6 +257,8 @@ mod tests {
             ("cluster:20x48,1x47", "cluster:20*48,47"),
             ("full:16*8", "cluster:16*8"),
             ("full:3*4,4,2", "cluster:2*4,2"),
+            ("torus:4x4*1", "torus:4x4"),
+            ("mesh:2x2*3,3,3,3", "mesh:2x2*3"),
         ] {
             assert_eq!(parse_short_form(text).unwrap().short_form(), same);
         }
@@ -350,6 +357,12 @@ mod tests {
             "full:4/1",
             "cluster:4,4/1",
             "torus:128x128/0,0",
+            "torus:4x4*0",
+            "torus:4x4*",
+            "torus:4x4*2*2",
+            "torus:4x4*2,2",
+            "torus:4x4*2/1,1",
+            "torus:65535x65537*2",
         ];
         for text in bad {
             assert!(parse_short_form(text).is_err(), "{text}");

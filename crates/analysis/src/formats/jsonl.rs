@@ -66,6 +66,9 @@ enum HeaderTopology {
     },
     /// A graph.
     Graph {
+        /// Its short form.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        form: Option<String>,
         /// Nodes and switches.
         vertices: u32,
         /// The vertex of each node.
@@ -168,6 +171,7 @@ impl HeaderTopology {
                     Some((from, to, class, f64::from(times) / f64::from(over)))
                 };
                 Self::Graph {
+                    form: Some(graph.short_form()),
                     vertices: graph.vertices(),
                     nodes: (0..graph.nodes()).collect(),
                     links: (0..graph.links()).filter_map(link).collect(),
@@ -182,8 +186,8 @@ impl HeaderTopology {
         match (self, other) {
             (Self::Lattice { form: named }, _) => named == form,
             (
-                Self::Graph { vertices, nodes, links, ranks_per_node },
-                Self::Graph { vertices: v, nodes: n, links: l, ranks_per_node: r },
+                Self::Graph { vertices, nodes, links, ranks_per_node, .. },
+                Self::Graph { vertices: v, nodes: n, links: l, ranks_per_node: r, .. },
             ) => {
                 let ends = |&(from, to, class, _): &(u32, u32, u32, f64)| (from, to, class);
                 (vertices, nodes, ranks_per_node) == (v, n, r)
@@ -204,7 +208,7 @@ impl HeaderTopology {
                 Grid::new(dims, wrap).and_then(|grid| with_ranks(Arc::new(grid), ranks_per_node))
             }
             Self::Grid { .. } => return Err(self.short_form()),
-            Self::Graph { vertices, nodes, links, ranks_per_node } => {
+            Self::Graph { vertices, nodes, links, ranks_per_node, .. } => {
                 graph(*vertices, nodes, links)
                     .and_then(|graph| with_ranks(Arc::new(graph), ranks_per_node))
             }
@@ -226,6 +230,7 @@ impl HeaderTopology {
             Self::Grid { dims, wrap, .. } => {
                 format!("a grid of {} dims and {} wraps", dims.len(), wrap.len())
             }
+            Self::Graph { form: Some(form), .. } => form.clone(),
             Self::Graph { nodes, links, .. } => {
                 format!("a graph of {} nodes and {} links", nodes.len(), links.len())
             }

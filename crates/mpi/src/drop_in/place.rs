@@ -1,5 +1,6 @@
 //! The machine of a communicator's ranks.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use topocoll::{
@@ -39,11 +40,80 @@ pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
     let found = by_nodes(known.nodes);
     let Some(grid) = known.grid.clone() else { return vec![found] };
     let ranks = grid.ranks();
+    let boxes = by_boxes(&grid, known.nodes);
     let timing = if several { timing("tcp", TCP) } else { shared_memory(ranks) };
     let machine = timed(grid, timing);
     let grid = Place { machine, order: None, source: "MPI_Cart_get" };
     // Ranks that share memory have no link contention.
-    if several { vec![grid, found] } else { vec![found, grid] }
+    match boxes {
+        Some(boxes) => vec![boxes, grid, found],
+        None if several => vec![grid, found],
+        None => vec![found, grid],
+    }
+}
+
+/// The grid of nodes, if each holds a box of the ranks' grid, all boxes equal.
+fn by_boxes(grid: &Grid, nodes: &[u32]) -> Option<Place> {
+    let radix = grid.radix();
+    let coordinates = |rank: u32| radix.coordinates(Rank(rank));
+    let first = (0..).zip(nodes).filter(|(_, node)| **node == nodes[0]);
+    let mut of_box = vec![0; grid.sides().len()];
+    for (rank, _) in first {
+        let at = coordinates(rank);
+        of_box.iter_mut().zip(&at).for_each(|(side, &at)| *side = at.max(*side));
+    }
+    of_box.iter_mut().for_each(|side| *side += 1);
+    let size: u32 = of_box.iter().product();
+    if size == 1 || size == grid.ranks() {
+        return None;
+    }
+    if grid.sides().iter().zip(&of_box).any(|(side, part)| side % part != 0) {
+        return None;
+    }
+    let sides: Vec<u32> =
+        grid.sides().iter().zip(&of_box).map(|(side, part)| side / part).collect();
+    let between = Grid::new(&sides, grid.wrap()).ok()?;
+    let inside = Grid::mesh(&of_box).ok()?;
+    let mut order = Vec::with_capacity(nodes.len());
+    let mut seen = HashSet::new();
+    for node in 0..between.ranks() {
+        let corner = between.radix().coordinates(Rank(node));
+        let ranks = (0..size).map(|local| {
+            let local = inside.radix().coordinates(Rank(local));
+            let at = corner.iter().zip(&of_box).zip(&local).map(|((at, side), l)| at * side + l);
+            radix.rank(&at.collect::<Vec<_>>()).0
+        });
+        order.extend(ranks);
+        let own = &order[order.len() - size as usize..];
+        let shared = nodes[own[0] as usize];
+        if own.iter().any(|&rank| nodes[rank as usize] != shared) || !seen.insert(shared) {
+            return None;
+        }
+    }
+    let classes = sides.len();
+    let nodes = Clusters::on(Arc::new(between), &[(sides.iter().product(), size)]).ok()?;
+    let machine = of_nodes(nodes, size, classes);
+    Some(Place {
+        machine,
+        order: unless_identity(order),
+        source: "MPI_Cart_get, MPI_Comm_split_type",
+    })
+}
+
+/// Nodes of at most `largest` ranks on a network of `classes` link classes. All ranks of a node send
+/// at once; they share its memory and its network interface.
+fn of_nodes(nodes: Clusters, largest: u32, classes: usize) -> Machine {
+    let share = f64::from(largest);
+    let each = |inside: f64, between: f64| {
+        let between = std::iter::repeat_n(between, classes);
+        PerClass::each(&std::iter::once(inside).chain(between).collect::<Vec<_>>())
+    };
+    let mut timing = timing("shared memory and tcp", TCP);
+    timing.startup = each(SHARED_MEMORY.0, TCP.0);
+    timing.per_byte = each(SHARED_MEMORY.1 * share, TCP.1 * share);
+    let mut machine = timed(nodes, timing);
+    machine.set_ports(largest);
+    machine
 }
 
 /// Startup in seconds and seconds per byte: assumed values, of a typical order.
@@ -82,15 +152,9 @@ fn by_nodes(nodes: &[u32]) -> Place {
     if sizes.iter().all(|&size| size == 1) {
         return Place { machine: full(ranks, timing("tcp", TCP)), order: None, source };
     }
-    // All ranks of a node send at once; they share its memory and its network interface.
     let nodes = cluster(&sizes);
     let largest = nodes.largest();
-    let share = f64::from(largest);
-    let mut timing = timing("shared memory and tcp", TCP);
-    timing.startup = PerClass::each(&[SHARED_MEMORY.0, TCP.0]);
-    timing.per_byte = PerClass::each(&[SHARED_MEMORY.1 * share, TCP.1 * share]);
-    let mut machine = timed(nodes, timing);
-    machine.set_ports(largest);
+    let machine = of_nodes(nodes, largest, 1);
     Place { machine, order, source }
 }
 
@@ -118,11 +182,7 @@ fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
                 inside.per_hop = class(&inside.per_hop);
                 full(ranks, inside)
             }
-            _ => {
-                let mut part = machine.clone();
-                part.topology = Arc::new(cluster(&sizes));
-                part
-            }
+            _ => machine.subset(&subset),
         };
         return Some(Place { machine: part, order, source });
     }
@@ -187,6 +247,18 @@ mod tests {
             found.iter().map(|place| place.machine.name.clone()).collect()
         };
         assert_eq!(names(&apart), ["grid:3~x2", "cluster:2*3"]);
+        // Each node holds a row of three, then rows of two by coordinates that do not form boxes.
+        let cart = |nodes: &[u32], sides: &[u32]| {
+            let world: Vec<u32> = (0..nodes.len() as u32).collect();
+            let grid = Some(Grid::torus(sides).unwrap());
+            let found = places(&Known { grid, ..known(nodes, &world, None) });
+            (found[0].machine.name.clone(), found[0].order.clone())
+        };
+        assert_eq!(cart(&[0, 0, 2, 2, 4, 4, 6, 6], &[4, 2]), ("torus:4x1*2".to_owned(), None));
+        let columns = cart(&[0, 1, 0, 1, 4, 5, 4, 5], &[4, 2]);
+        assert_eq!(columns, ("torus:2x2*2".to_owned(), Some(vec![0, 2, 1, 3, 4, 6, 5, 7])));
+        assert_eq!(cart(&[0, 1, 1, 0, 4, 4, 6, 6], &[4, 2]).0, "torus:4x2");
+        assert_eq!(cart(&[0, 0, 0, 0, 4, 4, 6, 6], &[4, 2]).0, "torus:4x2");
         let together = places(&Known { grid: grid(), ..known(&[0; 6], &world, None) });
         assert_eq!(names(&together), ["full:6", "grid:3~x2"]);
     }
