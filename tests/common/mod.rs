@@ -25,7 +25,7 @@ pub(crate) fn target(machine: &Machine) -> Target<'_> {
 
 /// Every shipped machine, then shapes chosen for their corners.
 pub(crate) fn machines() -> Vec<Machine> {
-    const SHAPES: [&str; 29] = [
+    const SHAPES: [&str; 34] = [
         "full:1",
         "full:2",
         "full:3",
@@ -55,6 +55,11 @@ pub(crate) fn machines() -> Vec<Machine> {
         "cluster:1,2,3",
         "cluster:3*2,1",
         "cluster:5",
+        "torus:4x2*2",
+        "mesh:3x2*2,1,3,1,1,2",
+        "grid:4~x3*3",
+        "twisted-torus:2x4*2",
+        "mesh:3x3/1,1*2",
     ];
     let files = shipped().map(|(name, _)| machine(name).unwrap());
     files.chain(SHAPES.iter().map(|text| machine(text).unwrap())).collect()

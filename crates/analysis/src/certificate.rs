@@ -423,6 +423,9 @@ fn named(machine: &Machine) -> Result<String, AnalysisError> {
             let sides: Vec<_> = grid.sides().iter().zip(grid.wrap()).map(side).collect();
             format!("grid {}", sides.join("x"))
         }
+        Shape::Clustered(_) if machine.topology.link_numbers() > 0 => {
+            return Err(AnalysisError::Unwritten { what: "nodes of several ranks with links" });
+        }
         Shape::Clustered(clusters) => {
             let group = |(_, nodes, size)| format!("{nodes}*{size}");
             let groups: Vec<_> = clusters.groups().map(group).collect();
