@@ -6,5 +6,6 @@ mod channels;
 #[path = "../common/mod.rs"]
 mod common;
 mod conflicts;
+mod injection;
 mod models;
 mod simulations;

@@ -288,12 +288,22 @@ struct Asked<'a> {
     /// By step: sender, receiver and bytes, posted at once.
     messages: Vec<(u32, u32, u32, u64, u64)>,
     records: bool,
+    /// Seconds of a byte of a rank's injection.
+    injection: f64,
 }
 
 impl<'a> Asked<'a> {
     fn of(model: &'a str) -> Self {
         let (settings, messages) = (Settings::default(), vec![(0, 0, 1, 64, 0)]);
-        Self { model, torus: "torus:8x8", ports: 1, settings, messages, records: false }
+        Self {
+            model,
+            torus: "torus:8x8",
+            ports: 1,
+            settings,
+            messages,
+            records: false,
+            injection: 0.0,
+        }
     }
 
     /// With one message over a link in each step.
@@ -304,6 +314,7 @@ impl<'a> Asked<'a> {
     fn bytes(self) -> u128 {
         let mut machine = machine(self.torus).unwrap();
         machine.set_ports(self.ports);
+        machine.timing.injection.rank = self.injection;
         let traffic = Script { machine: &machine, messages: self.messages };
         let mut asked = request(&traffic, &machine, self.model, self.settings, Sync::Free);
         (asked.memory, asked.records) = (0, self.records);
@@ -334,14 +345,15 @@ fn the_estimate_of_recording_covers_links_and_steps() {
 fn the_estimate_of_worms_covers_link_port_message_and_hop() {
     for model in ["wormhole", "fluid"] {
         let (one, of) = (Asked::of(model).bytes(), || Asked::of(model));
-        // By link two pools of three numbers, a worm for each channel and a count.
-        let link = 2 * 12 + 1 + 4 * 2 + 2 * LINK;
+        // By link two pools of three numbers, and the worms of up to four channels, or more.
+        let link = 2 * 12 + 24 + 2 * LINK;
         assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 128 * link, "{model}");
         assert_eq!(
             Asked { settings: settings(5, 8, 16, None), ..of() }.bytes() - one,
-            256 * 3 * 4,
+            256 * 8 * 4,
             "{model}"
         );
+        assert_eq!(Asked { injection: 1e-9, ..of() }.bytes() - one, 64 * 2 * 24, "{model}");
         let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
         assert_eq!(larger - one, 192 * (4 * link + 2 * 12 + 64), "{model}");
         let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
@@ -382,6 +394,9 @@ fn the_estimate_of_routers_covers_port_channel_flit_and_cycle() {
     assert!((40..100).contains(&rest), "{rest}");
     // Four links and a port by router, and six where there are three sides.
     assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 64 * 2 * (port + LINK));
+    // Injection that limits a port, and injection that does not.
+    let limited = |seconds| Asked { injection: seconds, ..of() }.bytes() - one;
+    assert_eq!((limited(2e-9), limited(1e-9)), (64 * (2 * 16 + 4), 0));
     let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
     assert_eq!((far(3) - one, far(4) - one), (2 * 4, 3 * 4));
     let packet = of().steps(2) - one - 64;

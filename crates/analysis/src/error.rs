@@ -1,5 +1,3 @@
-use topocoll_topology::Machine;
-
 /// Why a reader refuses a schedule, or cannot finish.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -29,14 +27,6 @@ pub enum AnalysisError {
         ranks: u32,
         /// The limit.
         most: u32,
-    },
-    /// Injection limits, which this reader does not charge.
-    #[error("{what} does not charge the injection of {machine}: the steps model does")]
-    Injection {
-        /// The reader.
-        what: String,
-        /// The machine.
-        machine: String,
     },
     /// It would take too long. Some readers do it if asked explicitly.
     #[error("{what} would visit {needed} messages or slots, more than the limit of {limit}")]
@@ -178,18 +168,6 @@ pub enum AnalysisError {
 /// The error for a failure to write.
 pub(crate) fn failed(error: impl std::fmt::Display) -> AnalysisError {
     AnalysisError::Write(error.to_string())
-}
-
-/// Checks that a machine has no injection limits, for a reader that does not charge them.
-///
-/// # Errors
-/// [`AnalysisError::Injection`].
-pub(crate) fn check_injection(what: &str, machine: &Machine) -> Result<(), AnalysisError> {
-    if machine.timing.injection.is_unlimited() {
-        return Ok(());
-    }
-    let (what, machine) = (what.to_owned(), machine.name.clone());
-    Err(AnalysisError::Injection { what, machine })
 }
 
 /// Checks that `needed` work is at most `limit`.

@@ -1,11 +1,18 @@
 //! The channels of a machine: virtual channels of its links, and the ports of its ranks.
 //!
+//! A message moves at the pace of its slowest channel, and messages share the rate of a channel:
+//! that of each link, and where injection is limited also the injection and ejection channels of
+//! each rank and node. Shared channels are numbered links first.
+//!
 //! Virtual channels that serve the same messages form one pool. On a side that wraps a link has two
 //! pools, before and after the dateline, which is the link from the last position to the first.
 //! Other links have one pool. On a graph all links have one pool, so messages may deadlock.
 
+use smallvec::{SmallVec, smallvec};
 use topocoll_topology::{Grid, LinkId, Machine, Rank, Route, Segment, Shape};
 
+use super::kinds::Kinds;
+use super::paces::Paces;
 use super::settings::{Dateline, Settings};
 
 /// The pools and their sizes.
@@ -16,6 +23,8 @@ pub(crate) struct Channels<'a> {
     dateline: Dateline,
     /// Numbers of links; pools 2l and 2l + 1 belong to link l.
     links: u64,
+    kinds: Kinds<'a>,
+    paces: Paces,
 }
 
 /// The size of the pool for messages that stay on their node, which is never full.
@@ -28,7 +37,65 @@ impl<'a> Channels<'a> {
             Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => None,
         };
         let links = machine.topology.link_numbers();
-        Self { machine, grid, vcs: settings.vcs, dateline, links }
+        let kinds = Kinds::new(machine);
+        let paces = Paces::new(&kinds);
+        Self { machine, grid, vcs: settings.vcs, dateline, links, kinds, paces }
+    }
+
+    /// The number of shared channels.
+    pub(crate) fn shared(&self) -> u64 {
+        let limits = u64::from(self.paces.rank > 0) + u64::from(self.paces.node > 0);
+        self.links + 2 * limits * u64::from(self.machine.ranks())
+    }
+
+    /// The pace of a shared channel.
+    pub(crate) fn pace(&self, shared: u32) -> u64 {
+        match u64::from(shared) {
+            link if link < self.links => match self.paces.of_links() {
+                Some(pace) => pace,
+                None => self.paces.link(self.kinds.of(LinkId(link))),
+            },
+            limit if self.paces.rank > 0 && limit < self.links + self.per_limit() => {
+                self.paces.rank
+            }
+            _ => self.paces.node,
+        }
+    }
+
+    /// The pace of the slowest channel.
+    pub(crate) fn slowest(&self) -> u64 {
+        self.paces.slowest
+    }
+
+    /// The pace of a message: that of the slowest channel it takes; and its seconds of a byte.
+    pub(crate) fn message_pace(&self, from: Rank, to: Rank, route: &Route) -> (u64, f64) {
+        let seconds = self.kinds.per_byte(from, to, route);
+        (self.paces.of(seconds), seconds)
+    }
+
+    /// Shared channels that limit ranks, or nodes.
+    fn per_limit(&self) -> u64 {
+        2 * u64::from(self.machine.ranks())
+    }
+
+    /// The shared channels that a message uses while it holds a channel of `pool`.
+    pub(crate) fn shares(&self, pool: u64, from: Rank, to: Rank) -> SmallVec<[u32; 4]> {
+        if pool < 2 * self.links {
+            return smallvec![(pool / 2) as u32];
+        }
+        let ranks = u64::from(self.machine.ranks());
+        let (of_ranks, port) = (self.links, pool - 2 * self.links);
+        let of_nodes = of_ranks + if self.paces.rank > 0 { self.per_limit() } else { 0 };
+        let mut shares = SmallVec::new();
+        if self.paces.rank > 0 {
+            let [sends, receives] = [port < ranks || port == 2 * ranks, port >= ranks];
+            shares.extend(sends.then_some((of_ranks + u64::from(from.0)) as u32));
+            shares.extend(receives.then_some((of_ranks + ranks + u64::from(to.0)) as u32));
+        }
+        if self.paces.node > 0 && port < 2 * ranks {
+            shares.push((of_nodes + port) as u32);
+        }
+        shares
     }
 
     pub(crate) fn links(&self) -> usize {
@@ -45,7 +112,8 @@ impl<'a> Channels<'a> {
         if pool >= 2 * self.links {
             return if pool == self.pools() - 1 { ROOM as u32 } else { self.machine.ports };
         }
-        let wraps = self.grid.is_some_and(|grid| grid.wrap()[self.dimension(pool / 2)]);
+        let link = LinkId(pool / 2);
+        let wraps = self.grid.is_some_and(|grid| grid.wrap()[self.kinds.of(link)]);
         let (below, above) = self.halves(wraps);
         if pool % 2 == 0 { below } else { above }
     }
@@ -55,25 +123,12 @@ impl<'a> Channels<'a> {
         if wraps && self.vcs > 1 { (self.vcs.div_ceil(2), self.vcs / 2) } else { (self.vcs, 0) }
     }
 
-    /// The dimension of a link, or its class on a graph.
-    pub(crate) fn dimension(&self, link: u64) -> usize {
-        let topology = &self.machine.topology;
-        match self.grid {
-            Some(grid) => (link % (2 * grid.sides().len() as u64) / 2) as usize,
-            None => {
-                let kind = topology.link_kinds().get(topology.link_kind(LinkId(link)));
-                kind.map_or(0, |kind| kind.class as usize)
-            }
-        }
-    }
-
     /// The first virtual channel of a pool on its link.
     pub(crate) fn first(&self, pool: u64) -> u32 {
         if pool % 2 == 0 { 0 } else { self.size(pool - 1) }
     }
 
-    /// Calls `visit` with the pools that a message takes, in order, each with the dimension of its
-    /// link.
+    /// Calls `visit` with the pools that a message takes, in order, each with the kind of its link.
     pub(crate) fn along(
         &self,
         from: Rank,
@@ -98,7 +153,7 @@ impl<'a> Channels<'a> {
             }
         } else {
             self.machine.topology.for_each_link(from, route, &mut |link| {
-                visit(2 * link.0, self.dimension(link.0) as u32);
+                visit(2 * link.0, self.kinds.of(link) as u32);
             });
         }
         visit(ports + ranks + u64::from(receiver), 0);
@@ -135,6 +190,17 @@ impl<'a> Channels<'a> {
                 rank -= around;
             }
         }
+    }
+
+    /// The name of a shared channel for reports.
+    pub(crate) fn shared_name(&self, shared: u64) -> String {
+        let Some(limit) = shared.checked_sub(self.links) else {
+            return self.machine.topology.link_name(LinkId(shared));
+        };
+        let ranks = u64::from(self.machine.ranks());
+        let of = if self.paces.rank > 0 && limit < self.per_limit() { "rank" } else { "node" };
+        let direction = if limit / ranks % 2 == 0 { "injection" } else { "ejection" };
+        format!("the {direction} of {of} {}", limit % ranks)
     }
 
     /// The name of a pool for reports.
@@ -185,7 +251,7 @@ mod tests {
                 assert_eq!([2 * link, 2 * link + 1].map(|pool| channels.size(pool)), sizes);
                 let first = [2 * link, 2 * link + 1].map(|pool| channels.first(pool));
                 assert_eq!(first, [0, sizes[0]]);
-                assert_eq!(channels.dimension(link), (link as usize / 2) % 2);
+                assert_eq!(channels.kinds.of(LinkId(link)), (link as usize / 2) % 2);
             }
             assert!((96..120).all(|pool| channels.size(pool) == 5));
             assert_eq!(u64::from(channels.size(120)), ROOM);
@@ -197,9 +263,42 @@ mod tests {
         let mixed = machine([true, false]);
         let channels = channels(&mixed, 3);
         for link in 0..48 {
-            let sizes = if channels.dimension(link) == 0 { [2, 1] } else { [3, 0] };
+            let sizes = if channels.kinds.of(LinkId(link)) == 0 { [2, 1] } else { [3, 0] };
             assert_eq!([2 * link, 2 * link + 1].map(|pool| channels.size(pool)), sizes, "{link}");
         }
+    }
+
+    /// The shared channels of a message within a node and of one between nodes.
+    #[test]
+    fn ranks_and_nodes_share_their_injection() {
+        let clusters = topocoll_topology::Clusters::new(&[(1, 2), (1, 3)]).unwrap();
+        let mut machine = Machine::of(Arc::new(clusters));
+        let shares = |machine: &Machine, from, to| {
+            let channels = channels(machine, 1);
+            let mut all = Vec::new();
+            channels.along(Rank(from), Rank(to), &Route::default(), |pool, _| {
+                all.extend(channels.shares(pool, Rank(from), Rank(to)));
+            });
+            let names: Vec<_> =
+                all.iter().map(|&shared| channels.shared_name(shared.into())).collect();
+            assert!(all.iter().all(|&shared| u64::from(shared) < channels.shared()));
+            names.join(", ")
+        };
+        assert_eq!(shares(&machine, 0, 4), "");
+        machine.timing.injection.node = 1e-9;
+        assert_eq!(shares(&machine, 0, 1), "");
+        assert_eq!(shares(&machine, 0, 4), "the injection of node 0, the ejection of node 1");
+        machine.timing.injection.rank = 2e-9;
+        assert_eq!(shares(&machine, 3, 4), "the injection of rank 3, the ejection of rank 4");
+        assert_eq!(
+            shares(&machine, 3, 0),
+            "the injection of rank 3, the injection of node 1, the ejection of rank 0, the ejection of node 0"
+        );
+        assert_eq!(channels(&machine, 1).shared(), 20);
+        assert_eq!([0, 9, 10, 19].map(|shared| channels(&machine, 1).pace(shared)), [2, 2, 1, 1]);
+        let grid = self::machine([true; 2]);
+        assert_eq!([0, 3, 47].map(|shared| channels(&grid, 1).pace(shared)), [1; 3]);
+        assert_eq!(channels(&grid, 1).shares(7, Rank(0), Rank(1)).as_slice(), [3]);
     }
 
     #[test]

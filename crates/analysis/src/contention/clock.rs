@@ -1,10 +1,11 @@
 //! Time in whole picoseconds, so that results depend neither on the order of additions nor on the
 //! number of threads.
 
-use topocoll_topology::{Machine, PerClass, Rank, Route, Topology};
+use topocoll_topology::{Machine, Rank, Route};
 
 use crate::AnalysisError;
 use crate::contention::Settings;
+use crate::contention::kinds::Kinds;
 
 /// A point in time or a duration, in picoseconds.
 pub type Picoseconds = u64;
@@ -43,54 +44,38 @@ pub(crate) fn picoseconds(seconds: f64) -> Picoseconds {
 /// The times of a message without contention.
 pub(crate) struct Clock<'a> {
     machine: &'a Machine,
-    /// Seconds of a header over a link, if not the machine's.
-    hop: Option<f64>,
-    /// Seconds of one flit on the first link class.
+    pub(crate) kinds: Kinds<'a>,
+    /// Of a header over a link, by kind.
+    pub(crate) hops: Vec<Picoseconds>,
+    /// The time of one flit on the fastest links.
     pub(crate) cycle: Picoseconds,
-}
-
-/// The largest value among the link classes of a message's route, or that of its direct link.
-pub(super) fn slowest(
-    values: &PerClass,
-    topology: &dyn Topology,
-    from: Rank,
-    to: Rank,
-    route: &Route,
-) -> f64 {
-    let on_its_way = route.segments().iter().map(|segment| values.of(segment.dimension as usize));
-    on_its_way.reduce(f64::max).unwrap_or_else(|| values.of(topology.link_class(from, to)))
 }
 
 impl<'a> Clock<'a> {
     pub(crate) fn new(machine: &'a Machine, settings: &Settings) -> Self {
-        let cycle = settings.flit_bytes as f64 * machine.timing.per_byte.of(0);
+        let kinds = Kinds::new(machine);
+        let cycle = settings.flit_bytes as f64 * kinds.fastest();
         let hop = settings.hop_cycles.map(|cycles| f64::from(cycles) * cycle);
-        Self { machine, hop, cycle: picoseconds(cycle) }
+        let hops = kinds.values().iter().map(|values| picoseconds(hop.unwrap_or(values.latency)));
+        Self { machine, hops: hops.collect(), kinds, cycle: picoseconds(cycle) }
     }
 
     /// The startup of a message: that of the slowest link class of its route.
     pub(crate) fn startup(&self, from: Rank, to: Rank, route: &Route) -> Picoseconds {
-        let topology = &*self.machine.topology;
-        picoseconds(slowest(&self.machine.timing.startup, topology, from, to, route))
+        picoseconds(self.kinds.startup(from, to, route))
     }
 
-    /// The transmission of a message, at the speed of the slowest link of its route.
+    /// The transmission of a message, at the rate of the slowest channel that it takes.
     pub(crate) fn transmission(&self, from: Rank, to: Rank, route: &Route, bytes: u64) -> u64 {
-        let topology = &*self.machine.topology;
-        let pace = slowest(&self.machine.timing.per_byte, topology, from, to, route);
-        picoseconds(bytes as f64 * pace)
+        picoseconds(bytes as f64 * self.kinds.per_byte(from, to, route))
     }
 
-    /// A header's time over one link along `dimension`.
-    pub(crate) fn hop(&self, dimension: usize) -> Picoseconds {
-        picoseconds(self.hop.unwrap_or_else(|| self.machine.timing.per_hop.of(dimension)))
-    }
-
-    pub(crate) fn propagation(&self, route: &Route) -> Picoseconds {
-        let hops = |s: &topocoll_topology::Segment| {
-            s.hops.unsigned_abs().saturating_mul(self.hop(s.dimension as usize))
-        };
-        route.segments().iter().map(hops).fold(0, u64::saturating_add)
+    pub(crate) fn propagation(&self, from: Rank, route: &Route) -> Picoseconds {
+        let mut time: Picoseconds = 0;
+        self.kinds.along(from, route, |kind, links| {
+            time = time.saturating_add(self.hops[kind].saturating_mul(links));
+        });
+        time
     }
 
     /// The time of local copies of `bytes`.

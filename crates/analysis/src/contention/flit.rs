@@ -1,7 +1,10 @@
 //! The flit model: cycle-accurate virtual-channel wormhole routers with credits (Dally 1992;
 //! parameters and allocators named as in `BookSim` 2).
 //!
-//! A cycle is the time of one flit on a link. Every router has a buffer for each virtual channel of
+//! A cycle is the time of one flit on the fastest links. A slower link passes p flits in q cycles,
+//! evenly; a flit takes a channel at the beginning of its time there. Where injection is limited, the
+//! ports of a rank together inject, and eject, at the rate of its injection, each at most a flit in a
+//! cycle, and take turns. Every router has a buffer for each virtual channel of
 //! each input; inputs and outputs are the links and the rank's ports. A header that arrives in
 //! cycle t is routed, gets a virtual channel of its output in t + 1 and the switch in t + 2, and is
 //! in the next buffer at t + `hop_cycles`. Other flits follow at the switch. The credit of a buffer
@@ -16,15 +19,19 @@
 //! Causes of waiting: links count no waiting time, and the critical chain has only deliveries.
 
 mod allocators;
+mod rate;
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
 use topocoll_topology::{LinkId, Machine, Route};
 
+use self::rate::{Rate, Through};
 use super::calendar::Calendar;
 use super::chain::Chain;
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds};
+use super::kinds::{Kinds, Values};
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
 use super::settings::{Dateline, Settings};
 
@@ -109,6 +116,18 @@ pub(crate) struct Flits<'a> {
     vc_pointers: Vec<u32>,
     sources: Vec<Source>,
     injecting: Vec<u32>,
+    /// The rate of links by dimension, if they are slower than a flit in each cycle, and of the
+    /// injection of a rank, if it limits its ports.
+    link_rates: SmallVec<[Option<Rate>; 4]>,
+    injection: Option<Rate>,
+    /// By link, and by router; empty where there is no such rate.
+    through_links: Vec<Through>,
+    injected: Vec<Through>,
+    ejected: Vec<Through>,
+    /// By router: the port whose turn to eject is next.
+    ejecting: Vec<u32>,
+    /// Sources that have injected in this cycle and let others go first in the next.
+    later: Vec<u32>,
     posted: Calendar<u32>,
     next_posted: Option<(Picoseconds, u32)>,
     wheel: Vec<Vec<Arrival>>,
@@ -138,8 +157,27 @@ pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents
         u128::from(settings.hop_cycles.unwrap_or(HOP_CYCLES)) + u128::from(CREDIT_CYCLES + 2);
     let wheel = cycles * size_of::<Arrival>() as u128;
     let port = buffers + wheel + (size_of::<LinkUse>() + size_of::<Source>()) as u128;
-    u128::from(machine.ranks()) * ports * port
+    let kinds = Kinds::new(machine);
+    let slower = rates_of_links(&kinds).iter().any(Option::is_some);
+    let limited = rate_of_injection(&kinds).is_some();
+    let links = if slower { 2 * sides * size_of::<Through>() as u128 } else { 0 };
+    let injection = if limited { 2 * size_of::<Through>() + size_of::<u32>() } else { 0 };
+    u128::from(machine.ranks()) * (ports * port + links + injection as u128)
         + contents.live * (size_of::<Packet>() as u128 + 4 * u128::from(contents.hops) + 64)
+}
+
+/// The rates of links by dimension, if they are slower than a flit in each cycle.
+fn rates_of_links(kinds: &Kinds<'_>) -> SmallVec<[Option<Rate>; 4]> {
+    let fastest = kinds.fastest();
+    let rate =
+        |values: &Values| (values.per_byte > fastest).then(|| Rate::of(fastest / values.per_byte));
+    kinds.values().iter().map(rate).collect()
+}
+
+/// The rate of the injection of a rank, if it limits its ports.
+fn rate_of_injection(kinds: &Kinds<'_>) -> Option<Rate> {
+    let flits = kinds.fastest() / kinds.machine.injection().rank;
+    (flits < f64::from(kinds.machine.ports)).then(|| Rate::of(flits))
 }
 
 impl<'a> Flits<'a> {
@@ -157,6 +195,10 @@ impl<'a> Flits<'a> {
         let inputs = routers * (ports * settings.vcs) as usize;
         let hop = u64::from(settings.hop_cycles.unwrap_or(HOP_CYCLES));
         let front = (hop - 1).min(2);
+        let (link_rates, injection) =
+            (rates_of_links(&clock.kinds), rate_of_injection(&clock.kinds));
+        let slower = if link_rates.iter().any(Option::is_some) { channels.links() } else { 0 };
+        let limited = if injection.is_some() { routers } else { 0 };
         let output = Output { taken: false, credits: settings.buffer_flits, pointer: 0, since: 0 };
         Self {
             machine,
@@ -177,6 +219,13 @@ impl<'a> Flits<'a> {
             vc_pointers: vec![0; routers * ports as usize],
             sources: (0..routers * machine.ports as usize).map(|_| Source::default()).collect(),
             injecting: Vec::new(),
+            link_rates,
+            injection,
+            through_links: vec![Through::default(); slower],
+            injected: vec![Through::default(); limited],
+            ejected: vec![Through::default(); limited],
+            ejecting: vec![0; limited],
+            later: Vec::new(),
             posted: Calendar::new(clock.cycle.max(1), routers),
             next_posted: None,
             wheel: vec![Vec::new(); (hop + CREDIT_CYCLES + 2) as usize],
@@ -262,20 +311,39 @@ impl<'a> Flits<'a> {
                 // The flit in flight takes a place too.
                 let room =
                     self.inputs[input as usize].flits.len() + 1 < self.buffer.max(2) as usize;
-                if room {
+                if room && self.may_inject(router) {
                     let all = self.packets[packet as usize].flits;
                     let (head, tail) = (sent == 0, sent + 1 == all);
+                    let place = &mut self.sources[source as usize];
                     place.sending = (!tail).then_some((packet, input, sent + 1));
                     let more = place.sending.is_some() || !place.queue.is_empty();
                     self.schedule(1, Arrival::Flit(input, Flit { packet, head, tail, ready: 0 }));
                     self.still_since = self.cycle;
+                    if more && self.injection.is_some() {
+                        self.later.push(source);
+                        return false;
+                    }
                     return more;
                 }
             }
             true
         });
+        injecting.append(&mut self.later);
         injecting.append(&mut self.injecting);
         self.injecting = injecting;
+    }
+
+    /// Takes room for a flit on the injection of a rank. Returns whether there is room.
+    fn may_inject(&mut self, router: u32) -> bool {
+        let Some(rate) = self.injection else { return true };
+        let injected = &mut self.injected[router as usize];
+        if rate.room(*injected, self.cycle, 1) == 0 {
+            // The flit waits for its time, not for another packet.
+            self.still_since = self.cycle;
+            return false;
+        }
+        rate.pass(injected, self.cycle);
+        true
     }
 
     /// A flit goes through the switch.
@@ -303,12 +371,18 @@ impl<'a> Flits<'a> {
                 let at = (self.cycle + self.after + 1).saturating_mul(self.cycle_time);
                 self.delivered.push_back((at, flit.packet));
             }
+            if let Some(rate) = self.injection {
+                rate.pass(&mut self.ejected[router as usize], self.cycle);
+            }
             return;
         }
         let vc = output % self.vcs;
         self.outputs[output as usize].credits -= 1;
         let link = u64::from(router * self.links_per_router + port);
         let ahead = self.neighbour(router, port) * self.vcs + vc;
+        if let Some(rate) = self.link_rates[port as usize / 2] {
+            rate.pass(&mut self.through_links[link as usize], self.cycle);
+        }
         let packet = &mut self.packets[flit.packet as usize];
         if flit.head {
             packet.hop += 1;

@@ -5,10 +5,13 @@
 //! its max-min fair rate: a higher rate would lower that of a flow with an equal or lower rate.
 //! Without contention it takes exactly startup + bytes / bandwidth + hops.
 //!
+//! Where injection is limited, each rank and node has one more link out and one in, which its
+//! messages share.
+//!
 //! # What it leaves out
-//! Buffers, blocking and ports: only links limit a flow. Clusters have no numbered links, so
-//! messages of one node do not slow each other. They do in the platform written for `SimGrid`,
-//! where a node has one link out and one in.
+//! Buffers, blocking and ports: only links and injection limit a flow. Clusters have no numbered
+//! links, so without an injection limit messages of one node do not slow each other. They do in the
+//! platform written for `SimGrid`, where a node has one link out and one in.
 
 use topocoll_topology::{LinkId, Machine, Route};
 
@@ -24,12 +27,15 @@ const EQUAL: f64 = 1e-9;
 
 struct Flow {
     message: InFlight,
+    /// The shared channels that it takes.
     links: Vec<u32>,
     start: Picoseconds,
-    /// The remaining bytes, as time at full speed, and the rate.
+    /// The remaining bytes, as time on the slowest link of the machine, and the rate.
     left: f64,
     rate: f64,
-    /// The link that limits it.
+    /// The rate of its own slowest link.
+    full: f64,
+    /// The shared channel that limits it.
     limit: Option<u32>,
 }
 
@@ -42,8 +48,8 @@ struct Capacity {
 }
 
 pub(crate) struct Fluid<'a> {
-    machine: &'a Machine,
     channels: Channels<'a>,
+    /// Of a header over a link, by kind.
     hops: Vec<Picoseconds>,
     arrivals: Calendar<u32>,
     next_arrival: Option<(Picoseconds, u32)>,
@@ -53,6 +59,7 @@ pub(crate) struct Fluid<'a> {
     done: Vec<u32>,
     now: Picoseconds,
     stale: bool,
+    /// By shared channel.
     capacities: Vec<Capacity>,
     links: Vec<LinkUse>,
     chain: Chain,
@@ -69,11 +76,8 @@ impl<'a> Fluid<'a> {
     ) -> Self {
         let channels = Channels::new(machine, settings, Dateline::Entry);
         let links = channels.links();
-        let dimensions = machine.topology.link_classes().len();
         Self {
-            machine,
-            channels,
-            hops: (0..dimensions).map(|u| clock.hop(u)).collect(),
+            hops: clock.hops.clone(),
             arrivals: Calendar::new(clock.cycle.max(1), 1),
             next_arrival: None,
             flows: Vec::new(),
@@ -82,16 +86,22 @@ impl<'a> Fluid<'a> {
             done: Vec::new(),
             now: 0,
             stale: false,
-            capacities: vec![Capacity::default(); links],
+            capacities: vec![Capacity::default(); channels.shared() as usize],
             links: vec![LinkUse::default(); links],
             chain: Chain::default(),
             records,
             intervals: Vec::new(),
+            channels,
         }
     }
 
+    /// The rate of a channel of this pace, in units of the slowest link of the machine.
+    fn rate(channels: &Channels<'_>, pace: u64) -> f64 {
+        channels.slowest() as f64 / pace as f64
+    }
+
     /// Sets the max-min fair rates: repeatedly, the links with the least capacity per open flow fix
-    /// the rates of their open flows.
+    /// the rates of their open flows. No flow is faster than its own slowest link.
     fn share(&mut self) {
         let mut touched = Vec::new();
         for &flow in &self.flowing {
@@ -100,7 +110,7 @@ impl<'a> Fluid<'a> {
             for &link in &flow.links {
                 let capacity = &mut self.capacities[link as usize];
                 if capacity.open == 0 {
-                    capacity.left = 1.0;
+                    capacity.left = Self::rate(&self.channels, self.channels.pace(link));
                     touched.push(link);
                 }
                 capacity.open += 1;
@@ -114,23 +124,23 @@ impl<'a> Fluid<'a> {
                 let capacity = self.capacities[link as usize];
                 capacity.left / f64::from(capacity.open)
             };
-            let least = touched.iter().map(|&link| fair(link)).fold(1.0, f64::min);
-            let tight: Vec<u32> = touched
-                .iter()
-                .copied()
-                .filter(|&link| fair(link) <= least * (1.0 + EQUAL))
-                .collect();
+            let full = |&flow: &u32| self.flows[flow as usize].full;
+            let most = open.iter().map(full).fold(f64::INFINITY, f64::min);
+            let least = touched.iter().map(|&link| fair(link)).fold(most, f64::min);
+            let within = least * (1.0 + EQUAL);
+            let tight: Vec<u32> =
+                touched.iter().copied().filter(|&link| fair(link) <= within).collect();
             let mut settled = false;
             open.retain(|&number| {
                 let flow = &mut self.flows[number as usize];
                 let limit =
                     flow.links.iter().copied().find(|link| tight.binary_search(link).is_ok());
-                if limit.is_none() && !flow.links.is_empty() {
+                if limit.is_none() && flow.full > within {
                     return true;
                 }
                 settled = true;
                 flow.rate = least;
-                flow.limit = limit.filter(|_| least < 1.0);
+                flow.limit = limit.filter(|_| least < flow.full);
                 for &link in &flow.links {
                     let capacity = &mut self.capacities[link as usize];
                     capacity.open -= 1;
@@ -159,7 +169,10 @@ impl<'a> Fluid<'a> {
     fn end(&mut self) {
         // A remainder of less than half a picosecond is a rounding error.
         let flows = &self.flows;
-        let ended = |flow: &u32| flows[*flow as usize].left < 0.5;
+        let ended = |&flow: &u32| {
+            let Flow { left, full, .. } = flows[flow as usize];
+            left < 0.5 * full
+        };
         self.done.extend(self.flowing.iter().copied().filter(ended));
         self.done.reverse();
         let before = self.flowing.len();
@@ -171,9 +184,10 @@ impl<'a> Fluid<'a> {
         let flow = &mut self.flows[number as usize];
         flow.start = self.now;
         for &link in &flow.links {
-            let used = &mut self.links[link as usize];
-            used.bytes += u128::from(flow.message.bytes);
-            used.messages += 1;
+            if let Some(used) = self.links.get_mut(link as usize) {
+                used.bytes += u128::from(flow.message.bytes);
+                used.messages += 1;
+            }
         }
         self.flowing.push(number);
         self.stale = true;
@@ -184,8 +198,9 @@ impl<'a> Fluid<'a> {
         let flow = &mut self.flows[number as usize];
         let longer = (self.now - flow.start).saturating_sub(flow.message.transmission);
         if let Some(link) = flow.limit {
-            let used = &mut self.links[link as usize];
-            used.waited = used.waited.saturating_add(longer);
+            if let Some(used) = self.links.get_mut(link as usize) {
+                used.waited = used.waited.saturating_add(longer);
+            }
             let message = flow.message;
             let what = ChainLink {
                 from: message.from,
@@ -199,7 +214,8 @@ impl<'a> Fluid<'a> {
         if self.records {
             let InFlight { from, to, step, bytes, .. } = flow.message;
             let (start, end) = (flow.start, self.now);
-            self.intervals.extend(flow.links.iter().map(|&link| Interval {
+            let links = flow.links.iter().filter(|&&link| (link as usize) < self.links.len());
+            self.intervals.extend(links.map(|&link| Interval {
                 link: LinkId(link.into()),
                 start,
                 end,
@@ -217,25 +233,25 @@ impl<'a> Fluid<'a> {
 impl Network for Fluid<'_> {
     fn post(&mut self, message: InFlight, route: &Route) {
         let number = self.idle.pop().unwrap_or_else(|| {
-            let (links, left, rate, start, limit) = (Vec::new(), 0.0, 0.0, 0, None);
-            self.flows.push(Flow { message, links, start, left, rate, limit });
+            let (links, start, limit) = (Vec::new(), 0, None);
+            let (left, rate, full) = (0.0, 0.0, 0.0);
+            self.flows.push(Flow { message, links, start, left, rate, full, limit });
             self.flows.len() as u32 - 1
         });
+        let (pace, _) = self.channels.message_pace(message.from, message.to, route);
         let flow = &mut self.flows[number as usize];
         flow.message = message;
-        flow.left = message.transmission as f64;
+        flow.full = Self::rate(&self.channels, pace);
+        flow.left = message.transmission as f64 * flow.full;
         flow.limit = None;
         flow.links.clear();
-        let (links, ports) = (&mut flow.links, 2 * self.channels.links() as u64);
-        self.channels.along(message.from, message.to, route, |pool, _| {
+        let (mut arrives, ports) = (message.handed, 2 * self.channels.links() as u64);
+        self.channels.along(message.from, message.to, route, |pool, kind| {
+            flow.links.extend(self.channels.shares(pool, message.from, message.to));
             if pool < ports {
-                links.push((pool / 2) as u32);
+                arrives = arrives.saturating_add(self.hops[kind as usize]);
             }
         });
-        let way = |s: &topocoll_topology::Segment| {
-            s.hops.unsigned_abs().saturating_mul(self.hops[s.dimension as usize])
-        };
-        let arrives = (route.segments().iter().map(way)).fold(message.handed, u64::saturating_add);
         if let Some((time, other)) = self.next_arrival
             && arrives < time
         {
@@ -303,7 +319,7 @@ impl Network for Fluid<'_> {
     }
 
     fn channel(&self, number: u64) -> String {
-        self.machine.topology.link_name(LinkId(number))
+        self.channels.shared_name(number)
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {

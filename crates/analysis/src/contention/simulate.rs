@@ -1,11 +1,13 @@
 use std::fmt;
 
 use rayon::prelude::*;
-use topocoll_topology::{Machine, Shape};
+use topocoll_topology::{LinkId, Machine, Shape};
 
+use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, within};
 use super::flit::{self, Flits};
 use super::fluid::Fluid;
+use super::kinds::Kinds;
 use super::latencies::{Latencies, LatencySummary};
 use super::network::{Contents, Held, Interval, LinkUse, Network};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
@@ -14,7 +16,7 @@ use super::survey::{Survey, handed, survey};
 use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
 use crate::counts::{Sums, check_ranks, count_steps};
-use crate::error::{check_injection, check_memory, check_work};
+use crate::error::{check_memory, check_work};
 use crate::{AnalysisError, symmetry};
 
 /// The constructor of a network model.
@@ -184,7 +186,6 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let Request { traffic, machine, model, settings, .. } = *request;
     settings.check()?;
     check_ranks(traffic.nodes(), machine)?;
-    check_injection(&format!("the {} model", model.name), machine)?;
     if model.needs_grid && !matches!(machine.topology.shape(), Shape::Grid(_)) {
         return Err(AnalysisError::NeedsGrid {
             model: model.name,
@@ -221,16 +222,19 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         }
         Sync::Barrier => apart(request, &survey, &closed, &clock, &make, &mut total)?,
     }
-    Ok(total.close(machine))
+    Ok(total.close(&clock.kinds))
 }
 
 /// The steps that need no simulation, and the seconds that links are busy in them: under barriers,
-/// steps without shared links and port violations.
+/// steps without shared links and port violations. Messages of several ports share the injection.
 fn closed_steps(request: &Request<'_>) -> Result<(Vec<bool>, f64), AnalysisError> {
     let steps = request.traffic.steps() as usize;
     let (mut closed, mut sums) = (vec![false; steps], Sums::default());
     let may = request.sync == Sync::Barrier && request.model.closed_form && !request.records;
-    if may && let Some(schedule) = request.traffic.schedule() {
+    if may
+        && let Some(schedule) = request.traffic.schedule()
+        && (schedule.problem.ports == 1 || request.machine.timing.injection.is_unlimited())
+    {
         count_steps(schedule, request.machine, None, request.memory, |step, count| {
             closed[step as usize] = count.link_contention <= 1 && count.port_violations == 0;
             if closed[step as usize] {
@@ -278,10 +282,10 @@ fn check(
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
     let what = "the network, the messages in flight and the records";
     check_memory(what, needed, request.memory)?;
-    // Channels of links and of ports are numbered in 32 bits.
-    let classes = request.machine.topology.link_classes().len() as u128;
-    let numbered = if simulated > 0 { 2 * nodes * (1 + 2 * classes) } else { 0 };
-    check_work("numbering the channels of all links and ports", numbered, u32::MAX.into())
+    // Channels of links, ports and injection are numbered in 32 bits.
+    let channels = Channels::new(request.machine, &request.settings, Dateline::Entry);
+    let numbered = if simulated > 0 { channels.pools().max(channels.shared()) - 1 } else { 0 };
+    check_work("numbering the channels of all links and ports", numbered.into(), u32::MAX.into())
 }
 
 /// Runs steps under barriers, several at once.
@@ -445,7 +449,7 @@ impl Total {
             let begin = start + clock.rearrangement(share.copied);
             for send in &share.sends {
                 let latency = clock.transmission(node, send.to, &send.route, send.bytes)
-                    + clock.propagation(&send.route);
+                    + clock.propagation(node, &send.route);
                 self.latencies.add_many(latency, alike);
                 self.out.messages += alike;
                 let handed = handed(clock, node, send, begin);
@@ -469,15 +473,14 @@ impl Total {
         }
     }
 
-    fn close(self, machine: &Machine) -> Simulation {
+    fn close(self, kinds: &Kinds<'_>) -> Simulation {
         let all_simulated = self.closed == 0;
-        let dimensions = machine.topology.link_classes().len();
-        let busy: f64 = (self.links.iter().enumerate())
-            .map(|(link, used)| {
-                used.bytes as f64 * machine.timing.per_byte.of(link / 2 % dimensions)
-            })
-            .sum();
-        let able = machine.topology.links() as f64 * self.time as f64 * 1e-12;
+        let seconds = |(link, used): (usize, &LinkUse)| {
+            let kind = kinds.of(LinkId(link as u64));
+            used.bytes as f64 * kinds.values()[kind].per_byte
+        };
+        let busy: f64 = self.links.iter().enumerate().map(seconds).sum();
+        let able = kinds.machine.topology.links() as f64 * self.time as f64 * 1e-12;
         Simulation {
             time: self.time,
             messages: self.out.messages,

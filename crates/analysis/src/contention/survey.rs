@@ -106,12 +106,12 @@ fn one_step(
         for send in &share.sends {
             let travels = clock
                 .transmission(node, send.to, &send.route, send.bytes)
-                .saturating_add(clock.propagation(&send.route));
+                .saturating_add(clock.propagation(node, &send.route));
             let end = handed(clock, node, send, begin).saturating_add(travels);
             step.alone = step.alone.max(end);
             survey.hops = survey.hops.max(send.route.hops());
             survey.all_hops += u128::from(alike) * u128::from(send.route.hops());
-            if let Shape::Grid(grid) = machine.topology.shape() {
+            if let Shape::Grid(grid) = machine.topology.network() {
                 survey.goes_far |= send.route.segments().iter().any(|segment| {
                     let u = segment.dimension as usize;
                     grid.wrap()[u] && 2 * segment.hops.unsigned_abs() > grid.sides()[u].into()

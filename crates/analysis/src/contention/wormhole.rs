@@ -6,9 +6,11 @@
 //! when the tail has passed.
 //!
 //! # Where the tail is
-//! A worm's bytes run at full speed, or at 1/c of it while the most crowded link that it moves over
-//! carries c moving worms. So each worm has one count of bytes, phi, which runs at that speed;
-//! bytes are measured as time at full speed. Let `S_k` be phi when the header gets channel k, m the
+//! A worm's full speed is the rate of the slowest channel it takes: a link, or the injection or
+//! ejection of its ranks and nodes. Worms that move over a channel have equal shares of its rate,
+//! and each worm runs at its smallest share, at most at full speed. On links of one rate that is 1/c
+//! of full speed while the most crowded of them carries c moving worms. So each worm has one count
+//! of bytes, phi, which runs at that speed; bytes are measured as time at full speed. Let `S_k` be phi when the header gets channel k, m the
 //! length, and B the bytes that fit between two headers (a buffer, or the bytes in flight over a
 //! link if that is more). The tail passes channel i when phi reaches
 //!
@@ -23,7 +25,7 @@
 //!
 //! # What it leaves out
 //! Arbitration flit by flit, the time of credits, and adaptive routing. A header passes a router in
-//! no time.
+//! no time. The share of a worm that cannot use it is not given to others.
 
 mod crowds;
 mod event;
@@ -31,6 +33,7 @@ mod worm;
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
 use topocoll_topology::{LinkId, Machine, Route};
 
 use self::event::{Event, Kind};
@@ -40,10 +43,13 @@ use super::chain::{Chain, ChainLink, NONE};
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, picoseconds};
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
-use super::settings::{Dateline, MAX_VCS, Settings};
+use super::settings::{Dateline, Settings};
 
 /// No worm.
 const NOBODY: u32 = u32::MAX;
+
+/// Lanes for headers; links of other latencies take the calendar.
+const LANES: usize = 16;
 
 /// Events between two calls of `stop`.
 const PATIENCE: u32 = 1 << 16;
@@ -56,8 +62,8 @@ struct Pool {
 }
 
 /// Headers on links of one latency, by when they ask for their next channel.
+#[derive(Default)]
 struct Lane {
-    hop: Picoseconds,
     headers: VecDeque<(Picoseconds, u32)>,
 }
 
@@ -68,17 +74,15 @@ pub(crate) struct Wormhole<'a> {
     lanes: Vec<Lane>,
     now: Picoseconds,
     pools: Vec<Pool>,
-    vcs: usize,
-    /// The number of moving worms of each link, and the worms.
-    moving: Vec<u8>,
-    movers: Vec<u32>,
+    /// The worms that move over each shared channel.
+    movers: Vec<SmallVec<[u32; 4]>>,
     worms: Vec<Worm>,
     idle: Vec<u32>,
-    /// The lane of each dimension.
-    lane: Vec<usize>,
-    /// The time to fill the space between two headers, and the part of it in buffers.
-    buffer: Picoseconds,
-    spare: Picoseconds,
+    /// By kind of link, the time of a header over it, and its lane if it has one.
+    over_link: Vec<(Picoseconds, Option<usize>)>,
+    /// Bytes of a buffer, and the time in which bytes fill the slowest link.
+    buffer_bytes: f64,
+    slowest: Picoseconds,
     links: Vec<LinkUse>,
     chain: Chain,
     records: bool,
@@ -89,12 +93,14 @@ pub(crate) struct Wormhole<'a> {
 /// for each message.
 pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents) -> u128 {
     let channels = Channels::new(machine, settings, Dateline::Entry);
-    let links = channels.links() as u128;
-    let per_link = 1 + 4 * u128::from(settings.vcs) + size_of::<LinkUse>() as u128;
+    let links = channels.links() as u128 * size_of::<LinkUse>() as u128;
+    let spilled = if settings.vcs > 4 { 4 * settings.vcs.next_power_of_two() as usize } else { 0 };
+    let shared = size_of::<SmallVec<[u32; 4]>>() + spilled;
     let hop = size_of::<Hop>() + size_of::<Picoseconds>();
     let worm = size_of::<Worm>() + (contents.hops as usize + 2) * hop + 160;
     u128::from(channels.pools()) * size_of::<Pool>() as u128
-        + links * per_link
+        + links
+        + u128::from(channels.shared()) * shared as u128
         + contents.live * worm as u128
         + contents.messages * Chain::CAUSE as u128
 }
@@ -109,36 +115,28 @@ impl<'a> Wormhole<'a> {
     ) -> Self {
         let channels = Channels::new(machine, settings, dateline);
         let links = channels.links();
-        let dimensions = machine.topology.link_classes().len();
-        let hops: Vec<_> = (0..dimensions).map(|u| clock.hop(u)).collect();
-        let mut latencies = hops.clone();
+        let mut latencies = clock.hops.clone();
         latencies.sort_unstable();
         latencies.dedup();
-        let lane = hops.iter().map(|hop| latencies.partition_point(|known| known < hop)).collect();
+        let lane = |hop| {
+            let lane = latencies.partition_point(|&known| known < hop);
+            (hop, (lane < LANES).then_some(lane))
+        };
+        let over_link = clock.hops.iter().map(|&hop| lane(hop)).collect();
         let slowest = latencies.last().copied().unwrap_or(0);
-        let buffer = picoseconds(
-            f64::from(settings.buffer_flits)
-                * settings.flit_bytes as f64
-                * machine.timing.per_byte.least(),
-        )
-        .max(slowest);
         let pool = |pool| Pool { free: channels.size(pool), first: NOBODY, last: NOBODY };
         let pools = (0..channels.pools()).map(pool).collect();
         Self {
             calendar: Calendar::new(slowest.max(clock.cycle), machine.ranks() as usize),
-            lanes: (latencies.into_iter())
-                .map(|hop| Lane { hop, headers: VecDeque::new() })
-                .collect(),
+            lanes: (0..LANES.min(latencies.len())).map(|_| Lane::default()).collect(),
             now: 0,
             pools,
-            vcs: settings.vcs as usize,
-            moving: vec![0; links],
-            movers: vec![NOBODY; links * settings.vcs as usize],
+            movers: vec![SmallVec::new(); channels.shared() as usize],
             worms: Vec::new(),
             idle: Vec::new(),
-            lane,
-            buffer,
-            spare: buffer - slowest,
+            over_link,
+            buffer_bytes: f64::from(settings.buffer_flits) * settings.flit_bytes as f64,
+            slowest,
             links: vec![LinkUse::default(); links],
             chain: Chain::default(),
             records,
@@ -164,7 +162,7 @@ impl<'a> Wormhole<'a> {
     /// The link of a pool, if it has one.
     fn link(&self, pool: u32) -> Option<usize> {
         let link = pool as usize / 2;
-        (link < self.moving.len()).then_some(link)
+        (link < self.links.len()).then_some(link)
     }
 
     /// The header of a worm asks for its next channel.
@@ -179,10 +177,8 @@ impl<'a> Wormhole<'a> {
         w.waits = Some(self.now);
         w.wait_turn += 1;
         w.next = NOBODY;
-        let (turn, fill) = (
-            w.wait_turn,
-            (u64::from(w.head - w.tail) * u64::from(w.crowd)).saturating_mul(self.spare),
-        );
+        let room = u64::from(w.head - w.tail).saturating_mul(w.buffer - self.slowest);
+        let (turn, fill) = (w.wait_turn, w.time_of(room));
         let last = std::mem::replace(&mut pool.last, worm);
         match last {
             NOBODY => pool.first = worm,
@@ -203,7 +199,7 @@ impl<'a> Wormhole<'a> {
         let k = w.head as usize;
         let waited = w.waits.take();
         if let Some(since) = waited {
-            w.relax(self.buffer);
+            w.relax();
             let pool = w.hops[k].pool;
             if let Some(link) = self.link(pool) {
                 self.links[link].waited = self.links[link].waited.saturating_add(self.now - since);
@@ -218,19 +214,23 @@ impl<'a> Wormhole<'a> {
         w.head += 1;
         let (pool, bytes, more) =
             (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
-        let dimension = w.hops[k].dimension;
+        let kind = w.hops[k].kind;
         let link = self.link(pool);
         if let Some(link) = link {
             self.links[link].bytes += u128::from(bytes);
             self.links[link].messages += 1;
-            self.join(link, worm);
         }
+        self.join(k, worm);
         if waited.is_some() || self.worms[worm as usize].tail as usize == k {
             self.plan_tail(worm);
         }
         if more && link.is_some() {
-            let lane = &mut self.lanes[self.lane[dimension as usize]];
-            lane.headers.push_back((self.now.saturating_add(lane.hop), worm));
+            let (hop, lane) = self.over_link[kind as usize];
+            let at = self.now.saturating_add(hop);
+            match lane {
+                Some(lane) => self.lanes[lane].headers.push_back((at, worm)),
+                None => self.calendar.add(at, Event::new(Kind::Head, worm, 0)),
+            }
         } else if more {
             // The header goes from a sending port to the first link in no time.
             self.ask(worm);
@@ -240,12 +240,7 @@ impl<'a> Wormhole<'a> {
     /// Counts the bytes of a worm up to now.
     fn settle(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
-        let passed = self.now - w.since;
-        w.phi += match w.crowd {
-            1 => passed,
-            2 => passed / 2,
-            crowd => passed / u64::from(crowd),
-        };
+        w.phi += w.bytes_in(self.now - w.since);
         w.since = self.now;
     }
 
@@ -253,13 +248,13 @@ impl<'a> Wormhole<'a> {
     fn plan_tail(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
         w.tail_turn += 1;
-        if w.tail == w.head || w.is_held(self.buffer) {
+        if w.tail == w.head || w.is_held() {
             return;
         }
         let length = w.message.transmission;
         let left = w.hops[w.tail as usize].phi.saturating_add(length).saturating_sub(w.phi);
         // `since` is not after `now`, and `phi` is the value at `since`.
-        let at = w.since.saturating_add(left.saturating_mul(w.crowd.into())).max(self.now);
+        let at = w.since.saturating_add(w.time_of(left)).max(self.now);
         self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
     }
 
@@ -275,7 +270,7 @@ impl<'a> Wormhole<'a> {
             }
             let hop = w.hops[tail];
             if w.tail == w.head
-                || w.is_held(self.buffer)
+                || w.is_held()
                 || w.phi < hop.phi.saturating_add(w.message.transmission)
             {
                 self.plan_tail(worm);
@@ -283,21 +278,21 @@ impl<'a> Wormhole<'a> {
             }
             w.tail += 1;
             let (still, message, got) = (w.still, w.message, w.got.get(tail).copied());
-            if let Some(link) = self.link(hop.pool) {
-                if !still {
-                    self.leave(link, worm);
-                }
-                if let Some(start) = got {
-                    self.intervals.push(Interval {
-                        link: LinkId(link as u64),
-                        start,
-                        end: self.now,
-                        from: message.from,
-                        to: message.to,
-                        step: message.step,
-                        bytes: message.bytes,
-                    });
-                }
+            if !still {
+                self.leave(tail, worm);
+            }
+            if let Some(link) = self.link(hop.pool)
+                && let Some(start) = got
+            {
+                self.intervals.push(Interval {
+                    link: LinkId(link as u64),
+                    start,
+                    end: self.now,
+                    from: message.from,
+                    to: message.to,
+                    step: message.step,
+                    bytes: message.bytes,
+                });
             }
             self.release(hop.pool, &message);
         }
@@ -342,8 +337,10 @@ impl Network for Wormhole<'_> {
                 tail: 0,
                 phi: 0,
                 since: 0,
-                crowd: 1,
-                crowds: [0; MAX_VCS as usize + 1],
+                pace: 1,
+                shares: SmallVec::new(),
+                slowed: 1,
+                buffer: 0,
                 waits: None,
                 still: false,
                 tail_turn: 0,
@@ -352,14 +349,17 @@ impl Network for Wormhole<'_> {
             });
             self.worms.len() as u32 - 1
         });
+        let (pace, seconds) = self.channels.message_pace(message.from, message.to, route);
         let w = &mut self.worms[worm as usize];
         w.message = message;
-        (w.head, w.tail, w.phi, w.since, w.crowd) = (0, 0, 0, message.handed, 1);
+        (w.head, w.tail, w.phi, w.since) = (0, 0, 0, message.handed);
+        (w.pace, w.slowed) = (pace, pace);
+        w.buffer = picoseconds(self.buffer_bytes * seconds).max(self.slowest);
         w.hops.clear();
         w.got.clear();
         let hops = &mut w.hops;
-        self.channels.along(message.from, message.to, route, |pool, dimension| {
-            hops.push(Hop { pool: pool as u32, dimension, ..Hop::default() });
+        self.channels.along(message.from, message.to, route, |pool, kind| {
+            hops.push(Hop { pool: pool as u32, kind, ..Hop::default() });
         });
         self.calendar.add(message.handed, Event::new(Kind::Head, worm, 0));
     }

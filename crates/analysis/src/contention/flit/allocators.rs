@@ -95,6 +95,7 @@ impl Flits<'_> {
         if any == 0 {
             return;
         }
+        self.hold_back(router, &mut requests);
         // The grant of each output: the input port next in turn, and its virtual channel next in
         // turn.
         let mut grants: SmallVec<[(u32, u32); 16]> = SmallVec::new();
@@ -128,6 +129,39 @@ impl Flits<'_> {
             self.output_pointers[(first + port) as usize] = (input_port + 1) % ports;
             self.vc_pointers[(first + input_port) as usize] = (i + 1) % vcs;
             self.cross(router, i, port);
+        }
+    }
+
+    /// Removes the requests for output ports whose channel has no room in this cycle.
+    fn hold_back(&mut self, router: u32, requests: &mut [u128]) {
+        let (links, router) = (self.links_per_router as usize, router as usize);
+        let (to_links, to_rank) = requests.split_at_mut(links);
+        let mut held = false;
+        for (port, wanted) in to_links.iter_mut().enumerate().filter(|(_, wanted)| **wanted > 0) {
+            if let Some(rate) = self.link_rates[port / 2]
+                && rate.room(self.through_links[router * links + port], self.cycle, 1) == 0
+            {
+                *wanted = 0;
+                held = true;
+            }
+        }
+        if let Some(rate) = self.injection {
+            let ports = to_rank.len();
+            let mut room = rate.room(self.ejected[router], self.cycle, ports as u32);
+            let first = self.ejecting[router] as usize;
+            for port in (first..first + ports).map(|port| port % ports) {
+                if to_rank[port] > 0 && room > 0 {
+                    room -= 1;
+                    self.ejecting[router] = port as u32 + 1;
+                } else if to_rank[port] > 0 {
+                    to_rank[port] = 0;
+                    held = true;
+                }
+            }
+        }
+        if held {
+            // Flits wait for their time, not for another packet.
+            self.still_since = self.cycle;
         }
     }
 }

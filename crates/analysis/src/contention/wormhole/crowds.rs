@@ -1,18 +1,15 @@
-//! The crowds of links: a worm moves at full speed, or at 1/c of it while the most crowded of its
-//! links carries c moving worms.
+//! The crowds of channels: worms that move over a channel have equal shares of its rate.
 
 use super::Wormhole;
+use crate::contention::network::InFlight;
 
 impl Wormhole<'_> {
     /// A waiting worm has filled its buffers.
     pub(super) fn stand(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
         w.still = true;
-        for i in w.tail..w.head {
-            let pool = self.worms[worm as usize].hops[i as usize].pool;
-            if let Some(link) = self.link(pool) {
-                self.leave(link, worm);
-            }
+        for k in w.tail..w.head {
+            self.leave(k as usize, worm);
         }
         self.plan_tail(worm);
     }
@@ -22,67 +19,77 @@ impl Wormhole<'_> {
         if !std::mem::take(&mut w.still) {
             return;
         }
-        for i in w.tail..w.head {
-            let pool = self.worms[worm as usize].hops[i as usize].pool;
-            if let Some(link) = self.link(pool) {
-                self.join(link, worm);
+        for k in w.tail..w.head {
+            self.join(k as usize, worm);
+        }
+    }
+
+    /// A worm begins to move over its k-th channel.
+    pub(super) fn join(&mut self, k: usize, worm: u32) {
+        let w = &self.worms[worm as usize];
+        match self.link(w.hops[k].pool) {
+            Some(link) => self.join_shared(link as u32, worm),
+            None => {
+                let InFlight { from, to, .. } = w.message;
+                let shares = self.channels.shares(w.hops[k].pool.into(), from, to);
+                shares.into_iter().for_each(|shared| self.join_shared(shared, worm));
             }
         }
     }
 
-    /// A worm begins to move over a link.
-    pub(super) fn join(&mut self, link: usize, worm: u32) {
-        let before = self.moving[link] as usize;
-        for i in 0..before {
-            self.crowd(self.movers[link * self.vcs + i], before, before + 1);
+    fn join_shared(&mut self, shared: u32, worm: u32) {
+        let pace = self.channels.pace(shared);
+        let before = self.movers[shared as usize].len() as u64;
+        for i in 0..before as usize {
+            let other = self.movers[shared as usize][i];
+            self.crowd(other, before * pace, (before + 1) * pace);
         }
-        self.movers[link * self.vcs + before] = worm;
-        self.moving[link] += 1;
-        self.crowd(worm, 0, before + 1);
+        self.movers[shared as usize].push(worm);
+        self.crowd(worm, 0, (before + 1) * pace);
     }
 
-    /// A worm no longer moves over a link. The caller plans its tail.
-    pub(super) fn leave(&mut self, link: usize, worm: u32) {
-        let before = self.moving[link] as usize;
-        let movers = &mut self.movers[link * self.vcs..link * self.vcs + before];
+    /// A worm no longer moves over its k-th channel. The caller plans its tail.
+    pub(super) fn leave(&mut self, k: usize, worm: u32) {
+        let w = &self.worms[worm as usize];
+        match self.link(w.hops[k].pool) {
+            Some(link) => self.leave_shared(link as u32, worm),
+            None => {
+                let InFlight { from, to, .. } = w.message;
+                let shares = self.channels.shares(w.hops[k].pool.into(), from, to);
+                shares.into_iter().for_each(|shared| self.leave_shared(shared, worm));
+            }
+        }
+    }
+
+    fn leave_shared(&mut self, shared: u32, worm: u32) {
+        let pace = self.channels.pace(shared);
+        let movers = &mut self.movers[shared as usize];
         let place = movers
             .iter()
             .position(|&mover| mover == worm)
             .expect("bug: a worm that does not move here");
-        movers[place..].rotate_left(1);
-        self.moving[link] -= 1;
-        self.recount(worm, before, 0);
-        for i in 0..before - 1 {
-            self.crowd(self.movers[link * self.vcs + i], before, before - 1);
+        let before = movers.len() as u64;
+        movers.remove(place);
+        self.recount(worm, before * pace, 0);
+        for i in 0..before as usize - 1 {
+            let other = self.movers[shared as usize][i];
+            self.crowd(other, before * pace, (before - 1) * pace);
         }
     }
 
-    /// One link of a worm carries `after` moving worms instead of `before`.
-    fn crowd(&mut self, worm: u32, before: usize, after: usize) {
+    /// One channel of a worm carries it at pace `after` instead of `before`.
+    fn crowd(&mut self, worm: u32, before: u64, after: u64) {
         // A slower worm is replanned at the time its tail was to pass.
         if self.recount(worm, before, after) {
             self.plan_tail(worm);
         }
     }
 
-    /// Updates a worm when one of its links carries `after` moving worms instead of `before`; 0 for
-    /// a link that it does not move over. Returns whether it becomes faster.
-    fn recount(&mut self, worm: u32, before: usize, after: usize) -> bool {
-        let w = &mut self.worms[worm as usize];
-        w.crowds[before] = w.crowds[before].wrapping_sub(u16::from(before > 0));
-        w.crowds[after] += u16::from(after > 0);
-        let crowd = if after as u32 >= w.crowd {
-            after as u32
-        } else if before as u32 == w.crowd && w.crowds[before] == 0 {
-            (1..before).rev().find(|&c| w.crowds[c] > 0).unwrap_or(1) as u32
-        } else {
-            return false;
-        };
-        if crowd == w.crowd {
-            return false;
-        }
+    /// Updates a worm when a channel carries it at pace `after` instead of `before`. Returns whether
+    /// it becomes faster.
+    fn recount(&mut self, worm: u32, before: u64, after: u64) -> bool {
+        let Some(slowed) = self.worms[worm as usize].share(before, after) else { return false };
         self.settle(worm);
-        let before = std::mem::replace(&mut self.worms[worm as usize].crowd, crowd);
-        crowd < before
+        std::mem::replace(&mut self.worms[worm as usize].slowed, slowed) > slowed
     }
 }
