@@ -4,8 +4,12 @@ use crate::common::{
     MEMORY, Script, network, priced, problem, request, routers, run, schedule_of, settings,
 };
 use proptest::prelude::*;
+use std::sync::Arc;
 use topocoll::contention::{Pattern, Scheduled, Settings, Simulation, Sync, simulate, steps_model};
-use topocoll::{Collective, Injection, Machine, PerClass, Rank, Route, Schedule, Shape};
+use topocoll::{
+    Capacity, Collective, Injection, LinkKind, ListedGraph, Machine, PerClass, Rank, Route,
+    Schedule, Shape,
+};
 
 const MODELS: [&str; 3] = ["wormhole", "fluid", "flit"];
 
@@ -256,6 +260,51 @@ fn slow_links_delay_only_the_messages_that_take_them() {
         // Both take the slow link from (1,0).
         let found = of(&[(4, 0, 1000), (4, 1, 1000)]);
         assert!((found - 6.0).abs() < 0.02, "{model}: {found}");
+    }
+}
+
+/// Three nodes on a switch, whose link to node 1 has half the capacity and a latency of its own.
+#[test]
+fn links_of_a_graph_have_their_capacity_and_latency() {
+    let half = LinkKind {
+        capacity: Capacity::Relative { times: 1, over: 2 },
+        latency: Some(70e-9),
+        ..LinkKind::of_class(0)
+    };
+    let links = (0..3).flat_map(|node| {
+        let down = if node == 1 { half } else { LinkKind::of_class(0) };
+        [(node, 3, LinkKind::of_class(0)), (3, node, down)]
+    });
+    let graph = ListedGraph {
+        form: "switch".to_owned(),
+        nodes: 3,
+        switches: 1,
+        classes: vec!["link".to_owned()],
+        links: links.collect(),
+        ..ListedGraph::default()
+    };
+    let mut machine = Machine::of(Arc::new(graph.with_shortest_routes().unwrap()));
+    machine.set_ports(2);
+    machine.timing.startup = PerClass::uniform(0.0);
+    machine.timing.per_byte = PerClass::uniform(1e-9);
+    machine.timing.per_hop = PerClass::uniform(10e-9);
+    for model in ["wormhole", "fluid"] {
+        for (messages, time) in [
+            (vec![(0, 2, 1000)], 1_020_000),
+            (vec![(0, 1, 1000)], 2_080_000),
+            (vec![(0, 1, 1000), (2, 1, 1000)], 4_080_000),
+            // Both use half of the link from node 0.
+            (vec![(0, 1, 1000), (0, 2, 500)], 2_080_000),
+        ] {
+            let traffic = Script::posted(&machine, messages.clone());
+            let found = run(&traffic, &machine, model, Settings::default());
+            // Worms that share a link have half of its rate while their headers cross it.
+            let within = if model == "fluid" || messages.len() == 1 { 0 } else { 40_000 };
+            assert!(found.time.abs_diff(time) <= within, "{model} {messages:?}: {}", found.time);
+        }
+        let traffic = Script::posted(&machine, vec![(0, 1, 1000)]);
+        let busy = run(&traffic, &machine, model, Settings::default()).link_utilisation.unwrap();
+        assert!((busy / (3.0 / 6.0 / 2.08) - 1.0).abs() < 1e-9, "{model}: {busy}");
     }
 }
 

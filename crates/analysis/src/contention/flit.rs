@@ -169,15 +169,16 @@ pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents
 /// The rates of links by dimension, if they are slower than a flit in each cycle.
 fn rates_of_links(kinds: &Kinds<'_>) -> SmallVec<[Option<Rate>; 4]> {
     let fastest = kinds.fastest();
-    let rate =
-        |values: &Values| (values.per_byte > fastest).then(|| Rate::of(fastest / values.per_byte));
+    let rate = |values: &Values| {
+        (values.per_byte > fastest).then(|| Rate::near(fastest / values.per_byte))
+    };
     kinds.values().iter().map(rate).collect()
 }
 
 /// The rate of the injection of a rank, if it limits its ports.
 fn rate_of_injection(kinds: &Kinds<'_>) -> Option<Rate> {
     let flits = kinds.fastest() / kinds.machine.injection().rank;
-    (flits < f64::from(kinds.machine.ports)).then(|| Rate::of(flits))
+    (flits < f64::from(kinds.machine.ports)).then(|| Rate::near(flits))
 }
 
 impl<'a> Flits<'a> {

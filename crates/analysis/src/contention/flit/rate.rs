@@ -1,5 +1,7 @@
 //! Channels that pass more or less than one flit in each cycle.
 
+use topocoll_topology::Capacity;
+
 /// The rate of a channel: so many flits in so many cycles, evenly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rate {
@@ -12,21 +14,10 @@ pub(super) struct Rate {
 pub(super) struct Through(u128);
 
 impl Rate {
-    /// The simplest fraction within one part in 10^9 of `flits_per_cycle`, which is positive.
-    pub(super) fn of(flits_per_cycle: f64) -> Self {
-        const EQUAL: f64 = 1e-9;
-        const MOST: f64 = (1u64 << 62) as f64;
-        let value = flits_per_cycle.clamp(1.0 / MOST, MOST);
-        // Convergents of the continued fraction.
-        let (mut last, mut now) = ([1.0, 0.0], [value.floor(), 1.0]);
-        let mut rest = value - value.floor();
-        while now[0] == 0.0 || (now[0] / now[1] / value - 1.0).abs() > EQUAL {
-            let whole = rest.recip().floor();
-            rest = rest.recip() - whole;
-            let next = [0, 1].map(|i| whole * now[i] + last[i]);
-            (last, now) = (now, next);
-        }
-        Self { flits: now[0] as u64, cycles: now[1] as u64 }
+    /// The fraction near a number of flits in a cycle, within some parts in 10^9.
+    pub(super) fn near(flits_per_cycle: f64) -> Self {
+        let (flits, cycles) = Capacity::near(flits_per_cycle).relative(1.0);
+        Self { flits: flits.into(), cycles: cycles.into() }
     }
 
     /// The number of flits that the channel can begin to pass in a cycle, at most `most`.
@@ -47,28 +38,6 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_are_the_simplest_fractions() {
-        let rates: [(f64, u64, u64); 8] = [
-            (1.0, 1, 1),
-            (0.5, 1, 2),
-            (1.0 / 3.0, 1, 3),
-            (2.0 / 3.0, 2, 3),
-            (3.5, 7, 2),
-            (450.0 / 7.0 / 450.0, 1, 7),
-            (50.0 / 450.0, 1, 9),
-            (1e-12, 1, 1_000_000_000_000),
-        ];
-        for (value, flits, cycles) in rates {
-            assert_eq!(Rate::of(value), Rate { flits, cycles }, "{value}");
-        }
-        for value in [std::f64::consts::PI, 1e-300, 1e300, 0.123_456_789_012] {
-            let Rate { flits, cycles } = Rate::of(value);
-            let value = value.clamp(1.0 / (1u64 << 62) as f64, (1u64 << 62) as f64);
-            assert!((flits as f64 / cycles as f64 / value - 1.0).abs() < 1e-9, "{value}");
-        }
-    }
 
     /// A channel that always has flits to pass begins flit k in the cycle that k times its time
     /// falls into; after a pause it begins again at once.
