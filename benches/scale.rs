@@ -4,11 +4,11 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use topocoll::exec::{Plan, plan_all};
 use topocoll::{
-    Collective, Exchange, Machine, Parameters, Problem, Rank, Schedule, Setting, Step, machine,
-    verify,
+    Collective, Exchange, Machine, Parameters, Problem, Rank, Schedule, Setting, Shape, Step,
+    machine, verify,
 };
 
 const MEMORY: u128 = 4 << 30;
@@ -116,5 +116,29 @@ fn cluster(c: &mut Criterion) {
     group.bench_function("all 512", |b| b.iter(|| plan_all(&schedule())));
 }
 
-criterion_group!(benches, replay, classes, selection, one_rank, cluster);
+/// By an interior-point method up to about 100 nodes, by cuts and hops where there are thousands.
+fn least_load(c: &mut Criterion) {
+    let mut group = c.benchmark_group("the bound on links of a machine with failures");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for text in [
+        "mesh:4x6/1,1/2,2+1",
+        "torus:4x4x4/0,0,0+0",
+        "mesh:16x16/3,4",
+        "mesh:64x64/3,4",
+        "torus:16x16x16/0,0,0+0",
+    ] {
+        group.bench_function(BenchmarkId::from_parameter(text), |b| {
+            b.iter_batched(
+                || machine(text).expect("a machine"),
+                |machine| match machine.topology.shape() {
+                    Shape::Graph(graph) => graph.least_load(),
+                    _ => panic!("a graph"),
+                },
+                BatchSize::PerIteration,
+            );
+        });
+    }
+}
+
+criterion_group!(benches, replay, classes, selection, one_rank, cluster, least_load);
 criterion_main!(benches);

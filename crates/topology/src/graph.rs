@@ -108,7 +108,7 @@ impl Graph {
     pub fn least_load(&self) -> LeastLoad {
         *self.least_load.get_or_init(|| match self.lattice {
             Some(_) => lattice::least_load(self),
-            None => LeastLoad { distances: 0, lengths: 0 },
+            None => LeastLoad::NONE,
         })
     }
 

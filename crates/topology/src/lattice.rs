@@ -12,7 +12,6 @@ use crate::{Grid, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
 
 pub use fault::Fault;
 use first_links::FirstLinks;
-pub use load::LeastLoad;
 pub(crate) use load::least_load;
 
 /// No node.

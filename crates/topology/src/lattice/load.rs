@@ -1,28 +1,18 @@
-//! A lower bound on the load of the busiest link in an all-to-all.
-//!
-//! Give every link any length. The route of a block is at least as long as the distance between its
-//! ends. Hence some link carries at least the sum of all distances over the sum of all lengths. By
-//! the duality of linear programs the best lengths give the least load of any routing, minimal or
-//! not, blocks split or not (Shahrokhi and Matula 1990).
+//! The bound on the load of the busiest link of a lattice, as [`load`](crate::load) explains it.
 //!
 //! Where translations keep all links, all links of a dimension may have one length: the mean over
 //! translations is no worse. Kelley's cutting planes find these few lengths exactly. The shortest
 //! routes under some lengths give the hops of blocks along each dimension, which bound the load
 //! under all other lengths. The lengths that are best under the bounds so far come next, until they
-//! reach the bound.
-//!
-//! Where links are missing, each link has its own length. First come cuts: length 1 for links that
-//! leave a part of the machine, 0 elsewhere. A part is all nodes up to a place along a side, or
-//! half of a side that wraps. Then all links have length 1, or those of one dimension. From the
-//! best of these, links that carry more than others on shortest routes are made longer, repeatedly,
-//! within a limit of work. `tests/correctness/lattices.rs` compares the results with linear
-//! programs.
+//! reach the bound. Where links are missing, the lattice is a graph as any other.
+//! `tests/correctness/lattices.rs` compares the results with linear programs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::NONE;
+use super::{Lattice, NONE};
 use crate::graph::Graph;
+use crate::load::{Channel, Flows, LeastLoad};
 use crate::{MixedRadix, Rank};
 
 /// The most cutting planes.
@@ -31,47 +21,47 @@ const PLANES: usize = 100;
 /// Lengths are multiples of 1 over at most this.
 const FRACTIONS: u64 = 1 << 16;
 
-/// The most pairs of a rank and a link that are visited: about a second.
-const WORK: usize = 12_000_000;
-
-/// The most changes of lengths.
-const CHANGES: usize = 2000;
-
-/// A lower bound on the load of the busiest link, a fraction of blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct LeastLoad {
-    /// The sum of distances over all pairs.
-    pub distances: u128,
-    /// The sum of lengths over all links; 0 without links.
-    pub lengths: u128,
-}
-
-impl LeastLoad {
-    fn exceeds(self, other: Self) -> bool {
-        self.distances * other.lengths > other.distances * self.lengths
-    }
-
-    /// The fraction.
-    #[must_use]
-    pub fn blocks(self) -> f64 {
-        if self.lengths == 0 { 0.0 } else { self.distances as f64 / self.lengths as f64 }
-    }
-}
-
 pub(crate) fn least_load(graph: &Graph) -> LeastLoad {
-    let places = Places::of(graph);
-    if places.whole { by_dimensions(&places) } else { by_links(&places) }
+    let lattice = graph.lattice().expect("bug: the load of another graph");
+    if lattice.is_whole() { by_dimensions(&Places::of(graph)) } else { by_links(graph, lattice) }
+}
+
+fn by_links(graph: &Graph, lattice: &Lattice) -> LeastLoad {
+    let leaving =
+        |from| graph.leaving(from).map(move |(_, to)| Channel { from, to, capacity: (1, 1) });
+    let links: Vec<Channel> = (0..graph.vertices()).flat_map(leaving).collect();
+    let ranks = vec![1; graph.nodes as usize];
+    let mut best = LeastLoad::NONE;
+    cuts(graph, lattice).for_each(|cut| best.raise(cut));
+    best.raise(Flows { vertices: ranks.len(), ranks: &ranks, links: &links }.least_load());
+    best
+}
+
+/// The loads of cuts around all nodes up to a place along a side, and around half of a side that
+/// wraps. Cuts by distances alone bend around missing nodes.
+fn cuts<'g>(graph: &'g Graph, lattice: &'g Lattice) -> impl Iterator<Item = LeastLoad> + 'g {
+    let sides = lattice.radix.sides().iter().enumerate();
+    let parts = sides.flat_map(|(u, &side)| (0..side).map(move |place| (u, side, place)));
+    parts.map(|(u, side, place)| {
+        let (first, length) = if lattice.wrap[u] { (place, side / 2) } else { (0, place) };
+        let inside = |node: u32| {
+            let at = lattice.radix.coordinate(lattice.place(Rank(node)), u);
+            (at + side - first) % side < length
+        };
+        let (mut members, mut links) = (0, 0);
+        for node in (0..graph.nodes).filter(|&node| inside(node)) {
+            members += 1;
+            links += graph.leaving(node).filter(|(_, to)| !inside(*to)).count() as u128;
+        }
+        LeastLoad { distances: members * (u128::from(graph.nodes) - members), lengths: links }
+    })
 }
 
 /// The nodes and links of a lattice.
 struct Places<'a> {
     radix: &'a MixedRadix,
-    wrap: &'a [bool],
-    nodes: &'a [u32],
     /// By node, dimension and direction (+, -), the node that the link leads to.
     next: Vec<u32>,
-    whole: bool,
 }
 
 impl<'a> Places<'a> {
@@ -83,13 +73,7 @@ impl<'a> Places<'a> {
         let next = (0..graph.nodes).flat_map(outgoing).map(|(node, u, direction)| {
             graph.neighbour(Rank(node), u, direction).map_or(NONE, |to| to.0)
         });
-        Self {
-            radix: &lattice.radix,
-            wrap: &lattice.wrap,
-            nodes: &lattice.places,
-            next: next.collect(),
-            whole: lattice.is_whole(),
-        }
+        Self { radix: &lattice.radix, next: next.collect() }
     }
 
     fn per_rank(&self) -> usize {
@@ -97,70 +81,47 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The sum of all distances, and the blocks that each link carries on shortest routes.
-struct Travelled {
-    load: LeastLoad,
-    carried: Vec<u64>,
-}
-
-/// Sends a block to all others from each rank, or from one where all ranks are equivalent.
-fn travelled(lattice: &Places<'_>, lengths: &[u64]) -> Travelled {
-    let (ranks, per_rank) = (lattice.nodes.len(), lattice.per_rank());
+/// The blocks that each link carries on shortest routes from rank 0 to all others.
+fn carried(lattice: &Places<'_>, lengths: &[u64]) -> Vec<u64> {
+    let per_rank = lattice.per_rank();
+    let ranks = lattice.next.len() / per_rank;
     let mut carried = vec![0; lattice.next.len()];
-    let mut distances = 0;
-    let sources = if lattice.whole { 1 } else { ranks };
-    let mut found: Vec<(u64, u32, usize)> = Vec::new();
     let mut order = Vec::new();
-    let mut blocks = Vec::new();
-    let mut open = BinaryHeap::new();
-    for source in 0..sources {
-        // Length first, then links, so that routes take no needless links of length 0.
-        found.clear();
-        found.resize(ranks, (u64::MAX, u32::MAX, usize::MAX));
-        found[source] = (0, 0, usize::MAX);
-        order.clear();
-        open.push(Reverse((0, 0, source)));
-        while let Some(Reverse((length, links, at))) = open.pop() {
-            if (length, links) != (found[at].0, found[at].1) {
-                continue;
-            }
-            order.push(at);
-            let leaving = lattice.next.iter().enumerate().skip(at * per_rank).take(per_rank);
-            for (link, &to) in leaving {
-                if to == NONE {
-                    continue;
-                }
-                let (length, links) = (length + lengths[link], links + 1);
-                let known = &mut found[to as usize];
-                if (length, links) < (known.0, known.1) {
-                    *known = (length, links, link);
-                    open.push(Reverse((length, links, to as usize)));
-                }
-            }
+    // Length first, then links, so that routes take no needless links of length 0.
+    let mut found = vec![(u64::MAX, u32::MAX, usize::MAX); ranks];
+    found[0] = (0, 0, usize::MAX);
+    let mut open = BinaryHeap::from([Reverse((0, 0, 0))]);
+    while let Some(Reverse((length, links, at))) = open.pop() {
+        if (length, links) != (found[at].0, found[at].1) {
+            continue;
         }
-        blocks.clear();
-        blocks.resize(ranks, 1u64);
-        for &at in order.iter().rev() {
-            let (length, _, link) = found[at];
-            distances += u128::from(length);
-            if link != usize::MAX {
-                carried[link] += blocks[at];
-                blocks[link / per_rank] += blocks[at];
+        order.push(at);
+        let leaving = lattice.next.iter().enumerate().skip(at * per_rank).take(per_rank);
+        for (link, &to) in leaving.filter(|(_, to)| **to != NONE) {
+            let (length, links) = (length + lengths[link], links + 1);
+            let known = &mut found[to as usize];
+            if (length, links) < (known.0, known.1) {
+                *known = (length, links, link);
+                open.push(Reverse((length, links, to as usize)));
             }
         }
     }
-    let there = lattice.next.iter().zip(lengths).filter(|(to, _)| **to != NONE);
-    let lengths: u128 = there.map(|(_, &length)| u128::from(length)).sum();
-    // Where all ranks are equivalent, both sums are over one of them.
-    let load = LeastLoad { distances, lengths: lengths * sources as u128 / ranks as u128 };
-    Travelled { load, carried }
+    let mut blocks = vec![1u64; ranks];
+    for &at in order.iter().rev() {
+        let link = found[at].2;
+        if link != usize::MAX {
+            carried[link] += blocks[at];
+            blocks[link / per_rank] += blocks[at];
+        }
+    }
+    carried
 }
 
 fn by_dimensions(lattice: &Places<'_>) -> LeastLoad {
     let per_rank = lattice.per_rank();
     let moving: Vec<usize> = (0..per_rank / 2).filter(|&u| lattice.next[2 * u] != NONE).collect();
     let turns = turns_around(lattice.radix);
-    let mut best = LeastLoad { distances: 0, lengths: 1 };
+    let mut best = LeastLoad::NONE;
     let mut weights = vec![1; moving.len()];
     let mut planes: Vec<Vec<f64>> = Vec::new();
     while !moving.is_empty() && planes.len() < PLANES {
@@ -170,7 +131,7 @@ fn by_dimensions(lattice: &Places<'_>) -> LeastLoad {
             Some(turns) => hops_along(lattice.radix, turns, &by_dimension),
             None => {
                 let lengths = (0..lattice.next.len()).map(|link| by_dimension[link % per_rank / 2]);
-                let Travelled { carried, .. } = travelled(lattice, &lengths.collect::<Vec<_>>());
+                let carried = carried(lattice, &lengths.collect::<Vec<_>>());
                 let mut along = vec![0; per_rank / 2];
                 carried.iter().enumerate().for_each(|(i, more)| along[i % per_rank / 2] += more);
                 along
@@ -181,9 +142,7 @@ fn by_dimensions(lattice: &Places<'_>) -> LeastLoad {
             distances: by_dimension.iter().zip(&along).map(product).sum(),
             lengths: weights.iter().map(|&weight| 2 * u128::from(weight)).sum(),
         };
-        if load.exceeds(best) {
-            best = load;
-        }
+        best.raise(load);
         // Of the blocks that a source sends along u, half go in each direction.
         planes.push(moving.iter().map(|&u| along[u] as f64 / 2.0).collect());
         let Some((bound, next)) = best_weights(&planes) else { break };
@@ -307,78 +266,6 @@ fn fractions(weights: &[f64]) -> Vec<u64> {
     times(denominator).map(|value| value.round() as u64).collect()
 }
 
-fn by_links(lattice: &Places<'_>) -> LeastLoad {
-    let per_rank = lattice.per_rank();
-    let dimension = |link: usize| link % per_rank / 2;
-    let mut best = LeastLoad { distances: 0, lengths: 1 };
-    for cut in cuts(lattice).filter(|cut| cut.lengths > 0) {
-        if cut.exceeds(best) {
-            best = cut;
-        }
-    }
-    let mut lengths: Vec<f64> = vec![1.0; lattice.next.len()];
-    // Changes begin with the best lengths by dimension, even where a cut is better.
-    let mut begun = LeastLoad { distances: 0, lengths: 1 };
-    let mut look = |lengths: &[u64]| {
-        let found = travelled(lattice, lengths);
-        let better = found.load.lengths > 0 && found.load.exceeds(begun);
-        if better {
-            begun = found.load;
-        }
-        (better, found.carried)
-    };
-    look(&vec![1; lattice.next.len()]);
-    for u in 0..per_rank / 2 {
-        let own = |link: usize| u64::from(dimension(link) == u);
-        let (better, _) = look(&(0..lattice.next.len()).map(own).collect::<Vec<_>>());
-        if better {
-            let start = |link: usize| if dimension(link) == u { 1.0 } else { 0.1 };
-            lengths = (0..lattice.next.len()).map(start).collect();
-        }
-    }
-    let changes = WORK / (lattice.nodes.len() * lattice.next.len());
-    for change in 0..changes.min(CHANGES) {
-        let longest = lengths.iter().copied().fold(0.0, f64::max);
-        let whole = |length: &f64| (length / longest * FRACTIONS as f64).round() as u64;
-        let (_, carried) = look(&lengths.iter().map(whole).collect::<Vec<_>>());
-        let most = carried.iter().copied().max().unwrap_or(0).max(1);
-        let pace = 2.0 / (1.0 + change as f64).sqrt();
-        for (length, &blocks) in lengths.iter_mut().zip(&carried) {
-            *length *= (pace * (blocks as f64 / most as f64 - 1.0)).exp();
-        }
-    }
-    if begun.exceeds(best) { begun } else { best }
-}
-
-/// The loads of cuts: the blocks that must leave a part over the links that leave it. A part is all
-/// nodes up to a place along a side, or half of a side that wraps.
-fn cuts<'p>(lattice: &'p Places<'_>) -> impl Iterator<Item = LeastLoad> + 'p {
-    let (ranks, per_rank) = (lattice.nodes.len(), lattice.per_rank());
-    let sides = lattice.radix.sides().iter().enumerate();
-    let parts = sides.flat_map(move |(u, &side)| {
-        let part = move |place| match lattice.wrap[u] {
-            true => (u, place, side / 2),
-            false => (u, 0, place),
-        };
-        (0..side).map(part)
-    });
-    parts.map(move |(u, first, length)| {
-        let side = lattice.radix.sides()[u];
-        let inside = |rank: u32| {
-            let at = lattice.radix.coordinate(Rank(lattice.nodes[rank as usize]), u);
-            (at + side - first) % side < length
-        };
-        let members = (0..ranks as u32).filter(|&rank| inside(rank));
-        let (mut blocks, mut links) = (0, 0);
-        for rank in members {
-            blocks += 1;
-            let next = &lattice.next[rank as usize * per_rank..][..per_rank];
-            links += next.iter().filter(|&&to| to != NONE && !inside(to)).count() as u128;
-        }
-        LeastLoad { distances: blocks * (ranks as u128 - blocks), lengths: links }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,11 +288,14 @@ mod tests {
             for weights in [[1, 1, 1], [3, 1, 2], [0, 1, 5], [7, 0, 0], [1, 9, 0]] {
                 let per_rank = lattice.per_rank();
                 let lengths = (0..lattice.next.len()).map(|link| weights[link % per_rank / 2]);
-                let Travelled { load, carried } = travelled(&lattice, &lengths.collect::<Vec<_>>());
+                let lengths: Vec<u64> = lengths.collect();
+                let carried = carried(&lattice, &lengths);
+                let travelled =
+                    carried.iter().zip(&lengths).map(|(blocks, length)| blocks * length);
                 let along = hops_along(lattice.radix, &turns, &weights[..sides.len()]);
                 let distances = along.iter().zip(weights).map(|(hops, weight)| hops * weight);
                 let place = format!("{sides:?} {shifts:?} {weights:?}");
-                assert_eq!(u128::from(distances.sum::<u64>()), load.distances, "{place}");
+                assert_eq!(distances.sum::<u64>(), travelled.sum(), "{place}");
                 assert_eq!(along.iter().sum::<u64>(), carried.iter().sum(), "{place}");
             }
         }
