@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 use crate::spec::{Faults, NodesOn, SpecError};
 use crate::text::printable;
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
-use crate::{Barrier, Injection, Machine, PerClass, Timing, Topology};
+use crate::{Barrier, Injection, Machine, PerClass, Shape, Timing, Topology};
 
 /// A machine file: every value has a source.
 #[derive(Deserialize)]
@@ -108,7 +108,7 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
     let mut per_class =
         |key: &str, entry: &Entry<Value>, parse: fn(&str) -> Result<f64, UnitError>| {
             cite(key, &entry.source)?;
-            per_class(key, &entry.value, &topology.link_classes(), parse)
+            per_class(key, &entry.value, &*topology, parse)
         };
     let table = &file.timing;
     let startup = per_class("startup", &table.startup, parse_seconds)?;
@@ -211,13 +211,21 @@ fn quantity(
 fn per_class(
     key: &str,
     value: &Spanned<Value>,
-    classes: &[String],
+    topology: &dyn Topology,
     parse: fn(&str) -> Result<f64, UnitError>,
 ) -> Result<PerClass, SpecError> {
     let one = |item: &Value| quantity(key, value, item, parse);
+    let classes = topology.link_classes();
+    let clustered = matches!(topology.shape(), Shape::Clustered(_));
     match value.get_ref() {
         Value::Array(items) if items.len() == classes.len() => {
             Ok(PerClass::each(&items.iter().map(one).collect::<Result<Vec<_>, _>>()?))
+        }
+        // Inside a node, and on all links of the network.
+        Value::Array(items) if clustered && items.len() == 2 => {
+            let (inside, between) = (one(&items[0])?, one(&items[1])?);
+            let values = (0..classes.len()).map(|class| if class == 0 { inside } else { between });
+            Ok(PerClass::each(&values.collect::<Vec<_>>()))
         }
         Value::Array(items) => Err(at(
             value,
