@@ -1,7 +1,7 @@
 //! Lower bounds for every schedule.
 
 use topocoll_schedule::{Collective, Demand, Problem};
-use topocoll_topology::{Machine, Rank, Shape};
+use topocoll_topology::{Capacity, Graph, Machine, Rank, Shape};
 
 use crate::all_to_all_v;
 
@@ -156,13 +156,21 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
             add(Measure::Hops, diameter as f64, "diameter".to_owned(), String::new());
         }
         Shape::Graph(graph) => {
-            if let Some(least) = distances(problem, machine) {
-                let how = match graph.translations() {
-                    Some(_) if graph.lattice().is_some() => "dimension by dimension",
+            if let Some([least, _]) = distances(problem, machine) {
+                let how = match (graph.lattice(), machine.topology.shape()) {
+                    (Some(lattice), Shape::Graph(_)) if lattice.is_whole() => {
+                        "dimension by dimension"
+                    }
                     _ => "link by link",
                 };
                 let theorem = format!("distances over lengths of all links, chosen {how}");
                 add(Measure::LinkBlocks, least, theorem, String::new());
+            }
+            if let Some(load) = routed(problem, machine) {
+                let condition = "schedules that send every block straight to its destination, by \
+                                 the machine's routes";
+                let theorem = "busiest link of the machine's routes".to_owned();
+                add(Measure::LinkBlocks, load, theorem, condition.to_owned());
             }
             add(Measure::Hops, graph.diameter().into(), "diameter".to_owned(), String::new());
         }
@@ -235,8 +243,9 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
             }
         }
         Shape::Graph(graph) => {
-            let blocks = distances(problem, machine).unwrap_or(0.0);
-            volume = volume.max(blocks * block_bytes * machine.least_per_byte_between());
+            if let Some([_, seconds_per_byte]) = distances(problem, machine) {
+                volume = volume.max(seconds_per_byte * block_bytes);
+            }
             let latencies = machine.topology.link_kinds().iter().map(|kind| {
                 kind.latency.unwrap_or_else(|| timing.per_hop.of(first + kind.class as usize))
             });
@@ -345,17 +354,50 @@ fn fewest_links(problem: &Problem, machine: &Machine) -> Option<u32> {
     (0 < links && links < problem.ports).then_some(links)
 }
 
-/// The least load of the busiest link of a graph in an all-to-all.
-fn distances(problem: &Problem, machine: &Machine) -> Option<f64> {
-    match (machine.topology.shape(), machine.topology.network()) {
-        (_, Shape::Graph(_)) if problem.operation != Collective::AllToAll => None,
-        (Shape::Clustered(clusters), Shape::Graph(graph)) => {
-            let size = clusters.sizes().min().map_or(0.0, f64::from);
-            Some(graph.least_load().blocks() * size * size)
-        }
-        (_, Shape::Graph(graph)) => Some(graph.least_load().blocks()),
-        _ => None,
+/// The least load of the busiest link of a graph in an all-to-all: in blocks over the capacity of
+/// its class, and in seconds for each byte of a block.
+fn distances(problem: &Problem, machine: &Machine) -> Option<[f64; 2]> {
+    let (graph, ranks, times) = flows(problem, machine)?;
+    let fastest = machine.least_per_byte_between();
+    let relative = capacities(machine, |per_byte, capacity| capacity.relative(per_byte));
+    let in_seconds = capacities(machine, |per_byte, capacity| {
+        let (times, over) = capacity.relative(per_byte);
+        let own = per_byte * f64::from(over) / f64::from(times);
+        if fastest > 0.0 { Capacity::near(fastest / own).relative(per_byte) } else { (1, 1) }
+    });
+    let least = |capacities: &[(u32, u32)]| graph.least_load_of(capacities, &ranks).blocks();
+    // Fractions are near the quotients of seconds.
+    let exact = if in_seconds.iter().all(|of| *of == (1, 1)) { 1.0 } else { 1.0 - 1e-8 };
+    Some([least(&relative) * times, least(&in_seconds) * times * fastest * exact])
+}
+
+/// The load of the busiest link of a graph's routes in an all-to-all, over its capacity.
+fn routed(problem: &Problem, machine: &Machine) -> Option<f64> {
+    let (graph, ranks, times) = flows(problem, machine)?;
+    let relative = capacities(machine, |per_byte, capacity| capacity.relative(per_byte));
+    Some(graph.routed_load(&relative, &ranks)? * times)
+}
+
+/// A graph with an all-to-all, and the ranks on each node, none for one; loads are to be multiplied.
+fn flows<'m>(problem: &Problem, machine: &'m Machine) -> Option<(&'m Graph, Vec<u32>, f64)> {
+    let Shape::Graph(graph) = machine.topology.network() else { return None };
+    if problem.operation != Collective::AllToAll {
+        return None;
     }
+    Some(match machine.topology.shape() {
+        Shape::Clustered(clusters) => match clusters.equal_size() {
+            Some(size) => (graph, Vec::new(), f64::from(size).powi(2)),
+            None => (graph, clusters.sizes().collect(), 1.0),
+        },
+        _ => (graph, Vec::new(), 1.0),
+    })
+}
+
+/// A capacity for each kind of links, from the seconds of a byte of its class.
+fn capacities(machine: &Machine, of: impl Fn(f64, Capacity) -> (u32, u32)) -> Vec<(u32, u32)> {
+    let per_byte = |class: u32| machine.timing.per_byte.of(machine.first_class() + class as usize);
+    let kinds = machine.topology.link_kinds().iter();
+    kinds.map(|kind| of(per_byte(kind.class), kind.capacity)).collect()
 }
 
 /// Blocks that a port of a node of several ranks must carry: with s ranks it sends s (p - s) blocks

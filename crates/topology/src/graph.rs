@@ -1,15 +1,17 @@
 //! Networks as lists of links: nodes, switches, and the routes between the nodes.
 
+mod known;
 mod links;
 mod listed;
 mod shortest;
 
 use std::fmt;
-use std::sync::OnceLock;
 
 use crate::lattice::{self, Lattice};
+use crate::load::{Channel, Flows};
 use crate::{LeastLoad, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology};
 
+pub(crate) use known::Known;
 pub use links::{Capacity, LinkKind};
 pub(crate) use links::{Links, ListedLinks};
 pub use listed::ListedGraph;
@@ -45,7 +47,8 @@ pub struct Graph {
     pub(crate) lattice: Option<Lattice>,
     /// The numbering of nodes whose translations keep all links, by port, and all routes.
     pub(crate) translations: Option<MixedRadix>,
-    pub(crate) least_load: OnceLock<LeastLoad>,
+    pub(crate) least_load: Known<LeastLoad>,
+    pub(crate) routed_load: Known<f64>,
 }
 
 impl Graph {
@@ -101,15 +104,86 @@ impl Graph {
         (0..self.nodes).map(out).min().unwrap_or(0)
     }
 
-    /// A lower bound on the load of the busiest link when every node sends a block to every other.
+    /// A lower bound on the load of the busiest link when every node sends a block to every other,
+    /// all links alike.
     ///
     /// Computed once, on first use, in bounded time.
     #[must_use]
     pub fn least_load(&self) -> LeastLoad {
-        *self.least_load.get_or_init(|| match self.lattice {
-            Some(_) => lattice::least_load(self),
-            None => LeastLoad::NONE,
+        self.least_load_of(&vec![(1, 1); self.links.kinds().len()], &[])
+    }
+
+    /// A lower bound on the load of the busiest link, in blocks for each unit of capacity, when
+    /// every rank sends a block to every other, over any routes. `capacities` are fractions by kind
+    /// of links, `ranks` those on each node, or none for one on each.
+    ///
+    /// Computed once, on first use, in bounded time.
+    ///
+    /// # Panics
+    /// Another number of kinds or nodes than there are.
+    #[must_use]
+    pub fn least_load_of(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> LeastLoad {
+        self.least_load.of(capacities, ranks, || {
+            if self.lattice.is_some() && ranks.is_empty() && capacities.iter().all(|c| *c == (1, 1))
+            {
+                return lattice::least_load(self);
+            }
+            let capacity = |link| capacities[self.links.kind_number(link)];
+            let channels = |from| {
+                let links = self.links.leaving(from);
+                links.map(move |link| (from, self.links.to(link), capacity(link)))
+            };
+            let links: Vec<Channel> = (0..self.vertices())
+                .flat_map(channels)
+                .map(|(from, to, capacity)| Channel { from, to, capacity })
+                .collect();
+            let ranks = self.ranks_on_nodes(ranks);
+            Flows { vertices: self.vertices() as usize, ranks: &ranks, links: &links }.least_load()
         })
+    }
+
+    /// The load of the busiest link, in blocks for each unit of capacity, when every rank sends a
+    /// block straight to every other by the machine's routes; `None` if that would take long to
+    /// add up. Capacities and ranks are as for [`least_load_of`](Self::least_load_of).
+    ///
+    /// Computed once, on first use.
+    ///
+    /// # Panics
+    /// As [`least_load_of`](Self::least_load_of).
+    #[must_use]
+    pub fn routed_load(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> Option<f64> {
+        /// The most links of all routes that are visited.
+        const VISITED: u64 = 1 << 28;
+        let alike = self.translations.is_some() && ranks.is_empty();
+        let sources = if alike { 1 } else { self.nodes };
+        let hops = u64::from(self.diameter()) * u64::from(self.nodes);
+        if hops.saturating_mul(sources.into()) > VISITED {
+            return None;
+        }
+        Some(self.routed_load.of(capacities, ranks, || {
+            let ranks = self.ranks_on_nodes(ranks);
+            let mut carried = vec![0u64; self.links.count()];
+            for from in 0..sources {
+                for to in (0..self.nodes).filter(|&to| to != from) {
+                    let blocks = u64::from(ranks[from as usize]) * u64::from(ranks[to as usize]);
+                    self.walk(Rank(from), Rank(to), |at, port| {
+                        // Where all vertices are equivalent, links of one port carry equally much.
+                        let at = if alike { 0 } else { at };
+                        carried[self.links.leaving(at).start + port] += blocks;
+                    });
+                }
+            }
+            let over = |(link, &blocks): (usize, &u64)| {
+                let (times, over) = capacities[self.links.kind_number(link)];
+                blocks as f64 * f64::from(over) / f64::from(times)
+            };
+            carried.iter().enumerate().map(over).fold(0.0, f64::max)
+        }))
+    }
+
+    fn ranks_on_nodes(&self, ranks: &[u32]) -> Vec<u32> {
+        assert!(ranks.is_empty() || ranks.len() == self.nodes as usize, "ranks of other nodes");
+        if ranks.is_empty() { vec![1; self.nodes as usize] } else { ranks.to_vec() }
     }
 
     /// The route over some links from a node, in order.

@@ -4,9 +4,9 @@ mod fault;
 mod first_links;
 mod load;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use crate::graph::{Graph, LinkKind, ListedLinks};
+use crate::graph::{Graph, Known, LinkKind, ListedLinks};
 use crate::spec::{number, whole};
 use crate::{Grid, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
 
@@ -205,7 +205,8 @@ fn of_places(
         routes: Box::new(routes),
         lattice: Some(lattice),
         translations,
-        least_load: OnceLock::new(),
+        least_load: Known::default(),
+        routed_load: Known::default(),
     })
 }
 

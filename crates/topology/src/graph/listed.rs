@@ -1,9 +1,7 @@
 //! Graphs from lists of links.
 
-use std::sync::OnceLock;
-
 use super::shortest::Shortest;
-use super::{Capacity, Graph, LinkKind, ListedLinks, MOST_LINKS, Routes};
+use super::{Capacity, Graph, Known, LinkKind, ListedLinks, MOST_LINKS, Routes};
 use crate::{MAX_DIMENSIONS, TopologyError};
 
 /// The most vertices of a graph, and the most pairs of a node and a vertex between which routes are
@@ -115,7 +113,8 @@ impl ListedGraph {
             routes,
             lattice: None,
             translations: None,
-            least_load: OnceLock::new(),
+            least_load: Known::default(),
+            routed_load: Known::default(),
         })
     }
 }
