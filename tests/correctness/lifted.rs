@@ -68,42 +68,52 @@ fn lifted(machine: &Machine, operation: Collective, bytes: u64) -> Vec<Parameter
     out.into_iter().collect()
 }
 
-const CLUSTERS: [&str; 9] = [
-    "cluster:2*1",
-    "cluster:2*2",
-    "cluster:3*2",
-    "cluster:4*3",
-    "cluster:5*4",
-    "cluster:7*2",
-    "cluster:8*6",
-    "cluster:4*8",
-    "cluster:16*2",
-];
+/// Every lifted exchange of a machine delivers as claimed; the names of the exchanges between nodes.
+fn check_machine(text: &str, ports: u32) -> BTreeSet<String> {
+    let mut machine = machine(text).unwrap();
+    machine.set_ports(ports);
+    let mut names = BTreeSet::new();
+    for (operation, bytes) in
+        [(Collective::AllToAll, 1), (Collective::AllGather, 1), (Collective::AllGather, 7)]
+    {
+        let problem = problem(&machine, operation, bytes);
+        for setting in lifted(&machine, operation, bytes) {
+            names.insert(setting["between"].to_string());
+            for method in [Method::Replay, Method::Classes] {
+                check_promises(&machine, lifting(operation), &problem, &setting, method);
+            }
+        }
+    }
+    names
+}
+
+/// The names of the exchanges between nodes on these machines, with some numbers of ports.
+fn check_machines(texts: &[&str], ports: impl Iterator<Item = u32> + Clone) -> Vec<String> {
+    let cases = texts.iter().flat_map(|text| ports.clone().map(move |ports| (text, ports)));
+    let names = cases
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|(text, ports)| check_machine(text, ports))
+        .reduce(BTreeSet::new, |mut all, names| {
+            all.extend(names);
+            all
+        });
+    names.into_iter().collect()
+}
 
 #[test]
 fn every_exchange_between_nodes_delivers_as_claimed() {
-    let cases = CLUSTERS.iter().flat_map(|text| (1..=4).map(move |ports| (text, ports)));
-    let names = cases.collect::<Vec<_>>().into_par_iter().map(|(text, ports)| {
-        let mut machine = machine(text).unwrap();
-        machine.set_ports(ports);
-        let mut names = BTreeSet::new();
-        for (operation, bytes) in
-            [(Collective::AllToAll, 1), (Collective::AllGather, 1), (Collective::AllGather, 7)]
-        {
-            let problem = problem(&machine, operation, bytes);
-            for setting in lifted(&machine, operation, bytes) {
-                names.insert(setting["between"].to_string());
-                for method in [Method::Replay, Method::Classes] {
-                    check_promises(&machine, lifting(operation), &problem, &setting, method);
-                }
-            }
-        }
-        names
-    });
-    let names = names.reduce(BTreeSet::new, |mut all, names| {
-        all.extend(names);
-        all
-    });
+    let clusters = [
+        "cluster:2*1",
+        "cluster:2*2",
+        "cluster:3*2",
+        "cluster:4*3",
+        "cluster:5*4",
+        "cluster:7*2",
+        "cluster:8*6",
+        "cluster:4*8",
+        "cluster:16*2",
+    ];
     let all = [
         "bruck",
         "concat",
@@ -114,7 +124,45 @@ fn every_exchange_between_nodes_delivers_as_claimed() {
         "recursive-doubling",
         "ring",
     ];
-    assert!(names.iter().map(String::as_str).eq(all), "{names:?}");
+    assert_eq!(check_machines(&clusters, 1..=4), all);
+}
+
+#[test]
+fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
+    let networks = [
+        "torus:4x4*2",
+        "torus:6*3",
+        "torus:6x5*2",
+        "mesh:3x3*2",
+        "mesh:4x4*2",
+        "grid:4~x2*4",
+        "twisted-torus:2x4*2",
+        "torus:4x4/1,2*2",
+    ];
+    let all = [
+        "binary-exchange",
+        "bruck",
+        "bucket",
+        "coloured-rings",
+        "concat",
+        "cyclic-exchange",
+        "direct",
+        "direct-offsets",
+        "direct-rings",
+        "gather-broadcast",
+        "link-matchings",
+        "minimum-startup",
+        "neighbour-gather",
+        "neighbour-rings",
+        "one-factor",
+        "pairwise-xor",
+        "quadrant-exchange",
+        "recursive-doubling",
+        "ring",
+        "suh-shin",
+        "tseng-gupta-panda",
+    ];
+    assert_eq!(check_machines(&networks, [1, 3].into_iter()), all);
 }
 
 /// `key=value` words.

@@ -53,7 +53,9 @@ pub(crate) const TURNS: Parameter = Parameter::number(
 /// Slots of a rank, at most.
 const MOST_SLOTS: u128 = 1 << 40;
 /// Slots of all classes whose layouts are looked at, at most.
-const MOST_LAYOUTS: u64 = 1 << 28;
+const MOST_LAYOUTS: u64 = 1 << 22;
+/// Messages of a node that are looked at where there are too many nodes for looking at all.
+const LOOKED_AT: u64 = 64;
 
 /// A request for an exchange between nodes.
 pub(crate) struct Between<'r> {
@@ -127,19 +129,26 @@ impl<'r> Between<'r> {
         let solution = self.solve(size * size, self.request.problem.ports)?;
         let (rule, others) = (solution.schedule.rule(), u64::from(self.clusters.nodes()) - 1);
         let classes = rule.classes();
+        let too_large = Row::check(self.clusters).err();
         // Every node sends its blocks for others at least once.
         let straight = |class: u32| {
-            let mut sent = 0;
+            let (mut sent, mut single) = (0, true);
             rule.each_step(classes.representative(class), &mut |_, does| {
-                sent += does.sends.iter().map(|send| send.slots.len()).sum::<u64>();
-                if sent > others { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                for send in &does.sends {
+                    sent += 1;
+                    single &= send.slots.len() == 1;
+                }
+                let enough = if too_large.is_some() { sent >= LOOKED_AT } else { sent > others };
+                if enough || !single { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            sent == others
+            single && (sent == others || too_large.is_some())
         };
         if !straight(0) {
             return Ok(None);
         }
-        Row::check(self.clusters)?;
+        if let Some(reason) = too_large {
+            return Err(reason);
+        }
         let all = (1..classes.count()).all(straight);
         Ok(all.then_some(solution))
     }
@@ -734,12 +743,14 @@ fn held(between: &Schedule, operation: Collective) -> Option<Vec<[Runs; 2]>> {
     if full != [true; 2] && u64::from(count).saturating_mul(slots) > MOST_LAYOUTS {
         return None;
     }
-    let runs = |full: bool, block: &dyn Fn(Slot) -> Option<Block>| -> Runs {
+    let mut layout = Vec::new();
+    let mut runs = |full: bool, read: &dyn Fn(&mut Vec<Option<Block>>)| -> Runs {
         if full {
             return vec![(0, slots)];
         }
+        read(&mut layout);
         let mut runs: Runs = Vec::new();
-        for slot in (0..slots).filter(|&slot| block(slot).is_some()) {
+        for (slot, _) in (0..).zip(&layout).filter(|(_, block)| block.is_some()) {
             match runs.last_mut() {
                 Some((first, count)) if *first + *count == slot => *count += 1,
                 _ => runs.push((slot, 1)),
@@ -750,8 +761,8 @@ fn held(between: &Schedule, operation: Collective) -> Option<Vec<[Runs; 2]>> {
     let of_class = |class| {
         let node = classes.representative(class);
         [
-            runs(full[0], &|slot| rule.initial_block(node, slot)),
-            runs(full[1], &|slot| rule.final_block(node, slot)),
+            runs(full[0], &|out| rule.initial_layout(node, out)),
+            runs(full[1], &|out| rule.final_layout(node, out)),
         ]
     };
     Some((0..count).map(of_class).collect())

@@ -4,8 +4,8 @@ use topocoll::{Catalogue, Choice, Domain, Parameters, Setting};
 
 use crate::render::named;
 
-/// Names the choices of one text with the parameters that matter there: no defaults, and no values
-/// that all these choices of an algorithm share.
+/// Names the choices of one text with the parameters that matter there: the names of algorithms, no
+/// defaults, and no values that all these choices of an algorithm share.
 pub(super) struct Names<'a> {
     catalogue: &'a Catalogue,
     choices: Vec<(&'a str, &'a Parameters)>,
@@ -37,7 +37,12 @@ impl<'a> Names<'a> {
         let several = same().any(|(_, other)| *other != parameters);
         let shared =
             |key: &str, value: &Setting| same().all(|(_, other)| other.get(key) == Some(value));
+        let names = |key: &str| {
+            let parameter = self.catalogue.parameter(algorithm, parameters, key);
+            parameter.is_some_and(|parameter| matches!(parameter.domain, Domain::Algorithm(_)))
+        };
         let matters = |(key, value): &(&String, &Setting)| match (default(key), value) {
+            _ if names(key) => true,
             (Some(default), value) => **value != Setting::Text(default.to_owned()),
             // One number by itself says more than the name of its algorithm.
             (None, Setting::Integer(_)) => !several || !shared(key, value),
