@@ -40,7 +40,7 @@ fn check(counts: &Counts, found: &serde_json::Value, place: &str) {
 /// The schedules that one run of the program replays.
 const BATCH: usize = 16;
 
-fn check_all(cases: &[(topocoll::Machine, Served)]) {
+pub(crate) fn check_all(cases: &[(topocoll::Machine, Served)]) {
     cases.par_chunks(BATCH).for_each(|cases| {
         let (mut files, mut counted) = (Vec::new(), Vec::new());
         for (machine, (algorithm, problem, setting)) in cases {

@@ -9,6 +9,7 @@ mod common;
 mod conformance;
 mod forgery;
 mod gather;
+mod graphs;
 mod independent;
 mod lattices;
 mod lifted;

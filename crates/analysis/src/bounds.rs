@@ -172,7 +172,9 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
                 let theorem = "busiest link of the machine's routes".to_owned();
                 add(Measure::LinkBlocks, load, theorem, condition.to_owned());
             }
-            add(Measure::Hops, graph.diameter().into(), "diameter".to_owned(), String::new());
+            if let Some(farthest) = graph.farthest() {
+                add(Measure::Hops, farthest.into(), "diameter".to_owned(), String::new());
+            }
         }
     }
     bounds
@@ -250,7 +252,7 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
                 kind.latency.unwrap_or_else(|| timing.per_hop.of(first + kind.class as usize))
             });
             let shortest = latencies.fold(f64::INFINITY, f64::min);
-            propagation = f64::from(graph.diameter()) * shortest.min(f64::MAX);
+            propagation = f64::from(graph.farthest().unwrap_or(0)) * shortest.min(f64::MAX);
         }
     }
     volume = volume.max(most(Measure::Seconds));

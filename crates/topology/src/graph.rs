@@ -5,7 +5,9 @@ mod links;
 mod listed;
 mod shortest;
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::lattice::{self, Lattice};
 use crate::load::{Channel, Flows};
@@ -49,6 +51,7 @@ pub struct Graph {
     pub(crate) translations: Option<MixedRadix>,
     pub(crate) least_load: Known<LeastLoad>,
     pub(crate) routed_load: Known<f64>,
+    pub(crate) farthest: OnceLock<Option<u32>>,
 }
 
 impl Graph {
@@ -95,6 +98,40 @@ impl Graph {
     #[must_use]
     pub fn diameter(&self) -> u32 {
         self.routes.diameter()
+    }
+
+    /// The most links between two nodes over the shortest way, which routes by a rule or a table may
+    /// miss; `None` if that would take long to find.
+    ///
+    /// Computed once, on first use.
+    #[must_use]
+    pub fn farthest(&self) -> Option<u32> {
+        /// The most visits of links.
+        const VISITED: usize = 1 << 27;
+        *self.farthest.get_or_init(|| {
+            let sources = if self.translations.is_some() { 1 } else { self.nodes };
+            if (sources as usize).saturating_mul(self.links.count()) > VISITED {
+                return None;
+            }
+            let mut hops = vec![u32::MAX; self.vertices() as usize];
+            let mut open = VecDeque::new();
+            let mut farthest = 0;
+            for from in 0..sources {
+                hops.fill(u32::MAX);
+                hops[from as usize] = 0;
+                open.push_back(from);
+                while let Some(at) = open.pop_front() {
+                    for &to in self.links.ends(self.links.leaving(at)) {
+                        if hops[to as usize] == u32::MAX {
+                            hops[to as usize] = hops[at as usize] + 1;
+                            open.push_back(to);
+                        }
+                    }
+                }
+                farthest = hops[..self.nodes as usize].iter().copied().fold(farthest, u32::max);
+            }
+            Some(farthest)
+        })
     }
 
     /// The fewest links that leave a node.

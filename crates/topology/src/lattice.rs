@@ -207,6 +207,7 @@ fn of_places(
         translations,
         least_load: Known::default(),
         routed_load: Known::default(),
+        farthest: std::sync::OnceLock::new(),
     })
 }
 

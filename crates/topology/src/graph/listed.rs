@@ -115,6 +115,7 @@ impl ListedGraph {
             translations: None,
             least_load: Known::default(),
             routed_load: Known::default(),
+            farthest: std::sync::OnceLock::new(),
         })
     }
 }
