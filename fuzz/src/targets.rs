@@ -52,10 +52,13 @@ pub(crate) fn machine_text(data: &[u8]) {
     }
 }
 
-/// The short form of a machine names an equal machine.
+/// The short form of a machine names an equal machine, unless only its file has the links.
 fn named(machine: &Machine) {
     assert!(machine.ranks() > 0 && machine.ports > 0);
     let form = machine.topology.short_form();
+    if form.starts_with("network") {
+        return;
+    }
     let again = spec::parse_short_form(&form).expect("a short form that was written");
     assert_eq!((again.ranks(), again.short_form()), (machine.ranks(), form));
 }

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use topocoll::files;
-use topocoll::{Rank, Shape, load_file, machine, shipped};
+use topocoll::{LinkId, Rank, Route, Shape, files, load_file, machine, shipped, spec};
 
 fn path(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines");
@@ -14,8 +13,10 @@ fn path(name: &str) -> String {
 fn the_kind_of_a_file_is_found_by_its_content() {
     for (name, shape) in [
         ("torus.xml", "torus:4x8"),
+        ("fat-tree.xml", "network"),
         ("two-packages.xml", "cluster:2*3"),
-        ("topology.conf", "cluster:2*4"),
+        ("topology.conf", "network"),
+        ("leaves.conf", "cluster:2*4"),
         ("units.xml", "cluster:2,3"),
         ("openmpi-hosts", "cluster:2*4,1"),
         ("mpich-hosts", "cluster:3,2"),
@@ -38,12 +39,79 @@ fn a_simgrid_platform_is_our_torus_with_dimensions_reversed() {
 }
 
 #[test]
+fn a_network_in_a_machine_file_equals_the_one_in_a_file_of_links() {
+    let (inline, file) =
+        (machine(&path("pod.toml")).unwrap(), machine(&path("pod-file.toml")).unwrap());
+    let listed = machine(&format!("graph:{}*2", path("pod.csv"))).unwrap();
+    assert_eq!(inline.topology.link_classes(), ["intra-node", "node", "uplink"]);
+    assert_eq!(inline.topology.short_form(), "network*2");
+    assert_eq!(file.topology.short_form(), "network*2");
+    assert_eq!(inline.sources[2].0, "network");
+    assert_eq!(file.sources[2].0, "routes");
+    let (mut route, mut other) = (Route::default(), Route::default());
+    for machine in [&file, &listed] {
+        assert_eq!((machine.ranks(), machine.topology.links()), (8, 16));
+        for (from, to) in (0..8).flat_map(|from| (0..8).map(move |to| (Rank(from), Rank(to)))) {
+            inline.topology.route(from, to, &mut route);
+            machine.topology.route(from, to, &mut other);
+            assert_eq!(route, other, "{from} {to}");
+        }
+    }
+    for link in (0..16).map(LinkId) {
+        let bandwidth = if inline.topology.link_name(link).contains("spine") { 25e9 } else { 50e9 };
+        assert_eq!(inline.seconds_per_byte(link), 1.0 / bandwidth);
+        assert_eq!(file.seconds_per_byte(link), 1.0 / bandwidth);
+    }
+}
+
+#[test]
+fn networks_of_machine_files_are_refused_at_their_place() {
+    let text = std::fs::read_to_string(path("pod.toml")).unwrap();
+    for (from, to, rule, line) in [
+        ("network*2", "network*0", "ranks on each node is `0`", 2),
+        ("network*2", "network*2,2", "2 sizes for 4 nodes", 2),
+        ("network*2", "torus:4", "[network] needs the shape `network`, not `torus:4`", 2),
+        ("[network]", "[other]", "unknown field `other`", 5),
+        ("count = 2 },\n]", "count = 0 },\n]", "count is `0`", 14),
+        ("\"n3\", to = \"leaf1\"", "\"leaf1\", to = \"leaf1\"", "from `leaf1` to itself", 12),
+        ("class = \"uplink\"", "bandwidth = \"0B/s\"", "`0B/s` is out of range", 13),
+        ("class = \"uplink\"", "speed = 4", "unknown field `speed`", 13),
+        ("\"n3\", to = \"leaf1\"", "\"n3\", to = \"n4\"", "not connected: node n3 cannot", 6),
+        ("\"spine\"]", "\"spine\", \"spine\"]", "`spine` is declared twice", 7),
+        ("\"spine\"]", "\"spine\", \"root\"]", "switch `root` has no links", 7),
+        ("25GB/s\"]", "25GB/s\", \"1GB/s\"]", "4 values for 3 link", 19),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let text = text.replacen(from, to, 1);
+        let error = spec::parse_file("pod", &text).unwrap_err();
+        assert!(error.message.contains(rule), "{from} -> {to}: {error}");
+        let at = error.span.unwrap().start;
+        assert_eq!(text[..at].matches('\n').count() + 1, line, "{from} -> {to}");
+    }
+    let text = std::fs::read_to_string(path("pod-file.toml")).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines");
+    for (from, to, rule) in [
+        ("pod-routes.csv", "none.csv", "none.csv: No such file"),
+        ("pod-routes.csv", "refused", "refused: not a regular file"),
+        ("pod-routes.csv", "pod.csv", "pod.csv:2: header `from,to,class,count`: it is source,"),
+        ("pod-routes.csv", "refused/short-routes.csv", "no route from n3 to n2"),
+        ("graph:pod.csv*2", "torus:4x4", "torus:4x4 has routes of its own"),
+        ("graph:pod.csv*2", "graph:refused/loop.csv", "loop.csv:3: a link from `b` to itself"),
+        ("graph:pod.csv*2", "network", "shape `network` needs the table [network]"),
+    ] {
+        let error = spec::parse_file_in(&folder, "pod", &text.replacen(from, to, 1)).unwrap_err();
+        assert!(error.message.contains(rule), "{from} -> {to}: {error}");
+        assert!(error.span.is_some());
+    }
+}
+
+#[test]
 fn a_wrong_value_is_refused_at_its_place() {
     for (name, rule, place) in [
         ("bomb.xml", "declares entities", 2),
         ("entity.xml", "boom", 2),
         ("radical.xml", "radical names 32 hosts, but torus:5x8 has 40", 3),
-        ("fat-tree.xml", "topology FAT_TREE is not supported", 2),
+        ("flat.xml", "topology FLAT is not supported: use TORUS, FAT_TREE or DRAGONFLY", 2),
         ("truncated.xml", "", 0),
         ("picture.xml", "<svg> is not supported", 1),
         ("twice.conf", "a node is listed twice", 2),
@@ -91,7 +159,14 @@ fn hostile_files_are_refused_without_a_panic() {
     assert!(files::read("two", two).unwrap_err().message.contains("more than 1048576 nodes"));
     let many = "node slots=4294967295\nnode slots=1\n";
     assert!(files::read("many", many).unwrap_err().message.contains("too many ranks"));
-    for name in ["torus.xml", "two-packages.xml", "topology.conf", "openmpi-hosts", "mpich-hosts"] {
+    for name in [
+        "torus.xml",
+        "fat-tree.xml",
+        "two-packages.xml",
+        "topology.conf",
+        "openmpi-hosts",
+        "mpich-hosts",
+    ] {
         let text = std::fs::read_to_string(path(name)).unwrap();
         let mut random = fastrand::Rng::with_seed(1);
         for end in (0..text.len()).filter(|&end| text.is_char_boundary(end)) {

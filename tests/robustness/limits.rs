@@ -10,8 +10,8 @@ use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
     AnalysisError, Block, Collective, Coordinates, Demand, Exchange, Graph, Grid, MAX_BLOCK_BYTES,
     Machine, Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses, Route, Rule,
-    SIMULATE_UP_TO, Schedule, Setting, Slot, SlotSet, Step, Strided, check_demand_work, files,
-    load_file, machine, spec, verify,
+    SIMULATE_UP_TO, Schedule, Setting, Shape, Slot, SlotSet, Step, Strided, check_demand_work,
+    files, load_file, machine, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -19,10 +19,23 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 24] = [
+const ROWS: [Row; 32] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
+    ("dimensions of a hypercube", 20, dimensions, "cannot have 21 dimensions: it has 1 to 20"),
+    ("nodes of a HyperX, fat tree or dragonfly", 1 << 20, family, "nodes: the limit is 1048576"),
+    ("directed links of a HyperX or dragonfly", 1 << 26, family_links, "the limit is 67108864"),
+    ("vertices of a graph from a file", 1 << 15, vertices, "more than 32768 vertices"),
+    (
+        "pairs of a node and a vertex of a graph from a file",
+        1 << 27,
+        pairs,
+        "134225920 pairs of a node and a vertex: a machine has at most 134217728",
+    ),
+    ("directed links of a graph from a file", 1 << 22, links, "more than 4194304 directed links"),
+    ("bytes of a file of links", 1 << 26, file_of_links, "longer than 67108864 bytes"),
+    ("nodes of a machine with a table of routes", 4096, table, "table of routes has at most 4096"),
     ("nodes of a machine with failed nodes or links", 4096, faulty, "has at most 4096"),
     ("ports of a machine file", u32::MAX as u64, ports, "ports is 4294967296, not a whole number"),
     ("ranks of a machine that is replayed", 65_535, replayed, "at most 65535 ranks"),
@@ -143,6 +156,73 @@ fn ranks(ranks: u64) -> Result<(), String> {
 /// This number of nodes, or one row more.
 fn twisted(nodes: u64) -> Result<(), String> {
     text(machine(&format!("twisted-torus:512x{}", nodes.div_ceil(512))))
+}
+
+fn dimensions(dimensions: u64) -> Result<(), String> {
+    text(machine(&format!("hypercube:{dimensions}")))
+}
+
+/// This number of nodes, or the next that each family can have.
+fn family(nodes: u64) -> Result<(), String> {
+    let arity = 1024 + nodes % 1024;
+    let forms = [
+        format!("hyperx:{}x2", nodes.div_ceil(2)),
+        format!("fat-tree:{arity},2"),
+        format!("dragonfly:{nodes},1,1,1"),
+    ];
+    let [hyperx, tree, dragonfly] = forms.map(|form| text(machine(&form)));
+    // The links of this HyperX are too many.
+    let hyperx = hyperx.or_else(|said| if said.contains("nodes") { Err(said) } else { Ok(()) });
+    assert!(hyperx.is_err() == tree.is_err() && tree.is_err() == dragonfly.is_err());
+    hyperx.and(tree).and(dragonfly)
+}
+
+/// This number of links, or more: `32 * 31 * 65536` and `side * (side - 1)` are the nearest below.
+fn family_links(links: u64) -> Result<(), String> {
+    let side = if links > 1 << 26 { 8193 } else { 8192 };
+    let dragonfly = text(machine(&format!("dragonfly:1,{},1,1", side - 1)));
+    text(machine(&format!("hyperx:{side}"))).and(dragonfly)
+}
+
+/// The graph of a file with these links.
+fn graph(links: &str) -> Result<(), String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), links).unwrap();
+    text(machine(&format!("graph:{}", file.path().display())))
+}
+
+/// A switch with other vertices around it.
+fn star(nodes: u64, switches: u64) -> Result<(), String> {
+    let nodes = (0..nodes).map(|node| format!("n{node},hub\n"));
+    let switches = (1..switches).map(|switch| format!("s{switch},hub\nswitch,s{switch}\n"));
+    let links: String = nodes.chain(switches).collect();
+    graph(&format!("#undirected\nfrom,to\nswitch,hub\n{links}"))
+}
+
+fn vertices(vertices: u64) -> Result<(), String> {
+    star(2, vertices - 2)
+}
+
+/// This number of pairs, or those of one more switch.
+fn pairs(pairs: u64) -> Result<(), String> {
+    star(8192, pairs.div_ceil(8192) - 8192)
+}
+
+fn links(links: u64) -> Result<(), String> {
+    graph(&format!("from,to,count\na,b,{}\nb,a,1\n", links - 1))
+}
+
+fn file_of_links(bytes: u64) -> Result<(), String> {
+    let links = "from,to\na,b\nb,a\n#";
+    graph(&format!("{links}{}", ".".repeat(bytes as usize - links.len())))
+}
+
+/// A table of no routes. At the limit the first route is missing.
+fn table(nodes: u64) -> Result<(), String> {
+    let machine = machine(&format!("fat-tree:{nodes},1")).unwrap();
+    let Shape::Graph(graph) = machine.topology.shape() else { panic!("a graph") };
+    let (_, said) = graph.with_route_table(&mut &b"source,destination,vertices\n"[..]).unwrap_err();
+    if said == "no route from 0 to 1" { Ok(()) } else { Err(said) }
 }
 
 fn faulty(nodes: u64) -> Result<(), String> {

@@ -1,6 +1,5 @@
 //! Machines by name: shipped files, files of the user, short forms.
 
-use std::io::Read;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
@@ -39,7 +38,8 @@ pub fn machine(text: &str) -> Result<Machine, Error> {
     }
     match shipped().find(|(name, _)| *name == text) {
         Some((name, contents)) => {
-            parse(spec::parse_file, name, &format!("topologies/{name}.toml"), contents)
+            let read = spec::parse_file(name, contents);
+            in_file(read, &format!("topologies/{name}.toml"), contents)
         }
         None => {
             Err(Error::UnknownMachine { name: text.chars().take(80).collect(), meant: meant(text) })
@@ -68,35 +68,16 @@ fn meant(text: &str) -> Vec<String> {
 /// The file is unreadable, not text, or invalid.
 pub fn load_file(path: &Path) -> Result<Machine, Error> {
     let shown = path.display().to_string();
-    let refuse = |reason: String| Error::Unreadable { path: shown.clone(), reason };
-    let is_file = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?.is_file();
-    if !is_file {
-        return Err(refuse("not a regular file".to_owned()));
-    }
-    let file = std::fs::File::open(path).map_err(|e| refuse(e.to_string()))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| refuse(e.to_string()))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(refuse(format!(
-            "longer than {MAX_FILE_BYTES} bytes, the limit of machine files"
-        )));
-    }
-    let text = String::from_utf8(bytes).map_err(|e| refuse(format!("not text: {e}")))?;
+    let text = files::text_of(path, MAX_FILE_BYTES, "machine files")
+        .map_err(|reason| Error::Unreadable { path: shown.clone(), reason })?;
     let name =
         path.file_stem().map_or_else(|| shown.clone(), |stem| stem.to_string_lossy().into_owned());
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
-    parse(if is_toml { spec::parse_file } else { files::read }, &name, &shown, &text)
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let read = if is_toml { spec::parse_file_in } else { files::read_in };
+    in_file(read(folder, &name, &text), &shown, &text)
 }
 
-fn parse(
-    read: fn(&str, &str) -> Result<Machine, SpecError>,
-    name: &str,
-    path: &str,
-    text: &str,
-) -> Result<Machine, Error> {
-    read(name, text).map_err(|error| Error::File {
-        path: path.to_owned(),
-        text: text.to_owned(),
-        error,
-    })
+fn in_file(machine: Result<Machine, SpecError>, path: &str, text: &str) -> Result<Machine, Error> {
+    machine.map_err(|error| Error::File { path: path.to_owned(), text: text.to_owned(), error })
 }

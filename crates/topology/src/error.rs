@@ -99,6 +99,16 @@ pub enum TopologyError {
         /// The limit.
         most: u64,
     },
+    /// Numbers that no network of a family has.
+    #[error("a {family} cannot have {what}: {rule}")]
+    Family {
+        /// The family.
+        family: &'static str,
+        /// The number, and what it counts.
+        what: String,
+        /// The rule.
+        rule: String,
+    },
     /// A link of a graph that cannot be.
     #[error("link {from} -> {to}: {rule}")]
     Link {

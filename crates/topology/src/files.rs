@@ -6,11 +6,14 @@ mod simgrid;
 mod slurm;
 mod xml;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::spec::{SpecError, parse_file};
+use crate::spec::{SpecError, parse_file_in};
 use crate::text::printable;
 use crate::{Clusters, Machine, TopologyError};
+
+pub use crate::graph_file::text_of;
 
 /// A kind of file that describes a machine.
 struct MachineFile {
@@ -20,28 +23,38 @@ struct MachineFile {
     read: fn(&str, &str) -> Result<Machine, SpecError>,
 }
 
-/// Every kind. The first that recognizes a file reads it.
+/// Every kind of other programs. The first that recognizes a file reads it; others are TOML.
 const FILES: &[MachineFile] = &[
     MachineFile { knows: simgrid::knows, read: simgrid::read },
     MachineFile { knows: hwloc::knows, read: hwloc::read },
     MachineFile { knows: slurm::knows, read: slurm::read },
     MachineFile { knows: hosts::knows, read: hosts::read },
-    MachineFile { knows: |_, _| true, read: parse_file },
 ];
 
 /// The most nodes, or hosts, of a file.
 const MAX_NODES: usize = 1 << 20;
 
-/// Reads a machine named `name` from a text of any kind.
+/// Reads a machine named `name` from a text of any kind. Files that it names are relative to the
+/// current folder.
 ///
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
 pub fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
+    read_in(Path::new(""), name, text)
+}
+
+/// Reads a machine as [`read`]. Files that it names are relative to `folder`.
+///
+/// # Errors
+/// What is wrong, and the bytes of `text` that are.
+pub fn read_in(folder: &Path, name: &str, text: &str) -> Result<Machine, SpecError> {
     let lines = text.lines().map(str::trim);
     let first = lines.clone().find(|line| !line.is_empty() && !line.starts_with('#'));
     let first = first.unwrap_or_default();
-    let file = FILES.iter().find(|file| (file.knows)(text, first));
-    (file.expect("bug: the last kind reads every file").read)(&printable(name), text)
+    match FILES.iter().find(|file| (file.knows)(text, first)) {
+        Some(file) => (file.read)(&printable(name), text),
+        None => parse_file_in(folder, name, text),
+    }
 }
 
 /// The cluster of these nodes, with one port and assumed timing values.

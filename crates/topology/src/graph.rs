@@ -4,6 +4,7 @@ mod known;
 mod links;
 mod listed;
 mod shortest;
+mod table;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,15 +12,21 @@ use std::sync::OnceLock;
 
 use crate::lattice::{self, Lattice};
 use crate::load::{Channel, Flows};
-use crate::{LeastLoad, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology};
+use crate::{
+    LeastLoad, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
+};
 
 pub(crate) use known::Known;
 pub use links::{Capacity, LinkKind};
 pub(crate) use links::{Links, ListedLinks};
 pub use listed::ListedGraph;
+pub(crate) use listed::MOST_VERTICES;
 
 /// The most directed links of a graph.
 pub(crate) const MOST_LINKS: u64 = 1 << 26;
+
+/// The most nodes of a graph whose routes are a formula.
+const MOST_NODES: u64 = 1 << 20;
 
 /// The rule that gives the routes of a graph.
 pub(crate) trait Routes: fmt::Debug + Send + Sync {
@@ -29,6 +36,28 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
 
     /// The most links on a route.
     fn diameter(&self) -> u32;
+
+    /// The name of a vertex, if the rule gives one.
+    fn vertex_name(&self, _vertex: u32) -> Option<String> {
+        None
+    }
+}
+
+/// Refuses a network of a family with too many nodes or links, before memory is taken.
+pub(crate) fn check_size(
+    family: &'static str,
+    nodes: u128,
+    links: u128,
+) -> Result<(), TopologyError> {
+    let limits = [("nodes", nodes, MOST_NODES), ("directed links", links, MOST_LINKS)];
+    match limits.iter().find(|(_, size, most)| *size > u128::from(*most)) {
+        Some((what, size, most)) => Err(TopologyError::Family {
+            family,
+            what: format!("{size} {what}"),
+            rule: format!("the limit is {most}"),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// A network as a list of directed links between vertices.
@@ -55,6 +84,29 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph whose routes are a formula. Links are listed for all vertices.
+    pub(crate) fn by_rule(
+        form: String,
+        nodes: u32,
+        classes: Vec<String>,
+        links: ListedLinks,
+        routes: impl Routes + 'static,
+    ) -> Self {
+        Self {
+            form,
+            nodes,
+            names: Vec::new(),
+            classes,
+            links: links.done(),
+            routes: Box::new(routes),
+            lattice: None,
+            translations: None,
+            least_load: Known::default(),
+            routed_load: Known::default(),
+            farthest: OnceLock::new(),
+        }
+    }
+
     /// Number of vertices: nodes and switches.
     #[must_use]
     pub fn vertices(&self) -> u32 {
@@ -316,12 +368,15 @@ impl Topology for Graph {
     }
 
     fn vertex_name(&self, vertex: u32) -> String {
-        match (&self.lattice, self.names.get(vertex as usize)) {
-            (Some(lattice), _) => lattice.place_name(vertex),
-            (None, Some(name)) => name.clone(),
-            (None, None) if vertex < self.nodes => vertex.to_string(),
-            (None, None) => format!("switch {}", vertex - self.nodes),
-        }
+        let listed = || self.names.get(vertex as usize).cloned();
+        let named = match &self.lattice {
+            Some(lattice) => Some(lattice.place_name(vertex)),
+            None => listed().or_else(|| self.routes.vertex_name(vertex)),
+        };
+        named.unwrap_or_else(|| match vertex.checked_sub(self.nodes) {
+            None => vertex.to_string(),
+            Some(switch) => format!("switch {switch}"),
+        })
     }
 
     fn link_name(&self, link: LinkId) -> String {

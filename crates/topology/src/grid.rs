@@ -177,9 +177,7 @@ impl Topology for Grid {
     }
 
     fn vertex_name(&self, vertex: u32) -> String {
-        let coordinates = self.radix.coordinates(Rank(vertex));
-        let coordinates: Vec<_> = coordinates.iter().map(ToString::to_string).collect();
-        format!("({})", coordinates.join(","))
+        self.radix.name(Rank(vertex))
     }
 
     fn link_name(&self, link: LinkId) -> String {

@@ -102,9 +102,7 @@ impl Lattice {
 
     /// The coordinates of a node, such as `(0,1)`.
     pub(crate) fn place_name(&self, node: u32) -> String {
-        let coordinates = self.radix.coordinates(self.place(Rank(node)));
-        let coordinates: Vec<_> = coordinates.iter().map(ToString::to_string).collect();
-        format!("({})", coordinates.join(","))
+        self.radix.name(self.place(Rank(node)))
     }
 
     /// Its faults, ascending.

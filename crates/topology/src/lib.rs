@@ -55,8 +55,13 @@ pub use topology::Topology;
 // The topologies, one file each, and the short forms that name them.
 mod clusters;
 mod complete;
+mod dragonfly;
+mod fat_tree;
 mod graph;
+mod graph_file;
 mod grid;
+mod hypercube;
+mod hyperx;
 mod lattice;
 /// The short forms of every topology, in the order in which help lists them.
 pub const TOPOLOGIES: &[spec::ShortForm] = &[
@@ -69,6 +74,11 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
         example: "twisted-torus:4x4x8",
         parse: lattice::twisted_torus,
     },
+    spec::ShortForm { kind: "hypercube", example: "hypercube:6", parse: hypercube::hypercube },
+    spec::ShortForm { kind: "hyperx", example: "hyperx:4x4x4", parse: hyperx::hyperx },
+    spec::ShortForm { kind: "fat-tree", example: "fat-tree:4,3", parse: fat_tree::fat_tree },
+    spec::ShortForm { kind: "dragonfly", example: "dragonfly:2,4,2", parse: dragonfly::dragonfly },
+    spec::ShortForm { kind: "graph", example: "graph:links.csv", parse: graph_file::graph },
     spec::ShortForm { kind: "cluster", example: "cluster:4,4,2", parse: clusters::cluster },
 ];
 pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};

@@ -1,15 +1,18 @@
 //! Machine files: TOML, every value with its source.
 
+use std::io::BufReader;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::{Spanned, Value};
 
-use crate::spec::{Faults, NodesOn, SpecError};
+use crate::graph_file::{Listing, Values};
+use crate::spec::{Faults, NodesOn, SpecError, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
-use crate::{Barrier, Injection, Machine, PerClass, Shape, Timing, Topology};
+use crate::{Barrier, Graph, Injection, Machine, PerClass, Shape, Timing, Topology};
 
 /// A machine file: every value has a source.
 #[derive(Deserialize)]
@@ -19,10 +22,35 @@ struct File {
     _version: Option<IgnoredAny>,
     title: Spanned<String>,
     shape: Entry<String>,
+    network: Option<Network>,
+    routes: Option<Entry<String>>,
     absent: Option<Entry<Vec<Spanned<String>>>>,
     broken: Option<Entry<Vec<Spanned<String>>>>,
     ports: Entry<i64>,
     timing: TimingTable,
+}
+
+/// The links of a machine whose shape is `network`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    source: Spanned<String>,
+    #[serde(default)]
+    directed: bool,
+    #[serde(default)]
+    switches: Vec<Spanned<String>>,
+    links: Vec<Spanned<NetworkLink>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NetworkLink {
+    from: String,
+    to: String,
+    class: Option<String>,
+    bandwidth: Option<String>,
+    latency: Option<String>,
+    count: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -63,11 +91,20 @@ struct Versioned {
     version: Option<Spanned<i64>>,
 }
 
-/// Reads a machine file; `name` becomes the name of the machine.
+/// Reads a machine file; `name` becomes the name of the machine. Files that it names are relative
+/// to the current folder.
 ///
 /// # Errors
 /// What is wrong, and the bytes of `text` that are.
 pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
+    parse_file_in(Path::new(""), name, text)
+}
+
+/// Reads a machine file as [`parse_file`]. Files that it names are relative to `folder`.
+///
+/// # Errors
+/// What is wrong, and the bytes of `text` that are.
+pub fn parse_file_in(folder: &Path, name: &str, text: &str) -> Result<Machine, SpecError> {
     let name = printable(name);
     let malformed = |error: toml::de::Error| SpecError {
         message: with_all_fields(error.message().trim_end()),
@@ -86,12 +123,18 @@ pub fn parse_file(name: &str, text: &str) -> Result<Machine, SpecError> {
         Ok::<_, SpecError>(())
     };
     cite("shape", &file.shape.source)?;
+    if let Some(network) = &file.network {
+        cite("network", &network.source)?;
+    }
+    if let Some(routes) = &file.routes {
+        cite("routes", &routes.source)?;
+    }
     for (key, list) in [("absent", &file.absent), ("broken", &file.broken)] {
         if let Some(list) = list {
             cite(key, &list.source)?;
         }
     }
-    let topology = topology(&file)?;
+    let topology = topology(folder, &file)?;
     cite("ports", &file.ports.source)?;
     let ports = (u32::try_from(*file.ports.value.get_ref()).ok().filter(|&ports| ports > 0))
         .ok_or_else(|| {
@@ -163,10 +206,22 @@ fn with_all_fields(message: &str) -> String {
 }
 
 /// The machine of the shape, without the failed nodes and links that the file lists.
-fn topology(file: &File) -> Result<Arc<dyn Topology>, SpecError> {
+fn topology(folder: &Path, file: &File) -> Result<Arc<dyn Topology>, SpecError> {
     let refused = |message: String| at(&file.shape.value, message);
     let shape = file.shape.value.get_ref();
-    let NodesOn { network, sizes } = NodesOn::parse(shape).map_err(|e| refused(e.message))?;
+    let NodesOn { mut network, sizes } = nodes_on(folder, file)?;
+    if let Some(routes) = &file.routes {
+        let Shape::Graph(graph) = network.shape() else {
+            let form = network.short_form();
+            return Err(at(
+                &routes.value,
+                format!("{form} has routes of its own: no table is read"),
+            ));
+        };
+        let path = folder.join(routes.value.get_ref());
+        let with_routes = route_table(graph, &path).map_err(|m| at(&routes.value, m))?;
+        network = Arc::new(with_routes);
+    }
     let mut faults = Faults::on(&*network);
     let mut span = file.shape.value.span();
     for (list, nodes) in [(&file.absent, true), (&file.broken, false)] {
@@ -179,6 +234,71 @@ fn topology(file: &File) -> Result<Arc<dyn Topology>, SpecError> {
     let network = faults.taken_out(Arc::clone(&network));
     let network = network.map_err(|message| SpecError { message, span: Some(span) })?;
     NodesOn { network, sizes }.topology().map_err(|rule| refused(format!("`{shape}`: {rule}")))
+}
+
+/// The network of the shape, and the ranks on its nodes.
+fn nodes_on(folder: &Path, file: &File) -> Result<NodesOn, SpecError> {
+    let refused = |message: String| at(&file.shape.value, message);
+    let shape = file.shape.value.get_ref();
+    let (kind, sizes) = match shape.split_once('*') {
+        Some((kind, sizes)) => (kind, Some(sizes)),
+        None => (&**shape, None),
+    };
+    match (&file.network, kind) {
+        (Some(listed), "network") => {
+            let sizes = sizes.map(ranks_of_nodes).transpose();
+            let sizes = sizes.map_err(|rule| refused(format!("`{shape}`: {rule}")))?;
+            Ok(NodesOn { network: Arc::new(network(listed)?), sizes })
+        }
+        (None, "network") => Err(refused("shape `network` needs the table [network]".to_owned())),
+        (Some(_), _) => Err(refused(format!("[network] needs the shape `network`, not `{shape}`"))),
+        (None, _) => {
+            // A path is relative to the machine file.
+            let file = shape.strip_prefix("graph:").map(|path| folder.join(path));
+            let form = file.map(|path| format!("graph:{}", path.display()));
+            NodesOn::parse(form.as_ref().unwrap_or(shape)).map_err(|e| refused(e.message))
+        }
+    }
+}
+
+/// The graph of the links of a machine file.
+fn network(listed: &Network) -> Result<Graph, SpecError> {
+    let Network { source, directed, switches, links } = listed;
+    let mut listing = Listing::new(!directed);
+    for (place, name) in (1..).zip(switches) {
+        let declared = listing.declare(name.get_ref(), name.get_ref(), true, place);
+        declared.map_err(|message| at(name, message))?;
+    }
+    for link in links {
+        let wrong = |message| at(link, message);
+        let NetworkLink { from, to, class, bandwidth, latency, count } = link.get_ref();
+        let count = count.map(|count| count.to_string());
+        let values = Values {
+            class: class.as_deref(),
+            bandwidth: bandwidth.as_deref(),
+            latency: latency.as_deref(),
+            count: count.as_deref(),
+        };
+        let [from, to] = [from, to].map(|name| listing.find_or_declare(name, 0).map_err(wrong));
+        listing.link(from?, to?, &values).map_err(wrong)?;
+    }
+    listing.graph("network".to_owned()).map_err(|(place, message)| {
+        at(place.checked_sub(1).map_or(source, |place| &switches[place]), message)
+    })
+}
+
+/// The graph with the routes of a file.
+fn route_table(graph: &Graph, path: &Path) -> Result<Graph, String> {
+    let shown = path.display();
+    let wrong = |message: String| format!("{shown}: {message}");
+    if !path.metadata().map_err(|e| wrong(e.to_string()))?.is_file() {
+        return Err(wrong("not a regular file".to_owned()));
+    }
+    let file = std::fs::File::open(path).map_err(|e| wrong(e.to_string()))?;
+    graph.with_route_table(&mut BufReader::new(file)).map_err(|(line, message)| match line {
+        0 => wrong(message),
+        line => format!("{shown}:{line}: {message}"),
+    })
 }
 
 /// The bandwidth of a rank, or those of a rank and of a node.

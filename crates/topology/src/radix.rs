@@ -133,6 +133,12 @@ impl MixedRadix {
         self.strides.iter().map(digit).collect()
     }
 
+    /// The coordinates of `rank`, such as `(0,1)`.
+    pub(crate) fn name(&self, rank: Rank) -> String {
+        let coordinates: Vec<_> = self.coordinates(rank).iter().map(ToString::to_string).collect();
+        format!("({})", coordinates.join(","))
+    }
+
     /// The rank at `coordinates`, each below its side.
     #[must_use]
     #[inline]

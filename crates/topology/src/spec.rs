@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::text::nearest;
-use crate::{Clusters, Fault, Graph, Lattice, MAX_DIMENSIONS, Shape, TOPOLOGIES, Topology};
+use crate::{Clusters, Fault, Graph, Lattice, Shape, TOPOLOGIES, Topology};
 
-pub use crate::machine_file::parse_file;
+pub use crate::machine_file::{parse_file, parse_file_in};
 
 /// How one kind of topology is written: `kind:rest`.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub fn parse_short_form(text: &str) -> Result<Arc<dyn Topology>, SpecError> {
 }
 
 /// The ranks on each node, `8` or `4,4,2`.
-fn ranks_of_nodes(text: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn ranks_of_nodes(text: &str) -> Result<Vec<u32>, String> {
     text.split(',').map(|size| number("ranks on each node", size)).collect()
 }
 
@@ -74,8 +74,8 @@ impl NodesOn {
             Some((rest, sizes)) if form.kind != "cluster" => (rest, Some(sizes)),
             _ => (rest, None),
         };
-        // A file's name may have slashes.
-        let faults = if form.kind == "graph" { '\0' } else { '/' };
+        // A file's name may have slashes, and a taper one.
+        let faults = if matches!(form.kind, "graph" | "fat-tree") { '\0' } else { '/' };
         let mut parts = rest.split(faults);
         let topology = (form.parse)(parts.next().unwrap_or_default()).map_err(named)?;
         let mut faults = Faults::on(&*topology);
@@ -104,10 +104,9 @@ impl NodesOn {
 }
 
 /// Other names of topologies, and the kind of each.
-const SYNONYMS: [(&str, &str); 6] = [
+const SYNONYMS: [(&str, &str); 5] = [
     ("ring", "torus"),
     ("line", "mesh"),
-    ("hypercube", "mesh"),
     ("complete", "full"),
     ("crossbar", "full"),
     ("switch", "full"),
@@ -117,10 +116,6 @@ const SYNONYMS: [(&str, &str); 6] = [
 fn meant(kind: &str, rest: &str) -> Option<String> {
     let kinds = TOPOLOGIES.iter().map(|form| form.kind);
     let name = nearest(kind, kinds.chain(SYNONYMS.map(|(name, _)| name)))?;
-    if name == "hypercube" {
-        let dimensions = rest.parse().ok().filter(|n| (1..MAX_DIMENSIONS).contains(n))?;
-        return Some(format!("mesh:{}", vec!["2"; dimensions].join("x")));
-    }
     let kind = SYNONYMS.iter().find(|(synonym, _)| *synonym == name).map_or(name, |(_, kind)| kind);
     Some(format!("{kind}:{rest}"))
 }
@@ -235,6 +230,14 @@ mod tests {
             "cluster:2*4,2",
             "torus:1",
             "mesh:3",
+            "hypercube:6",
+            "hyperx:4x1x3",
+            "hyperx:4x4*8",
+            "fat-tree:4,3",
+            "fat-tree:16,2,2*8",
+            "fat-tree:4,2,3/2",
+            "dragonfly:2,4,2",
+            "dragonfly:2,4,2,5*8",
             "twisted-torus:4x4x8",
             "twisted-torus:4+0x6+5x8",
             "torus:4x4/1,1/0,0+0",
@@ -253,6 +256,10 @@ mod tests {
             ("twisted-torus:4+4x4x8+0", "twisted-torus:4x4x8"),
             ("torus:4x4/1,1-1", "torus:4x4/1,0+1"),
             ("torus:4x4/2,0/0,3+1/1,3", "torus:4x4/1,3/2,0/0,3+1"),
+            ("fat-tree:4,2,1.50", "fat-tree:4,2,3/2"),
+            ("fat-tree:4,2,1", "fat-tree:4,2"),
+            ("fat-tree:4,2,6/3", "fat-tree:4,2,2"),
+            ("dragonfly:2,4,2,9", "dragonfly:2,4,2"),
             ("cluster:20x48", "cluster:20*48"),
             ("cluster:20x48,1x47", "cluster:20*48,47"),
             ("full:16*8", "cluster:16*8"),
@@ -270,9 +277,8 @@ mod tests {
         for (text, meant) in [
             ("tours:4x4", Some("torus:4x4")),
             ("ring:8", Some("torus:8")),
-            ("hypercub:3", Some("mesh:2x2x2")),
-            ("hypercube:0", None),
-            ("hypercube:99999999999", None),
+            ("hypercub:3", Some("hypercube:3")),
+            ("fattree:4,3", Some("fat-tree:4,3")),
             ("crossbar:9", Some("full:9")),
             ("clusters:4,4", Some("cluster:4,4")),
             ("donut:4", None),
@@ -363,6 +369,37 @@ mod tests {
             "torus:4x4*2,2",
             "torus:4x4*2/1,1",
             "torus:65535x65537*2",
+            "hypercube:0",
+            "hypercube:21",
+            "hypercube:4294967295",
+            "hyperx:",
+            "hyperx:4x0",
+            "hyperx:1048577",
+            "hyperx:1024x1024",
+            "hyperx:4x4/0,0",
+            "fat-tree:4",
+            "fat-tree:1,3",
+            "fat-tree:4,0",
+            "fat-tree:2,21",
+            "fat-tree:4294967295,4294967295",
+            "fat-tree:4,3,0.5",
+            "fat-tree:4,3,2/3",
+            "fat-tree:4,3,1/0",
+            "fat-tree:4,3,-2",
+            "fat-tree:4,3,1.",
+            "fat-tree:4,3,.5",
+            "fat-tree:4,3,1e3",
+            "fat-tree:4,3,99999999999",
+            "fat-tree:4,3,1,1",
+            "fat-tree:4,3/1",
+            "dragonfly:2,4",
+            "dragonfly:0,4,2",
+            "dragonfly:2,4,0",
+            "dragonfly:2,4,2,0",
+            "dragonfly:2,4,2,10",
+            "dragonfly:2,4,2,5,1",
+            "dragonfly:4294967295,4294967295,4294967295",
+            "dragonfly:1,1048576,1,1",
         ];
         for text in bad {
             assert!(parse_short_form(text).is_err(), "{text}");

@@ -121,6 +121,12 @@ impl Settings {
             let ranks = machine.ranks();
             return Err(format!("it has {ranks} ranks, and MPI_COMM_WORLD has {world}"));
         }
+        // The other ranks are told its short form.
+        let form = machine.topology.short_form();
+        if form.starts_with("network") || form.starts_with("graph:") {
+            let rule = "its links are in a file, which only the first rank reads";
+            return Err(format!("{rule}: name a machine with a short form of its own"));
+        }
         self.machine = Some(machine);
         Ok(())
     }

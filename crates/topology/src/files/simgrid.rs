@@ -1,13 +1,18 @@
-//! SimGrid platforms that consist of one TORUS cluster.
+//! SimGrid platforms that consist of one TORUS, FAT_TREE or DRAGONFLY cluster.
 //!
-//! Its first dimension is the fastest, and so our last. A link has the cluster's bandwidth and
-//! latency; startup, rearrangement and barriers take no time. At exactly half a ring the direction
-//! of a SimGrid route depends on the position; ours is +.
+//! A link has the cluster's bandwidth and latency; startup, rearrangement and barriers take no time.
+//! The first dimension of a torus is the fastest, and so our last. At exactly half a ring the
+//! direction of a SimGrid route depends on the position; ours is +. Other platforms are refused:
+//! the routes of their zones list links, whose ends are not given.
+
+mod dragonfly;
+mod fat_tree;
 
 use std::sync::Arc;
 
+use super::shown;
 use super::xml::{Element, elements};
-use crate::spec::SpecError;
+use crate::spec::{SpecError, number};
 use crate::{Barrier, Grid, Injection, Machine, PerClass, Timing, Topology};
 
 pub(super) fn knows(text: &str, first: &str) -> bool {
@@ -16,34 +21,41 @@ pub(super) fn knows(text: &str, first: &str) -> bool {
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
     let mut machine = None;
-    elements(text, |element, _| match element.name.as_str() {
+    elements(text, |element, _| {
+        match element.name.as_str() {
         "cluster" if machine.is_some() => Err(element
-            .wrong("a second <cluster>: only platforms of one torus are supported".to_owned())),
+            .wrong("a second <cluster>: only platforms of one cluster are supported".to_owned())),
         "cluster" => {
-            machine = Some(torus(name, element).map_err(|message| element.wrong(message))?);
+            machine = Some(read_cluster(name, element).map_err(|message| element.wrong(message))?);
             Ok(())
         }
         "host" | "link" | "router" | "route" | "zoneRoute" | "ASroute" => {
             Err(element.wrong(format!(
-                "<{}> is not supported: a platform must be one <cluster topology=\"TORUS\">",
+                "<{}> is not supported: a platform must be one <cluster> with a topology of {KINDS}",
                 element.name
             )))
         }
         _ => Ok(()),
+    }
     })?;
     let none = || SpecError {
-        message: "no <cluster topology=\"TORUS\">: other platforms are not supported".to_owned(),
+        message: format!("no <cluster> with a topology of {KINDS}: no other platform is supported"),
         span: None,
     };
     machine.ok_or_else(none)
 }
 
-fn torus(name: &str, cluster: &Element) -> Result<Machine, String> {
+const KINDS: &str = "TORUS, FAT_TREE or DRAGONFLY";
+
+fn read_cluster(name: &str, cluster: &Element) -> Result<Machine, String> {
     let given = |name: &str| cluster.get(name).ok_or_else(|| format!("no {name}"));
-    match cluster.get("topology").unwrap_or("FLAT") {
-        "TORUS" => {}
-        other => return Err(format!("topology {other} is not supported: use TORUS")),
-    }
+    let parameters = || given("topo_parameters");
+    let network: Arc<dyn Topology> = match cluster.get("topology").unwrap_or("FLAT") {
+        "TORUS" => Arc::new(torus(parameters()?)?),
+        "FAT_TREE" => Arc::new(fat_tree::fat_tree(parameters()?)?),
+        "DRAGONFLY" => Arc::new(dragonfly::dragonfly(parameters()?)?),
+        other => return Err(format!("topology {other} is not supported: use {KINDS}")),
+    };
     match cluster.get("sharing_policy").unwrap_or("SPLITDUPLEX") {
         "SPLITDUPLEX" => {}
         other => {
@@ -53,24 +65,12 @@ fn torus(name: &str, cluster: &Element) -> Result<Machine, String> {
         }
     }
     if cluster.get("limiter_link").is_some() {
-        return Err(
-            "limiter_link is not supported: only links limit the bandwidth of a torus".to_owned()
-        );
+        return Err("limiter_link is not supported: only links limit the bandwidth".to_owned());
     }
-    let mut sides = Vec::new();
-    for side in given("topo_parameters")?.split(',').take(crate::MAX_DIMENSIONS + 1) {
-        let side = side.trim();
-        sides.push(side.parse().map_err(|_| format!("side `{side}` is not a whole number"))?);
-    }
-    sides.reverse();
-    let grid = Grid::torus(&sides).map_err(|e| e.to_string())?;
     let hosts = hosts(given("radical")?)?;
-    if hosts != u64::from(grid.ranks()) {
-        return Err(format!(
-            "radical names {hosts} hosts, but {} has {}",
-            grid.short_form(),
-            grid.ranks()
-        ));
+    if hosts != u64::from(network.ranks()) {
+        let (form, has) = (network.short_form(), network.ranks());
+        return Err(format!("radical names {hosts} hosts, but {form} has {has}"));
     }
     let timing = Timing {
         name: name.to_owned(),
@@ -82,7 +82,41 @@ fn torus(name: &str, cluster: &Element) -> Result<Machine, String> {
         gather: false,
         injection: Injection::default(),
     };
-    Ok(Machine { name: name.to_owned(), timing, ..Machine::of(Arc::new(grid)) })
+    Ok(Machine { name: name.to_owned(), timing, ..Machine::of(network) })
+}
+
+fn torus(parameters: &str) -> Result<Grid, String> {
+    let mut sides = Vec::new();
+    for side in parameters.split(',').take(crate::MAX_DIMENSIONS + 1) {
+        let side = side.trim();
+        sides.push(side.parse().map_err(|_| format!("side `{side}` is not a whole number"))?);
+    }
+    sides.reverse();
+    Grid::torus(&sides).map_err(|e| e.to_string())
+}
+
+/// The lists of `4,2;3,1;2,1;2`, each of a given length unless that is 0.
+fn lists(parameters: &str, lengths: [usize; 4]) -> Result<Vec<Vec<u32>>, String> {
+    let wrong = || format!("topo_parameters `{}` are not those of the topology", shown(parameters));
+    let lists: Vec<&str> = parameters.split(';').take(lengths.len() + 1).collect();
+    if lists.len() != lengths.len() {
+        return Err(wrong());
+    }
+    let numbers = |(list, length): (&&str, usize)| {
+        let numbers = list.split(',').take(crate::MAX_DIMENSIONS + 1);
+        let numbers = numbers.map(|text| number("a value of topo_parameters", text.trim()));
+        let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+        match numbers.len() {
+            count
+                if (1..=crate::MAX_DIMENSIONS).contains(&count)
+                    && (length == 0 || count == length) =>
+            {
+                Ok(numbers)
+            }
+            _ => Err(wrong()),
+        }
+    };
+    lists.iter().zip(lengths).map(numbers).collect()
 }
 
 /// The hosts of a list such as `0-127,130`.
@@ -92,7 +126,7 @@ fn hosts(radical: &str) -> Result<u64, String> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         match (number(first), number(last)) {
             (Ok(first), Ok(last)) if first <= last => Ok(sum + last - first + 1),
-            _ => Err(format!("radical `{}` is not a list such as 0-255", super::shown(range))),
+            _ => Err(format!("radical `{}` is not a list such as 0-255", shown(range))),
         }
     })
 }
@@ -104,8 +138,7 @@ fn split(text: &str) -> Result<(f64, &str), String> {
         - text.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-eE".contains(c)).len();
     // No unit begins with `e`.
     let number = text[..end].parse().ok().filter(|number: &f64| number.is_finite());
-    let number =
-        number.ok_or_else(|| format!("`{}` is not a number with a unit", super::shown(text)))?;
+    let number = number.ok_or_else(|| format!("`{}` is not a number with a unit", shown(text)))?;
     Ok((number, text[end..].trim()))
 }
 
@@ -119,7 +152,7 @@ fn bandwidth(text: &str) -> Result<f64, String> {
     };
     match prefix.and_then(crate::units::scale).map(|scale| number * scale * each) {
         Some(bandwidth) if bandwidth > 1e-6 && bandwidth.is_finite() => Ok(bandwidth),
-        _ => Err(format!("bw `{}` is not a bandwidth such as 1GBps or 10Gbps", super::shown(text))),
+        _ => Err(format!("bw `{}` is not a bandwidth such as 1GBps or 10Gbps", shown(text))),
     }
 }
 
@@ -133,6 +166,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Rank, Route, Shape};
 
     #[test]
     fn a_platform_is_one_torus_of_at_most_the_sides_of_a_grid() {
@@ -152,6 +186,119 @@ mod tests {
         assert!(refused.contains(&format!("a grid has between 1 and {most}")), "{refused}");
         let refused = platform(&cluster(1).repeat(2)).unwrap_err();
         assert!(refused.contains("a second <cluster>"), "{refused}");
+    }
+
+    fn graph(topology: &str, parameters: &str, hosts: u32) -> Result<Machine, String> {
+        let text = format!(
+            "<platform><cluster topology=\"{topology}\" radical=\"0-{}\" bw=\"1GBps\" lat=\"1us\" \
+             topo_parameters=\"{parameters}\"/></platform>",
+            hosts - 1
+        );
+        read("some", &text).map_err(|error| error.message)
+    }
+
+    /// The vertices of a route, and the number of each link among parallel ones.
+    fn passed(topology: &dyn Topology, from: u32, to: u32) -> Vec<String> {
+        let mut route = Route::default();
+        topology.route(Rank(from), Rank(to), &mut route);
+        assert_eq!(topology.follow(Rank(from), &route), Ok(to));
+        let mut links = Vec::new();
+        topology
+            .for_each_link(Rank(from), &route, &mut |link| links.push(topology.link_name(link)));
+        links
+    }
+
+    fn longest(topology: &dyn Topology) -> u32 {
+        let ranks = topology.ranks();
+        let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
+        pairs.map(|(from, to)| passed(topology, from, to).len() as u32).max().unwrap_or(0)
+    }
+
+    fn diameter(topology: &dyn Topology) -> u32 {
+        let Shape::Graph(graph) = topology.shape() else { panic!("a graph") };
+        graph.diameter()
+    }
+
+    #[test]
+    fn a_fat_tree_has_d_mod_k_routes_over_parallel_links() {
+        // 4 hosts on each of 4 leaf switches, 2 spines, 2 links from each leaf to each spine.
+        let machine = graph("FAT_TREE", "2;4,4;1,2;1,2", 16).unwrap();
+        let tree = &*machine.topology;
+        assert_eq!((tree.ranks(), tree.links()), (16, 2 * (16 + 4 * 2 * 2)));
+        // To host 6: port 6 mod 4 of a leaf switch leads to spine 2 mod 2 over its link 1.
+        assert_eq!(
+            passed(tree, 0, 6),
+            [
+                "0 -> level 0 switch 0",
+                "level 0 switch 0 -> level 1 switch 0 #1",
+                "level 1 switch 0 -> level 0 switch 1 #0",
+                "level 0 switch 1 -> 6"
+            ]
+        );
+        assert_eq!(
+            passed(tree, 3, 9)[1..3],
+            ["level 0 switch 0 -> level 1 switch 1 #0", "level 1 switch 1 -> level 0 switch 2 #1"]
+        );
+        assert_eq!((longest(tree), diameter(tree)), (4, 4));
+        for (parameters, hosts) in
+            [("3;2,3,2;2,1,2;1,2,1", 12), ("1;5;1;1", 5), ("2;3,1;1,2;1,1", 3), ("1;1;1;1", 1)]
+        {
+            let machine = graph("FAT_TREE", parameters, hosts).unwrap();
+            assert_eq!(longest(&*machine.topology), diameter(&*machine.topology), "{parameters}");
+        }
+        for (parameters, rule) in [
+            ("2;4,4;1,2", "are not those of the topology"),
+            ("2;4;1,2;1,2", "do not have 2 values a list"),
+            ("2;4,0;1,2;1,2", "value of topo_parameters is `0`"),
+            ("2;4,5;1,2;1,2", "radical names 16 hosts, but network has 20"),
+            ("2;2000,2000;1,1;1,1", "4000000 nodes: the limit is 1048576"),
+            ("2;4,4;1,4000000000;1,4000000000", "the limit is"),
+        ] {
+            let refused = graph("FAT_TREE", parameters, 16).unwrap_err();
+            assert!(refused.contains(rule), "{parameters}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_dragonfly_takes_green_links_then_black_ones_then_a_blue_one() {
+        // 3 groups of 2 chassis of 4 blades of 2 hosts.
+        let machine = graph("DRAGONFLY", "3,4;2,3;4,2;2", 48).unwrap();
+        let fly = &*machine.topology;
+        assert_eq!(fly.links(), 2 * 48 + 24 * (3 + 1) + 3 * 2);
+        // From group 0 chassis 1 blade 0 to group 2 chassis 1 blade 3.
+        assert_eq!(
+            passed(fly, 8, 47),
+            [
+                "8 -> group 0 chassis 1 blade 0",
+                "group 0 chassis 1 blade 0 -> group 0 chassis 1 blade 2",
+                "group 0 chassis 1 blade 2 -> group 0 chassis 0 blade 2",
+                "group 0 chassis 0 blade 2 -> group 2 chassis 0 blade 0",
+                "group 2 chassis 0 blade 0 -> group 2 chassis 0 blade 3",
+                "group 2 chassis 0 blade 3 -> group 2 chassis 1 blade 3",
+                "group 2 chassis 1 blade 3 -> 47"
+            ]
+        );
+        let mut route = Route::default();
+        fly.route(Rank(8), Rank(47), &mut route);
+        let mut seconds = Vec::new();
+        fly.for_each_link(Rank(8), &route, &mut |link| {
+            seconds.push(machine.seconds_per_byte(link));
+        });
+        let times = [1.0, 2.0, 3.0, 4.0, 2.0, 3.0, 1.0];
+        assert_eq!(seconds, times.map(|times| 1e-9 * 1.0 / times));
+        for (parameters, hosts) in [
+            ("3,4;2,3;4,2;2", 48),
+            ("2,1;1,1;2,1;1", 4),
+            ("1,1;1,1;3,1;2", 6),
+            ("1,1;1,1;1,1;1", 1),
+        ] {
+            let machine = graph("DRAGONFLY", parameters, hosts).unwrap();
+            assert_eq!(longest(&*machine.topology), diameter(&*machine.topology), "{parameters}");
+        }
+        let refused = graph("DRAGONFLY", "5,1;2,1;4,1;2", 80).unwrap_err();
+        assert!(refused.contains("5 groups of 4 blades a chassis"), "{refused}");
+        let refused = graph("DRAGONFLY", "5,1;2,1;4;2", 80).unwrap_err();
+        assert!(refused.contains("are not those of the topology"), "{refused}");
     }
 
     #[test]

@@ -1,30 +1,52 @@
-//! Slurm's `topology.conf`: a leaf switch, or block, becomes a node, and each of its hosts a rank.
+//! Slurm's `topology.conf`.
 //!
-//! Switches above the leaves are ignored: links between hosts of different leaves are inter-node.
+//! With lines of `Switches` it is a tree of switches: its hosts are nodes, numbered in the order of
+//! the file, and a link each way joins a switch to each of its hosts and switches. The links below
+//! the leaf switches are the class `level 0`, those below a switch above them `level 1`, and so on.
+//! `LinkSpeed` is the speed of the links below a switch; the least of a file is the bandwidth of
+//! the class.
+//!
+//! Without such lines, nothing is known of links between leaf switches, or blocks: each becomes a
+//! node, and its hosts are ranks.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::{MAX_NODES, cluster, lines, shown, wrong};
-use crate::Machine;
-use crate::spec::SpecError;
+use crate::spec::{SpecError, number};
+use crate::{Capacity, LinkKind, ListedGraph, Machine};
 
 pub(super) fn knows(_: &str, first: &str) -> bool {
     let first = first.to_ascii_lowercase();
     ["switchname=", "blockname="].iter().any(|begins| first.starts_with(begins))
 }
 
+/// A line of the file.
+struct Switch<'a> {
+    line: &'a str,
+    at: usize,
+    name: &'a str,
+    /// Places in the list of all hosts.
+    hosts: Range<usize>,
+    switches: Option<&'a str>,
+    speed: Option<&'a str>,
+}
+
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
-    let (mut sizes, mut hosts, mut switches) = (Vec::new(), HashSet::new(), HashSet::new());
+    let (mut hosts, mut seen, mut names) = (Vec::new(), HashSet::new(), HashSet::new());
+    let mut switches = Vec::new();
     for (line, at) in lines(text) {
         let refuse = |message: String| wrong(at, line, message);
-        let (mut named, mut nodes, mut above) = (None, None, false);
+        let (mut named, mut nodes, mut above, mut speed) = (None, None, None, None);
         for word in line.split_whitespace() {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
             match key.to_ascii_lowercase().as_str() {
                 "switchname" | "blockname" => named = Some(value),
                 "nodes" => nodes = Some(value),
-                "switches" => above = true,
-                "linkspeed" | "blocksizes" => {}
+                "switches" => above = Some(value),
+                "linkspeed" => speed = Some(value),
+                "blocksizes" => {}
                 _ => {
                     let known = "SwitchName, BlockName, Nodes, Switches, LinkSpeed, BlockSizes";
                     return Err(refuse(format!("`{}` is not one of {known}", shown(key))));
@@ -32,27 +54,109 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, SpecError> {
             }
         }
         if let Some(switch) = named
-            && !switches.insert(switch)
+            && !names.insert(switch)
         {
             return Err(refuse(format!("{} is listed twice", shown(switch))));
         }
-        let Some(nodes) = nodes else {
-            if named.is_some() && !above {
-                return Err(refuse(
-                    "no Nodes and no Switches: a switch has one of them".to_owned(),
-                ));
-            }
-            continue;
-        };
+        if named.is_some() && nodes.is_none() && above.is_none() {
+            return Err(refuse("no Nodes and no Switches: a switch has one of them".to_owned()));
+        }
         let before = hosts.len();
-        expand(nodes, MAX_NODES - before, &mut |host| match hosts.insert(host) {
-            true => Ok(()),
-            false => Err("a node is listed twice: each node is under one switch".to_owned()),
-        })
-        .map_err(refuse)?;
-        sizes.push((hosts.len() - before) as u32);
+        if let Some(nodes) = nodes {
+            expand(nodes, MAX_NODES - before, &mut |host| {
+                hosts.push(host.clone());
+                match seen.insert(host) {
+                    true => Ok(()),
+                    false => {
+                        Err("a node is listed twice: each node is under one switch".to_owned())
+                    }
+                }
+            })
+            .map_err(refuse)?;
+        }
+        if nodes.is_some() || above.is_some() {
+            let (name, hosts) = (named.unwrap_or_default(), before..hosts.len());
+            switches.push(Switch { line, at, name, hosts, switches: above, speed });
+        }
     }
-    cluster(name, &sizes).map_err(|e| SpecError { message: e.to_string(), span: None })
+    let machine = if switches.iter().any(|switch| switch.switches.is_some()) {
+        let tree = tree(&switches, hosts)?.with_shortest_routes();
+        tree.map(|tree| Machine { name: name.to_owned(), ..Machine::of(Arc::new(tree)) })
+    } else {
+        let sizes: Vec<u32> = switches.iter().map(|switch| switch.hosts.len() as u32).collect();
+        cluster(name, &sizes)
+    };
+    machine.map_err(|e| SpecError { message: e.to_string(), span: None })
+}
+
+/// The links between hosts and switches.
+fn tree(switches: &[Switch<'_>], hosts: Vec<String>) -> Result<ListedGraph, SpecError> {
+    let refuse = |switch: &Switch<'_>, message| wrong(switch.at, switch.line, message);
+    let numbers: HashMap<&str, usize> =
+        switches.iter().enumerate().map(|(number, switch)| (switch.name, number)).collect();
+    // By switch, those below it.
+    let mut below = Vec::new();
+    let mut above = vec![Vec::new(); switches.len()];
+    for (number, switch) in switches.iter().enumerate() {
+        let mut children = Vec::new();
+        let mut add = |name: String| {
+            let Some(&child) = numbers.get(&*name) else {
+                return Err(format!("{} is not a switch of this file", shown(&name)));
+            };
+            if children.contains(&child) {
+                return Err(format!("{} is listed twice", shown(&name)));
+            }
+            children.push(child);
+            above[child].push(number);
+            Ok(())
+        };
+        let listed = switch.switches.map_or(Ok(()), |list| expand(list, switches.len(), &mut add));
+        listed.map_err(|message| refuse(switch, message))?;
+        below.push(children);
+    }
+    // A switch is on the level above all switches below it.
+    let mut level = vec![0; switches.len()];
+    let mut open: Vec<usize> = below.iter().map(Vec::len).collect();
+    let mut known: VecDeque<usize> = (0..open.len()).filter(|&switch| open[switch] == 0).collect();
+    while let Some(switch) = known.pop_front() {
+        for &parent in &above[switch] {
+            level[parent] = level[parent].max(level[switch] + 1);
+            open[parent] -= 1;
+            if open[parent] == 0 {
+                known.push_back(parent);
+            }
+        }
+    }
+    if let Some(within) = open.iter().position(|&open| open > 0) {
+        let switch = &switches[within];
+        let message = format!("{} is below itself: switches form a tree", shown(switch.name));
+        return Err(refuse(switch, message));
+    }
+    let speeds = switches.iter().map(|switch| {
+        let speed = switch.speed.map(|speed| number("LinkSpeed", speed)).transpose();
+        speed.map_err(|message| refuse(switch, message))
+    });
+    let speeds = speeds.collect::<Result<Vec<_>, _>>()?;
+    let least = speeds.iter().flatten().copied().min().unwrap_or(1);
+    let mut links = Vec::new();
+    for (number, switch) in switches.iter().enumerate() {
+        let capacity = Capacity::Relative { times: speeds[number].unwrap_or(least), over: least };
+        let kind = LinkKind { capacity: capacity.lowest(), ..LinkKind::of_class(level[number]) };
+        let at = (hosts.len() + number) as u32;
+        let children = below[number].iter().map(|child| hosts.len() + child);
+        for end in switch.hosts.clone().chain(children) {
+            links.extend([(end as u32, at, kind), (at, end as u32, kind)]);
+        }
+    }
+    let top = level.iter().max().copied().unwrap_or(0);
+    Ok(ListedGraph {
+        form: "network".to_owned(),
+        nodes: hosts.len() as u32,
+        switches: switches.len() as u32,
+        names: hosts.into_iter().chain(switches.iter().map(|s| s.name.to_owned())).collect(),
+        classes: (0..=top).map(|level| format!("level {level}")).collect(),
+        links,
+    })
 }
 
 /// The hosts of a list such as `login,dev[0-5,08-11]x[0-1]`, at most `most`.
@@ -132,6 +236,66 @@ fn hosts(item: &str, most: usize) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{LinkId, Rank, Shape};
+
+    #[test]
+    fn a_tree_keeps_its_switches_levels_and_speeds() {
+        let text = "SwitchName=top Switches=s[0-1],mid LinkSpeed=300 # the root\n\
+                    SwitchName=s1 Nodes=b[0-1] LinkSpeed=100\nSwitchName=s0 Nodes=a[0-2]\n\
+                    SwitchName=mid Switches=s2 Nodes=login LinkSpeed=200\n\
+                    SwitchName=s2 Nodes=c\n";
+        let machine = read("tree", text).unwrap();
+        let Shape::Graph(graph) = machine.topology.shape() else { panic!("a graph") };
+        let names: Vec<_> =
+            (0..graph.vertices()).map(|v| machine.topology.vertex_name(v)).collect();
+        let hosts = ["b0", "b1", "a0", "a1", "a2", "login", "c"];
+        assert_eq!(names, [&hosts[..], &["top", "s1", "s0", "mid", "s2"]].concat());
+        let classes = machine.topology.link_classes();
+        assert_eq!(classes, ["level 0", "level 1", "level 2"]);
+        let mut links = Vec::new();
+        for link in (0..machine.topology.links()).map(LinkId) {
+            let kind = machine.topology.link_kinds()[machine.topology.link_kind(link)];
+            let (times, over) = kind.capacity.relative(1e-9);
+            links.push(format!(
+                "{} {} {times}/{over}",
+                machine.topology.link_name(link),
+                kind.class
+            ));
+        }
+        assert_eq!(links.len(), 2 * (7 + 4));
+        for link in [
+            "b0 -> s1 0 1/1",
+            "s0 -> a2 0 1/1",
+            "top -> s0 2 3/1",
+            "s0 -> top 2 3/1",
+            "mid -> s2 1 2/1",
+            "login -> mid 1 2/1",
+            "mid -> top 2 3/1",
+        ] {
+            assert!(links.iter().any(|known| known == link), "{link}: {links:?}");
+        }
+        // b0 to c: s1, top, mid, s2.
+        assert_eq!((graph.distance(Rank(0), Rank(6)), graph.diameter()), (5, 5));
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused() {
+        let refused = |text: &str| read("some", text).unwrap_err();
+        let leaves = "SwitchName=s0 Nodes=a\nSwitchName=s1 Nodes=b\n";
+        for (line, rule) in [
+            ("SwitchName=t Switches=s[0-2]", "s2 is not a switch of this file"),
+            ("SwitchName=t Switches=s0,s0", "s0 is listed twice"),
+            ("SwitchName=t Switches=t,s0", "t is below itself"),
+            ("SwitchName=t Switches=s[0-1] LinkSpeed=fast", "LinkSpeed is `fast`"),
+            ("SwitchName=t Switches=s[0-1] LinkSpeed=0", "LinkSpeed is `0`"),
+        ] {
+            let error = refused(&format!("{leaves}{line}\n"));
+            assert!(error.message.contains(rule), "{line}: {error}");
+            assert_eq!(error.span, Some(leaves.len()..leaves.len() + line.len()));
+        }
+        let error = refused(&format!("{leaves}SwitchName=t Switches=s0\n"));
+        assert_eq!(error.message, "not connected: node b cannot reach node a");
+    }
 
     fn all(list: &str) -> Result<Vec<String>, String> {
         let mut out = Vec::new();

@@ -22,6 +22,16 @@ impl Capacity {
     /// The bandwidth of the class.
     pub const CLASS: Self = Self::Relative { times: 1, over: 1 };
 
+    /// The same fraction in lowest terms.
+    pub(crate) fn lowest(self) -> Self {
+        let Self::Relative { times, over } = self else { return self };
+        let (mut divisor, mut rest) = (times, over);
+        while rest > 0 {
+            (divisor, rest) = (rest, divisor % rest);
+        }
+        Self::Relative { times: times / divisor.max(1), over: over / divisor.max(1) }
+    }
+
     /// The fraction near a value above 0, within some parts in 10^9.
     #[must_use]
     pub fn near(value: f64) -> Self {
@@ -86,7 +96,7 @@ impl LinkKind {
 }
 
 /// Directed links, those that leave a vertex one after the other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Links {
     /// By vertex, its first link; one more entry at the end.
     first: Vec<u32>,
@@ -113,9 +123,12 @@ impl ListedLinks {
     pub(crate) fn link(&mut self, to: u32, kind: LinkKind) -> bool {
         let Self { links, numbers } = self;
         let next = links.kinds.len();
-        let number = *numbers.entry(kind.key()).or_insert_with(|| {
-            links.kinds.push(kind);
-            next as u16
+        let last = links.kind.last().filter(|last| links.kinds[usize::from(**last)] == kind);
+        let number = last.copied().unwrap_or_else(|| {
+            *numbers.entry(kind.key()).or_insert_with(|| {
+                links.kinds.push(kind);
+                next as u16
+            })
         });
         links.to.push(to);
         links.kind.push(number);

@@ -2,11 +2,13 @@
 
 use super::shortest::Shortest;
 use super::{Capacity, Graph, Known, LinkKind, ListedLinks, MOST_LINKS, Routes};
+use crate::text::printable;
 use crate::{MAX_DIMENSIONS, TopologyError};
 
-/// The most vertices of a graph, and the most pairs of a node and a vertex between which routes are
-/// kept.
-const MOST_VERTICES: u64 = 1 << 15;
+/// The most vertices of a graph whose links are listed.
+pub(crate) const MOST_VERTICES: u64 = 1 << 15;
+
+/// The most pairs of a node and a vertex between which routes are kept.
 const MOST_PAIRS: u64 = 1 << 27;
 
 /// A network as a list of directed links.
@@ -107,8 +109,8 @@ impl ListedGraph {
         Ok(Graph {
             form: self.form,
             nodes: self.nodes,
-            names: self.names,
-            classes: self.classes,
+            names: self.names.iter().map(|name| printable(name)).collect(),
+            classes: self.classes.iter().map(|class| printable(class)).collect(),
             links,
             routes,
             lattice: None,

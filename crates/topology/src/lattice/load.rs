@@ -295,8 +295,8 @@ mod tests {
                 let along = hops_along(lattice.radix, &turns, &weights[..sides.len()]);
                 let distances = along.iter().zip(weights).map(|(hops, weight)| hops * weight);
                 let place = format!("{sides:?} {shifts:?} {weights:?}");
-                assert_eq!(distances.sum::<u64>(), travelled.sum(), "{place}");
-                assert_eq!(along.iter().sum::<u64>(), carried.iter().sum(), "{place}");
+                assert_eq!(distances.sum::<u64>(), travelled.sum::<u64>(), "{place}");
+                assert_eq!(along.iter().sum::<u64>(), carried.iter().sum::<u64>(), "{place}");
             }
         }
         // A shift by one has the longest period.

@@ -1,0 +1,261 @@
+//! Graphs from files: lists of links as CSV, and networkx node-link JSON.
+
+mod csv;
+mod json;
+mod listing;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::{Graph, Topology};
+
+pub(crate) use csv::fields;
+pub(crate) use listing::{Listing, Values};
+
+/// The most bytes of a file of links.
+const MOST_BYTES: u64 = 1 << 26;
+
+/// The line that is wrong, 0 for none, and what is wrong.
+type Wrong = (usize, String);
+
+/// Reads a path.
+pub(crate) fn graph(rest: &str) -> Result<Arc<dyn Topology>, String> {
+    let text = text_of(Path::new(rest), MOST_BYTES, "files of links")
+        .map_err(|reason| format!("{rest}: {reason}"))?;
+    match read(&text, format!("graph:{rest}")) {
+        Ok(graph) => Ok(Arc::new(graph)),
+        Err((0, message)) => Err(format!("{rest}: {message}")),
+        Err((line, message)) => Err(format!("{rest}:{line}: {message}")),
+    }
+}
+
+/// The graph of a text of either kind.
+fn read(text: &str, form: String) -> Result<Graph, Wrong> {
+    let read = if text.trim_start().starts_with('{') { json::read } else { csv::read };
+    read(text)?.graph(form)
+}
+
+/// The text of a regular file of at most so many bytes.
+///
+/// # Errors
+/// The reason why there is none; `what` names files with that limit.
+pub fn text_of(path: &Path, most: u64, what: &str) -> Result<String, String> {
+    if !std::fs::metadata(path).map_err(|e| e.to_string())?.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > most {
+        return Err(format!("longer than {most} bytes, the limit of {what}"));
+    }
+    String::from_utf8(bytes).map_err(|e| format!("not text: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Capacity, LinkId, Rank, Route};
+
+    const TREE: &str = "#undirected
+from,to,bandwidth,latency,count
+n0, leaf0, 50GB/s
+n1,leaf0,50GB/s,,
+# The spine has two links to each leaf.
+leaf0,spine,400Gb/s,100ns,2
+switch,leaf0
+
+\"n2\",leaf1
+n3,leaf1
+leaf1,spine,,1us,2
+switch,leaf1
+switch,spine,,
+";
+
+    fn of(text: &str) -> Result<Graph, Wrong> {
+        read(text, "graph:some".to_owned())
+    }
+
+    /// The links of the route of each pair.
+    fn routes(graph: &Graph) -> Vec<Vec<String>> {
+        let mut all = Vec::new();
+        let mut route = Route::default();
+        for (from, to) in (0..graph.ranks()).flat_map(|a| (0..graph.ranks()).map(move |b| (a, b))) {
+            graph.route(Rank(from), Rank(to), &mut route);
+            assert_eq!(graph.follow(Rank(from), &route), Ok(to));
+            let mut names = Vec::new();
+            graph.for_each_link(Rank(from), &route, &mut |link| names.push(graph.link_name(link)));
+            all.push(names);
+        }
+        all
+    }
+
+    #[test]
+    fn nodes_are_numbered_by_first_appearance() {
+        let tree = of(TREE).unwrap();
+        let names: Vec<_> = (0..tree.vertices()).map(|v| tree.vertex_name(v)).collect();
+        assert_eq!(names, ["n0", "n1", "n2", "n3", "leaf0", "leaf1", "spine"]);
+        assert_eq!((tree.ranks(), tree.links(), tree.diameter()), (4, 2 * (4 + 4), 4));
+        for link in (0..tree.links()).map(LinkId) {
+            let name = tree.link_name(link);
+            let kind = tree.link_kinds()[tree.link_kind(link)];
+            let (capacity, latency) = match &*name {
+                _ if name.contains("leaf0") && name.contains("spine") => {
+                    ((50, 1), Some(100.0 * 1e-9))
+                }
+                _ if name.contains("spine") => ((1, 1), Some(1e-6)),
+                _ if name.contains("leaf0") => ((50, 1), None),
+                _ => ((1, 1), None),
+            };
+            assert_eq!((kind.capacity.relative(1e-9), kind.latency), (capacity, latency), "{name}");
+        }
+        let one_to_three = ["n1 -> leaf0", "leaf0 -> spine #0", "spine -> leaf1 #0", "leaf1 -> n3"];
+        assert_eq!(routes(&tree)[7], one_to_three);
+    }
+
+    #[test]
+    fn without_the_first_line_links_go_one_way() {
+        let ring = of("from,to\na,b\nb,c\nc,a\n").unwrap();
+        assert_eq!((ring.links(), ring.diameter()), (3, 2));
+        assert_eq!(ring.link_kinds()[0].capacity, Capacity::CLASS);
+        assert_eq!(ring.link_classes(), ["link"]);
+        let escaped = of("from,to,class\n\u{1b}[2J,b,\u{202e}\nb,\u{1b}[2J,\u{202e}\n").unwrap();
+        let names = (escaped.vertex_name(0), escaped.link_classes().remove(0));
+        assert_eq!(names, ("\\u{1b}[2J".to_owned(), "\\u{202e}".to_owned()));
+        let classes = of("from,to,class\na,b,up\nb,a,down\nb,a\n").unwrap();
+        assert_eq!(classes.link_classes(), ["up", "down", "link"]);
+    }
+
+    #[test]
+    fn json_gives_the_same_network_as_csv() {
+        let json = r#"{"directed": false, "multigraph": false, "graph": {"name": "tree"},
+            "nodes": [
+              {"id": "leaf0", "switch": true}, {"id": "n0", "colour": "red"}, {"id": "n1"},
+              {"id": "leaf1", "switch": true}, {"id": "n2"}, {"id": "n3"},
+              {"id": "spine", "switch": true}],
+            "LINKS": [
+              {"source": "n0", "target": "leaf0", "bandwidth": "50GB/s"},
+              {"source": "n1", "target": "leaf0", "bandwidth": "50GB/s", "weight": 3},
+              {"source": "leaf0", "target": "spine", "bandwidth": "50GB/s", "latency": "100ns", "count": 2},
+              {"source": "n2", "target": "leaf1"}, {"source": "n3", "target": "leaf1"},
+              {"source": "leaf1", "target": "spine", "latency": "1us", "count": 2}]}"#;
+        for links in ["links", "edges"] {
+            let graph = of(&json.replace("LINKS", links)).unwrap();
+            let tree = of(TREE).unwrap();
+            assert_eq!(routes(&graph), routes(&tree));
+            assert_eq!(graph.link_kinds().len(), tree.link_kinds().len());
+        }
+        let directed = r#"{"directed": true, "nodes": [{"id": 0}, {"id": [1, "a"]}],
+            "links": [{"source": 0, "target": [1, "a"]}, {"source": [1, "a"], "target": 0}]}"#;
+        let graph = of(directed).unwrap();
+        assert_eq!((graph.links(), graph.vertex_name(1)), (2, "(1,a)".to_owned()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_its_line() {
+        for (text, line, rule) in [
+            ("", 0, "no header"),
+            ("a,b\nb,a\n", 1, "header `a,b`: it is from,to and any of class, bandwidth"),
+            ("from,to,colour\na,b,red\n", 1, "header"),
+            ("from,to,count,count\n", 1, "header"),
+            ("from,to\na,b\n#undirected\n", 3, "must be the first line"),
+            ("from,to\na,b,50GB/s\n", 2, "3 values: a link has 2 to 2"),
+            ("from,to\na\n", 2, "1 values"),
+            ("from,to\na,\n", 2, "without a name"),
+            ("from,to\na,b\nb,b\n", 3, "a link from `b` to itself"),
+            ("from,to\na,\"b\n", 2, "no closing quote"),
+            ("from,to,bandwidth\na,b,0\n", 2, "bandwidth is `0`"),
+            ("from,to,bandwidth\na,b,0GB/s\n", 2, "`0GB/s` is out of range"),
+            ("from,to,bandwidth\na,b,-1GB/s\n", 2, "`-1GB/s`"),
+            ("from,to,bandwidth\na,b,50\n", 2, "`50` is neither a bandwidth"),
+            ("from,to,latency\na,b,-1us\n", 2, "`-1us` is negative"),
+            ("from,to,latency\na,b,fast\n", 2, "`fast` is not a duration"),
+            ("from,to,count\na,b,0\n", 2, "count is `0`"),
+            ("from,to,count\na,b,4194305\n", 2, "more than 4194304 directed links"),
+            ("#undirected\nfrom,to,count\na,b,2097153\n", 3, "more than 4194304 directed links"),
+            ("from,to\na,s\ns,a\nswitch,s\nswitch,s\n", 5, "`s` is declared twice"),
+            ("from,to\na,b\nb,a\nswitch,s\n", 4, "switch `s` has no links"),
+            ("from,to\na,b\nb,a\nswitch,s,x\n", 4, "`x` after the name of a switch"),
+            ("from,to\na,b\nb,a\nb,c\n", 0, "not connected: node c cannot reach node a"),
+            ("switch,s\nfrom,to\n", 1, "switch `s` has no links"),
+            ("from,to\n", 0, "0 nodes"),
+            ("{", 1, "not node-link JSON"),
+            ("{\"nodes\": []}", 0, "no links"),
+            ("{\"nodes\": [], \"links\": []}", 0, "0 nodes"),
+            ("{\"nodes\": [], \"links\": [], \"edges\": []}", 0, "both"),
+            ("{\"nodes\": [{\"id\": 1},\n{\"id\": 1}], \"links\": []}", 2, "`1` is declared twice"),
+            ("{\"nodes\": [{\"id\": {}}], \"links\": []}", 1, "not the name of a vertex"),
+            ("{\"nodes\": [{\"id\": 1, \"switch\": 2}], \"links\": []}", 1, "expected a boolean"),
+            (
+                "{\"nodes\": [{\"id\": 1}],\n\"links\": [\n{\"source\": 1, \"target\": \"1\"}]}",
+                3,
+                "a link of `1`, which is not in nodes",
+            ),
+            (
+                "{\"nodes\": [{\"id\": 1}, {\"id\": 2}],\n\"links\": [{\"source\": 1,\n\"target\": 2, \
+                 \"bandwidth\": 5}]}",
+                3,
+                "expected a string",
+            ),
+            (
+                "{\"nodes\": [{\"id\": 1}, {\"id\": 2}],\n\"links\": [{\"source\": 1,\
+                 \"target\": 2, \"count\": 1.5}]}",
+                2,
+                "count is `1.5`",
+            ),
+        ] {
+            let (at, message) = of(text).map(|graph| graph.short_form()).unwrap_err();
+            assert!(message.contains(rule), "{text}: {message}");
+            assert_eq!(at, line, "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_routes_is_followed_and_spread_over_parallel_links() {
+        let tree = of(TREE).unwrap();
+        let mut table = "source,destination,vertices\n# All over the spine.\n".to_owned();
+        let of_leaf = ["n0 leaf0", "n1 leaf0", "leaf1 n2", "leaf1 n3"];
+        let turned = |text: &str| text.split(' ').rev().collect::<Vec<_>>().join(" ");
+        for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+            let up = if a < 2 { of_leaf[a].to_owned() } else { turned(of_leaf[a]) };
+            let down = if b < 2 { turned(of_leaf[b]) } else { of_leaf[b].to_owned() };
+            let middle = if a / 2 == b / 2 { "" } else { "spine " };
+            let down = if a / 2 == b / 2 { format!("n{b}") } else { down };
+            table += &format!("n{a},n{b},{up} {middle}{down}\n");
+        }
+        let routed = tree.with_route_table(&mut table.as_bytes()).unwrap();
+        assert_eq!(routes(&routed), routes(&tree));
+        assert_eq!((routed.diameter(), routed.links()), (4, tree.links()));
+
+        let without = |line: &str, with: &str| {
+            assert!(table.contains(line), "{line}");
+            tree.with_route_table(&mut table.replacen(line, with, 1).as_bytes()).unwrap_err()
+        };
+        let line = "n0,n2,n0 leaf0 spine leaf1 n2\n";
+        let number = 1 + table[..table.find(line).unwrap()].lines().count();
+        assert_eq!(without(line, ""), (0, "no route from n0 to n2".to_owned()));
+        for (with, rule) in [
+            ("n0,n2,n0 leaf0 leaf1 n2\n", "no link from `leaf0` to `leaf1`"),
+            ("n0,n2,n0 leaf0 spine leaf0 spine leaf1 n2\n", "the route passes `leaf0` twice"),
+            ("n0,n2,leaf0 spine leaf1 n2\n", "does not begin at `n0`"),
+            ("n0,n2,n0 leaf0 spine leaf1\n", "does not end at `n2`"),
+            ("n0,n2,\n", "does not begin at `n0`"),
+            ("n0,n2\n", "2 values"),
+            ("n0,n9,n0 n9\n", "`n9` is not a vertex"),
+            ("n0,n2,n0 s9 n2\n", "`s9` is not a vertex"),
+            ("n0,spine,n0 leaf0 spine\n", "`spine` is a switch"),
+            ("n0,n0,n0\n", "a route from `n0` to itself"),
+            ("n0,n1,n0 leaf0 n1\n", "a second route from `n0` to `n1`"),
+        ] {
+            let (at, message) = without(line, with);
+            assert!(message.contains(rule), "{with}: {message}");
+            assert_eq!(at, number, "{with}: {message}");
+        }
+        assert_eq!(without("source,", "from,").0, 1);
+        let torus = Graph::twisted_torus(&[2, 4], &[2, 0]).unwrap();
+        let refused = torus.with_route_table(&mut table.as_bytes()).unwrap_err();
+        assert_eq!(refused.1, "twisted-torus:2x4 has routes of its own");
+    }
+}

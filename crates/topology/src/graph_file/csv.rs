@@ -1,0 +1,138 @@
+//! Links as CSV, a link a line, with the header `from,to[,class][,bandwidth][,latency][,count]`.
+//!
+//! A line `switch,NAME` declares a switch; all other names are nodes. With the first line
+//! `#undirected` each link goes both ways. Other lines that begin with `#` are comments.
+
+use std::borrow::Cow;
+
+use super::{Listing, Values, Wrong};
+
+const COLUMNS: [&str; 4] = ["class", "bandwidth", "latency", "count"];
+
+pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
+    let text = text.trim_start_matches('\u{feff}');
+    let is_undirected = |line: &str| {
+        line.strip_prefix('#').is_some_and(|word| word.trim().eq_ignore_ascii_case("undirected"))
+    };
+    let both_ways = text.lines().next().is_some_and(|line| is_undirected(line.trim()));
+    let mut rows = Vec::new();
+    let mut listing = Listing::new(both_ways);
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        let wrong = |message| (number, message);
+        if number > 1 && is_undirected(line) {
+            return Err(wrong("`#undirected` must be the first line".to_owned()));
+        }
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let fields = fields(line).map_err(wrong)?;
+        match &fields[..] {
+            [first, name, rest @ ..] if first == "switch" => {
+                if let Some(value) = rest.iter().find(|value| !value.is_empty()) {
+                    return Err(wrong(format!("`{value}` after the name of a switch")));
+                }
+                listing.declare(name, name, true, number).map_err(wrong)?;
+            }
+            _ => rows.push((number, fields)),
+        }
+    }
+    let mut rows = rows.into_iter();
+    let Some((line, header)) = rows.next() else {
+        return Err((0, "no header `from,to`".to_owned()));
+    };
+    let columns = columns(&header).map_err(|message| (line, message))?;
+    for (line, fields) in rows {
+        let wrong = |message| (line, message);
+        if fields.len() < 2 || fields.len() > header.len() {
+            let (values, most) = (fields.len(), header.len());
+            return Err(wrong(format!(
+                "{values} values: a link has 2 to {most}, as in the header"
+            )));
+        }
+        let value = |column: usize| {
+            let place = columns[column]?;
+            fields.get(place).map(|value| &**value).filter(|value| !value.is_empty())
+        };
+        let [from, to] = [&*fields[0], &*fields[1]];
+        let [class, bandwidth, latency, count] = [0, 1, 2, 3].map(value);
+        let values = Values { class, bandwidth, latency, count };
+        let from = listing.find_or_declare(from, line).map_err(wrong)?;
+        let to = listing.find_or_declare(to, line).map_err(wrong)?;
+        listing.link(from, to, &values).map_err(wrong)?;
+    }
+    Ok(listing)
+}
+
+/// The places of the optional columns in a header.
+fn columns(header: &[Cow<'_, str>]) -> Result<[Option<usize>; 4], String> {
+    let named: Vec<&str> = header.iter().map(|name| &**name).collect();
+    let is_known = |name: &&str| COLUMNS.contains(name);
+    let is_header = named.starts_with(&["from", "to"])
+        && named[2..].iter().all(is_known)
+        && (2..named.len()).all(|place| !named[..place].contains(&named[place]));
+    if !is_header {
+        let columns = COLUMNS.join(", ");
+        let given = named.join(",");
+        return Err(format!("header `{given}`: it is from,to and any of {columns}"));
+    }
+    Ok(COLUMNS.map(|column| named.iter().position(|name| *name == column)))
+}
+
+/// The values of a line, without the blanks around them. A value in double quotes may have commas,
+/// and doubled quotes.
+pub(crate) fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {
+    let mut fields = Vec::new();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start();
+        let after = match rest.strip_prefix('"') {
+            None => {
+                let (value, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+                fields.push(Cow::Borrowed(value.trim_end()));
+                after
+            }
+            Some(mut quoted) => {
+                let mut value = String::new();
+                loop {
+                    let Some((part, after)) = quoted.split_once('"') else {
+                        return Err(format!("`{rest}` has no closing quote"));
+                    };
+                    value.push_str(part);
+                    match after.strip_prefix('"') {
+                        Some(more) => {
+                            value.push('"');
+                            quoted = more;
+                        }
+                        None => {
+                            quoted = after.trim_start();
+                            break;
+                        }
+                    }
+                }
+                fields.push(Cow::Owned(value));
+                quoted
+            }
+        };
+        match after.strip_prefix(',') {
+            Some(more) => rest = more,
+            None if after.is_empty() => return Ok(fields),
+            None => return Err(format!("`{after}` after a closing quote")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_quotes_have_commas() {
+        assert_eq!(
+            fields(r#"a , "(0,1)" ,"say ""b""",,"#).unwrap(),
+            ["a", "(0,1)", "say \"b\"", "", ""]
+        );
+        for bad in [r#""a"#, r#""a" b,c"#] {
+            assert!(fields(bad).is_err(), "{bad}");
+        }
+    }
+}
