@@ -167,8 +167,7 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
                 add(Measure::LinkBlocks, least, theorem, String::new());
             }
             if let Some(load) = routed(problem, machine) {
-                let condition = "schedules that send every block straight to its destination, by \
-                                 the machine's routes";
+                let condition = "blocks sent straight by the machine's routes";
                 let theorem = "busiest link of the machine's routes".to_owned();
                 add(Measure::LinkBlocks, load, theorem, condition.to_owned());
             }
