@@ -88,8 +88,8 @@ fn check_machine(text: &str, ports: u32) -> BTreeSet<String> {
 }
 
 /// The names of the exchanges between nodes on these machines, with some numbers of ports.
-fn check_machines(texts: &[&str], ports: impl Iterator<Item = u32> + Clone) -> Vec<String> {
-    let cases = texts.iter().flat_map(|text| ports.clone().map(move |ports| (text, ports)));
+fn check_machines(texts: &[&str], ports: &[u32]) -> Vec<String> {
+    let cases = texts.iter().flat_map(|text| ports.iter().map(move |&ports| (text, ports)));
     let names = cases
         .collect::<Vec<_>>()
         .into_par_iter()
@@ -124,7 +124,7 @@ fn every_exchange_between_nodes_delivers_as_claimed() {
         "recursive-doubling",
         "ring",
     ];
-    assert_eq!(check_machines(&clusters, 1..=4), all);
+    assert_eq!(check_machines(&clusters, &[1, 2, 3, 4]), all);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
         "suh-shin",
         "tseng-gupta-panda",
     ];
-    assert_eq!(check_machines(&networks, [1, 3].into_iter()), all);
+    assert_eq!(check_machines(&networks, &[1, 3]), all);
 }
 
 /// `key=value` words.

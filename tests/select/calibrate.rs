@@ -1,6 +1,6 @@
 //! Calibration finds the terms that the times are made of, and regret is the extra cost of a choice.
 
-use topocoll::{Sample, fit, fit_processes, measure, regret};
+use topocoll::{Sample, fit, fit_processes, injection_of, measure, regret};
 
 /// Two cells, with times that these terms give.
 fn made_of(startup: f64, per_byte: f64, rearrangement: f64, exchange: f64) -> Vec<Vec<Sample>> {
@@ -77,4 +77,25 @@ fn no_value_is_negative() {
     let found = fit(&cells.concat());
     let values = [found.startup, found.per_byte, found.rearrangement, found.exchange];
     assert!(values.iter().all(|&value| value >= 0.0) && found.startup > 0.0, "{values:?}");
+}
+
+/// Four messages of a second each that take `times` as long at once as one of them.
+#[test]
+fn injection_is_a_limit_only_beyond_the_noise() {
+    let of = |times: f64, noise: f64| {
+        let rounds = |seconds: f64| [seconds * (1.0 + noise), seconds, seconds * (1.0 + noise)];
+        injection_of(4, 2e-10, &rounds(4.0), &rounds(times))
+    };
+    let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-9;
+    // At the rate of four links, of two, of one and a third, and of less than one.
+    assert_eq!(of(1.0, 0.0), 0.0);
+    assert!(near(of(2.0, 0.0), 1e-10));
+    assert!(near(of(3.0, 0.0), 1.5e-10));
+    assert!(near(of(4.0, 0.0), 2e-10) && near(of(9.0, 0.0), 2e-10));
+    // 3.8 times as fast at once: a limit in calm rounds, and none where rounds differ by 5 %.
+    let almost = 4.0 / 3.8;
+    assert!(near(of(almost, 0.01), 2e-10 / 3.8));
+    assert_eq!(of(almost, 0.05), 0.0);
+    // Faster at once than all links together.
+    assert_eq!(of(0.5, 0.0), 0.0);
 }

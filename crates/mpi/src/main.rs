@@ -8,6 +8,11 @@
 //! per node, each group has all ranks; the ports of a rank are the speedup of one-byte messages
 //! that are all under way at once. Otherwise the ports of a node are the speedup of messages of 64
 //! KiB between all ranks of two nodes, all at once compared with one after the other.
+//!
+//! With two ports or more, the injection of a rank is the speedup of long messages that it sends to
+//! as many others, or receives from them, at once; the slower direction counts. With several ranks a
+//! node its peers are on its node, and the injection of a node is the speedup of the messages between
+//! two nodes. Both are left out if they are within the noise of the ports.
 
 use std::ffi::c_int;
 use std::process::ExitCode;
@@ -15,7 +20,8 @@ use std::process::ExitCode;
 use mpi_sys as mpi;
 use topocoll::tune::Times;
 use topocoll::{
-    Collective, Fit, Machine, Network, Parameters, Problem, fit_processes, machine, samples,
+    Collective, Fit, Machine, Network, Parameters, Problem, fit_processes, injection_of, machine,
+    samples,
 };
 use topocoll_mpi::Exchange;
 
@@ -246,6 +252,71 @@ impl Group {
         Ok(fit_processes(&all))
     }
 
+    /// Seconds in which the first rank injects a byte, where a byte on a link takes `per_byte`: 0 if
+    /// only its ports limit it.
+    fn injection(&self, ports: u32, per_byte: f64, rounds: usize) -> Outcome<f64> {
+        let peers = ports.min(self.ranks - 1);
+        if peers < 2 {
+            return Ok(0.0);
+        }
+        let bytes = (MOST / u64::from(peers)).clamp(1 << 16, LARGEST) as usize;
+        let held = match self.rank {
+            0 => peers as usize,
+            _ => 1,
+        };
+        let mut slowest = 0.0f64;
+        for receives in [false, true] {
+            let mut memories = vec![vec![1u8; bytes]; held];
+            let mut seconds = [Vec::new(), Vec::new()];
+            for _ in 0..rounds {
+                for (at_once, seconds) in [false, true].into_iter().zip(&mut seconds) {
+                    let mut run = || self.long_messages(peers, receives, at_once, &mut memories);
+                    let once = self.seconds(1, &mut run)?;
+                    let times = (LEAST / once.max(1e-7)).ceil().max(1.0) as u32;
+                    seconds.push(self.seconds(times, &mut run)?);
+                }
+            }
+            let [in_turn, at_once] = seconds;
+            slowest = slowest.max(injection_of(peers, per_byte, &in_turn, &at_once));
+        }
+        Ok(slowest)
+    }
+
+    /// Messages between the first rank and `peers` others, at once or one after the other. The first
+    /// rank has a memory for each, the others have one.
+    fn long_messages(
+        &self,
+        peers: u32,
+        receives: bool,
+        at_once: bool,
+        memories: &mut [Vec<u8>],
+    ) -> Outcome<()> {
+        let mut open = Vec::with_capacity(memories.len());
+        let others = match self.rank {
+            0 => 1..peers + 1,
+            rank => 0..u32::from(rank <= peers),
+        };
+        for (other, memory) in others.zip(memories) {
+            let (count, other) = (memory.len() as c_int, other as c_int);
+            let (at, comm) = (memory.as_mut_ptr().cast(), self.comm);
+            // SAFETY: the memory has `count` bytes and outlives the message, which ends below.
+            let (code, request) = unsafe {
+                let (mut request, byte) = (mpi::RSMPI_REQUEST_NULL, mpi::RSMPI_UINT8_T);
+                let code = match (self.rank == 0) == receives {
+                    true => mpi::PMPI_Irecv(at, count, byte, other, 0, comm, &raw mut request),
+                    false => mpi::PMPI_Isend(at, count, byte, other, 0, comm, &raw mut request),
+                };
+                (code, request)
+            };
+            ended(code)?;
+            open.push(request);
+            if !at_once {
+                wait(&mut open)?;
+            }
+        }
+        wait(&mut open)
+    }
+
     fn complete(&self, ports: u32) -> Outcome<Machine> {
         let mut machine = machine(&format!("full:{}", self.ranks))?;
         machine.set_ports(ports);
@@ -264,6 +335,21 @@ impl Group {
     }
 }
 
+/// Ends messages.
+fn wait(open: &mut Vec<mpi::MPI_Request>) -> Outcome<()> {
+    // SAFETY: a status is plain numbers; two arrays of one length.
+    let code = unsafe {
+        let mut statuses = vec![std::mem::zeroed::<mpi::MPI_Status>(); open.len()];
+        mpi::PMPI_Waitall(open.len() as c_int, open.as_mut_ptr(), statuses.as_mut_ptr())
+    };
+    open.clear();
+    ended(code)
+}
+
+fn ended(code: c_int) -> Outcome<()> {
+    if code == 0 { Ok(()) } else { Err(format!("a message: MPI's error {code}").into()) }
+}
+
 /// Runs on all ranks; each gets the same result.
 fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
     let nodes: Vec<u32> = of.chunk_by(|a, b| a == b).map(|node| node.len() as u32).collect();
@@ -276,8 +362,9 @@ fn measured(world: &Group, of: &[u32], rounds: usize) -> Outcome<Network> {
         let (ports, message) = (ports.clamp(1, world.ranks - 1), at_once / others);
         let one = nodes.len() == 1;
         let fit = world.fitted(ports, rounds, one)?;
+        let injection = [world.injection(ports, fit.per_byte, rounds)?, 0.0];
         let (inside, between) = if one { (Some(fit), None) } else { (None, Some(fit)) };
-        return Ok(Network { nodes, ports, message, inside, between });
+        return Ok(Network { nodes, ports, message, injection, inside, between });
     }
     apart(world, of, nodes, largest, rounds)
 }
@@ -343,16 +430,26 @@ fn apart(
         (own == first && place < pairs).then_some(place)
     });
     let part = world.split(pair.unwrap_or(pairs));
-    let mut seconds = [0.0; 2];
-    for (i, seconds) in seconds.iter_mut().enumerate() {
-        let runs = pair.is_some_and(|place| i == 1 || place == 0);
-        let own = if runs { part.direct(1, 1 << 16, rounds)? } else { 0.0 };
-        *seconds = world.most(own);
+    let mut seconds = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        for (i, seconds) in seconds.iter_mut().enumerate() {
+            let runs = pair.is_some_and(|place| i == 1 || place == 0);
+            let own = if runs { part.direct(1, 1 << 16, 1)? } else { 0.0 };
+            seconds.push(world.most(own));
+        }
     }
-    let at_once = (f64::from(pairs) * seconds[0] / seconds[1]).round() as u32;
-    let message = seconds[1] / f64::from(pairs);
-    let (inside, between) = (Some(of_numbers(inside)), Some(of_numbers(between)));
-    Ok(Network { nodes, ports: at_once.clamp(1, largest), message, inside, between })
+    let [alone, at_once] = seconds;
+    let in_turn: Vec<f64> = alone.iter().map(|seconds| f64::from(pairs) * seconds).collect();
+    let least = |seconds: &[f64]| seconds.iter().copied().fold(f64::INFINITY, f64::min);
+    let ports = (least(&in_turn) / least(&at_once)).round() as u32;
+    let (ports, message) = (ports.clamp(1, largest), least(&at_once) / f64::from(pairs));
+    let (inside, between) = (of_numbers(inside), of_numbers(between));
+    let of_node = injection_of(ports, between.per_byte, &in_turn, &at_once);
+    let part = world.split(u32::from(own == chosen));
+    let of_rank = if own == chosen { part.injection(ports, inside.per_byte, rounds)? } else { 0.0 };
+    let injection = [world.most(of_rank), of_node];
+    let (inside, between) = (Some(inside), Some(between));
+    Ok(Network { nodes, ports, message, injection, inside, between })
 }
 
 /// A rank's nonnegative values, on all ranks.

@@ -191,6 +191,28 @@ fn least_squares(samples: &[Sample], fitted: usize) -> Fit {
 /// Passes over the values in a fit, far more than four values need.
 const SWEEPS: usize = 20_000;
 
+/// Seconds in which a rank or node injects a byte, where a byte on one of its links takes `per_byte`;
+/// 0 if only the links limit it.
+///
+/// `in_turn` has the seconds of rounds in which as many long messages as `links` follow each other,
+/// `at_once` those of rounds in which they are concurrent. Injection limits them if they are fewer
+/// than `links` times as fast at once, by more than the noise: the median round over the fastest,
+/// of both.
+///
+/// # Panics
+/// No rounds.
+#[must_use]
+pub fn injection_of(links: u32, per_byte: f64, in_turn: &[f64], at_once: &[f64]) -> f64 {
+    let [(in_turn, calm), (at_once, also_calm)] = [in_turn, at_once].map(|rounds| {
+        let mut sorted = rounds.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        (sorted[0], sorted[sorted.len() / 2] / sorted[0])
+    });
+    let speedup = in_turn / at_once;
+    let is_limited = speedup * calm * also_calm < f64::from(links);
+    if is_limited { per_byte / speedup.max(1.0) } else { 0.0 }
+}
+
 /// The factors of each value of a fit.
 fn terms(sample: &Sample) -> [f64; 4] {
     let turns = turns(sample.ranks, sample.threads);

@@ -59,7 +59,9 @@ mod simulated;
 mod sweep;
 pub mod tune;
 
-pub use calibrate::{Fit, Regret, Sample, fit, fit_processes, measure, regret, samples};
+pub use calibrate::{
+    Fit, Regret, Sample, fit, fit_processes, injection_of, measure, regret, samples,
+};
 pub use error::Error;
 pub use exchange::{Budget, Exchange};
 pub use front::Front;

@@ -14,6 +14,8 @@ pub struct Network {
     pub ports: u32,
     /// The time of one of many concurrent messages, in seconds.
     pub message: f64,
+    /// Seconds in which a rank, and a node, injects a byte; 0 where only the links limit it.
+    pub injection: [f64; 2],
     /// Intra-node; `None` if no node has two ranks.
     pub inside: Option<Fit>,
     /// Inter-node; `None` if there is one node.
@@ -46,6 +48,16 @@ impl Network {
         };
         let copies = fits.first().map_or(0.0, |fit| fit.rearrangement);
         let source = format!("measured: {command}");
+        let limit = |seconds: f64| format!("\"{:.6}ns\"", seconds * 1e9);
+        let injection = match self.injection {
+            [0.0, 0.0] => String::new(),
+            [rank, 0.0] => limit(rank),
+            [rank, node] => format!("[{}, {}]", limit(rank), limit(node)),
+        };
+        let injection = match injection.as_str() {
+            "" => injection,
+            value => format!("injection = {{ value = {value}, source = \"{source}\" }}\n"),
+        };
         format!(
             "title = \"This computer's MPI, {shape}\"\n\
              shape = {{ value = \"{shape}\", source = \"{source}\" }}\n\
@@ -56,7 +68,8 @@ impl Network {
              per_byte = {{ value = {per_byte}, source = \"{source}\" }}\n\
              per_hop = {{ value = \"0\", source = \"unused: distances are not measured\" }}\n\
              rearrangement = {{ value = \"{rearrangement:.6}ns\", source = \"{source}\" }}\n\
-             barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n",
+             barrier = {{ value = \"0\", source = \"unused: ranks go on by themselves\" }}\n\
+             {injection}",
             shape = self.short_form(),
             ports = self.ports,
             startup = each(|fit| fit.startup),
@@ -80,15 +93,30 @@ mod tests {
     #[test]
     fn machine_files_say_what_was_measured() {
         let (inside, between) = (Some(fit(1e-6)), Some(fit(3e-5)));
-        let network = Network { nodes: vec![3, 1], ports: 2, message: 1e-7, inside, between };
+        let injection = [0.0, 4e-10];
+        let network =
+            Network { nodes: vec![3, 1], ports: 2, message: 1e-7, injection, inside, between };
         let machine = parse_file("here", &network.machine_file("command")).unwrap();
         assert_eq!((machine.topology.short_form().as_str(), machine.ports), ("cluster:3,1", 2));
         let startup = &machine.timing.startup;
         assert!((startup.of(INTRA_NODE) - 1e-6).abs() < 1e-12);
         assert!((startup.of(INTER_NODE) - 3e-5).abs() < 1e-12);
-        let alone = Network { nodes: vec![1, 1, 1], inside: None, ..network };
+        let near = |limit: f64, value: f64| (limit - value).abs() < 1e-16;
+        let injection = machine.timing.injection;
+        assert!(injection.rank == 0.0 && near(injection.node, 4e-10), "{injection:?}");
+        assert!(
+            machine
+                .sources
+                .iter()
+                .any(|(value, source)| value == "injection" && source == "measured: command")
+        );
+        let alone =
+            Network { nodes: vec![1, 1, 1], inside: None, injection: [3e-10, 0.0], ..network };
         let machine = parse_file("here", &alone.machine_file("command")).unwrap();
         assert_eq!(machine.topology.short_form(), "full:3");
         assert!((machine.timing.startup.of(0) - 3e-5).abs() < 1e-12);
+        assert!(near(machine.injection().rank, 3e-10));
+        let unlimited = Network { injection: [0.0, 0.0], ..alone };
+        assert!(!unlimited.machine_file("command").contains("injection"));
     }
 }

@@ -15,6 +15,10 @@ struct Report {
     ports: u32,
     message_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    rank_injection_seconds_per_byte: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_injection_seconds_per_byte: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     inside: Option<Values>,
     #[serde(skip_serializing_if = "Option::is_none")]
     between: Option<Values>,
@@ -48,11 +52,14 @@ pub(crate) fn run(args: &args::Calibrate) -> anyhow::Result<Outcome> {
         rearrangement_seconds_per_byte: fit.rearrangement,
         fit_error: fit.error,
     };
+    let [rank, node] = network.injection.map(|limit| (limit > 0.0).then_some(limit));
     let report = Report {
         version: VERSION,
         shape: network.short_form(),
         ports: network.ports,
         message_seconds: network.message,
+        rank_injection_seconds_per_byte: rank,
+        node_injection_seconds_per_byte: node,
         inside: network.inside.as_ref().map(values),
         between: network.between.as_ref().map(values),
     };
@@ -78,6 +85,14 @@ fn text(report: &Report) -> Answer {
                 ("error of the fit", format!("{:.0} %", values.fit_error * 100.0)),
             ]),
         );
+    }
+    let limits = [
+        ("rank", report.rank_injection_seconds_per_byte),
+        ("node", report.node_injection_seconds_per_byte),
+    ];
+    for (of, limit) in limits {
+        let Some(limit) = limit else { continue };
+        answer = answer.notes(format!("The injection of a {of} takes {}.", per_byte(limit)));
     }
     answer.notes(format!(
         "One of many concurrent messages takes {}.",
