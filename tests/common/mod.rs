@@ -25,7 +25,7 @@ pub(crate) fn target(machine: &Machine) -> Target<'_> {
 
 /// Every shipped machine, then shapes chosen for their corners.
 pub(crate) fn machines() -> Vec<Machine> {
-    const SHAPES: [&str; 34] = [
+    const SHAPES: [&str; 39] = [
         "full:1",
         "full:2",
         "full:3",
@@ -60,6 +60,11 @@ pub(crate) fn machines() -> Vec<Machine> {
         "grid:4~x3*3",
         "twisted-torus:2x4*2",
         "mesh:3x3/1,1*2",
+        "hypercube:3",
+        "hyperx:3x2*2",
+        "fat-tree:2,2,2",
+        "fat-tree:2,2,3/2*2",
+        "dragonfly:1,2,1*2",
     ];
     let files = shipped().map(|(name, _)| machine(name).unwrap());
     files.chain(SHAPES.iter().map(|text| machine(text).unwrap())).collect()

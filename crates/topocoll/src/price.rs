@@ -99,6 +99,8 @@ pub(crate) struct Pricing<'a> {
     link_blocks: f64,
     hops: f64,
     injected: f64,
+    /// A lower bound of the seconds of any schedule.
+    seconds: f64,
     /// The timing values if a rank sends one message in a step: a byte takes as long as its link or
     /// the injection of its rank and node, whichever is slower.
     timing: Timing,
@@ -115,7 +117,8 @@ impl<'a> Pricing<'a> {
         let link_blocks = most(Measure::LinkBlocks).max(most(Measure::Blocks));
         let timing = limited(exchange.machine());
         let (hops, injected) = (most(Measure::Hops), most(Measure::Seconds));
-        Self { exchange, link_blocks, hops, injected, timing }
+        let seconds = exchange.bounds().seconds;
+        Self { exchange, link_blocks, hops, injected, seconds, timing }
     }
 
     /// The price of a solution: by its claims if they give all terms, otherwise counted if it has
@@ -200,15 +203,18 @@ impl<'a> Pricing<'a> {
             by_claims.unwrap_or((claims.steps as f64 * timing.startup.least(), volume));
         // Links with a latency of their own may be faster than their class.
         let hops = if of_class { self.hops.max(claims.hops_floor as f64) } else { 0.0 };
+        let mut time = Time {
+            startup,
+            transmission: transmission.max(volume),
+            propagation: hops * timing.per_hop.least(),
+            rearrangement: 0.0,
+            barrier: self.barriers(claims.steps),
+        };
+        // No schedule is faster than the bound, which knows the classes of links.
+        time.transmission += (self.seconds - time.total()).max(0.0);
         Price {
             priced: Priced::AtLeast,
-            time: Time {
-                startup,
-                transmission: transmission.max(volume),
-                propagation: hops * timing.per_hop.least(),
-                rearrangement: 0.0,
-                barrier: self.barriers(claims.steps),
-            },
+            time,
             steps: claims.steps,
             blocks: claims.bytes as f64 / block_bytes,
             link_blocks,

@@ -258,7 +258,13 @@ impl Lanes {
         let size = sizes.next().expect("a cluster has nodes");
         if sizes.all(|other| other == size) {
             let blocks = u64::from(self.width()) * u64::from(size);
-            let count = |z| self.distances(digit, z).count() as u64;
+            // Of the distances below the number of nodes, those with the value z of the digit.
+            let (nodes, weight) = (u64::from(self.nodes()), digit.weight);
+            let period = weight * u64::from(self.radix);
+            let count = |z: u32| {
+                let last = (nodes % period).saturating_sub(u64::from(z) * weight).min(weight);
+                nodes / period * weight + last
+            };
             return (1..digit.values).map(|z| count(z) * blocks).collect();
         }
         let sizes: Vec<u32> = self.clusters.sizes().collect();

@@ -137,6 +137,11 @@ fn by_class(values: &PerClass, classes: &[String], show: fn(f64) -> String) -> S
     if each.iter().all(|value| *value == each[0]) {
         return each[0].clone();
     }
+    // Inside a node, and on all links of its network.
+    let between = &each[1..];
+    if classes[0] == "intra-node" && between.iter().all(|value| *value == between[0]) {
+        return format!("{} intra-node and {} inter-node", each[0], between[0]);
+    }
     let named = each.iter().zip(classes).map(|(value, class)| format!("{value} {class}"));
     named.collect::<Vec<_>>().join(" and ")
 }
