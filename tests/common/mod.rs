@@ -172,6 +172,7 @@ pub(crate) fn check_promises(
                     || counts.in_blocks(counts.link_bytes) >= bound.value
             }
             (Measure::Hops, _) => counts.hops as f64 >= bound.value,
+            (Measure::Seconds, _) => counts.time.transmission >= bound.value * (1.0 - 1e-9),
             _ => panic!("{place}: a bound of what nobody counts: {bound:?}"),
         };
         assert!(holds, "{place}: {bound:?}");

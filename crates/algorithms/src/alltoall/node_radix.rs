@@ -130,13 +130,22 @@ impl Lanes {
         ((u64::from(node) + distance) % u64::from(self.nodes())) as u32
     }
 
+    /// The first slot of a source of a lane's blocks that travel a distance.
+    fn slot(&self, lane: u32, distance: u64, source: u32) -> Slot {
+        let room = u64::from(lane) * u64::from(self.nodes()) + distance;
+        (room * u64::from(self.width()) + u64::from(source)) * u64::from(self.clusters.largest())
+    }
+
     /// The slots of some sources and destinations of a lane's blocks that travel a distance.
     fn push(&self, rows: &mut Rows, lane: u32, distance: u32, from: Range<u32>, to: Range<u32>) {
-        let (nodes, width, largest) =
-            (u64::from(self.nodes()), u64::from(self.width()), u64::from(self.clusters.largest()));
-        let room = u64::from(lane) * nodes + u64::from(distance);
-        let first = (room * width + u64::from(from.start)) * largest + u64::from(to.start);
-        rows.push_rows(first, to.len() as u64, largest, from.len() as u64);
+        let first = self.slot(lane, distance.into(), from.start) + u64::from(to.start);
+        rows.push_rows(first, to.len() as u64, self.clusters.largest().into(), from.len() as u64);
+    }
+
+    /// Slots of a distance where all nodes are equal.
+    fn room(&self) -> Option<u64> {
+        let size = self.clusters.equal_size()?;
+        Some(u64::from(self.width()) * u64::from(size))
     }
 
     /// A step in which carriers gather.
@@ -153,6 +162,11 @@ impl Lanes {
         // The blocks gathered below a rank, for all nodes.
         let below = |first: u64| {
             let part = first as u32..(first + weight).min(count) as u32;
+            if let Some(room) = self.room() {
+                let length = part.len() as u64 * u64::from(place.size);
+                let base = self.slot(lane, 0, part.start);
+                return SlotSet::of(Strided::runs(base, self.nodes().into(), room, length));
+            }
             let mut rows = Rows::default();
             for distance in 0..self.nodes() {
                 let to = self.clusters.size(self.after(place.node, distance.into()));
@@ -173,6 +187,10 @@ impl Lanes {
 
     /// The blocks with digit z that the carrier of a lane forwards.
     fn passed(&self, lane: u32, node: u32, digit: Digit, z: u32) -> SlotSet {
+        let all = self.sources(lane, self.clusters.size(node)).len() as u32 == self.width();
+        if let Some(room) = self.room().filter(|_| all) {
+            return self.passed_by_equal(lane, digit, z, room);
+        }
         let mut rows = Rows::default();
         for distance in self.distances(digit, z) {
             let first = self.before(node, u64::from(distance) % digit.weight);
@@ -181,6 +199,24 @@ impl Lanes {
             self.push(&mut rows, lane, distance, 0..from, 0..to);
         }
         rows.finish()
+    }
+
+    /// The same where all nodes are equal and the lane has all its sources: runs of consecutive
+    /// distances, the last of them perhaps shorter.
+    fn passed_by_equal(&self, lane: u32, digit: Digit, z: u32, room: u64) -> SlotSet {
+        let (nodes, weight) = (u64::from(self.nodes()), digit.weight);
+        let (first, period) = (u64::from(z) * weight, weight * u64::from(self.radix));
+        let whole = (nodes + period).saturating_sub(first + weight) / period;
+        let mut slots = SlotSet::default();
+        if whole > 0 {
+            let base = self.slot(lane, first, 0);
+            slots.push(Strided::runs(base, whole, period * room, weight * room));
+        }
+        let last = first + whole * period;
+        if last < nodes {
+            slots.push(Strided::contiguous(self.slot(lane, last, 0), (nodes - last) * room));
+        }
+        slots
     }
 
     /// The distances that have the value z of a digit.
@@ -228,6 +264,18 @@ impl Lanes {
             let below = |first: u64| {
                 let count = weight.min(size - first);
                 let (start, ahead) = (local(first), count.min(size - u64::from(local(first))));
+                let all = self.sources(lane, place.size).len() as u32 == self.width();
+                if let Some(room) = self.room().filter(|_| all) {
+                    // A row of destinations for each distance and source.
+                    let (base, times) =
+                        (self.slot(lane, 0, 0), u64::from(self.nodes()) * room / size);
+                    let mut slots =
+                        SlotSet::of(Strided::runs(base + u64::from(start), times, size, ahead));
+                    if ahead < count {
+                        slots.push(Strided::runs(base, times, size, count - ahead));
+                    }
+                    return slots;
+                }
                 let mut rows = Rows::default();
                 for distance in 0..self.nodes() {
                     let node = self.before(place.node, distance.into());
