@@ -46,7 +46,7 @@ pub(super) fn read(text: &str) -> Result<Listing, Wrong> {
         if fields.len() < 2 || fields.len() > header.len() {
             let (values, most) = (fields.len(), header.len());
             return Err(wrong(format!(
-                "{values} values: a link has 2 to {most}, as in the header"
+                "{values} values: a link has at least 2, and at most the {most} of the header"
             )));
         }
         let value = |column: usize| {

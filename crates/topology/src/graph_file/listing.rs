@@ -96,7 +96,9 @@ impl Listing {
             None => Capacity::CLASS,
             Some(text) => match parse_seconds_per_byte(text).map_err(|e| e.message)? {
                 0.0 => {
-                    return Err(format!("bandwidth is `{text}`: the capacity of a link is finite"));
+                    return Err(format!(
+                        "bandwidth is `{text}`: the bandwidth of a link is above 0 and finite"
+                    ));
                 }
                 per_byte => Capacity::BytesPerSecond(1.0 / per_byte),
             },
