@@ -14,7 +14,7 @@
 //! let mut route = Route::default();
 //! torus.route(Rank(0), Rank(20), &mut route);
 //! assert_eq!((route.hops(), route.segments()[0].hops), (3, -1));
-//! assert_eq!(torus.follow(Rank(0), &route), Ok(Rank(20)));
+//! assert_eq!(torus.follow(Rank(0), &route), Ok(20));
 //! # Ok::<(), topocoll_topology::spec::SpecError>(())
 //! ```
 //!
