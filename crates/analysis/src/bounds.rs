@@ -362,8 +362,7 @@ fn distances(problem: &Problem, machine: &Machine) -> Option<[f64; 2]> {
     let fastest = machine.least_per_byte_between();
     let relative = capacities(machine, |per_byte, capacity| capacity.relative(per_byte));
     let in_seconds = capacities(machine, |per_byte, capacity| {
-        let (times, over) = capacity.relative(per_byte);
-        let own = per_byte * f64::from(over) / f64::from(times);
+        let own = capacity.seconds_per_byte(per_byte);
         if fastest > 0.0 { Capacity::near(fastest / own).relative(per_byte) } else { (1, 1) }
     });
     let least = |capacities: &[(u32, u32)]| graph.least_load_of(capacities, &ranks).blocks();

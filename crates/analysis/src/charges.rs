@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use topocoll_topology::{
-    LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Route, Shape, Timing, Topology,
+    LinkId, LinkKind, MAX_DIMENSIONS, Machine, PerClass, Rank, Route, Timing, Topology,
 };
 
 use crate::counts::Time;
@@ -47,7 +47,7 @@ struct KindRate {
 impl<'a> Rates<'a> {
     pub(crate) fn new(machine: &'a Machine) -> Self {
         let (timing, topology) = (&machine.timing, &*machine.topology);
-        let first = usize::from(matches!(topology.shape(), Shape::Clustered(_)));
+        let first = machine.first_class();
         let values = timing.per_hop.values();
         let latencies = topology.link_kinds().iter().filter_map(|kind| kind.latency);
         let most = values.iter().copied().chain(latencies).fold(f64::MIN_POSITIVE, f64::max);

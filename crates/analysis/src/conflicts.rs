@@ -255,7 +255,7 @@ fn each_equivalent(
     let link = topology.link(taken).expect("bug: a conflict on no link");
     let (nodes, times) = symmetry::of_nodes(classes, topology);
     let size = topology.ranks() / topology.nodes();
-    // All of its class on the node send alike.
+    // Equivalent ranks of a node send equal messages.
     let within = |rank: Rank, turn: u32| match topology.shape() {
         Shape::Clustered(_) if times > 1 => {
             let first = rank.0 / size * size;
@@ -265,7 +265,7 @@ fn each_equivalent(
     };
     topology.for_each_link(rank, &send.route, &mut |other| {
         let passed = topology.link(other).expect("bug: a route over no link");
-        let alike = (passed.class, passed.direction) == (link.class, link.direction);
+        let parallel = (passed.class, passed.direction) == (link.class, link.direction);
         let (from, at) = (Rank(passed.from), Rank(link.from));
         let moves = match topology.network() {
             Shape::Graph(graph) if symmetry::folds(&nodes, graph).is_none() => other == taken,
@@ -276,7 +276,7 @@ fn each_equivalent(
                 nodes.class_of(from) == nodes.class_of(at)
                     && port(other, passed.from) == port(taken, link.from)
             }
-            _ => alike && nodes.class_of(from) == nodes.class_of(at),
+            _ => parallel && nodes.class_of(from) == nodes.class_of(at),
         };
         if !moves {
             return;

@@ -92,13 +92,24 @@ impl Graph {
         links: ListedLinks,
         routes: impl Routes + 'static,
     ) -> Self {
+        Self::new(form, nodes, classes, links.done(), Box::new(routes))
+    }
+
+    /// A graph of numbered vertices, without translations.
+    pub(crate) fn new(
+        form: String,
+        nodes: u32,
+        classes: Vec<String>,
+        links: Links,
+        routes: Box<dyn Routes>,
+    ) -> Self {
         Self {
             form,
             nodes,
             names: Vec::new(),
             classes,
-            links: links.done(),
-            routes: Box::new(routes),
+            links,
+            routes,
             lattice: None,
             translations: None,
             least_load: Known::default(),
@@ -194,7 +205,7 @@ impl Graph {
     }
 
     /// A lower bound on the load of the busiest link when every node sends a block to every other,
-    /// all links alike.
+    /// all links equal.
     ///
     /// Computed once, on first use, in bounded time.
     #[must_use]
@@ -243,8 +254,8 @@ impl Graph {
     pub fn routed_load(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> Option<f64> {
         /// The most links of all routes that are visited.
         const VISITED: u64 = 1 << 28;
-        let alike = self.translations.is_some() && ranks.is_empty();
-        let sources = if alike { 1 } else { self.nodes };
+        let equivalent = self.translations.is_some() && ranks.is_empty();
+        let sources = if equivalent { 1 } else { self.nodes };
         let hops = u64::from(self.diameter()) * u64::from(self.nodes);
         if hops.saturating_mul(sources.into()) > VISITED {
             return None;
@@ -257,7 +268,7 @@ impl Graph {
                     let blocks = u64::from(ranks[from as usize]) * u64::from(ranks[to as usize]);
                     self.walk(Rank(from), Rank(to), |at, port| {
                         // Where all vertices are equivalent, links of one port carry equally much.
-                        let at = if alike { 0 } else { at };
+                        let at = if equivalent { 0 } else { at };
                         carried[self.links.leaving(at).start + port] += blocks;
                     });
                 }

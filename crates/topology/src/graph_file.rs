@@ -37,7 +37,7 @@ fn read(text: &str, form: String) -> Result<Graph, Wrong> {
     read(text)?.graph(form)
 }
 
-/// The text of a regular file of at most so many bytes.
+/// The text of a regular file of at most `most` bytes.
 ///
 /// # Errors
 /// The reason why there is none; `what` names files with that limit.

@@ -6,7 +6,7 @@ mod load;
 
 use std::sync::Arc;
 
-use crate::graph::{Graph, Known, LinkKind, ListedLinks};
+use crate::graph::{Graph, LinkKind, ListedLinks};
 use crate::spec::{number, whole};
 use crate::{Grid, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
 
@@ -194,18 +194,12 @@ fn of_places(
     let translations = whole.then(|| radix.clone());
     let routes = FirstLinks::new(&links, translations.as_ref());
     let lattice = Lattice { radix, wrap, faults, places };
+    let (form, nodes) = (lattice.short_form(), links.vertices());
+    let classes = (0..directions / 2).map(|u| format!("dimension {u}")).collect();
     Ok(Graph {
-        form: lattice.short_form(),
-        nodes: links.vertices(),
-        names: Vec::new(),
-        classes: (0..directions / 2).map(|u| format!("dimension {u}")).collect(),
-        links,
-        routes: Box::new(routes),
         lattice: Some(lattice),
         translations,
-        least_load: Known::default(),
-        routed_load: Known::default(),
-        farthest: std::sync::OnceLock::new(),
+        ..Graph::new(form, nodes, classes, links, Box::new(routes))
     })
 }
 

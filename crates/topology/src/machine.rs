@@ -123,9 +123,8 @@ impl Machine {
 
     fn least_from(&self, first: usize) -> f64 {
         let of_kind = |kind: &LinkKind| {
-            let per_byte = self.timing.per_byte.of(self.first_class() + kind.class as usize);
-            let (times, over) = kind.capacity.relative(per_byte);
-            per_byte * f64::from(over) / f64::from(times)
+            let class = self.first_class() + kind.class as usize;
+            kind.capacity.seconds_per_byte(self.timing.per_byte.of(class))
         };
         let kinds = self.topology.link_kinds().iter().map(of_kind);
         let classes = self.timing.per_byte.values();
@@ -138,8 +137,7 @@ impl Machine {
     pub fn seconds_per_byte(&self, link: LinkId) -> f64 {
         let per_byte = self.timing.per_byte.of(self.class_of(link));
         let kind = self.topology.link_kinds().get(self.topology.link_kind(link));
-        let (times, over) = kind.map_or((1, 1), |kind| kind.capacity.relative(per_byte));
-        per_byte * f64::from(over) / f64::from(times)
+        kind.map_or(per_byte, |kind| kind.capacity.seconds_per_byte(per_byte))
     }
 
     /// Seconds of propagation over a link.

@@ -30,9 +30,8 @@ impl<'a> Kinds<'a> {
         };
         let of_kind = |kind: &LinkKind| {
             let values = of_class(first + kind.class as usize);
-            let (times, over) = kind.capacity.relative(values.per_byte);
             Values {
-                per_byte: values.per_byte * f64::from(over) / f64::from(times),
+                per_byte: kind.capacity.seconds_per_byte(values.per_byte),
                 latency: kind.latency.unwrap_or(values.latency),
                 ..values
             }

@@ -62,9 +62,16 @@ impl Capacity {
             Self::BytesPerSecond(bandwidth) => Self::near(bandwidth * per_byte).relative(per_byte),
         }
     }
+
+    /// Seconds in which a link carries a byte, if a link of its class takes `per_byte` seconds.
+    #[must_use]
+    pub fn seconds_per_byte(self, per_byte: f64) -> f64 {
+        let (times, over) = self.relative(per_byte);
+        per_byte * f64::from(over) / f64::from(times)
+    }
 }
 
-/// What links have in common that are alike.
+/// What the links of one kind have in common.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkKind {
     /// The class of timing values; on a lattice the dimension.

@@ -1,7 +1,7 @@
 //! Graphs from lists of links.
 
 use super::shortest::Shortest;
-use super::{Capacity, Graph, Known, LinkKind, ListedLinks, MOST_LINKS, Routes};
+use super::{Capacity, Graph, LinkKind, ListedLinks, MOST_LINKS, Routes};
 use crate::text::printable;
 use crate::{MAX_DIMENSIONS, TopologyError};
 
@@ -107,17 +107,14 @@ impl ListedGraph {
         let routes = routes(&links, self.nodes)
             .map_err(|(from, to)| TopologyError::Unreachable { from: name(from), to: name(to) })?;
         Ok(Graph {
-            form: self.form,
-            nodes: self.nodes,
             names: self.names.iter().map(|name| printable(name)).collect(),
-            classes: self.classes.iter().map(|class| printable(class)).collect(),
-            links,
-            routes,
-            lattice: None,
-            translations: None,
-            least_load: Known::default(),
-            routed_load: Known::default(),
-            farthest: std::sync::OnceLock::new(),
+            ..Graph::new(
+                self.form,
+                self.nodes,
+                self.classes.iter().map(|class| printable(class)).collect(),
+                links,
+                routes,
+            )
         })
     }
 }

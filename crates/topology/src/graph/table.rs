@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::io::BufRead;
-use std::sync::OnceLock;
 
 use hashbrown::HashMap;
 
-use super::{Graph, Known, Links, Routes};
+use super::{Graph, Links, Routes};
 use crate::Topology;
 use crate::graph_file::fields;
 
@@ -56,17 +55,14 @@ impl Graph {
         }
         let routes = Table::read(self, table)?;
         Ok(Self {
-            form: "network".to_owned(),
-            nodes: self.nodes,
             names: (0..self.vertices()).map(|vertex| self.vertex_name(vertex)).collect(),
-            classes: self.classes.clone(),
-            links: self.links.clone(),
-            routes: Box::new(routes),
-            lattice: None,
-            translations: None,
-            least_load: Known::default(),
-            routed_load: Known::default(),
-            farthest: OnceLock::new(),
+            ..Self::new(
+                "network".to_owned(),
+                self.nodes,
+                self.classes.clone(),
+                self.links.clone(),
+                Box::new(routes),
+            )
         })
     }
 }

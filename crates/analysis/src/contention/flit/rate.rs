@@ -2,7 +2,7 @@
 
 use topocoll_topology::Capacity;
 
-/// The rate of a channel: so many flits in so many cycles, evenly.
+/// The rate of a channel: a number of flits in a number of cycles, evenly spread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rate {
     flits: u64,
