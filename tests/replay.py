@@ -169,6 +169,7 @@ class Replay:
             require(numbers(sides) and sides and min(sides) > 0, "sides of the grid")
             require(type(wraps) is list and len(wraps) == len(sides), "one wrap per side")
             require(all(type(wrap) is bool for wrap in wraps), "wraps that are neither true nor false")
+            require(topology.get("ties", "up") in ("up", "balanced"), "ties that are neither up nor balanced")
             self.network = Grid(sides, wraps)
             self.read_nodes(topology, prod(sides))
         elif kind == "graph":

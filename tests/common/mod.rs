@@ -12,7 +12,7 @@ use topocoll::contention::{
 use topocoll::formats::Target;
 use topocoll::{
     Algorithm, Block, Collective, Machine, Measure, Method, Parameters, PerClass, Problem, Rank,
-    RankClasses, Route, Rule, Schedule, Slot, Step, bounds, machine, shipped, verify,
+    RankClasses, Route, Rule, Schedule, Slot, Step, bounds, machine, shipped, spec, verify,
 };
 
 /// Bytes that readers may use in tests.
@@ -67,7 +67,8 @@ pub(crate) fn machines() -> Vec<Machine> {
         "dragonfly:1,2,1*2",
     ];
     let files = shipped().map(|(name, _)| machine(name).unwrap());
-    files.chain(SHAPES.iter().map(|text| machine(text).unwrap())).collect()
+    let ties = spec::parse_file("balanced-ties", include_str!("../machines/ties.toml")).unwrap();
+    files.chain(SHAPES.iter().map(|text| machine(text).unwrap())).chain([ties]).collect()
 }
 
 /// Every machine with one port and with three.

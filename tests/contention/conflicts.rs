@@ -72,7 +72,14 @@ fn conflicts_equal_those_of_every_link_by_itself() {
     let cases = grids.into_iter().chain(lattices).flat_map(|text| any.map(|how| (text, how)));
     // A rule of several classes of many ranks, whose routes along rings two messages share.
     let rings = [("torus:16x8", ("suh-shin", 1)), ("torus:16x4x4", ("suh-shin", 1))];
-    for (text, (algorithm, ports)) in cases.chain(rings) {
+    // Cyclic by rank and by node, where nodes hold several ranks.
+    let nodes = [
+        ("torus:4x3*3", ("bruck", 3)),
+        ("mesh:4x3*2", ("direct", 4)),
+        ("torus:5x2*3", ("node-radix", 1)),
+        ("grid:4~x3*2", ("clustered-matchings", 2)),
+    ];
+    for (text, (algorithm, ports)) in cases.chain(rings).chain(nodes) {
         let mut machine = machine(text).unwrap();
         machine.set_ports(ports);
         let settings = match algorithm {

@@ -1,4 +1,4 @@
-use topocoll_topology::Topology;
+use topocoll_topology::{Grid, Shape, Ties, Topology};
 
 /// Counts that an algorithm's formulas give. The tests compare each with the counts found in the
 /// schedule.
@@ -74,12 +74,18 @@ impl Claims {
     }
 
     /// The claims on this topology. A cluster's schedule is one for any network, but its claims about
-    /// links are those of fully connected nodes.
+    /// links are those of fully connected nodes. Claims about links of a grid take all ties upwards.
     pub(crate) fn on(self, topology: &dyn Topology) -> Self {
-        if self.by_links.is_none() || topology.link_numbers() == 0 {
-            return self;
+        let mut claims = self;
+        if claims.by_links.is_some() && topology.link_numbers() > 0 {
+            claims = Self { hops: None, contention_free: false, by_links: None, ..claims };
         }
-        Self { hops: None, contention_free: false, by_links: None, ..self }
+        let upwards = |grid: &Grid| grid.ties() == Ties::Up;
+        if matches!(topology.network(), Shape::Grid(grid) if !upwards(grid)) {
+            claims.contention_free = false;
+            claims.link_bytes_floor = claims.bytes;
+        }
+        claims
     }
 
     /// Claims of a cluster's schedule; if `copies` is false, it copies and packs nothing.

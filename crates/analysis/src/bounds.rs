@@ -1,7 +1,7 @@
 //! Lower bounds for every schedule.
 
 use topocoll_schedule::{Collective, Demand, Problem};
-use topocoll_topology::{Capacity, Graph, Machine, Rank, Shape};
+use topocoll_topology::{Capacity, Graph, Grid, Machine, Rank, Shape};
 
 use crate::all_to_all_v;
 
@@ -166,15 +166,15 @@ pub fn bounds(problem: &Problem, machine: &Machine) -> Vec<LowerBound> {
                 let theorem = format!("distances over lengths of all links, chosen {how}");
                 add(Measure::LinkBlocks, least, theorem, String::new());
             }
-            if let Some(load) = routed(problem, machine) {
-                let condition = "blocks sent straight by the machine's routes";
-                let theorem = "busiest link of the machine's routes".to_owned();
-                add(Measure::LinkBlocks, load, theorem, condition.to_owned());
-            }
             if let Some(farthest) = graph.farthest() {
                 add(Measure::Hops, farthest.into(), "diameter".to_owned(), String::new());
             }
         }
+    }
+    if let Some(load) = routed(problem, machine) {
+        let condition = "blocks sent straight by the machine's routes";
+        let theorem = "busiest link of the machine's routes".to_owned();
+        add(Measure::LinkBlocks, load, theorem, condition.to_owned());
     }
     bounds
 }
@@ -371,11 +371,26 @@ fn distances(problem: &Problem, machine: &Machine) -> Option<[f64; 2]> {
     Some([least(&relative) * times, least(&in_seconds) * times * fastest * exact])
 }
 
-/// The load of the busiest link of a graph's routes in an all-to-all, over its capacity.
+/// The load of the busiest link of the machine's routes in an all-to-all, over its capacity.
 fn routed(problem: &Problem, machine: &Machine) -> Option<f64> {
+    if let Shape::Grid(grid) = machine.topology.network() {
+        return routed_on_grid(problem, machine, grid);
+    }
     let (graph, ranks, times) = flows(problem, machine)?;
     let relative = capacities(machine, |per_byte, capacity| capacity.relative(per_byte));
     Some(graph.routed_load(&relative, &ranks)? * times)
+}
+
+/// The same on a grid whose nodes hold equally many ranks.
+fn routed_on_grid(problem: &Problem, machine: &Machine, grid: &Grid) -> Option<f64> {
+    let size = match machine.topology.shape() {
+        Shape::Clustered(clusters) => clusters.equal_size()?,
+        _ => 1,
+    };
+    let all_to_all = problem.operation == Collective::AllToAll;
+    let along = (0..grid.sides().len()).map(|u| grid.routed_load(u));
+    let busiest = along.max().filter(|&load| all_to_all && load > 0)?;
+    Some(busiest as f64 * f64::from(size).powi(2))
 }
 
 /// A graph with an all-to-all, and the ranks on each node, none for one; loads are to be multiplied.

@@ -8,8 +8,8 @@ use crate::charges::Rates;
 use crate::contention::{Posted, Share, Traffic};
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::{Load, Loads};
-use crate::shift::Links;
-use crate::{AnalysisError, shift, symmetry};
+use crate::shift::{self, Cyclic, Links, Shift};
+use crate::{AnalysisError, symmetry};
 
 /// The links listed by default.
 const LINKS: usize = 5;
@@ -80,11 +80,12 @@ pub fn conflicts(
     if topology.link_numbers() == 0 {
         return Ok(ConflictReport::default());
     }
-    let closed = shifts(traffic, topology);
+    let closed = cyclic(traffic, topology);
     let classes = symmetry::common(&traffic.classes(), topology);
     if most.is_none() {
-        let nodes = if closed.is_some() { 1 } else { classes.count() };
-        let needed = u128::from(nodes) * u128::from(traffic.steps());
+        let ranks =
+            closed.map_or(classes.count(), |cyclic| cyclic.representatives().count() as u32);
+        let needed = u128::from(ranks) * u128::from(traffic.steps());
         check_work("naming conflicting links", needed, WORK_LIMIT)?;
     }
     let most = most.unwrap_or(LINKS);
@@ -100,7 +101,7 @@ pub fn conflicts(
             let (mut share, mut loads) = (Share::default(), Loads::new(&classes, topology));
             for step in start..traffic.steps().min(start.saturating_add(part)) {
                 match closed {
-                    Some(grid) => by_shift(traffic, grid, step, &mut share, &mut worst),
+                    Some(of) => by_shift((traffic, of), step, &mut share, &mut worst),
                     None => by_class(
                         (traffic, topology, &classes, &rates),
                         step,
@@ -134,9 +135,9 @@ fn kept_bytes(traffic: &dyn Traffic, topology: &dyn Topology, most: usize) -> u1
     by_all_threads(kept) + listed
 }
 
-/// The grid, if link loads have a closed form.
-fn shifts<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<&'t Grid> {
-    shift::grid(&traffic.schedule()?.rule().classes(), topology)
+/// Whether link loads have a closed form.
+fn cyclic<'t>(traffic: &dyn Traffic, topology: &'t dyn Topology) -> Option<Cyclic<'t>> {
+    Cyclic::new(&traffic.schedule()?.rule().classes(), topology)
 }
 
 /// The number of links kept between two selections of the worst.
@@ -208,26 +209,47 @@ fn by_class(
     });
 }
 
-fn by_shift(traffic: &dyn Traffic, grid: &Grid, step: u32, share: &mut Share, worst: &mut Worst) {
-    traffic.share(Rank(0), step, share);
-    let shifts: Vec<(u32, u128)> =
-        share.sends.iter().map(|send| (send.to.0, send.bytes.into())).collect();
-    worst.conflicts += shift::shared(grid, &shifts, |links| worst.add(step, links));
+fn by_shift(
+    (traffic, cyclic): (&dyn Traffic, Cyclic<'_>),
+    step: u32,
+    share: &mut Share,
+    worst: &mut Worst,
+) {
+    let mut shifts = Vec::new();
+    for rank in cyclic.representatives() {
+        traffic.share(rank, step, share);
+        for send in &share.sends {
+            let sent = cyclic.shifts(send.to, send.bytes.into());
+            shifts.extend(sent.filter(|shift| shift.node > 0));
+        }
+    }
+    worst.conflicts += shift::shared(cyclic.grid, &shifts, |links| worst.add(step, links));
 }
 
 /// Lists the messages on a link.
 fn list(
     (traffic, topology, classes): (&dyn Traffic, &dyn Topology, &RankClasses),
-    closed: Option<&Grid>,
+    closed: Option<Cyclic<'_>>,
     conflict: &mut Conflict,
 ) {
     let mut share = Share::default();
     let mut listed = Vec::new();
     let link = topology.link(conflict.link).expect("bug: a conflict on no link");
-    if let Some(grid) = closed {
-        traffic.share(Rank(0), conflict.step, &mut share);
-        for send in &share.sends {
-            list_shift(grid, link, send.to.0, u128::from(send.bytes), &mut listed);
+    if let Some(cyclic) = closed {
+        let size = topology.ranks() / topology.nodes();
+        for rank in cyclic.representatives() {
+            traffic.share(rank, conflict.step, &mut share);
+            for send in &share.sends {
+                let bytes = u128::from(send.bytes);
+                for Shift { node, .. } in cyclic.shifts(send.to, bytes).filter(|of| of.node > 0) {
+                    list_shift(cyclic.grid, link, node, |start, end| {
+                        let at = |node: Rank, place: u32| Rank(node.0 * size + place);
+                        listed.extend(cyclic.ends(rank, send.to, node).map(|(from, to)| {
+                            ConflictingMessage { from: at(start, from), to: at(end, to), bytes }
+                        }));
+                    });
+                }
+            }
         }
     } else {
         for node in (0..classes.count()).map(|class| classes.representative(class)) {
@@ -298,15 +320,9 @@ fn each_equivalent(
     });
 }
 
-/// Lists the messages to rank + shift that take the link along u from `at`. By dimension order
+/// Calls `each` with the ends of the messages to node + shift that take a link. By dimension order
 /// their slower coordinates are those of their destination, the faster those of their source.
-fn list_shift(
-    grid: &Grid,
-    link: Link,
-    shift: u32,
-    bytes: u128,
-    listed: &mut Vec<ConflictingMessage>,
-) {
+fn list_shift(grid: &Grid, link: Link, shift: u32, mut each: impl FnMut(Rank, Rank)) {
     let (at, u) = (Rank(link.from), link.class as usize);
     let (radix, stride) = (grid.radix(), grid.radix().stride(u));
     let (ranks, block) = (u64::from(radix.ranks()), u64::from(stride) * u64::from(grid.sides()[u]));
@@ -319,8 +335,7 @@ fn list_shift(
         let back = (u64::from(shift) / block + carry) * block;
         let from = (u64::from(here.0) + 2 * ranks - back) % ranks;
         let to = (from + u64::from(shift)) % ranks;
-        let (from, to) = (Rank(from as u32), Rank(to as u32));
-        listed.push(ConflictingMessage { from, to, bytes });
+        each(Rank(from as u32), Rank(to as u32));
     }
 }
 
@@ -363,7 +378,9 @@ mod tests {
                 for conflict in found.worst {
                     let link = grid.link(conflict.link).unwrap();
                     let mut listed = Vec::new();
-                    list_shift(&grid, link, shift, 3, &mut listed);
+                    list_shift(&grid, link, shift, |from, to| {
+                        listed.push(ConflictingMessage { from, to, bytes: 3 });
+                    });
                     listed.sort_unstable();
                     assert_eq!(listed, conflict.listed, "shift {shift}, {link:?}");
                     assert_eq!(listed.len() as u64, conflict.messages);

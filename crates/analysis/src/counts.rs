@@ -1,11 +1,12 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Demand, RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{Machine, Rank, Route, Shape, Timing};
+use topocoll_topology::{INTRA_NODE, Machine, Rank, Route, Shape, Timing};
 
 use crate::charges::{Charged, Charges, Rates};
 use crate::error::{by_all_threads, check_memory, check_work};
 use crate::loads::{Busiest, Loads};
-use crate::{AnalysisError, all_to_all_v, shift, symmetry};
+use crate::shift::{self, Cyclic, Shift};
+use crate::{AnalysisError, all_to_all_v, symmetry};
 
 /// The most steps counted together.
 const MAX_CHUNK: u32 = 512;
@@ -256,7 +257,7 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Dem
     let ports = u128::from(schedule.problem.ports);
     let per_rank = match machine.topology.network() {
         // Lines of a shift differ in the carries of all messages of a step.
-        Shape::Grid(grid) if reader.shifts => ports * ports * grid.sides().len() as u128,
+        Shape::Grid(grid) if reader.cyclic.is_some() => ports * ports * grid.sides().len() as u128,
         Shape::Grid(grid) => ports * grid.sides().len() as u128,
         // Every hop of a route is visited.
         Shape::Graph(graph) => ports * u128::from(graph.diameter().max(1)),
@@ -397,10 +398,10 @@ pub(crate) struct Reader<'a> {
     rates: Rates<'a>,
     /// Classes of equivalent ranks; one rank of each is visited.
     classes: RankClasses,
-    /// The classes of nodes, and the ranks of a class on each node.
+    /// The classes of nodes, and the ranks of a class on each node where links are counted.
     nodes: (RankClasses, u32),
-    /// Whether link loads have a closed form.
-    shifts: bool,
+    /// Where link loads have a closed form.
+    cyclic: Option<Cyclic<'a>>,
 }
 
 /// What a node exchanges with other nodes in one step: sent, and received.
@@ -415,7 +416,7 @@ pub(crate) struct Scratch {
     route: Route,
     loads: Option<Loads>,
     busiest: Vec<Busiest>,
-    shifts: Vec<(u32, u128)>,
+    shifts: Vec<Shift>,
     /// Messages and bytes sent to, and received from, other nodes, by node.
     by_node: Vec<Outside>,
     /// Bytes that each rank receives, where blocks have sizes and ranks have an injection limit.
@@ -426,9 +427,21 @@ impl<'a> Reader<'a> {
     fn new(schedule: &'a Schedule, machine: &'a Machine) -> Result<Self, AnalysisError> {
         check_ranks(schedule.problem.ranks, machine)?;
         let classes = schedule.rule().classes();
-        let shifts = shift::grid(&classes, &*machine.topology).is_some();
-        let classes = if shifts { classes } else { symmetry::common(&classes, &*machine.topology) };
-        Ok(Self::of_classes(schedule, machine, classes, shifts))
+        let topology = &*machine.topology;
+        Ok(match Cyclic::new(&classes, topology) {
+            Some(cyclic) => {
+                let nodes = (cyclic.nodes(), 0);
+                Self {
+                    schedule,
+                    machine,
+                    rates: Rates::new(machine),
+                    classes,
+                    nodes,
+                    cyclic: Some(cyclic),
+                }
+            }
+            None => Self::of_classes(schedule, machine, symmetry::common(&classes, topology)),
+        })
     }
 
     /// A reader that visits every rank.
@@ -439,17 +452,12 @@ impl<'a> Reader<'a> {
         check_ranks(schedule.problem.ranks, machine)?;
         let distinct = RankClasses::distinct(schedule.problem.ranks);
         let classes = symmetry::common(&distinct, &*machine.topology);
-        Ok(Self::of_classes(schedule, machine, classes, false))
+        Ok(Self::of_classes(schedule, machine, classes))
     }
 
-    fn of_classes(
-        schedule: &'a Schedule,
-        machine: &'a Machine,
-        classes: RankClasses,
-        shifts: bool,
-    ) -> Self {
+    fn of_classes(schedule: &'a Schedule, machine: &'a Machine, classes: RankClasses) -> Self {
         let nodes = symmetry::of_nodes(&classes, &*machine.topology);
-        Self { schedule, machine, rates: Rates::new(machine), classes, nodes, shifts }
+        Self { schedule, machine, rates: Rates::new(machine), classes, nodes, cyclic: None }
     }
 
     fn equal(&self) -> Weights<'static> {
@@ -458,7 +466,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn fits(&self, memory: u128) -> Result<(), AnalysisError> {
         let topology = &*self.machine.topology;
-        let loads = if self.shifts { 0 } else { Loads::memory(&self.classes, topology) };
+        let loads = if self.cyclic.is_some() { 0 } else { Loads::memory(&self.classes, topology) };
         let counters = loads + (self.nodes_counted() * size_of::<Outside>()) as u128;
         // The messages of a step, sent and received.
         let step = 2 * u128::from(self.schedule.problem.ports) * size_of::<Transfer>() as u128;
@@ -468,7 +476,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn scratch(&self) -> Scratch {
         let topology = &*self.machine.topology;
-        let counted = topology.link_numbers() > 0 && !self.shifts;
+        let counted = topology.link_numbers() > 0 && self.cyclic.is_none();
         let loads = counted.then(|| Loads::new(&self.classes, topology));
         Scratch {
             step: Step::default(),
@@ -493,6 +501,7 @@ impl<'a> Reader<'a> {
             received.resize(problem.ranks as usize, 0);
         }
         let ranks_per_class = u64::from(problem.ranks / self.classes.count());
+        shifts.clear();
         for class in 0..self.classes.count() {
             let rank = self.classes.representative(class);
             self.schedule.rule().step(rank, step, does);
@@ -506,7 +515,6 @@ impl<'a> Reader<'a> {
                 out.port_violations +=
                     ranks_per_class * u64::from(transfers.len() > problem.ports as usize);
             }
-            shifts.clear();
             let mut sent = 0u128;
             for send in &does.sends {
                 let bytes = weights.bytes(rank, &send.slots);
@@ -518,9 +526,14 @@ impl<'a> Reader<'a> {
                 if !send.slots.is_contiguous(problem.block_bytes) {
                     out.packed = out.packed.max(bytes);
                 }
-                if self.shifts {
-                    // The representative is rank 0, so its peer is the shift.
-                    shifts.push((send.peer.0, bytes));
+                if let Some(cyclic) = self.cyclic {
+                    // The representative is on node 0, so its peer's node is the shift.
+                    for shift in cyclic.shifts(send.peer, bytes) {
+                        match shift.node {
+                            0 => out.charges.link(rates, INTRA_NODE, bytes),
+                            _ => shifts.push(shift),
+                        }
+                    }
                     continue;
                 }
                 let route = send.route_from(rank, topology, route);
@@ -545,10 +558,8 @@ impl<'a> Reader<'a> {
         for bytes in received.iter_mut() {
             out.charges.rank(rates, std::mem::take(bytes), is_node);
         }
-        if let Shape::Grid(grid) = topology.shape()
-            && self.shifts
-        {
-            shift::count(grid, rates, shifts, &mut out);
+        if let Some(cyclic) = self.cyclic {
+            shift::count(cyclic.grid, rates, shifts, &mut out);
         }
         if let Some(loads) = loads {
             loads.take(rates, busiest);
@@ -595,16 +606,23 @@ impl<'a> Reader<'a> {
         let at = |rank| topology.node_of(rank);
         let node = nodes.class_of(Rank(at(rank))) as usize;
         for (direction, transfers) in [&does.sends, &does.receives].into_iter().enumerate() {
-            let between = transfers.iter().filter(|transfer| at(rank) != at(transfer.peer));
-            for transfer in between {
-                by_node[node].messages[direction] += of_class;
+            for transfer in transfers {
+                let times = match self.cyclic {
+                    Some(cyclic) => cyclic.crossing(transfer.peer),
+                    None if at(rank) == at(transfer.peer) => 0,
+                    None => *of_class,
+                };
+                if times == 0 {
+                    continue;
+                }
+                by_node[node].messages[direction] += times;
                 let bytes = match weights {
                     Weights::Equal(block_bytes) => transfer.slots.bytes(block_bytes),
                     // What a rank receives is known where it is sent.
                     Weights::Each(..) if direction == 0 => weights.bytes(rank, &transfer.slots),
                     Weights::Each(..) => continue,
                 };
-                by_node[node].bytes[direction] += u128::from(*of_class) * bytes;
+                by_node[node].bytes[direction] += u128::from(times) * bytes;
                 if let Weights::Each(..) = weights {
                     by_node[at(transfer.peer) as usize].bytes[1] += bytes;
                 }

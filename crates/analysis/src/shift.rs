@@ -1,6 +1,6 @@
 //! Link loads of a uniform shift on a grid, in closed form.
 //!
-//! In a step of a cyclic rule every rank x sends a message of equal size to x + s (mod P). Along
+//! In a step of a cyclic rule every node x sends a message of equal size to x + s (mod P). Along
 //! dimension u the message turns from position a to a + t (mod side), where t is `s_u`, or `s_u +
 //! 1` if the faster coordinates carry into it: x mod S + s mod S >= S, with S the stride of u. By
 //! dimension order it travels on the line with the slower coordinates of its destination and the
@@ -16,42 +16,130 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, LinkId, Rank, Shape, Topology};
+use topocoll_topology::{Grid, LinkId, Rank, Shape, Ties, Topology};
 
 use crate::charges::Rates;
 use crate::counts::StepCount;
 
-/// The grid, if the classes are those of a cyclic rule, where every rank sends to the same shifts.
-pub(crate) fn grid<'t>(classes: &RankClasses, topology: &'t dyn Topology) -> Option<&'t Grid> {
-    let cyclic = classes.radix().dimensions() == 1 && classes.count() == 1;
-    match topology.shape() {
-        Shape::Grid(grid) if cyclic => Some(grid),
-        _ => None,
+/// A rule on a grid of nodes in which equivalent ranks send to the same shifts of the number of
+/// their node, by equal routes.
+#[derive(Clone, Copy)]
+pub(crate) struct Cyclic<'t> {
+    pub(crate) grid: &'t Grid,
+    /// Ranks on each node.
+    size: u32,
+    classes: Classes,
+}
+
+#[derive(Clone, Copy)]
+enum Classes {
+    /// All ranks are equivalent under rank -> rank + 1.
+    Ranks,
+    /// All nodes under node -> node + 1, and ranks within nodes by this period.
+    Nodes(u32),
+}
+
+/// Messages of equal sizes that ranks of node 0 send to the node of a number.
+#[derive(Clone, Copy)]
+pub(crate) struct Shift {
+    pub(crate) node: u32,
+    pub(crate) times: u32,
+    pub(crate) bytes: u128,
+}
+
+impl<'t> Cyclic<'t> {
+    /// The grid, if the classes are those of such a rule.
+    pub(crate) fn new(classes: &RankClasses, topology: &'t dyn Topology) -> Option<Self> {
+        let Shape::Grid(grid) = topology.network() else { return None };
+        let size = match topology.shape() {
+            Shape::Clustered(clusters) => clusters.equal_size()?,
+            _ => 1,
+        };
+        let classes = match (classes.radix().sides(), classes.periods()) {
+            ([_], [1]) => Classes::Ranks,
+            ([_, within], [1, period]) if *within == size => Classes::Nodes(*period),
+            _ => return None,
+        };
+        (grid.ties() == Ties::Up).then_some(Self { grid, size, classes })
+    }
+
+    /// The first ranks of node 0: one of each class.
+    pub(crate) fn representatives(&self) -> impl Iterator<Item = Rank> + use<> {
+        let counted = match self.classes {
+            Classes::Ranks => 1,
+            Classes::Nodes(period) => period,
+        };
+        (0..counted).map(Rank)
+    }
+
+    /// The nodes, all equivalent.
+    pub(crate) fn nodes(&self) -> RankClasses {
+        let radix = self.grid.radix().clone();
+        RankClasses::translations(radix, self.grid.sides().iter().map(|_| 1).collect())
+    }
+
+    /// The messages that the ranks of node 0 equivalent to a representative send if it sends `bytes`
+    /// to a rank. Those to node 0 stay on it.
+    pub(crate) fn shifts(&self, to: Rank, bytes: u128) -> impl Iterator<Item = Shift> + use<> {
+        let (node, local) = (to.0 / self.size, to.0 % self.size);
+        let both = match self.classes {
+            Classes::Nodes(period) => [(node, self.size / period), (0, 0)],
+            // The last ranks of the node reach one node more.
+            Classes::Ranks => [(node, self.size - local), ((node + 1) % self.grid.ranks(), local)],
+        };
+        let shifts = both.into_iter().filter(|&(_, times)| times > 0);
+        shifts.map(move |(node, times)| Shift { node, times, bytes })
+    }
+
+    /// How many of the ranks of node 0 equivalent to a representative send to, or receive from,
+    /// another node if it does so with a rank.
+    pub(crate) fn crossing(&self, peer: Rank) -> u32 {
+        self.shifts(peer, 0).filter(|shift| shift.node > 0).map(|shift| shift.times).sum()
+    }
+
+    /// The ends of these messages as places on their nodes: all that go to a node.
+    pub(crate) fn ends(
+        &self,
+        from: Rank,
+        to: Rank,
+        node: u32,
+    ) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let Self { size, classes, grid } = *self;
+        let nodes = grid.ranks();
+        let apart = match classes {
+            Classes::Ranks => 1,
+            Classes::Nodes(period) => period,
+        };
+        (0..size).step_by(apart as usize).filter_map(move |turn| {
+            let moved = u64::from(to.0) + u64::from(turn);
+            let reached = match classes {
+                Classes::Ranks => (moved / u64::from(size)) as u32 % nodes,
+                Classes::Nodes(_) => to.0 / size,
+            };
+            let local = (moved % u64::from(size)) as u32;
+            (reached == node).then_some(((from.0 + turn) % size, local))
+        })
     }
 }
 
-/// Adds the link loads of a step in which every rank sends one message for each (shift, bytes).
-pub(crate) fn count(
-    grid: &Grid,
-    rates: &Rates<'_>,
-    messages: &[(u32, u128)],
-    step: &mut StepCount,
-) {
+/// Adds the link loads of a step in which every node sends these messages.
+pub(crate) fn count(grid: &Grid, rates: &Rates<'_>, messages: &[Shift], step: &mut StepCount) {
     for u in 0..grid.sides().len() {
+        let class = rates.first_class() + u;
         each_line_group(grid, u, messages, |group| {
             if grid.wrap()[u] {
                 group.for_each_direction(messages, |_, load, bytes| {
                     let links = group.lines * u128::from(grid.sides()[u]);
-                    step.charges.carry(u, links.saturating_mul(bytes));
-                    step.load(rates, u, load, bytes, if load > 1 { links } else { 0 });
+                    step.charges.carry(class, links.saturating_mul(bytes));
+                    step.load(rates, class, load, bytes, if load > 1 { links } else { 0 });
                 });
             } else {
                 group.count_line(rates, messages, step);
             }
         });
     }
-    for &(shift, _) in messages {
-        count_longest(grid, rates, shift, step);
+    for message in messages {
+        count_longest(grid, rates, message.node, step);
     }
 }
 
@@ -68,11 +156,7 @@ pub(crate) struct Links {
 
 /// Calls `each` with links that carry several messages, along every line from its middle to its
 /// ends, by decreasing load, until `each` returns false. Returns the number of such links.
-pub(crate) fn shared(
-    grid: &Grid,
-    messages: &[(u32, u128)],
-    mut each: impl FnMut(Links) -> bool,
-) -> u128 {
+pub(crate) fn shared(grid: &Grid, messages: &[Shift], mut each: impl FnMut(Links) -> bool) -> u128 {
     let mut all = 0;
     for u in 0..grid.sides().len() {
         each_line_group(grid, u, messages, |group| {
@@ -108,14 +192,14 @@ struct LineGroup<'g> {
 fn each_line_group(
     grid: &Grid,
     u: usize,
-    messages: &[(u32, u128)],
+    messages: &[Shift],
     mut each: impl FnMut(&LineGroup<'_>),
 ) {
     let (side, stride) = (grid.sides()[u], grid.radix().stride(u));
     let lines_per_suffix = u64::from(grid.radix().ranks() / side / stride);
     // A message carries into u on the lines of the highest `shift mod stride` suffixes.
     let mut borders: SmallVec<[u32; 8]> =
-        messages.iter().map(|&(shift, _)| stride - shift % stride).collect();
+        messages.iter().map(|message| stride - message.node % stride).collect();
     borders.push(0);
     borders.sort_unstable();
     borders.dedup();
@@ -129,19 +213,20 @@ fn each_line_group(
 }
 
 impl LineGroup<'_> {
-    /// The turn and the bytes of each message.
-    fn turns(&self, messages: &[(u32, u128)]) -> impl Iterator<Item = (u32, u128)> {
-        let turn = |&(shift, bytes)| (turn(self.grid, self.dimension, shift, self.first), bytes);
+    /// The turn of each message.
+    fn turns(&self, messages: &[Shift]) -> impl Iterator<Item = (u32, Shift)> {
+        let turn = |of: &Shift| (turn(self.grid, self.dimension, of.node, self.first), *of);
         messages.iter().map(turn)
     }
 
     /// The messages and bytes on every link in each direction of a side that wraps.
-    fn for_each_direction(&self, messages: &[(u32, u128)], mut each: impl FnMut(i64, u64, u128)) {
+    fn for_each_direction(&self, messages: &[Shift], mut each: impl FnMut(i64, u64, u128)) {
         let (mut load, mut bytes) = ([0u64; 2], [0u128; 2]);
-        for (turn, size) in self.turns(messages) {
+        for (turn, message) in self.turns(messages) {
             for (i, most) in most(self.grid, self.dimension, turn).into_iter().enumerate() {
+                let most = most * u64::from(message.times);
                 load[i] += most;
-                bytes[i] += u128::from(most) * size;
+                bytes[i] += u128::from(most) * message.bytes;
             }
         }
         for (i, direction) in [1, -1].into_iter().enumerate().filter(|&(i, _)| load[i] > 0) {
@@ -151,17 +236,17 @@ impl LineGroup<'_> {
 
     /// For a side that does not wrap, the messages and bytes on each link with `positions`
     /// positions on one side of it and at least as many on the other.
-    fn load_at(&self, positions: u32, messages: &[(u32, u128)]) -> (u64, u128) {
-        self.turns(messages).fold((0, 0), |(load, bytes), (turn, size)| {
+    fn load_at(&self, positions: u32, messages: &[Shift]) -> (u64, u128) {
+        self.turns(messages).fold((0, 0), |(load, bytes), (turn, message)| {
             let [most, _] = most(self.grid, self.dimension, turn);
-            let passing = most.min(positions.into());
-            (load + passing, bytes + u128::from(passing) * size)
+            let passing = most.min(positions.into()) * u64::from(message.times);
+            (load + passing, bytes + u128::from(passing) * message.bytes)
         })
     }
 
     /// The number of positions of a side that does not wrap above which the links carry several
     /// messages.
-    fn shared_above(&self, messages: &[(u32, u128)]) -> u32 {
+    fn shared_above(&self, messages: &[Shift]) -> u32 {
         let side = self.grid.sides()[self.dimension];
         let several = |positions| self.load_at(positions, messages).0 > 1;
         // A single message loads the k-th link from an end with up to k messages.
@@ -173,22 +258,25 @@ impl LineGroup<'_> {
     }
 
     /// Counts lines of a side that does not wrap.
-    fn count_line(&self, rates: &Rates<'_>, messages: &[(u32, u128)], step: &mut StepCount) {
+    fn count_line(&self, rates: &Rates<'_>, messages: &[Shift], step: &mut StepCount) {
         let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
         // `side - turn` messages go up by `turn`, and `turn` messages go down by `side - turn`.
-        let carried =
-            |(turn, size): (u32, u128)| 2 * u128::from(turn) * u128::from(side - turn) * size;
+        let carried = |(turn, message): (u32, Shift)| {
+            let hops = 2 * u128::from(turn) * u128::from(side - turn);
+            hops * u128::from(message.times) * message.bytes
+        };
         let carried: u128 = self.turns(messages).map(carried).sum();
-        step.charges.carry(u, self.lines.saturating_mul(carried));
+        let class = rates.first_class() + u;
+        step.charges.carry(class, self.lines.saturating_mul(carried));
         let (load, bytes) = self.load_at(side / 2, messages);
         if load > 0 {
             let shared = 2 * self.lines * u128::from(self.shared_above(messages));
-            step.load(rates, u, load, bytes, shared);
+            step.load(rates, class, load, bytes, shared);
         }
     }
 
     /// Calls `each` with the shared links of a side that does not wrap, from the middle to the ends.
-    fn name_shared(&self, messages: &[(u32, u128)], each: &mut impl FnMut(Links) -> bool) {
+    fn name_shared(&self, messages: &[Shift], each: &mut impl FnMut(Links) -> bool) {
         let (u, side) = (self.dimension, self.grid.sides()[self.dimension]);
         for positions in (1..=side / 2).rev() {
             let (load, bytes) = self.load_at(positions, messages);
@@ -230,8 +318,9 @@ impl<'g> Totals<'g> {
         Self { grid, along: vec![TotalsAlong::default(); grid.sides().len()] }
     }
 
-    /// Adds a message of every rank.
-    pub(crate) fn add(&mut self, shift: u32, bytes: u128) {
+    /// Adds messages of every node.
+    pub(crate) fn add(&mut self, message: Shift) {
+        let (shift, bytes) = (message.node, u128::from(message.times) * message.bytes);
         for (u, along) in self.along.iter_mut().enumerate() {
             let stride = self.grid.radix().stride(u);
             let on_lines = |suffix| {
@@ -349,7 +438,7 @@ fn count_longest(grid: &Grid, rates: &Rates<'_>, shift: u32, step: &mut StepCoun
                 };
                 let mut longer = Longest {
                     hops: longest.hops + here,
-                    weight: longest.weight + rates.weight(u, here),
+                    weight: longest.weight + rates.weight(rates.first_class() + u, here),
                     carries: longest.carries | (goes as u64) << u,
                     order: 0,
                 };
@@ -375,7 +464,7 @@ fn count_longest(grid: &Grid, rates: &Rates<'_>, shift: u32, step: &mut StepCoun
         let carries = |u: usize| longest.carries >> u & 1 == 1;
         let hops = (0..grid.sides().len()).map(|u| {
             let hops = hops_along(grid, u, digit(u), carries(u + 1), carries(u));
-            (u, hops.expect("bug: an impossible carry"))
+            (rates.first_class() + u, hops.expect("bug: an impossible carry"))
         });
         step.hops = step.hops.max(longest.hops);
         step.charges.longest(longest.weight, hops);

@@ -1,5 +1,5 @@
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Topology};
+use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Ties, Topology};
 
 /// The translations that map both a rule and the machine's links onto themselves.
 ///
@@ -9,7 +9,7 @@ use topocoll_topology::{Coordinates, Graph, MixedRadix, Shape, Topology};
 pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClasses {
     match topology.shape() {
         Shape::Complete => classes.clone(),
-        Shape::Grid(grid) => along(classes, grid.radix(), grid.wrap()),
+        Shape::Grid(grid) => keeping_ties(along(classes, grid.radix(), grid.wrap()), topology),
         Shape::Graph(graph) => match graph.translations() {
             Some(radix) if classes.radix() == radix => classes.clone(),
             Some(radix) if !is_twisted(radix) => along(classes, radix, &all(radix)),
@@ -23,9 +23,24 @@ pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClas
             wrap.push(true);
             let sides: Vec<u32> = radix.sides().iter().copied().chain([size]).collect();
             let radix = MixedRadix::new(&sides).expect("bug: more ranks than the machine has");
-            along(classes, &radix, &wrap)
+            keeping_ties(along(classes, &radix, &wrap), topology)
         }
     }
+}
+
+/// The translations that keep which coordinates are even, if routes depend on it.
+fn keeping_ties(classes: RankClasses, topology: &dyn Topology) -> RankClasses {
+    let Shape::Grid(grid) = topology.network() else { return classes };
+    if grid.ties() == Ties::Up {
+        return classes;
+    }
+    let mut periods = Coordinates::from_slice(classes.periods());
+    for (u, side) in grid.sides().iter().enumerate() {
+        if side % 2 == 0 && periods[u] % 2 == 1 {
+            periods[u] *= 2;
+        }
+    }
+    RankClasses::translations(classes.radix().clone(), periods)
 }
 
 /// The classes of nodes that classes of ranks give, and the ranks of a class on each node. The

@@ -1,11 +1,12 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Schedule, Step};
-use topocoll_topology::{Grid, Machine, Rank, Route};
+use topocoll_topology::{Machine, Route};
 
 use crate::charges::Rates;
 use crate::error::check_work;
 use crate::loads::Loads;
-use crate::{shift, symmetry};
+use crate::shift::{self, Cyclic};
+use crate::symmetry;
 
 /// The most calls of the rule for link totals.
 const WORK_LIMIT: u128 = 50_000_000;
@@ -32,16 +33,16 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     );
     let topology = &*machine.topology;
     let (rule, steps) = (schedule.rule(), schedule.rule().steps());
-    let closed = shift::grid(&rule.classes(), topology);
+    let closed = Cyclic::new(&rule.classes(), topology);
     let classes = symmetry::common(&rule.classes(), topology);
-    let shares = if closed.is_some() { 1 } else { classes.count() };
+    let shares = closed.map_or(classes.count(), |cyclic| cyclic.representatives().count() as u32);
     if topology.link_numbers() == 0 {
         return None;
     }
     let work = u128::from(shares) * u128::from(steps);
     check_work("adding up what links carry", work, WORK_LIMIT).ok()?;
-    if let Some(grid) = closed {
-        return Some(by_shift(schedule, grid));
+    if let Some(cyclic) = closed {
+        return Some(by_shift(schedule, cyclic));
     }
     let part = steps.div_ceil(rayon::current_num_threads() as u32).max(1);
     let starts: Vec<u32> = (0..steps).step_by(part as usize).collect();
@@ -70,14 +71,16 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
     Some(LinkTotals { max_link_bytes })
 }
 
-fn by_shift(schedule: &Schedule, grid: &Grid) -> LinkTotals {
-    let mut totals = shift::Totals::new(grid);
+fn by_shift(schedule: &Schedule, cyclic: Cyclic<'_>) -> LinkTotals {
+    let mut totals = shift::Totals::new(cyclic.grid);
     let mut does = Step::default();
     for step in 0..schedule.rule().steps() {
-        // Rank 0, so its peer is the shift.
-        schedule.rule().step(Rank(0), step, &mut does);
-        for send in &does.sends {
-            totals.add(send.peer.0, send.slots.bytes(schedule.problem.block_bytes));
+        for rank in cyclic.representatives() {
+            schedule.rule().step(rank, step, &mut does);
+            for send in &does.sends {
+                let bytes = send.slots.bytes(schedule.problem.block_bytes);
+                cyclic.shifts(send.peer, bytes).for_each(|shift| totals.add(shift));
+            }
         }
     }
     LinkTotals { max_link_bytes: totals.max_link_bytes() }

@@ -1,10 +1,26 @@
+use std::cmp::Ordering;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::spec::number;
 use crate::{
     Coordinates, Link, LinkId, MAX_DIMENSIONS, MixedRadix, Rank, Route, Segment, Shape, Topology,
     TopologyError,
 };
+
+/// The direction of routes between nodes at exactly half a ring.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Ties {
+    /// +, always.
+    #[default]
+    Up,
+    /// + where the source's coordinate in that dimension is even, and - where it is odd: both
+    /// directions carry equal loads if a side is a multiple of 4.
+    Balanced,
+}
 
 /// An n-dimensional grid: all sides wrap (torus), none does (mesh), or some do.
 ///
@@ -14,6 +30,7 @@ use crate::{
 pub struct Grid {
     radix: MixedRadix,
     wrap: Vec<bool>,
+    ties: Ties,
 }
 
 impl Grid {
@@ -26,7 +43,7 @@ impl Grid {
     /// `sides` and `wrap` differ in length.
     pub fn new(sides: &[u32], wrap: &[bool]) -> Result<Self, TopologyError> {
         assert_eq!(sides.len(), wrap.len(), "one wrap flag per side");
-        Ok(Self { radix: MixedRadix::new(sides)?, wrap: wrap.to_vec() })
+        Ok(Self { radix: MixedRadix::new(sides)?, wrap: wrap.to_vec(), ties: Ties::Up })
     }
 
     /// The grid of which all sides wrap.
@@ -43,6 +60,18 @@ impl Grid {
     /// As [`MixedRadix::new`].
     pub fn mesh(sides: &[u32]) -> Result<Self, TopologyError> {
         Self::new(sides, &vec![false; sides.len()])
+    }
+
+    /// The same grid, with these directions at half a ring.
+    #[must_use]
+    pub fn with_ties(self, ties: Ties) -> Self {
+        Self { ties, ..self }
+    }
+
+    /// The directions at half a ring.
+    #[must_use]
+    pub fn ties(&self) -> Ties {
+        self.ties
     }
 
     /// The numbering of ranks by coordinates.
@@ -80,7 +109,7 @@ impl Grid {
             && (0..).zip(ranks).all(|(i, &rank)| self.radix.rank(&at(i)) == rank);
         let wrap = radix.sides().iter().zip(self.sides()).zip(&self.wrap);
         let wrap = wrap.map(|((side, whole), wrap)| side == whole && *wrap).collect();
-        all.then_some(Self { radix, wrap })
+        all.then_some(Self { radix, wrap, ties: self.ties })
     }
 
     /// The most links between two ranks along `dimension`.
@@ -108,8 +137,26 @@ impl Grid {
         }
     }
 
+    /// Messages on the busiest link along `dimension` if every node sends one to every other by
+    /// [`route`](Topology::route).
+    ///
+    /// A line of a nodes carries N/a times its own all-to-all: a message on it can come from any
+    /// coordinates of the dimensions before, and go to any of those after.
+    #[must_use]
+    pub fn routed_load(&self, dimension: usize) -> u128 {
+        let side = u128::from(self.sides()[dimension]);
+        let half = side / 2;
+        let of_a_line = match self.ties {
+            _ if !self.wrap[dimension] => half * (side - half),
+            // Every second source of the half ring before a link goes up.
+            Ties::Balanced if side % 2 == 0 => half * (half - 1) / 2 + half.div_ceil(2),
+            _ => half * (half + 1) / 2,
+        };
+        of_a_line * (u128::from(self.ranks()) / side)
+    }
+
     /// The signed hops from `from` to `to` along one side: in the nearer direction where it wraps,
-    /// and positive at exactly half.
+    /// and by [`ties`](Self::ties) at exactly half.
     #[must_use]
     #[inline]
     pub fn nearest(&self, dimension: usize, from: u32, to: u32) -> i64 {
@@ -119,7 +166,12 @@ impl Grid {
             return hops;
         }
         let forward = hops.rem_euclid(side);
-        if 2 * forward <= side { forward } else { forward - side }
+        let up = match (2 * forward).cmp(&side) {
+            Ordering::Less => true,
+            Ordering::Equal => self.ties == Ties::Up || from % 2 == 0,
+            Ordering::Greater => false,
+        };
+        if up { forward } else { forward - side }
     }
 }
 
@@ -187,7 +239,8 @@ impl Topology for Grid {
         format!("{}{sign}{dimension}", self.vertex_name(from as u32))
     }
 
-    /// Dimension order, dimension 0 first; in the nearer direction, and + at exactly half a ring.
+    /// Dimension order, dimension 0 first; in the nearer direction, and by [`ties`](Grid::ties) at
+    /// exactly half a ring.
     #[inline]
     fn route(&self, from: Rank, to: Rank, out: &mut Route) {
         out.clear();
@@ -327,11 +380,48 @@ mod tests {
     }
 
     #[test]
-    fn half_a_ring_is_travelled_upwards() {
+    fn half_a_ring_is_travelled_by_ties() {
         let grid = Grid::torus(&[8]).unwrap();
-        assert_eq!(grid.nearest(0, 6, 2), 4);
-        assert_eq!(grid.nearest(0, 2, 6), 4);
-        assert_eq!(grid.nearest(0, 2, 7), -3);
+        let balanced = grid.clone().with_ties(Ties::Balanced);
+        for (from, to, up, by_parity) in [(6, 2, 4, 4), (2, 6, 4, 4), (3, 7, 4, -4), (2, 7, -3, -3)]
+        {
+            assert_eq!(grid.nearest(0, from, to), up);
+            assert_eq!(balanced.nearest(0, from, to), by_parity);
+        }
+    }
+
+    /// 4x4x4 has 48 messages on its busiest link with ties upwards, and 32 with balanced ties.
+    #[test]
+    fn the_busiest_link_of_the_routes_is_known() {
+        let counted = |grid: &Grid| {
+            let mut loads = vec![0u128; grid.link_numbers() as usize];
+            let mut route = Route::default();
+            for from in (0..grid.ranks()).map(Rank) {
+                for to in (0..grid.ranks()).map(Rank) {
+                    grid.route(from, to, &mut route);
+                    grid.for_each_link(from, &route, &mut |link| loads[link.0 as usize] += 1);
+                }
+            }
+            let links_per_rank = 2 * grid.sides().len();
+            let along = |u| loads.chunks(links_per_rank).flat_map(move |of| &of[2 * u..2 * u + 2]);
+            (0..grid.sides().len()).map(|u| *along(u).max().unwrap()).collect::<Vec<_>>()
+        };
+        let grids = [
+            (Grid::torus(&[4, 4, 4]), Some([48, 32])),
+            (Grid::torus(&[6, 5]), None),
+            (Grid::torus(&[10, 2, 3]), None),
+            (Grid::new(&[8, 1, 4], &[true, true, false]), None),
+            (Grid::mesh(&[5, 4]), None),
+        ];
+        for (grid, known) in grids {
+            let grid = grid.unwrap();
+            for (i, ties) in [Ties::Up, Ties::Balanced].into_iter().enumerate() {
+                let grid = grid.clone().with_ties(ties);
+                let loads: Vec<_> = (0..grid.sides().len()).map(|u| grid.routed_load(u)).collect();
+                assert_eq!(loads, counted(&grid), "{} {ties:?}", grid.short_form());
+                assert!(known.is_none_or(|known| loads.iter().max() == Some(&known[i])));
+            }
+        }
     }
 
     #[test]

@@ -84,5 +84,5 @@ pub const TOPOLOGIES: &[spec::ShortForm] = &[
 pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use complete::FullyConnected;
 pub use graph::{Capacity, Graph, LinkKind, ListedGraph};
-pub use grid::Grid;
+pub use grid::{Grid, Ties};
 pub use lattice::{Fault, Lattice};

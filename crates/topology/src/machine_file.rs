@@ -12,7 +12,7 @@ use crate::graph_file::{Listing, Values};
 use crate::spec::{Faults, NodesOn, SpecError, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
-use crate::{Barrier, Graph, Injection, Machine, PerClass, Shape, Timing, Topology};
+use crate::{Barrier, Graph, Injection, Machine, PerClass, Shape, Ties, Timing, Topology};
 
 /// A machine file: every value has a source.
 #[derive(Deserialize)]
@@ -24,6 +24,7 @@ struct File {
     shape: Entry<String>,
     network: Option<Network>,
     routes: Option<Entry<String>>,
+    ties: Option<Entry<Ties>>,
     absent: Option<Entry<Vec<Spanned<String>>>>,
     broken: Option<Entry<Vec<Spanned<String>>>>,
     ports: Entry<i64>,
@@ -129,6 +130,9 @@ pub fn parse_file_in(folder: &Path, name: &str, text: &str) -> Result<Machine, S
     if let Some(routes) = &file.routes {
         cite("routes", &routes.source)?;
     }
+    if let Some(ties) = &file.ties {
+        cite("ties", &ties.source)?;
+    }
     for (key, list) in [("absent", &file.absent), ("broken", &file.broken)] {
         if let Some(list) = list {
             cite(key, &list.source)?;
@@ -221,6 +225,13 @@ fn topology(folder: &Path, file: &File) -> Result<Arc<dyn Topology>, SpecError> 
         let path = folder.join(routes.value.get_ref());
         let with_routes = route_table(graph, &path).map_err(|m| at(&routes.value, m))?;
         network = Arc::new(with_routes);
+    }
+    if let Some(ties) = &file.ties {
+        let Shape::Grid(grid) = network.shape() else {
+            let form = network.short_form();
+            return Err(at(&ties.value, format!("ties requires a grid, and {form} is not a grid")));
+        };
+        network = Arc::new(grid.clone().with_ties(*ties.value.get_ref()));
     }
     let mut faults = Faults::on(&*network);
     let mut span = file.shape.value.span();

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::text::nearest;
-use crate::{Clusters, Fault, Graph, Lattice, Shape, TOPOLOGIES, Topology};
+use crate::{Clusters, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
 
 pub use crate::machine_file::{parse_file, parse_file_in};
 
@@ -196,6 +196,9 @@ impl<'a> Faults<'a> {
         let graph = match (topology.shape(), self.lattice()) {
             _ if self.listed.is_empty() => return Ok(topology),
             (_, Some(lattice)) => lattice.without(&self.listed),
+            (Shape::Grid(grid), _) if grid.ties() != Ties::Up => {
+                return Err("ties requires a grid without failed nodes or links".to_owned());
+            }
             (Shape::Grid(grid), _) => Graph::of_grid(grid, &self.listed),
             _ => unreachable!("bug: faults of {topology:?}"),
         };

@@ -11,7 +11,7 @@ use topocoll_schedule::{Parameters, Problem, Schedule, ScheduleError};
 use topocoll_topology::spec::parse_short_form;
 use topocoll_topology::{
     Capacity, Clusters, FullyConnected, Graph, Grid, Link, LinkId, LinkKind, ListedGraph, Machine,
-    Shape, Timing, Topology, TopologyError,
+    Shape, Ties, Timing, Topology, TopologyError,
 };
 
 use super::messages::check_ranks;
@@ -60,6 +60,9 @@ enum HeaderTopology {
         dims: Vec<u32>,
         /// Which of them wrap.
         wrap: Vec<bool>,
+        /// The direction of its routes at exactly half a ring.
+        #[serde(default, skip_serializing_if = "is_up")]
+        ties: Ties,
         /// Ranks on each node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ranks_per_node: Option<PerNode>,
@@ -141,6 +144,10 @@ struct MessageLine {
     blocks: Vec<Vec<u64>>,
 }
 
+fn is_up(ties: &Ties) -> bool {
+    *ties == Ties::Up
+}
+
 /// A route that is given, even an empty one. `null` is refused.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
@@ -159,7 +166,7 @@ impl HeaderTopology {
             },
             Shape::Grid(grid) => {
                 let (dims, wrap) = (grid.sides().to_vec(), grid.wrap().to_vec());
-                Self::Grid { dims, wrap, ranks_per_node }
+                Self::Grid { dims, wrap, ties: grid.ties(), ranks_per_node }
             }
             Shape::Graph(graph) => {
                 let first = usize::from(ranks_per_node.is_some());
@@ -204,8 +211,9 @@ impl HeaderTopology {
     fn topology(&self, ranks: u32) -> Result<Arc<dyn Topology>, String> {
         let made: Result<Arc<dyn Topology>, TopologyError> = match self {
             Self::Full => FullyConnected::new(ranks).map(|full| Arc::new(full) as _),
-            Self::Grid { dims, wrap, ranks_per_node } if dims.len() == wrap.len() => {
-                Grid::new(dims, wrap).and_then(|grid| with_ranks(Arc::new(grid), ranks_per_node))
+            Self::Grid { dims, wrap, ties, ranks_per_node } if dims.len() == wrap.len() => {
+                let grid = Grid::new(dims, wrap).map(|grid| grid.with_ties(*ties));
+                grid.and_then(|grid| with_ranks(Arc::new(grid), ranks_per_node))
             }
             Self::Grid { .. } => return Err(self.short_form()),
             Self::Graph { vertices, nodes, links, ranks_per_node, .. } => {
