@@ -2,3 +2,4 @@
 
 pub(crate) mod colouring;
 pub(crate) mod direct_exchange;
+pub(crate) mod node_rounds;

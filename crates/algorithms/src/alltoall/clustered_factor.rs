@@ -27,6 +27,7 @@ use topocoll_topology::{Clusters, Rank, Route, Topology};
 
 use crate::alltoall::one_factor::Factors;
 use crate::factor::direct_exchange::Partners;
+use crate::factor::node_rounds::Rounds;
 use crate::layout::node_rows::Nodes;
 use crate::{
     Algorithm, ByLinks, Claims, Info, NotApplicable, Parameter, Request, Solution, StepsOf, Values,
@@ -377,6 +378,7 @@ impl Algorithm for ClusteredFactor {
                 ..Claims::new(clustered.steps.into(), request.bytes(clustered.steps))
             },
         };
-        Ok(Solution::new(request, values, clustered, claims))
+        let rounds = if permutations { Rounds::Shifts } else { Rounds::Factors };
+        Ok(Solution::new(request, values, clustered, claims.of_rounds(request, rounds)))
     }
 }

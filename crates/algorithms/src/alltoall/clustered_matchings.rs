@@ -32,6 +32,7 @@ use std::ops::ControlFlow;
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
 use topocoll_topology::{Rank, Route, Topology};
 
+use crate::factor::node_rounds::Rounds;
 use crate::layout::matching_layout::MatchingLayout;
 use crate::layout::node_rows::Nodes;
 use crate::{Algorithm, ByLinks, Claims, Info, NotApplicable, Request, Solution, StepsOf, Values};
@@ -299,6 +300,7 @@ impl Algorithm for ClusteredMatchings {
             },
         )?;
         let claims = Claims::of_cluster(matchings.by_links(problem.block_bytes), false);
+        let claims = claims.of_rounds(request, Rounds::Shifts);
         Ok(Solution::new(request, values, matchings, claims))
     }
 }

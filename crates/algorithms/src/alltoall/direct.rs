@@ -67,7 +67,7 @@ impl Algorithm for Direct {
 /// carry from faster sides enters: then the link contention is min(d, N - d) there, whether the
 /// side wraps or not. Over all rounds every combination of d occurs once, so the sum of the maximum
 /// over the sides follows from how often it is at most v: the product of min(N, 2v + 1).
-fn link_load(sides: &[u32]) -> u128 {
+pub(crate) fn link_load(sides: &[u32]) -> u128 {
     /// The most values of v; between two of them the later, smaller term is used for all.
     const TERMS: u128 = 1 << 14;
     let ranks: u128 = sides.iter().map(|&side| u128::from(side)).product();

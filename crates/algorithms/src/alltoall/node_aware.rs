@@ -32,6 +32,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Rank, Route};
 
+use crate::factor::node_rounds::Rounds;
 use crate::layout::node_rows::{Nodes, Row};
 use crate::lifted::{BETWEEN, Between, TURNS, candidates};
 use crate::{
@@ -468,6 +469,7 @@ impl Algorithm for NodeAware {
         let cut = values.is("rounds", "cut");
         let rule = Lanes::new(nodes, ports, lanes, cut, None);
         let claims = Claims::of_cluster(rule.by_links(request.problem.block_bytes), true);
+        let claims = claims.of_rounds(request, Rounds::Shifts);
         Ok(Solution::new(request, values, rule, claims).with("lanes", u64::from(lanes)))
     }
 }

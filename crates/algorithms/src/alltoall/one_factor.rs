@@ -73,7 +73,7 @@ impl Algorithm for OneFactor {
         let partners = Factors { ranks: problem.ranks };
         let mut claims = direct_exchange::claims(request, &partners.rounds(), ports);
         if let Shape::Grid(grid) = request.topology.shape() {
-            let blocks = u128::from(claims.steps) * quarter(grid.sides()[0], problem.ranks);
+            let blocks = u128::from(claims.steps) * least_load(grid.sides()[0], problem.ranks);
             claims.link_bytes_floor = claims.bytes.max(blocks * u128::from(problem.block_bytes));
         }
         Ok(Solution::new(
@@ -91,7 +91,7 @@ impl Algorithm for OneFactor {
 /// At most one coordinate of the faster sides (that of the round's number) mixes two reflections,
 /// and at most two ranks pair outside them; so on some line along the slowest side every position
 /// x sends to K - x (mod N), and floor(N/4) messages or more cross one of the two mirrors.
-fn quarter(side: u32, ranks: u32) -> u128 {
+pub(crate) fn least_load(side: u32, ranks: u32) -> u128 {
     if ranks / side >= 4 { u128::from(side / 4) } else { 1 }
 }
 
