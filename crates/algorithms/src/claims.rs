@@ -20,6 +20,9 @@ pub struct Claims {
     pub contention_free: bool,
     /// A lower bound of `link_bytes`, for machines too large for counting.
     pub link_bytes_floor: u128,
+    /// A lower bound of the bytes on the busiest link between nodes, summed over steps, for the same
+    /// machines.
+    pub carried_floor: u128,
     /// A lower bound of `hops`, for the same machines.
     pub hops_floor: u128,
     /// On a cluster, the charge of steps by the links in use, if known. Such a schedule has no
@@ -68,6 +71,7 @@ impl Claims {
             copied_bytes: None,
             contention_free: false,
             link_bytes_floor: bytes,
+            carried_floor: 0,
             hops_floor: 0,
             by_links: None,
         }
@@ -83,7 +87,7 @@ impl Claims {
         let upwards = |grid: &Grid| grid.ties() == Ties::Up;
         if matches!(topology.network(), Shape::Grid(grid) if !upwards(grid)) {
             claims.contention_free = false;
-            claims.link_bytes_floor = claims.bytes;
+            (claims.link_bytes_floor, claims.carried_floor) = (claims.bytes, 0);
         }
         claims
     }

@@ -178,17 +178,29 @@ impl Charges {
             parts().for_each(|(class, hops)| self.carry(class, all.saturating_mul(hops.into())));
             return;
         }
-        let mut way: Weighed = (0, 0, [0; MAX_DIMENSIONS]);
-        rates.topology.for_each_link(from, route, &mut |link| {
-            let kind = &rates.kinds[rates.topology.link_kind(link)];
-            way.0 += u128::from(kind.weight);
-            match kind.picoseconds {
-                Some(picoseconds) => way.1 = way.1.saturating_add(picoseconds),
-                None => way.2[kind.class] += 1,
-            }
-            self.carry(kind.class, kind.charged(all));
-        });
+        let mut way = Weighed::default();
+        rates
+            .topology
+            .for_each_link(from, route, &mut |link| self.pass(rates, &mut way, link, all));
         self.route = self.route.max(way);
+    }
+
+    /// Adds `times` messages of `bytes` over some links of a graph.
+    pub(crate) fn over(&mut self, rates: &Rates<'_>, links: &[LinkId], times: u64, bytes: u128) {
+        let (mut way, all) = (Weighed::default(), bytes.saturating_mul(times.into()));
+        links.iter().for_each(|&link| self.pass(rates, &mut way, link, all));
+        self.route = self.route.max(way);
+    }
+
+    /// Adds a link of a route that carries `bytes` in total.
+    fn pass(&mut self, rates: &Rates<'_>, way: &mut Weighed, link: LinkId, bytes: u128) {
+        let kind = &rates.kinds[rates.topology.link_kind(link)];
+        way.0 += u128::from(kind.weight);
+        match kind.picoseconds {
+            Some(picoseconds) => way.1 = way.1.saturating_add(picoseconds),
+            None => way.2[kind.class] += 1,
+        }
+        self.carry(kind.class, kind.charged(bytes));
     }
 
     /// Adds a message with these hops of each class. Between equal weights the larger hops by class

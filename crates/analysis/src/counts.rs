@@ -1,6 +1,6 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Demand, RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{INTRA_NODE, Machine, Rank, Route, Shape, Timing};
+use topocoll_topology::{Grid, INTRA_NODE, LinkId, Machine, Rank, Route, Shape, Timing};
 
 use crate::charges::{Charged, Charges, Rates};
 use crate::error::{by_all_threads, check_memory, check_work};
@@ -255,13 +255,20 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Dem
     }
     let reader = Reader::new(schedule, machine).unwrap_or_else(|error| panic!("{error}"));
     let ports = u128::from(schedule.problem.ports);
-    let per_rank = match machine.topology.network() {
+    let dimensions = |grid: &Grid| grid.sides().len() as u128;
+    // Of a message between nodes.
+    let segments = match machine.topology.network() {
         // Lines of a shift differ in the carries of all messages of a step.
-        Shape::Grid(grid) if reader.cyclic.is_some() => ports * ports * grid.sides().len() as u128,
-        Shape::Grid(grid) => ports * grid.sides().len() as u128,
+        Shape::Grid(grid) if reader.cyclic.is_some() => ports * dimensions(grid),
+        Shape::Grid(grid) => dimensions(grid),
         // Every hop of a route is visited.
-        Shape::Graph(graph) => ports * u128::from(graph.diameter().max(1)),
-        Shape::Complete | Shape::Clustered(_) => ports,
+        Shape::Graph(graph) => graph.diameter().max(1).into(),
+        Shape::Complete | Shape::Clustered(_) => 1,
+    };
+    // The ranks of a node share its ports.
+    let per_rank = match machine.ranks() / machine.topology.nodes() {
+        1 => ports * segments,
+        size => ports + ports * segments / u128::from(size),
     };
     u128::from(schedule.rule().steps()) * u128::from(reader.classes.count()) * per_rank
 }
@@ -414,6 +421,7 @@ struct Outside {
 pub(crate) struct Scratch {
     step: Step,
     route: Route,
+    links: Vec<LinkId>,
     loads: Option<Loads>,
     busiest: Vec<Busiest>,
     shifts: Vec<Shift>,
@@ -481,6 +489,7 @@ impl<'a> Reader<'a> {
         Scratch {
             step: Step::default(),
             route: Route::default(),
+            links: Vec::new(),
             loads,
             busiest: Vec::new(),
             shifts: Vec::new(),
@@ -492,7 +501,8 @@ impl<'a> Reader<'a> {
     /// Counts one step. `weights` are the sizes after its copies.
     pub(crate) fn step(&self, step: u32, scratch: &mut Scratch, weights: Weights<'_>) -> StepCount {
         let mut out = StepCount::default();
-        let Scratch { step: does, route, loads, busiest, shifts, by_node, received } = scratch;
+        let Scratch { step: does, route, links, loads, busiest, shifts, by_node, received } =
+            scratch;
         let topology = &*self.machine.topology;
         let (rates, problem) = (&self.rates, &self.schedule.problem);
         let limited = !self.machine.timing.injection.is_unlimited();
@@ -534,6 +544,18 @@ impl<'a> Reader<'a> {
                             _ => shifts.push(shift),
                         }
                     }
+                    continue;
+                }
+                if let (Shape::Graph(graph), Some(loads)) = (topology.network(), loads.as_mut())
+                    && send.route.is_empty()
+                    && topology.node_of(rank) != topology.node_of(send.peer)
+                {
+                    let [from, to] = [rank, send.peer].map(|end| Rank(topology.node_of(end)));
+                    links.clear();
+                    graph.own_links(from, to, links);
+                    out.hops = out.hops.max(links.len() as u64);
+                    out.charges.over(rates, links, ranks_per_class, bytes);
+                    loads.add_over(links, bytes);
                     continue;
                 }
                 let route = send.route_from(rank, topology, route);

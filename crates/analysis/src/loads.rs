@@ -29,14 +29,34 @@ enum Links {
         /// the load that ends.
         lines: Vec<LineLoads>,
     },
-    Graph {
-        /// Links of a vertex, where they are folded.
-        fold: Option<(RankClasses, u64)>,
-        /// Messages and bytes by link.
-        loads: Vec<(u64, u128)>,
-        /// Links with messages.
-        used: Vec<u32>,
-    },
+    Graph(GraphLinks),
+}
+
+struct GraphLinks {
+    /// Links of a vertex, where they are folded.
+    fold: Option<(RankClasses, u64)>,
+    /// Messages and bytes by link.
+    loads: Vec<(u64, u128)>,
+    /// Links with messages.
+    used: Vec<u32>,
+}
+
+impl GraphLinks {
+    fn add(&mut self, link: LinkId, times: u32, bytes: u128) {
+        let place = match &self.fold {
+            Some((nodes, per_vertex)) => {
+                let class = nodes.class_of(Rank((link.0 / *per_vertex) as u32));
+                u64::from(class) * *per_vertex + link.0 % *per_vertex
+            }
+            None => link.0,
+        };
+        let load = &mut self.loads[place as usize];
+        if load.0 == 0 {
+            self.used.push(place as u32);
+        }
+        load.0 += u64::from(times);
+        load.1 += u128::from(times) * bytes;
+    }
 }
 
 #[derive(Default)]
@@ -127,11 +147,12 @@ impl Loads {
                 Links::Grid { sides, periods, strides, lines }
             }
             Shape::Graph(graph) => {
-                let folds = symmetry::folds(&nodes, graph).is_some();
+                let folds =
+                    symmetry::folds(&nodes, graph).is_some() && nodes.count() < topology.nodes();
                 let per_vertex = graph.links() / u64::from(graph.vertices());
                 let fold = folds.then(|| (nodes.clone(), per_vertex));
                 let loads = vec![(0, 0); counted(&nodes, topology) as usize];
-                Links::Graph { fold, loads, used: Vec::new() }
+                Links::Graph(GraphLinks { fold, loads, used: Vec::new() })
             }
         };
         Self { links, times }
@@ -156,24 +177,17 @@ impl Loads {
                 let times = (i64::from(self.times), bytes as i128);
                 add_lines((periods, strides), lines, grid, node, route, times);
             }
-            (Links::Graph { fold, loads, used }, Shape::Graph(graph)) => {
-                graph.for_each_link(node, route, &mut |link| {
-                    let place = match fold {
-                        Some((nodes, per_vertex)) => {
-                            let class = nodes.class_of(Rank((link.0 / *per_vertex) as u32));
-                            u64::from(class) * *per_vertex + link.0 % *per_vertex
-                        }
-                        None => link.0,
-                    };
-                    let load = &mut loads[place as usize];
-                    if load.0 == 0 {
-                        used.push(place as u32);
-                    }
-                    load.0 += u64::from(self.times);
-                    load.1 += u128::from(self.times) * bytes;
-                });
+            (Links::Graph(links), Shape::Graph(graph)) => {
+                graph.for_each_link(node, route, &mut |link| links.add(link, self.times, bytes));
             }
             _ => {}
+        }
+    }
+
+    /// Adds a message of `bytes` over some links of a graph.
+    pub(crate) fn add_over(&mut self, over: &[LinkId], bytes: u128) {
+        if let Links::Graph(links) = &mut self.links {
+            over.iter().for_each(|&link| links.add(link, self.times, bytes));
         }
     }
 
@@ -192,7 +206,8 @@ impl Loads {
                     }
                 }
             }
-            (Links::Graph { loads, used, .. }, Links::Graph { loads: others, used: more, .. }) => {
+            (Links::Graph(links), Links::Graph(GraphLinks { loads: others, used: more, .. })) => {
+                let GraphLinks { loads, used, .. } = links;
                 for place in more {
                     let (load, other) = (&mut loads[place as usize], others[place as usize]);
                     if load.0 == 0 {
@@ -225,7 +240,7 @@ impl Loads {
     pub(crate) fn drain(&mut self, rates: &Rates<'_>, mut each: impl FnMut(Load)) {
         match &mut self.links {
             Links::None => {}
-            Links::Graph { fold, loads, used } => {
+            Links::Graph(GraphLinks { fold, loads, used }) => {
                 // In the order of links, so that results do not depend on the order of messages.
                 used.sort_unstable();
                 for place in used.drain(..) {

@@ -195,9 +195,11 @@ impl<'a> Pricing<'a> {
         let (timing, block_bytes) = (&self.timing, self.exchange.problem().block_bytes as f64);
         let link_blocks = (claims.link_bytes_floor as f64 / block_bytes).max(self.link_blocks);
         // A link's load may come from many ranks, whose injection does not add up.
-        let links = self.exchange.machine().least_per_byte();
-        let volume = (link_blocks * block_bytes * links).max(self.injected);
-        let of_class = self.exchange.machine().links_are_of_class();
+        let machine = self.exchange.machine();
+        let volume = (link_blocks * block_bytes * machine.least_per_byte())
+            .max(claims.carried_floor as f64 * machine.least_per_byte_between())
+            .max(self.injected);
+        let of_class = machine.links_are_of_class();
         let by_claims = if of_class { link_seconds(timing, claims) } else { None };
         let (startup, transmission) =
             by_claims.unwrap_or((claims.steps as f64 * timing.startup.least(), volume));

@@ -301,6 +301,12 @@ impl Graph {
         Ok(route.done())
     }
 
+    /// Appends the links of the machine's own route between two nodes.
+    pub fn own_links(&self, from: Rank, to: Rank, links: &mut Vec<LinkId>) {
+        let link = |at, port| LinkId((self.links.leaving(at).start + port) as u64);
+        self.walk(from, to, |at, port| links.push(link(at, port)));
+    }
+
     /// Calls `visit` with the vertex and port of every link of the route between two nodes.
     fn walk(&self, from: Rank, to: Rank, mut visit: impl FnMut(u32, usize)) {
         let mut at = from.0;

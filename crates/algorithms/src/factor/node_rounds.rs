@@ -1,6 +1,6 @@
 //! Floors of what links carry where nodes exchange all their blocks in rounds.
 
-use topocoll_topology::{Shape, Topology as _};
+use topocoll_topology::Shape;
 
 use crate::alltoall::{direct, one_factor};
 use crate::{Claims, Request};
@@ -33,6 +33,7 @@ impl Claims {
             }
         };
         let blocks = load * u128::from(size).pow(2) / u128::from(request.problem.ports);
-        Self { link_bytes_floor: self.link_bytes_floor.max(request.bytes(blocks)), ..self }
+        let carried_floor = request.bytes(blocks);
+        Self { link_bytes_floor: self.link_bytes_floor.max(carried_floor), carried_floor, ..self }
     }
 }
