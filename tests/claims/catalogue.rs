@@ -6,13 +6,14 @@ use std::path::Path;
 use topocoll::{Algorithm, Catalogue, Collective, Exchange, Problem, machine};
 
 /// A machine of each kind, with the words for that kind.
-const KINDS: [(&str, &str); 7] = [
+const KINDS: [(&str, &str); 8] = [
     ("full:16", "fully connected machines"),
     ("torus:8x8", "tori"),
     ("mesh:8x8", "meshes"),
     ("grid:8~x8", "other grids"),
     ("twisted-torus:4x8", "twisted tori"),
     ("torus:4x4/1,2", "machines with failed nodes or links"),
+    ("dragonfly:1,2,1", "other graphs"),
     ("cluster:4*4", "clusters"),
 ];
 

@@ -2,7 +2,7 @@
 
 use crate::common::{Script, network, routers, run};
 use topocoll::contention::{Dateline, Posted, Share, Traffic};
-use topocoll::{Machine, Rank, Route};
+use topocoll::{LinkKind, ListedGraph, Machine, PerClass, Rank, Route, Topology};
 
 #[test]
 fn one_channel_on_a_ring_deadlocks_and_is_reported() {
@@ -14,6 +14,53 @@ fn one_channel_on_a_ring_deadlocks_and_is_reported() {
         assert!(found.partial && found.deadlock.len() > 1, "{model}");
         assert!(found.deadlock.iter().all(|held| held.waits_for.contains("+0")), "{model}");
         assert!(!run(&traffic, &machine, model, routers(2)).partial, "{model}");
+    }
+}
+
+/// A ring of 8 as a list of links: its channels have no dateline, so two of them deadlock too.
+#[test]
+fn a_ring_of_listed_links_deadlocks_and_is_reported() {
+    let kind = LinkKind::of_class(0);
+    let links =
+        (0..8).flat_map(|from| [(from, (from + 1) % 8, kind), ((from + 1) % 8, from, kind)]);
+    let listed = ListedGraph {
+        form: "a ring".to_owned(),
+        nodes: 8,
+        classes: vec!["link".to_owned()],
+        links: links.collect(),
+        ..ListedGraph::default()
+    };
+    let ring = std::sync::Arc::new(listed.with_shortest_routes().unwrap());
+    let mut machine = Machine::of(ring.clone());
+    machine.timing.startup = PerClass::uniform(0.0);
+    machine.set_ports(2);
+    for vcs in [1, 2] {
+        let around = (0..8).map(|from| (from, (from + 3) % 8, 10_000));
+        let messages: Vec<_> = (0..vcs).flat_map(|_| around.clone()).collect();
+        let found = run(&Script::posted(&machine, messages), &machine, "wormhole", routers(vcs));
+        assert!(found.partial && found.deadlock.len() > 1, "{vcs}");
+        // Each waits for a link that the next one has taken.
+        let next = found.deadlock.iter().skip(1).chain(&found.deadlock[..1]);
+        for (held, next) in found.deadlock.iter().zip(next) {
+            let (mut route, mut taken) = (Route::default(), Vec::new());
+            ring.route(next.from, next.to, &mut route);
+            ring.for_each_link(next.from, &route, &mut |link| taken.push(ring.link_name(link)));
+            assert!(taken.contains(&held.waits_for), "{vcs}: {} {taken:?}", held.waits_for);
+        }
+    }
+}
+
+/// All messages of an all-to-all at once, on routes that take links in an order without cycles.
+#[test]
+fn networks_with_an_order_of_links_do_not_deadlock() {
+    for text in ["hypercube:4", "hyperx:3x4", "fat-tree:3,2", "fat-tree:2,3,2"] {
+        let mut machine = network(text, 5e-9);
+        machine.set_ports(u32::MAX);
+        let ranks = machine.ranks();
+        let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
+        let messages = pairs.filter(|(from, to)| from != to).map(|(from, to)| (from, to, 10_000));
+        let traffic = Script::posted(&machine, messages.collect());
+        assert!(!run(&traffic, &machine, "wormhole", routers(1)).partial, "{text}");
     }
 }
 

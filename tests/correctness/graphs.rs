@@ -43,7 +43,7 @@ fn random(random: &mut fastrand::Rng) -> Graph {
     listed.with_shortest_routes().unwrap()
 }
 
-fn machines() -> Vec<Machine> {
+pub(crate) fn machines() -> Vec<Machine> {
     let mut seeded = fastrand::Rng::with_seed(28);
     let machine = |i: u32| {
         let graph = Arc::new(random(&mut seeded));

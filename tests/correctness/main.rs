@@ -13,6 +13,7 @@ mod graphs;
 mod independent;
 mod lattices;
 mod lifted;
+mod link_matchings;
 mod matchings;
 mod mutants;
 mod nodes;

@@ -8,10 +8,10 @@ use topocoll::contention::Settings;
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Block, Collective, Coordinates, Demand, Exchange, Graph, Grid, MAX_BLOCK_BYTES,
-    Machine, Method, MixedRadix, Origin, Parameters, Problem, Rank, RankClasses, Route, Rule,
-    SIMULATE_UP_TO, Schedule, Setting, Shape, Slot, SlotSet, Step, Strided, check_demand_work,
-    files, load_file, machine, spec, verify,
+    AnalysisError, Block, Catalogue, Collective, Coordinates, Demand, Exchange, Graph, Grid,
+    MAX_BLOCK_BYTES, Machine, Method, MixedRadix, NotApplicable, Origin, Parameters, Problem, Rank,
+    RankClasses, Request, Route, Rule, SIMULATE_UP_TO, Schedule, Setting, Shape, Slot, SlotSet,
+    Step, Strided, check_demand_work, files, load_file, machine, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 32] = [
+const ROWS: [Row; 34] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -61,6 +61,13 @@ const ROWS: [Row; 32] = [
     ("slots of a plan and ranks together", 1 << 30, slots, "at most 1073741824"),
     ("steps of a plan", (1 << 31) - 3, steps, "at most 2147483645"),
     ("ranks of demand-matchings", 2048, demand, "at most 2048 ranks"),
+    ("ranks of link-matchings", 512, matched, "at most 512 ranks"),
+    (
+        "links on the routes of all messages of link-matchings",
+        1 << 26,
+        routed,
+        "a network of at most 67108864 links on all routes",
+    ),
     (
         "ranks of a machine on which unequal blocks are ranked",
         32_768,
@@ -377,6 +384,34 @@ fn demand(ranks: u64) -> Result<(), String> {
     let refused = refused.to_string();
     // Otherwise the demand matrix is missing.
     if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
+}
+
+/// Whether link-matchings applies; if it is only too slow for rankings, it does.
+fn matchings(machine: &Machine) -> Result<(), String> {
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1).unwrap();
+    let request = Request::new(&problem, &*machine.topology);
+    match request.candidates(Catalogue::standard().find("link-matchings").unwrap()) {
+        Err(NotApplicable::Unranked { .. }) => Ok(()),
+        found => text(found),
+    }
+}
+
+fn matched(ranks: u64) -> Result<(), String> {
+    matchings(&machine(&format!("hyperx:{ranks}")).unwrap())
+}
+
+/// Two switches of 256 nodes each, and more switches between them: as many as the links on routes
+/// allow, or one more.
+fn routed(hops: u64) -> Result<(), String> {
+    let (each, near) = (256, 2 * 2 * 256 * 255);
+    let across = (hops - near).div_ceil(2 * each * each) - 2 - u64::from(hops <= 1 << 26);
+    let nodes = |switch| (0..each).map(move |node| format!("n{switch}-{node},s{switch}\n"));
+    let chain = (0..across).map(|i| format!("switch,s{i}\ns{i},s{}\n", i + 1));
+    let links: String = nodes(0).chain(nodes(across)).chain(chain).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let links = format!("#undirected\nfrom,to\nswitch,s{across}\n{links}");
+    std::fs::write(file.path(), links).unwrap();
+    matchings(&machine(&format!("graph:{}", file.path().display())).unwrap())
 }
 
 fn ranked(ranks: u64) -> Result<(), String> {

@@ -86,6 +86,12 @@ pub enum NotApplicable {
         /// Ports of a node.
         ports: u32,
     },
+    /// It applies, but rankings leave it out.
+    #[error("is priced only if it is named (--algorithm): {why}")]
+    Unranked {
+        /// The reason.
+        why: &'static str,
+    },
     /// It has no such parameter.
     #[error(
         "{algorithm} has no parameter `{name}`: {}",

@@ -257,7 +257,7 @@ impl<'m> Exchange<'m> {
         algorithm: &dyn Algorithm,
         given: &Parameters,
     ) -> Result<(Parameters, Price), NotApplicable> {
-        let candidates = prices(algorithm, &Pricing::new(self), given)?.priced;
+        let candidates = prices(algorithm, &Pricing::new(self), Some(given))?.priced;
         let priced =
             candidates.into_iter().map(|candidate| (candidate.parameters, candidate.price));
         Ok(least(priced, |(_, price)| price).expect("bug: no priced setting"))

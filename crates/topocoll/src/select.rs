@@ -119,10 +119,10 @@ impl Selection {
 /// Ranks the settings that apply to blocks of equal sizes.
 pub(crate) fn select(exchange: &Exchange<'_>) -> Selection {
     let bound = exchange.bounds();
-    let (pricing, none) = (Pricing::new(exchange), Parameters::new());
+    let pricing = Pricing::new(exchange);
     let algorithms: Vec<_> = exchange.algorithms().collect();
     let all: Vec<_> =
-        algorithms.par_iter().map(|&algorithm| prices(algorithm, &pricing, &none)).collect();
+        algorithms.par_iter().map(|&algorithm| prices(algorithm, &pricing, None)).collect();
     let mut selection = Selection::nothing(bound);
     let (mut candidates, mut left) = (Vec::new(), Vec::new());
     for (algorithm, prices) in algorithms.iter().zip(all) {
@@ -222,8 +222,8 @@ impl Prices {
     }
 }
 
-/// Prices the candidates of an algorithm that agree with `given`, or only `given` if none agrees.
-/// Each is solved once.
+/// Prices the candidates of an algorithm that agree with what is asked for, or only this if none
+/// agrees. Each is solved once. Without a question an algorithm may be left out of the ranking.
 ///
 /// If counting all settings without an exact price by claims takes too long, it counts only those
 /// on the algorithm's Pareto front of claimed steps and claimed blocks.
@@ -233,10 +233,15 @@ impl Prices {
 pub(crate) fn prices(
     algorithm: &dyn Algorithm,
     pricing: &Pricing<'_>,
-    given: &Parameters,
+    asked: Option<&Parameters>,
 ) -> Result<Prices, NotApplicable> {
     let (request, machine) = (pricing.exchange.request(), pricing.exchange.machine());
-    let mut settings = request.candidates(algorithm)?;
+    let all = Parameters::new();
+    let given = asked.unwrap_or(&all);
+    let mut settings = match request.candidates(algorithm) {
+        Err(NotApplicable::Unranked { .. }) if asked.is_some() => Vec::new(),
+        candidates => candidates?,
+    };
     settings.retain(|setting| agrees(setting, given));
     let solve = |setting: &Parameters| request.solve(algorithm, setting);
     let solved = settings.par_iter().map(|setting| solve(setting).ok());

@@ -125,7 +125,8 @@ impl Exchange<'_> {
                     }
                 } else {
                     let exchange = self.sized(bytes);
-                    let prices = prices(line.algorithm, &Pricing::new(&exchange), &line.given);
+                    let prices =
+                        prices(line.algorithm, &Pricing::new(&exchange), Some(&line.given));
                     let priced = prices.map_or(Vec::new(), |prices| prices.priced);
                     choices = priced.into_iter().map(Choice::from).collect();
                 }
@@ -175,7 +176,7 @@ pub(crate) fn groups<'x>(
     asked: &[(String, Parameters)],
 ) -> Result<(Vec<Group<'x>>, Vec<Rejected>), Error> {
     let price = |(algorithm, given): (&'x dyn Algorithm, Parameters)| {
-        let prices = prices(algorithm, pricing, &given)?;
+        let prices = prices(algorithm, pricing, (!asked.is_empty()).then_some(&given))?;
         let partly_priced = prices.partly(&algorithm.info().name);
         Ok(Group { algorithm, given, candidates: prices.priced, partly_priced })
     };

@@ -8,7 +8,7 @@ mod table;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::lattice::{self, Lattice};
 use crate::load::{Channel, Flows};
@@ -16,7 +16,7 @@ use crate::{
     LeastLoad, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
 };
 
-pub(crate) use known::Known;
+pub(crate) use known::{Known, Plans};
 pub use links::{Capacity, LinkKind};
 pub(crate) use links::{Links, ListedLinks};
 pub use listed::ListedGraph;
@@ -81,6 +81,7 @@ pub struct Graph {
     pub(crate) least_load: Known<LeastLoad>,
     pub(crate) routed_load: Known<f64>,
     pub(crate) farthest: OnceLock<Option<u32>>,
+    pub(crate) plans: Plans,
 }
 
 impl Graph {
@@ -115,6 +116,7 @@ impl Graph {
             least_load: Known::default(),
             routed_load: Known::default(),
             farthest: OnceLock::new(),
+            plans: Plans::default(),
         }
     }
 
@@ -279,6 +281,16 @@ impl Graph {
             };
             carried.iter().enumerate().map(over).fold(0.0, f64::max)
         }))
+    }
+
+    /// What an algorithm has planned for this graph, by its type and what else it depends on;
+    /// computed on first use. Some are kept.
+    pub fn plan<V: Send + Sync + 'static>(
+        &self,
+        key: &[u32],
+        compute: impl FnOnce() -> V,
+    ) -> Arc<V> {
+        self.plans.of(key, compute)
     }
 
     fn ranks_on_nodes(&self, ranks: &[u32]) -> Vec<u32> {

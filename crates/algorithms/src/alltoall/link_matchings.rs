@@ -1,305 +1,280 @@
-//! Every block straight to its destination, in steps without link contention: the direct complete
-//! exchange of a torus, mesh or grid with missing nodes or failed links.
+//! Every block straight to its destination, in steps in which no link carries more than a given
+//! number of messages: the direct complete exchange of any machine with numbered links.
 //!
-//! Such a grid has no symmetry, so all messages are examined, those of the longest routes first.
-//! Each goes into the first step in which its ends have ports left and one of its shortest routes
-//! is free, and takes that route, the first by dimension. Of one length messages come by the
-//! distance in rank that they go, or by their sender; the order that needs fewer steps is kept.
+//! Such a machine need not have any symmetry, so all messages are examined, those of the longest
+//! routes first. Each goes into the first step in which its ranks and nodes have ports left and one
+//! of its shortest routes is free, and takes that route.
 //!
-//! Claim: no link contention; as many steps, of one block each, as were opened.
-//! `tests/correctness/lattices.rs` counts how far that is above the bound.
+//! Then steps are removed. The messages of the step with the fewest hops are inserted into the
+//! others, each where the messages that it displaces weigh the least, over any shortest route; these
+//! are inserted next. A message weighs more the longer its route, and the more often it has found no
+//! room. Such ejection with weights that grow is the route minimization of Nagata and Braysy,
+//! Operations Research Letters 37, 2009, for vehicles.
+//!
+//! With `link_messages` above 1, several messages share a link in a step: fewer startups, for more
+//! volume. A link of c times the bandwidth of its class carries c times as many, rounded down, and at
+//! least one. Bandwidths in bytes per second are compared with the slowest of them.
+//!
+//! Claim: as many steps, of one block each, as were opened; no link contention if no link carries two
+//! messages of a step. `tests/correctness/matchings.rs` counts how far the steps are above the bound.
 
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, Step};
-use topocoll_topology::{Graph, Rank, Route, Shape, Topology};
+mod ejection;
+mod first_fit;
+mod network;
 
+use std::sync::Arc;
+
+use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, Step};
+use topocoll_topology::{Rank, Shape};
+
+use self::ejection::improve;
+use self::first_fit::first_fit;
+use self::network::Network;
 use crate::layout::matching_layout::MatchingLayout;
-use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct LinkMatchings;
 
 /// Every message is examined and stored.
-const MOST_RANKS: u32 = 256;
+const MOST_RANKS: u32 = 512;
 
-/// A message's step, other end and route.
-type RoutedPartner = (u32, Rank, Route);
+/// Beyond this number of ranks, settings are not priced unless asked for.
+const MOST_RANKED: u32 = 256;
+
+/// The most hops of all messages of a plan that is kept with its graph: 16 MB.
+const MOST_KEPT: usize = 1 << 22;
+
+/// Messages of all ranks in their steps.
+#[derive(Clone)]
+struct Assignment {
+    steps: u32,
+    /// By message.
+    step: Vec<u32>,
+    /// The bundles of all routes, message by message.
+    routes: Vec<u32>,
+}
+
+impl Assignment {
+    fn new(network: &Network) -> Self {
+        let messages = network.ranks() * network.ranks();
+        Self { steps: 0, step: vec![0; messages], routes: vec![0; network.hops()] }
+    }
+}
+
+/// The better of two orders, improved.
+fn planned(network: &Network, link_messages: u32) -> Assignment {
+    let mut first = first_fit(network, link_messages, true);
+    let other = first_fit(network, link_messages, false);
+    if other.steps < first.steps {
+        first = other;
+    }
+    improve(network, link_messages, first)
+}
 
 struct Matchings {
+    network: Network,
     steps: u32,
-    hops: u64,
-    /// By rank, in order of steps.
-    sends: Vec<Vec<RoutedPartner>>,
+    /// The links of all routes, message by message.
+    routes: Vec<u32>,
+    /// By rank, the steps and other ends of what it sends, and receives, in order.
+    sends: Vec<Vec<(u32, Rank)>>,
     receives: Vec<Vec<(u32, Rank)>>,
-}
-
-/// Steps by number, as bits.
-type Steps = Vec<u64>;
-
-fn word(steps: &Steps, word: usize) -> u64 {
-    steps.get(word).copied().unwrap_or(0)
-}
-
-fn insert(steps: &mut Steps, step: u32) {
-    let word = step as usize / 64;
-    if steps.len() <= word {
-        steps.resize(word + 1, 0);
-    }
-    steps[word] |= 1 << (step % 64);
-}
-
-/// The ports and links in use.
-struct Fit {
-    ranks: usize,
-    per_rank: usize,
-    ports: u32,
-    /// By link, the rank that it leads to.
-    ends: Vec<Option<Rank>>,
-    /// By rank and destination.
-    hops: Vec<u32>,
-    /// By link, the steps in which it is.
-    used: Vec<Steps>,
-    /// By side and rank, the steps in which no port is left, and the messages of each step.
-    full: [Vec<Steps>; 2],
-    taken: [Vec<Vec<u32>>; 2],
-    /// Scratch: ranks to go on from, and by rank the search and the link that it was reached by.
-    open: Vec<usize>,
-    reached: Vec<(u32, u32)>,
-    search: u32,
-}
-
-impl Fit {
-    fn new(lattice: &Graph, ports: u32) -> Self {
-        let (ranks, per_rank) = (lattice.ranks() as usize, 2 * lattice.link_classes().len());
-        let end = |link: usize| {
-            let direction = if link % 2 == 0 { 1 } else { -1 };
-            lattice.neighbour(Rank((link / per_rank) as u32), link % per_rank / 2, direction)
-        };
-        let hops = |i: usize| lattice.distance(Rank((i / ranks) as u32), Rank((i % ranks) as u32));
-        let none = || vec![Steps::new(); ranks];
-        Self {
-            ranks,
-            per_rank,
-            ports,
-            ends: (0..ranks * per_rank).map(end).collect(),
-            hops: (0..ranks * ranks).map(hops).collect(),
-            used: vec![Steps::new(); ranks * per_rank],
-            full: [none(), none()],
-            taken: [vec![Vec::new(); ranks], vec![Vec::new(); ranks]],
-            open: Vec::new(),
-            reached: vec![(0, 0); ranks],
-            search: 0,
-        }
-    }
-
-    fn hops(&self, from: usize, to: usize) -> u32 {
-        self.hops[from * self.ranks + to]
-    }
-
-    /// The links that leave a rank on shortest routes, by falling direction and dimension.
-    fn onward(&self, at: usize, to: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let links = (at * self.per_rank..(at + 1) * self.per_rank).rev();
-        links.filter_map(move |link| {
-            let next = self.ends[link]?.index();
-            (self.hops(next, to) < self.hops(at, to)).then_some((link, next))
-        })
-    }
-
-    /// Puts a message into the first step that has room; overwrites `route` with its links,
-    /// backwards.
-    fn put(&mut self, from: usize, to: usize, route: &mut Vec<u32>) -> u32 {
-        let leaving: smallvec::SmallVec<[usize; 8]> =
-            self.onward(from, to).map(|(link, _)| link).collect();
-        // The reverse of a link has the opposite direction.
-        let arriving: smallvec::SmallVec<[usize; 8]> = self
-            .onward(to, from)
-            .map(|(link, next)| next * self.per_rank + link % self.per_rank)
-            .map(|link| link ^ 1)
-            .collect();
-        let room = |fit: &Self, w: usize| {
-            let all = |links: &[usize]| {
-                links.iter().fold(!0, |all, &link| all & word(&fit.used[link], w))
-            };
-            let full = word(&fit.full[0][from], w) | word(&fit.full[1][to], w);
-            !(all(&leaving) | all(&arriving) | full)
-        };
-        let mut w = 0;
-        let step = 'found: loop {
-            let mut steps = room(self, w);
-            while steps != 0 {
-                let step = 64 * w as u32 + steps.trailing_zeros();
-                if self.find(from, to, step, route) {
-                    break 'found step;
-                }
-                steps &= steps - 1;
-            }
-            w += 1;
-        };
-        for &link in route.iter() {
-            insert(&mut self.used[link as usize], step);
-        }
-        for (side, end) in [from, to].into_iter().enumerate() {
-            let taken = &mut self.taken[side][end];
-            taken.resize(taken.len().max(step as usize + 1), 0);
-            taken[step as usize] += 1;
-            if taken[step as usize] == self.ports {
-                insert(&mut self.full[side][end], step);
-            }
-        }
-        step
-    }
-
-    /// Looks for a shortest route that is free in a step.
-    fn find(&mut self, from: usize, to: usize, step: u32, route: &mut Vec<u32>) -> bool {
-        let (w, bit) = (step as usize / 64, 1 << (step % 64));
-        self.search += 1;
-        let mut open = std::mem::take(&mut self.open);
-        open.clear();
-        open.push(from);
-        while let Some(at) = open.pop() {
-            if at == to {
-                break;
-            }
-            let mut reached = std::mem::take(&mut self.reached);
-            for (link, next) in self.onward(at, to) {
-                let free = word(&self.used[link], w) & bit == 0;
-                if free && reached[next].0 != self.search {
-                    reached[next] = (self.search, link as u32);
-                    open.push(next);
-                }
-            }
-            self.reached = reached;
-        }
-        self.open = open;
-        if self.reached[to].0 != self.search {
-            return false;
-        }
-        route.clear();
-        let mut at = to;
-        while at != from {
-            let link = self.reached[at].1;
-            route.push(link);
-            at = link as usize / self.per_rank;
-        }
-        true
-    }
-
-    fn route(&self, backwards: &[u32]) -> Route {
-        let mut route = Route::default();
-        let side = |link: &u32| *link as usize % self.per_rank;
-        for part in backwards.chunk_by(|a, b| side(a) == side(b)).rev() {
-            let hops = part.len() as i64;
-            let (u, downwards) = (side(&part[0]) / 2, side(&part[0]) % 2 == 1);
-            route.push(u as u32, if downwards { -hops } else { hops });
-        }
-        route
-    }
+    /// The sum over steps of the most hops.
+    hops: u64,
+    /// By step, the most messages on a link over its capacity, as a fraction of at least 1.
+    charges: Vec<(u64, u32)>,
+    /// Whether a link carries several messages in a step.
+    shared: bool,
 }
 
 impl Matchings {
-    fn new(lattice: &Graph, ports: u32) -> Self {
-        let orders = [true, false].map(|by_distance| Self::in_order(lattice, ports, by_distance));
-        orders.into_iter().min_by_key(|found| found.steps).expect("bug: two orders")
-    }
-
-    fn in_order(lattice: &Graph, ports: u32, by_distance: bool) -> Self {
-        let mut fit = Fit::new(lattice, ports);
-        let ranks = lattice.ranks();
-        let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
-        let mut messages: Vec<(u32, u32)> = pairs.filter(|(from, to)| from != to).collect();
-        messages.sort_by_key(|&(from, to)| {
-            let hops = std::cmp::Reverse(fit.hops(from as usize, to as usize));
-            (hops, if by_distance { (to + ranks - from) % ranks } else { 0 }, from, to)
-        });
-        let mut sends: Vec<Vec<RoutedPartner>> = vec![Vec::new(); ranks as usize];
-        let mut receives = vec![Vec::new(); ranks as usize];
-        let mut longest: Vec<u64> = Vec::new();
-        let mut links = Vec::new();
-        for (from, to) in messages {
-            let step = fit.put(from as usize, to as usize, &mut links);
-            longest.resize(longest.len().max(step as usize + 1), 0);
-            longest[step as usize] = longest[step as usize].max(links.len() as u64);
-            sends[from as usize].push((step, Rank(to), fit.route(&links)));
-            receives[to as usize].push((step, Rank(from)));
+    fn new(network: Network, link_messages: u32) -> Self {
+        // Where fewer messages on a link are enough for as few steps as ports allow, they are tried.
+        let fewest = network.fewest_link_messages();
+        let mut best = planned(&network, link_messages.min(fewest));
+        if link_messages > fewest && best.steps > network.least_steps(link_messages) {
+            let more = planned(&network, link_messages);
+            if more.steps < best.steps {
+                best = more;
+            }
         }
-        sends.iter_mut().for_each(|ends| ends.sort_by_key(|&(step, to, _)| (step, to)));
-        receives.iter_mut().for_each(|ends| ends.sort_unstable());
-        Self { steps: longest.len() as u32, hops: longest.iter().sum(), sends, receives }
+        let Assignment { steps, step, routes } = best;
+        let ranks = network.ranks();
+        let none = || vec![Vec::new(); ranks];
+        let (sends, receives) = (none(), none());
+        let charges = vec![(1, 1); steps as usize];
+        let mut matchings =
+            Self { steps, routes, sends, receives, hops: 0, charges, shared: false, network };
+        matchings.settle(&step);
+        matchings
     }
 
-    fn places(&self) -> MatchingLayout {
+    /// Lists the messages of each rank, gives each a link of every bundle, and counts.
+    fn settle(&mut self, step: &[u32]) {
+        let Self { network, routes, sends, receives, .. } = self;
+        let ranks = network.ranks();
+        let mut messages: Vec<usize> = network.messages().collect();
+        messages.sort_by_key(|&message| step[message]);
+        let (mut carried, mut taken) = (vec![0; network.shared()], Vec::new());
+        for messages in messages.chunk_by(|&a, &b| step[a] == step[b]) {
+            let (step, mut hops) = (step[messages[0]], 0);
+            for &message in messages {
+                let (from, to) = (message / ranks, message % ranks);
+                sends[from].push((step, Rank(to as u32)));
+                receives[to].push((step, Rank(from as u32)));
+                hops = hops.max(network.distance(message));
+                for bundle in &mut routes[network.hops_of(message)] {
+                    let place = *bundle as usize;
+                    if carried[place] == 0 {
+                        taken.push(place);
+                    }
+                    *bundle = network.link(place, carried[place]);
+                    carried[place] += 1;
+                }
+            }
+            self.hops += u64::from(hops);
+            let charge = &mut self.charges[step as usize];
+            for bundle in taken.drain(..) {
+                let (most, own) = network.load(bundle, std::mem::take(&mut carried[bundle]));
+                self.shared |= most > 1;
+                let times = |a: u64, b: u32| u128::from(a) * u128::from(b);
+                if times(own.0, charge.1) > times(charge.0, own.1) {
+                    *charge = own;
+                }
+            }
+        }
+    }
+
+    /// The sum over steps of the bytes that the busiest link is charged.
+    fn link_bytes(&self, block_bytes: u64) -> u128 {
+        let charge = |&(blocks, over): &(u64, u32)| {
+            (u128::from(blocks) * u128::from(block_bytes)).div_ceil(over.into())
+        };
+        self.charges.iter().map(charge).sum()
+    }
+
+    fn layout(&self) -> MatchingLayout {
         MatchingLayout::of(self.sends.len() as u32)
     }
 }
 
-impl Rule for Matchings {
+/// The other ends of a step.
+fn of_step(ends: &[(u32, Rank)], step: u32) -> impl Iterator<Item = Rank> {
+    let first = ends.partition_point(|end| end.0 < step);
+    ends[first..].iter().take_while(move |end| end.0 == step).map(|&(_, other)| other)
+}
+
+/// The schedule of matchings.
+struct Planned(Arc<Matchings>);
+
+impl Rule for Planned {
     fn steps(&self) -> u32 {
-        self.steps
+        self.0.steps
     }
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        let sends = &self.sends[rank.index()];
-        let first = sends.partition_point(|end| end.0 < step);
-        for (_, to, route) in sends[first..].iter().take_while(|end| end.0 == step) {
-            MatchingLayout::send(*to, route.clone(), out);
+        let Matchings { network, routes, sends, receives, .. } = &*self.0;
+        for to in of_step(&sends[rank.index()], step) {
+            let message = rank.index() * network.ranks() + to.index();
+            MatchingLayout::send(to, network.route(&routes[network.hops_of(message)]), out);
         }
-        let receives = &self.receives[rank.index()];
-        let first = receives.partition_point(|end| end.0 < step);
-        for (_, from) in receives[first..].iter().take_while(|end| end.0 == step) {
-            self.places().receive(*from, out);
+        for from in of_step(&receives[rank.index()], step) {
+            self.0.layout().receive(from, out);
         }
     }
 
     fn slots(&self) -> u64 {
-        self.places().slots()
+        self.0.layout().slots()
     }
 
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.places().initial_block(rank, slot)
+        self.0.layout().initial_block(rank, slot)
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        self.places().final_block(rank, slot)
+        self.0.layout().final_block(rank, slot)
     }
 
     fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.sends.len() as u32)
+        RankClasses::distinct(self.0.sends.len() as u32)
     }
 }
 
+/// The most messages that share a link.
+const MOST_LINK_MESSAGES: u32 = 1024;
+
+/// The parameter of messages that share a link.
+const LINK_MESSAGES: Parameter = Parameter::number(
+    "link_messages",
+    "messages that may share a link in a step, from 1 (default) to 1024",
+);
+
 static INFO: Info = Info::new(
     "link-matchings",
-    "every block straight to its destination around failed nodes and links, no link contention",
-    "first fit of routes into steps, the longest first",
-);
+    "every block straight to its destination over any grid or graph, few messages on a link",
+    "first fit of routes into steps, the longest first; ejection as in Nagata and Braysy 2009",
+)
+.taking(&[LINK_MESSAGES]);
+
+/// The links and messages of a request.
+fn network(request: &Request<'_>) -> Result<Network, NotApplicable> {
+    let (topology, ranks) = (request.topology, request.problem.ranks);
+    if let Shape::Complete | Shape::Clustered(_) = topology.network() {
+        return Err(request.requires("a grid, a graph, or nodes on one"));
+    }
+    if ranks > MOST_RANKS {
+        let rule = "at most 512 ranks";
+        return Err(NotApplicable::Ranks { rule, ranks });
+    }
+    let network = Network::new(topology, request.problem.ports);
+    network.ok_or_else(|| request.requires("a network of at most 67108864 links on all routes"))
+}
 
 impl Algorithm for LinkMatchings {
     fn info(&self) -> &Info {
         &INFO
     }
 
-    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let lattice = match request.topology.shape() {
-            Shape::Graph(graph) => graph.lattice().map(|_| graph),
-            _ => None,
-        };
-        let Some(lattice) = lattice else {
-            let needs = "a grid with missing nodes or failed links, or a twisted torus";
-            return Err(request.requires(needs));
-        };
-        let ranks = request.problem.ranks;
-        if ranks > MOST_RANKS {
-            let rule = "at most 256 ranks";
-            return Err(NotApplicable::Ranks { rule, ranks });
+    /// One message on a link, two, and as few as make ports, not links, limit the steps.
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let network = network(request)?;
+        if let Shape::Grid(_) = request.topology.network() {
+            return Err(NotApplicable::Unranked { why: "other algorithms are for grids" });
         }
-        let matchings = Matchings::new(lattice, request.problem.ports);
+        if request.problem.ranks > MOST_RANKED {
+            return Err(NotApplicable::Unranked { why: "more than 256 ranks take seconds" });
+        }
+        let most = network.fewest_link_messages().min(MOST_LINK_MESSAGES);
+        let mut priced = vec![1, most.min(2), most];
+        priced.dedup();
+        let setting = |priced: u32| {
+            Parameters::from([(LINK_MESSAGES.name.to_owned(), u64::from(priced).into())])
+        };
+        Ok(priced.into_iter().map(setting).collect())
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let network = network(request)?;
+        let link_messages =
+            values.number(LINK_MESSAGES.name, 1, MOST_LINK_MESSAGES.into())?.unwrap_or(1);
+        let (key, hops) = (network.key(link_messages as u32), network.hops());
+        let plan = || Matchings::new(network, link_messages as u32);
+        let matchings = match request.topology.network() {
+            Shape::Graph(graph) if hops <= MOST_KEPT => graph.plan(&key, plan),
+            _ => Arc::new(plan()),
+        };
+        let (steps, hops) = (matchings.steps, u128::from(matchings.hops));
         let claims = Claims {
-            hops: Some(matchings.hops.into()),
+            hops: Some(hops),
             rearrangements: Some(0),
             copied_bytes: Some(0),
-            contention_free: true,
-            hops_floor: matchings.hops.into(),
-            ..Claims::new(matchings.steps.into(), request.bytes(matchings.steps))
+            contention_free: !matchings.shared,
+            link_bytes_floor: matchings.link_bytes(request.problem.block_bytes),
+            hops_floor: hops,
+            ..Claims::new(steps.into(), request.bytes(steps))
         };
-        Ok(Solution::new(request, values, matchings, claims))
+        let solution = Solution::new(request, values, Planned(matchings), claims);
+        Ok(solution.with(LINK_MESSAGES.name, link_messages))
     }
 }

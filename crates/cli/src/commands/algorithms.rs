@@ -1,5 +1,5 @@
 use serde::Serialize;
-use topocoll::{Algorithm, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced};
+use topocoll::{Algorithm, Catalogue, Exchange, NotApplicable, Parameters, Price, Priced, Request};
 
 use super::heading::{about, assumed_by};
 use crate::args::Options;
@@ -77,7 +77,11 @@ fn entry(algorithm: &dyn Algorithm, on: Option<&Exchange<'_>>) -> Entry {
         reason: None,
         cost: None,
     };
-    entry.priced(on.map(|exchange| exchange.cheapest(&info.name)));
+    entry.priced(on.map(|exchange| {
+        let (problem, machine) = (exchange.problem(), exchange.machine());
+        Request::new(problem, &*machine.topology).candidates(algorithm)?;
+        exchange.cheapest(&info.name)
+    }));
     entry
 }
 
