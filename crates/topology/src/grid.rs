@@ -14,11 +14,11 @@ use crate::{
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Ties {
-    /// +, always.
+    /// Upwards, always.
     #[default]
     Up,
-    /// + where the source's coordinate in that dimension is even, and - where it is odd: both
-    /// directions carry equal loads if a side is a multiple of 4.
+    /// Upwards where the source's coordinate in that dimension is even, and downwards where it is
+    /// odd: both directions carry equal loads if a side is a multiple of 4.
     Balanced,
 }
 
