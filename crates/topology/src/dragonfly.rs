@@ -168,6 +168,10 @@ impl Routes for Minimal {
         port as usize
     }
 
+    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
+        Some(1)
+    }
+
     fn diameter(&self) -> u32 {
         let local = u32::from(self.routers > 1);
         let between_routers = if self.groups > 1 { 2 * local + 1 } else { local };

@@ -124,6 +124,10 @@ impl Routes for DModK {
         if is_above { port as usize } else { (self.arity + port) as usize }
     }
 
+    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
+        Some(1)
+    }
+
     fn diameter(&self) -> u32 {
         2 * self.levels
     }

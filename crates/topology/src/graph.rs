@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::lattice::{self, Lattice};
-use crate::load::{Channel, Flows};
+use crate::load::{Channel, Flows, Proof};
 use crate::{
     LeastLoad, Link, LinkId, MixedRadix, Rank, Route, Segment, Shape, Topology, TopologyError,
 };
@@ -33,6 +33,10 @@ pub(crate) trait Routes: fmt::Debug + Send + Sync {
     /// The place, among the links that leave `at`, of the next link of a message between two nodes;
     /// `at` is on the route and is not `to`.
     fn next(&self, links: &Links, at: u32, from: u32, to: u32) -> usize;
+
+    /// A number: messages to `to` leave another vertex `at` by the same link if their sources are
+    /// equal modulo this. 0 if no message passes, and `None` if no such number is known.
+    fn modulus(&self, links: &Links, at: u32, to: u32) -> Option<u32>;
 
     /// The most links on a route.
     fn diameter(&self) -> u32;
@@ -151,6 +155,18 @@ impl Graph {
         self.step(from.0, segment).map(|link| Rank(self.links.to(link)))
     }
 
+    /// Adds the ports of all links that messages to a node may take next from another vertex: of c
+    /// ports a message takes number (source + destination) mod c, and none are added where no message
+    /// passes. Returns false if the routes follow no such rule.
+    pub fn onward(&self, at: u32, to: Rank, out: &mut Vec<usize>) -> bool {
+        let Some(modulus) = self.routes.modulus(&self.links, at, to.0) else { return false };
+        for number in 0..modulus {
+            let source = (number + modulus - to.0 % modulus) % modulus;
+            out.push(self.routes.next(&self.links, at, source, to.0));
+        }
+        true
+    }
+
     /// Links of the route between two nodes.
     #[must_use]
     pub fn distance(&self, from: Rank, to: Rank) -> u32 {
@@ -225,23 +241,37 @@ impl Graph {
     /// Another number of kinds or nodes than there are.
     #[must_use]
     pub fn least_load_of(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> LeastLoad {
-        self.least_load.of(capacities, ranks, || {
-            if self.lattice.is_some() && ranks.is_empty() && capacities.iter().all(|c| *c == (1, 1))
-            {
-                return lattice::least_load(self);
-            }
-            let capacity = |link| capacities[self.links.kind_number(link)];
-            let channels = |from| {
-                let links = self.links.leaving(from);
-                links.map(move |link| (from, self.links.to(link), capacity(link)))
-            };
-            let links: Vec<Channel> = (0..self.vertices())
-                .flat_map(channels)
-                .map(|(from, to, capacity)| Channel { from, to, capacity })
-                .collect();
-            let ranks = self.ranks_on_nodes(ranks);
-            Flows { vertices: self.vertices() as usize, ranks: &ranks, links: &links }.least_load()
-        })
+        self.least_load.of(capacities, ranks, || self.prove_least_load(capacities, ranks).load)
+    }
+
+    /// Lengths of all links, at most 2^24, that give [`least_load_of`](Self::least_load_of): some
+    /// link carries at least the sum of the distances of all blocks over the sum of all lengths
+    /// times capacities. Empty if no bound is known.
+    ///
+    /// Computed in bounded time, at each use.
+    ///
+    /// # Panics
+    /// As [`least_load_of`](Self::least_load_of).
+    #[must_use]
+    pub fn least_load_lengths(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> Vec<u64> {
+        self.prove_least_load(capacities, ranks).lengths
+    }
+
+    fn prove_least_load(&self, capacities: &[(u32, u32)], ranks: &[u32]) -> Proof {
+        if self.lattice.is_some() && ranks.is_empty() && capacities.iter().all(|c| *c == (1, 1)) {
+            return lattice::least_load(self);
+        }
+        let capacity = |link| capacities[self.links.kind_number(link)];
+        let channels = |from| {
+            let links = self.links.leaving(from);
+            links.map(move |link| (from, self.links.to(link), capacity(link)))
+        };
+        let links: Vec<Channel> = (0..self.vertices())
+            .flat_map(channels)
+            .map(|(from, to, capacity)| Channel { from, to, capacity })
+            .collect();
+        let ranks = self.ranks_on_nodes(ranks);
+        Flows { vertices: self.vertices() as usize, ranks: &ranks, links: &links }.least_load()
     }
 
     /// The load of the busiest link, in blocks for each unit of capacity, when every rank sends a

@@ -60,6 +60,10 @@ impl Routes for DimensionOrder {
         unreachable!("bug: a message that goes on from its destination")
     }
 
+    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
+        Some(1)
+    }
+
     fn diameter(&self) -> u32 {
         self.radix.long_dimensions().count() as u32
     }

@@ -73,16 +73,30 @@ impl LeastLoad {
         }
     }
 
-    pub(crate) fn raise(&mut self, to: Self) {
-        if to.lengths > 0 && to.exceeds(*self) {
-            *self = to;
-        }
-    }
-
     /// The fraction.
     #[must_use]
     pub fn blocks(self) -> f64 {
         self.distances as f64 / self.lengths as f64
+    }
+}
+
+/// A lower bound, and lengths of links that give it.
+#[derive(Clone, Debug)]
+pub(crate) struct Proof {
+    pub(crate) load: LeastLoad,
+    /// Empty for lengths of 0.
+    pub(crate) lengths: Vec<u64>,
+}
+
+impl Proof {
+    /// What is known without any lengths.
+    pub(crate) const NONE: Self = Self { load: LeastLoad::NONE, lengths: Vec::new() };
+
+    /// Takes another bound if it is larger.
+    pub(crate) fn raise(&mut self, to: LeastLoad, lengths: impl FnOnce() -> Vec<u64>) {
+        if to.lengths > 0 && to.exceeds(self.load) {
+            *self = Self { load: to, lengths: lengths() };
+        }
     }
 }
 
@@ -105,30 +119,23 @@ pub(crate) struct Flows<'a> {
 }
 
 impl Flows<'_> {
-    /// The least load, in blocks for each unit of capacity.
+    /// The least load, in blocks for each unit of capacity, by lengths of the links listed.
     ///
     /// Vertices that node 0 cannot reach, or that cannot reach it, are left out. More than 2^20
     /// links are not bounded.
-    pub(crate) fn least_load(&self) -> LeastLoad {
-        let mut best = LeastLoad::NONE;
+    pub(crate) fn least_load(&self) -> Proof {
         if self.links.len() > LINKS {
-            return best;
+            return Proof::NONE;
         }
-        let Some(graph) = Graph::new(self, &mut best) else { return best };
-        graph.cuts(&mut best);
-        if graph.sources.len().div_ceil(64) * graph.links.len() <= HOPS {
-            best.raise(graph.load(graph.hops(), &vec![1; graph.classes]));
+        let mut alone = Proof::NONE;
+        let Some(graph) = Graph::new(self, &mut alone) else { return alone };
+        let mut best = Proof { load: alone.load, lengths: Vec::new() };
+        graph.search(&mut best);
+        if best.load == alone.load {
+            return alone;
         }
-        let quick = interior::is_quick(&graph);
-        if quick || first_order::is_useful(&graph) {
-            // Where a routing reaches the bound, no lengths are better.
-            if graph.shortest_routes() <= best.blocks() * (1.0 + ROUNDING) {
-                return best;
-            }
-            let search = if quick { interior::search } else { first_order::search };
-            search(&graph, &mut |lengths| graph.look(lengths, &mut best));
-        }
-        best
+        let length = |link: &Channel| graph.find(link).map_or(0, |link| best.lengths[link]);
+        Proof { load: best.load, lengths: self.links.iter().map(length).collect() }
     }
 }
 
@@ -146,6 +153,8 @@ struct Link {
 /// A strongly connected graph, each of its vertices with two neighbours or more.
 struct Graph {
     denominator: u128,
+    /// The vertices among those of the flows.
+    kept: Vec<usize>,
     /// By vertex.
     ranks: Vec<u64>,
     /// The vertices with ranks.
@@ -159,7 +168,7 @@ struct Graph {
 
 impl Graph {
     /// `None` if nothing remains after bounds by single vertices.
-    fn new(flows: &Flows, best: &mut LeastLoad) -> Option<Self> {
+    fn new(flows: &Flows, best: &mut Proof) -> Option<Self> {
         let (denominator, mut capacities) = merged(flows.links);
         let mut ranks = vec![0; flows.vertices];
         ranks.iter_mut().zip(flows.ranks).for_each(|(ranks, &there)| *ranks = u64::from(there));
@@ -188,7 +197,11 @@ impl Graph {
             let leave = blocks(ranks[vertex], all - ranks[vertex]).saturating_mul(denominator);
             for ends in [(vertex, there), (there, vertex)] {
                 let lengths = capacities.remove(&ends).unwrap_or(0);
-                best.raise(LeastLoad { distances: leave, lengths });
+                best.raise(LeastLoad { distances: leave, lengths }, || {
+                    let all = flows.links.iter();
+                    let joins = |link: &Channel| (link.from as usize, link.to as usize) == ends;
+                    all.map(|link| u64::from(joins(link))).collect()
+                });
             }
             ranks[there] += std::mem::take(&mut ranks[vertex]);
             neighbours[there].remove(&vertex);
@@ -211,7 +224,38 @@ impl Graph {
             (0..=kept.len()).map(|vertex| links.partition_point(|link| link.from < vertex));
         let leaving = leaving.collect();
         let sources: Vec<usize> = (0..ranks.len()).filter(|&vertex| ranks[vertex] > 0).collect();
-        (sources.len() > 1).then_some(Self { denominator, ranks, sources, links, leaving, classes })
+        let several = sources.len() > 1;
+        several.then_some(Self { denominator, kept, ranks, sources, links, leaving, classes })
+    }
+
+    /// The link that a link of the flows is part of.
+    fn find(&self, link: &Channel) -> Option<usize> {
+        let place = |vertex: u32| self.kept.binary_search(&(vertex as usize)).ok();
+        let ends = (place(link.from)?, place(link.to)?);
+        self.links.binary_search_by_key(&ends, |link| (link.from, link.to)).ok()
+    }
+
+    /// Bounds by all lengths that are tried.
+    fn search(&self, best: &mut Proof) {
+        self.cuts(best);
+        if self.sources.len().div_ceil(64) * self.links.len() <= HOPS {
+            let lengths = vec![1; self.classes];
+            best.raise(self.load(self.hops(), &lengths), || self.by_link(&lengths));
+        }
+        let quick = interior::is_quick(self);
+        if quick || first_order::is_useful(self) {
+            // Where a routing reaches the bound, no lengths are better.
+            if self.shortest_routes() <= best.load.blocks() * (1.0 + ROUNDING) {
+                return;
+            }
+            let search = if quick { interior::search } else { first_order::search };
+            search(self, &mut |lengths| self.look(lengths, best));
+        }
+    }
+
+    /// The lengths of links by those of their classes.
+    fn by_link(&self, lengths: &[u64]) -> Vec<u64> {
+        self.links.iter().map(|link| lengths[link.class]).collect()
     }
 
     fn leaving(&self, vertex: usize) -> std::ops::Range<usize> {
@@ -253,13 +297,13 @@ impl Graph {
 
     /// Bounds by these lengths of classes: as multiples of a small fraction of the longest, and of
     /// a larger fraction to which they come close.
-    fn look(&self, lengths: &[f64], best: &mut LeastLoad) {
+    fn look(&self, lengths: &[f64], best: &mut Proof) {
         let longest = lengths.iter().copied().fold(0.0, f64::max);
         let times = |n: f64| lengths.iter().map(move |length| length / longest * n);
         let close = |n: &f64| times(*n).all(|length| (length - length.round()).abs() < 1e-3);
         for n in [Some(LONGEST), (1..=256).map(f64::from).find(close)].into_iter().flatten() {
             let whole: Vec<u64> = times(n).map(|length| length.round() as u64).collect();
-            best.raise(self.load(self.distances(&whole), &whole));
+            best.raise(self.load(self.distances(&whole), &whole), || self.by_link(&whole));
         }
     }
 
@@ -365,20 +409,20 @@ impl Graph {
 
     /// Cuts around each vertex and, within a limit of work, around those near each vertex, and
     /// those nearer to one end of a link than to the other.
-    fn cuts(&self, best: &mut LeastLoad) {
+    fn cuts(&self, best: &mut Proof) {
         let mut sweep = Sweep::new(self);
-        (0..self.ranks.len()).for_each(|vertex| best.raise(sweep.tightest(&[vertex])));
+        (0..self.ranks.len()).for_each(|vertex| sweep.tightest(&[vertex], best));
         let sweeps = CUTS / (self.links.len() + self.ranks.len());
         let every = |all: usize| (0..all).step_by(all.div_ceil(sweeps.max(1)));
         for start in every(self.ranks.len()) {
-            best.raise(sweep.tightest(&self.nearest(start).0));
+            sweep.tightest(&self.nearest(start).0, best);
         }
         for link in every(self.links.len()) {
             let Link { from, to, .. } = self.links[link];
             let (mut order, near) = self.nearest(from);
             let (_, far) = self.nearest(to);
             order.sort_by_key(|&vertex| near[vertex] as i64 - far[vertex] as i64);
-            best.raise(sweep.tightest(&order));
+            sweep.tightest(&order, best);
         }
     }
 
@@ -418,12 +462,12 @@ impl<'a> Sweep<'a> {
         Self { graph, entering, inside, all: graph.ranks.iter().sum() }
     }
 
-    /// The best bound by the cut around the first vertices, however many.
-    fn tightest(&mut self, order: &[usize]) -> LeastLoad {
+    /// Bounds by the best cut around the first vertices, however many.
+    fn tightest(&mut self, order: &[usize], best: &mut Proof) {
         let Self { graph, entering, inside, all } = self;
         let (mut ranks, mut out, mut into) = (0, 0u128, 0u128);
-        let mut tightest = (0.0, LeastLoad::NONE);
-        for &vertex in order {
+        let mut tightest = (0.0, LeastLoad::NONE, 0, true);
+        for (&vertex, count) in order.iter().zip(1..) {
             inside[vertex] = true;
             ranks += graph.ranks[vertex];
             for link in &graph.links[graph.leaving(vertex)] {
@@ -437,11 +481,22 @@ impl<'a> Sweep<'a> {
             let load = blocks as f64 / lengths as f64;
             if load.is_finite() && load > tightest.0 {
                 let distances = blocks.saturating_mul(graph.denominator);
-                tightest = (load, LeastLoad { distances, lengths });
+                tightest = (load, LeastLoad { distances, lengths }, count, out <= into);
             }
         }
         order.iter().for_each(|&vertex| inside[vertex] = false);
-        tightest.1
+        let (_, load, count, leaves) = tightest;
+        best.raise(load, || {
+            let part = &order[..count];
+            part.iter().for_each(|&vertex| inside[vertex] = true);
+            let crosses = |link: &Link| {
+                let ends = [link.from, link.to].map(|vertex| inside[vertex]);
+                u64::from(ends == [leaves, !leaves])
+            };
+            let lengths = graph.links.iter().map(crosses).collect();
+            part.iter().for_each(|&vertex| inside[vertex] = false);
+            lengths
+        });
     }
 }
 
@@ -542,10 +597,10 @@ mod tests {
         }
 
         fn least_load(&self) -> LeastLoad {
-            self.flows().least_load()
+            self.flows().least_load().load
         }
 
-        fn graph(&self, best: &mut LeastLoad) -> Option<Graph> {
+        fn graph(&self, best: &mut Proof) -> Option<Graph> {
             Graph::new(&self.flows(), best)
         }
 
@@ -622,10 +677,10 @@ mod tests {
 
     /// The bound by one search alone.
     fn by(search: impl Fn(&Graph, &mut dyn FnMut(&[f64])), drawn: &Drawn) -> Option<f64> {
-        let mut best = LeastLoad::NONE;
+        let mut best = Proof::NONE;
         let graph = drawn.graph(&mut best)?;
         search(&graph, &mut |lengths| graph.look(lengths, &mut best));
-        Some(best.blocks())
+        Some(best.load.blocks())
     }
 
     #[test]
@@ -717,7 +772,7 @@ mod tests {
         for node in 0..1200 {
             (1..=20).for_each(|step| ring.join(node, (node + step * step) % 1200, (1, 1)));
         }
-        let graph = ring.graph(&mut { LeastLoad::NONE }).unwrap();
+        let graph = ring.graph(&mut { Proof::NONE }).unwrap();
         assert!(!interior::is_quick(&graph) && !first_order::is_useful(&graph));
         let hops = graph.load(graph.hops(), &vec![1; graph.classes]);
         assert!(!hops.exceeds(ring.least_load()));
@@ -728,7 +783,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(3);
         for nodes in [5, 24, 64, 65, 130] {
             let drawn = random(&mut rng, nodes);
-            if let Some(graph) = drawn.graph(&mut { LeastLoad::NONE }) {
+            if let Some(graph) = drawn.graph(&mut { Proof::NONE }) {
                 assert_eq!(graph.hops(), graph.distances(&vec![1; graph.classes]), "{drawn:?}");
             }
         }
@@ -739,7 +794,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(4);
         for _ in 0..20 {
             let drawn = random(&mut rng, 24);
-            let mut alone = LeastLoad::NONE;
+            let mut alone = Proof::NONE;
             let Some(graph) = drawn.graph(&mut alone) else { continue };
             let mut flows = vec![0.0; graph.links.len()];
             for &source in &graph.sources {
@@ -753,8 +808,56 @@ mod tests {
                     assert!((stays - graph.demand(source, at)).abs() < 1e-6, "{drawn:?}");
                 }
             }
-            let most = graph.shortest_routes().max(alone.blocks());
+            let most = graph.shortest_routes().max(alone.load.blocks());
             assert!(most >= drawn.exact() * (1.0 - 1e-9), "{drawn:?}");
+        }
+    }
+
+    /// The distances over the lengths of all links, calculated on the graph itself.
+    fn by_lengths(drawn: &Drawn, lengths: &[u64]) -> f64 {
+        let ranks = |at: usize| drawn.ranks.get(at).copied().map_or(0.0, f64::from);
+        let mut travelled = 0.0;
+        for from in 0..drawn.vertices {
+            let mut far = vec![f64::INFINITY; drawn.vertices];
+            far[from] = 0.0;
+            for _ in 0..drawn.vertices {
+                for (link, &length) in drawn.links.iter().zip(lengths) {
+                    let through = far[link.from as usize] + length as f64;
+                    let known = &mut far[link.to as usize];
+                    *known = known.min(through);
+                }
+            }
+            let blocks = |to: usize| ranks(from) * ranks(to);
+            travelled += (0..far.len())
+                .filter(|&to| far[to].is_finite())
+                .map(|to| far[to] * blocks(to))
+                .sum::<f64>();
+        }
+        let capacity = |link: &Channel| f64::from(link.capacity.0) / f64::from(link.capacity.1);
+        let all: f64 = drawn
+            .links
+            .iter()
+            .zip(lengths)
+            .map(|(link, &length)| capacity(link) * length as f64)
+            .sum();
+        travelled / all
+    }
+
+    #[test]
+    fn lengths_give_the_bound() {
+        let mut rng = fastrand::Rng::with_seed(6);
+        for case in 0..100 {
+            let drawn = random(&mut rng, 24);
+            let Proof { load, lengths } = drawn.flows().least_load();
+            let (found, bound) = (by_lengths(&drawn, &lengths), load.blocks());
+            // Around a part that is not connected, distances are longer than the cut says.
+            assert!(found >= bound * (1.0 - 1e-9), "{case}: {found} and {bound}: {drawn:?}");
+            let exact = drawn.exact();
+            assert!(found <= exact * (1.0 + 1e-9), "{case}: {found} and {exact}: {drawn:?}");
+        }
+        for graph in [torus(&[4, 4, 4]), torus(&[16, 16]), dragonfly(4, (1, 2)), fat_tree(4, 2)] {
+            let Proof { load, lengths } = graph.flows().least_load();
+            assert_eq!(by_lengths(&graph, &lengths), load.blocks());
         }
     }
 

@@ -47,20 +47,26 @@ impl Shortest {
         }
         Ok(Self { vertices, distances, diameter: diameter.into() })
     }
+
+    /// The places of the links from a vertex that lead nearer to a node.
+    fn nearer(&self, links: &Links, at: u32, to: u32) -> impl Iterator<Item = usize> {
+        let row = &self.distances[to as usize * self.vertices..][..self.vertices];
+        let nearer = row[at as usize] - 1;
+        let ends = links.ends(links.leaving(at)).iter().enumerate();
+        ends.filter(move |(_, end)| row[**end as usize] == nearer).map(|(place, _)| place)
+    }
 }
 
 impl Routes for Shortest {
     fn next(&self, links: &Links, at: u32, from: u32, to: u32) -> usize {
-        let row = &self.distances[to as usize * self.vertices..][..self.vertices];
-        let nearer = row[at as usize] - 1;
-        let leaving = links.leaving(at);
-        let onward = || {
-            let ends = links.ends(leaving.clone());
-            ends.iter().enumerate().filter(|(_, end)| row[**end as usize] == nearer)
-        };
+        let onward = || self.nearer(links, at, to);
         let count = onward().count() as u64;
         let taken = (u64::from(from) + u64::from(to)) % count;
-        onward().nth(taken as usize).expect("bug: a vertex on the route").0
+        onward().nth(taken as usize).expect("bug: a vertex on the route")
+    }
+
+    fn modulus(&self, links: &Links, at: u32, to: u32) -> Option<u32> {
+        Some(self.nearer(links, at, to).count() as u32)
     }
 
     fn diameter(&self) -> u32 {

@@ -189,6 +189,10 @@ impl Routes for Table {
         unreachable!("bug: a vertex that is not on the route")
     }
 
+    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
+        None
+    }
+
     fn diameter(&self) -> u32 {
         self.diameter
     }

@@ -12,8 +12,8 @@ use std::collections::BinaryHeap;
 
 use super::{Lattice, NONE};
 use crate::graph::Graph;
-use crate::load::{Channel, Flows, LeastLoad};
-use crate::{MixedRadix, Rank};
+use crate::load::{Channel, Flows, LeastLoad, Proof};
+use crate::{LinkId, MixedRadix, Rank, Topology as _};
 
 /// The most cutting planes.
 const PLANES: usize = 100;
@@ -21,30 +21,43 @@ const PLANES: usize = 100;
 /// Lengths are multiples of 1 over at most this.
 const FRACTIONS: u64 = 1 << 16;
 
-pub(crate) fn least_load(graph: &Graph) -> LeastLoad {
+pub(crate) fn least_load(graph: &Graph) -> Proof {
     let lattice = graph.lattice().expect("bug: the load of another graph");
-    if lattice.is_whole() { by_dimensions(&Places::of(graph)) } else { by_links(graph, lattice) }
+    if !lattice.is_whole() {
+        return by_links(graph, lattice);
+    }
+    let (load, weights) = by_dimensions(&Places::of(graph));
+    let links = (0..graph.links()).map(|link| graph.link_kinds()[graph.link_kind(LinkId(link))]);
+    let lengths = links.map(|kind| weights.get(kind.class as usize).copied().unwrap_or(0));
+    Proof { load, lengths: lengths.collect() }
 }
 
-fn by_links(graph: &Graph, lattice: &Lattice) -> LeastLoad {
+fn by_links(graph: &Graph, lattice: &Lattice) -> Proof {
     let leaving =
         |from| graph.leaving(from).map(move |(_, to)| Channel { from, to, capacity: (1, 1) });
     let links: Vec<Channel> = (0..graph.vertices()).flat_map(leaving).collect();
     let ranks = vec![1; graph.nodes as usize];
-    let mut best = LeastLoad::NONE;
-    cuts(graph, lattice).for_each(|cut| best.raise(cut));
-    best.raise(Flows { vertices: ranks.len(), ranks: &ranks, links: &links }.least_load());
+    let mut best = Proof::NONE;
+    for (cut, inside) in cuts(graph, lattice) {
+        let leaves = |link: &Channel| inside(link.from) && !inside(link.to);
+        best.raise(cut, || links.iter().map(|link| u64::from(leaves(link))).collect());
+    }
+    let other = Flows { vertices: ranks.len(), ranks: &ranks, links: &links }.least_load();
+    best.raise(other.load, || other.lengths);
     best
 }
 
 /// The loads of cuts around all nodes up to a place along a side, and around half of a side that
-/// wraps. Cuts by distances alone bend around missing nodes.
-fn cuts<'g>(graph: &'g Graph, lattice: &'g Lattice) -> impl Iterator<Item = LeastLoad> + 'g {
+/// wraps, and which nodes are inside. Cuts by distances alone bend around missing nodes.
+fn cuts<'g>(
+    graph: &'g Graph,
+    lattice: &'g Lattice,
+) -> impl Iterator<Item = (LeastLoad, impl Fn(u32) -> bool + 'g)> + 'g {
     let sides = lattice.radix.sides().iter().enumerate();
     let parts = sides.flat_map(|(u, &side)| (0..side).map(move |place| (u, side, place)));
-    parts.map(|(u, side, place)| {
+    parts.map(move |(u, side, place)| {
         let (first, length) = if lattice.wrap[u] { (place, side / 2) } else { (0, place) };
-        let inside = |node: u32| {
+        let inside = move |node: u32| {
             let at = lattice.radix.coordinate(lattice.place(Rank(node)), u);
             (at + side - first) % side < length
         };
@@ -53,7 +66,8 @@ fn cuts<'g>(graph: &'g Graph, lattice: &'g Lattice) -> impl Iterator<Item = Leas
             members += 1;
             links += graph.leaving(node).filter(|(_, to)| !inside(*to)).count() as u128;
         }
-        LeastLoad { distances: members * (u128::from(graph.nodes) - members), lengths: links }
+        let distances = members * (u128::from(graph.nodes) - members);
+        (LeastLoad { distances, lengths: links }, inside)
     })
 }
 
@@ -117,11 +131,12 @@ fn carried(lattice: &Places<'_>, lengths: &[u64]) -> Vec<u64> {
     carried
 }
 
-fn by_dimensions(lattice: &Places<'_>) -> LeastLoad {
+/// The bound by lengths of dimensions, and these lengths.
+fn by_dimensions(lattice: &Places<'_>) -> (LeastLoad, Vec<u64>) {
     let per_rank = lattice.per_rank();
     let moving: Vec<usize> = (0..per_rank / 2).filter(|&u| lattice.next[2 * u] != NONE).collect();
     let turns = turns_around(lattice.radix);
-    let mut best = LeastLoad::NONE;
+    let mut best = Proof::NONE;
     let mut weights = vec![1; moving.len()];
     let mut planes: Vec<Vec<f64>> = Vec::new();
     while !moving.is_empty() && planes.len() < PLANES {
@@ -142,16 +157,16 @@ fn by_dimensions(lattice: &Places<'_>) -> LeastLoad {
             distances: by_dimension.iter().zip(&along).map(product).sum(),
             lengths: weights.iter().map(|&weight| 2 * u128::from(weight)).sum(),
         };
-        best.raise(load);
+        best.raise(load, || by_dimension);
         // Of the blocks that a source sends along u, half go in each direction.
         planes.push(moving.iter().map(|&u| along[u] as f64 / 2.0).collect());
         let Some((bound, next)) = best_weights(&planes) else { break };
-        if bound <= best.blocks() * (1.0 + 1e-9) || next == weights {
+        if bound <= best.load.blocks() * (1.0 + 1e-9) || next == weights {
             break;
         }
         weights = next;
     }
-    best
+    (best.load, best.lengths)
 }
 
 /// Turns around the twisted sides, and the shift of all of them along the longest sides.

@@ -105,6 +105,10 @@ impl Routes for Dragonfly {
         port as usize
     }
 
+    fn modulus(&self, _: &Links, _: u32, _: u32) -> Option<u32> {
+        Some(1)
+    }
+
     fn diameter(&self) -> u32 {
         self.diameter
     }

@@ -120,6 +120,11 @@ impl Routes for FatTree {
         (below + to / passed % ports(level)) as usize
     }
 
+    fn modulus(&self, _: &Links, at: u32, _: u32) -> Option<u32> {
+        let level = self.first.partition_point(|&first| first <= at) - 1;
+        Some(if level == 0 { 1 } else { self.cables[level - 1] })
+    }
+
     fn diameter(&self) -> u32 {
         let highest = self.down.iter().rposition(|&down| down > 1);
         highest.map_or(0, |level| 2 * (level as u32 + 1))
