@@ -9,19 +9,21 @@ use serde_json::{Value, json};
 use topocoll::contention::Scheduled;
 use topocoll::formats::{Source, jsonl};
 use topocoll::{
-    Counts, Machine, Method, Parameters, Problem, Rank, Route, Schedule, Shape, Step, Topology,
-    conflicts, count, machine, verify, write_certificate,
+    Counts, Machine, Method, Parameters, Problem, Rank, Route, Schedule, Shape, Step, conflicts,
+    count, machine, verify, write_certificate,
 };
 use topocoll_certificate::check;
 
 /// Schedules in which every rank is busy in every step, so that no message may move.
-const SOUND: [(&str, &str); 6] = [
+const SOUND: [(&str, &str); 8] = [
     ("torus:4x4", "suh-shin"),
     ("torus:12", "suh-shin"),
     ("mesh:2x2", "suh-shin"),
     ("full:5", "direct"),
     ("full:7", "bruck"),
     ("full:5", "ring"),
+    ("hypercube:2", "direct"),
+    ("twisted-torus:2x3", "direct"),
 ];
 
 /// Alters the message of a line; returns whether it could.
@@ -36,13 +38,13 @@ const MUTATIONS: [(&str, Mutation); 11] = [
         let ranks = u64::from(machine.ranks());
         let other = (1..ranks).map(|by| (to + by) % ranks).find(|&other| other != from);
         lines[at]["to"] = json!(other.unwrap());
-        lines[at].as_object_mut().unwrap().remove("route");
+        own_route(&mut lines[at]);
         true
     }),
     ("backwards", |lines, at, _| {
         let (from, to) = (lines[at]["from"].clone(), lines[at]["to"].clone());
         (lines[at]["from"], lines[at]["to"]) = (to, from);
-        lines[at].as_object_mut().unwrap().remove("route");
+        own_route(&mut lines[at]);
         true
     }),
     ("early", |lines, at, _| {
@@ -76,6 +78,13 @@ const MUTATIONS: [(&str, Mutation); 11] = [
     ("a byte less at the end", |lines, at, _| shorten(&mut lines[at], 1, -1)),
     ("a byte less at the beginning", |lines, at, _| shorten(&mut lines[at], 2, 1)),
 ];
+
+/// Leaves the route of a message to the machine.
+fn own_route(line: &mut Value) {
+    for field in ["route", "links"] {
+        line.as_object_mut().unwrap().remove(field);
+    }
+}
 
 /// Moves an end of the byte range of the first block.
 fn shorten(line: &mut Value, from_back: usize, by: i64) -> bool {
@@ -115,14 +124,14 @@ fn essential(counts: &Counts) -> [u128; 6] {
 
 /// Links with several messages in one step, counted link by link.
 fn conflicting(schedule: &Schedule, machine: &Machine) -> u128 {
-    let Shape::Grid(grid) = machine.topology.shape() else { return 0 };
+    let topology = &*machine.topology;
     let (mut does, mut own, mut loads) = (Step::default(), Route::default(), BTreeMap::new());
     for step in 0..schedule.rule().steps() {
         for rank in (0..machine.ranks()).map(Rank) {
             schedule.rule().step(rank, step, &mut does);
             for send in &does.sends {
-                let route = send.route_from(rank, grid, &mut own);
-                grid.for_each_link(rank, route, &mut |link| {
+                let route = send.route_from(rank, topology, &mut own);
+                topology.for_each_link(rank, route, &mut |link| {
                     *loads.entry((step, link.0)).or_insert(0u32) += 1;
                 });
             }

@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 34] = [
+const ROWS: [Row; 36] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -82,6 +82,18 @@ const ROWS: [Row; 34] = [
     ),
     ("virtual channels of a link", 16, channels, "a whole number from 1 to 16"),
     ("sides of a certificate's ranks", 32, certified_sides, "at most 32 are checked"),
+    (
+        "ranks of a certificate's graph",
+        1 << 12,
+        certified_graph,
+        "ranks of a graph: 4097, and at most 4096 are checked",
+    ),
+    (
+        "vertices of a certificate's graph",
+        1 << 16,
+        certified_vertices,
+        "vertices of a graph: 65537, and at most 65536 are checked",
+    ),
     ("slots of a certificate", 1 << 27, certified_slots, "at most 134217728 are checked"),
     ("steps of a certificate", (1 << 30) + 1, certified_steps, "numbered from 0 to 2^30"),
 ];
@@ -450,6 +462,14 @@ fn certified_slots(slots: u64) -> Result<(), String> {
 fn certified_sides(sides: u64) -> Result<(), String> {
     let ones = vec!["1"; sides as usize].join("x");
     certified("ranks 1 by 1", &format!("ranks {ones} by {ones}"), "checked")
+}
+
+fn certified_graph(ranks: u64) -> Result<(), String> {
+    certified("complete 1", &format!("graph {ranks}+0"), "checked")
+}
+
+fn certified_vertices(vertices: u64) -> Result<(), String> {
+    certified("complete 1", &format!("graph 1+{}", vertices - 1), "checked")
 }
 
 fn certified_steps(steps: u64) -> Result<(), String> {

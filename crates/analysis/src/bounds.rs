@@ -448,8 +448,16 @@ fn leaving(problem: &Problem, machine: &Machine) -> Option<u128> {
     }
 }
 
+/// Lengths of the links of a graph that bound the load of the busiest link in an all-to-all; empty
+/// if none are known.
+pub(crate) fn lengths_of_links(problem: &Problem, machine: &Machine) -> Vec<u64> {
+    let Some((graph, ranks, _)) = flows(problem, machine) else { return Vec::new() };
+    let relative = capacities(machine, |per_byte, capacity| capacity.relative(per_byte));
+    graph.least_load_lengths(&relative, &ranks)
+}
+
 /// The strongest bound on the sum over steps of the largest message or link load, in whole bytes,
-/// on machines with certificates, which graphs have not.
+/// without the bounds of links listed one by one.
 pub(crate) fn least_link_bytes(problem: &Problem, machine: &Machine) -> u128 {
     let (b, k) = (u128::from(problem.block_bytes), u128::from(problem.ports));
     let injected = (b * u128::from(problem.ranks - 1)).div_ceil(k);

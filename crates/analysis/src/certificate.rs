@@ -1,17 +1,19 @@
 //! Certificates: the steps of one rank of each class, in the format that the crate
 //! `topocoll-certificate` documents and checks.
 
+mod network;
+
 use std::fmt::{self, Write as _};
 use std::io;
 
 use sha2::{Digest as _, Sha256};
 use smallvec::SmallVec;
-use topocoll_schedule::{
-    Block, Collective, Part, RankClasses, Schedule, SlotSet, Step, Strided, Transfer,
-};
-use topocoll_topology::{Machine, Rank, Shape};
+use topocoll_schedule::{Block, Collective, Part, RankClasses, Schedule, SlotSet, Step, Strided};
+use topocoll_topology::{Machine, Rank};
 
-use crate::bounds::{least_link_bytes, startups};
+use network::Network;
+
+use crate::bounds::startups;
 use crate::counts::check_ranks;
 use crate::error::failed;
 use crate::paths::{MEMBERS_COMPARED, member_of};
@@ -30,8 +32,7 @@ const LINE: u128 = 40;
 ///
 /// # Errors
 /// A schedule that names no blocks, or of other ranks than the machine's; a certificate of more
-/// than 256 MiB; copies of parts of blocks; a twisted machine or one with faults; or a failure to
-/// write.
+/// than 256 MiB; copies of parts of blocks; a graph of more than 4,096 ranks; or a failure to write.
 pub fn write_certificate(
     schedule: &Schedule,
     machine: &Machine,
@@ -40,12 +41,15 @@ pub fn write_certificate(
 ) -> Result<String, AnalysisError> {
     check_named(schedule)?;
     check_ranks(schedule.problem.ranks, machine)?;
-    let claimed = schedule.rule().classes();
-    let by_classes = Writer::new(schedule, machine, claimed.clone())?;
+    let network = Network::new(&schedule.problem, machine)?;
+    let every_rank = RankClasses::distinct(schedule.problem.ranks);
+    // Routes that are not listed for the machine are listed for every message.
+    let claimed = if network.lists_routes { schedule.rule().classes() } else { every_rank.clone() };
+    let by_classes = Writer::new(schedule, &network, claimed)?;
     let writer = if by_classes.members_agree()? {
         by_classes
     } else {
-        Writer::new(schedule, machine, RankClasses::distinct(schedule.problem.ranks))?
+        Writer::new(schedule, &network, every_rank)?
     };
     let mut digest = Sha256::new();
     let mut write = |text: &str| {
@@ -65,8 +69,7 @@ pub fn write_certificate(
 
 struct Writer<'a> {
     schedule: &'a Schedule,
-    machine: &'a Machine,
-    named: String,
+    network: &'a Network<'a>,
     classes: RankClasses,
     /// The byte offsets between the pieces of a block, 0 and its end included.
     cuts: Vec<u64>,
@@ -77,10 +80,9 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(
         schedule: &'a Schedule,
-        machine: &'a Machine,
+        network: &'a Network<'a>,
         classes: RankClasses,
     ) -> Result<Self, AnalysisError> {
-        let named = named(machine)?;
         let (rule, problem) = (schedule.rule(), schedule.problem);
         let (mut does, mut lines) = (Step::default(), 0u128);
         let mut moving = None;
@@ -105,8 +107,7 @@ impl<'a> Writer<'a> {
         cuts.push(problem.block_bytes);
         Ok(Self {
             schedule,
-            machine,
-            named,
+            network,
             classes,
             cuts,
             moving: moving.unwrap_or((rule.steps(), rule.steps())),
@@ -130,12 +131,15 @@ impl<'a> Writer<'a> {
     }
 
     fn head(&self, counts: &Counts) -> String {
-        let Self { schedule, machine, classes, .. } = self;
+        let Self { schedule, network, classes, .. } = self;
         let problem = &schedule.problem;
-        let joined = |numbers: &[u32]| {
-            let words: Vec<_> = numbers.iter().map(ToString::to_string).collect();
-            words.join("x")
+        let radix = classes.radix();
+        let side = |(u, side): (usize, &u32)| match radix.shifts().get(u) {
+            None | Some(0) => side.to_string(),
+            Some(twist) => format!("{side}+{twist}"),
         };
+        let sides: Vec<_> = radix.sides().iter().enumerate().map(side).collect();
+        let periods: Vec<_> = classes.periods().iter().map(ToString::to_string).collect();
         let settings: String = schedule
             .origin
             .parameters
@@ -148,8 +152,7 @@ impl<'a> Writer<'a> {
             self.cuts.windows(2).map(|cut| (cut[1] - cut[0]).to_string()).collect();
         format!(
             "topocoll certificate 1\n\
-             machine {}\n\
-             operation {}\n\
+             {}operation {}\n\
              ports {}\n\
              block {}\n\
              algorithm {}\n\
@@ -160,13 +163,13 @@ impl<'a> Writer<'a> {
              max_link_sharing={} contended_steps={} contention_free_steps={} port_violations={} \
              inter_node_steps={}\n\
              bounds steps={} link_bytes={}\n",
-            self.named,
+            network.lines,
             problem.operation,
             problem.ports,
             problem.block_bytes,
             algorithm.escape_default(),
-            joined(classes.radix().sides()),
-            joined(classes.periods()),
+            sides.join("x"),
+            periods.join("x"),
             schedule.rule().slots(),
             pieces.join(";"),
             counts.steps,
@@ -181,7 +184,7 @@ impl<'a> Writer<'a> {
             counts.port_violations,
             counts.inter_node_steps,
             startups(problem.ranks.into(), problem.ports.into()),
-            least_link_bytes(problem, machine),
+            network.least_link_bytes,
         )
     }
 
@@ -207,8 +210,8 @@ impl<'a> Writer<'a> {
             }
             for send in &does.sends {
                 let to = self.displacement(rank, send.peer);
-                let _ =
-                    writeln!(text, "send {to} {} {}", self.route(send), self.slots(&send.slots));
+                let route = self.network.route(rank, send);
+                let _ = writeln!(text, "send {to} {route} {}", self.slots(&send.slots));
             }
             for receive in &does.receives {
                 let from = self.displacement(rank, receive.peer);
@@ -321,16 +324,6 @@ impl<'a> Writer<'a> {
         self.classes.translated(Rank(0), from, to).0
     }
 
-    fn route(&self, send: &Transfer) -> String {
-        let segments = send.route.segments();
-        if segments.is_empty() || !matches!(self.machine.topology.shape(), Shape::Grid(_)) {
-            return "own".to_owned();
-        }
-        let words: Vec<_> =
-            segments.iter().map(|part| format!("{}:{}", part.dimension, part.hops)).collect();
-        words.join(";")
-    }
-
     /// The runs of a set for each piece of a block.
     fn slots(&self, set: &SlotSet) -> String {
         let slots = self.schedule.rule().slots();
@@ -407,29 +400,4 @@ fn pairs(does: &Step) -> Result<Vec<(usize, usize)>, AnalysisError> {
         }
     }
     Ok(pairs)
-}
-
-/// The machine in the words of a certificate.
-fn named(machine: &Machine) -> Result<String, AnalysisError> {
-    Ok(match machine.topology.shape() {
-        Shape::Complete => format!("complete {}", machine.ranks()),
-        Shape::Graph(_) => {
-            let what = "twisted machines, or machines with failed nodes or links";
-            return Err(AnalysisError::Unwritten { what });
-        }
-        Shape::Grid(grid) => {
-            let side =
-                |(side, wraps): (&u32, &bool)| format!("{side}{}", if *wraps { "~" } else { "" });
-            let sides: Vec<_> = grid.sides().iter().zip(grid.wrap()).map(side).collect();
-            format!("grid {}", sides.join("x"))
-        }
-        Shape::Clustered(_) if machine.topology.link_numbers() > 0 => {
-            return Err(AnalysisError::Unwritten { what: "nodes of several ranks with links" });
-        }
-        Shape::Clustered(clusters) => {
-            let group = |(_, nodes, size)| format!("{nodes}*{size}");
-            let groups: Vec<_> = clusters.groups().map(group).collect();
-            format!("cluster {}", groups.join(","))
-        }
-    })
 }

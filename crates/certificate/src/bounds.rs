@@ -1,6 +1,8 @@
 //! Lower bounds on the counts of any schedule.
 
-use crate::machine::Machine;
+use crate::graph::Graph;
+use crate::lines::Grid;
+use crate::machine::{Group, Network};
 use crate::parse::Certificate;
 use crate::{Counts, Fault};
 
@@ -27,35 +29,19 @@ impl Bounds {
             reached = reached.saturating_mul(k + 1);
             steps += 1;
         }
-        // The blocks that a set of ranks needs from the others.
-        let needed = |ranks: u128| {
-            let blocks = if certificate.gathers { n - ranks } else { ranks * (n - ranks) };
-            blocks * u128::from(certificate.block)
-        };
+        let needs = Needs { n, block: certificate.block.into(), gathers: certificate.gathers };
+        let groups = certificate.machine.groups();
         // A rank receives them through its ports, and so does a node.
-        let mut bytes = needed(1).div_ceil(k);
-        let (mut links, mut hops) = (0, 0);
-        match &certificate.machine {
-            Machine::Complete(_) => {}
-            Machine::Grid(grid, wraps) => {
-                let mut corner = 0;
-                for (&side, &wraps) in grid.sides.iter().zip(wraps).filter(|(side, _)| **side > 1) {
-                    let (side, ways) = (u128::from(side), if wraps { 2 } else { 1 });
-                    // Of the parts of a cut across the middle the smaller needs more in an
-                    // all-gather, and equally many in an all-to-all.
-                    let lines = n / side;
-                    links = links.max(needed(side / 2 * lines).div_ceil(ways * lines));
-                    hops += if wraps { side / 2 } else { side - 1 };
-                    corner += ways;
-                }
-                // A corner has a link along each side, and a second one if the side wraps.
-                links = links.max(needed(1).div_ceil(corner.max(1)));
-            }
-            Machine::Cluster(nodes) => {
-                let through = |&(_, size): &(u32, u32)| needed(size.into()).div_ceil(k);
-                bytes = nodes.iter().map(through).fold(bytes, u128::max);
-            }
+        let mut bytes = needs.of(1).div_ceil(k);
+        if certificate.machine.nodes.is_some() {
+            let through = |group: &Group| needs.of(group.size.into()).div_ceil(k);
+            bytes = groups.iter().map(through).fold(bytes, u128::max);
         }
+        let (links, hops) = match &certificate.machine.network {
+            Network::Complete(_) => (0, 0),
+            Network::Grid(grid) => across_grid(grid, &groups, &needs),
+            Network::Graph(graph) => across_graph(graph, &groups, &needs),
+        };
         Self { steps, bytes, links, hops }
     }
 
@@ -81,6 +67,87 @@ impl Bounds {
     }
 }
 
+/// The bytes that a set of ranks needs from the others.
+struct Needs {
+    n: u128,
+    block: u128,
+    gathers: bool,
+}
+
+impl Needs {
+    /// The bytes that `ranks` ranks need.
+    fn of(&self, ranks: u128) -> u128 {
+        let blocks = if self.gathers { self.n - ranks } else { ranks * (self.n - ranks) };
+        blocks * self.block
+    }
+}
+
+/// The least sum of the largest link loads, and of hops, on a grid.
+fn across_grid(Grid { places, wraps, .. }: &Grid, groups: &[Group], needs: &Needs) -> (u128, u128) {
+    let (mut links, mut hops, mut corner, mut inner) = (0, 0, 0, 0);
+    for (u, &wraps) in wraps.iter().enumerate().filter(|(u, _)| places.sides[*u] > 1) {
+        let (side, ways) = (places.sides[u], if wraps { 2 } else { 1 });
+        let lines = u128::from(places.ranks() / side);
+        // Of the parts of a cut across the middle the smaller needs more in an all-gather, and
+        // equally much in an all-to-all.
+        let below = match groups {
+            [group] => u128::from(side / 2) * lines * u128::from(group.size),
+            _ => {
+                let below = |node: &u32| places.coordinate(*node, u) < side / 2;
+                let of = |group: &Group| {
+                    let nodes = (group.first..group.first + group.nodes).filter(below).count();
+                    nodes as u128 * u128::from(group.size)
+                };
+                groups.iter().map(of).sum()
+            }
+        };
+        links = links.max(needs.of(below.min(needs.n - below)).div_ceil(ways * lines));
+        hops += u128::from(if wraps { side / 2 } else { side - 1 });
+        corner += ways;
+        inner += if side > 2 { 2 } else { ways };
+    }
+    // A corner has a link along each side, and a second one if the side wraps. A node that is not
+    // as the others may have more.
+    let doors = if groups.len() == 1 { corner } else { inner };
+    let node = groups.iter().map(|group| needs.of(group.size.into())).max().unwrap_or(0);
+    (links.max(node.div_ceil(doors.max(1))), hops)
+}
+
+/// The same on a graph.
+fn across_graph(graph: &Graph, groups: &[Group], needs: &Needs) -> (u128, u128) {
+    let denominator = graph.denominator();
+    let over = |bytes: u128, capacity: u128| match capacity {
+        // No schedule delivers.
+        0 => 0,
+        capacity => bytes.saturating_mul(denominator).div_ceil(capacity),
+    };
+    let sizes: Vec<u128> = (groups.iter())
+        .flat_map(|group| (0..group.nodes).map(|_| u128::from(group.size)))
+        .collect();
+    let mut links = 0;
+    for (&size, [out, into]) in sizes.iter().zip(graph.capacities()) {
+        links = links.max(over(needs.of(size), into));
+        if !needs.gathers {
+            links = links.max(over(needs.of(size), out));
+        }
+    }
+    // The routes of all blocks are together at least as long as the distances, and no longer than
+    // all links if each carries the largest load.
+    let (mut travelled, mut hops) = (0u128, 0);
+    let lengths = if needs.gathers { 0 } else { graph.lengths() };
+    for (from, &size) in (0..).zip(&sizes) {
+        let far = graph.distances(from, true).into_iter().flatten().max();
+        hops = far.unwrap_or(0).max(hops);
+        if lengths > 0 {
+            let far = graph.distances(from, false);
+            let far = far.into_iter().zip(&sizes);
+            travelled +=
+                far.map(|(far, to)| size * to * u128::from(far.unwrap_or(0))).sum::<u128>();
+        }
+    }
+    (links.max(over(travelled.saturating_mul(needs.block), lengths)), hops.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +155,8 @@ mod tests {
 
     /// The bounds of blocks of 10 bytes.
     fn bounds(machine: &str, ranks: u32, operation: &str, ports: u32) -> Bounds {
+        // The lines of a graph, without their newlines.
+        let machine = machine.replace(';', "\n");
         let counts: Vec<_> =
             Counts::default().named().iter().map(|(name, _)| format!("{name}=0")).collect();
         let body = format!(
@@ -98,6 +167,12 @@ mod tests {
         );
         Bounds::of(&parse(&body).expect("a certificate"))
     }
+
+    const RING: &str = "graph 3+0;vertex 0 1:1;vertex 1 2:1;vertex 2 0:1";
+    /// The links of one node have half the capacity.
+    const STAR: &str = "graph 3+1;vertex 0 3;vertex 1 3;vertex 2 3*1/2;vertex 3 0 1 2*1/2";
+    /// Two links each way, together 5/3.
+    const PAIR: &str = "graph 2+0 nodes 1*2,1*3;vertex 0 1 1*2/3;vertex 1 - 0*1/3 0*4/3";
 
     #[test]
     fn counts_below_a_bound_are_refused_where_it_holds() {
@@ -113,6 +188,18 @@ mod tests {
             ("cluster 2*4", 8, "alltoall", 1, [3, 160, 0, 0]),
             ("cluster 1*1,1*2,1*5", 8, "allgather", 2, [2, 35, 0, 0]),
             ("cluster 1*1,1*2,1*5", 8, "alltoall", 2, [2, 75, 0, 0]),
+            ("grid 4~x4~ nodes 16*2", 32, "alltoall", 1, [5, 600, 320, 4]),
+            ("grid 4~x4~ nodes 16*2", 32, "allgather", 3, [3, 104, 75, 4]),
+            ("grid 3x2 nodes 1*4,5*1", 9, "alltoall", 1, [4, 200, 100, 3]),
+            ("grid 3 nodes 1*4,2*1", 6, "allgather", 5, [1, 10, 40, 2]),
+            ("grid 3 nodes 2*1,1*4", 6, "alltoall", 5, [1, 16, 50, 2]),
+            // Of three nodes on a ring of one way, two links carry blocks two hops.
+            (RING, 3, "alltoall", 1, [2, 20, 30, 2]),
+            (RING, 3, "allgather", 2, [1, 10, 20, 2]),
+            (STAR, 3, "alltoall", 2, [1, 10, 40, 2]),
+            (STAR, 3, "allgather", 2, [1, 10, 40, 2]),
+            (PAIR, 5, "alltoall", 1, [3, 60, 36, 1]),
+            (PAIR, 5, "allgather", 1, [3, 40, 18, 1]),
         ] {
             let place = format!("{operation} on {machine} with {ports} ports");
             let bounds = bounds(machine, ranks, operation, ports);

@@ -1,20 +1,24 @@
 //! The counts of a schedule.
 
-use std::iter::repeat_n;
-
 use crate::Fault;
-use crate::machine::{Machine, Segment, own_route, walk};
-use crate::parse::{Certificate, Send, Slots, Step};
+use crate::graph::Loads;
+use crate::lines::{Busiest, Grid, Lines};
+use crate::machine::{Network, Segment};
+use crate::parse::{Certificate, Slots, Step};
 use crate::radix::{Radix, limited};
 
 /// The most blocks moved by representatives, and links visited: some minutes each.
 const MOST_WORK: u128 = 1 << 36;
 
-/// A segment of a route takes as long as visiting this many links.
+/// A segment of a route, or a link on the way to the nearest vertices, takes as long as visiting this
+/// many links.
 const SEGMENT: u128 = 16;
 
 /// The most links counted one by one, at 32 bytes each.
 const MOST_LINKS: u128 = 1 << 26;
+
+/// The most bytes of all messages, each times the segments of its route.
+const MOST_BYTES: u128 = 1 << 120;
 
 /// The most ranks counted one by one.
 const MOST_RANKS: u128 = 1 << 24;
@@ -90,155 +94,129 @@ impl Counts {
     }
 }
 
-/// The links of a grid, up to the translations that keep them.
-struct Links<'c> {
-    grid: &'c Radix,
-    wraps: &'c [bool],
-    /// Links whose coordinates are equal modulo these are counted as one.
-    periods: &'c [u32],
-    /// The number of links that one represents.
-    each: u128,
-    /// By dimension and direction, then by the lower position of a link's two ends: the messages
-    /// and bytes that it carries more than the link before it on its line.
-    more: Vec<(i64, i128)>,
-    /// Whether a line, named by its first link, has messages, and the lines that have.
-    used: Vec<bool>,
-    lines: Vec<usize>,
-    /// The number of positions.
-    positions: usize,
-    /// Memory for the machine's own route.
-    own: Vec<Segment>,
+/// The links of a network.
+enum Links<'c> {
+    None,
+    Grid(Lines<'c>),
+    Graph(Loads<'c>),
 }
 
-impl<'c> Links<'c> {
-    fn new(grid: &'c Radix, wraps: &'c [bool], periods: &'c [u32], each: u128) -> Self {
-        let positions: usize = periods.iter().map(|&period| period as usize).product();
-        let count = 2 * periods.len() * positions;
-        let (more, used) = (vec![(0, 0); count], vec![false; count]);
-        let (lines, own) = (Vec::new(), Vec::new());
-        Self { grid, wraps, periods, each, more, used, lines, positions, own }
-    }
-
-    /// The distance of neighbouring positions along dimension u.
-    fn stride(&self, u: usize) -> usize {
-        self.periods[u + 1..].iter().map(|&period| period as usize).product()
-    }
-
-    /// Adds a message from a rank and returns its hops; `None` if it does not end at `to`.
-    fn add(&mut self, from: u32, to: u32, send: &Send, bytes: u128) -> Option<u128> {
-        let (grid, wraps) = (self.grid, self.wraps);
-        let mut own = std::mem::take(&mut self.own);
-        let route = match &send.route {
-            Some(route) => route,
-            None => {
-                own_route(grid, wraps, from, to, &mut own);
-                &own
-            }
-        };
-        let mut hops = 0;
-        let end = walk(grid, wraps, from, route, |rank, segment| {
-            self.add_segment(rank, segment, bytes as i128);
-            hops += u128::from(segment.1.unsigned_abs());
-        });
-        self.own = own;
-        (end == Some(to)).then_some(hops)
-    }
-
-    /// Adds a segment of a message from a rank: the load grows where it enters a line and falls
-    /// where it leaves.
-    fn add_segment(&mut self, rank: u32, (u, hops): Segment, bytes: i128) {
-        let (side, period) = (i64::from(self.grid.sides[u]), i64::from(self.periods[u]));
-        let first = (0..self.periods.len()).fold(0, |position, v| {
-            let at = if v == u { 0 } else { self.grid.coordinate(rank, v) % self.periods[v] };
-            position * self.periods[v] as usize + at as usize
-        });
-        let line = (2 * u + usize::from(hops < 0)) * self.positions + first;
-        if !std::mem::replace(&mut self.used[line], true) {
-            self.lines.push(line);
-        }
-        let stride = self.stride(u);
-        let mut enter = |position: i64, times: i64| {
-            let (messages, load) = &mut self.more[line + position as usize * stride];
-            *messages += times;
-            *load += i128::from(times) * bytes;
-        };
-        let lowest = i64::from(self.grid.coordinate(rank, u)) + hops.min(0);
-        let begin = lowest.rem_euclid(side) % period;
-        let (rounds, end) = (hops.abs() / period, begin + hops.abs() % period);
-        enter(0, rounds + i64::from(end > period));
-        enter(begin, 1);
-        match end {
-            end if end > period => enter(end - period, -1),
-            end if end < period => enter(end, -1),
-            _ => {}
+impl Links<'_> {
+    /// Adds a number of messages between two nodes and returns their hops; `None` if the route does
+    /// not end at the second.
+    fn add(
+        &mut self,
+        ends: [u32; 2],
+        route: Option<&[Segment]>,
+        times: u32,
+        bytes: u128,
+    ) -> Result<Option<u128>, Fault> {
+        match self {
+            Self::None => Ok(Some(0)),
+            Self::Grid(lines) => Ok(lines.add(ends, route, times, bytes)),
+            Self::Graph(loads) => loads.add(ends, route, bytes),
         }
     }
 
-    /// The most messages on a link, the largest load, and the number of links with several
-    /// messages. Resets all loads.
-    fn busiest(&mut self) -> (u128, u128, u128) {
-        let (mut most, mut largest, mut shared) = (0, 0, 0);
-        while let Some(line) = self.lines.pop() {
-            let u = line / self.positions / 2;
-            let stride = self.stride(u);
-            let (mut messages, mut load) = (0, 0);
-            for position in 0..self.periods[u] as usize {
-                let more = std::mem::take(&mut self.more[line + position * stride]);
-                (messages, load) = (messages + more.0, load + more.1);
-                most = most.max(messages as u128);
-                largest = largest.max(load as u128);
-                shared += if messages > 1 { self.each } else { 0 };
-            }
-            self.used[line] = false;
+    /// The busiest links. Resets all loads.
+    fn busiest(&mut self) -> Busiest {
+        match self {
+            Self::None => Busiest::default(),
+            Self::Grid(lines) => lines.busiest(),
+            Self::Graph(loads) => loads.busiest(),
         }
-        (most, largest, shared)
     }
 }
 
-/// The ranks that are counted for all others, and the periods of a grid that they fill.
+/// The ranks and nodes that are counted for all others.
 pub(crate) struct Counted {
+    /// If they are as many as the classes, one of each, and else the first ranks.
     ranks: u32,
+    nodes: u32,
+    /// On a grid, the periods that the nodes fill.
     periods: Vec<u32>,
 }
 
-/// The ranks to count. Refuses certificates that would take more than some minutes, or too much
-/// memory, to follow and to count.
-pub(crate) fn counted(certificate: &Certificate) -> Result<Counted, Fault> {
-    let Certificate { machine, radix, .. } = certificate;
-    let (mut ranks, mut periods) = (radix.ranks(), Vec::new());
-    if machine.keeps(radix) {
-        (ranks, periods) = (radix.classes(), radix.periods.clone());
-    } else if let Machine::Grid(grid, wraps) = machine {
-        periods.clone_from(&grid.sides);
-        // Translations by whole lines along side 0 keep the order of ranks in a row.
-        if let ([period], true) = (&radix.periods[..], wraps[0]) {
-            let line = grid.strides[0];
-            periods[0] = (1..=grid.sides[0])
-                .find(|lines| lines * line % period == 0)
-                .expect("bug: the ranks are a multiple of the period");
-            ranks = periods[0] * line;
-        }
+impl Counted {
+    /// The ranks and nodes to count. Refuses certificates that would take more than some minutes, or
+    /// too much memory, to follow and to count.
+    pub(crate) fn of(certificate: &Certificate) -> Result<Self, Fault> {
+        let Certificate { machine, radix, .. } = certificate;
+        let nodes = machine.network.nodes();
+        let all = Self { ranks: radix.ranks(), nodes, periods: Vec::new() };
+        let counted = match &machine.network {
+            Network::Complete(_) if machine.nodes.is_none() => {
+                Self { ranks: radix.classes(), ..all }
+            }
+            Network::Complete(_) | Network::Graph(_) => all,
+            Network::Grid(grid) => {
+                let sizes =
+                    machine.nodes.as_ref().map_or(Some(None), |nodes| nodes.size().map(Some));
+                let folded = sizes.and_then(|size| Self::folded(radix, grid, size));
+                folded.unwrap_or_else(|| Self { periods: grid.places.sides.clone(), ..all })
+            }
+        };
+        limited("ranks one by one", counted.ranks.into(), MOST_RANKS)?;
+        limit_work(certificate, &counted)?;
+        Ok(counted)
     }
-    limited("ranks one by one", ranks.into(), MOST_RANKS)?;
-    limit_work(certificate, ranks.into())?;
-    Ok(Counted { ranks, periods })
+
+    /// The ranks and nodes that the translations of classes leave, where they keep the links of a
+    /// grid of nodes of equal sizes.
+    fn folded(radix: &Radix, grid: &Grid, size: Option<u32>) -> Option<Self> {
+        let (sides, places) = (&radix.sides[..], &grid.places);
+        let dimensions = places.sides.len();
+        let by_place = sides.strip_prefix(&places.sides[..]);
+        if by_place.is_some_and(|inside| inside == size.as_slice())
+            && (0..dimensions).all(|u| grid.keeps(u, radix.periods[u]))
+            && !radix.is_twisted()
+        {
+            let periods = radix.periods[..dimensions].to_vec();
+            return Some(Self { ranks: radix.classes(), nodes: periods.iter().product(), periods });
+        }
+        // Translations by whole lines along side 0 keep the order of nodes in a row.
+        let line = places.strides[0];
+        let shifted = match (sides, size) {
+            ([_], _) => line * size.unwrap_or(1),
+            ([nodes, ranks], Some(size)) if *nodes == places.ranks() && *ranks == size => line,
+            _ => return None,
+        };
+        let keeps = |lines: &u32| lines * shifted % radix.periods[0] == 0 && grid.keeps(0, *lines);
+        let lines = (1..=places.sides[0]).find(keeps).filter(|_| !radix.is_twisted())?;
+        let mut periods = places.sides.clone();
+        periods[0] = lines;
+        let nodes = lines * line;
+        Some(Self { ranks: nodes * size.unwrap_or(1), nodes, periods })
+    }
+
+    /// The place of a node among those counted.
+    fn place(&self, network: &Network, node: u32) -> u32 {
+        let Network::Grid(Grid { places, .. }) = network else { return node };
+        (0..self.periods.len()).fold(0, |place, u| {
+            place * self.periods[u] + places.coordinate(node, u) % self.periods[u]
+        })
+    }
 }
 
 /// Counts the steps of all ranks.
 pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Counts, Fault> {
     let Certificate { machine, radix, .. } = certificate;
-    let each = u128::from(radix.ranks() / counted.ranks);
+    // The ranks and the nodes that one represents, and the ranks on one of these nodes.
+    let each = radix.ranks() / counted.ranks;
+    let nodes = machine.network.nodes() / counted.nodes;
+    let times = each / nodes;
     let mut members = vec![Vec::new(); radix.classes() as usize];
     if counted.ranks == radix.classes() {
         (0..).zip(&mut members).for_each(|(class, of)| of.push(radix.representative(class)));
     } else {
         (0..counted.ranks).for_each(|rank| members[radix.class_of(rank) as usize].push(rank));
     }
-    let mut links = match machine {
-        Machine::Grid(grid, wraps) => Some(Links::new(grid, wraps, &counted.periods, each)),
-        Machine::Complete(_) | Machine::Cluster(_) => None,
+    let mut links = match &machine.network {
+        Network::Complete(_) => Links::None,
+        Network::Grid(grid) => Links::Grid(Lines::new(grid, &counted.periods, nodes.into())),
+        Network::Graph(graph) => Links::Graph(Loads::new(graph, MOST_WORK)),
     };
-    let mut ports = Ports::new(certificate);
+    let mut ports = Ports::new(certificate, counted.nodes);
     let mut counts = Counts::default();
     for step in certificate.in_order() {
         let (mut messages, mut largest, mut hops) = (0, 0, 0);
@@ -248,39 +226,41 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
             for send in &does.sends {
                 let bytes = bytes(certificate, &send.slots)
                     .ok_or_else(|| is("a run of slots is of several pieces"))?;
-                if links.is_none() && send.route.is_some() {
+                let route = send.route.as_deref();
+                if matches!(links, Links::None) && route.is_some() {
                     return Err(is("a message has a route on a machine without links"));
                 }
                 let by = radix.shift(send.to);
                 for &rank in members {
-                    let to = by.apply(rank);
-                    if let Some(links) = &mut links {
-                        let route = links.add(rank, to, send, bytes);
-                        hops = route
-                            .ok_or_else(|| is("a message's route does not lead to its receiver"))?
-                            .max(hops);
+                    let ends = [rank, by.apply(rank)].map(|rank| machine.node_of(rank));
+                    let route = links.add(ends, route, times, bytes)?;
+                    hops = route
+                        .ok_or_else(|| is("a message's route does not lead to its receiver"))?
+                        .max(hops);
+                    if machine.nodes.is_some() && ends[0] != ends[1] {
+                        let places = ends.map(|node| counted.place(&machine.network, node));
+                        ports.send(places, times);
                     }
-                    ports.send(rank, to);
                 }
-                messages += each * members.len() as u128;
+                messages += u128::from(each) * members.len() as u128;
                 largest = bytes.max(largest);
             }
-            ports.ranks(each * members.len() as u128, does);
+            ports.ranks(u128::from(each) * members.len() as u128, does);
         }
-        let (violations, crosses) = ports.counted();
+        let (violations, crosses) = ports.counted(nodes);
         if messages == 0 {
             continue;
         }
-        let (contention, load, shared) = links.as_mut().map_or((0, 0, 0), Links::busiest);
+        let busiest = links.busiest();
         counts.steps += 1;
         counts.messages += messages;
         counts.bytes += largest;
-        counts.link_bytes += largest.max(load);
+        counts.link_bytes += largest.max(busiest.load);
         counts.hops += hops;
-        counts.link_conflicts += shared;
-        counts.link_contention = counts.link_contention.max(contention);
-        counts.contended_steps += u128::from(contention > 1);
-        counts.contention_free_steps += contention.max(1);
+        counts.link_conflicts += busiest.shared;
+        counts.link_contention = counts.link_contention.max(busiest.messages);
+        counts.contended_steps += u128::from(busiest.messages > 1);
+        counts.contention_free_steps += busiest.messages.max(1);
         counts.port_violations += violations;
         counts.inter_node_steps += u128::from(crosses);
     }
@@ -288,32 +268,46 @@ pub(crate) fn count(certificate: &Certificate, counted: &Counted) -> Result<Coun
 }
 
 /// Refuses certificates that would take more than some minutes, or too much memory, to follow and
-/// to count for `ranks` ranks.
-fn limit_work(certificate: &Certificate, ranks: u128) -> Result<(), Fault> {
-    let (dimensions, hops) = match &certificate.machine {
-        Machine::Grid(grid, _) => {
-            (grid.sides.len(), grid.sides.iter().map(|&side| u128::from(side)).sum())
+/// to count.
+fn limit_work(certificate: &Certificate, counted: &Counted) -> Result<(), Fault> {
+    let (mut dimensions, mut hops, mut visited) = (0, 0, 0);
+    match &certificate.machine.network {
+        Network::Complete(_) => {}
+        Network::Grid(Grid { places, .. }) => {
+            dimensions = places.sides.len();
+            hops = places.sides.iter().map(|&side| u128::from(side)).sum();
         }
-        Machine::Complete(_) | Machine::Cluster(_) => (0, 0),
-    };
-    let links = 2 * dimensions as u128 * ranks;
+        // For the distances of all nodes. Its routes are counted link by link.
+        Network::Graph(graph) => {
+            let links = (graph.vertices() + graph.ports()) as u128;
+            visited = SEGMENT * u128::from(graph.nodes()) * links;
+        }
+    }
+    let links = 2 * dimensions as u128 * u128::from(counted.nodes);
     limited("links", links, MOST_LINKS)?;
-    let repeats = ranks / u128::from(certificate.radix.classes());
-    let (mut moved, mut visited) = (0, 0);
+    let repeats = u128::from(counted.ranks / certificate.radix.classes());
+    let ranks = u128::from(certificate.radix.ranks() / certificate.radix.classes());
+    let (mut moved, mut carried) = (0, 0u128);
     for step in certificate.in_order() {
         let mut messages = 0;
         for does in step {
-            let slots = does.sends.iter().map(|send| &send.slots);
             let copied = does.copies.iter().map(|(from, _)| from);
-            moved += slots.chain(copied).map(|slots| u128::from(slots.count())).sum::<u128>();
-            messages += repeats * does.sends.len() as u128;
-            let segments = |send: &Send| send.route.as_ref().map_or(dimensions, Vec::len).max(1);
-            visited += repeats * SEGMENT * does.sends.iter().map(segments).sum::<usize>() as u128;
+            moved += copied.map(|slots| u128::from(slots.count())).sum::<u128>();
+            for send in &does.sends {
+                let slots = u128::from(send.slots.count());
+                let segments = send.route.as_ref().map_or(dimensions, Vec::len).max(1) as u128;
+                moved += slots;
+                messages += repeats;
+                visited += repeats * SEGMENT * segments;
+                let bytes = slots.saturating_mul(certificate.block.into());
+                carried = carried.saturating_add(bytes.saturating_mul(ranks * segments));
+            }
         }
         visited += links.min(messages * hops);
     }
     limited("blocks moved", moved, MOST_WORK)?;
-    limited("links visited", visited, MOST_WORK)
+    limited("links visited", visited, MOST_WORK)?;
+    limited("bytes on links", carried, MOST_BYTES)
 }
 
 /// Bytes of a message; `None` if a run spans several pieces.
@@ -329,43 +323,33 @@ fn bytes(certificate: &Certificate, slots: &Slots) -> Option<u128> {
     })
 }
 
-/// Counts messages against ports: by rank, and on a cluster by node to and from other nodes.
+/// Counts messages against ports: by rank, and where nodes hold several ranks by node to and from
+/// other nodes.
 struct Ports {
     ports: u64,
     over: u128,
-    /// On a cluster, the node of each rank.
-    nodes: Option<Vec<u32>>,
-    /// By node, messages out and in.
+    /// By node counted, messages out and in; empty if each rank is a node.
     crossing: Vec<(u64, u64)>,
     /// The nodes with messages.
     used: Vec<u32>,
 }
 
 impl Ports {
-    fn new(certificate: &Certificate) -> Self {
-        let (mut nodes, mut count) = (None, 0);
-        if let Machine::Cluster(groups) = &certificate.machine {
-            let sizes = groups.iter().flat_map(|&(nodes, size)| repeat_n(size, nodes as usize));
-            let of_rank = (0..).zip(sizes).flat_map(|(node, size)| repeat_n(node, size as usize));
-            nodes = Some(of_rank.collect());
-            count = groups.iter().map(|(nodes, _)| *nodes as usize).sum();
-        }
-        let crossing = vec![(0, 0); count];
-        Self { ports: certificate.ports, over: 0, nodes, crossing, used: Vec::new() }
+    fn new(certificate: &Certificate, nodes: u32) -> Self {
+        let counted = if certificate.machine.nodes.is_some() { nodes } else { 0 };
+        let crossing = vec![(0, 0); counted as usize];
+        Self { ports: certificate.ports, over: 0, crossing, used: Vec::new() }
     }
 
-    fn send(&mut self, from: u32, to: u32) {
-        let Some(nodes) = &self.nodes else { return };
-        let [from, to] = [from, to].map(|rank| nodes[rank as usize]);
-        if from != to {
-            for node in [from, to] {
-                if self.crossing[node as usize] == (0, 0) {
-                    self.used.push(node);
-                }
+    /// Adds a number of messages from one node to another, at their places among those counted.
+    fn send(&mut self, [from, to]: [u32; 2], times: u32) {
+        for node in [from, to] {
+            if self.crossing[node as usize] == (0, 0) {
+                self.used.push(node);
             }
-            self.crossing[from as usize].0 += 1;
-            self.crossing[to as usize].1 += 1;
         }
+        self.crossing[from as usize].0 += u64::from(times);
+        self.crossing[to as usize].1 += u64::from(times);
     }
 
     /// Adds a step that `ranks` ranks have in common.
@@ -375,13 +359,14 @@ impl Ports {
         }
     }
 
-    /// The number of violations of ports, and whether a message crosses between nodes. Resets all
-    /// counters.
-    fn counted(&mut self) -> (u128, bool) {
+    /// The number of violations of ports, if each node counted represents some nodes, and whether a
+    /// message crosses between nodes. Resets all counters.
+    fn counted(&mut self, nodes: u32) -> (u128, bool) {
         let (mut over, crosses) = (std::mem::take(&mut self.over), !self.used.is_empty());
         for node in self.used.drain(..) {
             let (out, into) = std::mem::take(&mut self.crossing[node as usize]);
-            over += u128::from(out > self.ports) + u128::from(into > self.ports);
+            let exceeded = u128::from(out > self.ports) + u128::from(into > self.ports);
+            over += exceeded * u128::from(nodes);
         }
         (over, crosses)
     }

@@ -3,8 +3,9 @@
 //!
 //! This crate depends on the format below and on no other crate of ours. It is meant to be read in
 //! one sitting: [`check`] parses a certificate (`parse.rs`), moves the blocks of one rank of each
-//! class (`follow.rs`), counts links, ports and bytes (`count.rs`) on the machine (`machine.rs`),
-//! and compares the counts with those listed and with lower bounds (`bounds.rs`).
+//! class (`follow.rs`), counts links, ports and bytes (`count.rs`) on the machine (`machine.rs`) and
+//! its links (`lines.rs` for grids, `graph.rs` for listed links), and compares the counts with those
+//! listed and with lower bounds (`bounds.rs`).
 //!
 //! # What is proved
 //! The certificate is the schedule: it lists every step of one rank of each class, its
@@ -18,25 +19,38 @@
 //! The check proves: Every rank starts with one block for each rank (in an all-gather, with one
 //! block), and ends with the block of every rank at the place that the certificate gives. No place
 //! is written twice in a step, and no empty place is sent. Every message sent is received, and its
-//! route on the machine leads to its receiver. The counts and bounds listed are those found. If no
-//! ports are exceeded, no count is below its bound; those of links and hops never are. Links are
-//! counted for one rank of each class if the translations keep them; for some rows of ranks if the
-//! classes are shifts of all ranks in order and rows wrap around; and else for every rank.
-//! Rearrangements before the first message and after the last are part of the layouts, and
-//! rearrangements are not counted.
+//! route over the links of the machine leads to the node of its receiver. The counts and bounds
+//! listed are those found. If no ports are exceeded, no count is below its bound; those of links and
+//! hops never are. Rearrangements before the first message and after the last are part of the
+//! layouts, and rearrangements are not counted.
+//!
+//! Ports and links are counted for one rank of each class only where the translations of classes
+//! keep the links: on complete networks; and on grids whose nodes are equal, if classes are
+//! translations along sides that wrap, or shifts of all ranks or nodes in order and rows wrap around
+//! (then some rows are counted). Else, and wherever links are listed, they are counted for every
+//! rank.
 //!
 //! # Format
 //! Lines of printable ASCII, words separated by single spaces:
 //!
 //! ```text
 //! topocoll certificate 1
-//! machine grid 16~x16~            (~: the side wraps) or: complete 64, or: cluster 32*4,1*2
+//! machine grid 16~x16~            (~: the side wraps) or: complete 64; cluster 32*4,1*2 (nodes
+//!                                 times the ranks on each); grid 8~x6 balanced (see below); graph
+//!                                 8+4 (nodes and switches); and of grids and graphs with several
+//!                                 ranks on each node: grid 4x4 nodes 16*2
+//! vertex 0 4 5:1 - 6*1/2          of a graph, for each node and then each switch, by port: the
+//!                                 vertex that the link leads to, its capacity if not 1, its length
+//!                                 if not 0, or - without a link
+//! next 1*4 0/1*2 2 0              the ports by which messages to each node leave this vertex, if the
+//!                                 machine has routes: to the first four nodes port 1, then 0 or 1
 //! operation alltoall              or: allgather
-//! ports 1                         messages sent, and received, in a step: by a rank, and on a
-//!                                 cluster by a node from and to others
+//! ports 1                         messages sent, and received, in a step: by a rank, and where
+//!                                 nodes hold several ranks by a node from and to others
 //! block 1024                      bytes
 //! algorithm suh-shin ways=one     name and parameters; not checked
-//! ranks 16x16 by 4x4              sides of the mixed radix, and periods
+//! ranks 16x16 by 4x4              sides of the mixed radix, and periods; 4+2x8 by 1x1: a turn
+//!                                 around the first side leads 2 along each of the longest
 //! slots 256                       places of a rank for whole blocks
 //! pieces 1024                     bytes of the pieces of a block, where it is split: 1000;24
 //! counts steps=10 bytes=...       as counted by `topocoll verify`
@@ -54,10 +68,23 @@
 //! ```
 //!
 //! A displacement is the rank that rank 0 is displaced to; displacements are added coordinate by
-//! coordinate, around the sides. Slots are runs separated by `;`: a slot; or a first slot, count
-//! and stride; or a first slot, and the count and stride of an outer index and then of an inner
-//! one. Piece p of slot s is place p * slots + s. A route is `own`, the machine's own (dimension 0
-//! first, in the nearer direction, upwards at half a ring), or `dimension:hops` separated by `;`.
+//! coordinate, around the sides. If a side is twisted, all periods are 1. Slots are runs separated by
+//! `;`: a slot; or a first slot, count and stride; or a first slot, and the count and stride of an
+//! outer index and then of an inner one. Piece p of slot s is place p * slots + s.
+//!
+//! A route is `own`, the machine's own, or `dimension:hops` separated by `;`, and on a graph
+//! `port:hops`: a number of links, each leaving by this port. It leads from node to node; ranks of
+//! one node need no links. Own routes on a grid correct dimension 0 first, in the nearer direction.
+//! At half a ring they go upwards, and on a `balanced` grid downwards from odd coordinates. On a
+//! graph `next` gives them link by link: of c ports a message takes number (source node + destination
+//! node) mod c, counted from 0.
+//!
+//! # Bounds
+//! A rank and a node must receive what they need through their ports; the links of a node, those
+//! across the middle of a grid's side, and the diameter give bounds too. On a graph, lengths of links
+//! bound an all-to-all: the routes of all blocks are together at least as long as the distances of
+//! their ends, and at most the sum of all lengths times capacities if the busiest link carries one
+//! byte for each unit of its capacity. All lengths give a true bound; `topocoll` lists good ones.
 //!
 //! # Example
 //! Two ranks that swap a block of 64 bytes:
@@ -96,6 +123,8 @@ mod bounds;
 mod count;
 mod fault;
 mod follow;
+mod graph;
+mod lines;
 mod machine;
 mod parse;
 mod radix;
@@ -138,15 +167,15 @@ pub struct Proved {
 
 /// Checks a certificate.
 ///
-/// Time is proportional to the slots that representatives move. Memory is 16 bytes for each slot of
-/// each class, and 16 for each slot that moves in one step.
+/// Time is proportional to the slots that representatives move, and the links that messages take.
+/// Memory is 16 bytes for each slot of each class, and 16 for each slot that moves in one step.
 ///
 /// # Errors
 /// The first line that is not valid, or fact that does not hold.
 pub fn check(text: &[u8]) -> Result<Proved, Fault> {
     let (body, digest) = sealed(text)?;
     let certificate = parse::parse(body)?;
-    let counted = count::counted(&certificate)?;
+    let counted = count::Counted::of(&certificate)?;
     follow::follow(&certificate)?;
     let counts = count::count(&certificate, &counted)?;
     counts.compare(&certificate.counts)?;
@@ -182,7 +211,7 @@ pub fn check(text: &[u8]) -> Result<Proved, Fault> {
 /// An invalid line, or a limit exceeded.
 pub fn check_limits(text: &[u8]) -> Result<(), Fault> {
     let (body, _) = sealed(text)?;
-    count::counted(&parse::parse(body)?).map(drop)
+    count::Counted::of(&parse::parse(body)?).map(drop)
 }
 
 /// The text before the digest, and the digest, which is checked.

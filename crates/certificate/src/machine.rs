@@ -1,107 +1,120 @@
-use crate::radix::Radix;
+use crate::graph::Graph;
+use crate::lines::Grid;
 
 /// The machine that a schedule is for.
-pub(crate) enum Machine {
-    /// Every rank has a direct link to every other.
-    Complete(u32),
-    /// A grid: its sides as a radix, and which of them wrap.
-    Grid(Radix, Vec<bool>),
-    /// Nodes, as (number of nodes, ranks on each), numbered node by node.
-    Cluster(Vec<(u32, u32)>),
+pub(crate) struct Machine {
+    pub(crate) network: Network,
+    /// Where nodes hold several ranks; elsewhere every rank is a node.
+    pub(crate) nodes: Option<Nodes>,
 }
 
-/// Hops along a dimension.
+/// The network between nodes.
+pub(crate) enum Network {
+    /// Every node has a direct link to every other.
+    Complete(u32),
+    Grid(Grid),
+    /// Listed links.
+    Graph(Graph),
+}
+
+/// The ranks of nodes, numbered node by node.
+pub(crate) struct Nodes {
+    groups: Vec<Group>,
+    nodes: u32,
+    ranks: u32,
+}
+
+/// Consecutive nodes of one size.
+#[derive(Clone, Copy)]
+pub(crate) struct Group {
+    pub(crate) first: u32,
+    pub(crate) nodes: u32,
+    /// The ranks of each.
+    pub(crate) size: u32,
+    first_rank: u32,
+}
+
+impl Nodes {
+    /// Nodes as (number of nodes, ranks on each); `None` for 0 or more than 2^32 - 1 ranks.
+    pub(crate) fn new(sizes: &[(u32, u32)]) -> Option<Self> {
+        let mut made = Self { groups: Vec::new(), nodes: 0, ranks: 0 };
+        for &(nodes, size) in sizes {
+            let (first, first_rank) = (made.nodes, made.ranks);
+            made.ranks = nodes.checked_mul(size)?.checked_add(first_rank)?;
+            made.nodes += nodes;
+            match made.groups.last_mut().filter(|group| group.size == size) {
+                Some(group) => group.nodes += nodes,
+                None => made.groups.push(Group { first, nodes, size, first_rank }),
+            }
+        }
+        (made.ranks > 0).then_some(made)
+    }
+
+    fn of(&self, rank: u32) -> u32 {
+        let after = self.groups.partition_point(|group| group.first_rank <= rank);
+        let group = self.groups[after - 1];
+        group.first + (rank - group.first_rank) / group.size
+    }
+
+    pub(crate) fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    pub(crate) fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The ranks of each node where all nodes are equal.
+    pub(crate) fn size(&self) -> Option<u32> {
+        if let [group] = self.groups[..] { Some(group.size) } else { None }
+    }
+
+    fn name(&self) -> String {
+        let group = |group: &Group| format!("{}*{}", group.nodes, group.size);
+        let groups: Vec<_> = self.groups.iter().map(group).collect();
+        groups.join(",")
+    }
+}
+
+/// Hops along a dimension of a grid, or over the link at a port of each vertex of a graph.
 pub(crate) type Segment = (usize, i64);
 
 impl Machine {
-    pub(crate) fn ranks(&self) -> Option<u32> {
-        match self {
-            Self::Complete(ranks) => Some(*ranks),
-            Self::Grid(radix, _) => Some(radix.ranks()),
-            Self::Cluster(nodes) => nodes.iter().try_fold(0u32, |ranks, &(nodes, size)| {
-                ranks.checked_add(nodes.checked_mul(size)?)
-            }),
-        }
+    pub(crate) fn ranks(&self) -> u32 {
+        self.nodes.as_ref().map_or(self.network.nodes(), |nodes| nodes.ranks)
     }
 
-    /// The machine as written in a certificate.
+    /// The node of a rank.
+    pub(crate) fn node_of(&self, rank: u32) -> u32 {
+        self.nodes.as_ref().map_or(rank, |nodes| nodes.of(rank))
+    }
+
+    /// Consecutive nodes of equal size, in order.
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        let nodes = self.network.nodes();
+        let each = || vec![Group { first: 0, nodes, size: 1, first_rank: 0 }];
+        self.nodes.as_ref().map_or_else(each, |nodes| nodes.groups.clone())
+    }
+
+    /// The machine as written in a certificate, without its links.
     pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Complete(ranks) => format!("complete {ranks}"),
-            Self::Grid(radix, wraps) => {
-                let side = |(side, wraps): (&u32, &bool)| {
-                    format!("{side}{}", if *wraps { "~" } else { "" })
-                };
-                let sides: Vec<_> = radix.sides.iter().zip(wraps).map(side).collect();
-                format!("grid {}", sides.join("x"))
-            }
-            Self::Cluster(nodes) => {
-                let nodes: Vec<_> =
-                    nodes.iter().map(|(nodes, size)| format!("{nodes}*{size}")).collect();
-                format!("cluster {}", nodes.join(","))
-            }
-        }
-    }
-
-    /// Whether the translations of a schedule's classes keep the links, so that one period is
-    /// enough: always without numbered links, and on a grid along sides that wrap.
-    pub(crate) fn keeps(&self, classes: &Radix) -> bool {
-        match self {
-            Self::Complete(_) => true,
-            Self::Cluster(_) => classes.members() == 1,
-            Self::Grid(radix, wraps) => {
-                let fixed = |u: usize| wraps[u] || classes.periods[u] == classes.sides[u];
-                radix.sides == classes.sides && (0..wraps.len()).all(fixed)
-            }
-        }
-    }
-}
-
-/// Writes the machine's own route on a grid: dimension 0 first, in the nearer direction, upwards at
-/// half a ring.
-pub(crate) fn own_route(
-    grid: &Radix,
-    wraps: &[bool],
-    from: u32,
-    to: u32,
-    route: &mut Vec<Segment>,
-) {
-    route.clear();
-    for (u, &wraps) in wraps.iter().enumerate() {
-        let side = i64::from(grid.sides[u]);
-        let straight = i64::from(grid.coordinate(to, u)) - i64::from(grid.coordinate(from, u));
-        let hops = match straight.rem_euclid(side) {
-            _ if !wraps => straight,
-            up if 2 * up <= side => up,
-            up => up - side,
+        let network = match (&self.network, &self.nodes) {
+            (Network::Complete(_), Some(nodes)) => return format!("cluster {}", nodes.name()),
+            (Network::Complete(ranks), None) => format!("complete {ranks}"),
+            (Network::Grid(grid), _) => grid.name(),
+            (Network::Graph(graph), _) => graph.name(),
         };
-        if hops != 0 {
-            route.push((u, hops));
-        }
+        let nodes = self.nodes.as_ref().map(|nodes| format!(" nodes {}", nodes.name()));
+        network + &nodes.unwrap_or_default()
     }
 }
 
-/// Calls `each` with the segments of a route and the rank that each of them leaves. Returns the
-/// rank where the route ends; `None` if it leaves the grid or goes all around a side.
-pub(crate) fn walk(
-    grid: &Radix,
-    wraps: &[bool],
-    from: u32,
-    route: &[Segment],
-    mut each: impl FnMut(u32, Segment),
-) -> Option<u32> {
-    let mut rank = from;
-    for &(u, hops) in route {
-        let side = i64::from(*grid.sides.get(u)?);
-        let at = i64::from(grid.coordinate(rank, u));
-        let to = at.checked_add(hops)?;
-        let stays = if wraps[u] { hops > -side && hops < side } else { to >= 0 && to < side };
-        if !stays {
-            return None;
+impl Network {
+    pub(crate) fn nodes(&self) -> u32 {
+        match self {
+            Self::Complete(nodes) => *nodes,
+            Self::Grid(grid) => grid.places.ranks(),
+            Self::Graph(graph) => graph.nodes(),
         }
-        each(rank, (u, hops));
-        let moved = (to.rem_euclid(side) - at) * i64::from(grid.strides[u]);
-        rank = (i64::from(rank) + moved) as u32;
     }
-    Some(rank)
 }

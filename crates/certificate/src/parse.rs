@@ -1,6 +1,8 @@
 use crate::Fault;
 use crate::count::Counts;
-use crate::machine::{Machine, Segment};
+use crate::graph::{Graph, Link};
+use crate::lines::Grid;
+use crate::machine::{Machine, Network, Nodes, Segment};
 use crate::radix::{Radix, limited};
 
 /// The most slots of all classes together, at 16 bytes each.
@@ -8,6 +10,16 @@ const MOST_SLOTS: u128 = 1 << 27;
 
 /// The most sides of a radix, and axes of a row: each of length at least 2.
 const MOST_AXES: usize = 32;
+
+/// The most ranks of a graph, and its vertices.
+const MOST_GRAPH_RANKS: u128 = 1 << 12;
+const MOST_VERTICES: u128 = 1 << 16;
+
+/// The most ports of all vertices of a graph, and the most runs of destinations.
+const MOST_PORTS: u128 = 1 << 26;
+
+/// The longest link.
+const LONGEST: u32 = 1 << 24;
 
 /// The last possible step, so that twice as many times have different numbers.
 const MOST_STEPS: u32 = 1 << 30;
@@ -198,9 +210,11 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
     let mut lines =
         Lines { rest: body.lines().enumerate().peekable(), count: body.lines().count() };
     let (line, text) = lines.next("machine", "the machine is to be named here")?;
-    let machine = machine(line, text)?;
-    let ranks = machine.ranks().filter(|&ranks| ranks > 0);
-    let ranks = ranks.ok_or_else(|| line.is("a machine has 1 to 2^32 - 1 ranks"))?;
+    let machine = machine(&mut lines, line, text)?;
+    let ranks = machine.ranks();
+    if ranks == 0 {
+        return Err(line.is(RANKS));
+    }
     let (line, text) = lines.next("operation", "the operation is to be named here")?;
     let gathers = match text {
         "alltoall" => false,
@@ -221,9 +235,15 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
     let (sides, periods) =
         text.split_once(" by ").ok_or_else(|| line.is("sides `by` periods are to be listed"))?;
     limited("sides", sides.split('x').count() as u128, MOST_AXES as u128)?;
-    let radix = Radix::new(line.numbers(sides, 'x')?, line.numbers(periods, 'x')?);
+    let (mut lengths, mut twists) = (Vec::new(), Vec::new());
+    for side in sides.split('x') {
+        let (side, twist) = side.split_once('+').unwrap_or((side, "0"));
+        lengths.push(line.number(side)?);
+        twists.push(line.number(twist)?);
+    }
+    let radix = Radix::new(lengths, twists, line.numbers(periods, 'x')?);
     let radix = radix.filter(|radix| radix.ranks() == ranks).ok_or_else(|| {
-        line.is("periods divide their sides, and the sides multiply to the machine's ranks")
+        line.is("periods divide their sides, and are 1 if sides are twisted by less than the longest; the sides multiply to the machine's ranks")
     })?;
     let (line, text) = lines.next("slots", "slots are to be listed here")?;
     let slots: u64 = line.number(text)?;
@@ -272,34 +292,117 @@ pub(crate) fn parse(body: &str) -> Result<Certificate, Fault> {
     })
 }
 
-fn machine(line: TextLine<'_>, text: &str) -> Result<Machine, Fault> {
+const RANKS: &str = "a machine has 1 to 2^32 - 1 ranks";
+
+fn machine(lines: &mut Lines<'_>, line: TextLine<'_>, text: &str) -> Result<Machine, Fault> {
     let (kind, shape) =
         text.split_once(' ').ok_or_else(|| line.is("a machine has a kind and a shape"))?;
-    match kind {
-        "complete" => Ok(Machine::Complete(line.number(shape)?)),
+    if kind == "cluster" {
+        let nodes = nodes(line, shape)?;
+        return Ok(Machine { network: Network::Complete(nodes.nodes()), nodes: Some(nodes) });
+    }
+    if kind == "complete" {
+        return Ok(Machine { network: Network::Complete(line.number(shape)?), nodes: None });
+    }
+    let (shape, several) = match shape.split_once(" nodes ") {
+        Some((shape, several)) => (shape, Some(nodes(line, several)?)),
+        None => (shape, None),
+    };
+    let network = match kind {
         "grid" => {
+            let (shape, balanced) = match shape.strip_suffix(" balanced") {
+                Some(shape) => (shape, true),
+                None => (shape, false),
+            };
             limited("sides", shape.split('x').count() as u128, MOST_AXES as u128)?;
             let wraps: Vec<bool> = shape.split('x').map(|side| side.ends_with('~')).collect();
             let side = |side: &str| line.number::<u32>(side.strip_suffix('~').unwrap_or(side));
             let sides = shape.split('x').map(side).collect::<Result<Vec<_>, _>>()?;
-            let radix = Radix::new(sides.clone(), sides)
+            let places = Radix::new(sides.clone(), vec![0; sides.len()], sides)
                 .ok_or_else(|| line.is("a grid has 1 to 2^32 - 1 ranks"))?;
-            Ok(Machine::Grid(radix, wraps))
+            Network::Grid(Grid { places, wraps, balanced })
         }
-        "cluster" => {
-            let group = |group: &str| {
-                let (nodes, size) = group
-                    .split_once('*')
-                    .ok_or_else(|| line.is("nodes are listed as count*ranks"))?;
-                match (line.number(nodes)?, line.number(size)?) {
-                    (0, _) | (_, 0) => Err(line.is("nodes have ranks")),
-                    group => Ok(group),
-                }
-            };
-            Ok(Machine::Cluster(shape.split(',').map(group).collect::<Result<_, _>>()?))
+        "graph" => {
+            let (nodes, switches) =
+                shape.split_once('+').ok_or_else(|| line.is("a graph has nodes+switches"))?;
+            let (nodes, switches): (u32, u32) = (line.number(nodes)?, line.number(switches)?);
+            let ranks = several.as_ref().map_or(nodes, Nodes::ranks);
+            limited("ranks of a graph", ranks.into(), MOST_GRAPH_RANKS)?;
+            let vertices = u128::from(nodes) + u128::from(switches);
+            limited("vertices of a graph", vertices, MOST_VERTICES)?;
+            Network::Graph(graph(lines, nodes, vertices as u32)?)
         }
-        _ => Err(line.is("a machine is complete, grid or cluster")),
+        _ => return Err(line.is("a machine is complete, grid, graph or cluster")),
+    };
+    if several.as_ref().is_some_and(|nodes| nodes.nodes() != network.nodes()) {
+        return Err(line.is("the network has as many nodes as have ranks"));
     }
+    Ok(Machine { network, nodes: several })
+}
+
+fn nodes(line: TextLine<'_>, text: &str) -> Result<Nodes, Fault> {
+    let group = |group: &str| {
+        let (nodes, size) =
+            group.split_once('*').ok_or_else(|| line.is("nodes are listed as count*ranks"))?;
+        match (line.number(nodes)?, line.number(size)?) {
+            (0, _) | (_, 0) => Err(line.is("nodes have ranks")),
+            group => Ok(group),
+        }
+    };
+    let groups: Vec<_> = text.split(',').map(group).collect::<Result<_, _>>()?;
+    Nodes::new(&groups).ok_or_else(|| line.is(RANKS))
+}
+
+/// Reads the links and routes of each vertex.
+fn graph(lines: &mut Lines<'_>, nodes: u32, vertices: u32) -> Result<Graph, Fault> {
+    let mut graph = Graph::new(nodes);
+    let mut runs = 0;
+    for vertex in 0..vertices {
+        let (line, text) = lines.next("vertex", "the next vertex is to be listed here")?;
+        let mut words = text.split(' ');
+        if line.number::<u32>(words.next().unwrap_or_default())? != vertex {
+            return Err(line.is("vertices are numbered from 0"));
+        }
+        let link = |word: &str| match word {
+            "-" => Ok(None),
+            word => link(line, word, vertex, vertices).map(Some),
+        };
+        let ports = words.map(link).collect::<Result<Vec<_>, _>>()?;
+        limited("ports", (graph.ports() + ports.len()) as u128, MOST_PORTS)?;
+        graph.add_vertex(ports.into_iter());
+        let Some((line, text)) = lines.next_if("next") else { continue };
+        let mut all = 0;
+        for word in text.split(' ') {
+            let (ports, destinations) = word.split_once('*').unwrap_or((word, "1"));
+            let ports: Vec<u32> = line.numbers(ports, '/')?;
+            all = graph.add_next(line.number(destinations)?, &ports);
+            runs += ports.len() + 1;
+            limited("ports of routes", runs as u128, MOST_PORTS)?;
+        }
+        if all != nodes {
+            return Err(line.is("the next links are listed for each node once"));
+        }
+    }
+    Ok(graph)
+}
+
+/// A link as `vertex`, `vertex*capacity` or `vertex:length`.
+fn link(line: TextLine<'_>, word: &str, from: u32, vertices: u32) -> Result<Link, Fault> {
+    let (word, length) = word.split_once(':').unwrap_or((word, "0"));
+    let (to, capacity) = word.split_once('*').unwrap_or((word, "1"));
+    let (times, over) = capacity.split_once('/').unwrap_or((capacity, "1"));
+    let (to, length) = (line.number(to)?, line.number(length)?);
+    let (times, over) = (line.number(times)?, line.number(over)?);
+    if to >= vertices || to == from {
+        return Err(line.is("a link leads to another vertex"));
+    }
+    if times == 0 || over == 0 {
+        return Err(line.is("a link has a capacity above 0"));
+    }
+    if length > LONGEST {
+        return Err(line.is("a link has a length of at most 2^24"));
+    }
+    Ok(Link { to, times, over, length })
 }
 
 fn read_layout(lines: &mut Lines<'_>, slots: u64, ranks: u32) -> Result<Layout, Fault> {

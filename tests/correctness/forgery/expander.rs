@@ -2,6 +2,7 @@
 //! hop, every place in a map. It shares no code with the checker or the writer, only the format.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::iter::Peekable;
 use std::str::FromStr;
 
 /// A fault of a certificate: it cannot be read, or it is false.
@@ -13,15 +14,40 @@ const MOST: u64 = 1 << 16;
 type Rank = u64;
 /// Coordinate by coordinate.
 type Sides = Vec<u64>;
-/// Dimension and hops, in order.
+/// By node or switch and port, messages and bytes.
+type Loads = BTreeMap<(u64, u64), (u128, u128)>;
+/// Dimension or port, and hops, in order.
 type Way = Vec<(usize, i64)>;
 
-enum Machine {
-    Complete,
-    /// Sides, and which of them wrap.
-    Grid(Sides, Vec<bool>),
+struct Machine {
+    network: Network,
     /// The node of each rank.
-    Cluster(Vec<usize>),
+    nodes: Vec<u64>,
+    /// Whether nodes have ports of their own.
+    several: bool,
+}
+
+enum Network {
+    Complete,
+    /// Sides, which of them wrap, and whether half a ring is travelled in both directions.
+    Grid(Sides, Vec<bool>, bool),
+    Graph(Graph),
+}
+
+#[derive(Default)]
+struct Graph {
+    vertices: u64,
+    /// By vertex and port.
+    links: BTreeMap<(u64, u64), Link>,
+    /// By vertex and destination, the ports of a message, taken in turn.
+    next: BTreeMap<(u64, u64), Vec<u64>>,
+}
+
+struct Link {
+    to: u64,
+    /// Times and over.
+    capacity: (u128, u128),
+    length: u64,
 }
 
 #[derive(Default)]
@@ -43,13 +69,19 @@ struct Certificate {
     gathers: bool,
     ports: u64,
     block: u128,
-    sides: Sides,
+    radix: Radix,
     periods: Sides,
     slots: u64,
     pieces: Vec<u128>,
     counts: Vec<u128>,
     bounds: Vec<u128>,
     classes: Vec<Class>,
+}
+
+/// Sides, and how far a turn around each leads along the longest.
+struct Radix {
+    sides: Sides,
+    twists: Sides,
 }
 
 const COUNTS: [&str; 11] = [
@@ -120,8 +152,9 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
     }
     lines.pop();
     let mut lines = lines.into_iter().peekable();
+    let machine = machine(&mut lines)?;
+    let ranks = machine.nodes.len() as u64;
     let mut next = |word| after(lines.next(), word);
-    let (machine, ranks) = machine(next("machine")?)?;
     let gathers = match next("operation")? {
         "alltoall" => false,
         "allgather" => true,
@@ -134,12 +167,16 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
         return Err("control characters");
     }
     let (sides, periods) = next("ranks")?.split_once(" by ").ok_or("sides and periods")?;
-    let (sides, periods): (Sides, Sides) = (numbers(sides, 'x')?, numbers(periods, 'x')?);
-    if ports == 0 || block == 0 || sides.len() != periods.len() || product(&sides)? != ranks {
+    let (radix, periods) = (radix(sides)?, numbers::<u64>(periods, 'x')?);
+    let sides = &radix.sides;
+    if ports == 0 || block == 0 || sides.len() != periods.len() || product(sides)? != ranks {
         return Err("ports, a block, and a period for each side");
     }
     if sides.iter().zip(&periods).any(|(side, period)| *period == 0 || side % period != 0) {
         return Err("periods that divide their sides");
+    }
+    if radix.twists.iter().any(|twist| *twist > 0) && periods.iter().any(|period| *period != 1) {
+        return Err("periods of twisted sides");
     }
     let slots: u64 = number(next("slots")?)?;
     let pieces: Vec<u64> = numbers(next("pieces")?, ';')?;
@@ -157,8 +194,8 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
             return Err("the next class");
         }
         let (start, finish) = (next("start")?, next("finish")?);
-        let start = layout(start, slots, &sides)?;
-        let finish = layout(finish, slots, &sides)?;
+        let start = layout(start, slots, &radix)?;
+        let finish = layout(finish, slots, &radix)?;
         let mut steps = BTreeMap::new();
         let mut last = None;
         while let Some(text) = lines.next_if(|line| line.starts_with("step ")) {
@@ -202,7 +239,7 @@ fn read(text: &str) -> Result<Certificate, Untrue> {
         gathers,
         ports,
         block,
-        sides,
+        radix,
         periods,
         slots,
         pieces,
@@ -218,36 +255,127 @@ fn product(sides: &[u64]) -> Result<u64, Untrue> {
     product.filter(|ranks| (1..=MOST).contains(ranks)).ok_or("so many ranks")
 }
 
-fn machine(text: &str) -> Result<(Machine, u64), Untrue> {
-    let (kind, shape) = text.split_once(' ').ok_or("the machine")?;
-    match kind {
-        "complete" => Ok((Machine::Complete, product(&[number(shape)?])?)),
+/// Sides as `side` or `side+twist`.
+fn radix(text: &str) -> Result<Radix, Untrue> {
+    let side = |word: &str| -> Result<(u64, u64), Untrue> {
+        let (side, twist) = word.split_once('+').unwrap_or((word, "0"));
+        Ok((number(side)?, number(twist)?))
+    };
+    let both = text.split('x').map(side).collect::<Result<Vec<_>, _>>()?;
+    let longest = both.iter().map(|(side, _)| *side).max().unwrap_or(0);
+    if both.iter().any(|(side, twist)| *twist > 0 && (*side == longest || *twist >= longest)) {
+        return Err("a twist of a longest side, or as long");
+    }
+    if both.iter().any(|(side, twist)| side.max(twist) > &u32::MAX.into()) {
+        return Err("so long sides");
+    }
+    let (sides, twists) = both.into_iter().unzip();
+    Ok(Radix { sides, twists })
+}
+
+fn machine<'t>(lines: &mut Peekable<impl Iterator<Item = &'t str>>) -> Result<Machine, Untrue> {
+    let (kind, shape) = after(lines.next(), "machine")?.split_once(' ').ok_or("the machine")?;
+    let (shape, several) = match (kind, shape.split_once(" nodes ")) {
+        ("cluster", _) => ("", Some(nodes(shape)?)),
+        ("grid" | "graph", Some((shape, several))) => (shape, Some(nodes(several)?)),
+        _ => (shape, None),
+    };
+    let mut count = several.as_ref().and_then(|nodes| nodes.last()).map_or(0, |last| last + 1);
+    let network = match kind {
+        "cluster" => Network::Complete,
+        "complete" => {
+            count = product(&[number(shape)?])?;
+            Network::Complete
+        }
         "grid" => {
-            let words: Vec<&str> = shape.split('x').collect();
+            let sides = shape.strip_suffix(" balanced").unwrap_or(shape);
+            let words: Vec<&str> = sides.split('x').collect();
             let wraps = words.iter().map(|word| word.ends_with('~')).collect();
             let side = |word: &&str| number(word.strip_suffix('~').unwrap_or(word));
             let sides = words.iter().map(side).collect::<Result<Sides, _>>()?;
-            let ranks = product(&sides)?;
-            Ok((Machine::Grid(sides, wraps), ranks))
-        }
-        "cluster" => {
-            let mut nodes = Vec::new();
-            let mut count = 0;
-            for group in shape.split(',') {
-                let [times, size] = numbers::<u64>(group, '*')?[..] else {
-                    return Err("nodes and their ranks");
-                };
-                product(&[times, size, nodes.len().max(1) as u64])?;
-                for _ in 0..times {
-                    nodes.extend(std::iter::repeat_n(count, size as usize));
-                    count += 1;
-                }
+            let places = product(&sides)?;
+            if several.is_some() && count != places {
+                return Err("other nodes than places");
             }
-            let ranks = product(&[nodes.len() as u64])?;
-            Ok((Machine::Cluster(nodes), ranks))
+            count = places;
+            Network::Grid(sides, wraps, shape.ends_with(" balanced"))
         }
-        _ => Err("the kind of machine"),
+        "graph" => {
+            let (listed, switches) = shape.split_once('+').ok_or("nodes and switches")?;
+            let (listed, switches): (u64, u64) = (number(listed)?, number(switches)?);
+            if several.is_some() && count != listed {
+                return Err("other nodes than listed");
+            }
+            count = product(&[listed])?;
+            Network::Graph(graph(lines, listed, product(&[listed.saturating_add(switches)])?)?)
+        }
+        _ => return Err("the kind of machine"),
+    };
+    let is_several = several.is_some();
+    let nodes = several.unwrap_or_else(|| (0..count).collect());
+    Ok(Machine { network, nodes, several: is_several })
+}
+
+/// The node of each rank.
+fn nodes(text: &str) -> Result<Vec<u64>, Untrue> {
+    let mut nodes = Vec::new();
+    let mut count = 0;
+    for group in text.split(',') {
+        let [times, size] = numbers::<u64>(group, '*')?[..] else {
+            return Err("nodes and their ranks");
+        };
+        product(&[times, size, nodes.len().max(1) as u64])?;
+        for _ in 0..times {
+            nodes.extend(std::iter::repeat_n(count, size as usize));
+            count += 1;
+        }
     }
+    product(&[nodes.len() as u64])?;
+    Ok(nodes)
+}
+
+fn graph<'t>(
+    lines: &mut Peekable<impl Iterator<Item = &'t str>>,
+    nodes: u64,
+    vertices: u64,
+) -> Result<Graph, Untrue> {
+    let mut graph = Graph { vertices, ..Graph::default() };
+    for vertex in 0..vertices {
+        let words: Vec<&str> = after(lines.next(), "vertex")?.split(' ').collect();
+        if number::<u64>(words[0])? != vertex {
+            return Err("the next vertex");
+        }
+        for (port, word) in (0..).zip(&words[1..]).filter(|(_, word)| **word != "-") {
+            let (word, length) = word.split_once(':').unwrap_or((word, "0"));
+            let (to, capacity) = word.split_once('*').unwrap_or((word, "1/1"));
+            let (times, over) = capacity.split_once('/').unwrap_or((capacity, "1"));
+            let (times, over): (u32, u32) = (number(times)?, number(over)?);
+            let (to, length): (u64, u64) = (number(to)?, number(length)?);
+            if to >= vertices || to == vertex || times == 0 || over == 0 || length > 1 << 24 {
+                return Err("a link");
+            }
+            let link = Link { to, capacity: (times.into(), over.into()), length };
+            graph.links.insert((vertex, port), link);
+        }
+        let Some(line) = lines.next_if(|line| line.starts_with("next ")) else { continue };
+        let mut to = 0;
+        for word in line["next ".len()..].split(' ') {
+            let (ports, times) = word.split_once('*').unwrap_or((word, "1"));
+            let ports: Vec<u32> = numbers(ports, '/')?;
+            let ports: Vec<u64> = ports.into_iter().map(u64::from).collect();
+            for _ in 0..number::<u32>(times)? {
+                if to == nodes {
+                    return Err("a next link to no node");
+                }
+                graph.next.insert((vertex, to), ports.clone());
+                to += 1;
+            }
+        }
+        if to < nodes {
+            return Err("a next link to each node");
+        }
+    }
+    Ok(graph)
 }
 
 fn way(text: &str) -> Result<Option<Way>, Untrue> {
@@ -291,7 +419,7 @@ fn set(text: &str, places: u64) -> Result<Vec<u64>, Untrue> {
 }
 
 /// The slots of a layout and their displacements.
-fn layout(text: &str, slots: u64, sides: &[u64]) -> Result<Vec<(u64, Rank)>, Untrue> {
+fn layout(text: &str, slots: u64, radix: &Radix) -> Result<Vec<(u64, Rank)>, Untrue> {
     let mut out = Vec::new();
     for row in text.split(' ') {
         let numbers: Vec<u64> = numbers(row, ',')?;
@@ -311,13 +439,13 @@ fn layout(text: &str, slots: u64, sides: &[u64]) -> Result<Vec<(u64, Rank)>, Unt
                         return Err("a slot that a rank does not have");
                     }
                     more.push((slot + u128::from(i) * u128::from(axis[1]), displacement));
-                    displacement = sum(sides, displacement, axis[2])?;
+                    displacement = sum(radix, displacement, axis[2])?;
                 }
             }
             listed = more;
         }
         for (slot, displacement) in listed {
-            if slot >= slots.into() || displacement >= product(sides)? {
+            if slot >= slots.into() || displacement >= product(&radix.sides)? {
                 return Err("a slot or a rank that there is not");
             }
             out.push((slot as u64, displacement));
@@ -326,13 +454,21 @@ fn layout(text: &str, slots: u64, sides: &[u64]) -> Result<Vec<(u64, Rank)>, Unt
     Ok(out)
 }
 
-/// Two ranks added coordinate by coordinate.
-fn sum(sides: &[u64], a: Rank, b: Rank) -> Result<Rank, Untrue> {
+/// Two ranks added coordinate by coordinate, turn by turn.
+fn sum(radix: &Radix, a: Rank, b: Rank) -> Result<Rank, Untrue> {
+    let Radix { sides, twists } = radix;
     if a >= product(sides)? || b >= product(sides)? {
         return Err("a rank that there is not");
     }
     let (a, b) = (coordinates(sides, a), coordinates(sides, b));
-    let at: Sides = (0..sides.len()).map(|u| (a[u] + b[u]) % sides[u]).collect();
+    let mut at: Sides = a.iter().zip(&b).map(|(a, b)| a + b).collect();
+    let longest = sides.iter().copied().max();
+    while let Some(u) = (0..at.len()).find(|&u| at[u] >= sides[u]) {
+        at[u] -= sides[u];
+        for v in (0..at.len()).filter(|&v| Some(sides[v]) == longest) {
+            at[v] += twists[u];
+        }
+    }
     Ok(rank(sides, &at))
 }
 
@@ -366,11 +502,11 @@ type Held = (Rank, Option<Rank>, u64);
 
 impl Certificate {
     fn ranks(&self) -> u64 {
-        self.sides.iter().product()
+        self.radix.sides.iter().product()
     }
 
     fn class(&self, of: Rank) -> &Class {
-        let at = coordinates(&self.sides, of);
+        let at = coordinates(&self.radix.sides, of);
         let at: Sides = at.iter().zip(&self.periods).map(|(at, period)| at % period).collect();
         &self.classes[rank(&self.periods, &at) as usize]
     }
@@ -382,7 +518,7 @@ impl Certificate {
         for rank in 0..ranks {
             let mut blocks = BTreeSet::new();
             for &(slot, displacement) in &self.class(rank).start {
-                let to = sum(&self.sides, rank, displacement)?;
+                let to = sum(&self.radix, rank, displacement)?;
                 if self.gathers && to != rank || !blocks.insert(to) {
                     return Err("a block at the start");
                 }
@@ -407,7 +543,7 @@ impl Certificate {
         for rank in 0..ranks {
             let (mut sources, mut slots) = (BTreeSet::new(), BTreeSet::new());
             for &(slot, displacement) in &self.class(rank).finish {
-                let from = sum(&self.sides, rank, displacement)?;
+                let from = sum(&self.radix, rank, displacement)?;
                 if !sources.insert(from) || !slots.insert(slot) {
                     return Err("a block or a slot twice at the end");
                 }
@@ -468,14 +604,14 @@ impl Certificate {
     ) -> Result<(), Untrue> {
         type Ends<'c> = (Vec<&'c [u64]>, Vec<&'c [u64]>);
         let mut pairs: BTreeMap<(Rank, Rank), Ends<'_>> = BTreeMap::new();
-        let mut links: BTreeMap<(Rank, usize, bool), (u128, u128)> = BTreeMap::new();
+        let mut links = Loads::new();
         // Messages by rank or node, sent or received.
         let mut ports: BTreeMap<(&str, Rank, bool), u64> = BTreeMap::new();
         let (mut messages, mut largest, mut hops, mut between) = (0, 0, 0, 0);
         for rank in 0..self.ranks() {
             let Some(does) = self.class(rank).steps.get(&step) else { continue };
             for (to, way, slots) in &does.sends {
-                let to = sum(&self.sides, rank, *to)?;
+                let to = sum(&self.radix, rank, *to)?;
                 pairs.entry((rank, to)).or_default().0.push(slots);
                 let bytes =
                     slots.iter().map(|place| self.pieces[(place / self.slots) as usize]).sum();
@@ -483,17 +619,15 @@ impl Certificate {
                 largest = largest.max(bytes);
                 hops = hops.max(self.travel(rank, to, way.as_ref(), bytes, &mut links)?);
                 *ports.entry(("rank", rank, true)).or_default() += 1;
-                if let Machine::Cluster(nodes) = &self.machine {
-                    let [from, to] = [rank, to].map(|rank| nodes[rank as usize] as u64);
-                    if from != to {
-                        between = 1;
-                        *ports.entry(("node", from, true)).or_default() += 1;
-                        *ports.entry(("node", to, false)).or_default() += 1;
-                    }
+                let [from, to] = [rank, to].map(|rank| self.machine.nodes[rank as usize]);
+                if self.machine.several && from != to {
+                    between = 1;
+                    *ports.entry(("node", from, true)).or_default() += 1;
+                    *ports.entry(("node", to, false)).or_default() += 1;
                 }
             }
             for (from, slots) in &does.receives {
-                let from = sum(&self.sides, rank, *from)?;
+                let from = sum(&self.radix, rank, *from)?;
                 pairs.entry((from, rank)).or_default().1.push(slots);
                 *ports.entry(("rank", rank, false)).or_default() += 1;
             }
@@ -512,7 +646,8 @@ impl Certificate {
             return Ok(());
         }
         let sharing = links.values().map(|link| link.0).max().unwrap_or(0);
-        let load = links.values().map(|link| link.1).max().unwrap_or(0);
+        let load = links.iter().map(|(&(at, port), link)| self.charged(at, port, link.1));
+        let load = load.max().unwrap_or(0);
         let over = ports.values().filter(|&&messages| messages > self.ports).count();
         let found = [
             1,
@@ -533,6 +668,17 @@ impl Certificate {
         Ok(())
     }
 
+    /// The bytes that a link is charged for.
+    fn charged(&self, at: u64, port: u64, bytes: u128) -> u128 {
+        match &self.machine.network {
+            Network::Graph(graph) => {
+                let (times, over) = graph.links[&(at, port)].capacity;
+                (bytes * over).div_ceil(times)
+            }
+            _ => bytes,
+        }
+    }
+
     /// Loads the links of a message's route; returns its hops.
     fn travel(
         &self,
@@ -540,25 +686,56 @@ impl Certificate {
         to: Rank,
         way: Option<&Way>,
         bytes: u128,
-        links: &mut BTreeMap<(Rank, usize, bool), (u128, u128)>,
+        links: &mut Loads,
     ) -> Result<u128, Untrue> {
-        let Machine::Grid(sides, wraps) = &self.machine else {
-            return if way.is_some() { Err("a way without links") } else { Ok(0) };
+        let [mut at, to] = [from, to].map(|rank| self.machine.nodes[rank as usize]);
+        let mut hops = 0;
+        let mut take = |at, port| {
+            let (messages, load) = links.entry((at, port)).or_default();
+            *messages += 1;
+            *load += bytes;
+            hops += 1;
+            if hops > u128::from(MOST) { Err("so long a way") } else { Ok(()) }
         };
-        let way = way.cloned().unwrap_or_else(|| own_way(sides, wraps, from, to));
-        let (mut at, mut hops) = (from, 0);
-        for (u, along) in way {
-            let side = *sides.get(u).ok_or("a way along no side")?;
-            if along.unsigned_abs() >= side {
-                return Err("a way around a side");
+        match &self.machine.network {
+            Network::Complete if way.is_some() => return Err("a way without links"),
+            Network::Complete => return Ok(0),
+            Network::Grid(sides, wraps, balanced) => {
+                let way = way.cloned().unwrap_or_else(|| own_way(sides, wraps, *balanced, at, to));
+                for (u, along) in way {
+                    let side = *sides.get(u).ok_or("a way along no side")?;
+                    if along.unsigned_abs() >= side {
+                        return Err("a way around a side");
+                    }
+                    for _ in 0..along.unsigned_abs() {
+                        take(at, 2 * u as u64 + u64::from(along < 0))?;
+                        at = neighbour(sides, wraps, at, u, along > 0)
+                            .ok_or("a way that leaves the grid")?;
+                    }
+                }
             }
-            for _ in 0..along.unsigned_abs() {
-                let (messages, load) = links.entry((at, u, along > 0)).or_default();
-                *messages += 1;
-                *load += bytes;
-                hops += 1;
-                at = neighbour(sides, wraps, at, u, along > 0)
-                    .ok_or("a way that leaves the grid")?;
+            Network::Graph(graph) => {
+                let first = at;
+                let mut listed = Vec::new();
+                for &(port, times) in way.into_iter().flatten() {
+                    if times < 1 || listed.len() as i64 + times.min(1 << 20) > MOST as i64 {
+                        return Err("a way of no hops, or of so many");
+                    }
+                    listed.extend((0..times).map(|_| port as u64));
+                }
+                let mut listed = listed.into_iter();
+                while way.is_none() && at != to || listed.len() > 0 {
+                    let port = match way {
+                        Some(_) => listed.next().ok_or("the end of a way")?,
+                        None => {
+                            let ports = graph.next.get(&(at, to)).ok_or("no next link")?;
+                            ports[((first + to) % ports.len() as u64) as usize]
+                        }
+                    };
+                    let link = graph.links.get(&(at, port)).ok_or("a way over no link")?;
+                    take(at, port)?;
+                    at = link.to;
+                }
             }
         }
         if at == to { Ok(hops) } else { Err("a way to another rank") }
@@ -575,20 +752,27 @@ impl Certificate {
         }
         let all = || 0..self.ranks();
         let mut least = vec![((ranks - 1) * self.block).div_ceil(ports)];
-        // Blocks that enter a set of ranks, over its ports or links.
-        let mut enters = |inside: &dyn Fn(Rank) -> bool, doors: u128| {
+        // Blocks that enter a set of ranks, over its ports or links, or parts of these.
+        let mut enters = |inside: &dyn Fn(Rank) -> bool, doors: u128, parts: u128| {
             let within = all().filter(|rank| inside(*rank)).count() as u128;
             let blocks = (ranks - within) * if self.gathers { 1 } else { within };
-            if within > 0 && blocks > 0 {
-                least.push((blocks * self.block).div_ceil(doors));
+            if within > 0 && blocks > 0 && doors > 0 {
+                least.push((blocks * self.block * parts).div_ceil(doors));
             }
         };
-        match &self.machine {
-            Machine::Complete => {}
-            Machine::Grid(sides, wraps) => {
-                let into = |inside: &dyn Fn(Rank) -> bool| {
+        let node_of = |rank: Rank| self.machine.nodes[rank as usize];
+        if self.machine.several {
+            for node in &self.machine.nodes {
+                enters(&|rank| node_of(rank) == *node, ports, 1);
+            }
+        }
+        match &self.machine.network {
+            Network::Complete => {}
+            Network::Grid(sides, wraps, _) => {
+                let places = || 0..sides.iter().product::<u64>();
+                let into = |inside: &dyn Fn(u64) -> bool| {
                     let mut links = 0;
-                    for from in all().filter(|rank| !inside(*rank)) {
+                    for from in places().filter(|place| !inside(*place)) {
                         for (u, up) in (0..sides.len()).flat_map(|u| [(u, false), (u, true)]) {
                             let to = neighbour(sides, wraps, from, u, up);
                             links += u128::from(to.is_some_and(inside));
@@ -596,20 +780,47 @@ impl Certificate {
                     }
                     links
                 };
-                for rank in all() {
-                    let alone = |other| other == rank;
-                    enters(&alone, into(&alone));
+                let doors = |place: u64| into(&|other| other == place);
+                let ranks_of = |place| self.machine.nodes.iter().filter(|at| **at == place).count();
+                let equal = places().all(|place| ranks_of(place) == ranks_of(0));
+                let most = places().map(doors).max().unwrap_or(0);
+                for place in places() {
+                    let doors = if equal { doors(place) } else { most };
+                    enters(&|rank| node_of(rank) == place, doors, 1);
                 }
                 for (u, side) in sides.iter().enumerate() {
                     for lower in [true, false] {
-                        let half = |rank| (coordinates(sides, rank)[u] < side.div_ceil(2)) == lower;
-                        enters(&half, into(&half));
+                        // The middle place of a line is in its upper half.
+                        let half = |place| (coordinates(sides, place)[u] < side / 2) == lower;
+                        enters(&|rank| half(node_of(rank)), into(&half), 1);
                     }
                 }
             }
-            Machine::Cluster(nodes) => {
-                for node in nodes {
-                    enters(&|rank| nodes[rank as usize] == *node, ports);
+            Network::Graph(graph) => {
+                let common = graph.common();
+                for node in all().map(node_of) {
+                    let is_node = |rank| node_of(rank) == node;
+                    let sum = |at_end: &dyn Fn(u64, &Link) -> bool| {
+                        let links =
+                            graph.links.iter().filter(|((from, _), link)| at_end(*from, link));
+                        links.map(|(_, link)| link.units(common)).sum()
+                    };
+                    enters(&is_node, sum(&|_, link| link.to == node), common);
+                    if !self.gathers {
+                        enters(&is_node, sum(&|from, _| from == node), common);
+                    }
+                }
+                let units = |link: &Link| u128::from(link.length) * link.units(common);
+                let lengths: u128 = graph.links.values().map(units).sum();
+                if lengths > 0 && !self.gathers {
+                    let far = graph.far();
+                    let pairs = all().flat_map(|a| all().map(move |b| [a, b]));
+                    let far = |pair: [Rank; 2]| {
+                        let [from, to] = pair.map(|rank| node_of(rank) as usize);
+                        far[from][to].unwrap_or(0)
+                    };
+                    let travelled: u128 = pairs.map(far).sum();
+                    least.push((travelled * self.block * common).div_ceil(lengths));
                 }
             }
         }
@@ -617,14 +828,63 @@ impl Certificate {
     }
 }
 
-/// Dimension 0 first, the nearer way, upwards at half a ring.
-fn own_way(sides: &[u64], wraps: &[bool], from: Rank, to: Rank) -> Way {
+impl Graph {
+    /// The common denominator of capacities, if it is no more than 2^32, and else this.
+    fn common(&self) -> u128 {
+        let most = 1 << 32;
+        let mut overs = self.links.values().map(|link| link.capacity.1);
+        let multiple = |common: u128, over: u128| {
+            let (mut shared, mut rest) = (common, over);
+            while rest > 0 {
+                (shared, rest) = (rest, shared % rest);
+            }
+            let multiple = common * (over / shared);
+            (multiple <= most).then_some(multiple)
+        };
+        overs.try_fold(1, multiple).unwrap_or(most)
+    }
+
+    /// The distances of vertices that reach each other, by way of more and more vertices (Floyd
+    /// 1962).
+    fn far(&self) -> Vec<Vec<Option<u128>>> {
+        let vertices = 0..self.vertices as usize;
+        let mut far = vec![vec![None; vertices.len()]; vertices.len()];
+        let shorter = |known: &mut Option<u128>, length: u128| {
+            *known = Some(known.map_or(length, |known| known.min(length)));
+        };
+        vertices.clone().for_each(|at| far[at][at] = Some(0));
+        for (&(from, _), link) in &self.links {
+            shorter(&mut far[from as usize][link.to as usize], link.length.into());
+        }
+        for by in vertices.clone() {
+            for from in vertices.clone() {
+                for to in vertices.clone() {
+                    if let (Some(a), Some(b)) = (far[from][by], far[by][to]) {
+                        shorter(&mut far[from][to], a + b);
+                    }
+                }
+            }
+        }
+        far
+    }
+}
+
+impl Link {
+    /// The capacity in units of 1 over a denominator.
+    fn units(&self, denominator: u128) -> u128 {
+        (self.capacity.0 * denominator).div_ceil(self.capacity.1)
+    }
+}
+
+/// Dimension 0 first, the nearer way; at half a ring upwards, or downwards from odd places if balanced.
+fn own_way(sides: &[u64], wraps: &[bool], balanced: bool, from: Rank, to: Rank) -> Way {
     let (from, to) = (coordinates(sides, from), coordinates(sides, to));
     let mut way = Vec::new();
     for u in 0..sides.len() {
         let (from, to, side) = (from[u] as i64, to[u] as i64, sides[u] as i64);
         let up = if to >= from { to - from } else { to - from + side };
-        let nearer = if up <= side - up { up } else { up - side };
+        let down = up > side - up || up == side - up && balanced && from % 2 != 0;
+        let nearer = if down { up - side } else { up };
         let hops = if wraps[u] { nearer } else { to - from };
         if hops != 0 {
             way.push((u, hops));

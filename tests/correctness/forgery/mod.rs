@@ -128,12 +128,14 @@ fn relisted(body: &str, head: &str, name: &str, listed: u128, found: u128) -> St
 /// An altered text; none if nothing can be altered.
 type Alteration = fn(&str, &mut Rng) -> Option<String>;
 
-const ALTERATIONS: [(&str, Alteration); 15] = [
+const ALTERATIONS: [(&str, Alteration); 17] = [
     ("a byte", a_byte),
     ("a number", a_number),
     ("a number as another", a_number_as_another),
     ("a line", a_line),
     ("the machine", the_machine),
+    ("the nodes", the_nodes),
+    ("the ports", the_ports),
     ("the radix", the_radix),
     ("the operation", the_operation),
     ("a way", a_way),
@@ -227,7 +229,8 @@ fn with_head(body: &str, word: &str, text: &str) -> Option<String> {
 
 fn ranks(body: &str) -> Option<u32> {
     let (sides, _) = head(body, "ranks")?.split_once(" by ")?;
-    let sides: Vec<u32> = sides.split('x').map(str::parse).collect::<Result<_, _>>().ok()?;
+    let sides = sides.split('x').map(|side| side.split('+').next()?.parse::<u32>().ok());
+    let sides = sides.collect::<Option<Vec<u32>>>()?;
     sides.iter().try_fold(1u32, |ranks, side| ranks.checked_mul(*side)).filter(|ranks| *ranks <= 64)
 }
 
@@ -241,19 +244,80 @@ fn sides(ranks: u32) -> Vec<Vec<u32>> {
 /// Another machine with the same number of ranks.
 fn machines(ranks: u32) -> Vec<String> {
     let mut machines = vec![format!("complete {ranks}")];
-    for sides in sides(ranks) {
-        for wraps in 0..1 << sides.len() {
-            let side = |(u, side)| format!("{side}{}", if wraps >> u & 1 == 1 { "~" } else { "" });
-            let words: Vec<_> = sides.iter().enumerate().map(side).collect();
-            machines.push(format!("grid {}", words.join("x")));
+    let grids = |ranks| {
+        let mut grids = Vec::new();
+        for sides in sides(ranks) {
+            for wraps in 0..1 << sides.len() {
+                let side =
+                    |(u, side)| format!("{side}{}", if wraps >> u & 1 == 1 { "~" } else { "" });
+                let words: Vec<_> = sides.iter().enumerate().map(side).collect();
+                grids.push(format!("grid {}", words.join("x")));
+                grids.push(format!("grid {} balanced", words.join("x")));
+            }
         }
-        if let [nodes, size] = sides[..] {
-            machines.push(format!("cluster {nodes}*{size}"));
+        grids
+    };
+    machines.extend(grids(ranks));
+    for (nodes, several) in several(ranks) {
+        machines.push(format!("cluster {several}"));
+        machines.extend(grids(nodes).into_iter().map(|grid| format!("{grid} nodes {several}")));
+    }
+    machines
+}
+
+/// Numbers of nodes that hold these ranks, equal and unequal.
+fn several(ranks: u32) -> Vec<(u32, String)> {
+    let mut all = Vec::new();
+    for size in 1..=ranks {
+        if ranks % size == 0 {
+            all.push((ranks / size, format!("{}*{size}", ranks / size)));
+        }
+        for rest in 1..=ranks - size {
+            if (ranks - size) % rest == 0 {
+                let others = (ranks - size) / rest;
+                all.push((others + 1, format!("1*{size},{others}*{rest}")));
+            }
         }
     }
-    let unequal = (1..ranks).map(|size| format!("cluster 1*{size},1*{}", ranks - size));
-    machines.extend(unequal);
-    machines
+    all
+}
+
+/// Other ranks on the nodes of a network.
+fn the_nodes(body: &str, random: &mut Rng) -> Option<String> {
+    let machine = head(body, "machine")?;
+    let (network, nodes) = machine.split_once(" nodes ").unwrap_or((machine, ""));
+    let size = |group: &str| group.split_once('*')?.0.parse::<u32>().ok();
+    let nodes = match nodes {
+        "" => ranks(body)?,
+        nodes => nodes.split(',').map(size).collect::<Option<Vec<_>>>()?.iter().sum(),
+    };
+    let mut all = several(ranks(body)?);
+    all.retain(|(others, _)| *others == nodes);
+    let (_, groups) = any(&all, random)?;
+    let groups = if random.bool() { format!(" nodes {groups}") } else { String::new() };
+    with_head(body, "machine", &format!("{network}{groups}"))
+}
+
+/// Two ports of a vertex of a graph exchanged, or one removed, or another vertex's links.
+fn the_ports(body: &str, random: &mut Rng) -> Option<String> {
+    let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
+    let is_vertex = |at: &usize| lines[*at].starts_with("vertex ");
+    let vertices: Vec<usize> = (0..lines.len()).filter(is_vertex).collect();
+    let at = any(&vertices, random)?;
+    let mut words: Vec<String> = lines[at].split(' ').map(str::to_owned).collect();
+    let (a, b) = (random.usize(2..words.len()), random.usize(2..words.len()));
+    match random.u8(..4) {
+        0 => words.swap(a, b),
+        1 => words[a] = "-".to_owned(),
+        2 => words[a] += any(&[":1", ":7", "*1/2", "*3/2", "*3"], random)?,
+        _ => {
+            let other = any(&vertices, random)?;
+            words.truncate(2);
+            words.extend(lines[other].split(' ').skip(2).map(str::to_owned));
+        }
+    }
+    lines[at] = words.join(" ");
+    Some(lines.join("\n") + "\n")
 }
 
 fn the_machine(body: &str, random: &mut Rng) -> Option<String> {
@@ -278,7 +342,13 @@ fn the_radix(body: &str, random: &mut Rng) -> Option<String> {
     };
     let joined =
         |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
-    with_head(body, "ranks", &format!("{} by {}", joined(&sides), joined(&periods)))
+    let twisted = random.u8(..4) == 0;
+    let twist = |side: &u32| match twisted {
+        true => format!("{side}+{}", random.u32(..*side)),
+        false => side.to_string(),
+    };
+    let sides: Vec<String> = sides.iter().map(twist).collect();
+    with_head(body, "ranks", &format!("{} by {}", sides.join("x"), joined(&periods)))
 }
 
 fn the_operation(body: &str, _: &mut Rng) -> Option<String> {
