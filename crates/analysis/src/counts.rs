@@ -267,8 +267,10 @@ pub fn counting_work(schedule: &Schedule, machine: &Machine, demand: Option<&Dem
     };
     // The ranks of a node share its ports.
     let per_rank = match machine.ranks() / machine.topology.nodes() {
-        1 => ports * segments,
-        size => ports + ports * segments / u128::from(size),
+        size if size > 1 && machine.topology.link_numbers() > 0 => {
+            ports + ports * segments / u128::from(size)
+        }
+        _ => ports * segments,
     };
     u128::from(schedule.rule().steps()) * u128::from(reader.classes.count()) * per_rank
 }
