@@ -11,12 +11,16 @@
 //! room. Such ejection with weights that grow is the route minimization of Nagata and Braysy,
 //! Operations Research Letters 37, 2009, for vehicles.
 //!
-//! With `link_messages` above 1, several messages share a link in a step: fewer startups, for more
-//! volume. A link of c times the bandwidth of its class carries c times as many, rounded down, and at
-//! least one. Bandwidths in bytes per second are compared with the slowest of them.
+//! With `link_messages` above 1, several messages share a link in a step: fewer startups. In the same
+//! way the messages on a link are then lowered step by step, as far as no step is added, so the volume
+//! stays near the bound. A link of c times the bandwidth of its class carries c times as many messages,
+//! rounded down, and at least one. Bandwidths in bytes per second are compared with the slowest of
+//! them.
 //!
-//! Claim: as many steps, of one block each, as were opened; no link contention if no link carries two
-//! messages of a step. `tests/correctness/matchings.rs` counts how far the steps are above the bound.
+//! Claim: as many steps, of one block each, as are left; the charge of links and the hops as counted
+//! message by message; no link contention if no link carries two messages of a step. A hypercube of 64
+//! ranks and 6 ports takes 33 steps, or 11 that carry 33 messages on a link in all; the bounds are 32 and
+//! 11. `tests/correctness/link_matchings.rs` compares others with the bounds.
 
 mod ejection;
 mod first_fit;
