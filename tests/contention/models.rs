@@ -24,7 +24,18 @@ fn schedule(machine: &Machine, algorithm: &str, block: u64) -> Schedule {
 /// Cycles of a single message in `BookSim` 2: 5 H + 7 + (L - 1).
 #[test]
 fn a_flit_takes_five_cycles_a_hop() {
-    for text in ["torus:9", "torus:8x8", "torus:4x4x4"] {
+    for text in [
+        "torus:9",
+        "torus:8x8",
+        "torus:4x4x4",
+        "mesh:3x4",
+        "twisted-torus:3x6",
+        "torus:4x4/1,2/0,0+0",
+        "hypercube:4",
+        "hyperx:3x4",
+        "fat-tree:3,2",
+        "dragonfly:2,4,2",
+    ] {
         let machine = network(text, 50e-9);
         for to in 1..machine.ranks() {
             for flits in [1, 2, 7, 16] {
@@ -35,6 +46,22 @@ fn a_flit_takes_five_cycles_a_hop() {
                 let cycles = 5 * route.hops() + 7 + flits - 1;
                 assert_eq!(found.time, cycles * found.cycle, "{text} to {to}, {flits} flits");
             }
+        }
+    }
+}
+
+/// On nodes of several ranks, messages between nodes take as long as between the nodes alone.
+#[test]
+fn flits_between_nodes_of_several_ranks_take_as_long_as_between_nodes() {
+    for text in ["torus:4x4", "fat-tree:3,2", "twisted-torus:2x4"] {
+        let (nodes, machine) = (network(text, 50e-9), network(&format!("{text}*3"), 50e-9));
+        for to in 3..machine.ranks() {
+            let cycles = |machine: &Machine, from, to| {
+                let traffic = Script::posted(machine, vec![(from, to, 9)]);
+                let found = run(&traffic, machine, "flit", routers(2));
+                found.time / found.cycle
+            };
+            assert_eq!(cycles(&machine, 1, to), cycles(&nodes, 0, to / 3), "{text}*3 to {to}");
         }
     }
 }
@@ -524,7 +551,7 @@ fn impossible_simulations_are_refused_before_they_begin() {
     };
     assert!(matches!(recorded, AnalysisError::Memory { .. }), "{recorded}");
     let full = refused("full:8", "flit", 64, default, MEMORY);
-    assert!(full.to_string().contains("requires a torus or mesh"), "{full}");
+    assert!(full.to_string().contains("requires a grid or a graph between the nodes"), "{full}");
     let mut most = default;
     most.vcs = 16;
     let many = refused("torus:2x2x2x2x2", "flit", 64, most, MEMORY);

@@ -28,6 +28,9 @@ fn scenes() -> Vec<(&'static str, u32, Settings)> {
         ("full:6", 2, settings(2, 8, 16, None)),
         ("cluster:2,3,1", 1, settings(2, 8, 16, None)),
         ("cluster:4*3", 2, settings(2, 8, 16, None)),
+        ("torus:3x2*2", 1, settings(2, 4, 8, None)),
+        ("fat-tree:2,2*2", 2, settings(2, 2, 8, None)),
+        ("dragonfly:1,2,2", 1, settings(3, 8, 4, Some(2))),
     ]
 }
 
@@ -68,8 +71,8 @@ fn is_as_before(model: &str) {
     let mut text = String::new();
     let mut add = |scene: String, asked: &Request<'_>| match simulate(asked) {
         Ok(found) => line(&mut text, &scene, &found),
-        // The flit model serves tori and meshes only.
-        Err(AnalysisError::NeedsGrid { .. }) => {}
+        // The flit model requires links.
+        Err(AnalysisError::NeedsLinks { .. }) => {}
         Err(error) => panic!("{scene}: {error}"),
     };
     for (number, (name, ports, settings)) in (0..).zip(scenes()) {

@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use crate::common::schedule_of;
+use crate::common::{self, Script, schedule_of};
 use sha2::{Digest as _, Sha256};
-use topocoll::contention::Settings;
+use topocoll::contention::{Settings, Sync, simulate};
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 36] = [
+const ROWS: [Row; 37] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -81,6 +81,12 @@ const ROWS: [Row; 36] = [
         "of up to 256",
     ),
     ("virtual channels of a link", 16, channels, "a whole number from 1 to 16"),
+    (
+        "virtual channels into a router of the flit model",
+        128,
+        router,
+        "129 virtual channels into each router: the flit model has at most 128",
+    ),
     ("sides of a certificate's ranks", 32, certified_sides, "at most 32 are checked"),
     (
         "ranks of a certificate's graph",
@@ -438,6 +444,14 @@ fn simulated(ranks: u64) -> Result<(), String> {
 fn channels(vcs: u64) -> Result<(), String> {
     let given = Parameters::from([("vcs".to_owned(), Setting::Integer(vcs))]);
     text(Settings::from_parameters(&given))
+}
+
+/// A switch with a link of one channel from each node.
+fn router(nodes: u64) -> Result<(), String> {
+    let tree = machine(&format!("fat-tree:{nodes},1")).unwrap();
+    let script = Script::posted(&tree, vec![(0, 1, 10)]);
+    let settings = common::settings(1, 8, 16, None);
+    text(simulate(&common::request(&script, &tree, "flit", settings, Sync::Free)))
 }
 
 /// The refusal of a certificate of one rank with another line; none if another fault comes first.

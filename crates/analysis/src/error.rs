@@ -129,11 +129,11 @@ pub enum AnalysisError {
         /// The rank, the node, and the rule.
         what: String,
     },
-    /// A model of a grid on a machine that is not a grid.
+    /// A model of routers on a machine without links.
     #[error(
-        "the {model} model requires a torus or mesh without twists and faults, which {topology} is not"
+        "the {model} model requires a grid or a graph between the nodes, which {topology} is not"
     )]
-    NeedsGrid {
+    NeedsLinks {
         /// The model.
         model: &'static str,
         /// The machine.

@@ -62,6 +62,11 @@ impl<'a> Channels<'a> {
         }
     }
 
+    /// The kind of a link.
+    pub(crate) fn kind(&self, link: LinkId) -> usize {
+        self.kinds.of(link)
+    }
+
     /// The pace of the slowest channel.
     pub(crate) fn slowest(&self) -> u64 {
         self.paces.slowest

@@ -2,15 +2,20 @@
 //! parameters and allocators named as in `BookSim` 2).
 //!
 //! A cycle is the time of one flit on the fastest links. A slower link passes p flits in q cycles,
-//! evenly; a flit takes a channel at the beginning of its time there. Where injection is limited, the
-//! ports of a rank together inject, and eject, at the rate of its injection, each at most a flit in a
-//! cycle, and take turns. Every router has a buffer for each virtual channel of
-//! each input; inputs and outputs are the links and the rank's ports. A header that arrives in
+//! evenly; a flit takes a channel at the beginning of its time there. Every node and switch is a
+//! router, with a buffer for each virtual channel of each input; inputs and outputs are the links,
+//! and the ports of a node. A header that arrives in
 //! cycle t is routed, gets a virtual channel of its output in t + 1 and the switch in t + 2, and is
 //! in the next buffer at t + `hop_cycles`. Other flits follow at the switch. The credit of a buffer
 //! returns two cycles after the switch. Injection and ejection take a cycle each. So without
 //! contention a message of L flits over H hops takes `hop_cycles (H + 1) + 2 + L - 1` cycles, by
 //! default 5 H + 7 + (L - 1).
+//!
+//! The ranks of a node share its ports. A message inside a node takes no router: its flits pass at
+//! the rate of its link class, L flits at p flits in q cycles in (L - 1) q / p cycles, rounded down,
+//! and one. Where injection is limited, the messages of a rank together inject, and eject, at the
+//! rate of its injection, those that leave or enter a node also at that of the node's, each port at
+//! most a flit in a cycle, and take turns.
 //!
 //! Both allocators are one iteration of iSLIP: outputs grant round robin, inputs accept round
 //! robin, and pointers move only past what was accepted.
@@ -19,14 +24,19 @@
 //! Causes of waiting: links count no waiting time, and the critical chain has only deliveries.
 
 mod allocators;
+mod limits;
 mod rate;
+mod routers;
 
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 use topocoll_topology::{LinkId, Machine, Route};
 
+use self::limits::{End, Limits, Way};
 use self::rate::{Rate, Through};
+use self::routers::Routers;
+pub(crate) use self::routers::most_inputs;
 use super::calendar::Calendar;
 use super::chain::Chain;
 use super::channels::Channels;
@@ -57,6 +67,10 @@ struct Flit {
 struct Packet {
     message: InFlight,
     flits: u64,
+    /// Flits injected.
+    sent: u64,
+    /// Those that have passed inside a node.
+    inside: Through,
     /// The pools of its links in order, and the number of links it has left.
     pools: Vec<u32>,
     hop: u32,
@@ -80,12 +94,12 @@ struct Output {
     since: Picoseconds,
 }
 
-/// The injection queue of a rank.
+/// The injection queue of a port.
 #[derive(Default)]
 struct Source {
     queue: VecDeque<u32>,
-    /// By virtual channel of the port: the packet being sent, and its flits sent.
-    sending: Option<(u32, u32, u64)>,
+    /// The packet being sent, and the virtual channel that it takes.
+    sending: Option<(u32, u32)>,
 }
 
 #[derive(Clone, Copy)]
@@ -99,10 +113,8 @@ pub(crate) struct Flits<'a> {
     channels: Channels<'a>,
     cycle_time: Picoseconds,
     cycle: u64,
-    /// Inputs, outputs and ports of a router: links first, then the rank's ports.
+    routers: Routers,
     vcs: u32,
-    links_per_router: u32,
-    ports: u32,
     front: u64,
     after: u64,
     buffer: u32,
@@ -114,19 +126,20 @@ pub(crate) struct Flits<'a> {
     output_pointers: Vec<u32>,
     input_pointers: Vec<u32>,
     vc_pointers: Vec<u32>,
+    /// By port of a node.
     sources: Vec<Source>,
+    /// The ports that inject, and after the last of them packets inside nodes.
     injecting: Vec<u32>,
-    /// The rate of links by dimension, if they are slower than a flit in each cycle, and of the
-    /// injection of a rank, if it limits its ports.
+    /// The rate of links by kind, if they are slower than a flit in each cycle, and that of a
+    /// message inside a node.
     link_rates: SmallVec<[Option<Rate>; 4]>,
-    injection: Option<Rate>,
-    /// By link, and by router; empty where there is no such rate.
+    inside_rate: Rate,
+    /// By link; empty where all have a flit in each cycle.
     through_links: Vec<Through>,
-    injected: Vec<Through>,
-    ejected: Vec<Through>,
-    /// By router: the port whose turn to eject is next.
+    limits: Limits,
+    /// By node: the port whose turn to eject is next; empty without limits.
     ejecting: Vec<u32>,
-    /// Sources that have injected in this cycle and let others go first in the next.
+    /// Those that have injected in this cycle and let others go first in the next.
     later: Vec<u32>,
     posted: Calendar<u32>,
     next_posted: Option<(Picoseconds, u32)>,
@@ -147,8 +160,6 @@ pub(crate) struct Flits<'a> {
 
 /// Bytes of memory of a machine and of the messages in flight.
 pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents) -> u128 {
-    let sides = machine.topology.link_classes().len() as u128;
-    let ports = 2 * sides + u128::from(machine.ports);
     let per_vc = size_of::<Input>() + size_of::<Output>();
     let flits = u128::from(settings.buffer_flits) * size_of::<Flit>() as u128;
     let buffers = u128::from(settings.vcs) * (per_vc as u128 + flits);
@@ -156,29 +167,27 @@ pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents
     let cycles =
         u128::from(settings.hop_cycles.unwrap_or(HOP_CYCLES)) + u128::from(CREDIT_CYCLES + 2);
     let wheel = cycles * size_of::<Arrival>() as u128;
-    let port = buffers + wheel + (size_of::<LinkUse>() + size_of::<Source>()) as u128;
-    let kinds = Kinds::new(machine);
+    let port =
+        wheel + (Routers::BYTES + size_of::<LinkUse>() + size_of::<Source>()) as u128 + buffers;
+    let (kinds, topology) = (Kinds::new(machine), &machine.topology);
     let slower = rates_of_links(&kinds).iter().any(Option::is_some);
-    let limited = rate_of_injection(&kinds).is_some();
-    let links = if slower { 2 * sides * size_of::<Through>() as u128 } else { 0 };
-    let injection = if limited { 2 * size_of::<Through>() + size_of::<u32>() } else { 0 };
-    u128::from(machine.ranks()) * (ports * port + links + injection as u128)
+    let links = if slower { u128::from(topology.link_numbers()) } else { 0 };
+    let limits = Limits::memory(&kinds);
+    let ejecting = if limits > 0 { u128::from(topology.nodes()) } else { 0 };
+    Routers::all_inputs(machine) * port
+        + links * size_of::<Through>() as u128
+        + limits
+        + ejecting * size_of::<u32>() as u128
         + contents.live * (size_of::<Packet>() as u128 + 4 * u128::from(contents.hops) + 64)
 }
 
-/// The rates of links by dimension, if they are slower than a flit in each cycle.
+/// The rates of links by kind, if they are slower than a flit in each cycle.
 fn rates_of_links(kinds: &Kinds<'_>) -> SmallVec<[Option<Rate>; 4]> {
     let fastest = kinds.fastest();
     let rate = |values: &Values| {
         (values.per_byte > fastest).then(|| Rate::near(fastest / values.per_byte))
     };
     kinds.values().iter().map(rate).collect()
-}
-
-/// The rate of the injection of a rank, if it limits its ports.
-fn rate_of_injection(kinds: &Kinds<'_>) -> Option<Rate> {
-    let flits = kinds.fastest() / kinds.machine.injection().rank;
-    (flits < f64::from(kinds.machine.ports)).then(|| Rate::near(flits))
 }
 
 impl<'a> Flits<'a> {
@@ -189,51 +198,47 @@ impl<'a> Flits<'a> {
         dateline: Dateline,
         records: bool,
     ) -> Self {
+        let (kinds, routers) = (&clock.kinds, Routers::new(machine));
         let channels = Channels::new(machine, settings, dateline);
-        let links_per_router = (channels.links() / machine.ranks() as usize) as u32;
-        let ports = links_per_router + machine.ports;
-        let routers = machine.ranks() as usize;
-        let inputs = routers * (ports * settings.vcs) as usize;
+        let ([inputs, outputs], count) = (routers.inputs_and_outputs(), routers.count());
+        let channels_of = |ends: usize| ends * settings.vcs as usize;
         let hop = u64::from(settings.hop_cycles.unwrap_or(HOP_CYCLES));
         let front = (hop - 1).min(2);
-        let (link_rates, injection) =
-            (rates_of_links(&clock.kinds), rate_of_injection(&clock.kinds));
+        let link_rates = rates_of_links(kinds);
         let slower = if link_rates.iter().any(Option::is_some) { channels.links() } else { 0 };
-        let limited = if injection.is_some() { routers } else { 0 };
+        let limits = Limits::new(kinds);
+        let nodes = machine.topology.nodes() as usize;
         let output = Output { taken: false, credits: settings.buffer_flits, pointer: 0, since: 0 };
         Self {
             machine,
             cycle_time: clock.cycle.max(1),
             cycle: 0,
             vcs: settings.vcs,
-            links_per_router,
-            ports,
             front,
             after: hop - front,
             buffer: settings.buffer_flits,
             flit_bytes: settings.flit_bytes,
-            inputs: (0..inputs).map(|_| Input::default()).collect(),
-            outputs: vec![output; inputs],
-            occupied: vec![0; routers],
-            output_pointers: vec![0; routers * ports as usize],
-            input_pointers: vec![0; routers * ports as usize],
-            vc_pointers: vec![0; routers * ports as usize],
-            sources: (0..routers * machine.ports as usize).map(|_| Source::default()).collect(),
+            inputs: (0..channels_of(inputs)).map(|_| Input::default()).collect(),
+            outputs: vec![output; channels_of(outputs)],
+            occupied: vec![0; count],
+            output_pointers: vec![0; outputs],
+            input_pointers: vec![0; inputs],
+            vc_pointers: vec![0; inputs],
+            sources: (0..nodes * machine.ports as usize).map(|_| Source::default()).collect(),
             injecting: Vec::new(),
             link_rates,
-            injection,
+            inside_rate: Rate::near(kinds.fastest() / machine.timing.per_byte.of(0)),
             through_links: vec![Through::default(); slower],
-            injected: vec![Through::default(); limited],
-            ejected: vec![Through::default(); limited],
-            ejecting: vec![0; limited],
+            ejecting: vec![0; if limits.is_unlimited() { 0 } else { nodes }],
+            limits,
             later: Vec::new(),
-            posted: Calendar::new(clock.cycle.max(1), routers),
+            posted: Calendar::new(clock.cycle.max(1), machine.ranks() as usize),
             next_posted: None,
             wheel: vec![Vec::new(); (hop + CREDIT_CYCLES + 2) as usize],
             on_wheel: 0,
             packets: Vec::new(),
             idle: Vec::new(),
-            busy: vec![false; routers],
+            busy: vec![false; count],
             working: Vec::new(),
             still_since: 0,
             delivered: VecDeque::new(),
@@ -241,6 +246,7 @@ impl<'a> Flits<'a> {
             chain: Chain::default(),
             records,
             intervals: Vec::new(),
+            routers,
             channels,
         }
     }
@@ -262,9 +268,9 @@ impl<'a> Flits<'a> {
                 Arrival::Flit(input, mut flit) => {
                     flit.ready = self.cycle + if flit.head { self.front } else { 0 };
                     self.inputs[input as usize].flits.push_back(flit);
-                    let per_router = self.ports * self.vcs;
-                    let router = input / per_router;
-                    self.occupied[router as usize] |= 1 << (input % per_router);
+                    let router = self.routers.of_input(input / self.vcs);
+                    let first = self.routers.inputs(router).start * self.vcs;
+                    self.occupied[router as usize] |= 1 << (input - first);
                     if !std::mem::replace(&mut self.busy[router as usize], true) {
                         self.working.push(router);
                     }
@@ -287,101 +293,148 @@ impl<'a> Flits<'a> {
         self.cycle += 1;
     }
 
-    /// Every port sends the next flit of its packet if there is room.
+    /// The ends of a message at its sender and at its receiver.
+    fn ends(&self, message: &InFlight) -> [End; 2] {
+        let ranks = [message.from, message.to];
+        let [sender, receiver] = ranks.map(|rank| self.machine.topology.node_of(rank));
+        let leaves = sender != receiver;
+        [(ranks[0], sender), (ranks[1], receiver)]
+            .map(|(rank, node)| End { rank, node: leaves.then_some(node) })
+    }
+
+    /// Every port sends the next flit of its packet, and every packet inside a node its next flits,
+    /// if there is room.
     fn inject(&mut self) {
         let mut injecting = std::mem::take(&mut self.injecting);
         injecting.retain(|&source| {
-            let ports = self.machine.ports;
-            let (router, port) = (source / ports, self.links_per_router + source % ports);
-            let base = (router * self.ports + port) * self.vcs;
-            let place = &mut self.sources[source as usize];
-            if place.sending.is_none()
-                && let Some(&packet) = place.queue.front()
-            {
-                // An empty virtual channel of the port.
-                let free = (0..self.vcs).find(|vc| {
-                    let input = &self.inputs[(base + vc) as usize];
-                    input.flits.is_empty() && input.granted.is_none()
-                });
-                if let Some(vc) = free {
-                    place.queue.pop_front();
-                    place.sending = Some((packet, base + vc, 0));
-                }
+            let more = match source.checked_sub(self.sources.len() as u32) {
+                None => self.inject_by(source),
+                Some(packet) => self.pass_inside(packet),
+            };
+            let Some(more) = more else { return true };
+            self.still_since = self.cycle;
+            if more && !self.limits.is_unlimited() {
+                self.later.push(source);
+                return false;
             }
-            if let Some((packet, input, sent)) = place.sending {
-                // The flit in flight takes a place too.
-                let room =
-                    self.inputs[input as usize].flits.len() + 1 < self.buffer.max(2) as usize;
-                if room && self.may_inject(router) {
-                    let all = self.packets[packet as usize].flits;
-                    let (head, tail) = (sent == 0, sent + 1 == all);
-                    let place = &mut self.sources[source as usize];
-                    place.sending = (!tail).then_some((packet, input, sent + 1));
-                    let more = place.sending.is_some() || !place.queue.is_empty();
-                    self.schedule(1, Arrival::Flit(input, Flit { packet, head, tail, ready: 0 }));
-                    self.still_since = self.cycle;
-                    if more && self.injection.is_some() {
-                        self.later.push(source);
-                        return false;
-                    }
-                    return more;
-                }
-            }
-            true
+            more
         });
         injecting.append(&mut self.later);
         injecting.append(&mut self.injecting);
         self.injecting = injecting;
     }
 
-    /// Takes room for a flit on the injection of a rank. Returns whether there is room.
-    fn may_inject(&mut self, router: u32) -> bool {
-        let Some(rate) = self.injection else { return true };
-        let injected = &mut self.injected[router as usize];
-        if rate.room(*injected, self.cycle, 1) == 0 {
+    /// A port sends the next flit of its packet. Returns whether it has more, or `None` if there is
+    /// no room.
+    fn inject_by(&mut self, source: u32) -> Option<bool> {
+        let (node, port) = (source / self.machine.ports, source % self.machine.ports);
+        let place = &mut self.sources[source as usize];
+        if place.sending.is_none()
+            && let Some(&packet) = place.queue.front()
+        {
+            // An empty virtual channel of the port.
+            let base = self.routers.injects(node, port) * self.vcs;
+            let free = (base..base + self.vcs).find(|&input| {
+                let input = &self.inputs[input as usize];
+                input.flits.is_empty() && input.granted.is_none()
+            });
+            if let Some(input) = free {
+                place.queue.pop_front();
+                place.sending = Some((packet, input));
+            }
+        }
+        let (packet, input) = place.sending?;
+        // The flit in flight takes a place too.
+        if self.inputs[input as usize].flits.len() + 1 >= self.buffer.max(2) as usize {
+            return None;
+        }
+        let [sender, _] = self.ends(&self.packets[packet as usize].message);
+        if self.limits.room(Way::Injected, sender, self.cycle, 1) == 0 {
             // The flit waits for its time, not for another packet.
             self.still_since = self.cycle;
-            return false;
+            return None;
         }
-        rate.pass(injected, self.cycle);
-        true
+        self.limits.pass(Way::Injected, sender, self.cycle);
+        let of = &mut self.packets[packet as usize];
+        of.sent += 1;
+        let (head, tail) = (of.sent == 1, of.sent == of.flits);
+        let place = &mut self.sources[source as usize];
+        if tail {
+            place.sending = None;
+        }
+        let more = !tail || !place.queue.is_empty();
+        self.schedule(1, Arrival::Flit(input, Flit { packet, head, tail, ready: 0 }));
+        Some(more)
+    }
+
+    /// The next flits of a packet pass from rank to rank inside a node. Returns whether it has
+    /// more, or `None` if there is no room.
+    fn pass_inside(&mut self, number: u32) -> Option<bool> {
+        let cycle = self.cycle;
+        let packet = &self.packets[number as usize];
+        let [sender, receiver] = self.ends(&packet.message);
+        let left = u32::try_from(packet.flits - packet.sent).unwrap_or(u32::MAX);
+        let mut room = self.inside_rate.room(packet.inside, cycle, left);
+        room = self.limits.room(Way::Injected, sender, cycle, room);
+        room = self.limits.room(Way::Ejected, receiver, cycle, room);
+        // A flit waits for its time, not for another packet.
+        self.still_since = cycle;
+        if room == 0 || !self.limits.inside_may_eject(receiver.rank) {
+            return None;
+        }
+        let packet = &mut self.packets[number as usize];
+        for _ in 0..room {
+            self.inside_rate.pass(&mut packet.inside, cycle);
+            self.limits.pass(Way::Injected, sender, cycle);
+            self.limits.pass(Way::Ejected, receiver, cycle);
+        }
+        packet.sent += u64::from(room);
+        let more = packet.sent < packet.flits;
+        if !more {
+            self.deliver(cycle + 1, number);
+        }
+        Some(more)
+    }
+
+    /// A packet is delivered at the beginning of a cycle.
+    fn deliver(&mut self, cycle: u64, packet: u32) {
+        let at = cycle.saturating_mul(self.cycle_time);
+        let place = self.delivered.partition_point(|&(other, _)| other <= at);
+        self.delivered.insert(place, (at, packet));
     }
 
     /// A flit goes through the switch.
-    fn cross(&mut self, router: u32, i: u32, port: u32) {
+    fn cross(&mut self, router: u32, i: u32) {
         self.still_since = self.cycle;
-        let number = router * self.ports * self.vcs + i;
-        let input = &mut self.inputs[number as usize];
-        let flit = input.flits.pop_front().expect("bug: no flit asked");
-        let (output, _) = input.granted.expect("bug: no output was granted");
-        if input.flits.is_empty() {
+        let input = self.routers.inputs(router).start * self.vcs + i;
+        let flits = &mut self.inputs[input as usize];
+        let flit = flits.flits.pop_front().expect("bug: no flit asked");
+        let (output, _) = flits.granted.expect("bug: no output was granted");
+        if flits.flits.is_empty() {
             self.occupied[router as usize] &= !(1 << i);
         }
         if flit.tail {
-            input.granted = None;
+            flits.granted = None;
             self.outputs[output as usize].taken = false;
         }
-        let input_port = i / self.vcs;
-        if input_port < self.links_per_router {
-            // The output at the other end of this input's link.
-            let upstream = self.upstream(router, input_port) * self.vcs + i % self.vcs;
-            self.schedule(CREDIT_CYCLES, Arrival::Credit(upstream));
+        let vc = input % self.vcs;
+        if let Some(before) = self.routers.before(input / self.vcs) {
+            self.schedule(CREDIT_CYCLES, Arrival::Credit(before * self.vcs + vc));
         }
-        if port >= self.links_per_router {
+        let Some(link) = self.routers.link(output / self.vcs) else {
             if flit.tail {
-                let at = (self.cycle + self.after + 1).saturating_mul(self.cycle_time);
-                self.delivered.push_back((at, flit.packet));
+                self.deliver(self.cycle + self.after + 1, flit.packet);
             }
-            if let Some(rate) = self.injection {
-                rate.pass(&mut self.ejected[router as usize], self.cycle);
+            if !self.limits.is_unlimited() {
+                let [_, receiver] = self.ends(&self.packets[flit.packet as usize].message);
+                self.limits.pass(Way::Ejected, receiver, self.cycle);
             }
             return;
-        }
+        };
         let vc = output % self.vcs;
         self.outputs[output as usize].credits -= 1;
-        let link = u64::from(router * self.links_per_router + port);
-        let ahead = self.neighbour(router, port) * self.vcs + vc;
-        if let Some(rate) = self.link_rates[port as usize / 2] {
+        let [_, ahead] = self.routers.ends(link);
+        if let Some(rate) = self.rate_of(link) {
             rate.pass(&mut self.through_links[link as usize], self.cycle);
         }
         let packet = &mut self.packets[flit.packet as usize];
@@ -394,36 +447,28 @@ impl<'a> Flits<'a> {
             let InFlight { from, to, step, bytes, .. } = packet.message;
             let start = self.outputs[output as usize].since;
             let end = (self.cycle + 1).saturating_mul(self.cycle_time);
-            let link = LinkId(link);
+            let link = LinkId(link.into());
             self.intervals.push(Interval { link, start, end, from, to, step, bytes });
         }
-        self.schedule(self.after, Arrival::Flit(ahead, flit));
+        self.schedule(self.after, Arrival::Flit(ahead * self.vcs + vc, flit));
     }
 
-    /// The input that a link leads to, as router times ports plus port.
-    fn neighbour(&self, router: u32, port: u32) -> u32 {
-        let to = self.beyond(router, port, if port % 2 == 0 { 1 } else { -1 });
-        to * self.ports + port
-    }
-
-    /// The output at the other end of the link of an input. The input has the number of that link's
-    /// port.
-    fn upstream(&self, router: u32, port: u32) -> u32 {
-        let from = self.beyond(router, port, if port % 2 == 0 { -1 } else { 1 });
-        from * self.ports + port
-    }
-
-    fn beyond(&self, router: u32, port: u32, hops: i64) -> u32 {
-        let topocoll_topology::Shape::Grid(grid) = self.machine.topology.shape() else {
-            unreachable!("bug: routers without a grid")
-        };
-        grid.radix().shifted(topocoll_topology::Rank(router), port as usize / 2, hops).0
+    /// The rate of a link, if it is slower than a flit in each cycle.
+    fn rate_of(&self, link: u32) -> Option<Rate> {
+        if self.through_links.is_empty() {
+            return None;
+        }
+        self.link_rates[self.channels.kind(LinkId(link.into()))]
     }
 
     fn begin(&mut self, packet: u32) {
-        let p = &self.packets[packet as usize];
+        let [sender, _] = self.ends(&self.packets[packet as usize].message);
+        let Some(node) = sender.node else {
+            self.injecting.push(self.sources.len() as u32 + packet);
+            return;
+        };
         let ports = self.machine.ports;
-        let source = p.message.from.0 * ports + packet % ports;
+        let source = node * ports + packet % ports;
         let place = &mut self.sources[source as usize];
         let was_idle = place.queue.is_empty() && place.sending.is_none();
         place.queue.push_back(packet);
@@ -436,13 +481,14 @@ impl<'a> Flits<'a> {
 impl Network for Flits<'_> {
     fn post(&mut self, message: InFlight, route: &Route) {
         let number = self.idle.pop().unwrap_or_else(|| {
-            self.packets.push(Packet { message, flits: 0, pools: Vec::new(), hop: 0 });
+            let (inside, pools) = (Through::default(), Vec::new());
+            self.packets.push(Packet { message, flits: 0, sent: 0, inside, pools, hop: 0 });
             self.packets.len() as u32 - 1
         });
         let packet = &mut self.packets[number as usize];
         packet.message = message;
-        packet.hop = 0;
         packet.flits = message.bytes.div_ceil(self.flit_bytes).max(1);
+        (packet.sent, packet.inside, packet.hop) = (0, Through::default(), 0);
         packet.pools.clear();
         let (pools, ports) = (&mut packet.pools, 2 * self.channels.links() as u64);
         self.channels.along(message.from, message.to, route, |pool, _| {
@@ -529,7 +575,7 @@ impl Network for Flits<'_> {
             .map(|number| {
                 let message = self.packets[number as usize].message;
                 let waits_for = wanted(number).map_or_else(
-                    || format!("a receiving port of {}", message.to),
+                    || format!("a receiving port of {}", self.machine.topology.node_of(message.to)),
                     |pool| self.channels.name(pool.into()),
                 );
                 Held { from: message.from, to: message.to, step: message.step, waits_for }

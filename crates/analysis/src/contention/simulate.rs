@@ -32,7 +32,8 @@ pub struct ContentionModel {
     /// Whether a message without contention takes startup + transmission + propagation, so that
     /// steps without shared links need no simulation.
     closed_form: bool,
-    needs_grid: bool,
+    /// Whether it is a model of routers, so that messages need numbered links.
+    needs_links: bool,
     make: Make,
     /// Bytes of the network of a machine for these contents.
     memory: fn(&Machine, &Settings, &Contents) -> u128,
@@ -44,7 +45,7 @@ pub const MODELS: &[ContentionModel] = &[
         name: "wormhole",
         summary: "headers take channels one by one and hold them until the tail has passed",
         closed_form: true,
-        needs_grid: false,
+        needs_links: false,
         make: |machine, settings, clock, dateline, records| {
             Box::new(Wormhole::new(machine, settings, clock, dateline, records))
         },
@@ -54,7 +55,7 @@ pub const MODELS: &[ContentionModel] = &[
         name: "flit",
         summary: "virtual-channel routers with credits, cycle by cycle",
         closed_form: false,
-        needs_grid: true,
+        needs_links: true,
         make: |machine, settings, clock, dateline, records| {
             Box::new(Flits::new(machine, settings, clock, dateline, records))
         },
@@ -64,7 +65,7 @@ pub const MODELS: &[ContentionModel] = &[
         name: "fluid",
         summary: "messages flow at max-min fair rates",
         closed_form: true,
-        needs_grid: false,
+        needs_links: false,
         make: |machine, settings, clock, _, records| {
             Box::new(Fluid::new(machine, settings, clock, records))
         },
@@ -186,19 +187,22 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let Request { traffic, machine, model, settings, .. } = *request;
     settings.check()?;
     check_ranks(traffic.nodes(), machine)?;
-    if model.needs_grid && !matches!(machine.topology.shape(), Shape::Grid(_)) {
-        return Err(AnalysisError::NeedsGrid {
+    let numbered = matches!(machine.topology.network(), Shape::Grid(_) | Shape::Graph(_));
+    if model.needs_links && !numbered {
+        return Err(AnalysisError::NeedsLinks {
             model: model.name,
             topology: machine.topology.short_form(),
         });
     }
     let clock = Clock::new(machine, &settings);
-    if clock.cycle == 0 && model.needs_grid {
+    if clock.cycle == 0 && model.needs_links {
         return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
     }
-    let ports = 2 * machine.topology.link_classes().len() as u64 + u64::from(machine.ports);
-    let inputs = ports * u64::from(settings.vcs);
-    if model.needs_grid && inputs > flit::MAX_INPUTS {
+    let inputs = || flit::most_inputs(machine) * u64::from(settings.vcs);
+    if model.needs_links
+        && let inputs = inputs()
+        && inputs > flit::MAX_INPUTS
+    {
         return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
     }
     let survey = survey(traffic, machine, &clock)?;
