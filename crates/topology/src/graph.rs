@@ -295,8 +295,8 @@ impl Graph {
         Some(self.routed_load.of(capacities, ranks, || {
             let ranks = self.ranks_on_nodes(ranks);
             let mut carried = vec![0u64; self.links.count()];
-            for from in 0..sources {
-                for to in (0..self.nodes).filter(|&to| to != from) {
+            for to in 0..self.nodes {
+                for from in (0..sources).filter(|&from| from != to) {
                     let blocks = u64::from(ranks[from as usize]) * u64::from(ranks[to as usize]);
                     self.walk(Rank(from), Rank(to), |at, port| {
                         // Where all vertices are equivalent, links of one port carry equally much.
