@@ -12,7 +12,8 @@ use topocoll::contention::{
 use topocoll::formats::Target;
 use topocoll::{
     Algorithm, Block, Collective, Machine, Measure, Method, Parameters, PerClass, Problem, Rank,
-    RankClasses, Route, Rule, Schedule, Slot, Step, bounds, machine, shipped, spec, verify,
+    RankClasses, Route, Rule, Schedule, Slot, Step, best_bounds, bounds, machine, shipped, spec,
+    verify,
 };
 
 /// Bytes that readers may use in tests.
@@ -178,6 +179,11 @@ pub(crate) fn check_promises(
         };
         assert!(holds, "{place}: {bound:?}");
     }
+    let best = best_bounds(problem, machine, None);
+    let traded = best.trade_off.map(|of| of.blocks(counts.steps).expect("too few steps"));
+    assert!(traded.is_none_or(|least| blocks >= least - 1e-9), "{place}: {traded:?}");
+    let time = counts.time.total();
+    assert!(time >= best.seconds * (1.0 - 1e-9), "{place}: {time} s, bound {}", best.seconds);
 }
 
 /// A rule with altered steps, and the classes that it claims.

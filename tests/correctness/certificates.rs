@@ -77,6 +77,12 @@ fn hold(machine: &topocoll::Machine) -> u32 {
                 let listed = gathers && matches!(machine.topology.network(), Shape::Graph(_));
                 assert!(more > -1e-6 && (more < 1.0 || listed), "{place}: {bytes} bytes");
             }
+            let traded = best.link_blocks_in(counts.steps).filter(|_| counts.port_violations == 0);
+            assert_eq!(found.tradeoff_link_bytes.is_some(), traded.is_some(), "{place}");
+            if let (Some(bytes), Some(blocks)) = (found.tradeoff_link_bytes, traded) {
+                let more = bytes as f64 / 3.0 - blocks;
+                assert!(more > -1e-6 && more < 1.0, "{place}: {bytes} bytes in as many steps");
+            }
             if machine.ranks() <= 16 {
                 assert_eq!(expand(&text), Ok(()), "{place}");
             }

@@ -182,6 +182,7 @@ pub(crate) fn bounds(problem: &Problem, machine: &Machine, demand: &Demand) -> B
                 .max(crossing as f64 * machine.least_per_byte_between())
                 .max(injected)
             + barriers,
+        trade_off: None,
     }
 }
 

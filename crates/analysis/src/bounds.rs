@@ -4,6 +4,7 @@ use topocoll_schedule::{Collective, Demand, Problem};
 use topocoll_topology::{Capacity, Graph, Grid, Machine, Rank, Shape};
 
 use crate::all_to_all_v;
+use crate::tradeoff::{TradeOff, least};
 
 /// The quantity that a lower bound limits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -75,6 +76,18 @@ pub struct BestBounds {
     pub link_blocks: f64,
     /// Seconds by the steps model.
     pub seconds: f64,
+    /// The trade-off of steps and volume; `None` where none is known: of an all-gather or a demand
+    /// matrix.
+    pub trade_off: Option<TradeOff>,
+}
+
+impl BestBounds {
+    /// The least charged volume, in blocks, of a schedule of at most this number of steps that
+    /// exceeds no ports; `None` where no trade-off is known, or if no such schedule exists.
+    #[must_use]
+    pub fn link_blocks_in(&self, steps: u64) -> Option<f64> {
+        Some(self.trade_off?.blocks(steps)?.max(self.link_blocks))
+    }
 }
 
 /// All lower bounds for a problem on a machine.
@@ -206,8 +219,8 @@ pub fn asymptotic_bounds(problem: &Problem) -> Vec<AsymptoticBound> {
 /// The strongest bounds that hold for every schedule, and a lower bound on its time.
 ///
 /// The time is the least startup times the steps, plus the largest volume at the speed of its links,
-/// plus a diameter of hops, plus barriers. Where Theorem 2.5 applies, it is the less of the times
-/// with its volume in the fewest steps, and without it in one step more.
+/// plus a diameter of hops, plus barriers. Of an all-to-all it is the least over all numbers of
+/// steps, each with its volume by the [`TradeOff`].
 ///
 /// With a demand matrix the bounds are those of ports, nodes and startups.
 #[must_use]
@@ -227,8 +240,8 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
     let timing = &machine.timing;
     let block_bytes = problem.block_bytes as f64;
     let injected = f64::from(problem.ranks - 1) / f64::from(problem.ports);
-    let least = machine.least_per_byte();
-    let mut volume = injected * block_bytes * least;
+    let fastest = machine.least_per_byte();
+    let mut volume = injected * block_bytes * fastest;
     let mut propagation = 0.0;
     let first = machine.first_class();
     let through = node_ports(problem, machine).into_iter().chain(least_links(problem, machine));
@@ -262,16 +275,16 @@ pub fn best_bounds(problem: &Problem, machine: &Machine, demand: Option<&Demand>
             + propagation
             + barrier * steps.saturating_sub(1) as f64
     };
-    // Theorem 2.5 is the only bound on blocks with a condition, the fewest steps.
-    let conditional =
-        all.iter().find(|bound| bound.measure == Measure::Blocks && !bound.condition.is_empty());
-    let seconds = match conditional {
-        Some(bound) => {
-            at(steps, volume.max(bound.value * block_bytes * least)).min(at(steps + 1, volume))
+    let trade_off = TradeOff::of(problem);
+    let seconds = match trade_off {
+        Some(of) => {
+            let blocks = |steps| of.blocks(steps).expect("bug: fewer steps than any schedule");
+            let volume = |steps| volume.max(blocks(steps) * block_bytes * fastest);
+            least((steps, of.last().max(steps)), volume, at)
         }
         None => at(steps, volume),
     };
-    BestBounds { steps, blocks, link_blocks, seconds }
+    BestBounds { steps, blocks, link_blocks, seconds, trade_off }
 }
 
 /// `ceil(log_(k+1) n)`.

@@ -43,6 +43,7 @@ mod replay;
 mod shift;
 mod symmetry;
 mod totals;
+mod tradeoff;
 mod verify;
 mod violation;
 mod written;
@@ -59,6 +60,7 @@ pub use counts::{
 pub use error::{AnalysisError, check_memory, check_work};
 pub use progress::Progress;
 pub use totals::{LinkTotals, link_totals};
+pub use tradeoff::TradeOff;
 pub(crate) use verify::check_named;
 pub use verify::{Method, REPLAY_UP_TO, Verification, verify, verify_watched};
 pub use violation::Violation;

@@ -81,7 +81,9 @@
 //!
 //! # Bounds
 //! A rank and a node must receive what they need through their ports; the links of a node, those
-//! across the middle of a grid's side, and the diameter give bounds too. On a graph, lengths of links
+//! across the middle of a grid's side, and the diameter give bounds too. The steps in which a block
+//! moves, each with its port, fix where it ends: that bounds the bytes of an all-to-all in as many
+//! steps (`bounds.rs`). On a graph, lengths of links
 //! bound an all-to-all: the routes of all blocks are together at least as long as the distances of
 //! their ends, and at most the sum of all lengths times capacities if the busiest link carries one
 //! byte for each unit of its capacity. All lengths give a true bound; `topocoll` lists good ones.
@@ -161,6 +163,9 @@ pub struct Proved {
     pub least_bytes: u128,
     /// The least sum over steps of its largest message or link load, in bytes.
     pub least_link_bytes: u128,
+    /// The same of schedules of at most as many steps; `None` of an all-gather, and if ports are
+    /// exceeded.
+    pub tradeoff_link_bytes: Option<u128>,
     /// The certificate's digest, in hexadecimal.
     pub digest: String,
 }
@@ -201,6 +206,8 @@ pub fn check(text: &[u8]) -> Result<Proved, Fault> {
         least_steps: bounds.steps,
         least_bytes: bounds.bytes,
         least_link_bytes: bounds.link_bytes(),
+        tradeoff_link_bytes: (!certificate.gathers && counts.port_violations == 0)
+            .then(|| bounds.bytes_in(counts.steps).max(bounds.link_bytes())),
         digest,
     })
 }

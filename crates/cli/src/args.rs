@@ -142,6 +142,9 @@ pub(crate) struct Machines {
 pub(crate) struct Bounds {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Also the least volume of schedules of at most this number of steps
+    #[arg(long, value_name = "T")]
+    pub(crate) steps: Option<u64>,
 }
 
 #[derive(ClapArgs, Debug)]

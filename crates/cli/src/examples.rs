@@ -17,6 +17,7 @@ pub(crate) const MACHINES: &str = "Examples:
 
 pub(crate) const BOUNDS: &str = "Examples:
   topocoll bounds torus:16x16
+  topocoll bounds torus:16x16 --steps 19
   topocoll bounds full:64 --ports 3 --op allgather";
 
 pub(crate) const VERIFY: &str = "Examples:

@@ -82,7 +82,7 @@ pub use topocoll_algorithms::{
 pub use topocoll_analysis::{
     AnalysisError, AsymptoticBound, BestBounds, Conflict, ConflictReport, ConflictingMessage,
     Counts, LinkTotals, LowerBound, Measure, Method, Progress, REPLAY_UP_TO, StepCount, Time,
-    Verification, Violation, asymptotic_bounds, best_bounds, bounds, check_counting_work,
+    TradeOff, Verification, Violation, asymptotic_bounds, best_bounds, bounds, check_counting_work,
     check_demand_work, check_memory, check_ranks, check_work, conflicts, contention, count,
     count_steps, counting_work, formats, link_totals, verify, verify_watched, write_certificate,
 };

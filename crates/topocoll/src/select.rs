@@ -24,18 +24,26 @@ pub struct Choice {
     pub price: Price,
     /// Predicted time divided by the lower bound.
     pub bound_ratio: f64,
+    /// Its charged volume divided by the least of any schedule of as many steps; `None` where that is
+    /// not known, or the price is a floor.
+    pub tradeoff_ratio: Option<f64>,
 }
 
 impl Choice {
     /// A choice not yet compared with the bound.
     pub(crate) fn new(algorithm: &str, parameters: Parameters, price: Price) -> Self {
-        Self { algorithm: algorithm.to_owned(), parameters, price, bound_ratio: f64::NAN }
+        let (algorithm, bound_ratio) = (algorithm.to_owned(), f64::NAN);
+        Self { algorithm, parameters, price, bound_ratio, tradeoff_ratio: None }
     }
 
     /// The same, compared with a bound.
     pub(crate) fn over(mut self, bound: &BestBounds) -> Self {
         let time = self.price.time.total();
         self.bound_ratio = if bound.seconds > 0.0 { time / bound.seconds } else { 1.0 };
+        let Price { steps, link_blocks, priced, .. } = self.price;
+        self.tradeoff_ratio = (bound.link_blocks_in(steps))
+            .filter(|&least| least > 0.0 && priced == Priced::Exactly)
+            .map(|least| link_blocks / least);
         self
     }
 }

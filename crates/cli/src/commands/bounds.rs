@@ -1,3 +1,4 @@
+use anyhow::Context;
 use serde::Serialize;
 use topocoll::{LowerBound, Measure, asymptotic_bounds, best_bounds, bounds};
 
@@ -16,6 +17,8 @@ struct Report {
     asymptotic: Vec<Asymptotic>,
     best: Bounds,
     #[serde(skip_serializing_if = "Option::is_none")]
+    in_steps: Option<InSteps>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<Whole>,
 }
 
@@ -26,6 +29,14 @@ struct Bound {
     theorem: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     condition: String,
+}
+
+/// Schedules of at most a number of steps.
+#[derive(Serialize)]
+struct InSteps {
+    steps: u64,
+    /// Whether there may be any.
+    possible: bool,
 }
 
 /// A bound without a value.
@@ -41,9 +52,17 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     let machine = machine(&args.common.machine, options)?;
     let problem = problem(&machine, options)?;
-    let all = bounds(&problem, &machine);
+    let mut all = bounds(&problem, &machine);
     let orders = asymptotic_bounds(&problem);
-    let best = Bounds::from(best_bounds(&problem, &machine, None));
+    let best = best_bounds(&problem, &machine, None);
+    let mut in_steps = None;
+    if let Some(steps) = args.steps {
+        let trade_off = best.trade_off.context("--steps: the bound is one of an all-to-all")?;
+        let traded = trade_off.bound(steps);
+        in_steps = Some(InSteps { steps, possible: traded.is_some() });
+        all.extend(traded);
+    }
+    let best = args.steps.map_or(best.into(), |steps| Bounds::in_steps(best, steps));
     let report = Report {
         head: Head::new(&machine, &problem),
         bounds: all.iter().map(bound).collect(),
@@ -56,6 +75,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
             })
             .collect(),
         best,
+        in_steps,
         whole: Whole::of(&machine, &problem),
     };
     print(options.json, &report, || {
@@ -82,14 +102,16 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 bound.theorem, bound.order, bound.condition
             )
         });
-        Answer::new(format!(
-            "At least {}, {} step{}, volume {} and charged volume {} (in blocks).",
-            seconds(best.time_seconds),
-            best.steps,
-            plural(best.steps as usize),
-            blocks(best.blocks.0),
-            blocks(best.link_blocks.0),
-        ))
+        Answer::new(
+            format!(
+                "At least {}, {} step{}, volume {} and charged volume {} (in blocks).",
+                seconds(best.time_seconds),
+                best.steps,
+                plural(best.steps as usize),
+                blocks(best.blocks.0),
+                blocks(best.link_blocks.0),
+            ) + &report.in_steps.as_ref().map_or(String::new(), |of| in_words(of, best)),
+        )
         .about(about(&machine, &problem) + ".")
         .assuming(assumed_by(&machine, problem.ports, options))
         .table(&table(&["bounds", "at least", "holds for", "by"], 1, rows))
@@ -97,6 +119,15 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)))
     })?;
     Ok(Outcome::Fine)
+}
+
+/// What schedules of at most a number of steps cost.
+fn in_words(of: &InSteps, best: Bounds) -> String {
+    let steps = format!("{} step{}", of.steps, plural(of.steps as usize));
+    match best.tradeoff_link_blocks {
+        Some(Blocks(least)) => format!(" In at most {steps}: charged volume {}.", blocks(least)),
+        None => format!(" No schedule has at most {steps}."),
+    }
 }
 
 /// The count that a bound limits, in words.

@@ -40,6 +40,8 @@ struct Bounds {
     steps: u64,
     blocks: Blocks,
     link_blocks: Blocks,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tradeoff_link_blocks: Option<Blocks>,
 }
 
 pub(crate) fn run(args: &args::Check) -> anyhow::Result<Outcome> {
@@ -84,6 +86,8 @@ fn holds(proved: &Proved) -> Holds {
             steps: proved.least_steps,
             blocks: Blocks(in_blocks(proved, proved.least_bytes)),
             link_blocks: Blocks(in_blocks(proved, proved.least_link_bytes)),
+            tradeoff_link_blocks: (proved.tradeoff_link_bytes)
+                .map(|bytes| Blocks(in_blocks(proved, bytes))),
         },
         digest: proved.digest.clone(),
     }
@@ -94,6 +98,9 @@ fn text_of(proved: &Proved) -> Answer {
     let ports = if counts.port_violations == 0 { "" } else { " within its ports" };
     let beside = |found, least| format!("{found}; every schedule{ports} needs at least {least}");
     let held = |bytes| blocks(in_blocks(proved, bytes));
+    let traded = proved
+        .tradeoff_link_bytes
+        .map_or(String::new(), |least| format!(", and {} in as many steps", held(least)));
     Answer::new(format!("The proof holds: {} delivers every block.", proved.algorithm))
         .about(format!(
             "{} of {} blocks on {}: {} ranks, {} port{}.",
@@ -114,7 +121,7 @@ fn text_of(proved: &Proved) -> Answer {
             ("volume [blocks]", beside(held(counts.bytes), held(proved.least_bytes))),
             (
                 "charged volume [blocks]",
-                beside(held(counts.link_bytes), held(proved.least_link_bytes)),
+                beside(held(counts.link_bytes), held(proved.least_link_bytes)) + &traded,
             ),
             ("hops", counts.hops.to_string()),
             ("link conflicts", counts.link_conflicts.to_string()),

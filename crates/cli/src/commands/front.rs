@@ -4,7 +4,9 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
+use topocoll::{
+    BestBounds, Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem,
+};
 
 use super::heading::{about, assumed_by, title};
 use super::names::Names;
@@ -38,6 +40,8 @@ struct Point {
     link_blocks: Blocks,
     time_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tradeoff_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     priced: Option<&'static str>,
 }
 
@@ -68,6 +72,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Front) -> Report {
         blocks: Blocks(choice.price.blocks),
         link_blocks: Blocks(choice.price.link_blocks),
         time_seconds: choice.price.time.total(),
+        tradeoff_ratio: choice.tradeoff_ratio,
         priced: (choice.price.priced == Priced::AtLeast).then_some("at_least"),
     };
     Report {
@@ -91,11 +96,12 @@ fn text(
     let names = Names::new(catalogue, choices);
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let header =
-        ["algorithm", "setting", "steps", "charged volume", "of the bound", "volume", "time"];
+        ["algorithm", "setting", "steps", "charged volume", "of the least", "volume", "time"];
     let rows = found.points.iter().map(|choice| {
         let price = &choice.price;
-        let over = match found.bound.link_blocks > 0.0 {
-            true => format!("{:.2}x", price.link_blocks / found.bound.link_blocks),
+        let least = found.bound.link_blocks_in(price.steps).unwrap_or(found.bound.link_blocks);
+        let over = match least > 0.0 {
+            true => format!("{:.2}x", price.link_blocks / least),
             false => "-".to_owned(),
         };
         vec![
@@ -187,6 +193,20 @@ fn write_csv(found: &Front, file: impl Write) -> anyhow::Result<()> {
     csv.flush().context("cannot write all rows")
 }
 
+/// The least charged volume by the number of steps, from the fewest steps to `most`.
+fn least_volumes(bound: &BestBounds, most: u64) -> Vec<(f64, f64)> {
+    /// Of about this many numbers of steps.
+    const POINTS: u64 = 200;
+    let mut points = Vec::new();
+    let mut steps = bound.steps;
+    while steps <= most {
+        let least = bound.link_blocks_in(steps).unwrap_or(bound.link_blocks);
+        points.push((steps as f64, least));
+        steps = if steps == most { most + 1 } else { (steps + 1 + steps * 8 / POINTS).min(most) };
+    }
+    points
+}
+
 /// The front, and the settings of each algorithm.
 fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
     let at = |choice: &Choice| (choice.price.steps as f64, choice.price.link_blocks);
@@ -215,11 +235,10 @@ fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
         seen.push(label.clone());
         curves.push(Curve { label, stroke: Stroke::Dashed, points });
     }
-    let (steps, volume) = (found.bound.steps as f64, found.bound.link_blocks);
-    if steps > 0.0 && volume > 0.0 {
-        let most = |of: fn((f64, f64)) -> f64| all.iter().map(|c| of(at(c))).fold(0.0, f64::max);
-        let points = vec![(steps, most(|p| p.1)), (steps, volume), (most(|p| p.0), volume)];
-        curves.push(Curve { label: "lower bounds".to_owned(), stroke: Stroke::Limit, points });
+    let most = all.iter().map(|choice| choice.price.steps).max().unwrap_or(0);
+    let points = least_volumes(&found.bound, most);
+    if points.len() > 1 && points.iter().all(|point| point.1 > 0.0) {
+        curves.push(Curve { label: "lower bound".to_owned(), stroke: Stroke::Limit, points });
     }
     Plot {
         axes: Axes::VolumeOverStartups,

@@ -84,6 +84,8 @@ struct Entry {
     max_link_sharing: u64,
     bound_ratio: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tradeoff_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     priced: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated_seconds: Option<f64>,
@@ -240,6 +242,7 @@ fn entry(choice: &Choice) -> Entry {
         link_blocks: Blocks(price.link_blocks),
         max_link_sharing: price.link_contention,
         bound_ratio: choice.bound_ratio,
+        tradeoff_ratio: choice.tradeoff_ratio,
         priced: (price.priced == Priced::AtLeast).then_some("at_least"),
         simulated_seconds: None,
     }

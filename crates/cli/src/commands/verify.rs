@@ -11,9 +11,9 @@ use topocoll::{
 };
 use topocoll_certificate::check_limits;
 
-use super::conflicts;
 use super::heading::about_schedule;
 use super::whole::Whole;
+use super::{conflicts, plural};
 use crate::error::say;
 use crate::host::memory;
 use crate::machine::{machine, schedule};
@@ -221,7 +221,10 @@ fn report(
         resent_blocks: proof.and_then(|proof| proof.resent_blocks),
         inter_node_steps: clustered.then_some(counts.inter_node_steps),
         whole: bounds.and_then(|_| Whole::of(machine, &schedule.problem)),
-        bounds: bounds.map(Bounds::from),
+        bounds: bounds.map(|bounds| match counts.port_violations {
+            0 => Bounds::in_steps(bounds, counts.steps),
+            _ => bounds.into(),
+        }),
         conflicts: None,
         certificate: None,
     }
@@ -313,6 +316,16 @@ fn text(
             "Ranks send blocks again after they passed them on. A send leaves a copy, so this is allowed.".to_owned()
         }
     };
+    let traded = match report.bounds.and_then(|bounds| bounds.tradeoff_link_blocks) {
+        Some(Blocks(least)) if least > 0.0 => format!(
+            "In {} step{} any schedule has a charged volume of at least {} blocks; this one has {:.2} times as much.",
+            counts.steps,
+            plural(counts.steps as usize),
+            blocks(least),
+            counts.in_blocks(counts.link_bytes) / least
+        ),
+        _ => String::new(),
+    };
     let lost = match (&report.whole, &report.bounds) {
         (Some(whole), Some(bounds)) => {
             let carried = counts.in_blocks(counts.link_bytes);
@@ -325,5 +338,6 @@ fn text(
         .assuming(method)
         .table(&table(&["count", "found", "claimed", "lower bound"], 1, rows))
         .notes(resent)
+        .notes(traded)
         .notes(lost)
 }

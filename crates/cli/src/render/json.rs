@@ -78,6 +78,9 @@ pub(crate) struct Bounds {
     pub(crate) steps: u64,
     pub(crate) blocks: Blocks,
     pub(crate) link_blocks: Blocks,
+    /// The least charged volume in a number of steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tradeoff_link_blocks: Option<Blocks>,
 }
 
 impl From<BestBounds> for Bounds {
@@ -87,7 +90,16 @@ impl From<BestBounds> for Bounds {
             steps: bounds.steps,
             blocks: Blocks(bounds.blocks),
             link_blocks: Blocks(bounds.link_blocks),
+            tradeoff_link_blocks: None,
         }
+    }
+}
+
+impl Bounds {
+    /// With the least charged volume of schedules of at most this number of steps, where it is known.
+    pub(crate) fn in_steps(bounds: BestBounds, steps: u64) -> Self {
+        let tradeoff_link_blocks = bounds.link_blocks_in(steps).map(Blocks);
+        Self { tradeoff_link_blocks, ..bounds.into() }
     }
 }
 

@@ -217,9 +217,10 @@ impl Told<'_> {
         let spent = |row: &Row<'_>| row.choice.price.time;
         let steps_model = self.ranking.model.is_some();
         let terms = all && !self.narrow();
+        let traded = self.rows.iter().any(|row| row.choice.tradeoff_ratio.is_some());
         // Each column: its header, whether it is shown, and its fields.
         type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
-        let columns: [Column<'_>; 12] = [
+        let columns: [Column<'_>; 13] = [
             ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
             ("setting", settings, &|row| Field::Setting(None, setting(row))),
             (self.ranking.model.unwrap_or("time"), true, &|row| {
@@ -237,6 +238,12 @@ impl Told<'_> {
             ("volume", all, &|row| blocks(row.choice.price.blocks).into()),
             ("charged volume", true, &|row| {
                 format!("{}{}", floor(row), blocks(row.choice.price.link_blocks)).into()
+            }),
+            ("of the least", traded, &|row| {
+                row.choice
+                    .tradeoff_ratio
+                    .map_or("-".to_owned(), |ratio| format!("{ratio:.2}x"))
+                    .into()
             }),
             ("link contention", links, &|row| match row.choice.price.link_contention {
                 0 => "?".to_owned().into(),
