@@ -167,7 +167,6 @@ fn bounds_in_seconds() {
     };
     // In four steps 800 s of bytes, in three 1000, in two 1200.
     assert_eq!(least("full:9", 2, AllToAll, 100, 3.0, &[2.0], &[0.0]), (2, 4.0, 827.0));
-    assert_eq!(least("full:9", 2, AllToAll, 100, 100.0, &[2.0], &[0.0]), (2, 4.0, 1310.0));
     assert_eq!(least("full:9", 2, AllToAll, 100, 1000.0, &[2.0], &[0.0]), (2, 4.0, 3205.0));
     // Not a power of two: nine moves of two bytes in three steps.
     assert_eq!(least("full:7", 1, AllToAll, 2, 1.0, &[1.0], &[0.0]), (3, 6.0, 31.0));

@@ -4,7 +4,7 @@ use crate::common::{all_settings, claims, find, schedule_of};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Shape, Step,
-    Violation, machine, verify,
+    Violation, best_bounds, machine, verify,
 };
 
 fn problem(machine: &Machine) -> Problem {
@@ -550,4 +550,80 @@ fn fourteen_ranks_with_three_ports_gather_three_bytes_in_two_rounds_and_thirteen
     let schedule = schedule_of(&machine, &problem, "concat", &Parameters::new()).unwrap();
     let found = verify(&schedule, &machine, None, 1 << 33).unwrap();
     assert_eq!((found.violation, found.counts.steps, found.counts.bytes), (None, 2, 13));
+}
+
+/// Machine, ports, steps and blocks, and whether they are the least of any schedule of as many steps.
+const PRODUCT: [(&str, u32, u64, u128, bool); 13] = [
+    ("torus:4x4", 1, 6, 24, true),
+    ("torus:5x5", 1, 8, 40, true),
+    ("torus:6x6", 1, 10, 60, true),
+    ("torus:7x7", 1, 12, 84, true),
+    ("torus:5x7", 1, 10, 58, true),
+    ("torus:4x8", 1, 11, 56, false),
+    ("torus:6x8", 1, 13, 88, false),
+    ("torus:5x9", 1, 14, 86, false),
+    ("torus:7x9", 1, 16, 124, false),
+    ("torus:9x11", 1, 25, 245, false),
+    ("torus:4x4x4", 1, 9, 144, false),
+    ("torus:3x1x5", 1, 6, 22, true),
+    ("mesh:3x4", 2, 5, 20, false),
+];
+
+/// The sum over the dimensions of the exchanges along their lines, without contention.
+#[test]
+fn product_costs_the_exchanges_along_all_dimensions() {
+    for (text, ports, steps, blocks, least) in PRODUCT {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let problem = problem(&machine);
+        let schedule = schedule_of(&machine, &problem, "product", &Parameters::new()).unwrap();
+        let found = verify(&schedule, &machine, Some(Method::Replay), 1 << 33).unwrap();
+        let counts = found.counts;
+        assert_eq!((found.violation, counts.link_conflicts), (None, 0), "{text}");
+        assert_eq!((counts.steps, counts.link_bytes), (steps, blocks), "{text}");
+        let bound = best_bounds(&problem, &machine, None).link_blocks_in(steps).unwrap();
+        assert_eq!(bound == blocks as f64, least, "{text}: {bound}");
+    }
+}
+
+/// The same exchange along all sides, if one is named, with its parameters.
+#[test]
+fn product_takes_the_exchange_that_is_named() {
+    let along = |name: &str, own: &[(&str, Setting)]| {
+        let own = own.iter().map(|(key, value)| (format!("along.{key}"), value.clone()));
+        own.chain([("along".to_owned(), name.into())]).collect::<Parameters>()
+    };
+    let radix = along("bruck", &[("radix", 4u64.into())]);
+    let counts = check("torus:16x64", "product", &radix, Method::Classes).unwrap();
+    // Digits of 4: 2 and 3, of three steps each, and of each a quarter of the blocks.
+    assert_eq!((counts.steps, counts.bytes), (15, 15 * 256));
+    let schedule = |text: &str, setting: &Parameters| {
+        let machine = machine(text).unwrap();
+        schedule_of(&machine, &problem(&machine), "product", setting)
+    };
+    assert_eq!(schedule("torus:16x64", &radix).unwrap().origin.parameters, radix);
+    for (text, setting, reason) in [
+        ("torus:4x4", along("product", &[]), "not an exchange of equal blocks along a line"),
+        (
+            "torus:4x4",
+            along("demand-matchings", &[]),
+            "not an exchange of equal blocks along a line",
+        ),
+        (
+            "torus:4x4",
+            along("direct-rings", &[]),
+            "along=direct-rings: requires a side of at least 5",
+        ),
+        ("torus:4x4", along("pairwise-xor", &[("x", 1u64.into())]), "x"),
+        (
+            "torus:4x17",
+            Parameters::new(),
+            "sides of at most 16, or along; side 1 (17) breaks this rule",
+        ),
+        ("torus:9", Parameters::new(), "requires a torus or mesh of two sides"),
+        ("full:9", Parameters::new(), "requires a torus or mesh of two sides"),
+    ] {
+        let refused = schedule(text, &setting).unwrap_err().to_string();
+        assert!(refused.contains(reason), "{text} {setting:?}: {refused}");
+    }
 }

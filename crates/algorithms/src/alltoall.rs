@@ -17,6 +17,7 @@ pub(crate) mod node_aware;
 pub(crate) mod node_radix;
 pub(crate) mod one_factor;
 pub(crate) mod pairwise_xor;
+pub(crate) mod product;
 pub(crate) mod quadrant_exchange;
 pub(crate) mod suh_shin;
 pub(crate) mod tseng_gupta_panda;

@@ -49,6 +49,7 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::coloured_rings::ColouredRings,
     &alltoall::neighbour_rings::NeighbourRings,
     &alltoall::direct_rings::DirectRings,
+    &alltoall::product::ProductExchange,
     &alltoall::direct_offsets::DirectOffsets,
     &alltoall::link_matchings::LinkMatchings,
     &alltoall::binary_exchange::BinaryExchange,

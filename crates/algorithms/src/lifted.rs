@@ -290,7 +290,7 @@ fn front(request: &Request<'_>, algorithm: &dyn Algorithm) -> Vec<Parameters> {
 }
 
 /// Runs of inner slots, as (first, number).
-type Runs = Vec<(Slot, u64)>;
+pub(crate) type Runs = Vec<(Slot, u64)>;
 
 struct Lifted {
     operation: Collective,
@@ -732,9 +732,9 @@ impl Lifted {
     }
 }
 
-/// By class of nodes, the slots that hold a block before and after an exchange between nodes.
-/// `None` if there are too many to look at.
-fn held(between: &Schedule, operation: Collective) -> Option<Vec<[Runs; 2]>> {
+/// By class of ranks, the slots that hold a block before and after an exchange. `None` if there are
+/// too many to look at.
+pub(crate) fn held(between: &Schedule, operation: Collective) -> Option<Vec<[Runs; 2]>> {
     let (rule, nodes) = (between.rule(), u64::from(between.problem.ranks));
     let (slots, classes) = (rule.slots(), rule.classes());
     let count = classes.count();
