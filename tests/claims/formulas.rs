@@ -552,31 +552,37 @@ fn fourteen_ranks_with_three_ports_gather_three_bytes_in_two_rounds_and_thirteen
     assert_eq!((found.violation, found.counts.steps, found.counts.bytes), (None, 2, 13));
 }
 
-/// Machine, ports, steps and blocks, and whether they are the least of any schedule of as many steps.
-const PRODUCT: [(&str, u32, u64, u128, bool); 13] = [
-    ("torus:4x4", 1, 6, 24, true),
-    ("torus:5x5", 1, 8, 40, true),
-    ("torus:6x6", 1, 10, 60, true),
-    ("torus:7x7", 1, 12, 84, true),
-    ("torus:5x7", 1, 10, 58, true),
-    ("torus:4x8", 1, 11, 56, false),
-    ("torus:6x8", 1, 13, 88, false),
-    ("torus:5x9", 1, 14, 86, false),
-    ("torus:7x9", 1, 16, 124, false),
-    ("torus:9x11", 1, 25, 245, false),
-    ("torus:4x4x4", 1, 9, 144, false),
-    ("torus:3x1x5", 1, 6, 22, true),
-    ("mesh:3x4", 2, 5, 20, false),
+/// Machine, ports, ranks of dimensions together, steps and blocks, and whether they are the least of any
+/// schedule of as many steps.
+const PRODUCT: [(&str, u32, u64, u64, u128, bool); 17] = [
+    ("torus:4x4", 1, 0, 6, 24, true),
+    ("torus:5x5", 1, 0, 8, 40, true),
+    ("torus:6x6", 1, 0, 10, 60, true),
+    ("torus:7x7", 1, 0, 12, 84, true),
+    ("torus:5x7", 1, 0, 10, 58, true),
+    ("torus:4x8", 1, 0, 11, 56, false),
+    ("torus:6x8", 1, 0, 13, 88, false),
+    ("torus:5x9", 1, 0, 14, 86, false),
+    ("torus:7x9", 1, 0, 16, 124, false),
+    ("torus:9x11", 1, 0, 25, 245, false),
+    ("torus:4x4x4", 1, 0, 9, 144, false),
+    ("torus:3x1x5", 1, 0, 6, 22, true),
+    ("mesh:3x4", 2, 0, 5, 20, false),
+    ("torus:4x4x4", 1, 16, 18, 108, true),
+    ("torus:4x4x8", 1, 16, 23, 248, false),
+    ("torus:2x2x2x4", 1, 8, 10, 52, true),
+    ("torus:4x4x4x4", 2, 16, 18, 288, false),
 ];
 
 /// The sum over the dimensions of the exchanges along their lines, without contention.
 #[test]
 fn product_costs_the_exchanges_along_all_dimensions() {
-    for (text, ports, steps, blocks, least) in PRODUCT {
+    for (text, ports, together, steps, blocks, least) in PRODUCT {
         let mut machine = machine(text).unwrap();
         machine.set_ports(ports);
         let problem = problem(&machine);
-        let schedule = schedule_of(&machine, &problem, "product", &Parameters::new()).unwrap();
+        let setting = if together > 0 { set("together", together) } else { Parameters::new() };
+        let schedule = schedule_of(&machine, &problem, "product", &setting).unwrap();
         let found = verify(&schedule, &machine, Some(Method::Replay), 1 << 33).unwrap();
         let counts = found.counts;
         assert_eq!((found.violation, counts.link_conflicts), (None, 0), "{text}");
@@ -620,10 +626,21 @@ fn product_takes_the_exchange_that_is_named() {
             Parameters::new(),
             "sides of at most 16, or along; side 1 (17) breaks this rule",
         ),
+        (
+            "torus:4x4",
+            set("together", 16),
+            "together is `16`, not fewer than the ranks of all dimensions",
+        ),
+        ("torus:4x4", set("together", 17), "together is `17`, not a whole number from 2 to 16"),
         ("torus:9", Parameters::new(), "requires a torus or mesh of two sides"),
         ("full:9", Parameters::new(), "requires a torus or mesh of two sides"),
     ] {
         let refused = schedule(text, &setting).unwrap_err().to_string();
         assert!(refused.contains(reason), "{text} {setting:?}: {refused}");
     }
+    let largest = machine("torus:4x4").unwrap();
+    let problem = Problem::new(Collective::AllToAll, 16, 1, topocoll::MAX_BLOCK_BYTES).unwrap();
+    let refused = schedule_of(&largest, &problem, "product", &Parameters::new()).unwrap_err();
+    let reason = "requires an exchange for bundles of at most 2^40 bytes; there are 16 ranks";
+    assert!(refused.to_string().ends_with(reason), "{refused}");
 }

@@ -156,6 +156,7 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
         "neighbour-rings",
         "one-factor",
         "pairwise-xor",
+        "product",
         "quadrant-exchange",
         "recursive-doubling",
         "ring",

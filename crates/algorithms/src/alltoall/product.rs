@@ -1,20 +1,23 @@
-//! Exchange dimension by dimension: in each dimension in turn, all lines along it exchange, with
-//! bundles of blocks for blocks.
+//! Exchange dimension by dimension: the dimensions are factors of the machine, and along each factor
+//! in turn all its lines exchange, with bundles of blocks for blocks. Consecutive short dimensions may
+//! be one factor together, its lines then planes or boxes.
 //!
-//! Before dimension u a rank holds blocks that need to move along u and the dimensions after it. The
-//! exchange of its line sends on all that belong to one coordinate u together: P / a blocks, on P
-//! ranks with a side of a. Any exchange along a line serves that moves whole blocks.
+//! Before a factor a rank holds blocks that need to move along it and the factors after it. The
+//! exchange of its line sends on together all that belong to one place of the line: P / a blocks, on P
+//! ranks with lines of a. Any exchange of a line serves that moves whole blocks.
 //! Exchanges dimension by dimension are long known; that with single blocks along the lines they meet
-//! the trade-off of steps and volume on tori of sides 3 to 7 is new, to our knowledge.
+//! the trade-off of steps and volume on tori of sides 4 to 7 is new, to our knowledge.
 //!
-//! Claim: of exchanges of S steps and V blocks along sides of a ranks, the sum of S steps and of
-//! V P / a blocks, without contention if there is none along a line. By default each side takes the
-//! exchange of the least V, and of these one with the fewest steps: on sides that wrap, 2, 3, 4, 5, 6
-//! and 8 steps of single blocks along 3 to 8 ranks.
+//! Claim: of exchanges of S steps and V blocks on lines of a ranks, the sum of S steps and of
+//! V P / a blocks, without contention if there is none on a line. By default each line takes the
+//! exchange of the least V, and of these one with the fewest steps: on rings of 3 to 8 ranks 2, 3, 4,
+//! 5, 6 and 8 steps of single blocks, on the torus of 4x4 15.
 //!
 //! # The layout
-//! A slot has a digit for each dimension, a slot of the exchange there: before that exchange one that
+//! A slot has a digit for each factor, a slot of the exchange there: before that exchange one that
 //! holds a block at its beginning, and afterwards one that holds a block at its end.
+
+use std::ops::Range;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{
@@ -32,10 +35,15 @@ use crate::{
 /// The parameter that names the exchange along lines.
 const ALONG: Parameter = Parameter::algorithm(
     "along",
-    "the exchange along each side; default the one of the least volume that is known for it",
+    "the exchange along each factor; default the one of the least volume that is known for it",
+);
+/// The parameter that joins short dimensions.
+const TOGETHER: Parameter = Parameter::number(
+    "together",
+    "ranks, 2 to 16, up to which consecutive dimensions are one factor; default none are joined",
 );
 
-/// The longest side for which all exchanges are tried, as one of them is searched for.
+/// The most ranks of a line for which all exchanges are tried, as one of them is searched for.
 const LONGEST: u32 = 16;
 
 /// Slots of a rank, at most.
@@ -43,16 +51,16 @@ const MOST_SLOTS: u64 = 1 << 40;
 
 static INFO: Info = Info::new(
     "product",
-    "dimension by dimension, an exchange of its own along each side",
+    "dimension by dimension, an exchange of its own along each",
     "own construction of exchanges along one dimension",
 )
-.taking(&[ALONG]);
+.taking(&[ALONG, TOGETHER]);
 
 pub(crate) struct ProductExchange;
 
-/// The exchange along the lines of a dimension.
-struct Line {
-    dimension: usize,
+/// Consecutive dimensions, and the exchange on their lines.
+struct Factor {
+    dimensions: Range<usize>,
     grid: Grid,
     schedule: Schedule,
     classes: RankClasses,
@@ -66,7 +74,7 @@ struct Line {
 
 struct Product {
     grid: Grid,
-    lines: Vec<Line>,
+    factors: Vec<Factor>,
     steps: u32,
     slots: u64,
 }
@@ -76,32 +84,33 @@ fn fits(solution: &Solution) -> bool {
     solution.schedule.rule().cuts().is_empty()
 }
 
-/// The exchange along a line: the one that is named, or the one of the least volume.
-fn along(
+/// The exchange along a line that is named, with its parameters.
+fn exchange_named(
     line: &Request<'_>,
-    named: Option<&(String, Parameters)>,
+    (name, own): &(String, Parameters),
     values: &Values<'_>,
 ) -> Result<Solution, NotApplicable> {
+    let refused = |reason| NotApplicable::Named {
+        parameter: ALONG.name,
+        named: name.clone(),
+        reason: Box::new(reason),
+    };
     let catalogue = Catalogue::standard();
-    if let Some((name, own)) = named {
-        let refused = |reason| NotApplicable::Named {
-            parameter: ALONG.name,
-            named: name.clone(),
-            reason: Box::new(reason),
-        };
-        let algorithm = catalogue.find(name).map_err(refused)?;
-        let usable = !algorithm.info().by_demand && *algorithm.info().name != *INFO.name;
-        let solution = match usable {
-            true => line.solve(algorithm, own).map_err(refused)?,
-            false => {
-                return Err(values.refused(ALONG.name, "an exchange of equal blocks along a line"));
-            }
-        };
-        return match fits(&solution) {
-            true => Ok(solution),
-            false => Err(values.refused(ALONG.name, "an exchange of whole blocks")),
-        };
+    let algorithm = catalogue.find(name).map_err(refused)?;
+    if algorithm.info().by_demand || algorithm.info().name == INFO.name {
+        return Err(values.refused(ALONG.name, "an exchange of equal blocks along a line"));
     }
+    let solution = line.solve(algorithm, own).map_err(refused)?;
+    if fits(&solution) {
+        return Ok(solution);
+    }
+    Err(values.refused(ALONG.name, "an exchange of whole blocks"))
+}
+
+/// Of all exchanges along a line without contention one of the least volume, and of these one with
+/// the fewest steps.
+fn least_volume(line: &Request<'_>) -> Option<Solution> {
+    let catalogue = Catalogue::standard();
     let known =
         catalogue.iter().filter(|one| !one.info().by_demand && one.info().name != INFO.name);
     let settings = |one: &dyn Algorithm| match line.candidates(one) {
@@ -109,15 +118,14 @@ fn along(
         settings => settings.unwrap_or_default(),
     };
     let solutions = known.flat_map(|one| {
-        let solved = move |own: &Parameters| line.solve(one, own).ok().filter(fits);
+        let solved = move |own: &Parameters| line.solve(one, own).ok();
         settings(one).into_iter().filter_map(move |own| solved(&own))
     });
-    let best =
-        solutions.filter(|solution| solution.claims.contention_free).min_by_key(|solution| {
-            let Claims { steps, bytes, copied_bytes, .. } = solution.claims;
-            (bytes, steps, copied_bytes.unwrap_or(u128::MAX))
-        });
-    best.ok_or_else(|| values.refused(ALONG.name, "an exchange along each side without contention"))
+    let fit = |solution: &Solution| solution.claims.contention_free && fits(solution);
+    solutions.filter(fit).min_by_key(|solution| {
+        let Claims { steps, bytes, copied_bytes, .. } = solution.claims;
+        (bytes, steps, copied_bytes.unwrap_or(u128::MAX))
+    })
 }
 
 /// The claims of an exchange after another.
@@ -131,51 +139,56 @@ fn one_after_other(before: Claims, own: Claims) -> Claims {
     }
 }
 
-impl Line {
+impl Factor {
     /// `None` if the exchange has too many layouts to look at.
-    fn new(dimension: usize, grid: Grid, schedule: Schedule) -> Option<Self> {
+    fn new(dimensions: Range<usize>, grid: Grid, schedule: Schedule) -> Option<Self> {
         let (classes, held) = (schedule.rule().classes(), held(&schedule, Collective::AllToAll)?);
-        Some(Self { dimension, grid, schedule, classes, held, first: 0, stride: 1 })
+        Some(Self { dimensions, grid, schedule, classes, held, first: 0, stride: 1 })
     }
 }
 
 impl Product {
     /// `None` if there are too many slots or steps.
-    fn new(grid: &Grid, mut lines: Vec<Line>) -> Option<Self> {
+    fn new(grid: &Grid, mut factors: Vec<Factor>) -> Option<Self> {
         let (mut steps, mut slots) = (0u32, 1u64);
-        for line in &mut lines {
-            line.first = steps;
-            steps = steps.checked_add(line.schedule.rule().steps())?;
+        for factor in &mut factors {
+            factor.first = steps;
+            steps = steps.checked_add(factor.schedule.rule().steps())?;
         }
-        for line in lines.iter_mut().rev() {
-            line.stride = slots;
-            slots = slots.checked_mul(line.schedule.rule().slots())?;
+        for factor in factors.iter_mut().rev() {
+            factor.stride = slots;
+            slots = slots.checked_mul(factor.schedule.rule().slots())?;
         }
-        (slots <= MOST_SLOTS).then_some(Self { grid: grid.clone(), lines, steps, slots })
+        (slots <= MOST_SLOTS).then_some(Self { grid: grid.clone(), factors, steps, slots })
     }
 
-    /// The coordinate of a rank in the dimension of a line.
-    fn place(&self, line: &Line, rank: Rank) -> Rank {
-        Rank(self.grid.radix().coordinate(rank, line.dimension))
+    /// Ranks from one rank of a line of a factor to the next.
+    fn stride(&self, factor: &Factor) -> u32 {
+        self.grid.radix().stride(factor.dimensions.end - 1)
     }
 
-    /// The slots of some slots of a line, with the digits that hold blocks along all others.
-    fn slots_of(&self, line: &Line, rank: Rank, inner: &SlotSet) -> SlotSet {
+    /// The place of a rank on its line of a factor.
+    fn place(&self, factor: &Factor, rank: Rank) -> Rank {
+        Rank(rank.0 / self.stride(factor) % factor.grid.ranks())
+    }
+
+    /// The slots of some slots of a line, with the digits that hold blocks along all other factors.
+    fn slots_of(&self, factor: &Factor, rank: Rank, inner: &SlotSet) -> SlotSet {
         let mut out = SlotSet::default();
         for run in inner.runs() {
             for slot in run.slots.iter() {
-                self.push((line, slot), rank, &self.lines, 0, &mut SmallVec::new(), &mut out);
+                self.push((factor, slot), rank, &self.factors, 0, &mut SmallVec::new(), &mut out);
             }
         }
         out
     }
 
-    /// Appends the slots from `base` on, with `axes`, and the digits along the lines that are left.
+    /// Appends the slots from `base` on, with `axes`, and the digits of the factors that are left.
     fn push(
         &self,
-        (line, slot): (&Line, Slot),
+        (factor, slot): (&Factor, Slot),
         rank: Rank,
-        left: &[Line],
+        left: &[Factor],
         base: Slot,
         axes: &mut SmallVec<[Axis; 4]>,
         out: &mut SlotSet,
@@ -183,24 +196,28 @@ impl Product {
         let Some((next, left)) = left.split_first() else {
             return push_axes(base, axes, out);
         };
-        if next.dimension == line.dimension {
-            return self.push((line, slot), rank, left, base + slot * next.stride, axes, out);
+        if next.stride == factor.stride {
+            return self.push((factor, slot), rank, left, base + slot * next.stride, axes, out);
         }
         let class = next.classes.class_of(self.place(next, rank)) as usize;
-        let done = next.dimension < line.dimension;
+        let done = next.stride > factor.stride;
         for &(first, count) in &next.held[class][usize::from(done)] {
             axes.push(Axis { count, stride: next.stride as i64 });
-            self.push((line, slot), rank, left, base + first * next.stride, axes, out);
+            self.push((factor, slot), rank, left, base + first * next.stride, axes, out);
             axes.pop();
         }
     }
 
-    /// The rank at the other end of a block, by the layouts of all lines.
-    fn end(&self, slot: Slot, mut inner: impl FnMut(&Line, Slot) -> Option<Rank>) -> Option<Rank> {
+    /// The rank at the other end of a block, by the layouts of all factors.
+    fn end(
+        &self,
+        slot: Slot,
+        mut inner: impl FnMut(&Factor, Slot) -> Option<Rank>,
+    ) -> Option<Rank> {
         let mut end = 0;
-        for line in &self.lines {
-            let digit = slot / line.stride % line.schedule.rule().slots();
-            end += inner(line, digit)?.0 * self.grid.radix().stride(line.dimension);
+        for factor in &self.factors {
+            let digit = slot / factor.stride % factor.schedule.rule().slots();
+            end += inner(factor, digit)?.0 * self.stride(factor);
         }
         Some(Rank(end))
     }
@@ -236,27 +253,26 @@ impl Rule for Product {
     }
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
-        let last = self.lines.partition_point(|line| line.first <= step);
-        let line = &self.lines[last - 1];
-        let place = self.place(line, rank);
-        line.schedule.rule().step(place, step - line.first, out);
+        let last = self.factors.partition_point(|factor| factor.first <= step);
+        let factor = &self.factors[last - 1];
+        let (place, stride) = (self.place(factor, rank), self.stride(factor));
+        factor.schedule.rule().step(place, step - factor.first, out);
         for copy in &mut out.copies {
-            copy.from = self.slots_of(line, rank, &copy.from);
-            copy.to = self.slots_of(line, rank, &copy.to);
+            copy.from = self.slots_of(factor, rank, &copy.from);
+            copy.to = self.slots_of(factor, rank, &copy.to);
         }
         for send in &mut out.sends {
             let mut own = Route::default();
-            let route = send.route_from(place, &line.grid, &mut own);
+            let route = send.route_from(place, &factor.grid, &mut own);
             let mut moved = Route::default();
             for segment in route.segments() {
-                moved.push(line.dimension as u32, segment.hops);
+                moved.push(segment.dimension + factor.dimensions.start as u32, segment.hops);
             }
             send.route = moved;
         }
         for transfer in out.sends.iter_mut().chain(&mut out.receives) {
-            let hops = i64::from(transfer.peer.0) - i64::from(place.0);
-            transfer.peer = self.grid.radix().shifted(rank, line.dimension, hops);
-            transfer.slots = self.slots_of(line, rank, &transfer.slots);
+            transfer.peer = Rank(rank.0 - place.0 * stride + transfer.peer.0 * stride);
+            transfer.slots = self.slots_of(factor, rank, &transfer.slots);
         }
     }
 
@@ -265,15 +281,15 @@ impl Rule for Product {
     }
 
     fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let to = self.end(slot, |line, slot| {
-            Some(line.schedule.rule().initial_block(self.place(line, rank), slot)?.to)
+        let to = self.end(slot, |factor, slot| {
+            Some(factor.schedule.rule().initial_block(self.place(factor, rank), slot)?.to)
         });
         Some(Block { from: rank, to: to? })
     }
 
     fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
-        let from = self.end(slot, |line, slot| {
-            Some(line.schedule.rule().final_block(self.place(line, rank), slot)?.from)
+        let from = self.end(slot, |factor, slot| {
+            Some(factor.schedule.rule().final_block(self.place(factor, rank), slot)?.from)
         });
         Some(Block { from: from?, to: rank })
     }
@@ -281,13 +297,26 @@ impl Rule for Product {
     fn classes(&self) -> RankClasses {
         let sides = self.grid.sides();
         let mut periods: Coordinates = sides.iter().map(|_| 1).collect();
-        for line in &self.lines {
-            let side = sides[line.dimension];
-            let along = line.classes.radix().sides() == [side];
-            periods[line.dimension] = if along { line.classes.periods()[0] } else { side };
+        for Factor { dimensions, classes, .. } in &self.factors {
+            let (own, sides) = (&mut periods[dimensions.clone()], &sides[dimensions.clone()]);
+            let known = classes.radix().sides() == sides;
+            own.copy_from_slice(if known { classes.periods() } else { sides });
         }
         RankClasses::translations(self.grid.radix().clone(), periods)
     }
+}
+
+/// The dimensions of each factor: one, or consecutive ones of at most `together` ranks.
+fn factors(grid: &Grid, together: u32) -> Vec<Range<usize>> {
+    let mut factors: Vec<Range<usize>> = Vec::new();
+    for u in grid.radix().long_dimensions() {
+        let joined = factors.last().map(|last| grid.sides()[last.start..=u].iter().product());
+        match factors.last_mut() {
+            Some(last) if joined.is_some_and(|ranks: u32| ranks <= together) => last.end = u + 1,
+            _ => factors.push(u..u + 1),
+        }
+    }
+    factors
 }
 
 impl Algorithm for ProductExchange {
@@ -300,40 +329,63 @@ impl Algorithm for ProductExchange {
         let grid = request.grid("a torus or mesh of two sides")?;
         let sides = grid.sides();
         check_sides(grid, "sides of at most 16", |u| sides[u] > LONGEST)?;
-        Ok(vec![Parameters::new()])
+        let mut settings = vec![Parameters::new()];
+        let joined = factors(grid, LONGEST).len();
+        if 1 < joined && joined < grid.radix().long_dimensions().count() {
+            let most = (TOGETHER.name.to_owned(), u64::from(LONGEST).into());
+            settings.push(Parameters::from([most]));
+        }
+        Ok(settings)
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let grid = request.grid("a torus or mesh of two sides")?;
         let (sides, wrap) = (grid.sides(), grid.wrap());
-        if grid.radix().long_dimensions().count() < 2 {
-            return Err(request.requires("a torus or mesh of two sides"));
-        }
         let named = values.algorithm(ALONG.name);
         if named.is_none() {
             check_sides(grid, "sides of at most 16, or along", |u| sides[u] > LONGEST)?;
         }
-        let refused = |rule: &'static str| values.refused(ALONG.name, rule);
-        let mut lines = Vec::new();
+        let together = values.number(TOGETHER.name, 2, LONGEST.into())?;
+        let parts = factors(grid, together.unwrap_or(1) as u32);
+        if parts.len() < 2 {
+            return Err(match together {
+                None => request.requires("a torus or mesh of two sides"),
+                Some(_) => values.refused(TOGETHER.name, "fewer than the ranks of all dimensions"),
+            });
+        }
+        let refused = |rule: &'static str| match named {
+            Some(_) => values.refused(ALONG.name, rule),
+            None => NotApplicable::Ranks { rule, ranks: request.problem.ranks },
+        };
+        let mut factors = Vec::new();
         let mut claims = Claims { hops: Some(0), contention_free: true, ..Claims::new(0, 0) };
-        for u in grid.radix().long_dimensions() {
-            let line = Grid::new(&[sides[u]], &[wrap[u]]).expect("bug: an invalid side");
-            let bytes = request.bytes(grid.ranks() / sides[u]);
+        for dimensions in parts {
+            let line = Grid::new(&sides[dimensions.clone()], &wrap[dimensions.clone()])
+                .expect("bug: invalid sides");
+            let bytes = request.bytes(grid.ranks() / line.ranks());
             if bytes > MAX_BLOCK_BYTES.into() {
-                return Err(refused("for bundles of blocks of more than 2^40 bytes"));
+                return Err(refused("an exchange for bundles of at most 2^40 bytes"));
             }
             let Problem { operation, ports, .. } = request.problem;
-            let problem = Problem::new(operation, sides[u], ports, bytes as u64)
-                .expect("bug: an invalid problem along a line");
-            let solution = along(&Request::new(&problem, &line), named.as_ref(), values)?;
+            let problem = Problem::new(operation, line.ranks(), ports, bytes as u64)
+                .expect("bug: an invalid problem of a line");
+            let line_request = Request::new(&problem, &line);
+            let solution = match &named {
+                Some(named) => exchange_named(&line_request, named, values)?,
+                None => least_volume(&line_request)
+                    .ok_or_else(|| refused("an exchange along each factor without contention"))?,
+            };
             claims = one_after_other(claims, solution.claims);
             let few = "an exchange of few enough classes of ranks to look at their layouts";
-            let line = Line::new(u, line, solution.schedule).ok_or_else(|| refused(few))?;
-            lines.push(line);
+            let factor = Factor::new(dimensions, line, solution.schedule);
+            factors.push(factor.ok_or_else(|| refused(few))?);
         }
-        let rule = Product::new(grid, lines)
+        let rule = Product::new(grid, factors)
             .ok_or_else(|| refused("exchanges of at most 2^40 slots and 2^32 - 1 steps in all"))?;
-        let solution = Solution::new(request, values, rule, claims);
+        let mut solution = Solution::new(request, values, rule, claims);
+        if let Some(together) = together {
+            solution = solution.with(TOGETHER.name, together);
+        }
         let Some((name, own)) = named else { return Ok(solution) };
         Ok(own.into_iter().fold(solution.with(ALONG.name, &*name), |solution, (key, value)| {
             solution.with(&format!("{}.{key}", ALONG.name), value)

@@ -217,10 +217,9 @@ impl Told<'_> {
         let spent = |row: &Row<'_>| row.choice.price.time;
         let steps_model = self.ranking.model.is_some();
         let terms = all && !self.narrow();
-        let traded = self.rows.iter().any(|row| row.choice.tradeoff_ratio.is_some());
         // Each column: its header, whether it is shown, and its fields.
         type Column<'a> = (&'a str, bool, &'a dyn Fn(&Row<'_>) -> Field);
-        let columns: [Column<'_>; 13] = [
+        let columns: [Column<'_>; 12] = [
             ("algorithm", true, &|row| row.choice.algorithm.clone().into()),
             ("setting", settings, &|row| Field::Setting(None, setting(row))),
             (self.ranking.model.unwrap_or("time"), true, &|row| {
@@ -237,13 +236,9 @@ impl Told<'_> {
             ("steps", true, &|row| row.choice.price.steps.to_string().into()),
             ("volume", all, &|row| blocks(row.choice.price.blocks).into()),
             ("charged volume", true, &|row| {
-                format!("{}{}", floor(row), blocks(row.choice.price.link_blocks)).into()
-            }),
-            ("of the least", traded, &|row| {
-                row.choice
-                    .tradeoff_ratio
-                    .map_or("-".to_owned(), |ratio| format!("{ratio:.2}x"))
-                    .into()
+                let over = row.choice.tradeoff_ratio.map(|ratio| format!(" ({ratio:.2}x)"));
+                let charged = blocks(row.choice.price.link_blocks);
+                format!("{}{charged}{}", floor(row), over.unwrap_or_default()).into()
             }),
             ("link contention", links, &|row| match row.choice.price.link_contention {
                 0 => "?".to_owned().into(),
