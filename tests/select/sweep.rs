@@ -176,6 +176,15 @@ fn the_pareto_front_is_unbeaten() {
         }
         assert!(found.points.iter().all(|choice| choice.price.priced != Priced::AtLeast));
         assert!(found.undecided.iter().all(|choice| choice.price.priced == Priced::AtLeast));
+        // The curve of least volumes falls from the fewest steps to the most, below all settings.
+        let curve = found.least_volumes();
+        assert_eq!(curve.first().map(|first| first.0), Some(found.bound.steps), "{text}");
+        assert_eq!(curve.last().map(|last| last.0), all().map(|c| c.price.steps).max(), "{text}");
+        assert!(curve.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 >= two[1].1), "{text}");
+        for choice in all().filter(|choice| choice.price.priced == Priced::Exactly) {
+            let (_, least) = *curve.iter().find(|(steps, _)| *steps >= choice.price.steps).unwrap();
+            assert!(choice.price.link_blocks >= least - 1e-9, "{text}: {choice:?} {least}");
+        }
         // Nothing is left out.
         let settings = algorithms().flat_map(|algorithm| {
             let settings = all_settings(algorithm, &problem, &*machine.topology);

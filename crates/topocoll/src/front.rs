@@ -28,6 +28,21 @@ pub struct Front {
     pub bound: BestBounds,
 }
 
+impl Front {
+    /// The least charged volume, in blocks, of any schedule of at most a number of steps: for some
+    /// numbers, from the least to the most steps of any setting.
+    #[must_use]
+    pub fn least_volumes(&self) -> Vec<(u64, f64)> {
+        let known = self.points.iter().chain(&self.beaten).map(|choice| choice.price.steps);
+        let (bound, most) = (&self.bound, known.max().unwrap_or(0));
+        // Each 4 % above the one before.
+        let next = |&steps: &u64| (steps < most).then(|| (steps + 1 + steps / 25).min(most));
+        std::iter::successors(Some(bound.steps).filter(|&least| least <= most), next)
+            .map(|steps| (steps, bound.link_blocks_in(steps).unwrap_or(bound.link_blocks)))
+            .collect()
+    }
+}
+
 impl Exchange<'_> {
     /// The Pareto front of startups and volume: every algorithm, or the `asked` ones by name, with
     /// their fixed parameters.

@@ -4,9 +4,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::{
-    BestBounds, Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem,
-};
+use topocoll::{Catalogue, Choice, Exchange, Front, Machine, Parameters, Priced, Problem};
 
 use super::heading::{about, assumed_by, title};
 use super::names::Names;
@@ -193,20 +191,6 @@ fn write_csv(found: &Front, file: impl Write) -> anyhow::Result<()> {
     csv.flush().context("cannot write all rows")
 }
 
-/// The least charged volume by the number of steps, from the fewest steps to `most`.
-fn least_volumes(bound: &BestBounds, most: u64) -> Vec<(f64, f64)> {
-    /// Of about this many numbers of steps.
-    const POINTS: u64 = 200;
-    let mut points = Vec::new();
-    let mut steps = bound.steps;
-    while steps <= most {
-        let least = bound.link_blocks_in(steps).unwrap_or(bound.link_blocks);
-        points.push((steps as f64, least));
-        steps = if steps == most { most + 1 } else { (steps + 1 + steps * 8 / POINTS).min(most) };
-    }
-    points
-}
-
 /// The front, and the settings of each algorithm.
 fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
     let at = |choice: &Choice| (choice.price.steps as f64, choice.price.link_blocks);
@@ -235,8 +219,8 @@ fn plot(machine: &Machine, problem: &Problem, found: &Front) -> Plot {
         seen.push(label.clone());
         curves.push(Curve { label, stroke: Stroke::Dashed, points });
     }
-    let most = all.iter().map(|choice| choice.price.steps).max().unwrap_or(0);
-    let points = least_volumes(&found.bound, most);
+    let points: Vec<_> =
+        (found.least_volumes().into_iter()).map(|(steps, least)| (steps as f64, least)).collect();
     if points.len() > 1 && points.iter().all(|point| point.1 > 0.0) {
         curves.push(Curve { label: "lower bound".to_owned(), stroke: Stroke::Limit, points });
     }

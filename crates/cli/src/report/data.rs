@@ -118,6 +118,8 @@ struct Points {
     beaten: Vec<(u64, Blocks)>,
     /// The number of settings that the Pareto front beats.
     beaten_in_all: usize,
+    /// Numbers of steps, and the least link blocks of any schedule of as many.
+    least: Vec<(u64, Blocks)>,
 }
 
 #[derive(Serialize)]
@@ -317,6 +319,9 @@ impl From<&Front> for Points {
                 .map(|choice| (choice.price.steps, Blocks(choice.price.link_blocks)))
                 .collect(),
             beaten_in_all: found.beaten.len(),
+            least: (found.least_volumes().into_iter())
+                .map(|(steps, least)| (steps, Blocks(least)))
+                .collect(),
         }
     }
 }

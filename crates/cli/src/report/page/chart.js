@@ -143,7 +143,7 @@ function sweepChart(section, data) {
 
 /** Volume over startups: the Pareto front, and settings that it beats. */
 function frontChart(section, data) {
-  const { front, beaten, beaten_in_all: all } = data.front;
+  const { front, beaten, beaten_in_all: all, least } = data.front;
   const points = front.filter((point) => point.steps > 0 && point.link_blocks > 0);
   if (points.length === 0) {
     section.hidden = true;
@@ -158,9 +158,11 @@ function frontChart(section, data) {
   const names = [...new Set(points.map((point) => point.algorithm))];
   const exact = points;
   const stairs = exact.map((point, i) => `${i === 0 ? `M${x.at(point.steps)},${y.at(point.link_blocks)}` : `H${x.at(point.steps)} V${y.at(point.link_blocks)}`}`).join(' ');
-  const bounds = [
-    data.bound.steps > 0 ? svg('path', { d: `M${left},${top} H${x.at(data.bound.steps)} V${height - bottom} H${left} Z`, class: 'below' }) : '',
-    data.bound.blocks > 0 ? svg('path', { d: `M${left},${y.at(data.bound.blocks)} H${width - right} V${height - bottom} H${left} Z`, class: 'below' }) : '',
+  const known = least.filter(([steps, volume]) => steps > 0 && volume > 0);
+  const curve = known.map(([steps, volume]) => `H${x.at(steps)} V${y.at(volume)}`).join(' ');
+  const bounds = known.length === 0 ? [] : [
+    svg('path', { d: `M${left},${top} ${curve} H${width - right} V${height - bottom} H${left} Z`, class: 'below' }),
+    svg('path', { d: `M${x.at(known[0][0])},${top} ${curve} H${width - right}`, class: 'bound' }),
   ];
   const place = (point) => [x.at(point.steps), y.at(point.link_blocks)];
   const ring = svg('circle', { r: 9, class: 'ring', cx: -20, cy: -20 });
@@ -200,7 +202,7 @@ function frontChart(section, data) {
     html('li', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(i, 0, 0)), ` ${name}`)));
   const rest = all > 0 ? ` The dots are ${all.toLocaleString('en')} settings that one of these beats.` : '';
   section.append(html('h2', {}, 'Startups and volume'),
-    html('p', { class: 'hint' }, `Fewer steps cost more bytes over the busiest links. No setting beats one of these in both.${rest} The grey area is below the lower bounds.`),
+    html('p', { class: 'hint' }, `Fewer steps cost more bytes over the busiest links. No setting beats one of these in both.${rest} No schedule is below the dashed line, the least volume in as many steps.`),
     html('figure', {}, picture), legend, readout);
 }
 
