@@ -109,23 +109,48 @@ fn exchange_named(
 
 /// Of all exchanges along a line without contention one of the least volume, and of these one with
 /// the fewest steps.
-fn least_volume(line: &Request<'_>) -> Option<Solution> {
+fn least_volume(line: &Request<'_>, grid: &Grid) -> Option<Solution> {
+    let bound = line.bytes(least_blocks(grid, line.problem.ports));
     let catalogue = Catalogue::standard();
     let known =
         catalogue.iter().filter(|one| !one.info().by_demand && one.info().name != INFO.name);
-    let settings = |one: &dyn Algorithm| match line.candidates(one) {
-        Err(NotApplicable::Unranked { .. }) => vec![Parameters::new()],
-        settings => settings.unwrap_or_default(),
+    let mut best: Option<((u128, u64, u128), Solution)> = None;
+    for one in known {
+        let settings = match line.candidates(one) {
+            // A search finds nothing better than the bound.
+            Err(NotApplicable::Unranked { .. })
+                if best
+                    .as_ref()
+                    .is_some_and(|((bytes, _, copied), _)| *bytes <= bound && *copied == 0) =>
+            {
+                continue;
+            }
+            Err(NotApplicable::Unranked { .. }) => vec![Parameters::new()],
+            settings => settings.unwrap_or_default(),
+        };
+        for solution in settings.iter().filter_map(|own| line.solve(one, own).ok()) {
+            let Claims { steps, bytes, copied_bytes, contention_free, .. } = solution.claims;
+            let cost = (bytes, steps, copied_bytes.unwrap_or(u128::MAX));
+            let better = best.as_ref().is_none_or(|(least, _)| cost < *least);
+            if better && contention_free && fits(&solution) {
+                best = Some((cost, solution));
+            }
+        }
+    }
+    best.map(|(_, solution)| solution)
+}
+
+/// A bound on the blocks of an exchange along a line: those that a rank sends, and those that cross
+/// the middle of a side.
+fn least_blocks(grid: &Grid, ports: u32) -> u32 {
+    let ranks = grid.ranks();
+    let across = |u: usize| {
+        let lines = ranks / grid.sides()[u];
+        let below = lines * (grid.sides()[u] / 2);
+        (below * (ranks - below)).div_ceil(lines * if grid.wrap()[u] { 2 } else { 1 })
     };
-    let solutions = known.flat_map(|one| {
-        let solved = move |own: &Parameters| line.solve(one, own).ok();
-        settings(one).into_iter().filter_map(move |own| solved(&own))
-    });
-    let fit = |solution: &Solution| solution.claims.contention_free && fits(solution);
-    solutions.filter(fit).min_by_key(|solution| {
-        let Claims { steps, bytes, copied_bytes, .. } = solution.claims;
-        (bytes, steps, copied_bytes.unwrap_or(u128::MAX))
-    })
+    let across = grid.radix().long_dimensions().map(across).max().unwrap_or(0);
+    (ranks - 1).div_ceil(ports).max(across)
 }
 
 /// The claims of an exchange after another.
@@ -358,6 +383,8 @@ impl Algorithm for ProductExchange {
             None => NotApplicable::Ranks { rule, ranks: request.problem.ranks },
         };
         let mut factors = Vec::new();
+        // Equal factors have equal exchanges.
+        let mut found: Option<(Grid, Solution)> = None;
         let mut claims = Claims { hops: Some(0), contention_free: true, ..Claims::new(0, 0) };
         for dimensions in parts {
             let line = Grid::new(&sides[dimensions.clone()], &wrap[dimensions.clone()])
@@ -370,11 +397,15 @@ impl Algorithm for ProductExchange {
             let problem = Problem::new(operation, line.ranks(), ports, bytes as u64)
                 .expect("bug: an invalid problem of a line");
             let line_request = Request::new(&problem, &line);
-            let solution = match &named {
-                Some(named) => exchange_named(&line_request, named, values)?,
-                None => least_volume(&line_request)
+            let equal = found
+                .take_if(|(grid, _)| grid.sides() == line.sides() && grid.wrap() == line.wrap());
+            let solution = match (&named, equal) {
+                (_, Some((_, solution))) => solution,
+                (Some(named), None) => exchange_named(&line_request, named, values)?,
+                (None, None) => least_volume(&line_request, &line)
                     .ok_or_else(|| refused("an exchange along each factor without contention"))?,
             };
+            found = Some((line.clone(), solution.clone()));
             claims = one_after_other(claims, solution.claims);
             let few = "an exchange of few enough classes of ranks to look at their layouts";
             let factor = Factor::new(dimensions, line, solution.schedule);
