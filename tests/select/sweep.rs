@@ -185,6 +185,11 @@ fn the_pareto_front_is_unbeaten() {
             let (_, least) = *curve.iter().find(|(steps, _)| *steps >= choice.price.steps).unwrap();
             assert!(choice.price.link_blocks >= least - 1e-9, "{text}: {choice:?} {least}");
         }
+        // Drawn from point to point, it is above no schedule of the steps between.
+        for two in curve.windows(2) {
+            let least = found.bound.link_blocks_in(two[1].0 - 1).unwrap_or(two[0].1);
+            assert!(two[0].1 <= least, "{text}: {two:?} {least}");
+        }
         // Nothing is left out.
         let settings = algorithms().flat_map(|algorithm| {
             let settings = all_settings(algorithm, &problem, &*machine.topology);

@@ -35,11 +35,19 @@ impl Front {
     pub fn least_volumes(&self) -> Vec<(u64, f64)> {
         let known = self.points.iter().chain(&self.beaten).map(|choice| choice.price.steps);
         let (bound, most) = (&self.bound, known.max().unwrap_or(0));
-        // Each 4 % above the one before.
-        let next = |&steps: &u64| (steps < most).then(|| (steps + 1 + steps / 25).min(most));
-        std::iter::successors(Some(bound.steps).filter(|&least| least <= most), next)
-            .map(|steps| (steps, bound.link_blocks_in(steps).unwrap_or(bound.link_blocks)))
-            .collect()
+        let mut curve: Vec<(u64, f64)> = Vec::new();
+        let mut steps = bound.steps;
+        while steps <= most {
+            let least = bound.link_blocks_in(steps).unwrap_or(bound.link_blocks);
+            // For numbers that are left out, the least volume of the next one holds.
+            if let Some(&(before, _)) = curve.last().filter(|&&(before, _)| before + 1 < steps) {
+                curve.push((before + 1, least));
+            }
+            curve.push((steps, least));
+            // Each 4 % above the one before.
+            steps = (steps + 1 + steps / 25).min(most.max(steps + 1));
+        }
+        curve
     }
 }
 
