@@ -11,6 +11,9 @@ pub(crate) type Untrue = &'static str;
 /// More ranks or places than are expanded.
 const MOST: u64 = 1 << 16;
 
+/// The fault of a way that is not followed.
+pub(super) const TOO_LONG: &str = "a way of so many hops";
+
 type Rank = u64;
 /// Coordinate by coordinate.
 type Sides = Vec<u64>;
@@ -718,8 +721,11 @@ impl Certificate {
                 let first = at;
                 let mut listed = Vec::new();
                 for &(port, times) in way.into_iter().flatten() {
-                    if times < 1 || listed.len() as i64 + times.min(1 << 20) > MOST as i64 {
-                        return Err("a way of no hops, or of so many");
+                    if times < 1 {
+                        return Err("a way of no hops");
+                    }
+                    if listed.len() as i64 + times.min(1 << 20) > MOST as i64 {
+                        return Err(TOO_LONG);
                     }
                     listed.extend((0..times).map(|_| port as u64));
                 }
