@@ -644,3 +644,96 @@ fn product_takes_the_exchange_that_is_named() {
     let reason = "requires an exchange for bundles of at most 2^40 bytes; there are 16 ranks";
     assert!(refused.to_string().ends_with(reason), "{refused}");
 }
+
+/// Machine, ports, setting, steps and blocks.
+const STRIDED_RINGS: [(&str, u32, &str, u64, u128); 22] = [
+    ("torus:8x8", 1, "last=all", 9, 144),
+    ("torus:8x8", 1, "stride=1 fold=4 folded=1 share=halves", 12, 128),
+    ("torus:8x8", 1, "stride=1 fold=4 share=halves", 14, 112),
+    ("torus:16x16", 1, "last=all", 19, 704),
+    ("torus:16x16", 1, "landing=short last=all", 24, 640),
+    ("torus:16x16", 1, "stride=1 share=parts", 64, 512),
+    ("torus:16x16", 2, "stride=1 fold=4 share=parts", 24, 512),
+    ("torus:32x32", 1, "fold=4 landing=short last=all", 26, 5120),
+    ("torus:32x32", 1, "landing=short last=all", 32, 4608),
+    ("torus:32x32", 1, "stride=1 share=parts", 80, 4096),
+    ("torus:24x24", 1, "stride=1 fold=12 share=parts", 144, 1728),
+    ("torus:64x64", 1, "fold=4 landing=short last=all", 42, 36864),
+    ("torus:64x64", 1, "landing=short last=all", 48, 34816),
+    ("torus:64x64", 1, "stride=1 share=parts", 112, 32768),
+    ("torus:4x4x4", 1, "stride=1", 9, 144),
+    ("torus:8x8x8", 1, "stride=2 share=halves", 12, 1920),
+    ("torus:8x8x8", 1, "stride=2 share=halves last=all", 16, 1600),
+    ("torus:8x8x8", 1, "stride=1 fold=4 share=halves", 21, 1344),
+    ("torus:12x12x12", 1, "last=all", 35, 5552),
+    ("torus:6x6x6", 1, "landing=short last=pairs", 31, 444),
+    ("torus:4x1x4", 1, "last=all", 5, 28),
+    ("torus:64x96", 1, "landing=short last=all", 64, 76800),
+];
+
+/// Along strided rings there is no contention, and the volumes are those of the formulas.
+#[test]
+fn strided_rings_cost_their_rings_and_last_hops() {
+    for (text, ports, setting, steps, blocks) in STRIDED_RINGS {
+        let (machine, problem, setting) = strided(text, ports, setting);
+        let schedule = schedule_of(&machine, &problem, "strided-rings", &setting).unwrap();
+        let method = if machine.ranks() <= 1024 { Method::Replay } else { Method::Classes };
+        let found = verify(&schedule, &machine, Some(method), 1 << 33).unwrap();
+        let counts = found.counts;
+        assert_eq!((found.violation, counts.link_conflicts), (None, 0), "{text} {setting:?}");
+        assert_eq!((counts.steps, counts.link_bytes), (steps, blocks), "{text} {setting:?}");
+    }
+    // Squares of n, a multiple of 16.
+    for n in [16u64, 48, 128, 1024] {
+        let (cube, square) = (u128::from(n).pow(3) / 8, u128::from(n).pow(2));
+        for (setting, steps, blocks) in [
+            ("fold=4 landing=short last=all", n / 2 + 10, cube + square),
+            ("fold=8 landing=short last=all", n / 2 + 16, cube + square / 2),
+            ("stride=1 fold=8 share=parts", n + 48, cube),
+        ] {
+            let (machine, problem, setting) = strided(&format!("torus:{n}x{n}"), 1, setting);
+            let claims = claims(&machine, &problem, "strided-rings", &setting).unwrap();
+            assert_eq!((claims.steps, claims.bytes), (steps, blocks), "{n} {setting:?}");
+        }
+    }
+}
+
+#[test]
+fn strided_rings_refuse_what_has_none() {
+    for (text, setting, reason) in [
+        ("mesh:8x8", "", "requires sides that wrap; side 0 (8), side 1 (8) break this rule"),
+        ("torus:6x8", "", "requires sides of 2 or of multiples of 4; side 0 (6) breaks this rule"),
+        ("torus:12x8", "stride=2", "multiples of 8, for stride 2; side 0 (12) breaks this rule"),
+        ("torus:8x8", "stride=3", "multiples of 12, for stride 3; side 0 (8), side 1 (8) break"),
+        ("torus:8x8", "stride=4", "stride is `4`, not a whole number from 1 to 3"),
+        ("torus:8x8", "fold=2", "fold is `2`, not at least 4, twice the stride"),
+        ("torus:8x8", "fold=1025", "fold is `1025`, not a whole number from 1 to 1024"),
+        ("torus:8x8", "folded=3", "folded is `3`, not a whole number from 1 to 2"),
+        ("torus:8x8", "stride=1 landing=short", "landing is `short`, not of use"),
+        ("torus:8x16", "share=halves", "share is `halves`, not classes, as sides are not equal"),
+        ("torus:8x8", "stride=2 share=parts", "share is `parts`, not classes, as stride is not 1"),
+        (
+            "torus:8x8",
+            "stride=1 share=parts",
+            "share is `parts`, not classes, as there is one port",
+        ),
+        ("torus:1048576", "", "at most 262144 steps; side 0 (1048576) breaks this rule"),
+        ("torus:1", "", "requires a torus of two ranks or more, which torus:1 is not"),
+        ("full:8", "", "requires a torus, which full:8 is not"),
+    ] {
+        let (machine, problem, setting) = strided(text, 1, setting);
+        let refused = schedule_of(&machine, &problem, "strided-rings", &setting).unwrap_err();
+        assert!(refused.to_string().contains(reason), "{text} {setting:?}: {refused}");
+    }
+}
+
+/// A machine, blocks of a byte, and `key=value` words.
+fn strided(text: &str, ports: u32, words: &str) -> (Machine, Problem, Parameters) {
+    let mut machine = machine(text).unwrap();
+    machine.set_ports(ports);
+    let problem = problem(&machine);
+    let pairs = words.split_whitespace().map(|word| word.split_once('=').unwrap());
+    let value = |text: &str| text.parse().map_or_else(|_| text.into(), Setting::Integer);
+    let setting = pairs.map(|(key, text)| (key.to_owned(), value(text))).collect();
+    (machine, problem, setting)
+}

@@ -47,6 +47,7 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::bruck::Bruck,
     &alltoall::suh_shin::SuhShin,
     &alltoall::coloured_rings::ColouredRings,
+    &alltoall::strided_rings::StridedRings,
     &alltoall::neighbour_rings::NeighbourRings,
     &alltoall::direct_rings::DirectRings,
     &alltoall::product::ProductExchange,

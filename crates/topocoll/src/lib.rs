@@ -24,12 +24,12 @@
 //! let exchange = Exchange::all_to_all(&machine)?.block_bytes(1024)?;
 //! let selection = exchange.select()?;
 //! let best = selection.best().expect("an algorithm applies to a torus");
-//! assert_eq!(best.algorithm, "coloured-rings");
+//! assert_eq!(best.algorithm, "strided-rings");
 //!
 //! let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
 //! let proof = exchange.verify(&schedule, None)?;
 //! assert!(proof.violation.is_none());
-//! assert_eq!((proof.counts.steps, proof.counts.bytes), (28, 108 * 1024));
+//! assert_eq!((proof.counts.steps, proof.counts.bytes), (14, 112 * 1024));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

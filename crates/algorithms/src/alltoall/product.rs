@@ -22,11 +22,12 @@ use std::ops::Range;
 use smallvec::SmallVec;
 use topocoll_schedule::{
     Axis, Block, Collective, MAX_BLOCK_BYTES, Parameters, Problem, RankClasses, Rule, Schedule,
-    Slot, SlotSet, Step, Strided,
+    Slot, SlotSet, Step,
 };
 use topocoll_topology::{Coordinates, Grid, Rank, Route, Topology};
 
 use crate::error::check_sides;
+use crate::layout::axes::push_axes;
 use crate::lifted::{Runs, held};
 use crate::{
     Algorithm, Catalogue, Claims, Info, NotApplicable, Parameter, Request, Solution, Values,
@@ -245,30 +246,6 @@ impl Product {
             end += inner(factor, digit)?.0 * self.stride(factor);
         }
         Some(Rank(end))
-    }
-}
-
-/// Appends the slots of several axes, the slowest first.
-fn push_axes(base: Slot, axes: &[Axis], out: &mut SlotSet) {
-    // Axes that continue each other are one.
-    let mut left: SmallVec<[Axis; 4]> = SmallVec::new();
-    for &axis in axes.iter().filter(|axis| axis.count > 1) {
-        match left.last_mut() {
-            Some(last) if last.stride == axis.count as i64 * axis.stride => {
-                *last = Axis { count: last.count * axis.count, stride: axis.stride };
-            }
-            _ => left.push(axis),
-        }
-    }
-    match left[..] {
-        [] => out.push(Strided::contiguous(base, 1)),
-        [inner] => out.push(Strided { base, outer: Axis::POINT, inner }),
-        [outer, inner] => out.push(Strided { base, outer, inner }),
-        [slowest, ref others @ ..] => {
-            for i in 0..slowest.count {
-                push_axes(base + i * slowest.stride as u64, others, out);
-            }
-        }
     }
 }
 

@@ -1,0 +1,740 @@
+//! Blocks along rings of equal stride, straight or in hops of one length, then the few hops that are
+//! left: near the bisection bound of a torus in few steps, without link contention.
+//!
+//! # Rings
+//! The ranks of a line whose positions agree mod g are a ring. The class of a rank is the sum of its
+//! coordinates mod g, which moves of multiples of g keep. In stage k, of max(g, n), the class q moves
+//! along dimension (q + k) mod max(g, n) of the n that there are, so that every line has one class
+//! at a time. With g = n the links of all dimensions are full.
+//!
+//! # One ring
+//! Let a ring have L ranks, and V be an even divisor of L/2 (the *fold* is V g). A block e ring ranks
+//! away goes floor(|e|/V) hops of V, then the remainder.
+//! - In round t, of L/(2V), step j has the ranks whose place is j mod V hop upwards, and those V/2
+//!   further on downwards, with the blocks that have t hops or more. Such hops fill the ring in
+//!   both directions.
+//! - A remainder upwards from place x mod V to y goes in the step of the edge {x, y}: the messages
+//!   from all places x mod V to the next y, and from y to the next x, fill the ring. The edges of the
+//!   complete graph on Z_V make V - 1 perfect matchings of V/2 edges; in each step one edge of a
+//!   matching goes upwards and the next one downwards, and these have no rank in common.
+//! - Blocks of L/2 ranks make as many hops of V in the direction of their place: upwards if it is
+//!   below V/2. So the last round has V/2 steps.
+//!
+//! With `share=halves` (equal sides) they go before all stages, along all dimensions at
+//! once: let c be the sum of coordinates mod N/2; in step t the classes 2f and 2f + 1 go N/2 hops
+//! along dimension (t + f) mod max(N/4, n), upwards and downwards.
+//!
+//! # What is left
+//! With `landing=near` a block goes to the rank of its ring that is nearest to its destination; 0 or
+//! 1 hop is left at g = 2, at most one in either direction at g = 3. With `landing=short` it goes no
+//! farther than its destination, so that fewer blocks go around and what is left depends on the
+//! direction. Then every rank makes the same moves: 1 up, 1 down, or two, where even ranks go up
+//! while odd ones go down. Moves of several dimensions in one message, in the order of dimensions, share
+//! no link if those of each dimension share none; `last` says how many dimensions go together.
+//!
+//! # Claims
+//! There is no link contention. On an N x N torus with N a multiple of 16, at g = 2, a fold of 8, short,
+//! together: N/2 + 16 steps and N^3/8 + N^2/2 blocks; at a fold of N/2, N a multiple of 8, the same
+//! blocks in N^2/16 + 8 steps; near, together, at N/2: N^2/16 + 3 steps and N^3/8 + 3 N^2/4 blocks.
+//! Direct exchange at the bisection bound along such tours is [`direct-rings`](super::direct_rings);
+//! schedules of these counts are new, to our knowledge.
+//!
+//! # The layout
+//! A slot has a digit for each dimension, of as many values as its side has ranks, and in each: the
+//! matching of the remainder (0 if there is none), the direction, the hops of V, and what is left. A
+//! block is received into the slot just sent.
+
+mod line;
+mod matchings;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use topocoll_schedule::{Axis, Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_topology::{Coordinates, Grid, Rank, Route};
+
+use self::line::{Direction, Line, Part};
+use crate::error::{check_sides, sides_error};
+use crate::layout::axes::push_box;
+use crate::layout::mixed_radix_layout::Ends;
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
+
+pub(crate) struct StridedRings;
+
+struct Rings {
+    grid: Grid,
+    /// The sides of more than one rank.
+    lines: SmallVec<[Line; 3]>,
+    /// g.
+    stride: u32,
+    share: Share,
+    /// Dimensions whose last hops are of one message.
+    groups: SmallVec<[Range<usize>; 3]>,
+    /// The first step of each stage, and of the last hops.
+    stages: SmallVec<[u32; 4]>,
+    steps: u32,
+}
+
+/// How the dimensions are shared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Share {
+    /// Each class of ranks moves along one at a time.
+    Classes,
+    /// The same, but blocks of half a side went along all of them before.
+    Halves,
+    /// Half of the blocks move along each of two, with one message of a rank at a time.
+    PartsInTurn,
+    /// The same, with a message for each half.
+    PartsAtOnce,
+}
+
+/// What all ranks do in a step.
+enum Phase {
+    /// Blocks of half a side, all dimensions at once.
+    Halves {
+        step: u32,
+    },
+    Stage {
+        stage: u32,
+        step: RingStep,
+    },
+    /// The moves of a group, by number; 0 stays.
+    Last {
+        group: Range<usize>,
+        moves: SmallVec<[u32; 3]>,
+    },
+}
+
+/// A step of all rings in a stage.
+#[derive(Clone, Copy)]
+enum RingStep {
+    Hop(u32),
+    Match(u32),
+}
+
+impl Rings {
+    /// None where there are too many steps.
+    fn new(
+        grid: &Grid,
+        lines: SmallVec<[Line; 3]>,
+        stride: u32,
+        share: Share,
+        together: usize,
+    ) -> Option<Self> {
+        let n = lines.len();
+        let groups = (0..n).step_by(together).map(|u| u..n.min(u + together)).collect();
+        let stages = SmallVec::new();
+        let grid = grid.clone();
+        let mut rings = Self { grid, lines, stride, share, groups, stages, steps: 0 };
+        let mut steps = u64::from(if share == Share::Halves { rings.turns_of_halves() } else { 0 });
+        for stage in 0..rings.turns() {
+            rings.stages.push(u32::try_from(steps).ok()?);
+            let matches = rings.lines_in(stage).map(Line::match_steps).max()?;
+            steps += u64::from(rings.hop_steps(stage) + matches);
+        }
+        rings.stages.push(u32::try_from(steps).ok()?);
+        for group in &rings.groups {
+            let mut kinds = rings.kinds_of_moves(group);
+            let moves = kinds.try_fold(1u64, u64::checked_mul)? - 1;
+            steps = steps.checked_add(moves)?;
+        }
+        rings.steps = u32::try_from(steps).ok().filter(|&steps| steps <= MOST_STEPS)?;
+        Some(rings)
+    }
+
+    /// Stages, max(g, n).
+    fn turns(&self) -> u32 {
+        self.stride.max(self.lines.len() as u32)
+    }
+
+    /// Steps of the blocks of half a side, where these go together.
+    fn turns_of_halves(&self) -> u32 {
+        (self.lines[0].side / 4).max(self.lines.len() as u32)
+    }
+
+    /// Steps of hops in a stage.
+    fn hop_steps(&self, stage: u32) -> u32 {
+        let hops = |line: &Line| {
+            line.hop_steps() + if self.share == Share::Halves { 0 } else { line.half_steps() }
+        };
+        self.lines_in(stage).map(hops).max().unwrap_or(0)
+    }
+
+    /// What a rank may do along each dimension of a group.
+    fn kinds_of_moves(&self, group: &Range<usize>) -> impl Iterator<Item = u64> + Clone {
+        self.lines[group.clone()].iter().map(|line| u64::from(line.moves()) + 1)
+    }
+
+    /// What a ring does in a step of its stage.
+    fn part(&self, line: &Line, step: RingStep) -> Option<Part> {
+        match step {
+            RingStep::Hop(step) => {
+                let halves = if self.share == Share::Halves { 0 } else { line.half_steps() };
+                (step < line.hop_steps() + halves).then(|| line.hop(step))
+            }
+            RingStep::Match(step) => (step < line.match_steps()).then(|| line.matched(step)),
+        }
+    }
+
+    /// Whether ranks send all their blocks along one dimension at a time.
+    fn is_whole(&self) -> bool {
+        matches!(self.share, Share::Classes | Share::Halves)
+    }
+
+    /// Classes of ranks, or parts of blocks.
+    fn movers(&self) -> u32 {
+        if self.is_whole() { self.stride } else { 2 }
+    }
+
+    /// The lines that are used in a stage.
+    fn lines_in(&self, stage: u32) -> impl Iterator<Item = &Line> {
+        (0..self.movers()).filter_map(move |mover| self.line(mover, stage).map(|(_, line)| line))
+    }
+
+    /// The line along which a class or part moves in a stage.
+    fn line(&self, mover: u32, stage: u32) -> Option<(usize, &Line)> {
+        let u = ((mover + stage) % self.turns()) as usize;
+        self.lines.get(u).map(|line| (u, line))
+    }
+
+    /// The line and direction of a class's blocks of half a side, where these go together.
+    fn half_of(&self, class: u32, step: u32) -> Option<(usize, i64)> {
+        let u = ((step + class / 2) % self.turns_of_halves()) as usize;
+        let half = i64::from(self.lines.get(u)?.side / 2);
+        Some((u, if class % 2 == 0 { half } else { -half }))
+    }
+
+    fn phase(&self, step: u32) -> Phase {
+        let stage = self.stages.partition_point(|&first| first <= step);
+        if stage == 0 {
+            return Phase::Halves { step };
+        }
+        if let Some(&end) = self.stages.last().filter(|&&end| end <= step) {
+            let mut number = u64::from(step - end);
+            for group in &self.groups {
+                let kinds = self.kinds_of_moves(group);
+                let moves = kinds.clone().product::<u64>() - 1;
+                if number < moves {
+                    let mut rest = number + 1;
+                    let digit = |kinds| {
+                        let digit = rest % kinds;
+                        rest /= kinds;
+                        digit as u32
+                    };
+                    return Phase::Last { group: group.clone(), moves: kinds.map(digit).collect() };
+                }
+                number -= moves;
+            }
+        }
+        let (stage, step) = (stage as u32 - 1, step - self.stages[stage - 1]);
+        let step = match step.checked_sub(self.hop_steps(stage)) {
+            None => RingStep::Hop(step),
+            Some(step) => RingStep::Match(step),
+        };
+        Phase::Stage { stage, step }
+    }
+
+    /// The ranks from one value of a dimension's digit to the next: also those of slots.
+    fn weight(&self, u: usize) -> u32 {
+        self.grid.radix().stride(self.lines[u].dimension)
+    }
+
+    /// The slots with given digits along some dimensions, and any along others.
+    fn slots_of(&self, given: &[(usize, Strided)], out: &mut SlotSet) {
+        if given.iter().any(|(_, digits)| digits.is_empty()) {
+            return;
+        }
+        let mut axes: SmallVec<[Axis; 8]> = SmallVec::new();
+        let mut base = 0;
+        for (u, line) in self.lines.iter().enumerate() {
+            let weight = self.weight(u);
+            let any = Strided::contiguous(0, line.side.into());
+            let digits = given.iter().find(|(v, _)| *v == u).map_or(any, |(_, digits)| *digits);
+            base += digits.base * u64::from(weight);
+            for axis in [digits.outer, digits.inner] {
+                axes.push(Axis { count: axis.count, stride: axis.stride * i64::from(weight) });
+            }
+        }
+        push_box(base, &axes, out);
+    }
+
+    /// The slots of a message of a class or part along a ring.
+    fn ring_slots(&self, mover: u32, u: usize, part: Part, direction: Direction) -> SlotSet {
+        let line = &self.lines[u];
+        let mut slots = SlotSet::default();
+        let mut push = |turns: &Range<u32>, others: &[(usize, Strided)]| {
+            let mut push = |digits: Strided| {
+                let given: SmallVec<[(usize, Strided); 2]> =
+                    others.iter().copied().chain([(u, digits)]).collect();
+                self.slots_of(&given, &mut slots);
+            };
+            push(line.sent(part, direction, turns));
+            if line.has_half(part) && self.share != Share::Halves && turns.start == 0 {
+                push(line.half(direction));
+            }
+        };
+        if self.is_whole() {
+            push(&line.turns(), &[]);
+        } else {
+            // A part has blocks of the first half of the slots along both dimensions or of the second
+            // along both, and the other part the others.
+            for half in 0..2 {
+                let other = &self.lines[1 - u];
+                let others = other.of_turns(&other.turns_of_half((half + mover) % 2));
+                push(&line.turns_of_half(half), &[(1 - u, others)]);
+            }
+        }
+        slots
+    }
+
+    /// The place of a rank on a line.
+    fn place(&self, at: &[u32], u: usize) -> u32 {
+        if self.share == Share::PartsInTurn { at.iter().sum() } else { at[u] }
+    }
+
+    /// The hops of a rank in the moves of a group, and its slots.
+    fn last_message(
+        &self,
+        group: &Range<usize>,
+        moves: &[u32],
+        at: &[u32],
+    ) -> (SmallVec<[i64; 3]>, SlotSet) {
+        let moved = group.clone().zip(moves).map(|(u, &number)| self.lines[u].moved(number, at[u]));
+        let (hops, digits): (SmallVec<[i64; 3]>, SmallVec<[Strided; 3]>) = moved.unzip();
+        let given: SmallVec<[(usize, Strided); 3]> = group.clone().zip(digits).collect();
+        let mut slots = SlotSet::default();
+        self.slots_of(&given, &mut slots);
+        (hops, slots)
+    }
+
+    /// The coordinates in the dimensions longer than 1.
+    fn at(&self, rank: Rank) -> Coordinates {
+        self.lines.iter().map(|line| self.grid.radix().coordinate(rank, line.dimension)).collect()
+    }
+
+    fn shifted(&self, rank: Rank, u: usize, hops: i64) -> Rank {
+        self.grid.radix().shifted(rank, self.lines[u].dimension, hops)
+    }
+
+    /// Adds a message along a dimension by some hops, and the one that comes by others.
+    fn message(&self, rank: Rank, u: usize, [to, from]: [i64; 2], slots: SlotSet, out: &mut Step) {
+        out.receive(self.shifted(rank, u, from), slots.clone());
+        let route = Route::straight(self.lines[u].dimension as u32, to);
+        out.send(self.shifted(rank, u, to), slots, route);
+    }
+
+    /// The digit of a slot along a dimension.
+    fn digit(&self, slot: Slot, u: usize) -> u32 {
+        (slot / u64::from(self.weight(u)) % u64::from(self.lines[u].side)) as u32
+    }
+
+    /// The other end of a block, by digits.
+    fn end(&self, rank: Rank, slot: Slot, end: impl Fn(&Line, u32, u32) -> u32) -> Rank {
+        let ends = self.lines.iter().enumerate().map(|(u, line)| {
+            let at = self.grid.radix().coordinate(rank, line.dimension);
+            end(line, at, self.digit(slot, u)) * self.weight(u)
+        });
+        Rank(ends.sum())
+    }
+
+    /// The same where places are sums of coordinates, forward or back.
+    fn end_in_turn(&self, rank: Rank, slot: Slot, forward: bool) -> Rank {
+        let half = |u: usize| u32::from(self.digit(slot, u) >= self.lines[u].side / 2);
+        let part = (half(0) + half(1)) as usize % 2;
+        let order = if forward { [part, 1 - part] } else { [1 - part, part] };
+        order.into_iter().fold(rank, |rank, u| {
+            let (place, digit) = (self.place(&self.at(rank), u), self.digit(slot, u));
+            let line = &self.lines[u];
+            let hops =
+                if forward { line.hops_to(place, digit) } else { -line.hops_from(place, digit) };
+            self.shifted(rank, u, hops)
+        })
+    }
+
+    fn ends(&self, rank: Rank, end: impl Fn(&Line, u32, u32) -> u32) -> Ends {
+        let mut ends = Ends::new(self.slots());
+        for (u, line) in self.lines.iter().enumerate().rev() {
+            let at = self.grid.radix().coordinate(rank, line.dimension);
+            ends.prepend(line.side, |digit| end(line, at, digit) * self.weight(u));
+        }
+        ends
+    }
+
+    /// The messages of a step: slots, hops and route of one rank for each kind.
+    fn kinds(&self, step: u32, each: &mut dyn FnMut(&SlotSet, u64)) {
+        match self.phase(step) {
+            Phase::Halves { step } => {
+                for class in (0..self.lines[0].side / 2).step_by(2) {
+                    if let Some((u, hops)) = self.half_of(class, step) {
+                        let mut slots = SlotSet::default();
+                        self.slots_of(&[(u, self.lines[u].half_at(0))], &mut slots);
+                        each(&slots, hops.unsigned_abs());
+                    }
+                }
+            }
+            Phase::Stage { stage, step } => {
+                for mover in 0..self.movers() {
+                    let Some((u, line)) = self.line(mover, stage) else { continue };
+                    let Some(part) = self.part(line, step) else { continue };
+                    for (direction, hops) in line.most_hops(part) {
+                        each(&self.ring_slots(mover, u, part, direction), hops.into());
+                    }
+                }
+            }
+            Phase::Last { group, moves } => {
+                let at = Coordinates::from_elem(0, self.lines.len());
+                let (hops, slots) = self.last_message(&group, &moves, &at);
+                each(&slots, hops.iter().map(|hops| hops.unsigned_abs()).sum());
+            }
+        }
+    }
+
+    fn claims(&self, request: &Request<'_>) -> Claims {
+        let (mut blocks, mut hops, mut packed) = (0, 0, 0);
+        for step in 0..self.steps {
+            let (mut largest, mut farthest, mut scattered) = (0, 0, 0);
+            self.kinds(step, &mut |slots, hops| {
+                largest = largest.max(slots.len());
+                farthest = farthest.max(hops);
+                scattered = scattered.max(if slots.is_contiguous(1) { 0 } else { slots.len() });
+            });
+            blocks += u128::from(largest);
+            hops += u128::from(farthest);
+            packed += u128::from(scattered);
+        }
+        Claims {
+            hops: Some(hops),
+            hops_floor: hops,
+            rearrangements: Some(0),
+            copied_bytes: Some(request.bytes(packed)),
+            contention_free: true,
+            ..Claims::new(self.steps.into(), request.bytes(blocks))
+        }
+    }
+}
+
+impl Rule for Rings {
+    fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    fn step(&self, rank: Rank, step: u32, out: &mut Step) {
+        out.clear();
+        let at = self.at(rank);
+        let sum: u32 = at.iter().sum();
+        match self.phase(step) {
+            Phase::Halves { step } => {
+                let class = sum % (self.lines[0].side / 2);
+                let Some((u, hops)) = self.half_of(class, step) else { return };
+                let mut slots = SlotSet::default();
+                self.slots_of(&[(u, self.lines[u].half_at(at[u]))], &mut slots);
+                self.message(rank, u, [hops; 2], slots, out);
+            }
+            Phase::Stage { stage, step } => {
+                let class = sum % self.stride;
+                let movers = if self.is_whole() { class..class + 1 } else { 0..2 };
+                for mover in movers {
+                    let Some((u, line)) = self.line(mover, stage) else { continue };
+                    let Some(part) = self.part(line, step) else { continue };
+                    let place = self.place(&at, u);
+                    let Some(direction) = line.direction(part, place) else { continue };
+                    let (to, from) = line.hops(part, direction, place);
+                    self.message(
+                        rank,
+                        u,
+                        [to, from],
+                        self.ring_slots(mover, u, part, direction),
+                        out,
+                    );
+                }
+            }
+            Phase::Last { group, moves } => {
+                let (hops, slots) = self.last_message(&group, &moves, &at);
+                let (mut to, mut from, mut route) = (rank, rank, Route::default());
+                for (u, hops) in group.zip(hops) {
+                    to = self.shifted(to, u, hops);
+                    from = self.shifted(from, u, -hops);
+                    route.push(self.lines[u].dimension as u32, hops);
+                }
+                out.receive(from, slots.clone());
+                out.send(to, slots, route);
+            }
+        }
+    }
+
+    fn slots(&self) -> u64 {
+        self.grid.radix().ranks().into()
+    }
+
+    fn initial_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let to = match self.share {
+            Share::PartsInTurn => self.end_in_turn(rank, slot, true),
+            _ => self.end(rank, slot, Line::to),
+        };
+        Some(Block { from: rank, to })
+    }
+
+    fn final_block(&self, rank: Rank, slot: Slot) -> Option<Block> {
+        let from = match self.share {
+            Share::PartsInTurn => self.end_in_turn(rank, slot, false),
+            _ => self.end(rank, slot, Line::from),
+        };
+        Some(Block { from, to: rank })
+    }
+
+    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        out.clear();
+        if self.share == Share::PartsInTurn {
+            return out.extend((0..self.slots()).map(|slot| self.initial_block(rank, slot)));
+        }
+        out.extend(self.ends(rank, Line::to).iter().map(|to| Some(Block { from: rank, to })));
+    }
+
+    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
+        out.clear();
+        if self.share == Share::PartsInTurn {
+            return out.extend((0..self.slots()).map(|slot| self.final_block(rank, slot)));
+        }
+        out.extend(self.ends(rank, Line::from).iter().map(|from| Some(Block { from, to: rank })));
+    }
+
+    fn classes(&self) -> RankClasses {
+        let mut periods: Coordinates = self.grid.sides().iter().map(|_| 1).collect();
+        for line in &self.lines {
+            // Half of an even side is a multiple of the other periods.
+            periods[line.dimension] =
+                if self.share == Share::Halves { line.side / 2 } else { line.period() };
+        }
+        RankClasses::translations(self.grid.radix().clone(), periods)
+    }
+}
+
+/// The parameter of the distance between ranks of a ring.
+const STRIDE: Parameter = Parameter::number(
+    "stride",
+    "1, 2 or 3 (hops from one rank of a ring to the next); default the largest for the sides, at \
+     most their number; 1 in parts",
+);
+/// The parameter of the longest hop.
+const FOLD: Parameter =
+    Parameter::number("fold", "1 to 1024 (the longest hop that blocks repeat); default 8");
+/// The parameter of dimensions with that hop.
+const FOLDED: Parameter = Parameter::number(
+    "folded",
+    "dimensions, the first ones, with this fold; the others have the shortest; default all",
+);
+
+static INFO: Info = Info::new(
+    "strided-rings",
+    "blocks along full rings of stride 1 to 3, in both directions, then the few hops that are left",
+    "own construction, in the manner of Hinrichs et al. 1994",
+)
+.taking(&[
+    STRIDE,
+    FOLD,
+    FOLDED,
+    Parameter::words(
+        "landing",
+        &[
+            ("near", "at the rank of the ring nearest to the destination"),
+            ("short", "never past the destination; less volume in more steps"),
+        ],
+    ),
+    Parameter::words(
+        "last",
+        &[
+            ("axis", "the last hops one dimension after the other"),
+            ("pairs", "two dimensions in a message; less volume in more steps"),
+            ("all", "all dimensions in a message"),
+        ],
+    ),
+    Parameter::words(
+        "share",
+        &[
+            ("classes", "each class of ranks along one dimension at a time"),
+            ("halves", "the same, after blocks of half a side went along all at once; equal sides"),
+            ("parts", "half of the blocks along each of two dimensions; stride 1"),
+        ],
+    ),
+]);
+
+/// The longest fold and the most steps, as claims visit every step.
+const LONGEST_FOLD: u32 = 1024;
+const MOST_STEPS: u32 = 1 << 18;
+
+const FOLD_UNLESS_SET: u32 = 8;
+
+/// The stride unless it is set.
+fn default_stride(grid: &Grid) -> u32 {
+    let long = || grid.radix().long_dimensions();
+    let fits = |stride: &u32| long().all(|u| Line::fits(grid.sides()[u], *stride));
+    (2..=3.min(long().count() as u32)).rev().find(fits).unwrap_or(1)
+}
+
+/// The rule of some values.
+fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), NotApplicable> {
+    let grid = request.grid("a torus")?;
+    let (sides, wrap) = (grid.sides(), grid.wrap());
+    check_sides(grid, "sides that wrap", |u| sides[u] > 1 && !wrap[u])?;
+    let long: SmallVec<[usize; 3]> = grid.radix().long_dimensions().collect();
+    if long.is_empty() {
+        return Err(request.requires("a torus of two ranks or more"));
+    }
+    let stride = match values.number(STRIDE.name, 1, 3)? {
+        Some(stride) => stride as u32,
+        None if values.is("share", "parts") => 1,
+        None => default_stride(grid),
+    };
+    let rule = match stride {
+        1 => "sides of 2 or of multiples of 4",
+        2 => "sides of 4 or of multiples of 8, for stride 2",
+        _ => "sides of 6 or of multiples of 12, for stride 3",
+    };
+    check_sides(grid, rule, |u| sides[u] > 1 && !Line::fits(sides[u], stride))?;
+    let fold = values.number(FOLD.name, 1, LONGEST_FOLD.into())?;
+    let fold = fold.map_or(FOLD_UNLESS_SET, |fold| fold as u32);
+    let folded = values.number(FOLDED.name, 1, long.len() as u64)?;
+    let folded = folded.map_or(long.len() as u32, |folded| folded as u32);
+    let near = values.is("landing", "near");
+    let fold_of = |place: usize| if place < folded as usize { fold } else { 2 * stride };
+    let line = |(place, &u)| Line::new(u, sides[u], stride, fold_of(place), near);
+    let mut lines: SmallVec<[Line; 3]> = long.iter().enumerate().map(line).collect();
+    let folds = lines.iter().map(Line::fold).max().unwrap_or(fold);
+    if values.is_given(FOLD.name) && folds > fold {
+        return Err(values.refused(FOLD.name, format!("at least {folds}, twice the stride")));
+    }
+    for name in ["landing", "last"] {
+        if stride == 1
+            && values.is_given(name)
+            && !values.is(name, "near")
+            && !values.is(name, "axis")
+        {
+            return Err(values.refused(name, "of use, as no hops are left at stride 1"));
+        }
+    }
+    let share = match (values.word("share"), request.problem.ports) {
+        ("classes", _) => Share::Classes,
+        ("halves", _) => Share::Halves,
+        (_, 1) => Share::PartsInTurn,
+        _ => Share::PartsAtOnce,
+    };
+    let refused = |rule: &str| Err(values.refused("share", rule));
+    match share {
+        Share::Halves if lines.iter().any(|l| l.side != lines[0].side || l.side % 4 > 0) => {
+            return refused("classes, as sides are not equal multiples of 4");
+        }
+        Share::PartsInTurn | Share::PartsAtOnce if lines.len() != 2 || stride != 1 => {
+            return refused("classes, as stride is not 1 or not two sides are longer than 1");
+        }
+        Share::PartsAtOnce if lines.iter().any(|line| line.vertices() < 2) => {
+            return refused("classes, as a side is 2");
+        }
+        Share::PartsInTurn => {
+            let vertices = lines[0].vertices();
+            if vertices < 8 || vertices % 4 > 0 || lines[1].vertices() != vertices {
+                return refused(
+                    "classes, as there is one port and no fold of 8, 12, 16 or so on of both sides",
+                );
+            }
+            lines[1] = lines[1].shifted();
+        }
+        _ => {}
+    }
+    let together = match values.word("last") {
+        "axis" => 1,
+        "pairs" => 2,
+        _ => lines.len(),
+    };
+    let rule = "sides on which the exchange takes at most 262144 steps";
+    let rings = Rings::new(grid, lines, stride, share, together)
+        .ok_or_else(|| sides_error(grid, rule, |u| sides[u] > 1))?;
+    Ok((rings, folded))
+}
+
+impl Algorithm for StridedRings {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let grid = request.grid("a torus")?;
+        let sides = || grid.radix().long_dimensions().map(|u| grid.sides()[u]);
+        let n = sides().count() as u32;
+        let mut settings = Vec::new();
+        let mut setting = |numbers: &[(Parameter, u32)], words: &[(&str, &str)]| {
+            let parts = words.contains(&("share", "parts"));
+            let stride = if parts { 1 } else { default_stride(grid) };
+            let unless_set = [(STRIDE, stride), (FOLD, FOLD_UNLESS_SET)];
+            let numbers = numbers.iter().filter(|number| !unless_set.contains(number));
+            let numbers = numbers.map(|(named, number)| (named.name, u64::from(*number).into()));
+            let words = words.iter().map(|&(name, word)| (name, word.into()));
+            let named = numbers.chain(words).map(|(name, value)| (name.to_owned(), value));
+            settings.push(named.collect());
+        };
+        for stride in (1..=3).filter(|&stride| sides().all(|side| Line::fits(side, stride))) {
+            // More than four vertices take more steps for the same volume.
+            let fours = |side: u32| (4..).step_by(2).find(|v| side / stride / 2 % v == 0);
+            let folds = sides().filter(|&side| side > 4 * stride).filter_map(fours);
+            let folds: BTreeSet<u32> = folds.chain([2]).map(|v| v * stride).collect();
+            for fold in folds.into_iter().filter(|&fold| fold <= LONGEST_FOLD) {
+                // On long sides, and where stages use all dimensions, halves together save nothing.
+                let alone = stride >= n || sides().any(|side| side > 4 * fold);
+                for share in ["classes", "halves"].into_iter().take(if alone { 1 } else { 2 }) {
+                    let (one, own) = ((STRIDE, stride), (FOLD, fold));
+                    if stride == 1 {
+                        setting(&[one, own], &[("share", share)]);
+                        if fold > 2 {
+                            for folded in 1..n {
+                                setting(&[one, own, (FOLDED, folded)], &[("share", share)]);
+                            }
+                        }
+                        continue;
+                    }
+                    for landing in ["near", "short"] {
+                        for last in ["axis", "pairs", "all"] {
+                            if last != "pairs" || n > 2 {
+                                let words =
+                                    [("share", share), ("landing", landing), ("last", last)];
+                                setting(&[one, own], &words);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        if n == 2 {
+            let fits = |fold: &u32| sides().all(|side| side % (2 * fold) == 0);
+            let folds: SmallVec<[u32; 2]> = match request.problem.ports {
+                1 => (8..=LONGEST_FOLD).step_by(4).find(fits).into_iter().collect(),
+                _ => [2, 4].into_iter().filter(fits).collect(),
+            };
+            for fold in folds {
+                setting(&[(STRIDE, 1), (FOLD, fold)], &[("share", "parts")]);
+            }
+        }
+        Ok(settings)
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let (rings, folded) = rings(request, values)?;
+        let (stride, n) = (rings.stride, rings.lines.len() as u32);
+        let fold = rings.lines.iter().map(Line::fold).max().unwrap_or(1);
+        let claims = rings.claims(request);
+        let unless_set = match values.is("share", "parts") {
+            true => 1,
+            false => default_stride(request.grid("a torus")?),
+        };
+        let mut solution = Solution::new(request, values, rings, claims);
+        if stride != unless_set {
+            solution = solution.with(STRIDE.name, u64::from(stride));
+        }
+        if fold != FOLD_UNLESS_SET {
+            solution = solution.with(FOLD.name, u64::from(fold));
+        }
+        if folded < n {
+            solution = solution.with(FOLDED.name, u64::from(folded));
+        }
+        Ok(if stride == 1 { solution.without("landing").without("last") } else { solution })
+    }
+}
