@@ -46,21 +46,23 @@
 
 mod line;
 mod matchings;
+mod settings;
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use topocoll_schedule::{Axis, Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use self::line::{Direction, Line, Part};
-use crate::error::{check_sides, sides_error};
 use crate::layout::axes::push_box;
 use crate::layout::mixed_radix_layout::Ends;
-use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
+use crate::{Claims, Request};
 
 pub(crate) struct StridedRings;
+
+/// The most steps, as claims visit every step.
+const MOST_STEPS: u32 = 1 << 18;
 
 struct Rings {
     grid: Grid,
@@ -507,234 +509,5 @@ impl Rule for Rings {
                 if self.share == Share::Halves { line.side / 2 } else { line.period() };
         }
         RankClasses::translations(self.grid.radix().clone(), periods)
-    }
-}
-
-/// The parameter of the distance between ranks of a ring.
-const STRIDE: Parameter = Parameter::number(
-    "stride",
-    "1, 2 or 3 (hops from one rank of a ring to the next); default the largest for the sides, at \
-     most their number; 1 in parts",
-);
-/// The parameter of the longest hop.
-const FOLD: Parameter =
-    Parameter::number("fold", "1 to 1024 (the longest hop that blocks repeat); default 8");
-/// The parameter of dimensions with that hop.
-const FOLDED: Parameter = Parameter::number(
-    "folded",
-    "dimensions, the first ones, with this fold; the others have the shortest; default all",
-);
-
-static INFO: Info = Info::new(
-    "strided-rings",
-    "blocks along full rings of stride 1 to 3, in both directions, then the few hops that are left",
-    "own construction, in the manner of Hinrichs et al. 1994",
-)
-.taking(&[
-    STRIDE,
-    FOLD,
-    FOLDED,
-    Parameter::words(
-        "landing",
-        &[
-            ("near", "at the rank of the ring nearest to the destination"),
-            ("short", "never past the destination; less volume in more steps"),
-        ],
-    ),
-    Parameter::words(
-        "last",
-        &[
-            ("axis", "the last hops one dimension after the other"),
-            ("pairs", "two dimensions in a message; less volume in more steps"),
-            ("all", "all dimensions in a message"),
-        ],
-    ),
-    Parameter::words(
-        "share",
-        &[
-            ("classes", "each class of ranks along one dimension at a time"),
-            ("halves", "the same, after blocks of half a side went along all at once; equal sides"),
-            ("parts", "half of the blocks along each of two dimensions; stride 1"),
-        ],
-    ),
-]);
-
-/// The longest fold and the most steps, as claims visit every step.
-const LONGEST_FOLD: u32 = 1024;
-const MOST_STEPS: u32 = 1 << 18;
-
-const FOLD_UNLESS_SET: u32 = 8;
-
-/// The stride unless it is set.
-fn default_stride(grid: &Grid) -> u32 {
-    let long = || grid.radix().long_dimensions();
-    let fits = |stride: &u32| long().all(|u| Line::fits(grid.sides()[u], *stride));
-    (2..=3.min(long().count() as u32)).rev().find(fits).unwrap_or(1)
-}
-
-/// The rule of some values.
-fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), NotApplicable> {
-    let grid = request.grid("a torus")?;
-    let (sides, wrap) = (grid.sides(), grid.wrap());
-    check_sides(grid, "sides that wrap", |u| sides[u] > 1 && !wrap[u])?;
-    let long: SmallVec<[usize; 3]> = grid.radix().long_dimensions().collect();
-    if long.is_empty() {
-        return Err(request.requires("a torus of two ranks or more"));
-    }
-    let stride = match values.number(STRIDE.name, 1, 3)? {
-        Some(stride) => stride as u32,
-        None if values.is("share", "parts") => 1,
-        None => default_stride(grid),
-    };
-    let rule = match stride {
-        1 => "sides of 2 or of multiples of 4",
-        2 => "sides of 4 or of multiples of 8, for stride 2",
-        _ => "sides of 6 or of multiples of 12, for stride 3",
-    };
-    check_sides(grid, rule, |u| sides[u] > 1 && !Line::fits(sides[u], stride))?;
-    let fold = values.number(FOLD.name, 1, LONGEST_FOLD.into())?;
-    let fold = fold.map_or(FOLD_UNLESS_SET, |fold| fold as u32);
-    let folded = values.number(FOLDED.name, 1, long.len() as u64)?;
-    let folded = folded.map_or(long.len() as u32, |folded| folded as u32);
-    let near = values.is("landing", "near");
-    let fold_of = |place: usize| if place < folded as usize { fold } else { 2 * stride };
-    let line = |(place, &u)| Line::new(u, sides[u], stride, fold_of(place), near);
-    let mut lines: SmallVec<[Line; 3]> = long.iter().enumerate().map(line).collect();
-    let folds = lines.iter().map(Line::fold).max().unwrap_or(fold);
-    if values.is_given(FOLD.name) && folds > fold {
-        return Err(values.refused(FOLD.name, format!("at least {folds}, twice the stride")));
-    }
-    for name in ["landing", "last"] {
-        if stride == 1
-            && values.is_given(name)
-            && !values.is(name, "near")
-            && !values.is(name, "axis")
-        {
-            return Err(values.refused(name, "of use, as no hops are left at stride 1"));
-        }
-    }
-    let share = match (values.word("share"), request.problem.ports) {
-        ("classes", _) => Share::Classes,
-        ("halves", _) => Share::Halves,
-        (_, 1) => Share::PartsInTurn,
-        _ => Share::PartsAtOnce,
-    };
-    let refused = |rule: &str| Err(values.refused("share", rule));
-    match share {
-        Share::Halves if lines.iter().any(|l| l.side != lines[0].side || l.side % 4 > 0) => {
-            return refused("classes, as sides are not equal multiples of 4");
-        }
-        Share::PartsInTurn | Share::PartsAtOnce if lines.len() != 2 || stride != 1 => {
-            return refused("classes, as stride is not 1 or not two sides are longer than 1");
-        }
-        Share::PartsAtOnce if lines.iter().any(|line| line.vertices() < 2) => {
-            return refused("classes, as a side is 2");
-        }
-        Share::PartsInTurn => {
-            let vertices = lines[0].vertices();
-            if vertices < 8 || vertices % 4 > 0 || lines[1].vertices() != vertices {
-                return refused(
-                    "classes, as there is one port and no fold of 8, 12, 16 or so on of both sides",
-                );
-            }
-            lines[1] = lines[1].shifted();
-        }
-        _ => {}
-    }
-    let together = match values.word("last") {
-        "axis" => 1,
-        "pairs" => 2,
-        _ => lines.len(),
-    };
-    let rule = "sides on which the exchange takes at most 262144 steps";
-    let rings = Rings::new(grid, lines, stride, share, together)
-        .ok_or_else(|| sides_error(grid, rule, |u| sides[u] > 1))?;
-    Ok((rings, folded))
-}
-
-impl Algorithm for StridedRings {
-    fn info(&self) -> &Info {
-        &INFO
-    }
-
-    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
-        let grid = request.grid("a torus")?;
-        let sides = || grid.radix().long_dimensions().map(|u| grid.sides()[u]);
-        let n = sides().count() as u32;
-        let mut settings = Vec::new();
-        let mut setting = |numbers: &[(Parameter, u32)], words: &[(&str, &str)]| {
-            let parts = words.contains(&("share", "parts"));
-            let stride = if parts { 1 } else { default_stride(grid) };
-            let unless_set = [(STRIDE, stride), (FOLD, FOLD_UNLESS_SET)];
-            let numbers = numbers.iter().filter(|number| !unless_set.contains(number));
-            let numbers = numbers.map(|(named, number)| (named.name, u64::from(*number).into()));
-            let words = words.iter().map(|&(name, word)| (name, word.into()));
-            let named = numbers.chain(words).map(|(name, value)| (name.to_owned(), value));
-            settings.push(named.collect());
-        };
-        for stride in (1..=3).filter(|&stride| sides().all(|side| Line::fits(side, stride))) {
-            // More than four vertices take more steps for the same volume.
-            let fours = |side: u32| (4..).step_by(2).find(|v| side / stride / 2 % v == 0);
-            let folds = sides().filter(|&side| side > 4 * stride).filter_map(fours);
-            let folds: BTreeSet<u32> = folds.chain([2]).map(|v| v * stride).collect();
-            for fold in folds.into_iter().filter(|&fold| fold <= LONGEST_FOLD) {
-                // On long sides, and where stages use all dimensions, halves together save nothing.
-                let alone = stride >= n || sides().any(|side| side > 4 * fold);
-                for share in ["classes", "halves"].into_iter().take(if alone { 1 } else { 2 }) {
-                    let (one, own) = ((STRIDE, stride), (FOLD, fold));
-                    if stride == 1 {
-                        setting(&[one, own], &[("share", share)]);
-                        if fold > 2 {
-                            for folded in 1..n {
-                                setting(&[one, own, (FOLDED, folded)], &[("share", share)]);
-                            }
-                        }
-                        continue;
-                    }
-                    for landing in ["near", "short"] {
-                        for last in ["axis", "pairs", "all"] {
-                            if last != "pairs" || n > 2 {
-                                let words =
-                                    [("share", share), ("landing", landing), ("last", last)];
-                                setting(&[one, own], &words);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        if n == 2 {
-            let fits = |fold: &u32| sides().all(|side| side % (2 * fold) == 0);
-            let folds: SmallVec<[u32; 2]> = match request.problem.ports {
-                1 => (8..=LONGEST_FOLD).step_by(4).find(fits).into_iter().collect(),
-                _ => [2, 4].into_iter().filter(fits).collect(),
-            };
-            for fold in folds {
-                setting(&[(STRIDE, 1), (FOLD, fold)], &[("share", "parts")]);
-            }
-        }
-        Ok(settings)
-    }
-
-    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let (rings, folded) = rings(request, values)?;
-        let (stride, n) = (rings.stride, rings.lines.len() as u32);
-        let fold = rings.lines.iter().map(Line::fold).max().unwrap_or(1);
-        let claims = rings.claims(request);
-        let unless_set = match values.is("share", "parts") {
-            true => 1,
-            false => default_stride(request.grid("a torus")?),
-        };
-        let mut solution = Solution::new(request, values, rings, claims);
-        if stride != unless_set {
-            solution = solution.with(STRIDE.name, u64::from(stride));
-        }
-        if fold != FOLD_UNLESS_SET {
-            solution = solution.with(FOLD.name, u64::from(fold));
-        }
-        if folded < n {
-            solution = solution.with(FOLDED.name, u64::from(folded));
-        }
-        Ok(if stride == 1 { solution.without("landing").without("last") } else { solution })
     }
 }
