@@ -9,3 +9,4 @@ mod families;
 mod formulas;
 mod injection;
 mod papers;
+mod reached;

@@ -243,6 +243,15 @@ impl Solution {
         self
     }
 
+    /// The same with a parameter that names the algorithm of an inner solution, and with its own
+    /// parameters.
+    pub(crate) fn with_named(self, name: &str, inner: &Self) -> Self {
+        let Origin { algorithm, parameters } = &inner.schedule.origin;
+        parameters.iter().fold(self.with(name, &**algorithm), |solution, (key, value)| {
+            solution.with(&format!("{name}.{key}"), value.clone())
+        })
+    }
+
     /// The same without a parameter that does not apply.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {

@@ -105,15 +105,15 @@ pub enum NotApplicable {
         /// The names of its parameters.
         known: Vec<&'static str>,
     },
-    /// A parameter requires the algorithm that another one names.
-    #[error("{algorithm}: {name} requires {requires}=NAME")]
+    /// A parameter requires another one.
+    #[error("{algorithm}: {name} requires {requires}")]
     Alone {
         /// The algorithm.
         algorithm: String,
         /// The given parameter.
         name: String,
-        /// The parameter that it requires.
-        requires: &'static str,
+        /// The parameter that it requires, as `KEY=VALUE`.
+        requires: String,
     },
     /// The algorithm that a parameter names does not apply.
     #[error("{parameter}={named}: {reason}")]

@@ -64,8 +64,6 @@ pub(crate) struct Between<'r> {
     clusters: &'r Clusters,
     /// Ranks of each node.
     size: u32,
-    name: String,
-    own: Parameters,
 }
 
 impl<'r> Between<'r> {
@@ -75,9 +73,10 @@ impl<'r> Between<'r> {
         values: &'r Values<'r>,
     ) -> Result<Option<Self>, NotApplicable> {
         let clusters = request.clusters()?;
-        let Some((name, own)) = values.algorithm(BETWEEN.name) else {
+        let Some((name, _)) = values.algorithm(BETWEEN.name) else {
+            let requires = || format!("{}=NAME", BETWEEN.name);
             let alone = values.is_given(TURNS.name);
-            return if alone { Err(values.alone(TURNS.name, BETWEEN.name)) } else { Ok(None) };
+            return if alone { Err(values.alone(TURNS.name, requires())) } else { Ok(None) };
         };
         if values.is_given("rounds") {
             return Err(values.refused("rounds", format!("for an exchange with between={name}")));
@@ -94,17 +93,12 @@ impl<'r> Between<'r> {
             let rule = "nodes times ranks of a node squared to be at most 2^40";
             return Err(NotApplicable::Ranks { rule, ranks: clusters.ranks() });
         }
-        Ok(Some(Self { request, values, clusters, size, name, own }))
+        Ok(Some(Self { request, values, clusters, size }))
     }
 
     /// Solves the exchange between nodes with blocks of `blocks` blocks.
     fn solve(&self, blocks: u64, ports: u32) -> Result<Solution, NotApplicable> {
         let network = &**self.clusters.network();
-        let refused = |reason| NotApplicable::Named {
-            parameter: BETWEEN.name,
-            named: self.name.clone(),
-            reason: Box::new(reason),
-        };
         let bytes = self.request.bytes(blocks);
         if bytes > MAX_BLOCK_BYTES.into() {
             let rule = "for blocks of two nodes of more than 2^40 bytes";
@@ -113,13 +107,8 @@ impl<'r> Between<'r> {
         let operation = self.request.problem.operation;
         let problem = Problem::new(operation, network.ranks(), ports, bytes as u64)
             .expect("bug: an invalid problem between nodes");
-        let catalogue = Catalogue::standard();
-        let algorithm = catalogue.find(&self.name).map_err(refused)?;
-        if algorithm.info().by_demand {
-            let rule = "an algorithm for blocks of equal sizes";
-            return Err(self.values.refused(BETWEEN.name, rule));
-        }
-        Request::new(&problem, network).solve(algorithm, &self.own).map_err(refused)
+        let solution = self.values.solve_named(BETWEEN.name, &Request::new(&problem, network))?;
+        Ok(solution.expect("bug: an exchange between nodes without a name"))
     }
 
     /// The exchange between nodes, with whole nodes' blocks for each other, if it is an all-to-all
@@ -214,11 +203,7 @@ impl<'r> Between<'r> {
 
     /// A solution with the parameters of the exchange between nodes, and without those it replaces.
     pub(crate) fn named(&self, solution: Solution, between: &Solution) -> Solution {
-        let origin = &between.schedule.origin;
-        let named = solution.without("rounds").with(BETWEEN.name, &*origin.algorithm);
-        origin.parameters.iter().fold(named, |solution, (key, value)| {
-            solution.with(&format!("{}.{key}", BETWEEN.name), value.clone())
-        })
+        solution.without("rounds").with_named(BETWEEN.name, between)
     }
 }
 

@@ -2,7 +2,7 @@ use std::fmt;
 
 use topocoll_schedule::{Parameters, Setting};
 
-use crate::{Info, NotApplicable};
+use crate::{Catalogue, Info, NotApplicable, Request, Solution};
 
 /// A parameter of an algorithm, for help, checks and the origin of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +99,7 @@ impl<'v> Values<'v> {
                 });
             };
             if key.is_some() && !values.is_given(parameter.name) {
-                return Err(values.alone(name, parameter.name));
+                return Err(values.alone(name, format!("{}=NAME", parameter.name)));
             }
             if let Domain::Words(words) = parameter.domain
                 && values.position(parameter.name, words).is_none()
@@ -170,10 +170,36 @@ impl<'v> Values<'v> {
         Some((named, own.collect()))
     }
 
-    /// The error of a parameter that is set without the algorithm that another one names.
-    pub(crate) fn alone(&self, name: &str, requires: &'static str) -> NotApplicable {
+    /// The solution of a part of a problem by the algorithm that a parameter names, if given.
+    ///
+    /// # Errors
+    /// It is this algorithm, or requires the sizes of blocks, or does not apply to the part.
+    pub(crate) fn solve_named(
+        &self,
+        parameter: &'static str,
+        part: &Request<'_>,
+    ) -> Result<Option<Solution>, NotApplicable> {
+        let Some((named, own)) = self.algorithm(parameter) else { return Ok(None) };
+        let refused = |reason| NotApplicable::Named {
+            parameter,
+            named: named.clone(),
+            reason: Box::new(reason),
+        };
+        let catalogue = Catalogue::standard();
+        let algorithm = catalogue.find(&named).map_err(refused)?;
+        if algorithm.info().by_demand {
+            return Err(self.refused(parameter, "an algorithm for blocks of equal sizes"));
+        }
+        if algorithm.info().name == self.info.name {
+            return Err(self.refused(parameter, "another algorithm"));
+        }
+        part.solve(algorithm, &own).map(Some).map_err(refused)
+    }
+
+    /// The error of a parameter that is set without another one, given as `KEY=VALUE`.
+    pub(crate) fn alone(&self, name: &str, requires: impl Into<String>) -> NotApplicable {
         let algorithm = self.info.name.clone().into_owned();
-        NotApplicable::Alone { algorithm, name: name.to_owned(), requires }
+        NotApplicable::Alone { algorithm, name: name.to_owned(), requires: requires.into() }
     }
 
     /// The error of an invalid value.

@@ -85,29 +85,6 @@ fn fits(solution: &Solution) -> bool {
     solution.schedule.rule().cuts().is_empty()
 }
 
-/// The exchange along a line that is named, with its parameters.
-fn exchange_named(
-    line: &Request<'_>,
-    (name, own): &(String, Parameters),
-    values: &Values<'_>,
-) -> Result<Solution, NotApplicable> {
-    let refused = |reason| NotApplicable::Named {
-        parameter: ALONG.name,
-        named: name.clone(),
-        reason: Box::new(reason),
-    };
-    let catalogue = Catalogue::standard();
-    let algorithm = catalogue.find(name).map_err(refused)?;
-    if algorithm.info().by_demand || algorithm.info().name == INFO.name {
-        return Err(values.refused(ALONG.name, "an exchange of equal blocks along a line"));
-    }
-    let solution = line.solve(algorithm, own).map_err(refused)?;
-    if fits(&solution) {
-        return Ok(solution);
-    }
-    Err(values.refused(ALONG.name, "an exchange of whole blocks"))
-}
-
 /// Of all exchanges along a line without contention one of the least volume, and of these one with
 /// the fewest steps.
 fn least_volume(line: &Request<'_>, grid: &Grid) -> Option<Solution> {
@@ -343,8 +320,8 @@ impl Algorithm for ProductExchange {
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let grid = request.grid("a torus or mesh of two sides")?;
         let (sides, wrap) = (grid.sides(), grid.wrap());
-        let named = values.algorithm(ALONG.name);
-        if named.is_none() {
+        let named = values.is_given(ALONG.name);
+        if !named {
             check_sides(grid, "sides of at most 16, or along", |u| sides[u] > LONGEST)?;
         }
         let together = values.number(TOGETHER.name, 2, LONGEST.into())?;
@@ -356,8 +333,8 @@ impl Algorithm for ProductExchange {
             });
         }
         let refused = |rule: &'static str| match named {
-            Some(_) => values.refused(ALONG.name, rule),
-            None => NotApplicable::Ranks { rule, ranks: request.problem.ranks },
+            true => values.refused(ALONG.name, rule),
+            false => NotApplicable::Ranks { rule, ranks: request.problem.ranks },
         };
         let mut factors = Vec::new();
         // Equal factors have equal exchanges.
@@ -376,11 +353,15 @@ impl Algorithm for ProductExchange {
             let line_request = Request::new(&problem, &line);
             let equal = found
                 .take_if(|(grid, _)| grid.sides() == line.sides() && grid.wrap() == line.wrap());
-            let solution = match (&named, equal) {
-                (_, Some((_, solution))) => solution,
-                (Some(named), None) => exchange_named(&line_request, named, values)?,
-                (None, None) => least_volume(&line_request, &line)
-                    .ok_or_else(|| refused("an exchange along each factor without contention"))?,
+            let solution = match equal {
+                Some((_, solution)) => solution,
+                None => match values.solve_named(ALONG.name, &line_request)? {
+                    Some(solution) if fits(&solution) => solution,
+                    Some(_) => return Err(refused("an exchange of whole blocks")),
+                    None => least_volume(&line_request, &line).ok_or_else(|| {
+                        refused("an exchange along each factor without contention")
+                    })?,
+                },
             };
             found = Some((line.clone(), solution.clone()));
             claims = one_after_other(claims, solution.claims);
@@ -394,7 +375,7 @@ impl Algorithm for ProductExchange {
         if let Some(together) = together {
             solution = solution.with(TOGETHER.name, together);
         }
-        let Some((name, own)) = named else { return Ok(solution) };
+        let Some((name, own)) = values.algorithm(ALONG.name) else { return Ok(solution) };
         Ok(own.into_iter().fold(solution.with(ALONG.name, &*name), |solution, (key, value)| {
             solution.with(&format!("{}.{key}", ALONG.name), value)
         }))

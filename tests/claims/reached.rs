@@ -1,0 +1,86 @@
+//! Points of startups and volume that schedules reach: steps, and blocks over the busiest links.
+//!
+//! Each is a candidate of its algorithm's, claimed, and counted and verified by the readers.
+
+use crate::common::{check_promises, claims, find, problem, schedule_of};
+use topocoll::{Collective, Machine, Method, NotApplicable, Parameters, Request, Setting, machine};
+
+/// Machine, ports, algorithm, setting (`key=value,..`), steps, blocks over the busiest links.
+type Row = (&'static str, u32, &'static str, &'static str, u64, f64);
+
+const REACHED: &[Row] = &[
+    ("torus:8x8", 1, "strided-rings", "fold=4,landing=near,last=all", 9, 144.0),
+    ("torus:8x8", 1, "strided-rings", "stride=1,fold=4,share=halves", 14, 112.0),
+    ("torus:16x16", 1, "strided-rings", "landing=near,last=all", 19, 704.0),
+    ("torus:16x16", 1, "strided-rings", "landing=short,last=all", 24, 640.0),
+    ("torus:16x16", 1, "strided-rings", "share=parts", 64, 512.0),
+    ("torus:4x4x4", 1, "strided-rings", "stride=1,fold=2", 9, 144.0),
+    ("torus:4x4x4", 1, "product", "together=16", 18, 108.0),
+    ("torus:4x4x8", 1, "product", "together=16", 23, 248.0),
+    ("torus:6x6", 1, "product", "", 10, 60.0),
+    ("torus:7x7", 1, "product", "", 12, 84.0),
+    ("torus:5x7", 1, "product", "", 10, 58.0),
+    ("torus:4x8", 1, "strided-rings", "stride=1,fold=4", 11, 56.0),
+    ("torus:6x8", 1, "product", "", 13, 88.0),
+];
+
+/// Machine, ports, algorithm, setting, and what the error says.
+const REFUSED: &[(&str, u32, &str, &str, &str)] =
+    &[("torus:16x16", 1, "product", "along=product", "along is `product`, not another algorithm")];
+
+fn setting(text: &str) -> Parameters {
+    let pairs = text.split(',').filter(|pair| !pair.is_empty());
+    let set = pairs.map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap();
+        let number = value.parse().map(Setting::Integer);
+        (key.to_owned(), number.unwrap_or_else(|_| value.into()))
+    });
+    set.collect()
+}
+
+fn on(text: &str, ports: u32) -> Machine {
+    let mut machine = machine(text).unwrap();
+    machine.set_ports(ports);
+    machine
+}
+
+/// Checks a row; blocks have as many bytes as make the parts of blocks equal.
+fn check(&(text, ports, name, given, steps, blocks): &Row, method: Method) {
+    /// A multiple of the parts into which blocks are cut on up to three dimensions.
+    const BYTES: u64 = 12;
+    let (machine, algorithm) = (on(text, ports), find(name).unwrap());
+    let problem = problem(&machine, Collective::AllToAll, BYTES);
+    let schedule = schedule_of(&machine, &problem, name, &setting(given)).unwrap();
+    let complete = &schedule.origin.parameters;
+    check_promises(&machine, algorithm, &problem, complete, method);
+    let claims = claims(&machine, &problem, name, complete).unwrap();
+    let claimed = claims.bytes as f64 / BYTES as f64;
+    assert_eq!((claims.steps, claimed), (steps, blocks), "{name} {given} on {text}");
+    assert!(claims.contention_free, "{name} {given} on {text}");
+    let request = Request::new(&problem, &*machine.topology);
+    let ranked = match request.candidates(algorithm) {
+        Err(NotApplicable::Unranked { .. }) => true,
+        candidates => candidates.unwrap().iter().any(|candidate| {
+            let solved = request.solve(algorithm, candidate);
+            solved.is_ok_and(|solution| &solution.schedule.origin.parameters == complete)
+        }),
+    };
+    assert!(ranked, "{name} {given} on {text} is no candidate");
+}
+
+#[test]
+fn schedules_reach_these_steps_and_volumes() {
+    for row in REACHED {
+        check(row, Method::Replay);
+    }
+}
+
+#[test]
+fn values_are_refused_with_the_rule_that_they_break() {
+    for &(text, ports, name, given, reason) in REFUSED {
+        let machine = on(text, ports);
+        let problem = problem(&machine, Collective::AllToAll, 12);
+        let refused = schedule_of(&machine, &problem, name, &setting(given)).unwrap_err();
+        assert!(refused.to_string().contains(reason), "{given} on {text}: {refused}");
+    }
+}
