@@ -21,4 +21,5 @@ pub(crate) mod product;
 pub(crate) mod quadrant_exchange;
 pub(crate) mod strided_rings;
 pub(crate) mod suh_shin;
+pub(crate) mod tabled;
 pub(crate) mod tseng_gupta_panda;

@@ -51,6 +51,7 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::neighbour_rings::NeighbourRings,
     &alltoall::direct_rings::DirectRings,
     &alltoall::product::ProductExchange,
+    &alltoall::tabled::Tabled,
     &alltoall::direct_offsets::DirectOffsets,
     &alltoall::link_matchings::LinkMatchings,
     &alltoall::binary_exchange::BinaryExchange,
