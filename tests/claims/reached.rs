@@ -22,11 +22,26 @@ const REACHED: &[Row] = &[
     ("torus:5x7", 1, "product", "", 10, 58.0),
     ("torus:4x8", 1, "strided-rings", "stride=1,fold=4", 11, 56.0),
     ("torus:6x8", 1, "product", "", 13, 88.0),
+    ("mesh:4x4", 1, "tabled", "", 16, 16.0),
+    ("mesh:6x6", 1, "tabled", "", 54, 54.0),
+    ("mesh:8x8", 1, "tabled", "", 128, 128.0),
+    ("torus:10x10", 1, "tabled", "", 27, 180.0),
+    ("torus:12x12", 1, "tabled", "", 33, 264.0),
 ];
 
 /// Machine, ports, algorithm, setting, and what the error says.
-const REFUSED: &[(&str, u32, &str, &str, &str)] =
-    &[("torus:16x16", 1, "product", "along=product", "along is `product`, not another algorithm")];
+const REFUSED: &[(&str, u32, &str, &str, &str)] = &[
+    ("torus:16x16", 1, "product", "along=product", "along is `product`, not another algorithm"),
+    (
+        "torus:8x8",
+        1,
+        "tabled",
+        "",
+        "requires a mesh of 4x4, 6x6 or 8x8, or a torus of 10x10 or 12x12",
+    ),
+    ("mesh:4x6", 1, "tabled", "", "which mesh:4x6 is not"),
+    ("torus:12x12x2", 1, "tabled", "", "which torus:12x12x2 is not"),
+];
 
 fn setting(text: &str) -> Parameters {
     let pairs = text.split(',').filter(|pair| !pair.is_empty());

@@ -162,6 +162,7 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
         "ring",
         "strided-rings",
         "suh-shin",
+        "tabled",
         "tseng-gupta-panda",
     ];
     assert_eq!(check_machines(&networks, &[1, 3]), all);

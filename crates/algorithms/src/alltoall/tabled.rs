@@ -38,10 +38,8 @@ const MESHES: [(u32, &str); 3] = [
 ];
 
 /// The tables of tori, by side: the residues of sums, and the steps.
-const TORI: [(u32, u32, &str); 2] = [
-    (10, 10, include_str!("tabled/torus_10.txt")),
-    (12, 6, include_str!("tabled/torus_12.txt")),
-];
+const TORI: [(u32, u32, &str); 2] =
+    [(10, 10, include_str!("tabled/torus_10.txt")), (12, 6, include_str!("tabled/torus_12.txt"))];
 
 /// Blocks straight to their destinations on a mesh.
 struct Mesh {

@@ -99,11 +99,7 @@ impl Move {
 
 impl OffsetMoves {
     /// The schedule of some steps, the moves of each without contention.
-    pub(crate) fn new(
-        grid: &Grid,
-        sets: SmallVec<[OffsetSet; 3]>,
-        steps: Vec<Vec<Move>>,
-    ) -> Self {
+    pub(crate) fn new(grid: &Grid, sets: SmallVec<[OffsetSet; 3]>, steps: Vec<Vec<Move>>) -> Self {
         Self { grid: grid.clone(), sets, steps }
     }
 
