@@ -1,6 +1,6 @@
 //! Grids of any sides: wrapping, non-wrapping and mixed, with every residue, primes, twos and ones.
 
-use crate::common::{MEMORY, all_settings, claims, find, problem, schedule_of};
+use crate::common::{MEMORY, all_settings, check_promises, claims, find, problem, schedule_of};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Setting, best_bounds, count, machine,
@@ -395,6 +395,42 @@ fn neighbour_rings_serve_every_grid_and_number_of_ports() {
     assert!(neighbour_rings("mesh:9x9x9", 6, Some(Method::Replay)) <= 1.0);
     assert!(neighbour_rings("mesh:8x8x8", 6, Some(Method::Replay)) <= 1.01);
     assert!(neighbour_rings("mesh:8x8x8x4", 8, Some(Method::Replay)) <= 1.0);
+}
+
+#[test]
+fn leaders_of_neighbour_rings_serve_every_torus() {
+    let few = (1..=14).flat_map(|a| (1..=14).map(move |b| format!("torus:{a}x{b}")));
+    let long = [24, 25, 26, 28, 30, 32, 36].into_iter().flat_map(|a| {
+        [
+            format!("torus:{a}"),
+            format!("torus:{a}x3"),
+            format!("torus:8x{a}"),
+            format!("torus:{a}x24"),
+        ]
+    });
+    let more = [
+        "5x4x7",
+        "8x1x10",
+        "8x3x6",
+        "2x2x24",
+        "25x2x3",
+        "28x2x2",
+        "3x8x2x2",
+        "2x2x2x2x9",
+        "8x2x2x2",
+    ];
+    let all: Vec<_> = few.chain(long).chain(more.map(|sides| format!("torus:{sides}"))).collect();
+    all.into_par_iter().for_each(|text| {
+        let mut machine: Machine = machine(&text).unwrap();
+        machine.set_ports(2 * (text.matches('x').count() as u32 + 1));
+        let algorithm = find("neighbour-rings").unwrap();
+        for block_bytes in [1, 2, 7] {
+            let problem = problem(&machine, Collective::AllToAll, block_bytes);
+            for setting in all_settings(algorithm, &problem, &*machine.topology) {
+                check_promises(&machine, algorithm, &problem, &setting, Method::Replay);
+            }
+        }
+    });
 }
 
 #[test]

@@ -49,13 +49,36 @@
 //! offset. Slots are numbered tile by tile, a tile having the offsets of one residue along each
 //! dimension, mod n or, where it does not wrap, the least common multiple of n and 2; so that a
 //! message is a run or two a tile.
+//!
+//! # Leaders
+//! With 2n ports on tori, `hop=2` takes about half of the steps, for some more volume: along even sides
+//! of at least 8 blocks go by two hops between leaders. Upwards the ranks at even positions lead,
+//! downwards those at odd ones. A phase of a side N has (N/2 - 1)/2 + 2 rounds, rounded down:
+//! - first, others send one hop what has two hops or more to go; leaders what has one;
+//! - leaders send two hops what has two or more to go, received by the next leaders;
+//! - last, what has one hop to go.
+//!
+//! Blocks of half a side go up from odd positions and down from even ones. With `hop=4`, along sides of
+//! at least 24 that are multiples of 4, every other leader does the same among the leaders, in about
+//! N/8 + 3 rounds. `led` is the number of phases with hops of that many; those after have half as many.
+//! Sides that a setting does not fit go by the longest hops that fit.
+//!
+//! The distance is the slot's digit along each dimension, and pairs of neighbours, a leader upwards and one
+//! downwards, exchange equally many blocks, one direction for the other. Leaders of the second level hold
+//! up to twice as many blocks, in slots behind the others. On one and two dimensions parts are of whole
+//! blocks, by the parity of their distances; on more, or with `parts=bytes`, each part has as many bytes
+//! of every block, so that parts are equal whatever the sides. The rules of leaders are our own, new to
+//! our knowledge; `docs/src/proofs.md` derives their counts.
+
+mod leaders;
+mod ring;
+mod settings;
 
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
-use crate::error::check_sides;
 use crate::layout::mixed_radix_layout::Ends;
-use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
+use crate::{Claims, Request};
 
 pub(crate) struct NeighbourRings;
 
@@ -303,6 +326,23 @@ impl Rings {
         }
     }
 
+    fn claims(&self, request: &Request<'_>) -> Claims {
+        let (mut steps, mut blocks) = (0, 0u128);
+        for step in 0..self.steps() {
+            let messages = self.messages(step);
+            let most = messages.map(|(message, u, round)| self.blocks(message, (u, round))).max();
+            steps += u64::from(most.unwrap_or(0) > 0);
+            blocks += u128::from(most.unwrap_or(0));
+        }
+        Claims {
+            hops: Some(steps.into()),
+            hops_floor: steps.into(),
+            rearrangements: Some(0),
+            contention_free: true,
+            ..Claims::new(steps, request.bytes(blocks))
+        }
+    }
+
     fn slots_of(&self, sent: (usize, bool), (place, round): (usize, u32), x: u32) -> SlotSet {
         let mut slots = SlotSet::default();
         self.runs(sent, (place, round), x, |run| slots.push(run));
@@ -452,44 +492,5 @@ impl Rule for Rings {
             periods[moving.dimension] = moving.side;
         }
         RankClasses::translations(radix.clone(), periods)
-    }
-}
-
-static INFO: Info = Info::new(
-    "neighbour-rings",
-    "every block hop by hop along rings and lines, in both directions of all dimensions at once",
-    "after Liu et al. 2006, for any ports",
-);
-
-impl Algorithm for NeighbourRings {
-    fn info(&self) -> &Info {
-        &INFO
-    }
-
-    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let grid = request.grid("a torus or mesh")?;
-        check_sides(grid, "sides of at most 65536, or 1048576 where they wrap", |u| {
-            grid.sides()[u] > if grid.wrap()[u] { LONGEST } else { LONGEST_LINE }
-        })?;
-        let rule = Rings::new(grid.clone(), request.problem.ports).ok_or_else(|| {
-            request.requires("a torus or mesh of few sides, with at most 4096 tiles of offsets")
-        })?;
-        let (mut steps, mut blocks) = (0, 0u128);
-        for step in 0..rule.steps() {
-            let most = rule
-                .messages(step)
-                .map(|(message, u, round)| rule.blocks(message, (u, round)))
-                .max();
-            steps += u64::from(most.unwrap_or(0) > 0);
-            blocks += u128::from(most.unwrap_or(0));
-        }
-        let claims = Claims {
-            hops: Some(steps.into()),
-            hops_floor: steps.into(),
-            rearrangements: Some(0),
-            contention_free: true,
-            ..Claims::new(steps, request.bytes(blocks))
-        };
-        Ok(Solution::new(request, values, rule, claims))
     }
 }
