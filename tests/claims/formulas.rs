@@ -609,12 +609,8 @@ fn product_takes_the_exchange_that_is_named() {
     };
     assert_eq!(schedule("torus:16x64", &radix).unwrap().origin.parameters, radix);
     for (text, setting, reason) in [
-        ("torus:4x4", along("product", &[]), "not an exchange of equal blocks along a line"),
-        (
-            "torus:4x4",
-            along("demand-matchings", &[]),
-            "not an exchange of equal blocks along a line",
-        ),
+        ("torus:4x4", along("product", &[]), "along is `product`, not another algorithm"),
+        ("torus:4x4", along("demand-matchings", &[]), "not an algorithm for blocks of equal sizes"),
         (
             "torus:4x4",
             along("direct-rings", &[]),

@@ -13,9 +13,14 @@
 //! exchange of the least V, and of these one with the fewest steps: on rings of 3 to 8 ranks 2, 3, 4,
 //! 5, 6 and 8 steps of single blocks, on the torus of 4x4 15.
 //!
+//! With `split` the even hops along some sides and the odd ones are in different factors, which are no
+//! lines then: see `product/split.rs`.
+//!
 //! # The layout
 //! A slot has a digit for each factor, a slot of the exchange there: before that exchange one that
 //! holds a block at its beginning, and afterwards one that holds a block at its end.
+
+mod split;
 
 use std::ops::Range;
 
@@ -55,7 +60,7 @@ static INFO: Info = Info::new(
     "dimension by dimension, an exchange of its own along each",
     "own construction of exchanges along one dimension",
 )
-.taking(&[ALONG, TOGETHER]);
+.taking(&[ALONG, TOGETHER, split::SPLIT]);
 
 pub(crate) struct ProductExchange;
 
@@ -85,9 +90,13 @@ fn fits(solution: &Solution) -> bool {
     solution.schedule.rule().cuts().is_empty()
 }
 
-/// Of all exchanges along a line without contention one of the least volume, and of these one with
-/// the fewest steps.
-fn least_volume(line: &Request<'_>, grid: &Grid) -> Option<Solution> {
+/// Of all exchanges along a line without contention that fit one of the least volume, and of these one
+/// with the fewest steps.
+fn least_volume(
+    line: &Request<'_>,
+    grid: &Grid,
+    fits: impl Fn(&Solution) -> bool,
+) -> Option<Solution> {
     let bound = line.bytes(least_blocks(grid, line.problem.ports));
     let catalogue = Catalogue::standard();
     let known =
@@ -298,27 +307,13 @@ fn factors(grid: &Grid, together: u32) -> Vec<Range<usize>> {
     factors
 }
 
-impl Algorithm for ProductExchange {
-    fn info(&self) -> &Info {
-        &INFO
-    }
-
-    /// Where all exchanges along the sides are tried.
-    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
-        let grid = request.grid("a torus or mesh of two sides")?;
-        let sides = grid.sides();
-        check_sides(grid, "sides of at most 16", |u| sides[u] > LONGEST)?;
-        let mut settings = vec![Parameters::new()];
-        let joined = factors(grid, LONGEST).len();
-        if 1 < joined && joined < grid.radix().long_dimensions().count() {
-            let most = (TOGETHER.name.to_owned(), u64::from(LONGEST).into());
-            settings.push(Parameters::from([most]));
-        }
-        Ok(settings)
-    }
-
-    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
-        let grid = request.grid("a torus or mesh of two sides")?;
+impl Product {
+    /// The schedule of an exchange along each dimension, or several together.
+    fn solved(
+        request: &Request<'_>,
+        values: &Values<'_>,
+        grid: &Grid,
+    ) -> Result<Solution, NotApplicable> {
         let (sides, wrap) = (grid.sides(), grid.wrap());
         let named = values.is_given(ALONG.name);
         if !named {
@@ -358,7 +353,7 @@ impl Algorithm for ProductExchange {
                 None => match values.solve_named(ALONG.name, &line_request)? {
                     Some(solution) if fits(&solution) => solution,
                     Some(_) => return Err(refused("an exchange of whole blocks")),
-                    None => least_volume(&line_request, &line).ok_or_else(|| {
+                    None => least_volume(&line_request, &line, fits).ok_or_else(|| {
                         refused("an exchange along each factor without contention")
                     })?,
                 },
@@ -371,10 +366,50 @@ impl Algorithm for ProductExchange {
         }
         let rule = Product::new(grid, factors)
             .ok_or_else(|| refused("exchanges of at most 2^40 slots and 2^32 - 1 steps in all"))?;
-        let mut solution = Solution::new(request, values, rule, claims);
-        if let Some(together) = together {
-            solution = solution.with(TOGETHER.name, together);
+        let solution = Solution::new(request, values, rule, claims).without(split::SPLIT.name);
+        Ok(match together {
+            Some(together) => solution.with(TOGETHER.name, together),
+            None => solution,
+        })
+    }
+}
+
+impl Algorithm for ProductExchange {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    /// Where all exchanges along the sides are tried.
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let grid = request.grid("a torus or mesh of two sides")?;
+        let sides = grid.sides();
+        let whole = check_sides(grid, "sides of at most 16", |u| sides[u] > LONGEST);
+        let word = |word: &str| Parameters::from([(split::SPLIT.name.to_owned(), word.into())]);
+        let split: Vec<_> = split::candidates(request, grid).into_iter().map(word).collect();
+        if whole.is_err() {
+            return if split.is_empty() { whole.map(|()| split) } else { Ok(split) };
         }
+        let mut settings = vec![Parameters::new()];
+        let joined = factors(grid, LONGEST).len();
+        if 1 < joined && joined < grid.radix().long_dimensions().count() {
+            let most = (TOGETHER.name.to_owned(), u64::from(LONGEST).into());
+            settings.push(Parameters::from([most]));
+        }
+        settings.extend(split);
+        Ok(settings)
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let grid = request.grid("a torus or mesh of two sides")?;
+        let solution = match values.word(split::SPLIT.name) {
+            "none" => Product::solved(request, values, grid)?,
+            word if values.is_given(TOGETHER.name) => {
+                return Err(
+                    values.refused(TOGETHER.name, format!("for a product with split={word}"))
+                );
+            }
+            _ => split::solve(request, values, grid)?,
+        };
         let Some((name, own)) = values.algorithm(ALONG.name) else { return Ok(solution) };
         Ok(own.into_iter().fold(solution.with(ALONG.name, &*name), |solution, (key, value)| {
             solution.with(&format!("{}.{key}", ALONG.name), value)

@@ -11,7 +11,7 @@ pub(crate) fn push_axes(base: Slot, axes: &[Axis], out: &mut SlotSet) {
         [outer, inner] => out.push(Strided { base, outer, inner }),
         [slowest, ref others @ ..] => {
             for i in 0..slowest.count {
-                push_axes(base + i * slowest.stride as u64, others, out);
+                push_axes(base.wrapping_add_signed(i as i64 * slowest.stride), others, out);
             }
         }
     }
