@@ -10,3 +10,4 @@ mod formulas;
 mod injection;
 mod papers;
 mod reached;
+mod windows;

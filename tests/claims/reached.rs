@@ -6,7 +6,7 @@ use crate::common::{check_promises, claims, find, problem, schedule_of};
 use topocoll::{Collective, Machine, Method, NotApplicable, Parameters, Request, Setting, machine};
 
 /// Machine, ports, algorithm, setting (`key=value,..`), steps, blocks over the busiest links.
-type Row = (&'static str, u32, &'static str, &'static str, u64, f64);
+pub(crate) type Row = (&'static str, u32, &'static str, &'static str, u64, f64);
 
 const REACHED: &[Row] = &[
     ("torus:8x8", 1, "strided-rings", "fold=4,landing=near,last=all", 9, 144.0),
@@ -76,7 +76,9 @@ const REACHED: &[Row] = &[
 ];
 
 /// Machine, ports, algorithm, setting, and what the error says.
-const REFUSED: &[(&str, u32, &str, &str, &str)] = &[
+pub(crate) type Refused = (&'static str, u32, &'static str, &'static str, &'static str);
+
+const REFUSED: &[Refused] = &[
     ("torus:16x16", 1, "product", "along=product", "along is `product`, not another algorithm"),
     (
         "torus:8x8",
@@ -160,7 +162,7 @@ fn on(text: &str, ports: u32) -> Machine {
 }
 
 /// Checks a row; blocks have as many bytes as make the parts of blocks equal.
-fn check(&(text, ports, name, given, steps, blocks): &Row, method: Method) {
+pub(crate) fn check(&(text, ports, name, given, steps, blocks): &Row, method: Method) {
     /// A multiple of the parts into which blocks are cut on up to three dimensions.
     const BYTES: u64 = 12;
     let (machine, algorithm) = (on(text, ports), find(name).unwrap());
@@ -183,6 +185,14 @@ fn check(&(text, ports, name, given, steps, blocks): &Row, method: Method) {
     assert!(ranked, "{name} {given} on {text} is no candidate");
 }
 
+/// Checks that a value is refused.
+pub(crate) fn check_refused(&(text, ports, name, given, reason): &Refused) {
+    let machine = on(text, ports);
+    let problem = problem(&machine, Collective::AllToAll, 12);
+    let refused = schedule_of(&machine, &problem, name, &setting(given)).unwrap_err();
+    assert!(refused.to_string().contains(reason), "{given} on {text}: {refused}");
+}
+
 #[test]
 fn schedules_reach_these_steps_and_volumes() {
     for row in REACHED {
@@ -192,10 +202,5 @@ fn schedules_reach_these_steps_and_volumes() {
 
 #[test]
 fn values_are_refused_with_the_rule_that_they_break() {
-    for &(text, ports, name, given, reason) in REFUSED {
-        let machine = on(text, ports);
-        let problem = problem(&machine, Collective::AllToAll, 12);
-        let refused = schedule_of(&machine, &problem, name, &setting(given)).unwrap_err();
-        assert!(refused.to_string().contains(reason), "{given} on {text}: {refused}");
-    }
+    REFUSED.iter().for_each(check_refused);
 }

@@ -54,6 +54,7 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::tabled::Tabled,
     &alltoall::direct_offsets::DirectOffsets,
     &alltoall::link_matchings::LinkMatchings,
+    &alltoall::bit_flips::BitFlips,
     &alltoall::binary_exchange::BinaryExchange,
     &alltoall::quadrant_exchange::QuadrantExchange,
     &alltoall::cyclic_exchange::CyclicExchange,

@@ -96,6 +96,7 @@ impl Algorithm for BinaryExchange {
             hops: Some(hops),
             hops_floor: hops,
             rearrangements: Some(0),
+            contention_free: square.d <= 1,
             link_bytes_floor: request.bytes((side - 1) * ranks),
             ..Claims::new(2 * u64::from(square.d), request.bytes(d * ranks))
         };

@@ -53,6 +53,7 @@
 mod centred;
 mod counts;
 mod direct;
+mod inside;
 mod layout;
 mod line;
 mod settings;

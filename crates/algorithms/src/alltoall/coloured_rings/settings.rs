@@ -4,6 +4,7 @@ use topocoll_schedule::Parameters;
 use topocoll_topology::Grid;
 
 use super::centred::Centred;
+use super::inside::{self, INSIDE};
 use super::line::Landing;
 use super::windows::{self, Digit};
 use super::{ColouredRings, Residual, Rings};
@@ -146,6 +147,7 @@ static INFO: Info = Info::new(
         ],
     )
     .by_cost(),
+    INSIDE,
 ]);
 
 impl Algorithm for ColouredRings {
@@ -153,7 +155,7 @@ impl Algorithm for ColouredRings {
         &INFO
     }
 
-    fn candidates(&self, _: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let setting = |(classes, landing, residual): (u64, &str, &str)| {
             let mut setting = Parameters::from([
                 ("landing".to_owned(), landing.into()),
@@ -177,11 +179,15 @@ impl Algorithm for ColouredRings {
             (1, "distance", "direct"),
             (2, "distance", "direct"),
         ];
-        Ok(settings.map(setting).into())
+        let inside = inside::candidates(request);
+        Ok(settings.into_iter().map(setting).chain(inside).collect())
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
         let classes = values.number("classes", 1, 2)?.unwrap_or(2);
+        if values.is_given(INSIDE.name) {
+            return inside::solve(request, values, classes as u32);
+        }
         let rings = rings(request, values, classes as u32)?;
         let cost = rings.cost();
         let n = rings.dimensions() as u32;

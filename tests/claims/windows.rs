@@ -1,0 +1,55 @@
+//! Points that exchanges of meshes reach by exchanges of their own inside windows.
+
+use crate::reached::{Refused, check, check_refused};
+use topocoll::Method;
+
+/// Machine, the setting of `coloured-rings` with `landing=windows`, steps, blocks.
+const REACHED: &[(&str, &str, u64, f64)] = &[
+    ("mesh:8x8", "classes=1,inside=binary-exchange", 10, 192.0),
+    ("mesh:8x8", "classes=1,inside=quadrant-exchange", 11, 176.0),
+    ("mesh:16x16", "classes=1,inside=binary-exchange", 34, 1280.0),
+    ("mesh:16x16", "classes=1,inside=quadrant-exchange", 35, 1216.0),
+    ("mesh:10x6", "classes=1,inside=quadrant-exchange", 15, 221.0),
+    ("mesh:2x14", "classes=1,inside=quadrant-exchange", 27, 117.0),
+    ("mesh:12x12", "inside=bit-flips,inside.steps=5", 13, 636.0),
+    ("mesh:12x12", "inside=bit-flips,inside.steps=7", 15, 609.0),
+    ("mesh:12x12", "inside=tabled", 24, 528.0),
+    ("mesh:16x16", "inside=bit-flips,inside.steps=5", 17, 1472.0),
+    ("mesh:16x16", "inside=bit-flips,inside.steps=7", 19, 1424.0),
+    ("mesh:16x16", "inside=tabled", 28, 1280.0),
+    ("mesh:12x20", "inside=tabled", 32, 1520.0),
+    ("mesh:16x32", "inside=tabled", 44, 5376.0),
+    ("mesh:32x32", "inside=tabled", 44, 9216.0),
+];
+
+const REFUSED: &[Refused] = &[
+    ("mesh:8x8", 1, "bit-flips", "", "requires two sides of 4"),
+    ("mesh:4x4", 1, "bit-flips", "steps=6", "steps is `6`, not 5 or 7"),
+    ("torus:4x4", 1, "bit-flips", "", "requires a mesh of two sides"),
+    ("mesh:8x8", 1, "coloured-rings", "inside=direct", "inside requires landing=windows"),
+    ("mesh:8x8", 1, "coloured-rings", "landing=windows,inside=direct,residual=direct", "not axis"),
+    ("mesh:8x8", 1, "coloured-rings", "landing=windows,inside.radix=5", "requires inside=NAME"),
+    ("mesh:8x8", 1, "coloured-rings", "landing=windows,inside=bruk", "inside=bruk: unknown"),
+    ("mesh:8x8", 1, "coloured-rings", "landing=windows,inside=coloured-rings", "not another"),
+    ("mesh:8x8", 1, "coloured-rings", "landing=windows,inside=bit-flips,classes=1", "sides of 4"),
+    ("mesh:8x10", 1, "coloured-rings", "landing=windows,inside=bit-flips", "side 1 (10) breaks"),
+    ("mesh:4x4", 1, "coloured-rings", "landing=windows,inside=bit-flips", "not both 4"),
+    ("mesh:8x34", 1, "coloured-rings", "landing=windows,inside=direct,classes=1", "up to 32"),
+    ("mesh:4x4x4", 1, "coloured-rings", "landing=windows,inside=direct", "a mesh of two sides"),
+    ("torus:8x8", 1, "coloured-rings", "landing=windows,inside=direct", "sides that do not wrap"),
+];
+
+#[test]
+fn exchanges_inside_windows_reach_these_steps_and_volumes() {
+    check(&("mesh:4x4", 1, "bit-flips", "", 5, 28.0), Method::Replay);
+    check(&("mesh:4x4", 1, "bit-flips", "steps=7", 7, 25.0), Method::Replay);
+    for &(text, inside, steps, blocks) in REACHED {
+        let setting = format!("landing=windows,{inside}").leak();
+        check(&(text, 1, "coloured-rings", setting, steps, blocks), Method::Replay);
+    }
+}
+
+#[test]
+fn values_of_exchanges_inside_windows_are_refused() {
+    REFUSED.iter().for_each(check_refused);
+}
