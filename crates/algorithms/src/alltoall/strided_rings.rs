@@ -44,8 +44,10 @@
 //! matching of the remainder (0 if there is none), the direction, the hops of V, and what is left. A
 //! block is received into the slot just sent.
 
+mod last;
 mod line;
 mod matchings;
+mod mixed;
 mod settings;
 
 use std::ops::Range;
@@ -54,6 +56,7 @@ use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
+use self::last::{Group, Last};
 use self::line::{Direction, Line, Part};
 use crate::layout::axes::push_box;
 use crate::layout::mixed_radix_layout::Ends;
@@ -71,8 +74,9 @@ struct Rings {
     /// g.
     stride: u32,
     share: Share,
+    last: Last,
     /// Dimensions whose last hops are of one message.
-    groups: SmallVec<[Range<usize>; 3]>,
+    groups: SmallVec<[Group; 3]>,
     /// The first step of each stage, and of the last hops.
     stages: SmallVec<[u32; 4]>,
     steps: u32,
@@ -92,27 +96,20 @@ enum Share {
 }
 
 /// What all ranks do in a step.
-enum Phase {
+enum Phase<'a> {
     /// Blocks of half a side, all dimensions at once.
     Halves {
         step: u32,
     },
     Stage {
         stage: u32,
-        step: RingStep,
+        step: u32,
     },
     /// The moves of a group, by number; 0 stays.
     Last {
-        group: Range<usize>,
+        group: &'a Group,
         moves: SmallVec<[u32; 3]>,
     },
-}
-
-/// A step of all rings in a stage.
-#[derive(Clone, Copy)]
-enum RingStep {
-    Hop(u32),
-    Match(u32),
 }
 
 impl Rings {
@@ -122,24 +119,20 @@ impl Rings {
         lines: SmallVec<[Line; 3]>,
         stride: u32,
         share: Share,
-        together: usize,
+        last: Last,
     ) -> Option<Self> {
-        let n = lines.len();
-        let groups = (0..n).step_by(together).map(|u| u..n.min(u + together)).collect();
+        let groups = last.groups(lines.len());
         let stages = SmallVec::new();
         let grid = grid.clone();
-        let mut rings = Self { grid, lines, stride, share, groups, stages, steps: 0 };
+        let mut rings = Self { grid, lines, stride, share, last, groups, stages, steps: 0 };
         let mut steps = u64::from(if share == Share::Halves { rings.turns_of_halves() } else { 0 });
         for stage in 0..rings.turns() {
             rings.stages.push(u32::try_from(steps).ok()?);
-            let matches = rings.lines_in(stage).map(Line::match_steps).max()?;
-            steps += u64::from(rings.hop_steps(stage) + matches);
+            steps += u64::from(rings.stage_steps(stage));
         }
         rings.stages.push(u32::try_from(steps).ok()?);
         for group in &rings.groups {
-            let mut kinds = rings.kinds_of_moves(group);
-            let moves = kinds.try_fold(1u64, u64::checked_mul)? - 1;
-            steps = steps.checked_add(moves)?;
+            steps = steps.checked_add(rings.steps_of_group(group)?)?;
         }
         rings.steps = u32::try_from(steps).ok().filter(|&steps| steps <= MOST_STEPS)?;
         Some(rings)
@@ -163,20 +156,28 @@ impl Rings {
         self.lines_in(stage).map(hops).max().unwrap_or(0)
     }
 
-    /// What a rank may do along each dimension of a group.
-    fn kinds_of_moves(&self, group: &Range<usize>) -> impl Iterator<Item = u64> + Clone {
-        self.lines[group.clone()].iter().map(|line| u64::from(line.moves()) + 1)
+    /// Steps of a stage.
+    fn stage_steps(&self, stage: u32) -> u32 {
+        if self.is_mixed() {
+            return self.mixed_steps();
+        }
+        self.hop_steps(stage) + self.lines_in(stage).map(Line::match_steps).max().unwrap_or(0)
     }
 
-    /// What a ring does in a step of its stage.
-    fn part(&self, line: &Line, step: RingStep) -> Option<Part> {
-        match step {
-            RingStep::Hop(step) => {
+    /// Along which line a class or part moves in a step of a stage, and how.
+    fn part(&self, mover: u32, stage: u32, step: u32) -> Option<(usize, Part)> {
+        if self.is_mixed() {
+            return self.mixed_part(mover, stage, step);
+        }
+        let (u, line) = self.line(mover, stage)?;
+        let part = match step.checked_sub(self.hop_steps(stage)) {
+            None => {
                 let halves = if self.share == Share::Halves { 0 } else { line.half_steps() };
                 (step < line.hop_steps() + halves).then(|| line.hop(step))
             }
-            RingStep::Match(step) => (step < line.match_steps()).then(|| line.matched(step)),
-        }
+            Some(step) => (step < line.match_steps()).then(|| line.matched(step)),
+        };
+        Some((u, part?))
     }
 
     /// Whether ranks send all their blocks along one dimension at a time.
@@ -207,34 +208,17 @@ impl Rings {
         Some((u, if class % 2 == 0 { half } else { -half }))
     }
 
-    fn phase(&self, step: u32) -> Phase {
+    fn phase(&self, step: u32) -> Phase<'_> {
         let stage = self.stages.partition_point(|&first| first <= step);
         if stage == 0 {
             return Phase::Halves { step };
         }
-        if let Some(&end) = self.stages.last().filter(|&&end| end <= step) {
-            let mut number = u64::from(step - end);
-            for group in &self.groups {
-                let kinds = self.kinds_of_moves(group);
-                let moves = kinds.clone().product::<u64>() - 1;
-                if number < moves {
-                    let mut rest = number + 1;
-                    let digit = |kinds| {
-                        let digit = rest % kinds;
-                        rest /= kinds;
-                        digit as u32
-                    };
-                    return Phase::Last { group: group.clone(), moves: kinds.map(digit).collect() };
-                }
-                number -= moves;
-            }
+        if let Some(&end) = self.stages.last().filter(|&&end| end <= step)
+            && let Some((group, moves)) = self.last_moves(u64::from(step - end))
+        {
+            return Phase::Last { group, moves };
         }
-        let (stage, step) = (stage as u32 - 1, step - self.stages[stage - 1]);
-        let step = match step.checked_sub(self.hop_steps(stage)) {
-            None => RingStep::Hop(step),
-            Some(step) => RingStep::Match(step),
-        };
-        Phase::Stage { stage, step }
+        Phase::Stage { stage: stage as u32 - 1, step: step - self.stages[stage - 1] }
     }
 
     /// The ranks from one value of a dimension's digit to the next: also those of slots.
@@ -293,21 +277,6 @@ impl Rings {
     /// The place of a rank on a line.
     fn place(&self, at: &[u32], u: usize) -> u32 {
         if self.share == Share::PartsInTurn { at.iter().sum() } else { at[u] }
-    }
-
-    /// The hops of a rank in the moves of a group, and its slots.
-    fn last_message(
-        &self,
-        group: &Range<usize>,
-        moves: &[u32],
-        at: &[u32],
-    ) -> (SmallVec<[i64; 3]>, SlotSet) {
-        let moved = group.clone().zip(moves).map(|(u, &number)| self.lines[u].moved(number, at[u]));
-        let (hops, digits): (SmallVec<[i64; 3]>, SmallVec<[Strided; 3]>) = moved.unzip();
-        let given: SmallVec<[(usize, Strided); 3]> = group.clone().zip(digits).collect();
-        let mut slots = SlotSet::default();
-        self.slots_of(&given, &mut slots);
-        (hops, slots)
     }
 
     /// The coordinates in the dimensions longer than 1.
@@ -377,16 +346,15 @@ impl Rings {
             }
             Phase::Stage { stage, step } => {
                 for mover in 0..self.movers() {
-                    let Some((u, line)) = self.line(mover, stage) else { continue };
-                    let Some(part) = self.part(line, step) else { continue };
-                    for (direction, hops) in line.most_hops(part) {
+                    let Some((u, part)) = self.part(mover, stage, step) else { continue };
+                    for (direction, hops) in self.lines[u].most_hops(part) {
                         each(&self.ring_slots(mover, u, part, direction), hops.into());
                     }
                 }
             }
             Phase::Last { group, moves } => {
                 let at = Coordinates::from_elem(0, self.lines.len());
-                let (hops, slots) = self.last_message(&group, &moves, &at);
+                let (hops, slots) = self.last_message(group, &moves, &at);
                 each(&slots, hops.iter().map(|hops| hops.unsigned_abs()).sum());
             }
         }
@@ -437,9 +405,8 @@ impl Rule for Rings {
                 let class = sum % self.stride;
                 let movers = if self.is_whole() { class..class + 1 } else { 0..2 };
                 for mover in movers {
-                    let Some((u, line)) = self.line(mover, stage) else { continue };
-                    let Some(part) = self.part(line, step) else { continue };
-                    let place = self.place(&at, u);
+                    let Some((u, part)) = self.part(mover, stage, step) else { continue };
+                    let (line, place) = (&self.lines[u], self.place(&at, u));
                     let Some(direction) = line.direction(part, place) else { continue };
                     let (to, from) = line.hops(part, direction, place);
                     self.message(
@@ -452,9 +419,9 @@ impl Rule for Rings {
                 }
             }
             Phase::Last { group, moves } => {
-                let (hops, slots) = self.last_message(&group, &moves, &at);
+                let (hops, slots) = self.last_message(group, &moves, &at);
                 let (mut to, mut from, mut route) = (rank, rank, Route::default());
-                for (u, hops) in group.zip(hops) {
+                for (&u, hops) in group.iter().zip(hops) {
                     to = self.shifted(to, u, hops);
                     from = self.shifted(from, u, -hops);
                     route.push(self.lines[u].dimension as u32, hops);

@@ -144,6 +144,12 @@ impl Line {
         Part::Hop { round: step / self.vertices + 1, first: step % self.vertices }
     }
 
+    /// The step of hops whose messages have as many blocks as those of the matching, with two vertices and
+    /// blocks that land at the nearest rank of their ring.
+    pub(super) fn middle_hop(&self) -> u32 {
+        self.rounds() - 1
+    }
+
     /// A step of matchings.
     pub(super) fn matched(&self, step: u32) -> Part {
         let edges = self.half_vertices().max(2);
@@ -285,10 +291,21 @@ impl Line {
         if self.near { self.stride - 1 } else { 2 * (self.stride - 1) }
     }
 
+    /// The slots without a residual.
+    pub(super) fn staying(&self) -> Strided {
+        self.residual(0, None)
+    }
+
+    /// The slots with one.
+    pub(super) fn moving(&self) -> Strided {
+        let (stride, ring) = (self.stride.into(), (self.side / self.stride).into());
+        Strided::runs(1, ring, stride, stride - 1)
+    }
+
     /// The hops and slots of a move of the residual exchange; of move 0 those of what stays.
     pub(super) fn moved(&self, number: u32, at: u32) -> (i64, Strided) {
         if number == 0 {
-            return (0, self.residual(0, None));
+            return (0, self.staying());
         }
         if self.near {
             return (self.nearest(number), self.residual(number, None));

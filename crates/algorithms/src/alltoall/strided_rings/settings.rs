@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use topocoll_schedule::Parameters;
 use topocoll_topology::Grid;
 
+use super::last::Last;
 use super::line::Line;
 use super::{Rings, Share, StridedRings};
 use crate::error::{check_sides, sides_error};
@@ -47,6 +48,7 @@ static INFO: Info = Info::new(
         &[
             ("axis", "the last hops one dimension after the other"),
             ("pairs", "two dimensions in a message; less volume in more steps"),
+            ("relay", "one or two dimensions in a message, some blocks in two messages"),
             ("all", "all dimensions in a message"),
         ],
     ),
@@ -141,13 +143,14 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
         }
         _ => {}
     }
-    let together = match values.word("last") {
-        "axis" => 1,
-        "pairs" => 2,
-        _ => lines.len(),
+    let last = match values.word("last") {
+        "axis" => Last::Together(1),
+        "pairs" => Last::Together(2),
+        "relay" => Last::Relay,
+        _ => Last::Together(lines.len()),
     };
     let rule = "sides on which the exchange takes at most 262144 steps";
-    let rings = Rings::new(grid, lines, stride, share, together)
+    let rings = Rings::new(grid, lines, stride, share, last)
         .ok_or_else(|| sides_error(grid, rule, |u| sides[u] > 1))?;
     Ok((rings, folded))
 }
@@ -192,8 +195,8 @@ impl Algorithm for StridedRings {
                         continue;
                     }
                     for landing in ["near", "short"] {
-                        for last in ["axis", "pairs", "all"] {
-                            if last != "pairs" || n > 2 {
+                        for last in ["axis", "pairs", "relay", "all"] {
+                            if n > 2 || ["axis", "all"].contains(&last) {
                                 let words =
                                     [("share", share), ("landing", landing), ("last", last)];
                                 setting(&[one, own], &words);
