@@ -695,6 +695,19 @@ fn strided_rings_cost_their_rings_and_last_hops() {
 }
 
 #[test]
+fn strided_rings_are_near_the_bound_on_cubes() {
+    for (n, setting, steps, blocks) in [
+        (36, "fold=18 last=all", 80, 254_880),
+        (48, "fold=12 last=all", 62, 770_048),
+        (48, "fold=12 landing=short last=relay", 96, 747_520),
+    ] {
+        let (machine, problem, setting) = strided(&format!("torus:{n}x{n}x{n}"), 1, setting);
+        let claims = claims(&machine, &problem, "strided-rings", &setting).unwrap();
+        assert_eq!((claims.steps, claims.bytes), (steps, blocks), "{n} {setting:?}");
+    }
+}
+
+#[test]
 fn strided_rings_refuse_what_has_none() {
     for (text, setting, reason) in [
         ("mesh:8x8", "", "requires sides that wrap; side 0 (8), side 1 (8) break this rule"),

@@ -5,7 +5,7 @@
 //! The ranks of a line whose positions agree mod g are a ring. The class of a rank is the sum of its
 //! coordinates mod g, which moves of multiples of g keep. In stage k, of max(g, n), the class q moves
 //! along dimension (q + k) mod max(g, n) of the n that there are, so that every line has one class
-//! at a time. With g = n the links of all dimensions are full.
+//! at a time. With g >= n the links of all dimensions are full.
 //!
 //! # One ring
 //! Let a ring have L ranks, and V be an even divisor of L/2 (the *fold* is V g). A block e ring ranks
@@ -19,6 +19,9 @@
 //!   matching goes upwards and the next one downwards, and these have no rank in common.
 //! - Blocks of L/2 ranks make as many hops of V in the direction of their place: upwards if it is
 //!   below V/2. So the last round has V/2 steps.
+//! - With V = 2 a matching has one edge, which goes upwards in a step and downwards in another. At
+//!   g = 3 along two dimensions these take no steps of their own: while a class hops along one
+//!   dimension, the next class goes upwards along the other, and the third class downwards.
 //!
 //! With `share=halves` (equal sides) they go before all stages, along all dimensions at
 //! once: let c be the sum of coordinates mod N/2; in step t the classes 2f and 2f + 1 go N/2 hops
@@ -30,12 +33,17 @@
 //! farther than its destination, so that fewer blocks go around and what is left depends on the
 //! direction. Then every rank makes the same moves: 1 up, 1 down, or two, where even ranks go up
 //! while odd ones go down. Moves of several dimensions in one message, in the order of dimensions, share
-//! no link if those of each dimension share none; `last` says how many dimensions go together.
+//! no link if those of each dimension share none; `last` says how many dimensions go together. With
+//! `last=relay` there is a message for every one and two dimensions, and a block with hops along more
+//! goes along the first two of these, then along the next two.
 //!
 //! # Claims
 //! There is no link contention. On an N x N torus with N a multiple of 16, at g = 2, a fold of 8, short,
 //! together: N/2 + 16 steps and N^3/8 + N^2/2 blocks; at a fold of N/2, N a multiple of 8, the same
 //! blocks in N^2/16 + 8 steps; near, together, at N/2: N^2/16 + 3 steps and N^3/8 + 3 N^2/4 blocks.
+//! At g = 3 with N a multiple of 12, a fold of 6, near, together: N/2 + 8 steps, all links full in the
+//! first N/2. On P ranks in three dimensions at g = 3 `last=relay` takes 18 steps and 34 P/27 blocks for the
+//! last hops if near, where `last=all` takes 26 and 26 P/27; if short, 60 steps in place of 124.
 //! Direct exchange at the bisection bound along such tours is [`direct-rings`](super::direct_rings);
 //! schedules of these counts are new, to our knowledge.
 //!
