@@ -14,6 +14,8 @@ const REACHED: &[Row] = &[
     ("torus:16x16", 1, "strided-rings", "landing=near,last=all", 19, 704.0),
     ("torus:16x16", 1, "strided-rings", "landing=short,last=all", 24, 640.0),
     ("torus:16x16", 1, "strided-rings", "share=parts", 64, 512.0),
+    ("torus:16x16", 1, "strided-rings", "share=sources", 50, 544.0),
+    ("torus:24x24", 1, "strided-rings", "share=sources", 111, 1800.0),
     ("torus:12x12", 1, "strided-rings", "stride=3,last=all", 14, 344.0),
     ("torus:12x12", 1, "strided-rings", "stride=3,last=axis", 10, 408.0),
     ("torus:24x24", 1, "strided-rings", "stride=3,fold=6,last=all", 20, 2240.0),
@@ -88,6 +90,16 @@ const REACHED: &[Row] = &[
 pub(crate) type Refused = (&'static str, u32, &'static str, &'static str, &'static str);
 
 const REFUSED: &[Refused] = &[
+    ("torus:16x16", 1, "strided-rings", "last=relays", "last is `relays`, not"),
+    ("torus:16x16", 1, "strided-rings", "stride=1,last=relay", "last is `relay`, not of use"),
+    ("torus:8x8", 1, "strided-rings", "share=sources", "multiples of 8 from 16 to 128"),
+    ("torus:16x24", 1, "strided-rings", "share=sources", "longer than 1, equal and multiples of 8"),
+    ("torus:136x136", 1, "strided-rings", "share=sources", "multiples of 8 from 16 to 128"),
+    ("torus:16x16", 2, "strided-rings", "share=sources", "there are several ports"),
+    ("torus:16x16", 1, "strided-rings", "stride=2,share=sources", "as stride is not 1"),
+    ("torus:16x16", 1, "strided-rings", "fold=8,share=sources", "fold is `8`, not of use"),
+    ("torus:16x16", 1, "strided-rings", "last=all,share=sources", "last is `all`, not of use"),
+    ("mesh:16x16", 1, "strided-rings", "share=sources", "requires sides that wrap"),
     ("torus:16x16", 1, "product", "along=product", "along is `product`, not another algorithm"),
     (
         "torus:8x8",

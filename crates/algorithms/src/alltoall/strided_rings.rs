@@ -27,6 +27,8 @@
 //! once: let c be the sum of coordinates mod N/2; in step t the classes 2f and 2f + 1 go N/2 hops
 //! along dimension (t + f) mod max(N/4, n), upwards and downwards.
 //!
+//! With `share=sources` the ranks of each class send along one dimension first; [`sources`] has the rule.
+//!
 //! # What is left
 //! With `landing=near` a block goes to the rank of its ring that is nearest to its destination; 0 or
 //! 1 hop is left at g = 2, at most one in either direction at g = 3. With `landing=short` it goes no
@@ -57,6 +59,7 @@ mod line;
 mod matchings;
 mod mixed;
 mod settings;
+mod sources;
 
 use std::ops::Range;
 

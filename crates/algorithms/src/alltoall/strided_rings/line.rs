@@ -16,7 +16,7 @@ pub(super) enum Direction {
 use Direction::{Down, Up};
 
 impl Direction {
-    fn signed(self, hops: u32) -> i64 {
+    pub(super) fn signed(self, hops: u32) -> i64 {
         if self == Up { hops.into() } else { -i64::from(hops) }
     }
 }

@@ -8,6 +8,7 @@ use topocoll_topology::Grid;
 
 use super::last::Last;
 use super::line::Line;
+use super::sources::{self, Sources};
 use super::{Rings, Share, StridedRings};
 use crate::error::{check_sides, sides_error};
 use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
@@ -16,7 +17,7 @@ use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values
 const STRIDE: Parameter = Parameter::number(
     "stride",
     "1, 2 or 3 (hops from one rank of a ring to the next); default the largest for the sides, at \
-     most their number; 1 in parts",
+     most their number; 1 in parts and by sources",
 );
 /// The parameter of the longest hop.
 const FOLD: Parameter =
@@ -58,6 +59,7 @@ static INFO: Info = Info::new(
             ("classes", "each class of ranks along one dimension at a time"),
             ("halves", "the same, after blocks of half a side went along all at once; equal sides"),
             ("parts", "half of the blocks along each of two dimensions; stride 1"),
+            ("sources", "blocks of half of the ranks along each of two dimensions; stride 1"),
         ],
     ),
 ]);
@@ -85,7 +87,7 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
     }
     let stride = match values.number(STRIDE.name, 1, 3)? {
         Some(stride) => stride as u32,
-        None if values.is("share", "parts") => 1,
+        None if in_shares(values) => 1,
         None => default_stride(grid),
     };
     let rule = match stride {
@@ -114,6 +116,13 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
         {
             return Err(values.refused(name, "of use, as no hops are left at stride 1"));
         }
+    }
+    if values.is("share", "sources") {
+        return Err(values.refused(
+            "share",
+            "classes, as stride is not 1, there are several ports, or not two sides are longer than 1, equal and \
+             multiples of 8 from 16 to 128",
+        ));
     }
     let share = match (values.word("share"), request.problem.ports) {
         ("classes", _) => Share::Classes,
@@ -155,6 +164,42 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
     Ok((rings, folded))
 }
 
+/// Whether blocks or ranks are halved between two dimensions.
+fn in_shares(values: &Values<'_>) -> bool {
+    values.is("share", "parts") || values.is("share", "sources")
+}
+
+/// The rule of blocks of half of the ranks along each of two dimensions; none where it does not apply.
+fn by_sources(
+    request: &Request<'_>,
+    values: &Values<'_>,
+) -> Result<Option<Sources>, NotApplicable> {
+    let grid = request.grid("a torus")?;
+    let wraps = grid.radix().long_dimensions().all(|u| grid.wrap()[u]);
+    let stride = values.number(STRIDE.name, 1, 3)?.unwrap_or(1);
+    if !wraps || stride > 1 || !has_sources(grid, request.problem.ports) {
+        return Ok(None);
+    }
+    for name in [FOLD.name, FOLDED.name] {
+        if values.is_given(name) {
+            return Err(values.refused(name, "of use, as no hops are repeated by sources"));
+        }
+    }
+    for name in ["landing", "last"] {
+        if values.is_given(name) && !values.is(name, "near") && !values.is(name, "axis") {
+            return Err(values.refused(name, "of use, as no hops are left by sources"));
+        }
+    }
+    Ok(Some(Sources::new(grid)))
+}
+
+/// Whether the blocks of half of the ranks can go along each of two dimensions.
+fn has_sources(grid: &Grid, ports: u32) -> bool {
+    let mut sides = grid.radix().long_dimensions().map(|u| grid.sides()[u]);
+    let (Some(a), Some(b), None) = (sides.next(), sides.next(), sides.next()) else { return false };
+    ports == 1 && a == b && a % 8 == 0 && (16..=sources::LONGEST).contains(&a)
+}
+
 impl Algorithm for StridedRings {
     fn info(&self) -> &Info {
         &INFO
@@ -166,7 +211,7 @@ impl Algorithm for StridedRings {
         let n = sides().count() as u32;
         let mut settings = Vec::new();
         let mut setting = |numbers: &[(Parameter, u32)], words: &[(&str, &str)]| {
-            let parts = words.contains(&("share", "parts"));
+            let parts = ["parts", "sources"].iter().any(|&word| words.contains(&("share", word)));
             let stride = if parts { 1 } else { default_stride(grid) };
             let unless_set = [(STRIDE, stride), (FOLD, FOLD_UNLESS_SET)];
             let numbers = numbers.iter().filter(|number| !unless_set.contains(number));
@@ -215,16 +260,26 @@ impl Algorithm for StridedRings {
             for fold in folds {
                 setting(&[(STRIDE, 1), (FOLD, fold)], &[("share", "parts")]);
             }
+            if has_sources(grid, request.problem.ports) {
+                setting(&[(STRIDE, 1)], &[("share", "sources")]);
+            }
         }
         Ok(settings)
     }
 
     fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        if values.is("share", "sources")
+            && let Some(sources) = by_sources(request, values)?
+        {
+            let claims = sources.claims(request);
+            let solution = Solution::new(request, values, sources, claims);
+            return Ok(solution.without("landing").without("last"));
+        }
         let (rings, folded) = rings(request, values)?;
         let (stride, n) = (rings.stride, rings.lines.len() as u32);
         let fold = rings.lines.iter().map(Line::fold).max().unwrap_or(1);
         let claims = rings.claims(request);
-        let unless_set = match values.is("share", "parts") {
+        let unless_set = match in_shares(values) {
             true => 1,
             false => default_stride(request.grid("a torus")?),
         };
