@@ -694,6 +694,64 @@ fn strided_rings_cost_their_rings_and_last_hops() {
     }
 }
 
+/// Words of all residues of M, one and two steps of corrections, and last groups of any length.
+const UNEVEN_SIDES: [u64; 11] = [12, 14, 16, 18, 20, 24, 26, 28, 30, 32, 34];
+
+#[test]
+fn uneven_rings_deliver_as_claimed_without_contention() {
+    let sides =
+        |&a: &u64| UNEVEN_SIDES.into_iter().filter(move |b| a * b <= 800).map(move |b| (a, b));
+    let pairs: Vec<_> = UNEVEN_SIDES.iter().flat_map(sides).collect();
+    pairs.into_par_iter().for_each(|(a, b)| {
+        let last = if (a + b) % 4 == 0 { "all" } else { "axis" };
+        uneven_rings_deliver(a, b, last, Method::Replay);
+    });
+}
+
+/// Replays all squares of sides 36 to 64: a minute.
+#[test]
+#[ignore = "smaller sides always run"]
+fn uneven_rings_deliver_on_long_sides() {
+    for n in (36..=66).step_by(2) {
+        uneven_rings_deliver(n, n, "all", Method::Replay);
+    }
+}
+
+fn uneven_rings_deliver(a: u64, b: u64, last: &str, method: Method) {
+    let text = format!("torus:{a}x{b}");
+    let setting = Parameters::from([("last".to_owned(), last.into())]);
+    let counts = check(&text, "uneven-rings", &setting, method).expect(&text);
+    let machine = machine(&text).unwrap();
+    let claims = claims(&machine, &problem(&machine), "uneven-rings", &setting).unwrap();
+    assert_eq!((counts.link_conflicts, counts.steps), (0, claims.steps), "{text}");
+    assert_eq!((counts.bytes, counts.link_bytes), (claims.bytes, claims.bytes), "{text}");
+    assert_eq!(Some(counts.hops), claims.hops, "{text}");
+    assert_eq!(Some(counts.packed_bytes), claims.copied_bytes, "{text}");
+}
+
+/// All even squares from 64 to 96: 54 steps at most up to 78, 62 from 82 to 94.
+#[test]
+fn uneven_rings_are_near_the_bisection_bound_on_even_squares() {
+    let claimed = |n: u64, last: &str| {
+        let machine = machine(&format!("torus:{n}x{n}")).unwrap();
+        let setting = Parameters::from([("last".to_owned(), last.into())]);
+        claims(&machine, &problem(&machine), "uneven-rings", &setting).unwrap()
+    };
+    for n in (64..=96).step_by(2) {
+        let (all, axis) = (claimed(n, "all"), claimed(n, "axis"));
+        let word = if n % 8 == 0 { 20 } else { 22 };
+        assert_eq!((all.steps, axis.steps), (n / 16 * 8 + word, n / 16 * 8 + word - 4), "{n}");
+        assert_eq!(axis.bytes - all.bytes, u128::from(n * n / 4), "{n}");
+        let bound = u128::from(n).pow(3) / 8;
+        assert!(1000 * all.bytes <= 1095 * bound, "{n}: {} {bound}", all.bytes);
+    }
+    // Of hops and short hops, the last of these are in half of the slots.
+    for n in [128u64, 512, 1024] {
+        let blocks = u128::from(n).pow(3) / 8 + u128::from(n).pow(2) / 2;
+        assert_eq!((claimed(n, "all").steps, claimed(n, "all").bytes), (n / 2 + 20, blocks), "{n}");
+    }
+}
+
 #[test]
 fn strided_rings_are_near_the_bound_on_cubes() {
     for (n, setting, steps, blocks) in [

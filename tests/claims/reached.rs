@@ -84,6 +84,10 @@ const REACHED: &[Row] = &[
     ("torus:22x22", 1, "product", "split=rings", 33, 1683.0),
     ("torus:24x24", 1, "product", "split=rings", 39, 2160.0),
     ("torus:26x26", 1, "product", "split=rings", 45, 2691.0),
+    ("torus:26x30", 1, "uneven-rings", "", 32, 4305.0),
+    ("torus:34x26", 1, "uneven-rings", "last=axis", 44, 5864.0),
+    ("torus:36x36", 1, "uneven-rings", "", 38, 6948.0),
+    ("torus:38x38", 1, "uneven-rings", "", 38, 8303.0),
 ];
 
 /// Machine, ports, algorithm, setting, and what the error says.
@@ -164,6 +168,29 @@ const REFUSED: &[Refused] = &[
     ("torus:7x8x9", 1, "product", "split=axes", "two even ones from 4 to 32 that wrap"),
     ("torus:8x8x8", 1, "product", "split=two,together=16", "for a product with split=two"),
     ("torus:8x8x8", 1, "product", "split=two,along=bruck", "an exchange along each line of single"),
+    (
+        "torus:24x22",
+        1,
+        "uneven-rings",
+        "",
+        "even sides from 12 to 1024, other than 22; side 1 (22) breaks this rule",
+    ),
+    ("torus:10x1026", 1, "uneven-rings", "", "side 0 (10), side 1 (1026) break this rule"),
+    (
+        "mesh:24x26",
+        1,
+        "uneven-rings",
+        "",
+        "requires sides that wrap; side 0 (24), side 1 (26) break",
+    ),
+    (
+        "torus:24",
+        1,
+        "uneven-rings",
+        "",
+        "a torus of two sides longer than 1, which torus:24 is not",
+    ),
+    ("torus:24x26", 1, "uneven-rings", "last=pairs", "last is `pairs`, not one of all, axis"),
 ];
 
 fn setting(text: &str) -> Parameters {
