@@ -3,17 +3,19 @@
 //!
 //! # The first phase
 //! Let N = 2h be the side and s the sum of coordinates. Ranks of even s send their blocks along the second
-//! dimension in messages of N blocks, one for each offset, and ranks of odd s along the first. Let V =
-//! h/2. An edge {x, y} of the complete graph on Z_V is the tour of the places 2x, 2y, 2x + h and
-//! 2y + h, in hops of 2d; it takes the offsets 2d, and as well, a link short of the end, 2d - 1. In the
-//! latter case a message ends at a rank that sends along the other dimension: the tour of
-//! these ranks, shifted by one place, starts there. Two edges A and B of a matching make two steps:
-//! - A up and short, B down; and along the other dimension from 2p - 1, A down and short, B up;
-//! - A up, B down and short; from 2p + 1, B up and short, A down.
+//! dimension in messages of N blocks, one for each offset, and ranks of odd s along the first. Let V be
+//! h/2. An edge {x, y} of the complete graph on Z_V is a tour of the places s = 2x, 2y, 2x + h and 2y + h
+//! of a line. Its messages are of even offsets or, a link short of the next place, of odd ones. A short
+//! message ends at a rank that sends along the other dimension. There the tour of the same edge starts
+//! on the places one lower, 2x - 1 and so on, or one higher. Two edges A and B of a matching
+//! make two steps:
+//! - A up and short, B down; along the first dimension, on places one lower, A down and short, B up;
+//! - A up, B down and short; along the first dimension, on places one higher, B up and short, A down.
 //!
-//! Offsets of h and h - 1 are tours {x} of one place, of 2 hops of h: steps of the first kind for x < V/2,
-//! with A = {x} and B = {x + V/2}; of the second kind for x < V/2, with B = {x + 1} and A down from 2x
-//! - 1; and for the other x, x up and x + 1 down, both short, and x + 1 up and x down likewise.
+//! Offsets of h and h - 1 are tours of a single vertex, in V + V/2 steps: those of the first kind for
+//! A = x and B = x + V/2, those of the second kind for A = x and B = x + 1, with A down on places one
+//! lower, and both with x below V/2; then, for the other x, steps of short messages alone, of A = x and
+//! B = x + 1.
 //!
 //! # The second phase
 //! Every rank has as many blocks for each dimension, which a stage in two parts takes, of N^2/8 steps.
@@ -22,9 +24,10 @@
 //! N^2/16 + N/8 steps of N blocks, then N^2/8 of N/2: 3 N^2/16 + N/8 steps, N^3/8 + N^2/8 blocks.
 //!
 //! # The layout
-//! A rank's slot is a turn and a slot of the second phase's dimension. A turn is a step of the first
-//! phase in which the rank sends, or the turn of those that stay; first come the turns
-//! whose messages arrive along the second dimension. So each half has one dimension in the second phase.
+//! A slot is a turn and, faster, a digit of the second phase. A turn is a step of the first phase in which
+//! the rank sends, or that of the blocks that stay. A block is received into the slot just sent. First come
+//! the turns whose messages arrive along the second dimension, so each half of the slots has one dimension
+//! in the second phase.
 
 use smallvec::SmallVec;
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
