@@ -14,7 +14,8 @@
 //! - *Even hops of two sides of 8*: 15 offsets in 16 steps, by a table for the sums of coordinates mod 4.
 //! - *Even hops as rings*: ranks of an even sum of coordinates move along the second of two dimensions
 //!   while the others move along the first; then the reverse. Such moves keep the sum even or odd. So
-//!   along a line one of two interleaved rings moves, and any exchange of a ring will do.
+//!   along a line one of two interleaved rings moves, and any exchange of a ring will do. With three
+//!   dimensions there are three stages, and the first class is one dimension ahead of the other.
 //!
 //! # Claims
 //! There is no contention. With exchanges of S steps of single blocks on lines and rings, on P ranks:
@@ -27,6 +28,7 @@
 //!   other sides a step costs the larger of its two kinds of messages.
 //! - `split=axes`: as `rings`, but the last are 2 steps of P/2, or one and then S + S' of P/2A: 10 steps
 //!   and 260 blocks on 10x10.
+//! - `split=all`: 3 S steps of 2P/N, and 7 of P/8: 19 steps and 3275 blocks on 10x10x10.
 //!
 //! To our knowledge these are new.
 
@@ -49,6 +51,7 @@ pub(super) const SPLIT: Parameter = Parameter::words(
         ("two", "even hops of two sides of 4 or 8 by a table, odd ones with the third"),
         ("rings", "even hops of two sides in turn, then odd ones, with the third if there is one"),
         ("axes", "the same, with the odd hops of the first side before the others"),
+        ("all", "even hops of three sides in turn, then odd ones"),
     ],
 );
 
@@ -221,27 +224,36 @@ impl<'g> Sums<'g> {
         }
     }
 
-    /// The steps of the first two sets, those of even hops of a pair of dimensions.
-    fn by_rings(&mut self, pair: [usize; 2], rings: &[Line; 2]) {
-        let longest = rings.iter().map(|ring| ring.steps.len()).max().unwrap_or(0);
-        for (stage, step) in (0..2).flat_map(|stage| (0..longest).map(move |step| (stage, step))) {
-            let mut moves = Vec::new();
-            for class in 0..2u32 {
-                // Even sums go along the second dimension first.
-                let set = if (class == 0) == (stage == 0) { 1 } else { 0 };
-                let Some(row) = rings[set].steps.get(step) else { continue };
-                let modulus = 2 * rings[set].period;
-                let residues = self.residues(&[(pair[set], modulus), (pair[1 - set], 2)], modulus);
-                for (x, &hops) in (0..rings[set].period).zip(row).filter(|(_, hops)| **hops != 0) {
-                    let offset = hops.rem_euclid(rings[set].side.into()) as u32;
-                    let at = Hops { dimension: pair[set], hops: 2 * hops, mirrored: false };
-                    let ranks = (residues.clone(), 2 * x + class);
-                    let mut one = self.one(ranks, smallvec![at], (set, offset));
-                    one.moved[1 - set] = stage == 1;
-                    moves.push(one);
+    /// The steps of the first sets, each of even hops of a dimension.
+    fn by_rings(&mut self, dimensions: &[usize], rings: &[Line]) {
+        let n = rings.len();
+        for stage in 0..n {
+            // Even sums go along the second dimension first, odd ones along the first.
+            let sets = [(stage + 1) % n, stage];
+            let steps = sets.iter().map(|&set| rings[set].steps.len()).max().unwrap_or(0);
+            for step in 0..steps {
+                let mut moves = Vec::new();
+                for (class, set) in sets.into_iter().enumerate() {
+                    let Some(row) = rings[set].steps.get(step) else { continue };
+                    let modulus = 2 * rings[set].period;
+                    let of = |other| (dimensions[other], if other == set { modulus } else { 2 });
+                    let moduli: SmallVec<[(usize, u32); 3]> = (0..n).map(of).collect();
+                    let residues = self.residues(&moduli, modulus);
+                    let sends = (0..rings[set].period).zip(row).filter(|(_, hops)| **hops != 0);
+                    for (x, &hops) in sends {
+                        let offset = hops.rem_euclid(rings[set].side.into()) as u32;
+                        let dimension = dimensions[set];
+                        let at = Hops { dimension, hops: 2 * hops, mirrored: false };
+                        let ranks = (residues.clone(), 2 * x + class as u32);
+                        let mut one = self.one(ranks, smallvec![at], (set, offset));
+                        for other in 0..n {
+                            one.moved[other] = (other + n + class - 1) % n < stage;
+                        }
+                        moves.push(one);
+                    }
                 }
+                self.steps.push(moves);
             }
-            self.steps.push(moves);
         }
     }
 
@@ -250,9 +262,10 @@ impl<'g> Sums<'g> {
     }
 }
 
-/// The dimensions of a split: a pair, or one and a line before it, and the line after it.
+/// The dimensions of a split: those of even and odd hops, or a line and one of them; and the line
+/// after them.
 struct Dimensions {
-    pair: [usize; 2],
+    split: SmallVec<[usize; 3]>,
     last: Option<usize>,
 }
 
@@ -262,9 +275,10 @@ fn dimensions(grid: &Grid, word: &str) -> (Vec<Dimensions>, &'static str) {
     let long: SmallVec<[usize; 3]> = grid.radix().long_dimensions().collect();
     let short = |u: usize| sides[u] <= LONGEST;
     let three = long.len() == 3;
+    let even = |u: usize| sides[u] % 2 == 0 && (4..=2 * LONGEST).contains(&sides[u]) && wrap[u];
     let chosen = |a: usize, b: usize| {
         let last = long.iter().copied().find(|&u| u != a && u != b);
-        Dimensions { pair: [a, b], last }
+        Dimensions { split: smallvec![a, b], last }
     };
     let pairs = || {
         let places = 0..long.len();
@@ -289,11 +303,15 @@ fn dimensions(grid: &Grid, word: &str) -> (Vec<Dimensions>, &'static str) {
             let found = pairs().filter(|_| three).filter(fits).map(|(a, b)| chosen(a, b));
             (found.filter(lasts).take(1).collect(), rule)
         }
+        "all" => {
+            let rule = "none, as three even sides from 4 to 32 that wrap are required";
+            let all = Dimensions { split: long.clone(), last: None };
+            let fits = three && long.iter().all(|&u| even(u));
+            (fits.then_some(all).into_iter().collect(), rule)
+        }
         _ => {
             let rule = "none, as two or three sides are required, two even ones from 4 to 32 that \
                         wrap, the third at most 16";
-            let even =
-                |u: usize| sides[u] % 2 == 0 && (4..=2 * LONGEST).contains(&sides[u]) && wrap[u];
             let fits = |&(a, b): &(usize, usize)| long.len() <= 3 && even(a) && even(b);
             let found = pairs().filter(fits).map(|(a, b)| chosen(a, b));
             (found.filter(lasts).collect(), rule)
@@ -303,7 +321,7 @@ fn dimensions(grid: &Grid, word: &str) -> (Vec<Dimensions>, &'static str) {
 
 /// The words that apply to a machine.
 pub(super) fn candidates(request: &Request<'_>, grid: &Grid) -> Vec<&'static str> {
-    let words = ["one", "two", "rings", "axes"];
+    let words = ["one", "two", "rings", "axes", "all"];
     let fits = |word: &&str| request.problem.ports == 1 && !dimensions(grid, word).0.is_empty();
     words.into_iter().filter(fits).collect()
 }
@@ -360,10 +378,10 @@ fn multiples(dimension: usize, hops: u32, count: u32) -> Multiples {
 fn rule(
     grid: &Grid,
     word: &str,
-    &Dimensions { pair, last }: &Dimensions,
+    Dimensions { split, last }: &Dimensions,
     lines: &mut Lines<'_>,
 ) -> Result<OffsetMoves, NotApplicable> {
-    let sides = grid.sides();
+    let (sides, last) = (grid.sides(), *last);
     let after = match last {
         Some(u) => lines.along(grid, u)?,
         None => Line::point(),
@@ -372,11 +390,11 @@ fn rule(
         set.extend(last.map(|u| multiples(u, 1, sides[u])));
         set
     };
-    let odd = || with_last(pair.iter().map(|&u| multiples(u, 1, 2)).collect());
+    let odd = || with_last(split.iter().map(|&u| multiples(u, 1, 2)).collect());
     let even = |u: usize| multiples(u, 2, sides[u] / 2);
     let sums = match word {
         "one" => {
-            let [before, split] = pair;
+            let (before, split) = (split[0], split[1]);
             let first = smallvec![multiples(split, 1, 2), multiples(before, 1, sides[before])];
             let mut sums = Sums::new(grid, [first, with_last(smallvec![multiples(split, 2, 2)])]);
             sums.with_line(0, Some(before), &lines.along(grid, before)?);
@@ -384,29 +402,29 @@ fn rule(
             sums
         }
         "two" => {
-            let mut sums = Sums::new(grid, [pair.iter().map(|&u| even(u)).collect(), odd()]);
-            match sides[pair[0]] {
+            let mut sums = Sums::new(grid, [split.iter().map(|&u| even(u)).collect(), odd()]);
+            match sides[split[0]] {
                 4 => sums.with_line(0, None, &Line::point()),
-                _ => sums.by_table(pair),
+                _ => sums.by_table([split[0], split[1]]),
             }
             sums.with_line(1, last, &after);
             sums
         }
         _ => {
-            let [first, second] = pair;
-            let rings = [lines.get(sides[first] / 2, true)?, lines.get(sides[second] / 2, true)?];
-            let sets = [smallvec![even(first)], smallvec![even(second)]];
+            let rings: Result<SmallVec<[Line; 3]>, _> =
+                split.iter().map(|&u| lines.get(sides[u] / 2, true)).collect();
             let odd: SmallVec<[OffsetSet; 2]> = match word {
-                "rings" => smallvec![odd()],
-                _ => smallvec![
-                    smallvec![multiples(first, 1, 2)],
-                    with_last(smallvec![multiples(second, 1, 2)])
+                "axes" => smallvec![
+                    smallvec![multiples(split[0], 1, 2)],
+                    with_last(smallvec![multiples(split[1], 1, 2)])
                 ],
+                _ => smallvec![odd()],
             };
-            let before_last = 1 + odd.len();
-            let mut sums = Sums::new(grid, sets.into_iter().chain(odd));
-            sums.by_rings(pair, &rings);
-            for set in 2..before_last {
+            let before_last = split.len() + odd.len() - 1;
+            let even = split.iter().map(|&u| smallvec![even(u)]);
+            let mut sums = Sums::new(grid, even.chain(odd));
+            sums.by_rings(split, &rings?);
+            for set in split.len()..before_last {
                 sums.with_line(set, None, &Line::point());
             }
             sums.with_line(before_last, last, &after);
