@@ -90,6 +90,19 @@ const REACHED: &[Row] = &[
     ("torus:34x26", 1, "uneven-rings", "last=axis", 44, 5864.0),
     ("torus:36x36", 1, "uneven-rings", "", 38, 6948.0),
     ("torus:38x38", 1, "uneven-rings", "", 38, 8303.0),
+    ("torus:8x8", 2, "strided-rings", "stride=2,share=parts", 8, 96.0),
+    ("torus:8x8", 2, "strided-rings", "stride=2,share=parts,landing=short,last=all", 10, 72.0),
+    ("torus:16x16", 2, "strided-rings", "stride=2,share=parts,landing=short,last=all", 18, 544.0),
+    ("torus:32x32", 2, "strided-rings", "stride=2,share=parts,landing=short,last=all", 34, 4224.0),
+    ("torus:8x16", 2, "strided-rings", "stride=2,share=parts,landing=short,last=all", 18, 272.0),
+    ("torus:12x12", 2, "strided-rings", "stride=2,share=parts,landing=short,last=all", 14, 234.0),
+    ("torus:16x16", 2, "strided-rings", "stride=1,fold=4,share=parts", 24, 512.0),
+    ("torus:4x4x4", 3, "strided-rings", "stride=2,share=parts,landing=short,last=all", 13, 36.0),
+    ("torus:8x8x8", 3, "strided-rings", "stride=2,share=parts", 12, 768.0),
+    ("torus:8x8x8", 3, "strided-rings", "stride=2,share=parts,landing=short", 15, 640.0),
+    ("torus:8x8x8", 3, "strided-rings", "stride=2,share=parts,landing=short,last=all", 19, 544.0),
+    ("torus:8x8x8", 3, "strided-rings", "stride=1,fold=4,share=parts", 24, 512.0),
+    ("torus:4x8x12", 3, "strided-rings", "stride=2,share=parts,landing=short,last=all", 25, 600.0),
 ];
 
 /// Machine, ports, algorithm, setting, and what the error says.
@@ -195,6 +208,52 @@ const REFUSED: &[Refused] = &[
         "a torus of two sides longer than 1, which torus:24 is not",
     ),
     ("torus:24x26", 1, "uneven-rings", "last=pairs", "last is `pairs`, not one of all, axis"),
+    (
+        "torus:8x8x8",
+        2,
+        "strided-rings",
+        "stride=2,share=parts",
+        "share is `parts`, not classes, as there are fewer than 3 ports",
+    ),
+    (
+        "torus:16",
+        2,
+        "strided-rings",
+        "share=parts",
+        "share is `parts`, not classes, as not two to four sides are longer than 1",
+    ),
+    (
+        "torus:6x8",
+        2,
+        "strided-rings",
+        "stride=2,share=parts",
+        "requires sides of 2 or of multiples of 4; side 0 (6) breaks this rule",
+    ),
+    ("torus:8x8", 2, "strided-rings", "stride=3,share=parts", "stride is `3`, not 1 or 2 in parts"),
+    ("torus:8x8", 2, "strided-rings", "stride=2,share=parts,fold=4", "fold is `4`, not of use"),
+    ("torus:8x8", 2, "strided-rings", "stride=2,share=parts,folded=1", "folded is `1`, not of use"),
+    (
+        "torus:8x8",
+        2,
+        "strided-rings",
+        "stride=2,share=parts,last=pairs",
+        "not axis or all in parts",
+    ),
+    (
+        "torus:8x8",
+        2,
+        "strided-rings",
+        "share=parts,landing=short",
+        "landing is `short`, not of use",
+    ),
+    ("torus:8x8", 2, "strided-rings", "share=parts,fold=1", "fold is `1`, not at least 2"),
+    (
+        "torus:524288x2",
+        2,
+        "strided-rings",
+        "stride=2,share=parts",
+        "at most 262144 steps; side 0 (524288), side 1 (2) break this rule",
+    ),
 ];
 
 fn setting(text: &str) -> Parameters {
@@ -255,4 +314,40 @@ fn schedules_reach_these_steps_and_volumes() {
 #[test]
 fn values_are_refused_with_the_rule_that_they_break() {
     REFUSED.iter().for_each(check_refused);
+}
+
+#[test]
+fn parts_of_blocks_keep_their_promises_on_sides_that_differ() {
+    let algorithm = find("strided-rings").unwrap();
+    for (text, ports) in [
+        ("torus:2x4", 2),
+        ("torus:8x2", 3),
+        ("torus:4x1x12", 2),
+        ("torus:12x8", 2),
+        ("torus:2x2x4", 3),
+        ("torus:8x4x4", 3),
+        ("torus:12x2x4", 4),
+        ("torus:2x4x2x2", 4),
+        ("torus:4x2x2x8", 4),
+    ] {
+        // Bytes that do not make equal parts, too.
+        for bytes in [1, 2, 7] {
+            let machine = on(text, ports);
+            let problem = problem(&machine, Collective::AllToAll, bytes);
+            let check = |given: &str| {
+                let schedule =
+                    schedule_of(&machine, &problem, "strided-rings", &setting(given)).unwrap();
+                let complete = &schedule.origin.parameters;
+                check_promises(&machine, algorithm, &problem, complete, Method::Replay);
+            };
+            for landing in ["near", "short"] {
+                for last in ["axis", "all"] {
+                    check(&format!("stride=2,share=parts,landing={landing},last={last}"));
+                }
+            }
+            for given in ["share=parts,fold=2", "share=parts,fold=6", "share=parts,folded=1"] {
+                check(given);
+            }
+        }
+    }
 }

@@ -58,6 +58,7 @@ mod last;
 mod line;
 mod matchings;
 mod mixed;
+mod parts;
 mod settings;
 mod sources;
 
@@ -102,8 +103,6 @@ enum Share {
     Halves,
     /// Half of the blocks move along each of two, with one message of a rank at a time.
     PartsInTurn,
-    /// The same, with a message for each half.
-    PartsAtOnce,
 }
 
 /// What all ranks do in a step.

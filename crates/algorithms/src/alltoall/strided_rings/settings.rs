@@ -9,21 +9,21 @@ use topocoll_topology::Grid;
 use super::last::Last;
 use super::line::Line;
 use super::sources::{self, Sources};
-use super::{Rings, Share, StridedRings};
+use super::{Rings, Share, StridedRings, parts};
 use crate::error::{check_sides, sides_error};
 use crate::{Algorithm, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 /// The parameter of the distance between ranks of a ring.
-const STRIDE: Parameter = Parameter::number(
+pub(super) const STRIDE: Parameter = Parameter::number(
     "stride",
     "1, 2 or 3 (hops from one rank of a ring to the next); default the largest for the sides, at \
      most their number; 1 in parts and by sources",
 );
 /// The parameter of the longest hop.
-const FOLD: Parameter =
+pub(super) const FOLD: Parameter =
     Parameter::number("fold", "1 to 1024 (the longest hop that blocks repeat); default 8");
 /// The parameter of dimensions with that hop.
-const FOLDED: Parameter = Parameter::number(
+pub(super) const FOLDED: Parameter = Parameter::number(
     "folded",
     "dimensions, the first ones, with this fold; the others have the shortest; default all",
 );
@@ -58,16 +58,20 @@ static INFO: Info = Info::new(
         &[
             ("classes", "each class of ranks along one dimension at a time"),
             ("halves", "the same, after blocks of half a side went along all at once; equal sides"),
-            ("parts", "half of the blocks along each of two dimensions; stride 1"),
+            (
+                "parts",
+                "parts of the blocks along all dimensions; two to four of them, as many ports, stride 1 or 2; on \
+                 squares also one port, stride 1",
+            ),
             ("sources", "blocks of half of the ranks along each of two dimensions; stride 1"),
         ],
     ),
 ]);
 
 /// The longest fold, as claims visit every step.
-const LONGEST_FOLD: u32 = 1024;
+pub(super) const LONGEST_FOLD: u32 = 1024;
 
-const FOLD_UNLESS_SET: u32 = 8;
+pub(super) const FOLD_UNLESS_SET: u32 = 8;
 
 /// The stride unless it is set.
 fn default_stride(grid: &Grid) -> u32 {
@@ -124,22 +128,18 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
              multiples of 8 from 16 to 128",
         ));
     }
-    let share = match (values.word("share"), request.problem.ports) {
-        ("classes", _) => Share::Classes,
-        ("halves", _) => Share::Halves,
-        (_, 1) => Share::PartsInTurn,
-        _ => Share::PartsAtOnce,
+    let share = match values.word("share") {
+        "classes" => Share::Classes,
+        "halves" => Share::Halves,
+        _ => Share::PartsInTurn,
     };
     let refused = |rule: &str| Err(values.refused("share", rule));
     match share {
         Share::Halves if lines.iter().any(|l| l.side != lines[0].side || l.side % 4 > 0) => {
             return refused("classes, as sides are not equal multiples of 4");
         }
-        Share::PartsInTurn | Share::PartsAtOnce if lines.len() != 2 || stride != 1 => {
+        Share::PartsInTurn if lines.len() != 2 || stride != 1 => {
             return refused("classes, as stride is not 1 or not two sides are longer than 1");
-        }
-        Share::PartsAtOnce if lines.iter().any(|line| line.vertices() < 2) => {
-            return refused("classes, as a side is 2");
         }
         Share::PartsInTurn => {
             let vertices = lines[0].vertices();
@@ -251,18 +251,20 @@ impl Algorithm for StridedRings {
                 }
             }
         }
-        if n == 2 {
+        if n == 2 && request.problem.ports == 1 {
             let fits = |fold: &u32| sides().all(|side| side % (2 * fold) == 0);
-            let folds: SmallVec<[u32; 2]> = match request.problem.ports {
-                1 => (8..=LONGEST_FOLD).step_by(4).find(fits).into_iter().collect(),
-                _ => [2, 4].into_iter().filter(fits).collect(),
-            };
-            for fold in folds {
+            if let Some(fold) = (8..=LONGEST_FOLD).step_by(4).find(fits) {
                 setting(&[(STRIDE, 1), (FOLD, fold)], &[("share", "parts")]);
             }
             if has_sources(grid, request.problem.ports) {
                 setting(&[(STRIDE, 1)], &[("share", "sources")]);
             }
+        }
+        for (stride, fold, words) in parts::settings(grid, request.problem.ports) {
+            let fold = fold.map(|fold| (FOLD, fold));
+            let numbers: SmallVec<[(Parameter, u32); 2]> =
+                [(STRIDE, stride)].into_iter().chain(fold).collect();
+            setting(&numbers, words);
         }
         Ok(settings)
     }
@@ -274,6 +276,9 @@ impl Algorithm for StridedRings {
             let claims = sources.claims(request);
             let solution = Solution::new(request, values, sources, claims);
             return Ok(solution.without("landing").without("last"));
+        }
+        if values.is("share", "parts") && request.problem.ports > 1 {
+            return parts::solve(request, values);
         }
         let (rings, folded) = rings(request, values)?;
         let (stride, n) = (rings.stride, rings.lines.len() as u32);
