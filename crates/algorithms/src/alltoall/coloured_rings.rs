@@ -34,7 +34,8 @@
 //! one-port combining schedule for sides of every residue has been published.
 //!
 //! `docs/src/proofs.md` derives the other settings: hops by distance, blocks straight to the
-//! destination, aligned windows, and windows around a rank.
+//! destination, aligned windows, and windows around a rank. On meshes of two sides any exchange
+//! serves inside aligned windows (`inside.rs`).
 //!
 //! # The layout
 //! A slot is a number in the mixed radix of one digit per dimension, that of the phase first; so

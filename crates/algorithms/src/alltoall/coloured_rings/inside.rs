@@ -2,9 +2,8 @@
 //!
 //! On a mesh of two sides, cut into windows of w x w ranks, the ranks of one place in their windows
 //! are a mesh of windows. The class of a rank, the sum of its coordinates mod w, is that of all of
-//! them. Every class brings its blocks to the window of the destination, along one dimension and
-//! then along the other, half of the classes each way, so that a line has blocks of one class in a
-//! step and direction:
+//! them. A rank brings its blocks to the window of their destination along one dimension and then
+//! along the other; half of the classes begin with each:
 //! - w = 4 (`classes=2`): two classes share a line, in opposite directions, first each in its own
 //!   and then in the other. Blocks hop from window to window, the farthest first (`line.rs`).
 //! - w = 2 (`classes=1`): one class a line, straight to the window, by a table (`line.rs`).
@@ -16,17 +15,17 @@
 //! # Claims
 //! With M windows on the longest side, unit P / M, and an exchange of S steps and V blocks inside:
 //! - w = 4: 4 (M - 1) + S steps and M^2 units + V P / 16 blocks, on squares of even M;
-//! - w = 2: M^2 / 2 + S steps and M^2 / 2 units + V P / 4 blocks, for M of 2 or more.
+//! - w = 2: M^2 / 2 + S steps and M^2 / 2 units + V P / 4 blocks, on squares of even M.
 //!
 //! There is no link contention if there is none inside, and nothing is copied but what the exchange
 //! inside copies.
 //!
 //! # The layout
-//! There are two rooms of one slot for every pair of a window and a slot of the exchange inside, the
-//! latter fastest. In the first room a block has the number of the window of its destination, along
-//! a dimension in which it moved that of its source. Blocks arrive in the other room, so that they
-//! do not meet those that leave: in the second along the first dimension, and in the first along the
-//! second. Blocks that need not move along one of the dimensions start in the second room.
+//! There are two rooms, each of one slot for every pair of a window and a slot of the exchange
+//! inside, the latter fastest. Along a dimension the window is that of the destination until a block
+//! has moved, and then that of the source. A block that has to move along both dimensions, or along
+//! none, is in the first room, and else in the second. So blocks that arrive do not meet those that
+//! leave, and in the end all are in the first room.
 
 mod line;
 mod tables;
