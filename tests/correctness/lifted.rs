@@ -239,7 +239,7 @@ fn what_cannot_be_lifted_is_refused() {
         (
             "cluster:4*4",
             "between=node-aware",
-            "node-aware: between=node-aware: requires a cluster, which full:4 is not",
+            "node-aware: between is `node-aware`, not another algorithm",
         ),
         (
             "cluster:4*4",
