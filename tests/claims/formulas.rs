@@ -708,7 +708,7 @@ fn uneven_rings_deliver_as_claimed_without_contention() {
     });
 }
 
-/// Replays all squares of sides 36 to 64: a minute.
+/// `cargo test --test claims uneven -- --ignored`: squares of sides 36 to 66, some minutes.
 #[test]
 #[ignore = "smaller sides always run"]
 fn uneven_rings_deliver_on_long_sides() {

@@ -86,6 +86,7 @@ const REACHED: &[Row] = &[
     ("torus:22x22", 1, "product", "split=rings", 33, 1683.0),
     ("torus:24x24", 1, "product", "split=rings", 39, 2160.0),
     ("torus:26x26", 1, "product", "split=rings", 45, 2691.0),
+    ("torus:18x20", 1, "uneven-rings", "", 32, 1350.0),
     ("torus:26x30", 1, "uneven-rings", "", 32, 4305.0),
     ("torus:34x26", 1, "uneven-rings", "last=axis", 44, 5864.0),
     ("torus:36x36", 1, "uneven-rings", "", 38, 6948.0),

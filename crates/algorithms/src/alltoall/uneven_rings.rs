@@ -408,7 +408,8 @@ impl Algorithm for UnevenRings {
 
     fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
         let rings = rings(request, true)?;
-        if rings.lines.iter().all(|line| line.side <= 20 || line.side % 16 == 0) {
+        let all = |rule: fn(u32) -> bool| rings.lines.iter().all(|line| rule(line.side));
+        if all(|side| side <= 16) || all(|side| side % 16 == 0) {
             return Err(NotApplicable::Unranked {
                 why: "other algorithms are better for such sides",
             });
