@@ -104,6 +104,7 @@ const REACHED: &[Row] = &[
     ("torus:8x8x8", 3, "strided-rings", "stride=2,share=parts,landing=short,last=all", 19, 544.0),
     ("torus:8x8x8", 3, "strided-rings", "stride=1,fold=4,share=parts", 24, 512.0),
     ("torus:4x8x12", 3, "strided-rings", "stride=2,share=parts,landing=short,last=all", 25, 600.0),
+    ("torus:24x24x2", 6, "neighbour-rings", "hop=4,led=2", 19, 4320.0),
 ];
 
 /// Machine, ports, algorithm, setting, and what the error says.
