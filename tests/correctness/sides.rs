@@ -398,8 +398,10 @@ fn neighbour_rings_serve_every_grid_and_number_of_ports() {
 }
 
 #[test]
-fn leaders_of_neighbour_rings_serve_every_torus() {
+fn settings_of_neighbour_rings_serve_every_grid() {
     let few = (1..=14).flat_map(|a| (1..=14).map(move |b| format!("torus:{a}x{b}")));
+    let meshes = (2..=7).flat_map(|a| (2..=7).map(move |b| format!("mesh:{a}x{b}")));
+    let grids = ["mesh:3x4x5", "mesh:2x2x3x3", "grid:5~x4x3~", "grid:6x8~x3", "grid:9~x7"];
     let long = [24, 25, 26, 28, 30, 32, 36].into_iter().flat_map(|a| {
         [
             format!("torus:{a}"),
@@ -419,7 +421,12 @@ fn leaders_of_neighbour_rings_serve_every_torus() {
         "2x2x2x2x9",
         "8x2x2x2",
     ];
-    let all: Vec<_> = few.chain(long).chain(more.map(|sides| format!("torus:{sides}"))).collect();
+    let all: Vec<_> = few
+        .chain(meshes)
+        .chain(long)
+        .chain(more.map(|sides| format!("torus:{sides}")))
+        .chain(grids.map(str::to_owned))
+        .collect();
     all.into_par_iter().for_each(|text| {
         let mut machine: Machine = machine(&text).unwrap();
         machine.set_ports(2 * (text.matches('x').count() as u32 + 1));

@@ -66,10 +66,13 @@
 //! The distance is the slot's digit along each dimension, and pairs of neighbours, a leader upwards and one
 //! downwards, exchange equally many blocks, one direction for the other. Leaders of the second level hold
 //! up to twice as many blocks, in slots behind the others. On one and two dimensions parts are of whole
-//! blocks, by the parity of their distances; on more, or with `parts=bytes`, each part has as many bytes
-//! of every block, so that parts are equal whatever the sides. The rules of leaders are our own, new to
-//! our knowledge; `docs/src/proofs.md` derives their counts.
+//! blocks, by the parity of their distances; on more of bytes. The rules of leaders are our own, new to our
+//! knowledge; `docs/src/proofs.md` derives their counts.
+//!
+//! # Parts of bytes
+//! With `parts=bytes` each part has as many bytes of every block, and so parts are equal whatever the sides.
 
+mod cut;
 mod leaders;
 mod ring;
 mod settings;
@@ -77,8 +80,9 @@ mod settings;
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
+use self::cut::Cut;
+use crate::Claims;
 use crate::layout::mixed_radix_layout::Ends;
-use crate::{Claims, Request};
 
 pub(crate) struct NeighbourRings;
 
@@ -149,8 +153,10 @@ struct Rings {
     ports: u32,
     /// The dimensions of more than one rank.
     moving: Vec<Moving>,
-    /// By part.
+    /// By part, unless blocks are cut.
     tiles: Vec<Tile>,
+    /// The bytes of each part of a block; empty where parts are of whole blocks.
+    cut: Cut,
     /// Rounds of a phase.
     rounds: u32,
 }
@@ -187,11 +193,12 @@ impl SendDirection {
 }
 
 impl Rings {
-    /// None where there are too many tiles.
-    fn new(grid: Grid, ports: u32) -> Option<Self> {
+    /// The exchange of whole blocks, or of parts of blocks of a size. None where there are too many tiles.
+    fn new(grid: Grid, ports: u32, block_bytes: Option<u64>) -> Option<Self> {
         let sides = grid.sides();
         let long = || grid.radix().long_dimensions();
         let parts = long().count().max(1) as u32;
+        let cut = Cut::new(block_bytes, parts);
         let line = long().filter(|&u| !grid.wrap()[u]).map(|u| sides[u]).max();
         let moving: Vec<Moving> = long()
             .map(|dimension| {
@@ -201,7 +208,8 @@ impl Rings {
                     Some(line) if side < 2 * line => line / 2 - 1,
                     _ => 0,
                 };
-                let apart = if wraps || parts % 2 == 0 { parts } else { 2 * parts };
+                let of_parts = if cut.is_cut() { 1 } else { parts };
+                let apart = if wraps || of_parts % 2 == 0 { of_parts } else { 2 * of_parts };
                 Moving { dimension, side, wraps, apart, before }
             })
             .collect();
@@ -231,7 +239,7 @@ impl Rings {
             base += tile.len();
         }
         let rounds = moving.iter().map(|moving| moving.last()).max().unwrap_or(0);
-        Some(Self { grid, ports, moving, tiles, rounds })
+        Some(Self { grid, ports, moving, tiles, cut, rounds })
     }
 
     fn dimensions(&self) -> usize {
@@ -277,7 +285,8 @@ impl Rings {
     ) {
         let moving @ Moving { side, apart, .. } = self.moving[place];
         let u = moving.dimension;
-        let tiles = || self.tiles.iter().filter(|tile| tile.part == part);
+        let of_part = move |tile: &&Tile| self.cut.is_cut() || tile.part == part;
+        let tiles = || self.tiles.iter().filter(of_part);
         if !moving.wraps {
             let Some((first, last)) = moving.passing(x, round) else { return };
             let (first, last) = if up { (first, last) } else { (side - last, side - first) };
@@ -303,6 +312,12 @@ impl Rings {
         }
     }
 
+    /// The bytes of the largest message of a kind.
+    fn bytes(&self, message: PartMessage, at: (usize, u32), block_bytes: u64) -> u128 {
+        let bytes = self.cut.part(message.part).bytes(block_bytes);
+        u128::from(self.blocks(message, at)) * u128::from(bytes)
+    }
+
     /// The blocks of the largest message of a kind.
     fn blocks(&self, message: PartMessage, (place, round): (usize, u32)) -> u64 {
         let moving = self.moving[place];
@@ -326,26 +341,27 @@ impl Rings {
         }
     }
 
-    fn claims(&self, request: &Request<'_>) -> Claims {
-        let (mut steps, mut blocks) = (0, 0u128);
+    fn claims(&self, block_bytes: u64) -> Claims {
+        let (mut steps, mut bytes) = (0, 0u128);
         for step in 0..self.steps() {
             let messages = self.messages(step);
-            let most = messages.map(|(message, u, round)| self.blocks(message, (u, round))).max();
-            steps += u64::from(most.unwrap_or(0) > 0);
-            blocks += u128::from(most.unwrap_or(0));
+            let of = |(message, u, round)| self.bytes(message, (u, round), block_bytes);
+            let most = messages.map(of).max().unwrap_or(0);
+            steps += u64::from(most > 0);
+            bytes += most;
         }
         Claims {
             hops: Some(steps.into()),
             hops_floor: steps.into(),
             rearrangements: Some(0),
             contention_free: true,
-            ..Claims::new(steps, request.bytes(blocks))
+            ..Claims::new(steps, bytes)
         }
     }
 
     fn slots_of(&self, sent: (usize, bool), (place, round): (usize, u32), x: u32) -> SlotSet {
-        let mut slots = SlotSet::default();
-        self.runs(sent, (place, round), x, |run| slots.push(run));
+        let (mut slots, part) = (SlotSet::default(), self.cut.part(sent.0));
+        self.runs(sent, (place, round), x, |run| slots.push_part(run, part));
         slots
     }
 
@@ -492,5 +508,9 @@ impl Rule for Rings {
             periods[moving.dimension] = moving.side;
         }
         RankClasses::translations(radix.clone(), periods)
+    }
+
+    fn cuts(&self) -> &[u64] {
+        self.cut.inside()
     }
 }

@@ -1,9 +1,10 @@
 //! Some ranks of each ring as leaders, which forward blocks by several hops.
 
 use smallvec::SmallVec;
-use topocoll_schedule::{Axis, Block, Part, RankClasses, Rule, Slot, SlotSet, Step};
+use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
+use super::cut::Cut;
 use super::ring::{Move, Ring};
 use crate::Claims;
 use crate::layout::axes::push_axes;
@@ -14,8 +15,7 @@ pub(super) struct Leaders {
     rings: SmallVec<[Ring; 3]>,
     /// The levels of leaders of each phase, on rings that serve them.
     levels: SmallVec<[u32; 3]>,
-    /// The bytes at which blocks end or are cut; empty where parts are of whole blocks.
-    ends: Vec<u64>,
+    cut: Cut,
     /// Slots of a part behind those of all offsets.
     extra: u64,
 }
@@ -35,7 +35,7 @@ impl Leaders {
     /// The exchange with so many levels of leaders in each phase, on a torus of two sides or more, or
     /// one if all its phases have leaders. Blocks are cut if they have a size; if not, there are at most
     /// two sides.
-    pub(super) fn new(grid: &Grid, levels: SmallVec<[u32; 3]>, cut: Option<u64>) -> Self {
+    pub(super) fn new(grid: &Grid, levels: SmallVec<[u32; 3]>, block_bytes: Option<u64>) -> Self {
         let sides = grid.sides();
         let most = levels.iter().copied().max().unwrap_or(0);
         let ring = |dimension: usize| {
@@ -43,10 +43,8 @@ impl Leaders {
             Ring { dimension, side, levels: most.min(Ring::levels_of(side)) }
         };
         let rings: SmallVec<[Ring; 3]> = grid.radix().long_dimensions().map(ring).collect();
-        let parts = rings.len() as u64;
-        let ends = cut.map(|bytes| (1..=parts).map(|part| part * bytes / parts).collect());
-        let mut leaders =
-            Self { grid: grid.clone(), rings, levels, ends: ends.unwrap_or_default(), extra: 0 };
+        let cut = Cut::new(block_bytes, rings.len() as u32);
+        let mut leaders = Self { grid: grid.clone(), rings, levels, cut, extra: 0 };
         let extra = |place: usize| {
             let others = (0..leaders.rings.len()).filter(|&other| other != place);
             let others = others.map(|other| u64::from(leaders.places_behind(other)));
@@ -60,14 +58,10 @@ impl Leaders {
         self.rings.len()
     }
 
-    pub(super) fn is_cut(&self) -> bool {
-        !self.ends.is_empty()
-    }
-
     /// Places of a ring beside one of those behind another, at most.
     fn places_behind(&self, place: usize) -> u32 {
         let ring = self.rings[place];
-        if self.is_cut() { ring.side } else { ring.evens().max(ring.side - ring.evens()) }
+        if self.cut.is_cut() { ring.side } else { ring.evens().max(ring.side - ring.evens()) }
     }
 
     fn levels(&self, phase: usize, ring: Ring) -> u32 {
@@ -103,12 +97,6 @@ impl Leaders {
         if message.down { -hops } else { hops }
     }
 
-    /// The bytes of a part of a block.
-    fn part(&self, part: usize) -> Part {
-        let first = if part == 0 { 0 } else { self.ends.get(part - 1).copied().unwrap_or(0) };
-        self.ends.get(part).map_or(Part::Whole, |&end| Part::Bytes { first, end })
-    }
-
     /// The slots that the rank at x sends in a message, and those into which they are received.
     fn slots_of(&self, message: PartMessage, x: u32) -> [SlotSet; 2] {
         let PartMessage { part, place, levels, round, down } = message;
@@ -116,13 +104,13 @@ impl Leaders {
         for moved in self.rings[place].moves(levels, round, down, x) {
             let ends = [moved.from, moved.to];
             for (first, out) in ends.into_iter().zip(&mut slots) {
-                if moved.halved && self.is_cut() {
+                if moved.halved && self.cut.is_cut() {
                     for odd in [false, true] {
                         self.push(message, first, moved, Some(odd), out);
                     }
                 } else {
                     let odd = (part % 2 == 1) != moved.odd;
-                    let odd = (!self.is_cut() && self.dimensions() > 1).then_some(odd);
+                    let odd = (!self.cut.is_cut() && self.dimensions() > 1).then_some(odd);
                     self.push(message, first, moved, odd, out);
                 }
             }
@@ -161,7 +149,7 @@ impl Leaders {
                     (true, false) => (low, ups),
                     (true, true) => (low + ups, count - ups),
                 };
-                if extra && !self.is_cut() {
+                if extra && !self.cut.is_cut() {
                     (0, count, self.places_behind(number))
                 } else {
                     (low, count, side)
@@ -178,11 +166,11 @@ impl Leaders {
         }
         if extra {
             base += u64::from(self.grid.radix().ranks());
-            base += if self.is_cut() { 0 } else { message.part as u64 * self.extra };
+            base += if self.cut.is_cut() { 0 } else { message.part as u64 * self.extra };
         }
         let mut slots = SlotSet::default();
         push_axes(base, &axes, &mut slots);
-        let part = self.part(message.part);
+        let part = self.cut.part(message.part);
         slots.runs().iter().for_each(|run| out.push_part(run.slots, part));
     }
 
@@ -270,7 +258,7 @@ impl Rule for Leaders {
     }
 
     fn slots(&self) -> u64 {
-        let parts = if self.is_cut() { 1 } else { self.dimensions() as u64 };
+        let parts = if self.cut.is_cut() { 1 } else { self.dimensions() as u64 };
         u64::from(self.grid.radix().ranks()) + parts * self.extra
     }
 
@@ -300,6 +288,6 @@ impl Rule for Leaders {
     }
 
     fn cuts(&self) -> &[u64] {
-        &self.ends[..self.ends.len().saturating_sub(1)]
+        self.cut.inside()
     }
 }

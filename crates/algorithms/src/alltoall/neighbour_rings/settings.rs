@@ -19,14 +19,8 @@ const LED: Parameter = Parameter::number(
 const PARTS: Parameter = Parameter::words(
     "parts",
     &[
-        (
-            "blocks",
-            "each dimension is the first of some blocks; default unless three dimensions have leaders",
-        ),
-        (
-            "bytes",
-            "each dimension is the first of a part of every block; on tori with two ports a dimension",
-        ),
+        ("blocks", "each dimension is the first of some blocks"),
+        ("bytes", "of a part of every block; always where three dimensions or more have leaders"),
     ],
 );
 
@@ -37,68 +31,63 @@ static INFO: Info = Info::new(
 )
 .taking(&[HOP, LED, PARTS]);
 
-/// The longest sides with leaders or parts of bytes: claims look at every step and several positions.
+/// The longest sides with leaders: claims look at every step and several positions.
 const LONGEST_LED: u32 = 1 << 16;
 
-/// The rule of some values other than blocks hop by hop.
+/// The sizes of blocks, if they are cut for n dimensions.
+fn cut(
+    request: &Request<'_>,
+    values: &Values<'_>,
+    (hop, n): (u32, u32),
+) -> Result<Option<u64>, NotApplicable> {
+    let (given, block_bytes) = (values.is_given(PARTS.name), request.problem.block_bytes);
+    let cut = if given { values.is(PARTS.name, "bytes") } else { hop > 1 && n > 2 };
+    let refused = |rule: String| Err(values.refused(PARTS.name, rule));
+    match cut {
+        false if hop > 1 && n > 2 => refused(format!("bytes, as {n} dimensions have leaders")),
+        true if n < 2 => refused("blocks, as fewer than two sides are longer than 1".to_owned()),
+        true if block_bytes < n.into() => {
+            let rule = format!("as {block_bytes} bytes make no {n} parts");
+            match given {
+                true => refused(format!("blocks, {rule}")),
+                false => Err(values.refused(HOP.name, format!("1, {rule}"))),
+            }
+        }
+        cut => Ok(cut.then_some(block_bytes)),
+    }
+}
+
+/// The rule of some hops between leaders, and the phases with so many.
 fn leaders(
     request: &Request<'_>,
     values: &Values<'_>,
-    hop: u32,
+    (hop, n): (u32, u32),
 ) -> Result<(Leaders, u32), NotApplicable> {
     let grid = request.grid("a torus or mesh")?;
     let sides = || grid.radix().long_dimensions().map(|u| grid.sides()[u]);
-    let n = sides().count() as u32;
-    let (ports, block_bytes) = (request.problem.ports, request.problem.block_bytes);
-    let refused = |rule: String| match hop {
-        1 => Err(values.refused(PARTS.name, format!("blocks, as {rule}"))),
-        _ => Err(values.refused(HOP.name, format!("1, as {rule}"))),
-    };
+    let ports = request.problem.ports;
+    let refused = |rule: String| Err(values.refused(HOP.name, rule));
     if let Some(u) = grid.radix().long_dimensions().find(|&u| !grid.wrap()[u]) {
-        return refused(format!("side {u} ({}) does not wrap", grid.sides()[u]));
+        return refused(format!("1, as side {u} ({}) does not wrap", grid.sides()[u]));
     }
     if ports < 2 * n {
         let are = if ports == 1 { "is" } else { "are" };
-        return refused(format!("{n} dimensions require {} ports and there {are} {ports}", 2 * n));
+        let needs = format!("require {} ports and there {are} {ports}", 2 * n);
+        return refused(format!("1, as {n} dimensions {needs}"));
     }
     if let Some(side) = sides().find(|&side| side > LONGEST_LED) {
-        return refused(format!("side {side} is longer than {LONGEST_LED}"));
+        return refused(format!("1, as side {side} is longer than {LONGEST_LED}"));
     }
     let levels = hop.ilog2();
-    if hop > 1 && sides().all(|side| Ring::levels_of(side) < levels) {
-        let rule = if hop == 2 {
-            "1, as no side is even and at least 8"
-        } else {
-            "at most 2, as no side is a multiple of 4 and at least 24"
-        };
-        return Err(values.refused(HOP.name, rule));
+    if sides().all(|side| Ring::levels_of(side) < levels) {
+        return refused(match levels {
+            1 => "1, as no side is even and at least 8".to_owned(),
+            _ => "at most 2, as no side is a multiple of 4 and at least 24".to_owned(),
+        });
     }
-    let led = match values.number(LED.name, 1, n.max(1).into())? {
-        Some(_) if hop == 1 => return Err(values.refused(LED.name, "of use, as hop is 1")),
-        led => led.map_or(n, |led| led as u32),
-    };
-    let given = values.is_given(PARTS.name);
-    let cut = if given { values.is(PARTS.name, "bytes") } else { n > 2 };
-    match cut {
-        false if n > 2 => {
-            let rule = format!("bytes, as {n} dimensions have leaders");
-            return Err(values.refused(PARTS.name, rule));
-        }
-        true if n < 2 => {
-            let rule = "blocks, as fewer than two sides are longer than 1";
-            return Err(values.refused(PARTS.name, rule));
-        }
-        true if block_bytes < n.into() => {
-            let rule = format!("as {block_bytes} bytes make no {n} parts");
-            return Err(match given {
-                true => values.refused(PARTS.name, format!("blocks, {rule}")),
-                false => values.refused(HOP.name, format!("1, {rule}")),
-            });
-        }
-        _ => {}
-    }
-    let levels = (0..n).map(|phase| if phase < led { levels } else { levels.saturating_sub(1) });
-    Ok((Leaders::new(grid, levels.collect(), cut.then_some(block_bytes)), led))
+    let led = values.number(LED.name, 1, n.into())?.map_or(n, |led| led as u32);
+    let levels = (0..n).map(|phase| if phase < led { levels } else { levels - 1 });
+    Ok((Leaders::new(grid, levels.collect(), cut(request, values, (hop, n))?), led))
 }
 
 impl Algorithm for NeighbourRings {
@@ -111,14 +100,16 @@ impl Algorithm for NeighbourRings {
         let sides = || grid.radix().long_dimensions().map(|u| grid.sides()[u]);
         let n = sides().count() as u32;
         let mut settings = vec![Parameters::new()];
-        let wraps = grid.radix().long_dimensions().all(|u| grid.wrap()[u]);
-        if n == 0 || !wraps || request.problem.ports < 2 * n {
+        if n == 0 || request.problem.ports < 2 * n {
             return Ok(settings);
         }
         let bytes = (PARTS.name.to_owned(), "bytes".into());
         // Otherwise parts of whole blocks are equal.
         if n > 1 && sides().any(|side| side % (2 * n) > 0) {
             settings.push([bytes.clone()].into());
+        }
+        if grid.radix().long_dimensions().any(|u| !grid.wrap()[u]) {
+            return Ok(settings);
         }
         let most = sides().map(Ring::levels_of).max().unwrap_or(0);
         for levels in 1..=most {
@@ -146,28 +137,28 @@ impl Algorithm for NeighbourRings {
         if !hop.is_power_of_two() {
             return Err(values.refused(HOP.name, "1, 2 or 4"));
         }
-        if hop == 1 && values.is(PARTS.name, "blocks") {
+        let n = grid.radix().long_dimensions().count() as u32;
+        let unless_set = if hop > 1 && n > 2 { "bytes" } else { "blocks" };
+        let mut solution = if hop == 1 {
             if values.is_given(LED.name) {
                 return Err(values.refused(LED.name, "of use, as hop is 1"));
             }
-            let rule = Rings::new(grid.clone(), request.problem.ports).ok_or_else(|| {
+            let cut = cut(request, values, (hop, n))?;
+            let rule = Rings::new(grid.clone(), request.problem.ports, cut).ok_or_else(|| {
                 request.requires("a torus or mesh of few sides, with at most 4096 tiles of offsets")
             })?;
-            let claims = rule.claims(request);
-            return Ok(Solution::new(request, values, rule, claims).without(PARTS.name));
+            let claims = rule.claims(request.problem.block_bytes);
+            Solution::new(request, values, rule, claims)
+        } else {
+            let (rule, led) = leaders(request, values, (hop, n))?;
+            let claims = rule.claims(request.problem.block_bytes);
+            let solution = Solution::new(request, values, rule, claims);
+            let solution = solution.with(HOP.name, u64::from(hop));
+            if led < n { solution.with(LED.name, u64::from(led)) } else { solution }
+        };
+        if !values.is_given(PARTS.name) || values.is(PARTS.name, unless_set) {
+            solution = solution.without(PARTS.name);
         }
-        let (rule, led) = leaders(request, values, hop)?;
-        let n = grid.radix().long_dimensions().count() as u32;
-        let claims = rule.claims(request.problem.block_bytes);
-        let bytes = rule.is_cut();
-        let mut solution = Solution::new(request, values, rule, claims).without(PARTS.name);
-        if hop > 1 {
-            solution = solution.with(HOP.name, u64::from(hop));
-        }
-        if led < n {
-            solution = solution.with(LED.name, u64::from(led));
-        }
-        let unless_set = hop > 1 && n > 2;
-        Ok(if bytes && !unless_set { solution.with(PARTS.name, "bytes") } else { solution })
+        Ok(solution)
     }
 }
