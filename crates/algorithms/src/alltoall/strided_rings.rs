@@ -39,6 +39,10 @@
 //! `last=relay` there is a message for every one and two dimensions, and a block with hops along more
 //! goes along the first two of these, then along the next two.
 //!
+//! # Parts
+//! With `share=parts` and a port for each of two to four dimensions, parts of the blocks move along all dimensions at
+//! once, at stride 1 or 2: see [`parts`].
+//!
 //! # Claims
 //! There is no link contention. On an N x N torus with N a multiple of 16, at g = 2, a fold of 8, short,
 //! together: N/2 + 16 steps and N^3/8 + N^2/2 blocks; at a fold of N/2, N a multiple of 8, the same
