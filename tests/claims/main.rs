@@ -7,6 +7,7 @@ mod catalogue;
 mod common;
 mod families;
 mod formulas;
+mod fronts;
 mod injection;
 mod papers;
 mod reached;
