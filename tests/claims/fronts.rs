@@ -25,6 +25,9 @@ const LARGE: [&str; 6] = [
 /// A multiple of the parts into which blocks are cut.
 const BYTES: u64 = 1536;
 
+/// The volume of a point over that of the one before, at most, unless it is the last.
+const LEAST_GAIN: f64 = 0.97;
+
 /// Machines of which one is looked at in the test.
 const SAMPLE: usize = 60;
 
@@ -57,13 +60,14 @@ fn line(text: &str) -> (String, Vec<String>) {
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, BYTES).unwrap();
     let front = front(&machine, &problem, &[]).unwrap();
     let mut line = format!("| `{text}` |");
-    let mut last = None;
+    let (mut shown, end) = (f64::INFINITY, front.points.last().map(|point| point.price.steps));
     for point in &front.points {
         let (steps, volume) = (point.price.steps, point.price.link_blocks);
-        if last == Some((steps, volume.to_bits())) {
+        let gains = volume < shown && (volume <= shown * LEAST_GAIN || Some(steps) == end);
+        if !gains {
             continue;
         }
-        last = Some((steps, volume.to_bits()));
+        shown = volume;
         let bound = front.bound.link_blocks_in(steps).unwrap_or(front.bound.link_blocks);
         // A thousandth of a block is more than rounding.
         let volume = (volume * 1e3).round() / 1e3;
@@ -92,7 +96,8 @@ fn page(lines: &[(String, Vec<String>)]) -> String {
          For each torus and mesh of up to {RANKS} ranks with sides of at least {SIDE}, in ascending order, and some\n\
          larger ones: the Pareto front of steps and charged volume of an all-to-all by one port. A point is the steps,\n\
          the charged volume in blocks, and its ratio to the least volume that any schedule of at most so many steps\n\
-         can have ([proofs](proofs.md#volume-in-a-number-of-steps)). `topocoll sweep MACHINE --front --block {BYTES}`\n\
+         can have ([proofs](proofs.md#volume-in-a-number-of-steps)). Points that save less than 3 % of the volume of\n\
+         the one before are left out, but for the last. `topocoll sweep MACHINE --front --block {BYTES}`\n\
          names the schedules. The page is made by\n\n\
          ```sh\n\
          BOOK=overwrite cargo test -p topocoll --test claims fronts::\n\

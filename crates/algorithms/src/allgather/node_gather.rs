@@ -288,7 +288,7 @@ impl Algorithm for NodeGather {
             return between.lifted();
         }
         if values.is_given("lanes") {
-            return Err(values.alone("lanes", BETWEEN.name));
+            return Err(values.alone("lanes", format!("{}=NAME", BETWEEN.name)));
         }
         Row::check(clusters)?;
         let doubling = values.is("rounds", "doubling");
