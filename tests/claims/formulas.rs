@@ -642,7 +642,7 @@ fn product_takes_the_exchange_that_is_named() {
 }
 
 /// Machine, ports, setting, steps and blocks.
-const STRIDED_RINGS: [(&str, u32, &str, u64, u128); 22] = [
+const STRIDED_RINGS: [(&str, u32, &str, u64, u128); 24] = [
     ("torus:8x8", 1, "last=all", 9, 144),
     ("torus:8x8", 1, "stride=1 fold=4 folded=1 share=halves", 12, 128),
     ("torus:8x8", 1, "stride=1 fold=4 share=halves", 14, 112),
@@ -658,6 +658,8 @@ const STRIDED_RINGS: [(&str, u32, &str, u64, u128); 22] = [
     ("torus:64x64", 1, "landing=short last=all", 48, 34816),
     ("torus:64x64", 1, "stride=1 share=parts", 112, 32768),
     ("torus:4x4x4", 1, "stride=1", 9, 144),
+    ("torus:4x8x8", 1, "stride=1 fold=4 share=halves", 17, 672),
+    ("torus:8x4x8", 1, "stride=1 fold=4 share=halves", 17, 672),
     ("torus:8x8x8", 1, "stride=2 share=halves", 12, 1920),
     ("torus:8x8x8", 1, "stride=2 share=halves last=all", 16, 1600),
     ("torus:8x8x8", 1, "stride=1 fold=4 share=halves", 21, 1344),
@@ -777,7 +779,9 @@ fn strided_rings_refuse_what_has_none() {
         ("torus:8x8", "fold=1025", "fold is `1025`, not a whole number from 1 to 1024"),
         ("torus:8x8", "folded=3", "folded is `3`, not a whole number from 1 to 2"),
         ("torus:8x8", "stride=1 landing=short", "landing is `short`, not of use"),
-        ("torus:8x16", "share=halves", "share is `halves`, not classes, as sides are not equal"),
+        ("torus:8x24", "share=halves", "share is `halves`, not classes, as sides are not N, or N"),
+        ("torus:8x32", "share=halves", "or N and 2N, for a multiple N of 4"),
+        ("torus:2x4", "stride=1 share=halves", "or N and 2N, for a multiple N of 4"),
         ("torus:8x8", "stride=2 share=parts", "share is `parts`, not classes, as stride is not 1"),
         (
             "torus:8x8",

@@ -25,7 +25,9 @@
 //!
 //! With `share=halves` (equal sides) they go before all stages, along all dimensions at
 //! once: let c be the sum of coordinates mod N/2; in step t the classes 2f and 2f + 1 go N/2 hops
-//! along dimension (t + f) mod max(N/4, n), upwards and downwards.
+//! along dimension (t + f) mod max(N/4, n), upwards and downwards. With sides of N and 2N, class c alone
+//! goes along dimension (t + c) mod max(N/2, n): along sides of N upwards if c is even, else downwards, and
+//! along sides of 2N the other way where the position mod N is N/2 or more.
 //!
 //! With `share=sources` the ranks of each class send along one dimension first; [`sources`] has the rule.
 //!
@@ -157,9 +159,24 @@ impl Rings {
         self.stride.max(self.lines.len() as u32)
     }
 
+    /// The shortest side.
+    fn shortest(&self) -> u32 {
+        self.lines.iter().map(|line| line.side).min().unwrap_or(1)
+    }
+
+    /// The longest side.
+    fn longest(&self) -> u32 {
+        self.lines.iter().map(|line| line.side).max().unwrap_or(1)
+    }
+
     /// Steps of the blocks of half a side, where these go together.
     fn turns_of_halves(&self) -> u32 {
-        (self.lines[0].side / 4).max(self.lines.len() as u32)
+        (self.longest() / 4).max(self.lines.len() as u32)
+    }
+
+    /// Classes that send these blocks along one dimension in a step: two, or one if sides are unequal.
+    fn classes_together(&self) -> u32 {
+        2 * self.shortest() / self.longest()
     }
 
     /// Steps of hops in a stage.
@@ -215,11 +232,15 @@ impl Rings {
         self.lines.get(u).map(|line| (u, line))
     }
 
-    /// The line and direction of a class's blocks of half a side, where these go together.
-    fn half_of(&self, class: u32, step: u32) -> Option<(usize, i64)> {
-        let u = ((step + class / 2) % self.turns_of_halves()) as usize;
-        let half = i64::from(self.lines.get(u)?.side / 2);
-        Some((u, if class % 2 == 0 { half } else { -half }))
+    /// The line and hops of a rank's blocks of half a side, where these go together.
+    fn half_of(&self, at: &[u32], step: u32) -> Option<(usize, i64)> {
+        let classes = self.shortest() / 2;
+        let class = at.iter().sum::<u32>() % classes;
+        let turn = step + class / self.classes_together();
+        let u = (turn % self.turns_of_halves()) as usize;
+        let half = self.lines.get(u)?.side / 2;
+        let up = (class + at[u] % half / classes) % 2 == 0;
+        Some((u, if up { i64::from(half) } else { -i64::from(half) }))
     }
 
     fn phase(&self, step: u32) -> Phase<'_> {
@@ -350,8 +371,10 @@ impl Rings {
     fn kinds(&self, step: u32, each: &mut dyn FnMut(&SlotSet, u64)) {
         match self.phase(step) {
             Phase::Halves { step } => {
-                for class in (0..self.lines[0].side / 2).step_by(2) {
-                    if let Some((u, hops)) = self.half_of(class, step) {
+                let mut at = Coordinates::from_elem(0, self.lines.len());
+                for class in (0..self.shortest() / 2).step_by(self.classes_together() as usize) {
+                    at[0] = class;
+                    if let Some((u, hops)) = self.half_of(&at, step) {
                         let mut slots = SlotSet::default();
                         self.slots_of(&[(u, self.lines[u].half_at(0))], &mut slots);
                         each(&slots, hops.unsigned_abs());
@@ -406,17 +429,15 @@ impl Rule for Rings {
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
         let at = self.at(rank);
-        let sum: u32 = at.iter().sum();
         match self.phase(step) {
             Phase::Halves { step } => {
-                let class = sum % (self.lines[0].side / 2);
-                let Some((u, hops)) = self.half_of(class, step) else { return };
+                let Some((u, hops)) = self.half_of(&at, step) else { return };
                 let mut slots = SlotSet::default();
                 self.slots_of(&[(u, self.lines[u].half_at(at[u]))], &mut slots);
                 self.message(rank, u, [hops; 2], slots, out);
             }
             Phase::Stage { stage, step } => {
-                let class = sum % self.stride;
+                let class = at.iter().sum::<u32>() % self.stride;
                 let movers = if self.is_whole() { class..class + 1 } else { 0..2 };
                 for mover in movers {
                     let Some((u, part)) = self.part(mover, stage, step) else { continue };

@@ -57,7 +57,7 @@ static INFO: Info = Info::new(
         "share",
         &[
             ("classes", "each class of ranks along one dimension at a time"),
-            ("halves", "the same, after blocks of half a side went along all at once; equal sides"),
+            ("halves", "the same, after blocks of half a side went along all at once; sides of N or 2N"),
             (
                 "parts",
                 "parts of the blocks along all dimensions; two to four of them, as many ports, stride 1 or 2; on \
@@ -135,8 +135,8 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
     };
     let refused = |rule: &str| Err(values.refused("share", rule));
     match share {
-        Share::Halves if lines.iter().any(|l| l.side != lines[0].side || l.side % 4 > 0) => {
-            return refused("classes, as sides are not equal multiples of 4");
+        Share::Halves if !has_halves(&lines) => {
+            return refused("classes, as sides are not N, or N and 2N, for a multiple N of 4");
         }
         Share::PartsInTurn if lines.len() != 2 || stride != 1 => {
             return refused("classes, as stride is not 1 or not two sides are longer than 1");
@@ -162,6 +162,27 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
     let rings = Rings::new(grid, lines, stride, share, last)
         .ok_or_else(|| sides_error(grid, rule, |u| sides[u] > 1))?;
     Ok((rings, folded))
+}
+
+/// Whether blocks of half a side can go along all dimensions at once.
+fn has_halves(lines: &[Line]) -> bool {
+    let shortest = lines.iter().map(|line| line.side).min().unwrap_or(1);
+    shortest % 4 == 0 && lines.iter().all(|line| [shortest, 2 * shortest].contains(&line.side))
+}
+
+/// Whether that can save steps.
+fn halves_save(lines: &[Line], stride: u32) -> bool {
+    let longest = lines.iter().map(|line| line.side).max().unwrap_or(1);
+    if !has_halves(lines) || lines.iter().all(|line| line.side == longest) {
+        return has_halves(lines);
+    }
+    let n = lines.len();
+    // The steps of a stage that only these blocks need.
+    let of_stage = |stage: usize| {
+        let classes = stage..stage + stride as usize;
+        classes.map(|class| lines[class % n].half_steps()).max().unwrap_or(0)
+    };
+    (0..n).map(of_stage).sum::<u32>() > (longest / 4).max(n as u32)
 }
 
 /// Whether blocks or ranks are halved between two dimensions.
@@ -230,10 +251,20 @@ impl Algorithm for StridedRings {
                 let alone = stride >= n || sides().any(|side| side > 4 * fold);
                 for share in ["classes", "halves"].into_iter().take(if alone { 1 } else { 2 }) {
                     let (one, own) = ((STRIDE, stride), (FOLD, fold));
+                    let of_use = |folded: u32| {
+                        let fold_of = |u| if u < folded { fold } else { 2 * stride };
+                        let line =
+                            |(u, side)| Line::new(u as usize, side, stride, fold_of(u), true);
+                        let lines: SmallVec<[Line; 3]> = (0..).zip(sides()).map(line).collect();
+                        share == "classes" || halves_save(&lines, stride)
+                    };
+                    if !of_use(n) {
+                        continue;
+                    }
                     if stride == 1 {
                         setting(&[one, own], &[("share", share)]);
                         if fold > 2 {
-                            for folded in 1..n {
+                            for folded in (1..n).filter(|&folded| of_use(folded)) {
                                 setting(&[one, own, (FOLDED, folded)], &[("share", share)]);
                             }
                         }
