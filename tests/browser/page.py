@@ -123,16 +123,16 @@ class Page(unittest.TestCase):
     def test_plays_and_steps(self):
         path = self.open("torus:16x16")
         self.assertLess(path.stat().st_size, 2_000_000)
-        self.assertIn("Step 0 (1 of 32)", self.text("#step"))
+        self.assertIn("Step 0 (1 of 64)", self.text("#step"))
         self.find("#next").click()
-        self.assertIn("Step 1 (2 of 32)", self.text("#step"))
+        self.assertIn("Step 1 (2 of 64)", self.text("#step"))
         body = self.find("body")
         body.send_keys(Keys.ARROW_RIGHT)
         self.assertIn("Step 2 ", self.text("#step"))
         body.send_keys("]")
         self.assertIn("Step 4 ", self.text("#step"))
         body.send_keys(Keys.END)
-        self.assertIn("Step 31 ", self.text("#step"))
+        self.assertIn("Step 63 ", self.text("#step"))
         body.send_keys(Keys.HOME)
         Select(self.find("#speed")).select_by_value("8")
         self.find("#play").click()
@@ -170,6 +170,7 @@ class Page(unittest.TestCase):
 
     def test_blocks_of_a_large_machine_are_followed_on_a_part_of_it(self):
         self.open("torus:64x64")
+        self.choose("suh-shin")
         for a, b in [(0, 1), (4095, 17), (1000, 3210)]:
             self.follow(a, b)
             self.arrives(a, b)
@@ -272,7 +273,7 @@ class Page(unittest.TestCase):
         buttons = self.browser.find_elements(By.CSS_SELECTOR, "#ranking .watch")
         self.browser.execute_script("arguments[0].click()", buttons[1])
         self.assertEqual(self.find("#algorithm").get_attribute("value"), "1")
-        self.assertIn("suh-shin", self.text("#heat .fact"))
+        self.assertIn("coloured-rings", self.text("#heat .fact"))
 
     def test_on_a_phone_nothing_is_cut_off(self):
         for machine in ["torus:16x16", "cluster:4,4,2", "full:16", "torus:256x64"]:

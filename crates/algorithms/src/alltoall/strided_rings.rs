@@ -176,7 +176,7 @@ impl Rings {
 
     /// Classes that send these blocks along one dimension in a step: two, or one if sides are unequal.
     fn classes_together(&self) -> u32 {
-        2 * self.shortest() / self.longest()
+        if self.shortest() == self.longest() { 2 } else { 1 }
     }
 
     /// Steps of hops in a stage.

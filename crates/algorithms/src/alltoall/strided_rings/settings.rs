@@ -167,7 +167,8 @@ fn rings(request: &Request<'_>, values: &Values<'_>) -> Result<(Rings, u32), Not
 /// Whether blocks of half a side can go along all dimensions at once.
 fn has_halves(lines: &[Line]) -> bool {
     let shortest = lines.iter().map(|line| line.side).min().unwrap_or(1);
-    shortest % 4 == 0 && lines.iter().all(|line| [shortest, 2 * shortest].contains(&line.side))
+    shortest % 4 == 0
+        && lines.iter().all(|line| line.side % shortest == 0 && line.side / shortest <= 2)
 }
 
 /// Whether that can save steps.
