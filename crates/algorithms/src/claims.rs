@@ -1,3 +1,4 @@
+use topocoll_schedule::SlotSet;
 use topocoll_topology::{Grid, Shape, Ties, Topology};
 
 /// Counts that an algorithm's formulas give. The tests compare each with the counts found in the
@@ -74,6 +75,41 @@ impl Claims {
             carried_floor: 0,
             hops_floor: 0,
             by_links: None,
+        }
+    }
+
+    /// Claims of a schedule without link contention and rearrangements: its messages in each step, one of
+    /// each kind, with their slots and hops.
+    pub(crate) fn of_messages(
+        block_bytes: u64,
+        all_steps: u32,
+        messages: impl Fn(u32, &mut dyn FnMut(&SlotSet, u64)),
+    ) -> Self {
+        let (mut steps, mut bytes, mut hops, mut packed) = (0, 0, 0, 0);
+        for step in 0..all_steps {
+            let (mut largest, mut farthest, mut scattered) = (0, 0, 0);
+            messages(step, &mut |slots, hops| {
+                if slots.is_empty() {
+                    return;
+                }
+                let size = slots.bytes(block_bytes);
+                (largest, farthest) = (size.max(largest), hops.max(farthest));
+                if !slots.is_contiguous(block_bytes) {
+                    scattered = size.max(scattered);
+                }
+            });
+            steps += u64::from(largest > 0);
+            bytes += largest;
+            hops += u128::from(farthest);
+            packed += scattered;
+        }
+        Self {
+            hops: Some(hops),
+            hops_floor: hops,
+            rearrangements: Some(0),
+            copied_bytes: Some(packed),
+            contention_free: true,
+            ..Self::new(steps, bytes)
         }
     }
 

@@ -5,4 +5,5 @@ pub(crate) mod matching_layout;
 pub(crate) mod mixed_radix_layout;
 pub(crate) mod node_rows;
 pub(crate) mod square_grid;
+pub(crate) mod translation;
 pub(crate) mod tree;

@@ -137,7 +137,7 @@ impl Rings {
         let mut rings = Self { grid, long, lines, colours, rounds, residual, slots: 0 };
         for own in rings.own_directions() {
             for line in &rings.lines {
-                for (half, direction) in [own, own.reversed()].into_iter().enumerate() {
+                for (half, direction) in [own, own.other()].into_iter().enumerate() {
                     rings.rounds[half] = rings.rounds[half].max(line.rounds(direction, own));
                 }
             }
@@ -406,7 +406,7 @@ impl Rule for Rings {
             Phase::Ring(_) => {
                 let (round, direction) = match in_phase.checked_sub(self.rounds[0]) {
                     None => (in_phase + 1, class.own),
-                    Some(round) => (round + 1, class.own.reversed()),
+                    Some(round) => (round + 1, class.own.other()),
                 };
                 if let Some(from) = line.before(x, direction) {
                     let digits = line.received(x, round, direction, class.own);

@@ -22,9 +22,10 @@
 //! end, so that a message is the upper half of the buffer.
 
 use topocoll_schedule::{Axis, Block, Problem, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Coordinates, Rank, Route};
+use topocoll_topology::{Rank, Route};
 
 use crate::layout::square_grid::{Along, SquareGrid};
+use crate::layout::translation::classes;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct CyclicExchange;
@@ -196,11 +197,10 @@ impl Rule for Cyclic {
         if !self.groups() {
             return RankClasses::distinct(self.square.grid.radix().ranks());
         }
-        let mut periods = Coordinates::from_elem(1, self.square.grid.sides().len());
-        for along in [Along::Row, Along::Column] {
-            periods[self.square.dimension(along)] = (1 << self.levels()).max(2);
-        }
-        RankClasses::translations(self.square.grid.radix().clone(), periods)
+        let period = (1 << self.levels()).max(2);
+        let periods =
+            [Along::Row, Along::Column].map(|along| (self.square.dimension(along), period));
+        classes(&self.square.grid, periods)
     }
 }
 

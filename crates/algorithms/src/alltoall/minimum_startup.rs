@@ -51,9 +51,10 @@
 //! i - 2^k.
 
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Coordinates, Rank, Route};
+use topocoll_topology::{Rank, Route};
 
 use crate::layout::square_grid::{Along, SquareGrid};
+use crate::layout::translation::classes;
 use crate::{Algorithm, Claims, Info, NotApplicable, Request, Solution, Values};
 
 pub(crate) struct MinimumStartup;
@@ -212,12 +213,10 @@ impl Rule for FewStartups {
         // On a torus all go in the same direction at half a ring; below, partners are in the same
         // aligned block.
         let side = 1 << self.square.d;
-        let mut periods = Coordinates::from_elem(1, self.square.grid.sides().len());
-        for along in [Along::Row, Along::Column] {
-            periods[self.square.dimension(along)] =
-                if self.square.wraps() { side / 2 } else { side };
-        }
-        RankClasses::translations(self.square.grid.radix().clone(), periods)
+        let period = if self.square.wraps() { side / 2 } else { side };
+        let periods =
+            [Along::Row, Along::Column].map(|along| (self.square.dimension(along), period));
+        classes(&self.square.grid, periods)
     }
 }
 

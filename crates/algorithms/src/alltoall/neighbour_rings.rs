@@ -83,6 +83,7 @@ use topocoll_topology::{Coordinates, Grid, Rank, Route};
 use self::cut::Cut;
 use crate::Claims;
 use crate::layout::mixed_radix_layout::Ends;
+use crate::layout::translation::classes;
 
 pub(crate) struct NeighbourRings;
 
@@ -502,12 +503,8 @@ impl Rule for Rings {
     }
 
     fn classes(&self) -> RankClasses {
-        let radix = self.grid.radix();
-        let mut periods = Coordinates::from_elem(1, radix.dimensions());
-        for moving in self.moving.iter().filter(|moving| !moving.wraps) {
-            periods[moving.dimension] = moving.side;
-        }
-        RankClasses::translations(radix.clone(), periods)
+        let lines = self.moving.iter().filter(|moving| !moving.wraps);
+        classes(&self.grid, lines.map(|line| (line.dimension, line.side)))
     }
 
     fn cuts(&self) -> &[u64] {

@@ -78,6 +78,7 @@ use self::last::{Group, Last};
 use self::line::{Direction, Line, Part};
 use crate::layout::axes::push_box;
 use crate::layout::mixed_radix_layout::Ends;
+use crate::layout::translation::{classes, shift};
 use crate::{Claims, Request};
 
 pub(crate) struct StridedRings;
@@ -398,26 +399,8 @@ impl Rings {
     }
 
     fn claims(&self, request: &Request<'_>) -> Claims {
-        let (mut blocks, mut hops, mut packed) = (0, 0, 0);
-        for step in 0..self.steps {
-            let (mut largest, mut farthest, mut scattered) = (0, 0, 0);
-            self.kinds(step, &mut |slots, hops| {
-                largest = largest.max(slots.len());
-                farthest = farthest.max(hops);
-                scattered = scattered.max(if slots.is_contiguous(1) { 0 } else { slots.len() });
-            });
-            blocks += u128::from(largest);
-            hops += u128::from(farthest);
-            packed += u128::from(scattered);
-        }
-        Claims {
-            hops: Some(hops),
-            hops_floor: hops,
-            rearrangements: Some(0),
-            copied_bytes: Some(request.bytes(packed)),
-            contention_free: true,
-            ..Claims::new(self.steps.into(), request.bytes(blocks))
-        }
+        let bytes = request.problem.block_bytes;
+        Claims::of_messages(bytes, self.steps(), |step, each| self.kinds(step, each))
     }
 }
 
@@ -455,14 +438,8 @@ impl Rule for Rings {
             }
             Phase::Last { group, moves } => {
                 let (hops, slots) = self.last_message(group, &moves, &at);
-                let (mut to, mut from, mut route) = (rank, rank, Route::default());
-                for (&u, hops) in group.iter().zip(hops) {
-                    to = self.shifted(to, u, hops);
-                    from = self.shifted(from, u, -hops);
-                    route.push(self.lines[u].dimension as u32, hops);
-                }
-                out.receive(from, slots.clone());
-                out.send(to, slots, route);
+                let hops = group.iter().zip(hops).map(|(&u, hops)| (self.lines[u].dimension, hops));
+                shift(&self.grid, rank, hops, slots, out);
             }
         }
     }
@@ -504,12 +481,9 @@ impl Rule for Rings {
     }
 
     fn classes(&self) -> RankClasses {
-        let mut periods: Coordinates = self.grid.sides().iter().map(|_| 1).collect();
-        for line in &self.lines {
-            // Half of an even side is a multiple of the other periods.
-            periods[line.dimension] =
-                if self.share == Share::Halves { line.side / 2 } else { line.period() };
-        }
-        RankClasses::translations(self.grid.radix().clone(), periods)
+        // Half of an even side is a multiple of the other periods.
+        let halves = self.share == Share::Halves;
+        let period = |line: &Line| if halves { line.side / 2 } else { line.period() };
+        classes(&self.grid, self.lines.iter().map(|line| (line.dimension, period(line))))
     }
 }

@@ -43,11 +43,12 @@ mod line;
 
 use smallvec::SmallVec;
 use topocoll_schedule::{Block, Parameters, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Coordinates, Grid, Rank, Route};
+use topocoll_topology::{Grid, Rank, Route};
 
 use self::line::{Direction, Line, Miss, SHORT_STEPS};
 use crate::error::check_sides;
 use crate::layout::axes::push_box;
+use crate::layout::translation::{classes, shift};
 use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
 
 pub(crate) struct UnevenRings;
@@ -266,45 +267,27 @@ impl Rings {
     }
 
     /// Each message that ranks send in a step, by place, and its hops.
-    fn messages(&self, step: u32, each: &mut dyn FnMut(&SlotSet, u32)) {
+    fn messages(&self, step: u32, each: &mut dyn FnMut(&SlotSet, u64)) {
         match self.phase(step) {
             Phase::Stage { stage, part } => {
                 for (u, line) in self.lines.iter().enumerate() {
                     for place in line.places() {
                         if let Some(moved) = self.moved(u, stage, part, place) {
-                            each(&moved.sent, 2 * moved.hops[0]);
+                            each(&moved.sent, 2 * u64::from(moved.hops[0]));
                         }
                     }
                 }
             }
             Phase::Last(ways) => {
-                let hops = ways.iter().flatten().count() as u32;
+                let hops = ways.iter().flatten().count() as u64;
                 each(&self.last(ways), hops);
             }
         }
     }
 
     fn claims(&self, request: &Request<'_>) -> Claims {
-        let (mut blocks, mut hops, mut packed) = (0, 0, 0);
-        for step in 0..self.steps() {
-            let (mut largest, mut farthest, mut scattered) = (0, 0, 0);
-            self.messages(step, &mut |slots, hops| {
-                largest = largest.max(slots.len());
-                farthest = farthest.max(hops);
-                scattered = scattered.max(if slots.is_contiguous(1) { 0 } else { slots.len() });
-            });
-            blocks += u128::from(largest);
-            hops += u128::from(farthest);
-            packed += u128::from(scattered);
-        }
-        Claims {
-            hops: Some(hops),
-            hops_floor: hops,
-            rearrangements: Some(0),
-            copied_bytes: Some(request.bytes(packed)),
-            contention_free: true,
-            ..Claims::new(self.steps().into(), request.bytes(blocks))
-        }
+        let bytes = request.problem.block_bytes;
+        Claims::of_messages(bytes, self.steps(), |step, each| self.messages(step, each))
     }
 }
 
@@ -329,15 +312,12 @@ impl Rule for Rings {
             }
             Phase::Last(ways) => {
                 let slots = self.last(ways);
-                let (mut to, mut from, mut route) = (rank, rank, Route::default());
-                for (u, way) in ways.into_iter().enumerate() {
-                    let hops = way.map_or(0, |way| way.signed(1));
-                    to = self.shifted(to, u, hops);
-                    from = self.shifted(from, u, -hops);
-                    route.push(self.lines[u].dimension as u32, hops);
-                }
-                out.receive(from, slots.clone());
-                out.send(to, slots, route);
+                let hops = self
+                    .lines
+                    .iter()
+                    .zip(ways)
+                    .map(|(line, way)| (line.dimension, way.map_or(0, |way| way.signed(1))));
+                shift(&self.grid, rank, hops, slots, out);
             }
         }
     }
@@ -354,22 +334,8 @@ impl Rule for Rings {
         self.end(rank, slot, true).map(|from| Block { from, to: rank })
     }
 
-    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
-        out.clear();
-        out.extend((0..self.slots()).map(|slot| self.initial_block(rank, slot)));
-    }
-
-    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
-        out.clear();
-        out.extend((0..self.slots()).map(|slot| self.final_block(rank, slot)));
-    }
-
     fn classes(&self) -> RankClasses {
-        let mut periods: Coordinates = self.grid.sides().iter().map(|_| 1).collect();
-        for line in &self.lines {
-            periods[line.dimension] = line.period();
-        }
-        RankClasses::translations(self.grid.radix().clone(), periods)
+        classes(&self.grid, self.lines.iter().map(|line| (line.dimension, line.period())))
     }
 }
 

@@ -73,7 +73,7 @@ impl Rings {
                 let sent: Vec<_> = self
                     .own_directions()
                     .map(|own| {
-                        let direction = if half == 0 { own } else { own.reversed() };
+                        let direction = if half == 0 { own } else { own.other() };
                         self.largest_sent(round, direction, own)
                     })
                     .collect();

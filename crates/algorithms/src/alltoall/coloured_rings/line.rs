@@ -14,6 +14,7 @@ pub(super) use self::pieces::{Piece, Pieces};
 use self::residual::{Arrival, Group};
 use self::rows::Rows;
 use self::word::Word;
+pub(super) use crate::layout::translation::Direction;
 
 /// How blocks travel along a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,23 +39,6 @@ pub(super) enum Landing {
     Centred,
     /// As many hops further as the distance of their destination says, the same from every rank.
     Distance,
-}
-
-/// The direction of travel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Direction {
-    Up,
-    Down,
-}
-
-impl Direction {
-    pub(super) fn reversed(self) -> Self {
-        if self == Self::Up { Self::Down } else { Self::Up }
-    }
-
-    fn sign(self) -> i64 {
-        if self == Self::Up { 1 } else { -1 }
-    }
 }
 
 /// A range of digits.
@@ -220,7 +204,7 @@ impl LineExchange {
 
     /// The next position on the ring of x, and the hops to it.
     pub(super) fn next(&self, x: u32, direction: Direction) -> Option<(u32, i64)> {
-        let position = self.along(x, direction.sign())?;
+        let position = self.along(x, direction.signed(1))?;
         let next = self.wrapped(position);
         let hops = match self.directions {
             Directions::Nearer | Directions::Both => position - i64::from(x),
@@ -231,7 +215,7 @@ impl LineExchange {
 
     /// The position from which a message comes that travels in `direction`.
     pub(super) fn before(&self, x: u32, direction: Direction) -> Option<u32> {
-        Some(self.wrapped(self.along(x, -direction.sign())?))
+        Some(self.wrapped(self.along(x, -direction.signed(1))?))
     }
 
     fn place(&self, x: u32, colours: u32) -> Place {
@@ -279,7 +263,7 @@ impl LineExchange {
             }
             (Directions::Nearer, _) => {
                 let half = if direction == first { side / 2 } else { (side - 1) / 2 };
-                x_at + direction.sign() * half
+                x_at + direction.signed(1) * half
             }
             (Directions::Both, Direction::Up) => side - 1,
             (Directions::Both, Direction::Down) => 0,
@@ -308,7 +292,7 @@ impl LineExchange {
         if self.landing == Landing::Distance {
             return self.travelling_far(x, hops, direction, first);
         }
-        let Some(stop) = self.along(x, direction.sign() * i64::from(hops)) else { return 0 };
+        let Some(stop) = self.along(x, direction.signed(hops)) else { return 0 };
         let place = &self.places[self.at(self.wrapped(stop))];
         let reach = self.reach(x, direction, first);
         match direction {
@@ -420,7 +404,7 @@ impl LineExchange {
             return self.exchanged_far(x, round, direction, first);
         }
         let none = Digits { first: 0, count: 0 };
-        let behind = -direction.sign() * i64::from(round - 1);
+        let behind = -direction.signed(round - 1);
         let Some(source) = self.along(x, behind).map(|source| self.wrapped(source)) else {
             return none;
         };
@@ -449,7 +433,7 @@ impl LineExchange {
         if self.landing == Landing::Distance {
             return self.exchanged_far(x, round, direction, first);
         }
-        let behind = -direction.sign() * i64::from(round);
+        let behind = -direction.signed(round);
         let count = self
             .along(x, behind)
             .map_or(0, |source| self.travelling(self.wrapped(source), round, direction, first));

@@ -2,13 +2,14 @@
 
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step};
-use topocoll_topology::{Coordinates, Grid, Rank, Route};
+use topocoll_topology::{Grid, Rank, Route};
 
 use super::cut::Cut;
 use super::ring::{Move, Ring};
 use crate::Claims;
 use crate::layout::axes::push_axes;
 use crate::layout::mixed_radix_layout::Ends;
+use crate::layout::translation::classes;
 
 pub(super) struct Leaders {
     grid: Grid,
@@ -279,12 +280,7 @@ impl Rule for Leaders {
     }
 
     fn classes(&self) -> RankClasses {
-        let radix = self.grid.radix();
-        let mut periods = Coordinates::from_elem(1, radix.dimensions());
-        for ring in &self.rings {
-            periods[ring.dimension] = ring.period();
-        }
-        RankClasses::translations(radix.clone(), periods)
+        classes(&self.grid, self.rings.iter().map(|ring| (ring.dimension, ring.period())))
     }
 
     fn cuts(&self) -> &[u64] {

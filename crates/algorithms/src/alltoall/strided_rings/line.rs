@@ -4,22 +4,10 @@ use std::ops::Range;
 
 use topocoll_schedule::{Axis, Strided};
 
-use super::matchings::Matchings;
-
-/// The direction around a ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Direction {
-    Up,
-    Down,
-}
-
+pub(super) use crate::layout::translation::Direction;
 use Direction::{Down, Up};
 
-impl Direction {
-    pub(super) fn signed(self, hops: u32) -> i64 {
-        if self == Up { hops.into() } else { -i64::from(hops) }
-    }
-}
+use super::matchings::Matchings;
 
 /// A side of N ranks. The ranks of a class on it are a ring of N / g.
 #[derive(Clone, Copy, Debug)]

@@ -45,6 +45,7 @@ use self::shares::Shares;
 use self::side::{Side, Turn};
 use super::MOST_STEPS;
 use crate::layout::mixed_radix_layout::Ends;
+use crate::layout::translation::{classes, shift};
 use crate::{Claims, Request};
 
 /// The most dimensions, as moves of all of them are searched for groups.
@@ -136,34 +137,8 @@ impl Parts {
     }
 
     fn claims(&self, request: &Request<'_>) -> Claims {
-        let block_bytes = request.problem.block_bytes;
-        let (mut steps, mut bytes, mut hops, mut packed) = (0, 0, 0, 0);
-        for step in 0..self.steps() {
-            let (mut messages, mut largest, mut farthest, mut scattered) = (0, 0, 0, 0);
-            self.kinds(step, &mut |slots, hops| {
-                if slots.is_empty() {
-                    return;
-                }
-                messages += 1;
-                largest = largest.max(slots.bytes(block_bytes));
-                farthest = farthest.max(hops);
-                if !slots.is_contiguous(block_bytes) {
-                    scattered = scattered.max(slots.bytes(block_bytes));
-                }
-            });
-            steps += u64::from(messages > 0);
-            bytes += largest;
-            hops += u128::from(farthest);
-            packed += scattered;
-        }
-        Claims {
-            hops: Some(hops),
-            hops_floor: hops,
-            rearrangements: Some(0),
-            copied_bytes: Some(packed),
-            contention_free: true,
-            ..Claims::new(steps, bytes)
-        }
+        let bytes = request.problem.block_bytes;
+        Claims::of_messages(bytes, self.steps(), |step, each| self.kinds(step, each))
     }
 
     /// The other end of a block, by digits.
@@ -211,17 +186,9 @@ impl Rule for Parts {
             Phase::Last(group) => {
                 for &corner in group {
                     let slots = self.corner_slots(corner);
-                    let (mut to, mut from, mut route) = (rank, rank, Route::default());
-                    for (u, side) in self.sides.iter().enumerate() {
-                        let hops = corner.hop(u);
-                        if hops != 0 {
-                            to = self.shifted(to, u, hops);
-                            from = self.shifted(from, u, -hops);
-                            route.push(side.dimension() as u32, hops);
-                        }
-                    }
-                    out.receive(from, slots.clone());
-                    out.send(to, slots, route);
+                    let sides = self.sides.iter().enumerate();
+                    let hops = sides.map(|(u, side)| (side.dimension(), corner.hop(u)));
+                    shift(&self.grid, rank, hops, slots, out);
                 }
             }
         }
@@ -250,11 +217,7 @@ impl Rule for Parts {
     }
 
     fn classes(&self) -> RankClasses {
-        let mut periods: Coordinates = self.grid.sides().iter().map(|_| 1).collect();
-        for side in &self.sides {
-            periods[side.dimension()] = side.period();
-        }
-        RankClasses::translations(self.grid.radix().clone(), periods)
+        classes(&self.grid, self.sides.iter().map(|side| (side.dimension(), side.period())))
     }
 
     fn cuts(&self) -> &[u64] {

@@ -31,10 +31,11 @@
 
 use smallvec::SmallVec;
 use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
-use topocoll_topology::{Coordinates, Grid, Rank, Route};
+use topocoll_topology::{Grid, Rank, Route};
 
 use super::line::{Direction, Line, Part};
 use super::matchings::Matchings;
+use crate::layout::translation::classes;
 use crate::{Claims, Request};
 
 /// The longest side, as the steps of all classes of ranks are listed.
@@ -352,21 +353,7 @@ impl Rule for Sources {
         Some(Block { from: self.shifted(middle, u, -i64::from(hops)), to: rank })
     }
 
-    fn initial_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
-        out.clear();
-        out.extend((0..self.slots()).map(|slot| self.initial_block(rank, slot)));
-    }
-
-    fn final_layout(&self, rank: Rank, out: &mut Vec<Option<Block>>) {
-        out.clear();
-        out.extend((0..self.slots()).map(|slot| self.final_block(rank, slot)));
-    }
-
     fn classes(&self) -> RankClasses {
-        let mut periods: Coordinates = self.grid.sides().iter().map(|_| 1).collect();
-        for line in &self.lines {
-            periods[line.dimension] = line.side / 2;
-        }
-        RankClasses::translations(self.grid.radix().clone(), periods)
+        classes(&self.grid, self.lines.iter().map(|line| (line.dimension, line.side / 2)))
     }
 }

@@ -3,24 +3,8 @@
 use smallvec::SmallVec;
 use topocoll_schedule::{Axis, Strided};
 
-/// The direction around a ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Direction {
-    Up,
-    Down,
-}
-
+pub(super) use crate::layout::translation::Direction;
 use Direction::{Down, Up};
-
-impl Direction {
-    pub(super) fn signed(self, hops: u32) -> i64 {
-        if self == Up { hops.into() } else { -i64::from(hops) }
-    }
-
-    pub(super) fn other(self) -> Self {
-        if self == Up { Down } else { Up }
-    }
-}
 
 /// A rank at which the hops of an odd round end one ring rank too early or too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -89,7 +89,7 @@ impl LineExchange {
         for direction in [Direction::Up, Direction::Down] {
             let ends = &self.ends[usize::from(direction == Direction::Down)];
             for hops in 0..ends.len() as u32 {
-                let behind = self.along(x, -direction.sign() * i64::from(hops));
+                let behind = self.along(x, -direction.signed(hops));
                 let behind = behind.expect("a ring has no end") - i64::from(x);
                 // Blocks that stay are counted once.
                 let nearest = match (hops, direction) {
@@ -99,7 +99,7 @@ impl LineExchange {
                 };
                 let number = if direction == Direction::Up { hops } else { (ring - hops) % ring };
                 for distance in nearest..=ends[hops as usize] {
-                    let offset = behind + direction.sign() * i64::from(distance);
+                    let offset = behind + direction.signed(distance);
                     sources.entry(offset).or_default().push(number);
                 }
             }
