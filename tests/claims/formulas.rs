@@ -1,6 +1,6 @@
 //! The papers' closed forms equal the counts of the readers.
 
-use crate::common::{all_settings, claims, find, schedule_of};
+use crate::common::{all_settings, claims, find, schedule_of, setting};
 use rayon::prelude::*;
 use topocoll::{
     Collective, Counts, Machine, Method, Parameters, Problem, Rank, Setting, Shape, Step,
@@ -803,8 +803,5 @@ fn strided(text: &str, ports: u32, words: &str) -> (Machine, Problem, Parameters
     let mut machine = machine(text).unwrap();
     machine.set_ports(ports);
     let problem = problem(&machine);
-    let pairs = words.split_whitespace().map(|word| word.split_once('=').unwrap());
-    let value = |text: &str| text.parse().map_or_else(|_| text.into(), Setting::Integer);
-    let setting = pairs.map(|(key, text)| (key.to_owned(), value(text))).collect();
-    (machine, problem, setting)
+    (machine, problem, setting(words))
 }

@@ -2,8 +2,8 @@
 //!
 //! Each is a candidate of its algorithm's, claimed, and counted and verified by the readers.
 
-use crate::common::{check_promises, claims, find, problem, schedule_of};
-use topocoll::{Collective, Machine, Method, NotApplicable, Parameters, Request, Setting, machine};
+use crate::common::{check_promises, claims, find, problem, schedule_of, setting};
+use topocoll::{Collective, Machine, Method, NotApplicable, Request, machine};
 
 /// Machine, ports, algorithm, setting (`key=value,..`), steps, blocks over the busiest links.
 pub(crate) type Row = (&'static str, u32, &'static str, &'static str, u64, f64);
@@ -260,16 +260,6 @@ const REFUSED: &[Refused] = &[
         "at most 262144 steps; side 0 (524288), side 1 (2) break this rule",
     ),
 ];
-
-fn setting(text: &str) -> Parameters {
-    let pairs = text.split(',').filter(|pair| !pair.is_empty());
-    let set = pairs.map(|pair| {
-        let (key, value) = pair.split_once('=').unwrap();
-        let number = value.parse().map(Setting::Integer);
-        (key.to_owned(), number.unwrap_or_else(|_| value.into()))
-    });
-    set.collect()
-}
 
 fn on(text: &str, ports: u32) -> Machine {
     let mut machine = machine(text).unwrap();

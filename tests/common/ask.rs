@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use topocoll::{
     Algorithm, Budget, Catalogue, Claims, Counts, Demand, Error, Exchange, Front, Machine,
-    NotApplicable, Parameters, Problem, Request, Schedule, Selection, Subset, Sweep, Topology,
+    NotApplicable, Parameters, Problem, Request, Schedule, Selection, Setting, Subset, Sweep,
+    Topology,
 };
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::standard);
@@ -41,6 +42,17 @@ pub(crate) fn schedule_for(
     given: &Parameters,
 ) -> Result<Schedule, Error> {
     Exchange::new(machine, problem)?.demand(demand)?.schedule(name, given)
+}
+
+/// The parameters of words `key=value`, between spaces or commas.
+pub(crate) fn setting(words: &str) -> Parameters {
+    let pairs = words.split([' ', ',']).filter(|pair| !pair.is_empty());
+    let set = pairs.map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap();
+        let number = value.parse().map(Setting::Integer);
+        (key.to_owned(), number.unwrap_or_else(|_| value.into()))
+    });
+    set.collect()
 }
 
 /// The claims of an algorithm; parameters that are not given have their defaults.

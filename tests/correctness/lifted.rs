@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{algorithms, check_promises, find, problem};
+use crate::common::{algorithms, check_promises, find, problem, setting};
 use rayon::prelude::*;
 use topocoll::{
     Algorithm, Collective, Exchange, Machine, Method, Parameters, Problem, Request, Setting, Shape,
@@ -169,13 +169,6 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
     assert_eq!(check_machines(&networks, &[1, 3]), all);
 }
 
-/// `key=value` words.
-fn set(words: &str) -> Parameters {
-    let pairs = words.split_whitespace().map(|word| word.split_once('=').unwrap());
-    let value = |text: &str| text.parse().map_or_else(|_| text.into(), Setting::Integer);
-    pairs.map(|(key, text)| (key.to_owned(), value(text))).collect()
-}
-
 /// Between 8 nodes, radix 2 takes 3 steps of half the blocks. A carrier gathers 3 ranks' blocks for
 /// all 32 along a tree, and distributes as many; four carriers, in turn, gather nothing, and each
 /// deals the 8 blocks of its own source at a time.
@@ -185,7 +178,7 @@ fn more_carriers_trade_startups_for_volume() {
     let problem = problem(&machine, Collective::AllToAll, 1);
     let claimed = |words: &str| {
         let request = Request::new(&problem, &*machine.topology);
-        let claims = request.solve(find("node-aware").unwrap(), &set(words)).unwrap().claims;
+        let claims = request.solve(find("node-aware").unwrap(), &setting(words)).unwrap().claims;
         (claims.steps, claims.bytes)
     };
     let radix = "between=bruck between.radix=2";
@@ -210,8 +203,8 @@ fn parameters_that_are_not_given_are_told() {
         let problem = problem(&machine, operation, 1);
         let exchange = Exchange::new(&machine, &problem).unwrap();
         let name = &lifting(operation).info().name;
-        let schedule = exchange.schedule(name, &set(given)).unwrap();
-        let complete = set(&format!("{given} {told}"));
+        let schedule = exchange.schedule(name, &setting(given)).unwrap();
+        let complete = setting(&format!("{given} {told}"));
         assert_eq!(schedule.origin.parameters, complete);
         assert_eq!(exchange.schedule(name, &complete).unwrap().origin, schedule.origin);
     }
@@ -223,7 +216,7 @@ fn what_cannot_be_lifted_is_refused() {
         let machine = machine(text).unwrap();
         let problem = problem(&machine, operation, bytes);
         let exchange = Exchange::new(&machine, &problem).unwrap();
-        exchange.schedule(&lifting(operation).info().name, &set(words)).unwrap_err().to_string()
+        exchange.schedule(&lifting(operation).info().name, &setting(words)).unwrap_err().to_string()
     };
     for (text, words, error) in [
         (
