@@ -31,7 +31,7 @@
 //!
 //! With `share=sources` the ranks of each class send along one dimension first; [`sources`] has the rule.
 //!
-//! # What is left
+//! # The last hops
 //! With `landing=near` a block goes to the rank of its ring that is nearest to its destination; 0 or
 //! 1 hop is left at g = 2, at most one in either direction at g = 3. With `landing=short` it goes no
 //! farther than its destination, so that fewer blocks go around and what is left depends on the

@@ -7,7 +7,8 @@
 //!
 //! # The layout
 //! A slot has a digit for each set, of 2 n - 1 values for n offsets: n - 1 - i for a block that is to
-//! move by offset i, n - 1 + i for one that has moved by it. Offset 0 is none, and both values the same.
+//! move by offset i, n - 1 + i for one that has moved by it. Offset 0 has one value, n - 1, as such a block
+//! does not move.
 
 use smallvec::{SmallVec, smallvec};
 use topocoll_schedule::{Axis, Block, RankClasses, Rule, Slot, SlotSet, Step};

@@ -17,8 +17,7 @@
 //! - w = 4: 4 (M - 1) + S steps and M^2 units + V P / 16 blocks, on squares of even M;
 //! - w = 2: M^2 / 2 + S steps and M^2 / 2 units + V P / 4 blocks, on squares of even M.
 //!
-//! There is no link contention if there is none inside, and nothing is copied but what the exchange
-//! inside copies.
+//! There is no link contention if the exchange inside has none. Only that exchange copies blocks.
 //!
 //! # The layout
 //! There are two rooms, each of one slot for every pair of a window and a slot of the exchange

@@ -33,9 +33,9 @@ struct PartMessage {
 }
 
 impl Leaders {
-    /// The exchange with so many levels of leaders in each phase, on a torus of two sides or more, or
-    /// one if all its phases have leaders. Blocks are cut if they have a size; if not, there are at most
-    /// two sides.
+    /// The exchange whose phases have these levels of leaders. The torus has two sides or more, or one
+    /// if all phases have leaders. Blocks are cut if `block_bytes` is given; if not, the torus has at
+    /// most two sides.
     pub(super) fn new(grid: &Grid, levels: SmallVec<[u32; 3]>, block_bytes: Option<u64>) -> Self {
         let sides = grid.sides();
         let most = levels.iter().copied().max().unwrap_or(0);

@@ -57,7 +57,7 @@ fn cut(
     }
 }
 
-/// The rule of some hops between leaders, and the phases with so many.
+/// The rule of an exchange with leaders, and the number of its phases with the most hops between them.
 fn leaders(
     request: &Request<'_>,
     values: &Values<'_>,

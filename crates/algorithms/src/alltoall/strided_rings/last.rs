@@ -11,7 +11,7 @@ pub(super) type Group = SmallVec<[usize; 3]>;
 /// How dimensions share messages of the last hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Last {
-    /// So many dimensions in a message, which also has blocks with no hops along some of them.
+    /// Messages along this number of dimensions. A message moves along some or all of them.
     Together(usize),
     /// Every one and every two dimensions in a message. A block goes along the first two dimensions
     /// in which it has hops, then along the next two.

@@ -11,7 +11,7 @@
 //! around. The hops of one class fill one direction of all lines. A message has the blocks that go at least
 //! `2 (floor(j/2) + 1)` hops in its direction. Blocks of N/2 hops go in the direction of step 0.
 //!
-//! # What is left
+//! # The last hops
 //! With `last=axis` every stage ends with one hop, upwards and with `landing=short` also downwards, along the
 //! dimension of the part. With `last=all` steps follow in which every rank sends a message for each of some moves in
 //! {0, 1, -1}^n, by n ports at most, no two of which use one direction of one dimension.
@@ -109,7 +109,7 @@ impl Parts {
         self.grid.radix().shifted(rank, self.sides[u].dimension(), hops)
     }
 
-    /// The slots of a move of what is left.
+    /// The slots whose blocks make the last hops of a corner.
     fn corner_slots(&self, corner: Corner) -> SlotSet {
         let left = |(u, side): (usize, &Side)| side.left(corner.hop(u));
         let digits: SmallVec<[Strided; 3]> = self.sides.iter().enumerate().map(left).collect();

@@ -213,8 +213,9 @@ impl Line {
     }
 
     // A digit e < M is of blocks that move upwards, M of those of N / 2 hops, a larger one
-    // of blocks that move down, as N - e upwards. Twice 4 t + i, plus what is left at the end: in t
-    // hops, then along track i, or i ring hops in the last group.
+    // of blocks that move down, as N - e upwards. A digit is
+    // twice 4 t + i, plus the hop that is left at the end, if any. The block makes t hops and then goes along
+    // track i or, in the last group, i ring hops.
 
     /// The first digit of the last group, upwards.
     fn last(&self) -> u32 {

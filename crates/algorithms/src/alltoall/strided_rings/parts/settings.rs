@@ -14,7 +14,7 @@ use crate::{NotApplicable, Request, Solution, Values};
 /// Words of a setting.
 pub(in super::super) type Words = &'static [(&'static str, &'static str)];
 
-/// The settings to price, on so many ports: stride, fold and words.
+/// The settings to price on a number of ports: stride, fold and words.
 pub(in super::super) fn settings(grid: &Grid, ports: u32) -> Vec<(u32, Option<u32>, Words)> {
     let sides = || grid.radix().long_dimensions().map(|u| grid.sides()[u]);
     let n = sides().count();

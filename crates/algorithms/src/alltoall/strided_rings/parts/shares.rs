@@ -22,7 +22,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// For blocks of so many bytes, whole ones if they may not be cut.
+    /// Blocks of `block_bytes` in parts; blocks stay whole if they may not be cut.
     pub(super) fn new(
         sides: &[Side],
         weight: impl Fn(usize) -> u32,
