@@ -32,7 +32,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-OURS = pathlib.Path(__import__("os").environ.get("TOPOCOLL", HERE.parent.parent / "target/release/topocoll"))
+OURS = HERE.parent.parent / "target/release/topocoll"
 FILE = HERE / "optimal.csv"
 FIELDS = ["machine", "ports", "steps", "bound", "ours", "class", "status", "volume", "at_least"]
 # No line of steps is longer; beyond, only the bound on links and ports is left.
@@ -269,8 +269,9 @@ def rows(limit, only):
                     else:
                         row |= {"class": "", "status": "", "volume": "", "at_least": row["bound"]}
                     yield row
-                    # More steps have no lower bound, and nothing better was found.
-                    final = bound == least
+                    # More steps have no lower bound, and nothing better is known.
+                    more = any(steps < t <= LONGEST and v < ours for t, v in points if ours is not None)
+                    final = bound == least and not more
                     least = bound
                     if final and (row["status"] in ("bound", "") or not improved):
                         break

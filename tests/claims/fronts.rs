@@ -95,8 +95,8 @@ fn page(lines: &[(String, Vec<String>)]) -> String {
         "# Steps and volume of all machines\n\n\
          For each torus and mesh of up to {RANKS} ranks with sides of at least {SIDE}, in ascending order, and some\n\
          larger ones: the Pareto front of steps and charged volume of an all-to-all by one port. A point is the steps,\n\
-         the charged volume in blocks, and its ratio to the least volume that any schedule of at most so many steps\n\
-         can have ([proofs](proofs.md#volume-in-a-number-of-steps)). Points that save less than 3 % of the volume of\n\
+         the charged volume in blocks, and its ratio to the least volume of all schedules with no more steps\n\
+         ([proofs](proofs.md#volume-in-a-number-of-steps)). Points that save less than 3 % of the volume of\n\
          the one before are left out, but for the last. `topocoll sweep MACHINE --front --block {BYTES}`\n\
          names the schedules. The page is made by\n\n\
          ```sh\n\

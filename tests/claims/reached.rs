@@ -6,9 +6,9 @@ use crate::common::{check_promises, claims, find, problem, schedule_of, setting}
 use topocoll::{Collective, Machine, Method, NotApplicable, Request, machine};
 
 /// Machine, ports, algorithm, setting (`key=value,..`), steps, blocks over the busiest links.
-pub(crate) type Row = (&'static str, u32, &'static str, &'static str, u64, f64);
+pub(crate) type Row<'r> = (&'r str, u32, &'r str, &'r str, u64, f64);
 
-const REACHED: &[Row] = &[
+const REACHED: &[Row<'_>] = &[
     ("torus:8x8", 1, "strided-rings", "fold=4,landing=near,last=all", 9, 144.0),
     ("torus:8x8", 1, "strided-rings", "stride=1,fold=4,share=halves", 14, 112.0),
     ("torus:16x16", 1, "strided-rings", "landing=near,last=all", 19, 704.0),
@@ -268,7 +268,7 @@ fn on(text: &str, ports: u32) -> Machine {
 }
 
 /// Checks a row; blocks have as many bytes as make the parts of blocks equal.
-pub(crate) fn check(&(text, ports, name, given, steps, blocks): &Row, method: Method) {
+pub(crate) fn check(&(text, ports, name, given, steps, blocks): &Row<'_>, method: Method) {
     /// A multiple of the parts into which blocks are cut on up to three dimensions.
     const BYTES: u64 = 12;
     let (machine, algorithm) = (on(text, ports), find(name).unwrap());

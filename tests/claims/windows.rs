@@ -44,8 +44,8 @@ fn exchanges_inside_windows_reach_these_steps_and_volumes() {
     check(&("mesh:4x4", 1, "bit-flips", "", 5, 28.0), Method::Replay);
     check(&("mesh:4x4", 1, "bit-flips", "steps=7", 7, 25.0), Method::Replay);
     for &(text, inside, steps, blocks) in REACHED {
-        let setting = format!("landing=windows,{inside}").leak();
-        check(&(text, 1, "coloured-rings", setting, steps, blocks), Method::Replay);
+        let setting = format!("landing=windows,{inside}");
+        check(&(text, 1, "coloured-rings", &setting, steps, blocks), Method::Replay);
     }
 }
 
