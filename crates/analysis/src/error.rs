@@ -139,6 +139,14 @@ pub enum AnalysisError {
         /// The machine.
         topology: String,
     },
+    /// Classes of ranks where they do not give the exact result.
+    #[error("the {model} model simulates every rank here: {rule}")]
+    Classes {
+        /// The model.
+        model: &'static str,
+        /// The reason.
+        rule: &'static str,
+    },
     /// Routers too large to simulate.
     #[error("{inputs} virtual channels into each router: the flit model has at most {most}")]
     Inputs {

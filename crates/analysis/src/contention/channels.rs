@@ -48,6 +48,17 @@ impl<'a> Channels<'a> {
         self.links + 2 * limits * u64::from(self.machine.ranks())
     }
 
+    /// Whether there are injection channels of ranks, and of nodes.
+    pub(crate) fn limits(&self) -> [bool; 2] {
+        [self.paces.rank > 0, self.paces.node > 0]
+    }
+
+    /// Whether a message between two nodes takes ports and links.
+    pub(crate) fn leaves(&self, sender: u32, receiver: u32) -> bool {
+        let clustered = matches!(self.machine.topology.shape(), Shape::Clustered(_));
+        sender != receiver || !(clustered || self.links == 0)
+    }
+
     /// The pace of a shared channel.
     pub(crate) fn pace(&self, shared: u32) -> u64 {
         match u64::from(shared) {
@@ -67,9 +78,14 @@ impl<'a> Channels<'a> {
         self.kinds.of(link)
     }
 
-    /// The pace of the slowest channel.
-    pub(crate) fn slowest(&self) -> u64 {
-        self.paces.slowest
+    /// The paces of the slowest and the fastest channel.
+    pub(crate) fn extremes(&self) -> [u64; 2] {
+        [self.paces.slowest, self.paces.fastest]
+    }
+
+    /// Calls `visit` with the kinds of the links of a route, each with a number of links.
+    pub(crate) fn along_kinds(&self, from: Rank, route: &Route, visit: impl FnMut(usize, u64)) {
+        self.kinds.along(from, route, visit);
     }
 
     /// The pace of a message: that of the slowest channel it takes; and its seconds of a byte.
@@ -145,8 +161,7 @@ impl<'a> Channels<'a> {
         let ranks = u64::from(self.machine.ranks());
         let topology = &self.machine.topology;
         let (sender, receiver) = (topology.node_of(from), topology.node_of(to));
-        let one_node = matches!(topology.shape(), Shape::Clustered(_)) || self.links == 0;
-        if sender == receiver && one_node {
+        if !self.leaves(sender, receiver) {
             return visit(self.pools() - 1, 0);
         }
         visit(ports + u64::from(sender), 0);

@@ -8,63 +8,117 @@
 //! Where injection is limited, each rank and node has one more link out and one in, which its
 //! messages share.
 //!
+//! Rates, bytes and times are whole numbers. So a result depends neither on the order of messages
+//! nor on messages elsewhere, and equivalent ranks do the same at the same time: one rank of each class
+//! is simulated, with the links of one period of the machine (`fold.rs`). A flow ends at the nearest
+//! picosecond.
+//!
 //! # What it leaves out
 //! Buffers, blocking and ports: only links and injection limit a flow. Clusters have no numbered
 //! links, so without an injection limit messages of one node do not slow each other. They do in the
 //! platform written for `SimGrid`, where a node has one link out and one in.
 
+mod ends;
+mod rates;
+
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use topocoll_schedule::RankClasses;
 use topocoll_topology::{LinkId, Machine, Route};
 
+use self::ends::Ends;
+use self::rates::Rates;
 use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink};
-use super::channels::Channels;
 use super::clock::{Clock, Picoseconds};
-use super::network::{Held, InFlight, Interval, LinkUse, Network};
-use super::settings::{Dateline, Settings};
+use super::fold::Fold;
+use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
+use super::settings::Settings;
 
-/// Rates with a smaller relative difference are equal.
-const EQUAL: f64 = 1e-9;
+/// The capacity of the slowest channel. Its shares by up to 15 flows, and the shares of these by up
+/// to 15, are whole numbers.
+const SLOWEST: u64 = 360_360 * 360_360 * 5_040;
+
+/// The capacity of the fastest channel is at most this, and all are lower in proportion.
+const FASTEST: u64 = 1 << 60;
 
 struct Flow {
     message: InFlight,
-    /// The shared channels that it takes.
-    links: Vec<u32>,
+    route: Route,
+    bundle: u32,
     start: Picoseconds,
-    /// The remaining bytes, as time on the slowest link of the machine, and the rate.
-    left: f64,
-    rate: f64,
-    /// The rate of its own slowest link.
-    full: f64,
-    /// The shared channel that limits it.
-    limit: Option<u32>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Capacity {
-    /// Flows without a rate yet.
-    open: u32,
-    /// The capacity not yet assigned.
-    left: f64,
+/// The service of a bundle of flows with equal links and equal rates.
+#[derive(Default)]
+struct Service {
+    /// What each flow got since the first one, up to `since`, as rate times time.
+    served: u128,
+    since: Picoseconds,
+    /// The flows by the service at which they end.
+    flows: VecDeque<(u128, u32)>,
+    /// Messages of the bundle that flow or cross their route.
+    messages: u32,
+    hash: u64,
+}
+
+impl Service {
+    fn settle(&mut self, now: Picoseconds, rate: u64) {
+        self.served += u128::from(now - self.since) * u128::from(rate);
+        self.since = now;
+    }
+
+    /// The time until the first flow ends.
+    fn left(&self, rate: u64) -> Picoseconds {
+        let left = self.flows.front().map_or(0, |&(end, _)| end.saturating_sub(self.served));
+        let half = u128::from(rate / 2);
+        u64::try_from((left + half) / u128::from(rate)).unwrap_or(Picoseconds::MAX)
+    }
 }
 
 pub(crate) struct Fluid<'a> {
-    channels: Channels<'a>,
+    fold: Fold<'a>,
     /// Of a header over a link, by kind.
     hops: Vec<Picoseconds>,
     arrivals: Calendar<u32>,
     next_arrival: Option<(Picoseconds, u32)>,
     flows: Vec<Flow>,
     idle: Vec<u32>,
-    flowing: Vec<u32>,
+    rates: Rates,
+    /// By bundle.
+    services: Vec<Service>,
+    bundles: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    ends: Ends,
+    /// Flows that have ended, the last first.
     done: Vec<u32>,
     now: Picoseconds,
-    stale: bool,
-    /// By shared channel.
-    capacities: Vec<Capacity>,
+    /// Scratch: the links of a message, and the bundles with another rate.
+    over: Vec<(u32, u32)>,
+    changed: Vec<(u32, u64)>,
     links: Vec<LinkUse>,
     chain: Chain,
     records: bool,
     intervals: Vec<Interval>,
+}
+
+/// Bytes of memory of a machine and its messages.
+pub(crate) fn memory(
+    machine: &Machine,
+    settings: &Settings,
+    classes: &RankClasses,
+    contents: &Contents,
+) -> u128 {
+    let fold = Fold::new(machine, settings, classes);
+    // Vectors that grow are up to twice as long.
+    let hop = 2 * (Rates::HOP + size_of::<(u32, u32)>()) as u128;
+    let flow = 2 * (size_of::<Flow>() + Rates::BUNDLE + size_of::<Service>() + 200) as u128;
+    fold.links() as u128 * size_of::<LinkUse>() as u128
+        + u128::from(fold.count()) * Rates::LINK as u128
+        + contents.live * (flow + (u128::from(contents.hops) + 4) * hop)
+        + contents.live * Chain::CAUSE as u128 * 2
 }
 
 impl<'a> Fluid<'a> {
@@ -72,159 +126,154 @@ impl<'a> Fluid<'a> {
         machine: &'a Machine,
         settings: &Settings,
         clock: &Clock<'_>,
+        classes: &RankClasses,
         records: bool,
     ) -> Self {
-        let channels = Channels::new(machine, settings, Dateline::Entry);
-        let links = channels.links();
+        let fold = Fold::new(machine, settings, classes);
+        let links = fold.links();
+        let capacity = |kept| Self::capacity(&fold, fold.channels.pace(fold.representative(kept) as u32));
+        let rates = Rates::new((0..fold.count() as u32).map(capacity));
         Self {
             hops: clock.hops.clone(),
             arrivals: Calendar::new(clock.cycle.max(1), 1),
             next_arrival: None,
             flows: Vec::new(),
             idle: Vec::new(),
-            flowing: Vec::new(),
+            rates,
+            services: Vec::new(),
+            bundles: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            ends: Ends::default(),
             done: Vec::new(),
             now: 0,
-            stale: false,
-            capacities: vec![Capacity::default(); channels.shared() as usize],
+            over: Vec::new(),
+            changed: Vec::new(),
             links: vec![LinkUse::default(); links],
             chain: Chain::default(),
             records,
             intervals: Vec::new(),
-            channels,
+            fold,
         }
     }
 
-    /// The rate of a channel of this pace, in units of the slowest link of the machine.
-    fn rate(channels: &Channels<'_>, pace: u64) -> f64 {
-        channels.slowest() as f64 / pace as f64
+    /// The capacity of a channel of this pace.
+    fn capacity(fold: &Fold<'_>, pace: u64) -> u64 {
+        let [slowest, fastest] = fold.channels.extremes();
+        let of = |slow: u64| (u128::from(slow) * u128::from(slowest) / u128::from(pace)) as u64;
+        let limit = (u128::from(FASTEST) * u128::from(fastest) / u128::from(slowest)) as u64;
+        of(SLOWEST.min(limit))
     }
 
-    /// Sets the max-min fair rates: repeatedly, the links with the least capacity per open flow fix
-    /// the rates of their open flows. No flow is faster than its own slowest link.
-    fn share(&mut self) {
-        let mut touched = Vec::new();
-        for &flow in &self.flowing {
-            let flow = &mut self.flows[flow as usize];
-            flow.rate = 0.0;
-            for &link in &flow.links {
-                let capacity = &mut self.capacities[link as usize];
-                if capacity.open == 0 {
-                    capacity.left = Self::rate(&self.channels, self.channels.pace(link));
-                    touched.push(link);
-                }
-                capacity.open += 1;
-            }
-        }
-        touched.sort_unstable();
-        let mut open: Vec<u32> = self.flowing.clone();
-        while !open.is_empty() {
-            touched.retain(|&link| self.capacities[link as usize].open > 0);
-            let fair = |link: u32| {
-                let capacity = self.capacities[link as usize];
-                capacity.left / f64::from(capacity.open)
-            };
-            let full = |&flow: &u32| self.flows[flow as usize].full;
-            let most = open.iter().map(full).fold(f64::INFINITY, f64::min);
-            let least = touched.iter().map(|&link| fair(link)).fold(most, f64::min);
-            let within = least * (1.0 + EQUAL);
-            let tight: Vec<u32> =
-                touched.iter().copied().filter(|&link| fair(link) <= within).collect();
-            let mut settled = false;
-            open.retain(|&number| {
-                let flow = &mut self.flows[number as usize];
-                let limit =
-                    flow.links.iter().copied().find(|link| tight.binary_search(link).is_ok());
-                if limit.is_none() && flow.full > within {
-                    return true;
-                }
-                settled = true;
-                flow.rate = least;
-                flow.limit = limit.filter(|_| least < flow.full);
-                for &link in &flow.links {
-                    let capacity = &mut self.capacities[link as usize];
-                    capacity.open -= 1;
-                    capacity.left = (capacity.left - least).max(0.0);
-                }
-                false
-            });
-            assert!(settled, "bug: no link limits a flow");
-        }
-        self.stale = false;
+    /// The bundle of a message, which counts it.
+    fn bundle(&mut self, message: &InFlight, route: &Route) -> u32 {
+        let pace = self.fold.channels.message_pace(message.from, message.to, route).0;
+        let full = Self::capacity(&self.fold, pace);
+        let Self { fold, over, rates, services, bundles, hasher, .. } = self;
+        over.clear();
+        fold.along(message.from, message.to, route, |kept, times, _| over.push((kept, times)));
+        let hash = hasher.hash_one((&*over, full));
+        let known = bundles.find(hash, |&number| {
+            services[number as usize].hash == hash && rates.is(number, over, full)
+        });
+        let number = known.copied().unwrap_or_else(|| {
+            let number = rates.add(over, full);
+            bundles.insert_unique(hash, number, |&number| services[number as usize].hash);
+            let all = services.len().max(number as usize + 1);
+            services.resize_with(all, Service::default);
+            let service = &mut services[number as usize];
+            (service.served, service.hash) = (0, hash);
+            number
+        });
+        services[number as usize].messages += 1;
+        number
     }
 
-    /// Advances all flows to `to`.
-    fn flow_until(&mut self, to: Picoseconds) {
-        let passed = (to - self.now) as f64;
-        self.now = to;
-        if passed > 0.0 {
-            for &flow in &self.flowing {
-                let flow = &mut self.flows[flow as usize];
-                flow.left -= flow.rate * passed;
-            }
+    /// Removes a message that has ended, and its bundle with the last one.
+    fn drop_bundle(&mut self, number: u32) {
+        let service = &mut self.services[number as usize];
+        service.messages -= 1;
+        if service.messages == 0 {
+            let found = self.bundles.find_entry(service.hash, |&other| other == number);
+            found.expect("bug: a bundle that is not known").remove();
+            self.rates.remove(number);
         }
-    }
-
-    /// Moves the flows that have ended to `done`, in order of their beginning.
-    fn end(&mut self) {
-        // A remainder of less than half a picosecond is a rounding error.
-        let flows = &self.flows;
-        let ended = |&flow: &u32| {
-            let Flow { left, full, .. } = flows[flow as usize];
-            left < 0.5 * full
-        };
-        self.done.extend(self.flowing.iter().copied().filter(ended));
-        self.done.reverse();
-        let before = self.flowing.len();
-        self.flowing.retain(|flow| !ended(flow));
-        self.stale |= self.flowing.len() < before;
     }
 
     fn begin(&mut self, number: u32) {
         let flow = &mut self.flows[number as usize];
         flow.start = self.now;
-        for &link in &flow.links {
+        let bytes = flow.message.bytes;
+        for (link, times) in self.rates.over(flow.bundle) {
             if let Some(used) = self.links.get_mut(link as usize) {
-                used.bytes += u128::from(flow.message.bytes);
-                used.messages += 1;
+                used.bytes += u128::from(times) * u128::from(bytes);
+                used.messages += u64::from(times);
             }
         }
-        self.flowing.push(number);
-        self.stale = true;
+        let (bundle, transmission) = (flow.bundle, flow.message.transmission);
+        let service = &mut self.services[bundle as usize];
+        service.settle(self.now, self.rates.rate(bundle));
+        let work = u128::from(transmission) * u128::from(self.rates.full(bundle));
+        let end = service.served + work;
+        let place = service.flows.partition_point(|&(other, _)| other <= end);
+        service.flows.insert(place, (end, number));
+        self.rates.change(bundle, 1);
+    }
+
+    /// Ends the flows of a bundle that end now.
+    fn end(&mut self, bundle: u32) {
+        let rate = self.rates.rate(bundle);
+        let service = &mut self.services[bundle as usize];
+        service.settle(self.now, rate);
+        let mut ended = 0;
+        while !service.flows.is_empty() && service.left(rate) == 0 {
+            self.done.extend(service.flows.pop_front().map(|(_, flow)| flow));
+            ended += 1;
+        }
+        self.rates.change(bundle, -ended);
+    }
+
+    /// Brings the rates up to date, and the times at which bundles have their next end.
+    fn share(&mut self) {
+        let mut changed = std::mem::take(&mut self.changed);
+        self.rates.update(&mut changed);
+        for &(bundle, before) in &changed {
+            let service = &mut self.services[bundle as usize];
+            service.settle(self.now, before);
+            let left = service.left(self.rates.rate(bundle));
+            self.ends.set(bundle, self.now.saturating_add(left));
+        }
+        self.changed = changed;
     }
 
     /// Delivers the message of a flow that has ended.
     fn deliver(&mut self, number: u32) -> (Picoseconds, InFlight) {
         let flow = &mut self.flows[number as usize];
-        let longer = (self.now - flow.start).saturating_sub(flow.message.transmission);
-        if let Some(link) = flow.limit {
-            if let Some(used) = self.links.get_mut(link as usize) {
-                used.waited = used.waited.saturating_add(longer);
+        let InFlight { from, to, step, bytes, transmission, .. } = flow.message;
+        let longer = (self.now - flow.start).saturating_sub(transmission);
+        if let Some((hop, kept)) = self.rates.limit(flow.bundle) {
+            if let Some(used) = self.links.get_mut(kept as usize) {
+                let waited = longer.saturating_mul(self.fold.times());
+                used.waited = used.waited.saturating_add(waited);
             }
-            let message = flow.message;
-            let what = ChainLink {
-                from: message.from,
-                to: message.to,
-                step: message.step,
-                at: self.now,
-                waited: Some((link.into(), message.from, message.to)),
-            };
-            flow.message.cause = self.chain.add(what, message.cause);
+            let (mut place, mut shared) = (0, 0);
+            self.fold.along(from, to, &flow.route, |_, _, number| {
+                shared = if place == hop { number } else { shared };
+                place += 1;
+            });
+            let waited = Some((shared, from, to));
+            let what = ChainLink { from, to, step, at: self.now, waited };
+            flow.message.cause = self.chain.add(what, flow.message.cause);
         }
         if self.records {
-            let InFlight { from, to, step, bytes, .. } = flow.message;
-            let (start, end) = (flow.start, self.now);
-            let links = flow.links.iter().filter(|&&link| (link as usize) < self.links.len());
-            self.intervals.extend(links.map(|&link| Interval {
-                link: LinkId(link.into()),
-                start,
-                end,
-                from,
-                to,
-                step,
-                bytes,
+            let (start, end, links) = (flow.start, self.now, self.links.len());
+            let over = self.rates.over(flow.bundle).filter(|&(link, _)| (link as usize) < links);
+            self.intervals.extend(over.map(|(link, _)| {
+                let link = LinkId(link.into());
+                Interval { link, start, end, from, to, step, bytes }
             }));
         }
+        let bundle = flow.bundle;
+        self.drop_bundle(bundle);
         self.idle.push(number);
         (self.now, self.flows[number as usize].message)
     }
@@ -232,26 +281,18 @@ impl<'a> Fluid<'a> {
 
 impl Network for Fluid<'_> {
     fn post(&mut self, message: InFlight, route: &Route) {
+        let bundle = self.bundle(&message, route);
+        let mut arrives = message.handed;
+        self.fold.channels.along_kinds(message.from, route, |kind, links| {
+            arrives = arrives.saturating_add(self.hops[kind].saturating_mul(links));
+        });
         let number = self.idle.pop().unwrap_or_else(|| {
-            let (links, start, limit) = (Vec::new(), 0, None);
-            let (left, rate, full) = (0.0, 0.0, 0.0);
-            self.flows.push(Flow { message, links, start, left, rate, full, limit });
+            self.flows.push(Flow { message, route: Route::default(), bundle, start: 0 });
             self.flows.len() as u32 - 1
         });
-        let (pace, _) = self.channels.message_pace(message.from, message.to, route);
         let flow = &mut self.flows[number as usize];
-        flow.message = message;
-        flow.full = Self::rate(&self.channels, pace);
-        flow.left = message.transmission as f64 * flow.full;
-        flow.limit = None;
-        flow.links.clear();
-        let (mut arrives, ports) = (message.handed, 2 * self.channels.links() as u64);
-        self.channels.along(message.from, message.to, route, |pool, kind| {
-            flow.links.extend(self.channels.shares(pool, message.from, message.to));
-            if pool < ports {
-                arrives = arrives.saturating_add(self.hops[kind as usize]);
-            }
-        });
+        (flow.message, flow.bundle) = (message, bundle);
+        flow.route.clone_from(route);
         if let Some((time, other)) = self.next_arrival
             && arrives < time
         {
@@ -280,25 +321,20 @@ impl Network for Fluid<'_> {
                 self.begin(number);
                 continue;
             }
-            if self.stale {
+            if self.rates.is_stale() {
                 self.share();
             }
-            let ends = (self.flowing.iter())
-                .map(|&flow| {
-                    let flow = &self.flows[flow as usize];
-                    self.now.saturating_add((flow.left / flow.rate).max(0.0).round() as u64)
-                })
-                .min();
-            match (self.next_arrival, ends) {
-                (Some((time, _)), end) if end.is_none_or(|end| time <= end) => {
-                    self.flow_until(time);
-                }
-                (_, Some(end)) => {
-                    self.flow_until(end);
-                    self.end();
-                }
-                _ => return None,
+            let arrival = self.next_arrival.map(|(time, _)| time);
+            let end = self.ends.first();
+            self.now = match (arrival, end) {
+                (Some(arrival), Some(end)) => arrival.min(end),
+                (one, other) => one.or(other)?,
+            };
+            while self.ends.first() == Some(self.now) {
+                let bundle = self.ends.pop();
+                self.end(bundle);
             }
+            self.done.reverse();
         }
     }
 
@@ -319,7 +355,7 @@ impl Network for Fluid<'_> {
     }
 
     fn channel(&self, number: u64) -> String {
-        self.channels.shared_name(number)
+        self.fold.channels.shared_name(number)
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {

@@ -25,10 +25,6 @@ pub struct LatencySummary {
 }
 
 impl Latencies {
-    pub(crate) fn add(&mut self, latency: Picoseconds) {
-        self.add_many(latency, 1);
-    }
-
     pub(crate) fn add_many(&mut self, latency: Picoseconds, count: u64) {
         *self.times.entry(latency).or_default() += count;
     }
@@ -72,7 +68,7 @@ mod tests {
     fn percentiles_are_those_of_the_sorted_list() {
         let mut latencies = Latencies::default();
         assert_eq!(latencies.summary(), None);
-        (1..=200).for_each(|time| latencies.add(time));
+        (1..=200).for_each(|time| latencies.add_many(time, 1));
         let found = latencies.summary().unwrap();
         assert_eq!((found.average, found.max, found.p50, found.p99), (100.5, 200, 100, 198));
     }

@@ -13,6 +13,7 @@ pub(crate) struct Paces {
     /// Seconds of a byte on the slowest channel, and its pace.
     seconds: f64,
     pub(super) slowest: u64,
+    pub(super) fastest: u64,
     /// By kind of links, or one for all.
     links: Vec<u64>,
     /// Of the injection and the ejection of a rank and a node; 0 where only the links limit them.
@@ -34,9 +35,10 @@ impl Paces {
         let limited = limits.into_iter().filter(|&limit| limit > 0.0);
         let all = links.iter().copied().chain(classes).chain(limited);
         let seconds = all.clone().fold(0.0, f64::max);
-        let mut paces = Self { seconds, slowest: SLOWEST, links: Vec::new(), rank: 0, node: 0 };
-        let common = all.map(|value| paces.of(value)).fold(SLOWEST, common_divisor);
+        let mut paces = Self { seconds, slowest: SLOWEST, fastest: 0, links: Vec::new(), rank: 0, node: 0 };
+        let common = all.clone().map(|value| paces.of(value)).fold(SLOWEST, common_divisor);
         paces.slowest /= common;
+        paces.fastest = all.map(|value| paces.of(value)).fold(paces.slowest, u64::min);
         paces.links = links.iter().map(|&value| paces.of(value)).collect();
         [paces.rank, paces.node] =
             limits.map(|limit| if limit > 0.0 { paces.of(limit) } else { 0 });

@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use topocoll_topology::Rank;
 
 use super::chain::{Cause, ChainLink, NONE};
 use super::clock::{Clock, Picoseconds, within};
 use super::latencies::Latencies;
 use super::network::{Held, InFlight, Network};
+use super::ranks::Simulated;
 use super::survey::handed;
 use super::traffic::{Share, Traffic};
 use crate::{AnalysisError, Progress};
@@ -91,6 +91,8 @@ struct SimulationRun<'a> {
     traffic: &'a dyn Traffic,
     clock: &'a Clock<'a>,
     steps: Range<u32>,
+    ranks: &'a Simulated,
+    /// By class.
     nodes: Vec<Node>,
     share: Share,
     out: Outcome,
@@ -103,6 +105,7 @@ struct SimulationRun<'a> {
 pub(crate) fn run(
     traffic: &dyn Traffic,
     clock: &Clock<'_>,
+    ranks: &Simulated,
     network: &mut dyn Network,
     steps: Range<u32>,
     start: Picoseconds,
@@ -114,20 +117,22 @@ pub(crate) fn run(
         traffic,
         clock,
         steps,
-        nodes: vec![node; traffic.nodes() as usize],
+        ranks,
+        nodes: vec![node; ranks.count() as usize],
         share: Share::default(),
         out: Outcome { steps: times, ..Outcome::default() },
     };
-    for node in 0..traffic.nodes() {
-        run.go_on(network, Rank(node), start);
+    for class in 0..ranks.count() {
+        run.go_on(network, class as usize, start);
     }
     let mut last = NONE;
-    let mut stopped = false;
+    let (mut stopped, mut delivered) = (false, 0);
     while !stopped && let Some((now, message)) = network.next(control.stop) {
         within(now.into())?;
         run.out.end = run.out.end.max(now);
-        run.out.messages += 1;
-        run.out.latencies.add(now - message.handed);
+        delivered += 1;
+        run.out.messages += ranks.equivalent;
+        run.out.latencies.add_many(now - message.handed, ranks.equivalent);
         let step = &mut run.out.steps[(message.step - run.steps.start) as usize];
         step.end = step.end.max(now);
         let InFlight { from, to, step, cause, .. } = message;
@@ -135,21 +140,21 @@ pub(crate) fn run(
         let cause = network.chain().add(what, cause);
         network.chain().drop(std::mem::replace(&mut last, cause));
         run.deliver(network, &message, now, cause);
-        if run.out.messages.is_multiple_of(REPORT) {
-            (control.progress.done)(REPORT);
+        if delivered == REPORT {
+            (control.progress.done)(std::mem::take(&mut delivered) * ranks.equivalent);
             stopped = (control.stop)();
         }
     }
-    (control.progress.done)(run.out.messages % REPORT);
+    (control.progress.done)(delivered * ranks.equivalent);
     run.finish(network, last, stopped || (control.stop)())
 }
 
 impl SimulationRun<'_> {
     /// Begins the current step of a node, and later steps as long as a step waits for nothing.
-    fn go_on(&mut self, network: &mut dyn Network, rank: Rank, now: Picoseconds) {
-        let mut begin = now;
+    fn go_on(&mut self, network: &mut dyn Network, class: usize, now: Picoseconds) {
+        let (rank, mut begin) = (self.ranks.rank(class as u32), now);
         loop {
-            let node = &mut self.nodes[rank.index()];
+            let node = &mut self.nodes[class];
             let step = node.step;
             if step == self.steps.end {
                 break;
@@ -178,10 +183,10 @@ impl SimulationRun<'_> {
                 *first = (*first).min(message.handed);
                 network.post(message, &send.route);
             }
-            if self.nodes[rank.index()].open > 0 {
+            if self.nodes[class].open > 0 {
                 break;
             }
-            self.nodes[rank.index()].step += 1;
+            self.nodes[class].step += 1;
         }
         self.out.end = self.out.end.max(begin);
     }
@@ -194,7 +199,8 @@ impl SimulationRun<'_> {
         cause: Cause,
     ) {
         for rank in [message.from, message.to] {
-            let node = &mut self.nodes[rank.index()];
+            let class = self.ranks.class_of(rank);
+            let node = &mut self.nodes[class];
             if node.step == message.step {
                 node.open -= 1;
                 if node.open == 0 {
@@ -202,7 +208,7 @@ impl SimulationRun<'_> {
                     let before = std::mem::replace(&mut node.cause, cause);
                     network.chain().keep(cause);
                     network.chain().drop(before);
-                    self.go_on(network, rank, now);
+                    self.go_on(network, class, now);
                 }
             } else {
                 match node.early.iter_mut().find(|(step, _)| *step == message.step) {
@@ -227,9 +233,10 @@ impl SimulationRun<'_> {
             self.out.circle = network.circle();
             self.out.partial = true;
         } else if !stopped
-            && let Some(rank) = self.nodes.iter().position(|node| node.step < self.steps.end)
+            && let Some(class) = self.nodes.iter().position(|node| node.step < self.steps.end)
         {
-            return Err(AnalysisError::Unpaired { rank: rank as u32, step: self.nodes[rank].step });
+            let rank = self.ranks.rank(class as u32).0;
+            return Err(AnalysisError::Unpaired { rank, step: self.nodes[class].step });
         }
         let (links, length) = network.chain().leading_to(last, CHAIN);
         let name = |link: ChainLink| NamedLink {

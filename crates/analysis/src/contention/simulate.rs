@@ -1,15 +1,18 @@
 use std::fmt;
 
 use rayon::prelude::*;
+use topocoll_schedule::RankClasses;
 use topocoll_topology::{LinkId, Machine, Shape};
 
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, within};
 use super::flit::{self, Flits};
-use super::fluid::Fluid;
+use super::fluid::{self, Fluid};
+use super::fold::Fold;
 use super::kinds::Kinds;
 use super::latencies::{Latencies, LatencySummary};
 use super::network::{Contents, Held, Interval, LinkUse, Network};
+use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
 use super::settings::{Dateline, Settings};
 use super::survey::{Survey, handed, survey};
@@ -20,7 +23,17 @@ use crate::error::{check_memory, check_work};
 use crate::{AnalysisError, symmetry};
 
 /// The constructor of a network model.
-type Make = for<'a> fn(&'a Machine, &Settings, &Clock<'_>, Dateline, bool) -> Box<dyn Network + 'a>;
+type Make = for<'a> fn(&'a Machine, &Settings, &Clock<'_>, Of<'_>) -> Box<dyn Network + 'a>;
+
+/// Bytes of the network of a machine for these contents.
+type Memory = fn(&Machine, &Settings, &RankClasses, &Contents) -> u128;
+
+/// The traffic that a network model is made for.
+struct Of<'c> {
+    dateline: Dateline,
+    classes: &'c RankClasses,
+    records: bool,
+}
 
 /// A model of the network.
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +47,12 @@ pub struct ContentionModel {
     closed_form: bool,
     /// Whether it is a model of routers, so that messages need numbered links.
     needs_links: bool,
+    /// Whether one rank of each class gives the exact result: translations keep every part of the
+    /// model. In the other models virtual channels change at a dateline, which has a fixed place,
+    /// and simultaneous requests are served in the order in which they are processed.
+    folds: bool,
     make: Make,
-    /// Bytes of the network of a machine for these contents.
-    memory: fn(&Machine, &Settings, &Contents) -> u128,
+    memory: Memory,
 }
 
 /// The models, in the order in which help lists them.
@@ -46,30 +62,33 @@ pub const MODELS: &[ContentionModel] = &[
         summary: "headers take channels one by one and hold them until the tail has passed",
         closed_form: true,
         needs_links: false,
-        make: |machine, settings, clock, dateline, records| {
+        folds: false,
+        make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Wormhole::new(machine, settings, clock, dateline, records))
         },
-        memory: wormhole::memory,
+        memory: |machine, settings, _, contents| wormhole::memory(machine, settings, contents),
     },
     ContentionModel {
         name: "flit",
         summary: "virtual-channel routers with credits, cycle by cycle",
         closed_form: false,
         needs_links: true,
-        make: |machine, settings, clock, dateline, records| {
+        folds: false,
+        make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Flits::new(machine, settings, clock, dateline, records))
         },
-        memory: flit::memory,
+        memory: |machine, settings, _, contents| flit::memory(machine, settings, contents),
     },
     ContentionModel {
         name: "fluid",
         summary: "messages flow at max-min fair rates",
         closed_form: true,
         needs_links: false,
-        make: |machine, settings, clock, _, records| {
-            Box::new(Fluid::new(machine, settings, clock, records))
+        folds: true,
+        make: |machine, settings, clock, Of { classes, records, .. }| {
+            Box::new(Fluid::new(machine, settings, clock, classes, records))
         },
-        memory: wormhole::memory,
+        memory: fluid::memory,
     },
 ];
 
@@ -97,6 +116,8 @@ pub struct Request<'a> {
     pub settings: Settings,
     /// The synchronization between steps.
     pub sync: Sync,
+    /// The ranks to simulate; `None` takes one of each class where that is exact.
+    pub ranks: Option<Ranks>,
     /// The most bytes of memory.
     pub memory: u128,
     /// Whether to record the intervals in which messages hold links, and count the use of every
@@ -121,6 +142,7 @@ impl<'a> Request<'a> {
             model,
             settings: Settings::default(),
             sync: Sync::Free,
+            ranks: None,
             memory,
             records: false,
             control: Control::NONE,
@@ -145,7 +167,9 @@ impl fmt::Debug for Request<'_> {
 pub struct Simulation {
     /// The completion time.
     pub time: Picoseconds,
-    /// Messages delivered.
+    /// The ranks that were simulated.
+    pub ranks: Ranks,
+    /// Messages delivered, over all ranks.
     pub messages: u64,
     /// Latencies from entering the network to the last byte delivered.
     pub latencies: Option<LatencySummary>,
@@ -155,8 +179,12 @@ pub struct Simulation {
     pub cycle: Picoseconds,
     /// When each step began and ended.
     pub steps: Vec<StepTime>,
-    /// The use of links by number; empty without numbered links, and if steps were not simulated.
+    /// The use of links by number; empty without numbered links, if steps were not simulated, and
+    /// if one rank of each class was.
     pub links: Vec<LinkUse>,
+    /// The most bytes on one link, and the link that messages waited for most: the first of equal
+    /// ones. `None` without numbered links, and if steps were not simulated.
+    pub busiest: Option<(u128, LinkId, Picoseconds)>,
     /// The average fraction of time that links were busy; `None` without numbered links.
     pub link_utilisation: Option<f64>,
     /// The last links of the critical chain of the run, or with barriers of the longest step.
@@ -205,14 +233,19 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     {
         return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
     }
-    let survey = survey(traffic, machine, &clock)?;
+    let classes = symmetry::common(&traffic.classes(), &*machine.topology);
+    let survey = survey(traffic, machine, &clock, &classes)?;
     let (closed, link_seconds) = closed_steps(request)?;
-    check(request, &survey, &closed, &clock)?;
+    let ranks = simulated(request, classes)?;
+    check(request, &survey, &closed, &clock, &ranks)?;
     let dateline = settings.dateline.unwrap_or(match survey.goes_far {
         true => Dateline::Crossing,
         false => Dateline::Entry,
     });
-    let make = || (model.make)(machine, &settings, &clock, dateline, request.records);
+    let make = || {
+        let of = Of { dateline, classes: &ranks.classes, records: request.records };
+        (model.make)(machine, &settings, &clock, of)
+    };
     (request.control.progress.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
     let mut total = Total::new(&clock);
     total.link_seconds = link_seconds;
@@ -220,13 +253,30 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         Sync::Free => {
             let mut network = make();
             let steps = 0..traffic.steps();
-            let out = run(traffic, &clock, &mut *network, steps, 0, &request.control)?;
+            let out = run(traffic, &clock, &ranks, &mut *network, steps, 0, &request.control)?;
             total.add(out, 0);
             total.use_links(&mut *network);
         }
-        Sync::Barrier => apart(request, &survey, &closed, &clock, &make, &mut total)?,
+        Sync::Barrier => apart(request, &survey, &closed, (&clock, &ranks), &make, &mut total)?,
     }
-    Ok(total.close(&clock.kinds))
+    let fold = Fold::new(machine, &settings, &ranks.classes);
+    Ok(total.close(&clock.kinds, &ranks, &fold))
+}
+
+/// The ranks to simulate.
+fn simulated(request: &Request<'_>, classes: RankClasses) -> Result<Simulated, AnalysisError> {
+    let refuse = |rule| Err(AnalysisError::Classes { model: request.model.name, rule });
+    match request.ranks {
+        Some(Ranks::Classes) if !request.model.folds => {
+            refuse("its datelines and its order of simultaneous requests depend on the ranks' numbers")
+        }
+        Some(Ranks::Classes) if request.records => {
+            refuse("a trace or a table of links has every rank")
+        }
+        None if !request.model.folds || request.records => Ok(Simulated::every(request.machine)),
+        Some(Ranks::Every) => Ok(Simulated::every(request.machine)),
+        None | Some(Ranks::Classes) => Ok(Simulated::of(classes, request.machine)),
+    }
 }
 
 /// The steps that need no simulation, and the seconds that links are busy in them: under barriers,
@@ -256,21 +306,23 @@ fn check(
     survey: &Survey,
     closed: &[bool],
     clock: &Clock<'_>,
+    ranks: &Simulated,
 ) -> Result<(), AnalysisError> {
     /// The most messages of a run: hours.
     const MESSAGES: u128 = 1 << 30;
-    let nodes = u128::from(request.machine.ranks());
+    let nodes = u128::from(ranks.count());
+    let equivalent = u128::from(ranks.equivalent);
     let mut latest = 0u128;
     let (mut simulated, mut largest) = (0u128, 0);
     for (step, &closed) in survey.steps.iter().zip(closed) {
         latest += u128::from(clock.barrier());
         latest += u128::from(step.alone);
-        let messages = if closed { 0 } else { u128::from(step.messages) };
+        let messages = if closed { 0 } else { u128::from(step.messages) / equivalent };
         (simulated, largest) = (simulated + messages, messages.max(largest));
     }
     within(latest)?;
     check_work("simulating", simulated, MESSAGES)?;
-    let live = (nodes * survey.sends as u128).min(survey.messages);
+    let live = (nodes * survey.sends as u128).min(survey.messages / equivalent);
     // Networks at once, the messages of each, and the number of copies of the links.
     let (networks, messages, kept) = match (request.sync, simulated) {
         (_, 0) => (0, 0, 0),
@@ -280,7 +332,8 @@ fn check(
     let contents = Contents { live, hops: survey.hops, messages };
     let links = u128::from(request.machine.topology.links()) * size_of::<LinkUse>() as u128;
     let needed = networks
-        * ((request.model.memory)(request.machine, &request.settings, &contents) + nodes * 64)
+        * ((request.model.memory)(request.machine, &request.settings, &ranks.classes, &contents)
+            + nodes * 64)
         + kept * links
         + survey.steps.len() as u128 * 64
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
@@ -297,7 +350,7 @@ fn apart<'a>(
     request: &Request<'a>,
     survey: &Survey,
     closed: &[bool],
-    clock: &Clock<'_>,
+    (clock, ranks): (&Clock<'_>, &Simulated),
     make: &(dyn Fn() -> Box<dyn Network + 'a> + std::marker::Sync),
     total: &mut Total,
 ) -> Result<(), AnalysisError> {
@@ -316,7 +369,7 @@ fn apart<'a>(
             }
             let network = &mut **network.get_or_insert_with(make);
             let mut out =
-                run(request.traffic, clock, network, step..step + 1, now, &request.control)?;
+                run(request.traffic, clock, ranks, network, step..step + 1, now, &request.control)?;
             out.rebase(now);
             now = within(u128::from(now) + u128::from(out.end))?;
             let ended = out.partial;
@@ -477,23 +530,35 @@ impl Total {
         }
     }
 
-    fn close(self, kinds: &Kinds<'_>) -> Simulation {
+    fn close(self, kinds: &Kinds<'_>, ranks: &Simulated, fold: &Fold<'_>) -> Simulation {
         let all_simulated = self.closed == 0;
-        let seconds = |(link, used): (usize, &LinkUse)| {
-            let kind = kinds.of(LinkId(link as u64));
-            used.bytes as f64 * kinds.values()[kind].per_byte
-        };
-        let busy: f64 = self.links.iter().enumerate().map(seconds).sum();
+        let links = || (0..).zip(&self.links).map(|(kept, used)| (fold.representative(kept), used));
+        let mut bytes = vec![0u128; kinds.values().len()];
+        for (link, used) in links() {
+            bytes[kinds.of(LinkId(link))] += used.bytes * u128::from(fold.equivalent());
+        }
+        let values = kinds.values().iter().zip(bytes);
+        let busy: f64 = values.map(|(values, bytes)| bytes as f64 * values.per_byte).sum();
+        let waited = links().map(|(link, used)| (used.waited, std::cmp::Reverse(link))).max();
+        let busiest = waited.map(|(waited, std::cmp::Reverse(link))| {
+            let bytes = self.links.iter().map(|used| used.bytes).max();
+            (bytes.unwrap_or(0), LinkId(link), waited)
+        });
         let able = kinds.machine.topology.links() as f64 * self.time as f64 * 1e-12;
         Simulation {
             time: self.time,
+            ranks: ranks.method(),
             messages: self.out.messages,
             latencies: self.latencies.summary(),
             network_time: self.out.first_handed.map_or(0, |first| self.time.saturating_sub(first)),
             cycle: self.cycle,
             steps: self.out.steps,
             link_utilisation: (able > 0.0).then(|| (busy + self.link_seconds) / able),
-            links: if all_simulated { self.links } else { Vec::new() },
+            busiest: busiest.filter(|_| all_simulated),
+            links: match ranks.method() {
+                Ranks::Every if all_simulated => self.links,
+                Ranks::Every | Ranks::Classes => Vec::new(),
+            },
             chain: self.out.chain,
             chain_length: self.out.chain_length,
             closed_steps: self.closed,

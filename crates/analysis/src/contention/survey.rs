@@ -7,7 +7,7 @@ use topocoll_topology::{Machine, Shape};
 use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
 use crate::error::check_work;
-use crate::{AnalysisError, symmetry};
+use crate::AnalysisError;
 
 /// The most shares visited: a quarter of a minute.
 const WORK_LIMIT: u128 = 1 << 28;
@@ -51,13 +51,13 @@ pub(crate) fn handed(
         .saturating_add(send.cycle.saturating_mul(clock.cycle))
 }
 
-/// Visits every step of one node of each class.
+/// Visits every step of one node of each of the classes common to the traffic and the machine.
 pub(crate) fn survey(
     traffic: &dyn Traffic,
     machine: &Machine,
     clock: &Clock<'_>,
+    classes: &RankClasses,
 ) -> Result<Survey, AnalysisError> {
-    let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let needed = u128::from(classes.count()) * u128::from(traffic.steps());
     check_work("visiting all messages", needed, WORK_LIMIT)?;
     let mut survey = Survey::default();
@@ -65,7 +65,7 @@ pub(crate) fn survey(
         let batch = batch..traffic.steps().min(batch.saturating_add(BATCH));
         let steps: Vec<Survey> = (batch.into_par_iter())
             .map_init(Share::default, |share, step| {
-                one_step(traffic, machine, clock, &classes, step, share)
+                one_step(traffic, machine, clock, classes, step, share)
             })
             .collect();
         for step in steps {

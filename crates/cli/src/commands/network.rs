@@ -8,7 +8,7 @@ use topocoll::contention::{
     ContentionModel, Job, Pattern, Placed, PlacedRoutes, Request, Scheduled, Settings, Simulation,
     Sync, Traffic, in_seconds, simulate, steps_model, write_links, write_trace,
 };
-use topocoll::{AnalysisError, LinkId, Machine, Parameters, Rank, Schedule, Time, link_totals};
+use topocoll::{AnalysisError, Machine, Parameters, Rank, Schedule, Time, link_totals};
 
 use super::heading::{about_schedule, assumed, assumed_by, title_of};
 use super::request::{Messages, model};
@@ -268,8 +268,8 @@ fn by_model(
             .map_err(|e: AnalysisError| topocoll::Error::from(e).into())
         })?;
     }
-    let max_link_bytes = match (traffic.schedule(), found.links.iter().map(|l| l.bytes).max()) {
-        (_, Some(most)) => Some(most),
+    let max_link_bytes = match (traffic.schedule(), found.busiest) {
+        (_, Some((most, ..))) => Some(most),
         (Some(schedule), None) => {
             link_totals(schedule, machine).map(|totals| totals.max_link_bytes)
         }
@@ -388,14 +388,10 @@ fn text(
     if let Some(most) = report.max_link_bytes {
         rows.push(("busiest link", format!("{most} bytes in all")));
     }
-    let waited =
-        found.links.iter().enumerate().max_by_key(|(i, l)| (l.waited, std::cmp::Reverse(*i)));
-    if let Some((link, used)) = waited.filter(|(_, used)| used.waited > 0) {
-        let name = machine.topology.link_name(LinkId(link as u64));
-        rows.push((
-            "waited for most",
-            format!("link {name}: {} in all", seconds(in_seconds(used.waited))),
-        ));
+    if let Some((_, link, waited)) = found.busiest.filter(|(.., waited)| *waited > 0) {
+        let name = machine.topology.link_name(link);
+        let waited = format!("link {name}: {} in all", seconds(in_seconds(waited)));
+        rows.push(("waited for most", waited));
     }
     let longest = found
         .steps
