@@ -22,23 +22,29 @@ use std::collections::binary_heap::PeekMut;
 /// The limit of a bundle that runs at its full rate.
 const FULL: u32 = u32::MAX;
 
-/// A level of the filling, as a fraction: capacity by open flows.
+/// The end of the places of a bundle.
+const NOWHERE: u32 = u32::MAX;
+
+/// A level of the filling, as a fraction: capacity by open flows. The rate is the whole part.
 #[derive(Clone, Copy, Debug)]
 struct Level {
+    rate: u64,
     left: u64,
     open: u64,
 }
 
 impl Level {
-    fn rate(self) -> u64 {
-        (self.left / self.open).max(1)
+    fn new(left: u64, open: u64) -> Self {
+        Self { rate: left / open, left, open }
     }
 }
 
 impl Ord for Level {
     fn cmp(&self, other: &Self) -> Ordering {
         let product = |left: u64, open: u64| u128::from(left) * u128::from(open);
-        product(self.left, other.open).cmp(&product(other.left, self.open))
+        self.rate.cmp(&other.rate).then_with(|| {
+            product(self.left, other.open).cmp(&product(other.left, self.open))
+        })
     }
 }
 
@@ -78,25 +84,49 @@ struct Bundle {
     hops: Vec<Hop>,
     /// By hop, the place among the link's members.
     places: Vec<u32>,
-    /// By link of the region, its number there and the hop's number.
-    inside: Vec<(u32, u32)>,
     full: u64,
-    flows: u32,
     fixed: Fixed,
-    /// The update that visited it, how it was fixed before, and whether flows came or went.
-    visit: u32,
+    /// How it was fixed before this update, and whether flows came or went.
     before: Fixed,
     disturbed: bool,
-    /// The filling that has fixed it, and the rate that the links count.
-    filling: u32,
+    /// Whether only the region or its full rate can limit it now.
+    is_free: bool,
+    /// The rate that the links count.
     counted: u64,
 }
 
-/// The place of a bundle among the members of a link.
+/// What every visit of a bundle reads.
+#[derive(Clone, Copy)]
+struct Hot {
+    flows: u32,
+    /// The update that visited it, and the filling that has fixed it.
+    visit: u32,
+    filling: u32,
+    /// Its first place in the region, or [`NOWHERE`].
+    first: u32,
+}
+
+impl Hot {
+    /// Its flows over a link.
+    fn over(self, times: u32) -> u64 {
+        u64::from(times) * u64::from(self.flows)
+    }
+}
+
+/// A bundle that takes a link: the number of the hop, and how often each flow takes it.
 #[derive(Clone, Copy)]
 struct Member {
     bundle: u32,
     hop: u32,
+    times: u32,
+}
+
+/// A bundle on a link of the region, and the next link of the bundle.
+#[derive(Clone, Copy)]
+struct Place {
+    inside: u32,
+    times: u32,
+    next: u32,
 }
 
 struct Link {
@@ -104,9 +134,6 @@ struct Link {
     flows: u64,
     /// The sum of all rates over it, while it is not saturated.
     used: u128,
-    /// The level at which it was saturated last.
-    level: Level,
-    members: Vec<Member>,
 }
 
 /// What every visit of a link reads.
@@ -127,21 +154,24 @@ struct Inside {
 
 impl Link {
     /// Whether it may be saturated when all rates are known. Rates are rounded down, by less than 1
-    /// for each flow. A bundle alone fills it only at the level of the link.
-    fn may_be_tight(&self, bundle: &Bundle, hop: Hop) -> bool {
+    /// for each flow. A bundle alone, with these flows, fills it only at the level of the link.
+    fn may_be_tight(&self, flows: u64, level: Level) -> bool {
         if self.used + u128::from(self.flows) <= u128::from(self.capacity) {
             return false;
         }
-        let alone = self.flows == bundle.over(hop);
-        !(alone && Level { left: self.capacity, open: self.flows } >= bundle.fixed.level)
+        !(self.flows == flows && Level::new(self.capacity, flows) >= level)
     }
 }
 
 /// The rates of bundles of flows on links.
 pub(super) struct Rates {
     links: Vec<Link>,
+    /// By link: the bundles that flow over it, and the level at which it was saturated last.
+    members: Vec<Vec<Member>>,
+    levels: Vec<Level>,
     marks: Vec<Mark>,
     bundles: Vec<Bundle>,
+    hot: Vec<Hot>,
     idle: Vec<u32>,
     /// Bundles whose flows came or went since the last update, and their saturated links.
     disturbed: Vec<u32>,
@@ -149,112 +179,122 @@ pub(super) struct Rates {
     visit: u32,
     filling: u32,
     region: Vec<Inside>,
+    places: Vec<Place>,
     visited: Vec<u32>,
-    by_links: BinaryHeap<Reverse<(Level, u32)>>,
-    by_others: BinaryHeap<Reverse<(Level, u32)>>,
+    by_links: BinaryHeap<Reverse<(u64, u32)>>,
+    by_others: BinaryHeap<Reverse<(u64, u32)>>,
     /// Bundles that are not fixed yet, and the links and bundles of a level.
     open: usize,
     tight: Vec<u32>,
+    others: Vec<u32>,
     fixed: Vec<u32>,
     /// Bundles whose level rises above this one.
     freed: Vec<u32>,
+    /// Bundles with a higher rate, on links outside the region.
+    grown: Vec<Member>,
 }
 
 impl Rates {
     /// Bytes of a link, of a bundle, and of a link of a bundle.
-    pub(super) const LINK: usize = size_of::<Link>() + size_of::<Mark>();
-    pub(super) const BUNDLE: usize = size_of::<Bundle>() + 4 * size_of::<(Level, u32)>();
+    pub(super) const LINK: usize = size_of::<(Link, Vec<Member>, Level, Mark)>();
+    pub(super) const BUNDLE: usize = size_of::<Bundle>() + size_of::<Hot>() + 4 * size_of::<(Level, u32)>();
     pub(super) const HOP: usize = size_of::<Hop>() + size_of::<u32>() + size_of::<Member>();
 
     pub(super) fn new(capacities: impl Iterator<Item = u64>) -> Self {
-        let link = |capacity| {
-            let level = Level { left: capacity, open: 1 };
-            Link { capacity, flows: 0, used: 0, level, members: Vec::new() }
-        };
+        let link = |capacity| Link { capacity, flows: 0, used: 0 };
         let links: Vec<_> = capacities.map(link).collect();
         Self {
+            members: links.iter().map(|_| Vec::new()).collect(),
+            levels: vec![Level::new(1, 1); links.len()],
             marks: vec![Mark::default(); links.len()],
             links,
             bundles: Vec::new(),
+            hot: Vec::new(),
             idle: Vec::new(),
             disturbed: Vec::new(),
             seeds: Vec::new(),
             visit: 0,
             filling: 0,
             region: Vec::new(),
+            places: Vec::new(),
             visited: Vec::new(),
             by_links: BinaryHeap::new(),
             by_others: BinaryHeap::new(),
             open: 0,
             tight: Vec::new(),
+            others: Vec::new(),
             fixed: Vec::new(),
             freed: Vec::new(),
+            grown: Vec::new(),
         }
     }
 
     /// Adds a bundle without flows over `(link, times)`, with the rate that it has alone.
     pub(super) fn add(&mut self, over: &[(u32, u32)], full: u64) -> u32 {
-        let fixed = Fixed { level: Level { left: full, open: 1 }, rate: full, limit: FULL };
+        let fixed = Fixed { level: Level::new(full, 1), rate: full, limit: FULL };
         let number = self.idle.pop().unwrap_or_else(|| {
             self.bundles.push(Bundle {
                 hops: Vec::new(),
                 places: Vec::new(),
-                inside: Vec::new(),
                 full,
-                flows: 0,
                 fixed,
-                visit: 0,
                 before: fixed,
                 disturbed: false,
-                filling: 0,
+                is_free: false,
                 counted: 0,
             });
+            self.hot.push(Hot { flows: 0, visit: 0, filling: 0, first: NOWHERE });
             self.bundles.len() as u32 - 1
         });
         let bundle = &mut self.bundles[number as usize];
         (bundle.full, bundle.fixed, bundle.counted) = (full, fixed, 0);
         bundle.hops.clear();
-        bundle.places.clear();
-        for (hop, &(link, times)) in (0..).zip(over) {
-            let members = &mut self.links[link as usize].members;
-            bundle.hops.push(Hop { link, times });
-            bundle.places.push(members.len() as u32);
-            members.push(Member { bundle: number, hop });
-        }
+        bundle.hops.extend(over.iter().map(|&(link, times)| Hop { link, times }));
         number
     }
 
     /// Removes a bundle without flows.
     pub(super) fn remove(&mut self, number: u32) {
-        for hop in 0..self.bundles[number as usize].hops.len() {
-            let bundle = &self.bundles[number as usize];
-            let (link, place) = (bundle.hops[hop].link, bundle.places[hop]);
-            let members = &mut self.links[link as usize].members;
-            members.swap_remove(place as usize);
-            if let Some(&Member { bundle, hop }) = members.get(place as usize) {
-                self.bundles[bundle as usize].places[hop as usize] = place;
-            }
-        }
         self.idle.push(number);
     }
 
     /// Adds flows to a bundle, or takes them away. Rates are stale until [`Self::update`].
     pub(super) fn change(&mut self, number: u32, by: i32) {
-        let Self { links, marks, bundles, disturbed, seeds, .. } = self;
+        let Self { links, members, marks, bundles, hot, disturbed, seeds, .. } = self;
         let bundle = &mut bundles[number as usize];
         if !std::mem::replace(&mut bundle.disturbed, true) {
             disturbed.push(number);
         }
-        bundle.flows = bundle.flows.strict_add_signed(by);
-        for hop in &bundle.hops {
-            let link = &mut links[hop.link as usize];
-            let by = i64::from(by) * i64::from(hop.times);
-            link.flows = link.flows.strict_add_signed(by);
-            if marks[hop.link as usize].is_tight {
-                seeds.push(hop.link);
+        let hot = &mut hot[number as usize];
+        let before = hot.flows;
+        hot.flows = before.strict_add_signed(by);
+        for &Hop { link, times } in &bundle.hops {
+            let by = i64::from(by) * i64::from(times);
+            let used = &mut links[link as usize];
+            used.flows = used.flows.strict_add_signed(by);
+            if marks[link as usize].is_tight {
+                seeds.push(link);
             } else {
                 let by = i128::from(by) * i128::from(bundle.counted);
-                link.used = link.used.strict_add_signed(by);
+                used.used = used.used.strict_add_signed(by);
+            }
+        }
+        if before == 0 {
+            bundle.places.clear();
+            for (hop, &Hop { link, times }) in (0..).zip(&bundle.hops) {
+                let members = &mut members[link as usize];
+                bundle.places.push(members.len() as u32);
+                members.push(Member { bundle: number, hop, times });
+            }
+        } else if hot.flows == 0 {
+            for hop in 0..bundles[number as usize].hops.len() {
+                let bundle = &bundles[number as usize];
+                let (link, place) = (bundle.hops[hop].link, bundle.places[hop]);
+                let members = &mut members[link as usize];
+                members.swap_remove(place as usize);
+                if let Some(&Member { bundle, hop, .. }) = members.get(place as usize) {
+                    bundles[bundle as usize].places[hop as usize] = place;
+                }
             }
         }
     }
@@ -296,6 +336,7 @@ impl Rates {
     pub(super) fn update(&mut self, changed: &mut Vec<(u32, u64)>) {
         self.visit += 1;
         self.region.clear();
+        self.places.clear();
         self.visited.clear();
         while let Some(number) = self.disturbed.pop() {
             self.touch(number);
@@ -313,7 +354,7 @@ impl Rates {
         for &number in &self.visited {
             let bundle = &mut self.bundles[number as usize];
             let disturbed = std::mem::take(&mut bundle.disturbed);
-            if bundle.flows > 0 && (disturbed || bundle.fixed.rate != bundle.before.rate) {
+            if self.hot[number as usize].flows > 0 && (disturbed || bundle.fixed.rate != bundle.before.rate) {
                 changed.push((number, bundle.before.rate));
             }
         }
@@ -321,14 +362,22 @@ impl Rates {
 
     /// Visits a bundle. Returns whether for the first time.
     fn touch(&mut self, number: u32) -> bool {
-        let bundle = &mut self.bundles[number as usize];
-        if bundle.visit == self.visit {
+        let hot = &mut self.hot[number as usize];
+        if hot.visit == self.visit {
             return false;
         }
-        (bundle.visit, bundle.before) = (self.visit, bundle.fixed);
-        bundle.inside.clear();
+        (hot.visit, hot.first) = (self.visit, NOWHERE);
+        let bundle = &mut self.bundles[number as usize];
+        bundle.before = bundle.fixed;
         self.visited.push(number);
         true
+    }
+
+    /// Notes that a bundle is on a link of the region.
+    fn place(&mut self, member: Member, inside: u32) {
+        let first = &mut self.hot[member.bundle as usize].first;
+        self.places.push(Place { inside, times: member.times, next: *first });
+        *first = self.places.len() as u32 - 1;
     }
 
     /// Takes a link into the region, before a filling.
@@ -339,12 +388,10 @@ impl Rates {
         }
         let inside = self.region.len() as u32;
         self.region.push(Inside { link: number, left: 0, open: 0 });
-        for member in 0..self.links[number as usize].members.len() {
-            let Member { bundle, hop } = self.links[number as usize].members[member];
-            if self.bundles[bundle as usize].flows > 0 {
-                self.touch(bundle);
-                self.bundles[bundle as usize].inside.push((inside, hop));
-            }
+        for at in 0..self.members[number as usize].len() {
+            let member = self.members[number as usize][at];
+            self.touch(member.bundle);
+            self.place(member, inside);
         }
     }
 
@@ -356,29 +403,28 @@ impl Rates {
         *mark = Mark { visit: self.visit, is_tight: false };
         let link = &self.links[number as usize];
         let (mut left, mut open) = (link.capacity, link.flows);
-        for member in 0..link.members.len() {
-            let Member { bundle: member, hop } = self.links[number as usize].members[member];
-            if self.bundles[member as usize].flows == 0 {
-                continue;
-            }
-            let first = self.touch(member);
-            let bundle = &mut self.bundles[member as usize];
-            bundle.inside.push((inside, hop));
+        for at in 0..self.members[number as usize].len() {
+            let member = self.members[number as usize][at];
+            let first = self.touch(member.bundle);
+            self.place(member, inside);
+            let bundle = &mut self.bundles[member.bundle as usize];
+            let hot = &mut self.hot[member.bundle as usize];
+            bundle.is_free &= !first;
             if first && bundle.before.level < level {
-                bundle.filling = filling;
+                hot.filling = filling;
             }
-            if bundle.filling == filling {
-                let flows = bundle.over(bundle.hops[hop as usize]);
+            if hot.filling == filling {
+                let flows = hot.over(member.times);
                 left = left.saturating_sub(flows.saturating_mul(bundle.fixed.rate));
                 open -= flows;
             } else if first {
-                self.by_others.push(Reverse((bundle.before.level, member)));
+                self.by_others.push(Reverse((bundle.before.level.rate, member.bundle)));
                 self.open += 1;
             }
         }
         self.region.push(Inside { link: number, left, open });
         if open > 0 {
-            self.by_links.push(Reverse((Level { left, open }, inside)));
+            self.by_links.push(Reverse((left / open, inside)));
         }
     }
 
@@ -392,26 +438,19 @@ impl Rates {
             (inside.left, inside.open) = (link.capacity, link.flows);
             self.marks[inside.link as usize].is_tight = false;
             if inside.open > 0 {
-                let level = Level { left: inside.left, open: inside.open };
-                self.by_links.push(Reverse((level, number)));
+                self.by_links.push(Reverse((inside.left / inside.open, number)));
             }
         }
         for &number in &self.visited {
-            let bundle = &self.bundles[number as usize];
-            if bundle.flows > 0 {
-                let level = if bundle.disturbed { bundle.at_full() } else { bundle.before.level };
-                self.by_others.push(Reverse((level, number)));
+            let bundle = &mut self.bundles[number as usize];
+            if self.hot[number as usize].flows > 0 {
+                bundle.is_free = bundle.disturbed;
+                self.by_others.push(Reverse((bundle.event().rate, number)));
             }
         }
         self.open = self.by_others.len();
         while self.open > 0 {
-            let of_links = first(&mut self.by_links, &self.region);
-            let of_others = self.by_others.peek().map(|Reverse(entry)| entry.0);
-            let level = match (of_links, of_others) {
-                (Some(a), Some(b)) => a.min(b),
-                (a, b) => a.or(b).expect("bug: nothing limits a flow"),
-            };
-            self.fix_at(level);
+            self.fix_least();
         }
         for inside in &self.region {
             let link = &mut self.links[inside.link as usize];
@@ -419,39 +458,69 @@ impl Rates {
         }
     }
 
+    /// Fixes the bundles of the least level.
+    fn fix_least(&mut self) {
+        let of_links = first(&mut self.by_links, &self.region);
+        let of_others = self.by_others.peek().map(|Reverse(entry)| entry.0);
+        let rate = of_links.unwrap_or(u64::MAX).min(of_others.unwrap_or(u64::MAX));
+        // All of this rate, and of them those of the least level.
+        self.tight.clear();
+        self.others.clear();
+        while first(&mut self.by_links, &self.region) == Some(rate) {
+            self.tight.extend(self.by_links.pop().map(|Reverse((_, inside))| inside));
+        }
+        while let Some(other) = self.by_others.peek_mut()
+            && other.0.0 == rate
+        {
+            self.others.push(PeekMut::pop(other).0.1);
+        }
+        let level_of = |inside: u32| self.region[inside as usize].level();
+        let of_links = self.tight.iter().map(|&inside| level_of(inside));
+        let of_others = self.others.iter().map(|&number| self.bundles[number as usize].event());
+        let level = of_links.chain(of_others).min().expect("bug: nothing limits a flow");
+        self.tight.retain(|&inside| {
+            let least = self.region[inside as usize].level() == level;
+            if !least {
+                self.by_links.push(Reverse((rate, inside)));
+            }
+            least
+        });
+        self.others.retain(|&number| {
+            let least = self.bundles[number as usize].event() == level;
+            if !least {
+                self.by_others.push(Reverse((rate, number)));
+            }
+            least
+        });
+        self.fix_at(level);
+    }
+
     /// Fixes the bundles of a level.
     fn fix_at(&mut self, level: Level) {
-        self.tight.clear();
         self.fixed.clear();
         self.freed.clear();
-        while first(&mut self.by_links, &self.region) == Some(level) {
-            let link = self.by_links.pop().map(|Reverse(entry)| self.region[entry.1 as usize].link);
-            self.tight.extend(link);
-        }
         for at in 0..self.tight.len() {
-            let link = self.tight[at] as usize;
-            (self.marks[link].is_tight, self.links[link].level) = (true, level);
-            for member in 0..self.links[link].members.len() {
-                let Member { bundle, hop } = self.links[link].members[member];
-                if self.bundles[bundle as usize].flows > 0 {
-                    self.fix(bundle, level, hop);
-                }
+            let link = self.region[self.tight[at] as usize].link as usize;
+            (self.marks[link].is_tight, self.levels[link]) = (true, level);
+            for at in 0..self.members[link].len() {
+                let Member { bundle, hop, .. } = self.members[link][at];
+                self.fix(bundle, level, hop);
             }
         }
-        while let Some(&Reverse((other, number))) = self.by_others.peek()
-            && other <= level
-        {
-            self.by_others.pop();
-            self.fix_by_others(number, level);
+        for at in 0..self.others.len() {
+            self.fix_by_others(self.others[at], level);
         }
         self.open -= self.fixed.len();
         for at in 0..self.fixed.len() {
-            let bundle = &self.bundles[self.fixed[at] as usize];
-            for &(inside, hop) in &bundle.inside {
+            let number = self.fixed[at] as usize;
+            let (hot, rate) = (self.hot[number], self.bundles[number].fixed.rate);
+            let mut place = hot.first;
+            while let Some(&Place { inside, times, next }) = self.places.get(place as usize) {
                 let inside = &mut self.region[inside as usize];
-                let flows = bundle.over(bundle.hops[hop as usize]);
-                inside.left = inside.left.saturating_sub(flows.saturating_mul(bundle.fixed.rate));
+                let flows = hot.over(times);
+                inside.left = inside.left.saturating_sub(flows.saturating_mul(rate));
                 inside.open -= flows;
+                place = next;
             }
         }
         for at in 0..self.freed.len() {
@@ -477,10 +546,11 @@ impl Rates {
     }
 
     fn fix(&mut self, number: u32, level: Level, limit: u32) {
+        let hot = &mut self.hot[number as usize];
         let bundle = &mut self.bundles[number as usize];
-        if bundle.filling != self.filling {
-            bundle.filling = self.filling;
-            bundle.fixed = Fixed { level, rate: level.rate(), limit };
+        if hot.filling != self.filling {
+            hot.filling = self.filling;
+            bundle.fixed = Fixed { level, rate: level.rate.max(1), limit };
             self.fixed.push(number);
         } else if bundle.fixed.level == level {
             bundle.fixed.limit = bundle.fixed.limit.min(limit);
@@ -493,24 +563,26 @@ impl Rates {
         let bundle = &self.bundles[number as usize];
         let limit = bundle.before.limit;
         let full = bundle.at_full();
-        if bundle.disturbed || level == full {
+        if bundle.is_free || level == full {
             return self.fix(number, level, FULL);
         }
+        let bundle = &self.bundles[number as usize];
         let outside = |hop: Hop| self.marks[hop.link as usize].visit != self.visit;
         if bundle.hops.get(limit as usize).is_some_and(|&hop| outside(hop)) {
             return self.fix(number, level, limit);
         }
-        if bundle.filling == self.filling {
+        if self.hot[number as usize].filling == self.filling {
             return;
         }
         let tied = bundle.hops.iter().position(|&hop| {
             let is_tight = self.marks[hop.link as usize].is_tight;
-            is_tight && outside(hop) && self.links[hop.link as usize].level == level
+            is_tight && outside(hop) && self.levels[hop.link as usize] == level
         });
         if let Some(hop) = tied {
             return self.fix(number, level, hop as u32);
         }
-        self.by_others.push(Reverse((full, number)));
+        self.by_others.push(Reverse((full.rate, number)));
+        self.bundles[number as usize].is_free = true;
         self.freed.push(number);
     }
 
@@ -518,40 +590,36 @@ impl Rates {
     /// saturated, and takes those into the region that they may saturate. Returns whether there
     /// are any.
     fn overflow(&mut self) -> bool {
-        let Self { links, marks, bundles, visited, visit, .. } = self;
-        let outside = |link: u32| {
-            let mark = marks[link as usize];
-            !mark.is_tight && mark.visit != *visit
-        };
+        let Self { links, marks, bundles, hot, visited, grown, visit, .. } = self;
+        grown.clear();
         for &number in &*visited {
             let bundle = &mut bundles[number as usize];
             let by = i128::from(bundle.fixed.rate) - i128::from(bundle.counted);
-            if by != 0 {
-                bundle.counted = bundle.fixed.rate;
-                for hop in bundle.hops.iter().filter(|hop| outside(hop.link)) {
-                    let flows = i128::from(bundle.over(*hop));
-                    let used = &mut links[hop.link as usize].used;
-                    *used = used.strict_add_signed(flows * by);
+            let higher = bundle.disturbed || bundle.fixed.level > bundle.before.level;
+            bundle.counted = bundle.fixed.rate;
+            let hot = hot[number as usize];
+            if hot.flows == 0 || by == 0 && !higher {
+                continue;
+            }
+            for (hop, &Hop { link, times }) in (0..).zip(&bundle.hops) {
+                let mark = marks[link as usize];
+                if !mark.is_tight && mark.visit != *visit {
+                    let used = &mut links[link as usize].used;
+                    *used = used.strict_add_signed(i128::from(hot.over(times)) * by);
+                    if higher {
+                        grown.push(Member { bundle: number, hop, times });
+                    }
                 }
             }
         }
         let before = self.region.len();
-        for at in 0..self.visited.len() {
-            let bundle = &self.bundles[self.visited[at] as usize];
-            let higher = bundle.disturbed || bundle.fixed.level > bundle.before.level;
-            if bundle.flows == 0 || !higher {
-                continue;
-            }
-            for hop in 0..bundle.hops.len() {
-                let bundle = &self.bundles[self.visited[at] as usize];
-                let Hop { link, .. } = bundle.hops[hop];
-                let mark = self.marks[link as usize];
-                if !mark.is_tight
-                    && mark.visit != self.visit
-                    && self.links[link as usize].may_be_tight(bundle, bundle.hops[hop])
-                {
-                    self.enter(link);
-                }
+        for at in 0..self.grown.len() {
+            let Member { bundle: number, hop, times } = self.grown[at];
+            let bundle = &self.bundles[number as usize];
+            let link = bundle.hops[hop as usize].link;
+            let flows = self.hot[number as usize].over(times);
+            if self.links[link as usize].may_be_tight(flows, bundle.fixed.level) {
+                self.enter(link);
             }
         }
         self.region.len() > before
@@ -559,28 +627,34 @@ impl Rates {
 }
 
 impl Bundle {
-    /// Its flows over a link.
-    fn over(&self, hop: Hop) -> u64 {
-        u64::from(hop.times) * u64::from(self.flows)
+    /// The level at which something besides the region limits it.
+    fn event(&self) -> Level {
+        if self.is_free { self.at_full() } else { self.before.level }
     }
 
     /// The level of its full rate.
     fn at_full(&self) -> Level {
-        Level { left: self.full, open: 1 }
+        Level::new(self.full, 1)
     }
 }
 
-/// The least level of the links with open flows. A link's level only rises.
-fn first(by_links: &mut BinaryHeap<Reverse<(Level, u32)>>, region: &[Inside]) -> Option<Level> {
+impl Inside {
+    fn level(&self) -> Level {
+        Level::new(self.left, self.open)
+    }
+}
+
+/// The least rate of the links with open flows. The rate of a link only rises.
+fn first(by_links: &mut BinaryHeap<Reverse<(u64, u32)>>, region: &[Inside]) -> Option<u64> {
     while let Some(mut top) = by_links.peek_mut() {
-        let Reverse((level, number)) = *top;
+        let Reverse((rate, number)) = *top;
         let Inside { left, open, .. } = region[number as usize];
         if open == 0 {
             PeekMut::pop(top);
-        } else if (level.left, level.open) == (left, open) {
-            return Some(level);
+        } else if rate == left / open {
+            return Some(rate);
         } else {
-            top.0.0 = Level { left, open };
+            top.0.0 = left / open;
         }
     }
     None
