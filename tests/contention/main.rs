@@ -3,6 +3,7 @@
 
 mod barriers;
 mod channels;
+mod classes;
 #[path = "../common/mod.rs"]
 mod common;
 mod conflicts;

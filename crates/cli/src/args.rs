@@ -207,6 +207,10 @@ pub(crate) struct Simulate {
     /// How messages share the network
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
+    /// Simulate one rank of each class of equivalent ranks, or every rank; the fluid model gives the
+    /// same result by both [default: classes, where the model has them]
+    #[arg(long)]
+    pub(crate) method: Option<Ranks>,
     /// Insert a barrier between steps, or let each rank continue by itself [default: barrier in the
     /// steps model, free in the others]
     #[arg(long)]
@@ -499,6 +503,12 @@ pub(crate) struct Subject {
 pub(crate) enum Method {
     Replay,
     Classes,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Ranks {
+    Classes,
+    EveryRank,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

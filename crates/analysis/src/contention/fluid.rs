@@ -21,12 +21,13 @@
 mod ends;
 mod rates;
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{LinkId, Machine, Route};
+use topocoll_topology::{LinkId, Machine, Rank, Route};
 
 use self::ends::Ends;
 use self::rates::Rates;
@@ -49,6 +50,8 @@ struct Flow {
     route: Route,
     bundle: u32,
     start: Picoseconds,
+    /// Its place in the order in which flows begin.
+    begun: u64,
 }
 
 /// The service of a bundle of flows with equal links and equal rates.
@@ -92,6 +95,7 @@ pub(crate) struct Fluid<'a> {
     bundles: HashTable<u32>,
     hasher: DefaultHashBuilder,
     ends: Ends,
+    begun: u64,
     /// Flows that have ended, the last first.
     done: Vec<u32>,
     now: Picoseconds,
@@ -144,6 +148,7 @@ impl<'a> Fluid<'a> {
             bundles: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             ends: Ends::default(),
+            begun: 0,
             done: Vec::new(),
             now: 0,
             over: Vec::new(),
@@ -201,7 +206,8 @@ impl<'a> Fluid<'a> {
 
     fn begin(&mut self, number: u32) {
         let flow = &mut self.flows[number as usize];
-        flow.start = self.now;
+        (flow.start, flow.begun) = (self.now, self.begun);
+        self.begun += 1;
         let bytes = flow.message.bytes;
         for (link, times) in self.rates.over(flow.bundle) {
             if let Some(used) = self.links.get_mut(link as usize) {
@@ -287,7 +293,7 @@ impl Network for Fluid<'_> {
             arrives = arrives.saturating_add(self.hops[kind].saturating_mul(links));
         });
         let number = self.idle.pop().unwrap_or_else(|| {
-            self.flows.push(Flow { message, route: Route::default(), bundle, start: 0 });
+            self.flows.push(Flow { message, route: Route::default(), bundle, start: 0, begun: 0 });
             self.flows.len() as u32 - 1
         });
         let flow = &mut self.flows[number as usize];
@@ -334,7 +340,8 @@ impl Network for Fluid<'_> {
                 let bundle = self.ends.pop();
                 self.end(bundle);
             }
-            self.done.reverse();
+            // In the order in which they began.
+            self.done.sort_unstable_by_key(|&flow| Reverse(self.flows[flow as usize].begun));
         }
     }
 
@@ -356,6 +363,10 @@ impl Network for Fluid<'_> {
 
     fn channel(&self, number: u64) -> String {
         self.fold.channels.shared_name(number)
+    }
+
+    fn moved(&self, channel: u64, moves: &dyn Fn(Rank) -> Rank) -> u64 {
+        self.fold.moved(channel, moves)
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {

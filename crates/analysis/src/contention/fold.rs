@@ -100,6 +100,27 @@ impl<'a> Fold<'a> {
         }
     }
 
+    /// The channel of the machine that a translation of ranks moves a channel to.
+    pub(crate) fn moved(&self, shared: u64, moves: &dyn Fn(Rank) -> Rank) -> u64 {
+        let topology = &*self.machine.topology;
+        let all = u64::from(self.machine.ranks());
+        let size = all / u64::from(topology.nodes());
+        let node = |node: u64| {
+            let to = moves(Rank((node * size) as u32));
+            u64::from(topology.node_of(to))
+        };
+        let (links, [by_rank, _]) = (topology.link_numbers(), self.channels.limits());
+        match (shared.checked_sub(links), self.per_node) {
+            (None, 0) => shared,
+            (None, per_node) => node(shared / per_node) * per_node + shared % per_node,
+            (Some(limit), _) if by_rank && limit < 2 * all => {
+                let rank = moves(Rank((limit % all) as u32));
+                links + limit / all * all + u64::from(rank.0)
+            }
+            (Some(limit), _) => links + limit / all * all + node(limit % all),
+        }
+    }
+
     /// Calls `visit` with the kept channels of a message, in order: each with the number of times that
     /// the message takes one of its equivalents, and the first of these by its number on the machine.
     pub(crate) fn along(

@@ -100,6 +100,11 @@ pub(crate) trait Network {
     /// The name of a channel of the chain, for reports.
     fn channel(&self, number: u64) -> String;
 
+    /// The channel that a translation of ranks moves a channel of the chain to.
+    fn moved(&self, channel: u64, _moves: &dyn Fn(Rank) -> Rank) -> u64 {
+        channel
+    }
+
     /// Takes the intervals recorded for a trace.
     fn take_intervals(&mut self) -> Vec<Interval>;
 }

@@ -9,7 +9,7 @@ use super::chain::{Cause, ChainLink, NONE};
 use super::clock::{Clock, Picoseconds, within};
 use super::latencies::Latencies;
 use super::network::{Held, InFlight, Network};
-use super::ranks::Simulated;
+use super::ranks::{Ranks, Simulated};
 use super::survey::handed;
 use super::traffic::{Share, Traffic};
 use crate::{AnalysisError, Progress};
@@ -238,7 +238,8 @@ impl SimulationRun<'_> {
             let rank = self.ranks.rank(class as u32).0;
             return Err(AnalysisError::Unpaired { rank, step: self.nodes[class].step });
         }
-        let (links, length) = network.chain().leading_to(last, CHAIN);
+        let (mut links, length) = network.chain().leading_to(last, CHAIN);
+        connect(&mut links, self.ranks, network);
         let name = |link: ChainLink| NamedLink {
             channel: link.waited.map(|(channel, _, _)| network.channel(channel)),
             link,
@@ -246,5 +247,34 @@ impl SimulationRun<'_> {
         self.out.chain = links.into_iter().map(name).collect();
         self.out.chain_length = length;
         Ok(self.out)
+    }
+}
+
+/// Moves the links of a chain by translations, from the last one back, so that each message is one
+/// of the rank that it delayed. The simulated ranks stand for others.
+fn connect(links: &mut [ChainLink], ranks: &Simulated, network: &dyn Network) {
+    if ranks.method() == Ranks::Every {
+        return;
+    }
+    // The last message as it was simulated and as it was moved.
+    let mut later: Option<(ChainLink, ChainLink)> = None;
+    for link in links.iter_mut().rev() {
+        let simulated = *link;
+        if let Some((before, moved)) = later {
+            let one = (link.from, link.to, link.step) == (before.from, before.to, before.step);
+            let (from, to) = match one {
+                true => (before.from, moved.from),
+                false if ranks.class_of(link.to) == ranks.class_of(moved.from) => {
+                    (link.to, moved.from)
+                }
+                false => (link.from, moved.from),
+            };
+            let moves = |rank| ranks.classes.translated(rank, from, to);
+            (link.from, link.to) = (moves(link.from), moves(link.to));
+            link.waited = link.waited.map(|(channel, from, to)| {
+                (network.moved(channel, &moves), moves(from), moves(to))
+            });
+        }
+        later = Some((simulated, *link));
     }
 }

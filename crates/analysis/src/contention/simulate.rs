@@ -4,7 +4,6 @@ use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{LinkId, Machine, Shape};
 
-use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, within};
 use super::flit::{self, Flits};
 use super::fluid::{self, Fluid};
@@ -169,6 +168,8 @@ pub struct Simulation {
     pub time: Picoseconds,
     /// The ranks that were simulated.
     pub ranks: Ranks,
+    /// The number of ranks that were simulated.
+    pub classes: u32,
     /// Messages delivered, over all ranks.
     pub messages: u64,
     /// Latencies from entering the network to the last byte delivered.
@@ -330,7 +331,8 @@ fn check(
         (Sync::Barrier, _) => (rayon::current_num_threads() as u128, largest, waiting() as u128),
     };
     let contents = Contents { live, hops: survey.hops, messages };
-    let links = u128::from(request.machine.topology.links()) * size_of::<LinkUse>() as u128;
+    let fold = Fold::new(request.machine, &request.settings, &ranks.classes);
+    let links = fold.links() as u128 * size_of::<LinkUse>() as u128;
     let needed = networks
         * ((request.model.memory)(request.machine, &request.settings, &ranks.classes, &contents)
             + nodes * 64)
@@ -340,9 +342,16 @@ fn check(
     let what = "the network, the messages in flight and the records";
     check_memory(what, needed, request.memory)?;
     // Channels of links, ports and injection are numbered in 32 bits.
-    let channels = Channels::new(request.machine, &request.settings, Dateline::Entry);
-    let numbered = if simulated > 0 { channels.pools().max(channels.shared()) - 1 } else { 0 };
-    check_work("numbering the channels of all links and ports", numbered.into(), u32::MAX.into())
+    let numbered = match simulated {
+        0 => 0,
+        _ if request.model.folds => fold.count(),
+        _ => fold.channels.pools().max(fold.channels.shared()),
+    };
+    check_work(
+        "numbering the channels of all links and ports",
+        u128::from(numbered).saturating_sub(1),
+        u32::MAX.into(),
+    )
 }
 
 /// Runs steps under barriers, several at once.
@@ -548,6 +557,7 @@ impl Total {
         Simulation {
             time: self.time,
             ranks: ranks.method(),
+            classes: ranks.count(),
             messages: self.out.messages,
             latencies: self.latencies.summary(),
             network_time: self.out.first_handed.map_or(0, |first| self.time.saturating_sub(first)),

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use anyhow::Context;
 use serde::{Serialize, Serializer};
 use topocoll::contention::{
-    ContentionModel, Job, Pattern, Placed, PlacedRoutes, Request, Scheduled, Settings, Simulation,
+    ContentionModel, Job, Pattern, Placed, PlacedRoutes, Ranks, Request, Scheduled, Settings, Simulation,
     Sync, Traffic, in_seconds, simulate, steps_model, write_links, write_trace,
 };
 use topocoll::{AnalysisError, Machine, Parameters, Rank, Schedule, Time, link_totals};
@@ -37,6 +37,7 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     model_parameters: Option<ModelParameters>,
     sync: &'static str,
+    method: &'static str,
     time_seconds: f64,
     messages: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -252,6 +253,10 @@ fn by_model(
         let mut request = Request::new(traffic, machine, model, memory());
         (request.settings, request.sync) = (settings, sync);
         (request.records, request.control) = (records, control);
+        request.ranks = args.method.map(|method| match method {
+            args::Ranks::Classes => Ranks::Classes,
+            args::Ranks::EveryRank => Ranks::Every,
+        });
         simulate(&request)
     })
     .map_err(topocoll::Error::from)
@@ -320,6 +325,7 @@ fn report(
             hop_cycles: settings.hop_cycles,
         }),
         sync: if sync == Sync::Free { "free" } else { "barrier" },
+        method: found.ranks.name(),
         time_seconds: in_seconds(found.time),
         messages: found.messages,
         link_utilisation: found.link_utilisation,
@@ -366,6 +372,9 @@ fn text(
     (about, assumed): (&str, &str),
 ) -> Answer {
     let mut rows = vec![("messages", found.messages.to_string())];
+    if found.ranks == Ranks::Classes {
+        rows.push(("simulated", format!("one rank of each of {} classes", found.classes)));
+    }
     if let Some(latency) = found.latencies {
         let of = |time: u64| seconds(in_seconds(time));
         rows.push((

@@ -63,6 +63,10 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
             args.csv.is_none() && args.trace.is_none(),
             "--csv and --trace require a contention model: --model wormhole, flit or fluid"
         );
+        anyhow::ensure!(
+            args.method.is_none(),
+            "--method requires a contention model: --model wormhole, flit or fluid"
+        );
     } else {
         anyhow::ensure!(
             args.conflicts.is_none(),

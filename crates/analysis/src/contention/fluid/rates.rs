@@ -75,7 +75,7 @@ struct Hop {
 struct Fixed {
     level: Level,
     rate: u64,
-    /// The hop that limits it, or [`FULL`].
+    /// A hop that limits it, or [`FULL`].
     limit: u32,
 }
 
@@ -154,12 +154,14 @@ struct Inside {
 
 impl Link {
     /// Whether it may be saturated when all rates are known. Rates are rounded down, by less than 1
-    /// for each flow. A bundle alone, with these flows, fills it only at the level of the link.
-    fn may_be_tight(&self, flows: u64, level: Level) -> bool {
+    /// for each flow. A bundle alone, with these flows, fills it only at the level of the link, which
+    /// says nothing new at its full rate.
+    fn may_be_tight(&self, flows: u64, level: Level, full: Level) -> bool {
         if self.used + u128::from(self.flows) <= u128::from(self.capacity) {
             return false;
         }
-        !(self.flows == flows && Level::new(self.capacity, flows) >= level)
+        let alone = (self.flows == flows).then(|| Level::new(self.capacity, flows));
+        alone.is_none_or(|own| own < level || own == level && level != full)
     }
 }
 
@@ -260,6 +262,9 @@ impl Rates {
 
     /// Adds flows to a bundle, or takes them away. Rates are stale until [`Self::update`].
     pub(super) fn change(&mut self, number: u32, by: i32) {
+        if by == 0 {
+            return;
+        }
         let Self { links, members, marks, bundles, hot, disturbed, seeds, .. } = self;
         let bundle = &mut bundles[number as usize];
         if !std::mem::replace(&mut bundle.disturbed, true) {
@@ -314,11 +319,17 @@ impl Rates {
         self.bundles[bundle as usize].full
     }
 
-    /// The link that limits a bundle, and its place among the links of the bundle.
+    /// The first link that limits a bundle, and its place among the links of the bundle.
     pub(super) fn limit(&self, bundle: u32) -> Option<(usize, u32)> {
         let bundle = &self.bundles[bundle as usize];
-        let hop = bundle.fixed.limit as usize;
-        bundle.hops.get(hop).map(|of| (hop, of.link))
+        let limits = |link: u32| {
+            self.marks[link as usize].is_tight && self.levels[link as usize] == bundle.fixed.level
+        };
+        if bundle.fixed.level == bundle.at_full() {
+            return None;
+        }
+        let hop = bundle.hops.iter().position(|hop| limits(hop.link))?;
+        Some((hop, bundle.hops[hop].link))
     }
 
     /// The links of a bundle, each with how often a flow takes it.
@@ -552,8 +563,6 @@ impl Rates {
             hot.filling = self.filling;
             bundle.fixed = Fixed { level, rate: level.rate.max(1), limit };
             self.fixed.push(number);
-        } else if bundle.fixed.level == level {
-            bundle.fixed.limit = bundle.fixed.limit.min(limit);
         }
     }
 
@@ -618,7 +627,8 @@ impl Rates {
             let bundle = &self.bundles[number as usize];
             let link = bundle.hops[hop as usize].link;
             let flows = self.hot[number as usize].over(times);
-            if self.links[link as usize].may_be_tight(flows, bundle.fixed.level) {
+            let (level, full) = (bundle.fixed.level, bundle.at_full());
+            if self.links[link as usize].may_be_tight(flows, level, full) {
                 self.enter(link);
             }
         }
@@ -658,4 +668,92 @@ fn first(by_links: &mut BinaryHeap<Reverse<(u64, u32)>>, region: &[Inside]) -> O
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rates by filling all links anew: by bundle of (links, full rate, flows).
+    fn filled(capacities: &[u64], bundles: &[(Vec<(u32, u32)>, u64, u32)]) -> Vec<u64> {
+        let mut rates: Vec<Option<u64>> = bundles.iter().map(|of| (of.2 == 0).then_some(0)).collect();
+        let over = |of: &(Vec<(u32, u32)>, u64, u32), link: usize| {
+            let times = of.0.iter().filter(|hop| hop.0 as usize == link).map(|hop| hop.1);
+            u64::from(times.sum::<u32>()) * u64::from(of.2)
+        };
+        while rates.contains(&None) {
+            let levels: Vec<Option<Level>> = (0..capacities.len())
+                .map(|link| {
+                    let (mut left, mut open) = (capacities[link], 0);
+                    for (of, rate) in bundles.iter().zip(&rates) {
+                        match rate {
+                            Some(rate) => left -= over(of, link) * rate,
+                            None => open += over(of, link),
+                        }
+                    }
+                    (open > 0).then(|| Level::new(left, open))
+                })
+                .collect();
+            let open = |i: &usize| rates[*i].is_none();
+            let fulls = (0..bundles.len()).filter(open).map(|i| Level::new(bundles[i].1, 1));
+            let least = levels.iter().flatten().copied().chain(fulls).min().unwrap();
+            for (of, rate) in bundles.iter().zip(&mut rates).filter(|(_, rate)| rate.is_none()) {
+                let tight = of.0.iter().any(|hop| levels[hop.0 as usize] == Some(least));
+                if tight || Level::new(of.1, 1) == least {
+                    *rate = Some(least.rate);
+                }
+            }
+        }
+        rates.into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn updated_rates_are_those_of_filling_all_links_anew() {
+        for seed in 0..400 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let unit = [12, 1_000, 1 << 40][seed as usize % 3] * 5_040;
+            let links = random.u32(2..14);
+            let capacities: Vec<u64> =
+                (0..links).map(|_| unit * if seed % 2 == 0 { 1 } else { random.u64(1..5) }).collect();
+            let mut rates = Rates::new(capacities.iter().copied());
+            let (mut bundles, mut numbers, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+            let mut known: Vec<u64> = Vec::new();
+            for _ in 0..60 {
+                for _ in 0..random.u32(1..4) {
+                    if bundles.len() < 25 && random.bool() {
+                        // As on a ring: some links in a row, or any.
+                        let first = random.u32(..links);
+                        let over: Vec<(u32, u32)> = (0..random.u32(0..links))
+                            .map(|i| ((first + i) % links, random.u32(1..3)))
+                            .collect();
+                        let slowest = over.iter().map(|hop| capacities[hop.0 as usize]).min();
+                        let full = slowest.unwrap_or(unit);
+                        numbers.push(rates.add(&over, full));
+                        known.push(0);
+                        bundles.push((over, full, 0));
+                    } else if !bundles.is_empty() {
+                        let i = random.usize(..bundles.len());
+                        let flows = random.u32(0..3);
+                        rates.change(numbers[i], flows as i32 - bundles[i].2 as i32);
+                        bundles[i].2 = flows;
+                        if flows == 0 && random.bool() {
+                            rates.remove(numbers[i]);
+                            (numbers.swap_remove(i), bundles.swap_remove(i), known.swap_remove(i));
+                        }
+                    }
+                }
+                rates.update(&mut changed);
+                for &(number, _) in &changed {
+                    let at = numbers.iter().position(|&other| other == number).unwrap();
+                    known[at] = rates.rate(number);
+                }
+                let expected = filled(&capacities, &bundles);
+                for (i, (_, _, flows)) in bundles.iter().enumerate().filter(|of| of.1.2 > 0) {
+                    assert_eq!(rates.rate(numbers[i]), expected[i], "seed {seed}, {flows} flows");
+                    // Every change was told.
+                    assert_eq!(known[i], expected[i], "seed {seed}, {flows} flows");
+                }
+            }
+        }
+    }
 }
