@@ -487,10 +487,7 @@ impl Rule for Rings {
         let at = self.at(rank);
         match self.residual {
             Residual::Axis => {}
-            Residual::Direct => {
-                out.clear();
-                return out.extend((0..self.slots).map(|slot| self.direct_finish(rank, &at, slot)));
-            }
+            Residual::Direct => return self.direct_final_layout(rank, &at, out),
             _ => return self.window_final_layout(rank, &at, out),
         }
         let last = Phase::Residual(self.dimensions() - 1);
