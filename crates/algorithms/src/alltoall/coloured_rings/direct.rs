@@ -21,7 +21,7 @@ use super::line::Digits;
 
 impl Rings {
     /// The lines' slots of a step: 0 where all stay.
-    fn slots_of_direct(&self, step: u32) -> [u32; 2] {
+    pub(super) fn slots_of_direct(&self, step: u32) -> [u32; 2] {
         let columns = self.lines[1].residual_steps() + 1;
         [(step + 1) / columns, (step + 1) % columns]
     }
