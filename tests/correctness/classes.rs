@@ -215,6 +215,23 @@ fn kinds_change_no_count() {
     }
 }
 
+#[test]
+fn idle_ranks_change_no_count() {
+    for (text, algorithm) in [
+        ("mesh:4x4", "cyclic-exchange"),
+        ("mesh:8x1x8", "cyclic-exchange"),
+        ("mesh:16x16", "cyclic-exchange"),
+        ("torus:4x4", "tseng-gupta-panda"),
+        ("torus:8x8", "tseng-gupta-panda"),
+        ("torus:16x16", "tseng-gupta-panda"),
+    ] {
+        let machine = machine(text).unwrap();
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 5).unwrap();
+        let schedule = schedule_of(&machine, &problem, algorithm, &Default::default()).unwrap();
+        check(&schedule, &machine, &format!("{algorithm} on {text}"));
+    }
+}
+
 /// Steps in which kinds of coordinates, or the ranks that are not idle, are few.
 #[test]
 fn conflicts_of_a_million_nodes_are_named_by_default() {
