@@ -8,7 +8,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_ma
 use topocoll::exec::{Plan, plan_all};
 use topocoll::{
     Collective, Exchange, Machine, Parameters, Problem, Rank, Schedule, Setting, Shape, Step,
-    machine, verify,
+    count, machine, verify,
 };
 
 const MEMORY: u128 = 4 << 30;
@@ -49,6 +49,21 @@ fn classes(c: &mut Criterion) {
                 b.iter(|| verify(&schedule, &machine, None, MEMORY).expect("it fits"));
             });
         }
+    }
+}
+
+/// Steps in which few ranks differ, or few are not idle.
+fn counting(c: &mut Criterion) {
+    let mut group = c.benchmark_group("count a million ranks");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for (text, algorithm) in
+        [("torus:1021x1019", "coloured-rings"), ("torus:1024x1024", "tseng-gupta-panda")]
+    {
+        let machine = machine(text).expect("a torus");
+        let schedule = schedule(&machine, algorithm);
+        group.bench_function(algorithm, |b| {
+            b.iter(|| count(&schedule, &machine, None, MEMORY).expect("it fits"));
+        });
     }
 }
 
@@ -140,5 +155,5 @@ fn least_load(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, replay, classes, selection, one_rank, cluster, least_load);
+criterion_group!(benches, replay, classes, counting, selection, one_rank, cluster, least_load);
 criterion_main!(benches);

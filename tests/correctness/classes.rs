@@ -1,12 +1,15 @@
 //! Classes are true, and readers that rely on them get the results of readers that do not.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{MEMORY, machines_and_ports, schedule_of, serving, without_classes};
 use proptest::prelude::*;
+use topocoll::contention::Scheduled;
 use topocoll::{
-    Collective, Machine, Method, PerClass, Problem, Progress, Rank, RankClasses, Schedule, Step,
-    Transfer, count, count_steps, link_totals, machine, verify, verify_watched,
+    Collective, Kinds, Machine, Method, PerClass, Problem, Progress, Rank, RankClasses, Schedule,
+    Shape, Step, Transfer, conflicts, count, count_steps, link_totals, machine, verify,
+    verify_watched,
 };
 
 /// Every rank acts as the representative of its class, translated.
@@ -38,6 +41,62 @@ fn check_classes(schedule: &Schedule, place: &str) {
     }
 }
 
+/// All ranks that are not idle are visited once, of the rule's classes and if each is its own.
+fn check_active(schedule: &Schedule, machine: &Machine, place: &str) {
+    let rule = schedule.rule();
+    let of_grid = match machine.topology.shape() {
+        Shape::Grid(grid) => {
+            RankClasses::translations(grid.radix().clone(), grid.sides().iter().copied().collect())
+        }
+        _ => RankClasses::distinct(machine.ranks()),
+    };
+    let mut does = Step::default();
+    for classes in [rule.classes(), of_grid, RankClasses::distinct(machine.ranks())] {
+        for step in 0..rule.steps() {
+            let mut visited = BTreeSet::new();
+            rule.active(step, &classes, &mut |rank| {
+                assert!(visited.insert(rank), "{place}: rank {rank} twice in step {step}");
+                assert_eq!(classes.representative(classes.class_of(rank)), rank, "{place}");
+            });
+            for rank in classes.representatives().filter(|rank| !visited.contains(rank)) {
+                rule.step(rank, step, &mut does);
+                assert!(does.is_idle(), "{place}: rank {rank} is not idle in step {step}");
+            }
+        }
+    }
+}
+
+/// Ranks whose coordinates are of equal kinds do the same. Returns the steps with kinds.
+fn check_kinds(schedule: &Schedule, machine: &Machine, place: &str) -> u32 {
+    let Shape::Grid(grid) = machine.topology.shape() else { return 0 };
+    let (rule, block_bytes) = (schedule.rule(), schedule.problem.block_bytes);
+    let (mut kinds, mut does, mut found) = (Kinds::default(), Step::default(), 0);
+    for step in (0..rule.steps()).filter(|_| machine.ranks() > 1) {
+        if !rule.kinds(step, &mut kinds) {
+            continue;
+        }
+        found += 1;
+        let mut by_box = BTreeMap::new();
+        for rank in (0..machine.ranks()).map(Rank) {
+            rule.step(rank, step, &mut does);
+            let of_box: Vec<u32> = (0..grid.sides().len())
+                .map(|u| kinds.along(u)[grid.radix().coordinate(rank, u) as usize])
+                .collect();
+            let copied: u128 = does.copies.iter().map(|copy| copy.to.bytes(block_bytes)).sum();
+            let sends = does.sends.iter().map(|send| {
+                assert!(!send.route.is_empty(), "{place}: a route of the machine");
+                let contiguous = send.slots.is_contiguous(block_bytes);
+                (send.slots.bytes(block_bytes), send.route.clone(), contiguous)
+            });
+            let receives = does.receives.iter().map(|receive| receive.slots.bytes(block_bytes));
+            let own = (copied, sends.collect::<Vec<_>>(), receives.collect::<Vec<_>>());
+            let first = by_box.entry(of_box).or_insert_with(|| own.clone());
+            assert_eq!(*first, own, "{place}: rank {rank} in step {step}");
+        }
+    }
+    found
+}
+
 /// Gives each link class its own values. Sums of the values per hop are often equal, or differ by
 /// rounding only.
 fn set_values(machine: &mut Machine, seed: u64) {
@@ -55,6 +114,8 @@ fn set_values(machine: &mut Machine, seed: u64) {
 /// The two methods, and counting with and without classes, agree exactly.
 fn check(schedule: &Schedule, machine: &Machine, place: &str) {
     check_classes(schedule, place);
+    check_active(schedule, machine, place);
+    check_kinds(schedule, machine, place);
     let plain = without_classes(schedule);
     let by_replay = verify(&plain, machine, Some(Method::Replay), MEMORY).unwrap();
     assert_eq!(by_replay.violation, None, "{place}");
@@ -120,6 +181,71 @@ proptest! {
         let (algorithm, problem, setting) = &served[pick.index(served.len())];
         let schedule = schedule_of(&machine, problem, &algorithm.info().name, setting).unwrap();
         check(&schedule, &machine, &format!("{} {setting:?} on {text} with {ports} ports", algorithm.info().name));
+    }
+}
+
+#[test]
+fn kinds_change_no_count() {
+    let shapes =
+        ["torus:13x11", "torus:21x18", "grid:23~x10", "torus:9x5x7", "torus:11x2x9", "mesh:14x15"];
+    for (seed, text) in (0..).zip(shapes) {
+        let mut machine = machine(text).unwrap();
+        set_values(&mut machine, seed);
+        for (algorithm, problem, setting) in serving(&machine, 5) {
+            let name = &algorithm.info().name;
+            if *name != "coloured-rings" || problem.operation != Collective::AllToAll {
+                continue;
+            }
+            let schedule = schedule_of(&machine, &problem, name, &setting).unwrap();
+            let place = format!("{setting:?} on {text}");
+            assert_eq!(
+                check_kinds(&schedule, &machine, &place),
+                schedule.rule().steps(),
+                "{place}"
+            );
+            // On its own machine, and read on one of other sides.
+            let others =
+                ["torus:11x13", "torus:18x21"].map(|text| topocoll::machine(text).unwrap());
+            for on in others.iter().chain([&machine]).filter(|on| on.ranks() == machine.ranks()) {
+                let [counts, plain] = [&schedule, &without_classes(&schedule)]
+                    .map(|of| count(of, on, None, MEMORY).unwrap());
+                assert_eq!(counts, plain, "{place}, counted on {}", on.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn idle_ranks_change_no_count() {
+    for (text, algorithm) in [
+        ("mesh:4x4", "cyclic-exchange"),
+        ("mesh:8x1x8", "cyclic-exchange"),
+        ("mesh:16x16", "cyclic-exchange"),
+        ("torus:4x4", "tseng-gupta-panda"),
+        ("torus:8x8", "tseng-gupta-panda"),
+        ("torus:16x16", "tseng-gupta-panda"),
+    ] {
+        let machine = machine(text).unwrap();
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 5).unwrap();
+        let schedule = schedule_of(&machine, &problem, algorithm, &Default::default()).unwrap();
+        check(&schedule, &machine, &format!("{algorithm} on {text}"));
+    }
+}
+
+/// Steps in which kinds of coordinates, or the ranks that are not idle, are few.
+#[test]
+fn conflicts_of_a_million_nodes_are_named_by_default() {
+    for (text, algorithm, contended) in [
+        ("torus:1021x1019", "coloured-rings", 0),
+        ("torus:1024x1024", "tseng-gupta-panda", 0),
+        ("mesh:1024x1024", "cyclic-exchange", 0),
+        ("mesh:1024x1024", "binary-exchange", 31_469_568),
+    ] {
+        let machine = machine(text).unwrap();
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1024).unwrap();
+        let schedule = schedule_of(&machine, &problem, algorithm, &Default::default()).unwrap();
+        let found = conflicts(&Scheduled::new(&schedule, &machine), &machine, None, MEMORY);
+        assert_eq!(found.unwrap().conflicts, contended, "{algorithm}");
     }
 }
 

@@ -82,11 +82,11 @@ impl<'a> Rates<'a> {
 
     /// The bytes that a link is charged for carrying `bytes`: over its capacity, as a link of its
     /// class has it, and rounded up to a whole byte.
-    pub(crate) fn over_capacity(&self, link: LinkId, bytes: u128) -> u128 {
+    pub(crate) fn over_capacity(&self, link: impl FnOnce() -> LinkId, bytes: u128) -> u128 {
         if self.kinds.is_empty() {
             return bytes;
         }
-        self.kinds[self.topology.link_kind(link)].charged(bytes)
+        self.kinds[self.topology.link_kind(link())].charged(bytes)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Grid, Link, LinkId, Machine, Rank, Shape, Topology};
+use topocoll_topology::{Grid, Link, LinkId, Machine, Rank, Route, Shape, Topology};
 
 use crate::charges::Rates;
 use crate::contention::{Posted, Share, Traffic};
+use crate::counts::Reader;
 use crate::error::{by_all_threads, check_memory, check_work};
-use crate::loads::{Load, Loads};
+use crate::loads::Loads;
 use crate::shift::{self, Cyclic, Links, Shift};
 use crate::{AnalysisError, symmetry};
 
@@ -19,6 +20,9 @@ const LISTED: usize = 16;
 
 /// The most shares of steps visited by default: a million nodes for 32 steps.
 const WORK_LIMIT: u128 = 1 << 25;
+
+/// The work named in errors.
+const NAMING: &str = "naming conflicting links";
 
 /// A directed link that carries several messages in one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,8 +68,8 @@ pub struct ConflictReport {
 /// several messages. Of equivalent links one is listed. The default is 5 links, if that takes
 /// seconds at most.
 ///
-/// Visits every step of one node of each class, on all threads. Without numbered links there are no
-/// conflicts.
+/// Visits every step of one node of each class, on all threads; of a schedule, the nodes that are not
+/// idle. Without numbered links there are no conflicts.
 ///
 /// # Errors
 /// Link counters, or links to list, beyond `memory` bytes; by default also more than 2^25 shares of
@@ -82,24 +86,29 @@ pub fn conflicts(
     }
     let closed = cyclic(traffic, topology);
     let classes = symmetry::common(&traffic.classes(), topology);
-    if most.is_none() {
-        let ranks =
-            closed.map_or(classes.count(), |cyclic| cyclic.representatives().count() as u32);
-        let needed = u128::from(ranks) * u128::from(traffic.steps());
-        check_work("naming conflicting links", needed, WORK_LIMIT)?;
-    }
+    let limit = if most.is_none() { WORK_LIMIT } else { u128::MAX };
+    let steps = match closed {
+        Some(cyclic) => {
+            let ranks = cyclic.representatives().count() as u128;
+            check_work(NAMING, ranks * u128::from(traffic.steps()), limit)?;
+            None
+        }
+        None => steps_to_visit(traffic, machine, &classes, limit)?,
+    };
     let most = most.unwrap_or(LINKS);
     let counters = if closed.is_some() { 0 } else { Loads::memory(&classes, topology) };
     check_memory("link counters", by_all_threads(counters), memory)?;
     check_memory("conflicting links", kept_bytes(traffic, topology, most), memory)?;
     let rates = Rates::new(machine);
-    let part = traffic.steps().div_ceil(rayon::current_num_threads() as u32).max(1);
-    let starts: Vec<u32> = (0..traffic.steps()).step_by(part as usize).collect();
+    let count = steps.as_ref().map_or(traffic.steps(), |steps| steps.len() as u32);
+    let part = count.div_ceil(rayon::current_num_threads() as u32).max(1);
+    let starts: Vec<u32> = (0..count).step_by(part as usize).collect();
     let pieces: Vec<Worst> = (starts.into_par_iter())
         .map(|start| {
             let mut worst = Worst::new(most);
             let (mut share, mut loads) = (Share::default(), Loads::new(&classes, topology));
-            for step in start..traffic.steps().min(start.saturating_add(part)) {
+            for i in start..count.min(start.saturating_add(part)) {
+                let step = steps.as_ref().map_or(i, |steps| steps[i as usize]);
                 match closed {
                     Some(of) => by_shift((traffic, of), step, &mut share, &mut worst),
                     None => by_class(
@@ -125,6 +134,53 @@ pub fn conflicts(
         list((traffic, topology, &classes), closed, conflict);
     }
     Ok(ConflictReport { conflicts: all.conflicts, worst: all.found })
+}
+
+/// The steps to visit, or `None` for all.
+///
+/// If these are many shares, those of ranks that are idle are left out, and steps in which the kinds
+/// of ranks show that there is no conflict.
+fn steps_to_visit(
+    traffic: &dyn Traffic,
+    machine: &Machine,
+    classes: &RankClasses,
+    limit: u128,
+) -> Result<Option<Vec<u32>>, AnalysisError> {
+    let (steps, ranks) = (u128::from(traffic.steps()), u128::from(classes.count()));
+    let all = check_work(NAMING, ranks * steps, limit);
+    let schedule = traffic.schedule().filter(|_| steps.max(ranks) <= WORK_LIMIT);
+    let Some(schedule) = schedule.filter(|_| ranks * steps > WORK_LIMIT) else {
+        return all.map(|()| None);
+    };
+    let reader = Reader::new(schedule, machine)?;
+    let positions: u128 = classes.radix().sides().iter().copied().map(u128::from).sum();
+    let (mut scratch, mut visited, mut shares) = (reader.scratch(), Vec::new(), 0u128);
+    for step in 0..traffic.steps() {
+        match reader.step_by_kinds(step, &mut scratch) {
+            Some(count) if count.shared_links == 0 => shares += positions,
+            _ => {
+                schedule.rule().active(step, classes, &mut |_| shares += 1);
+                visited.push(step);
+            }
+        }
+        if shares > limit {
+            return all.map(|()| None);
+        }
+    }
+    Ok(Some(visited))
+}
+
+/// Calls `each` with the representatives that take part in a step, and perhaps with others.
+fn each_active(
+    traffic: &dyn Traffic,
+    step: u32,
+    classes: &RankClasses,
+    mut each: impl FnMut(Rank),
+) {
+    match traffic.schedule() {
+        Some(schedule) => schedule.rule().active(step, classes, &mut each),
+        None => classes.representatives().for_each(each),
+    }
 }
 
 /// Bytes of the links that all threads keep: those asked for, or all links if fewer.
@@ -159,11 +215,16 @@ impl Worst {
         Self { most, conflicts: 0, found: Vec::new(), floor }
     }
 
+    /// Whether links with this load may be among the worst.
+    fn takes(&self, load: u64, bytes: u128) -> bool {
+        (load, bytes) >= self.floor
+    }
+
     /// Adds links that carry several messages if they may be among the worst, and returns whether
     /// they may.
     fn add(&mut self, step: u32, links: Links) -> bool {
         let Links { link, count, load, bytes } = links;
-        if (load, bytes) < self.floor {
+        if !self.takes(load, bytes) {
             return false;
         }
         let listed = Vec::new();
@@ -193,18 +254,25 @@ fn by_class(
     share: &mut Share,
     worst: &mut Worst,
 ) {
-    for node in (0..classes.count()).map(|class| classes.representative(class)) {
+    each_active(traffic, step, classes, |node| {
         traffic.share(node, step, share);
         for send in &share.sends {
             loads.add(topology, node, &send.route, send.bytes.into());
         }
-    }
+    });
     let (nodes, _) = symmetry::of_nodes(classes, topology);
     let equivalent = u128::from(topology.nodes() / nodes.count());
-    loads.drain(rates, |Load { link, messages, bytes, .. }| {
-        if messages > 1 {
-            worst.conflicts += equivalent;
-            worst.add(step, Links { link, count: equivalent, load: messages, bytes });
+    loads.drain(rates, |run| {
+        if run.messages < 2 {
+            return;
+        }
+        let (load, bytes) = (run.messages, run.bytes);
+        worst.conflicts += equivalent * u128::from(run.count);
+        if !worst.takes(load, bytes) {
+            return;
+        }
+        for link in run.links() {
+            worst.add(step, Links { link, count: equivalent, load, bytes });
         }
     });
 }
@@ -252,14 +320,15 @@ fn list(
             }
         }
     } else {
-        for node in (0..classes.count()).map(|class| classes.representative(class)) {
+        let nodes = symmetry::of_nodes(classes, topology);
+        each_active(traffic, conflict.step, classes, |node| {
             traffic.share(node, conflict.step, &mut share);
             for send in &share.sends {
-                each_equivalent((topology, classes), conflict.link, node, send, |from, to| {
+                each_equivalent(topology, &nodes, (conflict.link, link), node, send, |from, to| {
                     listed.push(ConflictingMessage { from, to, bytes: send.bytes.into() });
                 });
             }
-        }
+        });
     }
     listed.sort_unstable();
     listed.truncate(LISTED);
@@ -268,14 +337,13 @@ fn list(
 
 /// Calls `each` with the ends of the messages equivalent to one from `rank` that take a link.
 fn each_equivalent(
-    (topology, classes): (&dyn Topology, &RankClasses),
-    taken: LinkId,
+    topology: &dyn Topology,
+    &(ref nodes, times): &(RankClasses, u32),
+    taken: (LinkId, Link),
     rank: Rank,
     send: &Posted,
     mut each: impl FnMut(Rank, Rank),
 ) {
-    let link = topology.link(taken).expect("bug: a conflict on no link");
-    let (nodes, times) = symmetry::of_nodes(classes, topology);
     let size = topology.ranks() / topology.nodes();
     // Equivalent ranks of a node send equal messages.
     let within = |rank: Rank, turn: u32| match topology.shape() {
@@ -285,24 +353,8 @@ fn each_equivalent(
         }
         _ => rank,
     };
-    topology.for_each_link(rank, &send.route, &mut |other| {
-        let passed = topology.link(other).expect("bug: a route over no link");
-        let parallel = (passed.class, passed.direction) == (link.class, link.direction);
-        let (from, at) = (Rank(passed.from), Rank(link.from));
-        let moves = match topology.network() {
-            Shape::Graph(graph) if symmetry::folds(&nodes, graph).is_none() => other == taken,
-            Shape::Graph(graph) => {
-                let port = |link: LinkId, from: u32| {
-                    graph.leaving(from).position(|(leaving, _)| leaving == link)
-                };
-                nodes.class_of(from) == nodes.class_of(at)
-                    && port(other, passed.from) == port(taken, link.from)
-            }
-            _ => parallel && nodes.class_of(from) == nodes.class_of(at),
-        };
-        if !moves {
-            return;
-        }
+    let at = Rank(taken.1.from);
+    each_moved_onto((topology, nodes), taken, rank, &send.route, |from| {
         for turn in 0..times {
             // By node, and the rank on it.
             let moved = |end: Rank| {
@@ -318,6 +370,52 @@ fn each_equivalent(
             each(moved(rank), moved(send.to));
         }
     });
+}
+
+/// Calls `each` with the nodes left by those links of a route that a translation moves onto a link.
+fn each_moved_onto(
+    (topology, nodes): (&dyn Topology, &RankClasses),
+    (taken, link): (LinkId, Link),
+    rank: Rank,
+    route: &Route,
+    mut each: impl FnMut(Rank),
+) {
+    let equivalent = |from: u32| nodes.class_of(Rank(from)) == nodes.class_of(Rank(link.from));
+    match topology.network() {
+        Shape::Grid(grid) if nodes.radix() == grid.radix() => {
+            let (mut at, u) = (Rank(topology.node_of(rank)), link.class as usize);
+            for segment in route.segments() {
+                let (v, length) = (segment.dimension as usize, segment.hops.abs());
+                if (v, segment.hops.signum()) == (u, link.direction) {
+                    // Along the line every period-th link is equivalent.
+                    let period = i64::from(nodes.periods()[u]);
+                    let along = |node| i64::from(grid.radix().coordinate(node, u));
+                    let hops = (along(Rank(link.from)) - along(at)) * link.direction;
+                    let first = hops.rem_euclid(period);
+                    let moved = |hops| grid.radix().shifted(at, u, hops * link.direction);
+                    if first < length && equivalent(moved(first).0) {
+                        (first..length).step_by(period as usize).for_each(|hops| each(moved(hops)));
+                    }
+                }
+                at = grid.radix().shifted(at, v, segment.hops);
+            }
+        }
+        Shape::Graph(graph) if symmetry::folds(nodes, graph).is_some() => {
+            let port =
+                |link: LinkId, from| graph.leaving(from).position(|(leaving, _)| leaving == link);
+            topology.for_each_link(rank, route, &mut |other| {
+                let from = topology.link(other).expect("bug: a route over no link").from;
+                if equivalent(from) && port(other, from) == port(taken, link.from) {
+                    each(Rank(from));
+                }
+            });
+        }
+        _ => topology.for_each_link(rank, route, &mut |other| {
+            if other == taken {
+                each(Rank(link.from));
+            }
+        }),
+    }
 }
 
 /// Calls `each` with the ends of the messages to node + shift that take a link. By dimension order
@@ -342,8 +440,6 @@ fn list_shift(grid: &Grid, link: Link, shift: u32, mut each: impl FnMut(Rank, Ra
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use topocoll_topology::Route;
 
     use super::*;
 

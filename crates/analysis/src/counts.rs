@@ -1,9 +1,12 @@
 use rayon::prelude::*;
 use topocoll_schedule::{Demand, RankClasses, Schedule, SlotSet, Step, Transfer};
-use topocoll_topology::{Grid, INTRA_NODE, LinkId, Machine, Rank, Route, Shape, Timing};
+use topocoll_topology::{
+    Coordinates, Grid, INTRA_NODE, LinkId, Machine, Rank, Route, Shape, Timing,
+};
 
 use crate::charges::{Charged, Charges, Rates};
 use crate::error::{by_all_threads, check_memory, check_work};
+use crate::kinds::Boxes;
 use crate::loads::{Busiest, Loads};
 use crate::shift::{self, Cyclic, Shift};
 use crate::{AnalysisError, all_to_all_v, symmetry};
@@ -307,7 +310,7 @@ pub(crate) fn check_counting_memory(
     Reader::new(schedule, machine)?.fits(memory)
 }
 
-/// Counts a schedule on a machine: every step, every link, one rank of each class.
+/// Counts a schedule on a machine: every step, every link, one rank of each class that is not idle.
 ///
 /// Blocks have the problem's size, or the sizes of a demand matrix, which is followed message by
 /// message on every rank. A shared link is charged its whole load. Time is proportional to
@@ -362,16 +365,16 @@ pub fn count_steps(
     let threads = rayon::current_num_threads() as u128;
     let size = (BATCH_WORK / per_step.max(1)).max(threads).min(MAX_CHUNK.into()) as u32;
     let mut sums = Sums::default();
+    let mut scratches: Vec<Scratch> = (0..threads).map(|_| reader.scratch()).collect();
     for batch in (0..steps).step_by(size as usize) {
         let batch = batch..steps.min(batch.saturating_add(size));
-        let counted: Vec<StepCount> = (batch.clone().into_par_iter())
-            .with_min_len(batch.len().div_ceil(rayon::current_num_threads()))
-            .map_init(
-                || reader.scratch(),
-                |scratch, step| reader.step(step, scratch, reader.equal()),
-            )
-            .collect();
-        for (step, one) in batch.zip(&counted) {
+        let part = batch.len().div_ceil(scratches.len());
+        let of_thread = |(i, scratch): (usize, &mut Scratch)| -> Vec<StepCount> {
+            let steps = batch.clone().skip(i * part).take(part);
+            steps.map(|step| reader.step(step, scratch, reader.equal())).collect()
+        };
+        let counted: Vec<_> = scratches.par_iter_mut().enumerate().map(of_thread).collect();
+        for (step, one) in batch.zip(counted.iter().flatten()) {
             each(step, one);
             sums.add(one);
         }
@@ -411,6 +414,8 @@ pub(crate) struct Reader<'a> {
     nodes: (RankClasses, u32),
     /// Where link loads have a closed form.
     cyclic: Option<Cyclic<'a>>,
+    /// Where ranks may act by the kinds of their coordinates, of which there are fewer than classes.
+    kinds: Option<&'a Grid>,
 }
 
 /// What a node exchanges with other nodes in one step: sent, and received.
@@ -427,6 +432,7 @@ pub(crate) struct Scratch {
     loads: Option<Loads>,
     busiest: Vec<Busiest>,
     shifts: Vec<Shift>,
+    boxes: Boxes,
     /// Messages and bytes sent to, and received from, other nodes, by node.
     by_node: Vec<Outside>,
     /// Bytes that each rank receives, where blocks have sizes and ranks have an injection limit.
@@ -434,7 +440,7 @@ pub(crate) struct Scratch {
 }
 
 impl<'a> Reader<'a> {
-    fn new(schedule: &'a Schedule, machine: &'a Machine) -> Result<Self, AnalysisError> {
+    pub(crate) fn new(schedule: &'a Schedule, machine: &'a Machine) -> Result<Self, AnalysisError> {
         check_ranks(schedule.problem.ranks, machine)?;
         let classes = schedule.rule().classes();
         let topology = &*machine.topology;
@@ -448,9 +454,20 @@ impl<'a> Reader<'a> {
                     classes,
                     nodes,
                     cyclic: Some(cyclic),
+                    kinds: None,
                 }
             }
-            None => Self::of_classes(schedule, machine, symmetry::common(&classes, topology)),
+            None => {
+                let classes = symmetry::common(&classes, topology);
+                let kinds = match topology.shape() {
+                    Shape::Grid(grid) => {
+                        let positions = grid.sides().iter().map(|&side| u64::from(side)).sum();
+                        Some(grid).filter(|_| u64::from(classes.count()) > positions)
+                    }
+                    _ => None,
+                };
+                Self { kinds, ..Self::of_classes(schedule, machine, classes) }
+            }
         })
     }
 
@@ -467,7 +484,15 @@ impl<'a> Reader<'a> {
 
     fn of_classes(schedule: &'a Schedule, machine: &'a Machine, classes: RankClasses) -> Self {
         let nodes = symmetry::of_nodes(&classes, &*machine.topology);
-        Self { schedule, machine, rates: Rates::new(machine), classes, nodes, cyclic: None }
+        Self {
+            schedule,
+            machine,
+            rates: Rates::new(machine),
+            classes,
+            nodes,
+            cyclic: None,
+            kinds: None,
+        }
     }
 
     fn equal(&self) -> Weights<'static> {
@@ -495,6 +520,7 @@ impl<'a> Reader<'a> {
             loads,
             busiest: Vec::new(),
             shifts: Vec::new(),
+            boxes: Boxes::default(),
             by_node: vec![Outside::default(); self.nodes_counted()],
             received: Vec::new(),
         }
@@ -502,95 +528,33 @@ impl<'a> Reader<'a> {
 
     /// Counts one step. `weights` are the sizes after its copies.
     pub(crate) fn step(&self, step: u32, scratch: &mut Scratch, weights: Weights<'_>) -> StepCount {
+        if let (Weights::Equal(_), Some(out)) = (weights, self.step_by_kinds(step, scratch)) {
+            return out;
+        }
         let mut out = StepCount::default();
-        let Scratch { step: does, route, links, loads, busiest, shifts, by_node, received } =
-            scratch;
-        let topology = &*self.machine.topology;
         let (rates, problem) = (&self.rates, &self.schedule.problem);
         let limited = !self.machine.timing.injection.is_unlimited();
-        let is_node = !matches!(topology.shape(), Shape::Clustered(_));
+        let is_node = self.ranks_are_nodes();
         if limited && matches!(weights, Weights::Each(..)) {
-            received.resize(problem.ranks as usize, 0);
+            scratch.received.resize(problem.ranks as usize, 0);
         }
         let ranks_per_class = u64::from(problem.ranks / self.classes.count());
-        shifts.clear();
-        for class in 0..self.classes.count() {
-            let rank = self.classes.representative(class);
-            self.schedule.rule().step(rank, step, does);
-            if matches!(weights, Weights::Each(..)) {
-                does.sends.retain(|send| weights.bytes(rank, &send.slots) > 0);
-            }
-            let copied = does.copies.iter().map(|copy| weights.bytes(rank, &copy.to)).sum();
-            out.copied = out.copied.max(copied);
-            out.messages += u128::from(ranks_per_class) * does.sends.len() as u128;
-            for transfers in [&does.sends, &does.receives] {
-                out.port_violations +=
-                    ranks_per_class * u64::from(transfers.len() > problem.ports as usize);
-            }
-            let mut sent = 0u128;
-            for send in &does.sends {
-                let bytes = weights.bytes(rank, &send.slots);
-                sent += bytes;
-                if let Some(received) = received.get_mut(send.peer.index()) {
-                    *received += bytes;
-                }
-                out.largest_message = out.largest_message.max(bytes);
-                if !send.slots.is_contiguous(problem.block_bytes) {
-                    out.packed = out.packed.max(bytes);
-                }
-                if let Some(cyclic) = self.cyclic {
-                    // The representative is on node 0, so its peer's node is the shift.
-                    for shift in cyclic.shifts(send.peer, bytes) {
-                        match shift.node {
-                            0 => out.charges.link(rates, INTRA_NODE, bytes),
-                            _ => shifts.push(shift),
-                        }
-                    }
-                    continue;
-                }
-                if let (Shape::Graph(graph), Some(loads)) = (topology.network(), loads.as_mut())
-                    && send.route.is_empty()
-                    && topology.node_of(rank) != topology.node_of(send.peer)
-                {
-                    let [from, to] = [rank, send.peer].map(|end| Rank(topology.node_of(end)));
-                    links.clear();
-                    graph.own_links(from, to, links);
-                    out.hops = out.hops.max(links.len() as u64);
-                    out.charges.over(rates, links, ranks_per_class, bytes);
-                    loads.add_over(links, bytes);
-                    continue;
-                }
-                let route = send.route_from(rank, topology, route);
-                if route.is_empty() {
-                    out.charges.link(rates, topology.link_class(rank, send.peer), bytes);
-                    continue;
-                }
-                out.hops = out.hops.max(route.hops());
-                out.charges.route(rates, rank, route, ranks_per_class, bytes);
-                loads.as_mut().expect("links have loads").add(topology, rank, route, bytes);
-            }
-            if limited {
-                out.charges.rank(rates, sent, is_node);
-                if let Weights::Equal(block_bytes) = weights {
-                    let bytes =
-                        does.receives.iter().map(|receive| receive.slots.bytes(block_bytes));
-                    out.charges.rank(rates, bytes.sum(), is_node);
-                }
-            }
-            self.count_by_node(rank, does, weights, by_node);
-        }
-        for bytes in received.iter_mut() {
+        scratch.shifts.clear();
+        self.schedule.rule().active(step, &self.classes, &mut |rank| {
+            self.count_rank(step, (rank, ranks_per_class, None), weights, scratch, &mut out);
+        });
+        for bytes in scratch.received.iter_mut() {
             out.charges.rank(rates, std::mem::take(bytes), is_node);
         }
         if let Some(cyclic) = self.cyclic {
-            shift::count(cyclic.grid, rates, shifts, &mut out);
+            shift::count(cyclic.grid, rates, &scratch.shifts, &mut out);
         }
-        if let Some(loads) = loads {
-            loads.take(rates, busiest);
-            out.load_busiest(rates, busiest, self.nodes_per_class());
+        if let Some(loads) = &mut scratch.loads {
+            loads.take(rates, &mut scratch.busiest);
+            out.load_busiest(rates, &scratch.busiest, self.nodes_per_class());
         }
         if !is_node {
-            for node in by_node.iter_mut() {
+            for node in scratch.by_node.iter_mut() {
                 let Outside { messages, bytes } = std::mem::take(node);
                 for (messages, bytes) in messages.into_iter().zip(bytes) {
                     out.inter_node = out.inter_node.max(messages);
@@ -601,6 +565,115 @@ impl<'a> Reader<'a> {
             }
         }
         out
+    }
+
+    /// Counts one step of blocks of one size if its ranks act by kinds of coordinates, of which there
+    /// are few.
+    pub(crate) fn step_by_kinds(&self, step: u32, scratch: &mut Scratch) -> Option<StepCount> {
+        let grid = self.kinds?;
+        if !scratch.boxes.take(self.schedule.rule(), step, grid, self.classes.count()) {
+            return None;
+        }
+        let (mut out, mut of) =
+            (StepCount::default(), Coordinates::from_elem(0, grid.sides().len()));
+        loop {
+            let (rank, ranks) = scratch.boxes.ranks(grid, &of);
+            self.count_rank(
+                step,
+                (rank, ranks, Some((grid, &of))),
+                self.equal(),
+                scratch,
+                &mut out,
+            );
+            if !scratch.boxes.next(&mut of) {
+                break;
+            }
+        }
+        scratch.boxes.count(grid, &self.rates, &mut out);
+        Some(out)
+    }
+
+    /// Counts a step of one rank of `times` that do the same: those of a class, or of a box.
+    fn count_rank(
+        &self,
+        step: u32,
+        (rank, times, of_box): (Rank, u64, Option<(&Grid, &Coordinates)>),
+        weights: Weights<'_>,
+        scratch: &mut Scratch,
+        out: &mut StepCount,
+    ) {
+        let Scratch { step: does, route, links, loads, shifts, boxes, by_node, received, .. } =
+            scratch;
+        let topology = &*self.machine.topology;
+        let (rates, problem) = (&self.rates, &self.schedule.problem);
+        self.schedule.rule().step(rank, step, does);
+        if matches!(weights, Weights::Each(..)) {
+            does.sends.retain(|send| weights.bytes(rank, &send.slots) > 0);
+        }
+        let copied = does.copies.iter().map(|copy| weights.bytes(rank, &copy.to)).sum();
+        out.copied = out.copied.max(copied);
+        out.messages += u128::from(times) * does.sends.len() as u128;
+        for transfers in [&does.sends, &does.receives] {
+            out.port_violations += times * u64::from(transfers.len() > problem.ports as usize);
+        }
+        let mut sent = 0u128;
+        for send in &does.sends {
+            let bytes = weights.bytes(rank, &send.slots);
+            sent += bytes;
+            if let Some(received) = received.get_mut(send.peer.index()) {
+                *received += bytes;
+            }
+            out.largest_message = out.largest_message.max(bytes);
+            if !send.slots.is_contiguous(problem.block_bytes) {
+                out.packed = out.packed.max(bytes);
+            }
+            if let Some(cyclic) = self.cyclic {
+                // The representative is on node 0, so its peer's node is the shift.
+                for shift in cyclic.shifts(send.peer, bytes) {
+                    match shift.node {
+                        0 => out.charges.link(rates, INTRA_NODE, bytes),
+                        _ => shifts.push(shift),
+                    }
+                }
+                continue;
+            }
+            if let (Shape::Graph(graph), Some(loads)) = (topology.network(), loads.as_mut())
+                && send.route.is_empty()
+                && topology.node_of(rank) != topology.node_of(send.peer)
+            {
+                let [from, to] = [rank, send.peer].map(|end| Rank(topology.node_of(end)));
+                links.clear();
+                graph.own_links(from, to, links);
+                out.hops = out.hops.max(links.len() as u64);
+                out.charges.over(rates, links, times, bytes);
+                loads.add_over(links, bytes);
+                continue;
+            }
+            let route = send.route_from(rank, topology, route);
+            if route.is_empty() {
+                out.charges.link(rates, topology.link_class(rank, send.peer), bytes);
+                continue;
+            }
+            out.hops = out.hops.max(route.hops());
+            out.charges.route(rates, rank, route, times, bytes);
+            match of_box {
+                Some((grid, of)) => boxes.add(grid, of, route, bytes),
+                None => loads.as_mut().expect("links have loads").add(topology, rank, route, bytes),
+            }
+        }
+        if !self.machine.timing.injection.is_unlimited() {
+            let is_node = self.ranks_are_nodes();
+            out.charges.rank(rates, sent, is_node);
+            if let Weights::Equal(block_bytes) = weights {
+                let bytes = does.receives.iter().map(|receive| receive.slots.bytes(block_bytes));
+                out.charges.rank(rates, bytes.sum(), is_node);
+            }
+        }
+        self.count_by_node(rank, does, weights, by_node);
+    }
+
+    fn ranks_are_nodes(&self) -> bool {
+        !matches!(self.machine.topology.shape(), Shape::Clustered(_))
     }
 
     /// The nodes of several ranks whose messages are counted: one of each class.

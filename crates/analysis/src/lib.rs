@@ -34,6 +34,7 @@ pub mod contention;
 mod counts;
 mod error;
 pub mod formats;
+mod kinds;
 mod loads;
 mod origin;
 mod pairs;

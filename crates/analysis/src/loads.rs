@@ -10,8 +10,8 @@ use crate::symmetry;
 ///
 /// Equivalent links carry equal loads, so one of them is counted, and every route of a
 /// representative is folded onto it. On a grid a segment is entered at its two ends only, and the
-/// sums along each line come last: a route costs its segments, not its hops. On a graph a route
-/// costs its hops.
+/// sums along each line come last: a route costs its segments, not its hops, and a line costs the
+/// positions at which its load changes. On a graph a route costs its hops.
 pub(crate) struct Loads {
     links: Links,
     /// Equivalent ranks of a node send the same at once.
@@ -20,16 +20,74 @@ pub(crate) struct Loads {
 
 enum Links {
     None,
-    Grid {
-        sides: Coordinates,
-        periods: Coordinates,
-        /// Of the positions in a period.
-        strides: Vec<usize>,
-        /// By dimension and direction (+, -), for each position the load that begins there minus
-        /// the load that ends.
-        lines: Vec<LineLoads>,
-    },
+    /// Lines by dimension and direction (+, -).
+    Grid(Places, Vec<LineLoads>),
     Graph(GraphLinks),
+}
+
+/// The positions in one period of a grid, row-major.
+struct Places {
+    sides: Coordinates,
+    periods: Coordinates,
+    strides: Coordinates,
+}
+
+impl Places {
+    fn count(&self) -> usize {
+        self.strides[0] as usize * self.periods[0] as usize
+    }
+
+    /// The link of a position: it leaves the lowest node of its class.
+    fn link(&self, line: usize, position: usize) -> LinkId {
+        let digits = self.strides.iter().zip(&self.periods);
+        let digits = digits.map(|(stride, period)| position as u32 / stride % period);
+        let node = digits
+            .zip(&self.sides)
+            .fold(0, |node, (at, &side)| node * u64::from(side) + u64::from(at));
+        LinkId(node * 2 * self.sides.len() as u64 + line as u64)
+    }
+
+    /// Enters a route from a node.
+    fn enter(
+        &self,
+        lines: &mut [LineLoads],
+        grid: &Grid,
+        from: Rank,
+        route: &Route,
+        load: (i64, i128),
+    ) {
+        let mut at = grid.radix().coordinates(from);
+        for segment in route.segments() {
+            let u = segment.dimension as usize;
+            let (side, hops) = (i64::from(self.sides[u]), segment.hops.unsigned_abs());
+            let to = around(i64::from(at[u]) + segment.hops, side);
+            // A link is numbered by the node it leaves. Downwards these are all positions of the
+            // segment except the last, so the lowest is one above that.
+            let lowest = if segment.hops > 0 { i64::from(at[u]) } else { around(to + 1, side) };
+            let first = self.folded(lowest as u32, u);
+            let others = (0..at.len()).filter(|&v| v != u);
+            let base: u32 = others.map(|v| self.folded(at[v], v) * self.strides[v]).sum();
+            let line = &mut lines[2 * u + usize::from(segment.hops < 0)];
+            line.open(self.count(), load.1);
+            let along = (base as usize, self.strides[u] as usize, self.periods[u] as usize);
+            line.add_range(along, first as usize, hops, load);
+            at[u] = to as u32;
+        }
+    }
+
+    /// A coordinate in the period.
+    fn folded(&self, x: u32, u: usize) -> u32 {
+        if x < self.periods[u] { x } else { x % self.periods[u] }
+    }
+}
+
+/// A position counted around a side. Few are around at all, and division is slow.
+fn around(x: i64, side: i64) -> i64 {
+    match x {
+        _ if (0..side).contains(&x) => x,
+        _ if (side..2 * side).contains(&x) => x - side,
+        _ => x.rem_euclid(side),
+    }
 }
 
 struct GraphLinks {
@@ -59,37 +117,69 @@ impl GraphLinks {
     }
 }
 
+/// Loads along one dimension in one direction, kept where they change.
 #[derive(Default)]
-struct LineLoads {
-    messages: Vec<i64>,
-    bytes: Vec<i128>,
+pub(crate) struct LineLoads {
     used: bool,
+    /// By position, the messages that begin there minus those that end.
+    messages: Vec<i64>,
+    /// Bytes of the first message.
+    bytes: i128,
+    /// By position, the bytes of the others beyond that; empty until some differ.
+    more: Vec<i128>,
+    /// The positions entered, as bits.
+    entered: Vec<u64>,
+    /// By line, the load behind the last change.
+    running: Vec<Running>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Running {
+    since: u32,
+    messages: i64,
+    more: i128,
 }
 
 impl LineLoads {
-    fn open(&mut self, classes: usize) {
+    /// Prepares it for a first message.
+    pub(crate) fn open(&mut self, positions: usize, bytes: i128) {
         if self.messages.is_empty() {
-            self.messages = vec![0; classes];
-            self.bytes = vec![0; classes];
+            self.messages = vec![0; positions];
+            self.entered = vec![0; positions.div_ceil(64)];
         }
-        self.used = true;
+        if !self.used {
+            (self.used, self.bytes) = (true, bytes);
+        }
+    }
+
+    fn enter(&mut self, position: usize, messages: i64, more: i128) {
+        self.messages[position] += messages;
+        self.entered[position / 64] |= 1 << (position % 64);
+        if more != 0 {
+            self.more.resize(self.messages.len(), 0);
+            self.more[position] += more;
+        }
     }
 
     /// Enters `hops` links from position `first` of a period, `times` messages of `bytes` on each.
     /// Its positions are at `base` and every `stride` after.
-    fn add_range(
+    pub(crate) fn add_range(
         &mut self,
         (base, stride, period): (usize, usize, usize),
         first: usize,
         hops: u64,
         (times, bytes): (i64, i128),
     ) {
-        let mut enter = |position: usize, rounds: i64| {
-            let messages = rounds * times;
-            self.messages[base + position * stride] += messages;
-            self.bytes[base + position * stride] += i128::from(messages) * bytes;
+        let more = bytes - self.bytes;
+        let mut enter = |position, rounds| {
+            let times = rounds * times;
+            let more = if more == 0 { 0 } else { i128::from(times) * more };
+            self.enter(base + position * stride, times, more);
         };
-        let (rounds, rest) = ((hops / period as u64) as i64, (hops % period as u64) as usize);
+        let (rounds, rest) = match hops < period as u64 {
+            true => (0, hops as usize),
+            false => ((hops / period as u64) as i64, (hops % period as u64) as usize),
+        };
         if rounds > 0 {
             enter(0, rounds);
         }
@@ -102,6 +192,76 @@ impl LineLoads {
             } else if end < period {
                 enter(end, -1);
             }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if !other.used {
+            return;
+        }
+        self.open(other.messages.len(), other.bytes);
+        let beyond = other.bytes - self.bytes;
+        each_bit(&other.entered, |position| {
+            let messages = other.messages[position];
+            let more = other.more.get(position).copied().unwrap_or(0);
+            self.enter(position, messages, more + i128::from(messages) * beyond);
+        });
+    }
+
+    /// Calls `each` with the first position, the length, the messages and the bytes of every run of
+    /// equal loads on lines of `period` positions, `stride` apart. Resets all loads.
+    pub(crate) fn drain(
+        &mut self,
+        period: u32,
+        stride: u32,
+        mut each: impl FnMut(usize, u32, u64, u128),
+    ) {
+        let Self { used, messages, bytes, more, entered, running } = self;
+        *used = false;
+        running.resize(stride as usize, Running::default());
+        // Lines lie side by side in blocks.
+        let length = period as usize * stride as usize;
+        let mut block = 0;
+        let mut run = |block: usize, line: usize, of: Running, end: u32| {
+            if of.messages > 0 && of.since < end {
+                let first = block + line + of.since as usize * stride as usize;
+                let carried = i128::from(of.messages) * *bytes + of.more;
+                each(first, end - of.since, of.messages as u64, carried as u128);
+            }
+        };
+        let end_of =
+            |block, running: &mut [Running], run: &mut dyn FnMut(usize, usize, Running, u32)| {
+                for (line, of) in running.iter_mut().enumerate() {
+                    run(block, line, std::mem::take(of), period);
+                }
+            };
+        each_bit(entered, |position| {
+            if position >= block + length {
+                end_of(block, running, &mut run);
+                block = position / length * length;
+            }
+            let within = (position - block) as u32;
+            let (at, line) = (within / stride, (within % stride) as usize);
+            let begun = std::mem::take(&mut messages[position]);
+            let more = more.get_mut(position).map_or(0, std::mem::take);
+            if (begun, more) != (0, 0) {
+                let of = &mut running[line];
+                run(block, line, *of, at);
+                *of = Running { since: at, messages: of.messages + begun, more: of.more + more };
+            }
+        });
+        end_of(block, running, &mut run);
+        entered.fill(0);
+    }
+}
+
+/// Calls `each` with the places of all bits that are set, in order.
+fn each_bit(words: &[u64], mut each: impl FnMut(usize)) {
+    for (i, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            each(64 * i + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
         }
     }
 }
@@ -117,14 +277,55 @@ pub(crate) struct Busiest {
     pub(crate) shared: u64,
 }
 
-/// A link that stands for its equivalents.
-#[derive(Clone, Copy)]
-pub(crate) struct Load {
-    /// Its class on the network.
+impl Busiest {
+    /// Adds `count` links with these messages and charged bytes on each.
+    pub(crate) fn add(&mut self, messages: u64, bytes: u128, count: u64) {
+        self.messages = self.messages.max(messages);
+        self.bytes = self.bytes.max(bytes);
+        self.shared += if messages > 1 { count } else { 0 };
+    }
+}
+
+/// Consecutive links of a line that carry equal loads, each of which represents its equivalents.
+/// On a graph a single link.
+pub(crate) struct Run<'a> {
+    /// Their class on the network.
     pub(crate) class: usize,
-    pub(crate) link: LinkId,
+    pub(crate) count: u64,
+    /// On each of them.
     pub(crate) messages: u64,
     pub(crate) bytes: u128,
+    first: First<'a>,
+}
+
+enum First<'a> {
+    Link(LinkId),
+    /// A position of lines.
+    Position(&'a Places, usize, usize),
+}
+
+impl Run<'_> {
+    pub(crate) fn first(&self) -> LinkId {
+        match self.first {
+            First::Link(link) => link,
+            First::Position(places, line, position) => places.link(line, position),
+        }
+    }
+
+    pub(crate) fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
+        let (first, apart) = (
+            self.first(),
+            match self.first {
+                First::Link(_) => 1,
+                First::Position(places, line, _) => {
+                    let nodes: u64 =
+                        places.sides[line / 2 + 1..].iter().copied().map(u64::from).product();
+                    nodes * 2 * places.sides.len() as u64
+                }
+            },
+        );
+        (0..self.count).map(move |i| LinkId(first.0 + i * apart))
+    }
 }
 
 impl Loads {
@@ -138,13 +339,13 @@ impl Loads {
                     true => Coordinates::from_slice(nodes.periods()),
                     false => Coordinates::from_slice(grid.sides()),
                 };
-                let mut strides = vec![1; periods.len()];
+                let mut strides = Coordinates::from_elem(1, periods.len());
                 for u in (0..periods.len() - 1).rev() {
-                    strides[u] = strides[u + 1] * periods[u + 1] as usize;
+                    strides[u] = strides[u + 1] * periods[u + 1];
                 }
                 let lines = (0..2 * periods.len()).map(|_| LineLoads::default()).collect();
                 let sides = Coordinates::from_slice(grid.sides());
-                Links::Grid { sides, periods, strides, lines }
+                Links::Grid(Places { sides, periods, strides }, lines)
             }
             Shape::Graph(graph) => {
                 let folds =
@@ -173,9 +374,9 @@ impl Loads {
     pub(crate) fn add(&mut self, topology: &dyn Topology, from: Rank, route: &Route, bytes: u128) {
         let node = Rank(topology.node_of(from));
         match (&mut self.links, topology.network()) {
-            (Links::Grid { periods, strides, lines, .. }, Shape::Grid(grid)) => {
-                let times = (i64::from(self.times), bytes as i128);
-                add_lines((periods, strides), lines, grid, node, route, times);
+            (Links::Grid(places, lines), Shape::Grid(grid)) => {
+                let load = (i64::from(self.times), bytes as i128);
+                places.enter(lines, grid, node, route, load);
             }
             (Links::Graph(links), Shape::Graph(graph)) => {
                 graph.for_each_link(node, route, &mut |link| links.add(link, self.times, bytes));
@@ -194,17 +395,8 @@ impl Loads {
     /// The sum of both.
     pub(crate) fn merged(mut self, other: Self) -> Self {
         match (&mut self.links, other.links) {
-            (Links::Grid { lines, .. }, Links::Grid { lines: others, .. }) => {
-                for (line, other) in lines.iter_mut().zip(others) {
-                    if line.messages.is_empty() {
-                        *line = other;
-                    } else if other.used {
-                        line.used = true;
-                        let messages = line.messages.iter_mut().zip(other.messages);
-                        messages.for_each(|(sum, more)| *sum += more);
-                        line.bytes.iter_mut().zip(other.bytes).for_each(|(sum, more)| *sum += more);
-                    }
-                }
+            (Links::Grid(_, lines), Links::Grid(_, others)) => {
+                lines.iter_mut().zip(&others).for_each(|(line, other)| line.merge(other));
             }
             (Links::Graph(links), Links::Graph(GraphLinks { loads: others, used: more, .. })) => {
                 let GraphLinks { loads, used, .. } = links;
@@ -225,19 +417,17 @@ impl Loads {
     /// Writes the busiest links of each class and resets all loads.
     pub(crate) fn take(&mut self, rates: &Rates<'_>, busiest: &mut Vec<Busiest>) {
         busiest.clear();
-        self.drain(rates, |load| {
-            if busiest.len() <= load.class {
-                busiest.resize(load.class + 1, Busiest::default());
+        self.drain(rates, |run| {
+            if busiest.len() <= run.class {
+                busiest.resize(run.class + 1, Busiest::default());
             }
-            let most = &mut busiest[load.class];
-            most.messages = most.messages.max(load.messages);
-            most.bytes = most.bytes.max(rates.over_capacity(load.link, load.bytes));
-            most.shared += u64::from(load.messages > 1);
+            let most = &mut busiest[run.class];
+            most.add(run.messages, rates.over_capacity(|| run.first(), run.bytes), run.count);
         });
     }
 
-    /// Calls `each` with the links of every line used, one of each class, and resets all loads.
-    pub(crate) fn drain(&mut self, rates: &Rates<'_>, mut each: impl FnMut(Load)) {
+    /// Calls `each` with all links that carry messages, one of each class, and resets all loads.
+    pub(crate) fn drain(&mut self, rates: &Rates<'_>, mut each: impl FnMut(Run<'_>)) {
         match &mut self.links {
             Links::None => {}
             Links::Graph(GraphLinks { fold, loads, used }) => {
@@ -254,14 +444,19 @@ impl Loads {
                         None => place,
                     };
                     let link = LinkId(link);
-                    each(Load { class: rates.class_of(link), link, messages, bytes });
+                    let (class, first) = (rates.class_of(link), First::Link(link));
+                    each(Run { class, count: 1, messages, bytes, first });
                 }
             }
-            Links::Grid { sides, periods, strides, lines } => {
+            Links::Grid(places, lines) => {
                 let used = lines.iter_mut().enumerate().filter(|(_, line)| line.used);
                 for (i, line) in used {
-                    line.used = false;
-                    drain_line((sides, periods, strides), i, line, &mut each);
+                    let class = i / 2;
+                    let (period, stride) = (places.periods[class], places.strides[class]);
+                    line.drain(period, stride, |position, count, messages, bytes| {
+                        let first = First::Position(places, i, position);
+                        each(Run { class, count: count.into(), messages, bytes, first });
+                    });
                 }
             }
         }
@@ -281,62 +476,88 @@ fn counted(nodes: &RankClasses, topology: &dyn Topology) -> u64 {
     topology.link_numbers() / u64::from(topology.nodes()) * u64::from(nodes.count())
 }
 
-fn add_lines(
-    (periods, strides): (&Coordinates, &[usize]),
-    lines: &mut [LineLoads],
-    grid: &Grid,
-    from: Rank,
-    route: &Route,
-    times: (i64, i128),
-) {
-    let classes = strides[0] * periods[0] as usize;
-    let mut at = grid.radix().coordinates(from);
-    for segment in route.segments() {
-        let u = segment.dimension as usize;
-        let period = u64::from(periods[u]);
-        let side = i64::from(grid.sides()[u]);
-        let hops = segment.hops.unsigned_abs();
-        let to = (i64::from(at[u]) + segment.hops).rem_euclid(side);
-        // A link is numbered by the node it leaves. Downwards these are all positions of the
-        // segment except the last, so the lowest is one above that.
-        let lowest = if segment.hops > 0 { i64::from(at[u]) } else { to + 1 };
-        let first = (lowest.rem_euclid(side) as u64 % period) as usize;
-        let base: usize = (0..at.len())
-            .filter(|&v| v != u)
-            .map(|v| (at[v] % periods[v]) as usize * strides[v])
-            .sum();
-        let line = &mut lines[2 * u + usize::from(segment.hops < 0)];
-        line.open(classes);
-        line.add_range((base, strides[u], period as usize), first, hops, times);
-        at[u] = to as u32;
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
 
-fn drain_line(
-    (sides, periods, strides): (&Coordinates, &Coordinates, &[usize]),
-    i: usize,
-    line: &mut LineLoads,
-    each: &mut impl FnMut(Load),
-) {
-    let u = i / 2;
-    let (period, stride) = (periods[u] as usize, strides[u]);
-    // The link of a position leaves the lowest node of its class.
-    let link = |position: usize| {
-        let along = (0..sides.len()).map(|v| position / strides[v] % periods[v] as usize);
-        let node = along.zip(sides).fold(0, |node, (at, &side)| node * u64::from(side) + at as u64);
-        LinkId(node * 2 * sides.len() as u64 + i as u64)
-    };
-    // Lines along u: `stride` of them in each block of period * stride positions.
-    for block in (0..line.messages.len()).step_by(period * stride) {
-        for offset in block..block + stride {
-            let (mut messages, mut bytes) = (0, 0);
-            for position in (offset..offset + period * stride).step_by(stride) {
-                messages += std::mem::take(&mut line.messages[position]);
-                bytes += std::mem::take(&mut line.bytes[position]);
-                if messages > 0 {
-                    let (link, bytes) = (link(position), bytes as u128);
-                    each(Load { class: u, link, messages: messages as u64, bytes });
+    use topocoll_topology::Machine;
+
+    use super::*;
+
+    /// Messages by link, and their bytes.
+    type ByLink = BTreeMap<LinkId, (u64, u128)>;
+
+    fn drained(loads: &mut Loads, machine: &Machine) -> ByLink {
+        let mut found = ByLink::new();
+        loads.drain(&Rates::new(machine), |run| {
+            for link in run.links() {
+                assert_eq!(found.insert(link, (run.messages, run.bytes)), None, "{link:?}");
+                assert_eq!(
+                    u32::try_from(run.class),
+                    Ok(machine.topology.link(link).unwrap().class)
+                );
+            }
+        });
+        found
+    }
+
+    /// Some messages of every representative, and what each link carries if all equivalents send them.
+    #[test]
+    fn loads_are_those_of_every_link_by_itself() {
+        let shapes = [
+            (&[6, 4][..], &[6, 4][..], true),
+            (&[6, 4], &[3, 2], true),
+            (&[6, 4], &[1, 4], true),
+            (&[12], &[4], true),
+            (&[70, 3], &[70, 3], false),
+            (&[3, 5, 4], &[3, 5, 2], true),
+            (&[3, 1, 7], &[3, 1, 7], false),
+        ];
+        let mut random = fastrand::Rng::with_seed(7);
+        for (sides, periods, wraps) in shapes {
+            let grid = Grid::new(sides, &vec![wraps; sides.len()]).unwrap();
+            let machine = Machine::of(std::sync::Arc::new(grid.clone()));
+            let periods = Coordinates::from_slice(periods);
+            let classes = RankClasses::translations(grid.radix().clone(), periods);
+            let mut parts = [(); 2].map(|()| Loads::new(&classes, &grid));
+            for round in 0..6 {
+                let mut expected = ByLink::new();
+                for representative in classes.representatives() {
+                    // Every other round all messages are equal.
+                    let bytes = if round % 2 == 0 { 5 } else { random.u128(1..9) };
+                    let mut route = Route::default();
+                    for (u, &side) in sides.iter().enumerate() {
+                        let x = i64::from(grid.radix().coordinate(representative, u));
+                        let side = i64::from(side);
+                        let to = if wraps {
+                            random.i64(-3 * side..=3 * side)
+                        } else {
+                            random.i64(0..side) - x
+                        };
+                        route.push(u as u32, if random.bool() { to } else { 0 });
+                    }
+                    let part = usize::from(round > 2 && random.bool());
+                    parts[part].add(&grid, representative, &route, bytes);
+                    for rank in (0..grid.ranks()).map(Rank) {
+                        if classes.class_of(rank) == classes.class_of(representative) {
+                            grid.for_each_link(rank, &route, &mut |link| {
+                                let load = expected.entry(link).or_default();
+                                (load.0, load.1) = (load.0 + 1, load.1 + bytes);
+                            });
+                        }
+                    }
                 }
+                let [first, second] = parts;
+                let mut all = first.merged(second);
+                // One link of each class.
+                let counted = |link: &LinkId| {
+                    let from = Rank(grid.link(*link).unwrap().from);
+                    classes.representative(classes.class_of(from)) == from
+                };
+                expected.retain(|link, _| counted(link));
+                assert_eq!(drained(&mut all, &machine), expected, "{sides:?}, round {round}");
+                assert!(drained(&mut all, &machine).is_empty());
+                parts = [all, Loads::new(&classes, &grid)];
             }
         }
     }

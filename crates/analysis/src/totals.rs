@@ -50,18 +50,14 @@ pub fn link_totals(schedule: &Schedule, machine: &Machine) -> Option<LinkTotals>
         let mut loads = Loads::new(&classes, topology);
         let (mut does, mut own) = (Step::default(), Route::default());
         for step in start..steps.min(start.saturating_add(part)) {
-            for rank in (0..classes.count()).map(|class| classes.representative(class)) {
+            rule.active(step, &classes, &mut |rank| {
                 rule.step(rank, step, &mut does);
                 for send in &does.sends {
                     let route = send.route_from(rank, topology, &mut own);
-                    loads.add(
-                        topology,
-                        rank,
-                        route,
-                        send.slots.bytes(schedule.problem.block_bytes),
-                    );
+                    let bytes = send.slots.bytes(schedule.problem.block_bytes);
+                    loads.add(topology, rank, route, bytes);
                 }
-            }
+            });
         }
         loads
     });

@@ -99,6 +99,12 @@ impl RankClasses {
         Rank(rank)
     }
 
+    /// The representatives of all classes, in the order of the classes.
+    #[inline]
+    pub fn representatives(&self) -> impl Iterator<Item = Rank> {
+        (0..self.count()).map(|class| self.representative(class))
+    }
+
     /// `rank` moved by the translation that takes `from` to `to`.
     #[must_use]
     #[inline]

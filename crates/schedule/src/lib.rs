@@ -33,6 +33,7 @@
 mod classes;
 mod demand;
 mod error;
+mod kinds;
 mod on_subset;
 mod problem;
 mod recorded;
@@ -43,6 +44,7 @@ mod step;
 pub use classes::RankClasses;
 pub use demand::{Demand, Drawn, Law};
 pub use error::ScheduleError;
+pub use kinds::Kinds;
 pub use problem::{Block, Collective, MAX_BLOCK_BYTES, Problem};
 pub use recorded::{Message, Recorded, Recorder, SizedMessage};
 pub use schedule::{Origin, Parameters, Rule, Schedule, Setting};

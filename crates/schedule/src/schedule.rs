@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use topocoll_topology::Rank;
 use topocoll_topology::text::printable;
 
-use crate::{Block, Problem, RankClasses, Slot, Step};
+use crate::{Block, Kinds, Problem, RankClasses, Slot, Step};
 
 /// A communication schedule as a pure function of rank and step. Implement it for your own
 /// schedules. New methods will have defaults.
@@ -61,6 +61,25 @@ pub trait Rule: Send + Sync {
     /// Classes of equivalent ranks. Under [`RankClasses::cyclic`], where every rank sends to itself
     /// + s (mod P), messages must take the machine's own routes.
     fn classes(&self) -> RankClasses;
+
+    /// Calls `each` with the representatives of some classes that are not idle in `step`, each once.
+    /// Idle ones may be among them. The classes are those of the rule, or finer ones.
+    /// Rules of many ranks whose ranks are idle in most steps override it.
+    fn active(&self, _step: u32, classes: &RankClasses, each: &mut dyn FnMut(Rank)) {
+        classes.representatives().for_each(each);
+    }
+
+    /// Tells which ranks do the same in `step` by their coordinates on a grid, beyond the classes:
+    /// writes the kinds of positions along all sides, and returns true. The default is false.
+    ///
+    /// Ranks whose coordinates are of equal kinds along every side copy equally many bytes, and list
+    /// equally many sends and receives, which in their order move equally many bytes. Their sends
+    /// take equal routes, which are named, and are equally contiguous or not.
+    ///
+    /// Rules of many classes override it.
+    fn kinds(&self, _step: u32, _kinds: &mut Kinds) -> bool {
+        false
+    }
 
     /// The byte offsets at which blocks are ever split, ascending; empty if all blocks move whole.
     fn cuts(&self) -> &[u64] {

@@ -195,9 +195,17 @@ pub struct SlotRun {
 
 /// An ordered set of slots, kept as a few strided runs. A list would take a million numbers per
 /// message at a million ranks.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(PartialEq, Eq, Debug, Default)]
 pub struct SlotSet {
     runs: SmallVec<[SlotRun; 1]>,
+}
+
+/// By a copy of the memory: the clone of a `SmallVec` pushes one by one.
+impl Clone for SlotSet {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { runs: SmallVec::from_slice(&self.runs) }
+    }
 }
 
 impl SlotSet {

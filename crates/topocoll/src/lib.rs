@@ -88,9 +88,9 @@ pub use topocoll_analysis::{
 };
 pub use topocoll_exec as exec;
 pub use topocoll_schedule::{
-    Axis, Block, Collective, Demand, Drawn, Law, LocalCopy, MAX_BLOCK_BYTES, Message, Origin,
-    Parameters, Part, Problem, RankClasses, Recorded, Recorder, Rule, Schedule, ScheduleError,
-    Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Transfer,
+    Axis, Block, Collective, Demand, Drawn, Kinds, Law, LocalCopy, MAX_BLOCK_BYTES, Message,
+    Origin, Parameters, Part, Problem, RankClasses, Recorded, Recorder, Rule, Schedule,
+    ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Transfer,
 };
 pub use topocoll_topology::{
     Barrier, Capacity, Clusters, Coordinates, Fault, FullyConnected, Graph, Grid, INTER_NODE,

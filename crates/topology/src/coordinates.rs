@@ -11,8 +11,16 @@ use smallvec::SmallVec;
 /// periods[1] = 2;
 /// assert_eq!(periods.iter().product::<u32>(), 8);
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(PartialEq, Eq, Hash, Debug, Default)]
 pub struct Coordinates(SmallVec<[u32; 6]>);
+
+/// By a copy of the memory: the clone of a `SmallVec` pushes one by one.
+impl Clone for Coordinates {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::from_slice(self)
+    }
+}
 
 impl Coordinates {
     /// These numbers.

@@ -124,13 +124,13 @@ impl MixedRadix {
     #[must_use]
     #[inline]
     pub fn coordinates(&self, rank: Rank) -> Coordinates {
-        let mut rest = rank.0;
-        let digit = |&stride: &u32| {
-            let digit = rest / stride;
+        let (mut rest, mut coordinates) = (rank.0, self.strides.clone());
+        for coordinate in coordinates.iter_mut() {
+            let stride = *coordinate;
+            *coordinate = rest / stride;
             rest %= stride;
-            digit
-        };
-        self.strides.iter().map(digit).collect()
+        }
+        coordinates
     }
 
     /// The coordinates of `rank`, such as `(0,1)`.

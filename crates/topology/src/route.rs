@@ -13,9 +13,23 @@ pub struct Segment {
 ///
 /// A route names directions: on a ring of 8, the segments +4 and -4 end at the same rank over
 /// different links. Segments keep a route of 30,000 hops as small as one of three.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(PartialEq, Eq, Hash, Debug, Default)]
 pub struct Route {
     segments: SmallVec<[Segment; 2]>,
+}
+
+/// By a copy of the memory: the clone of a `SmallVec` pushes one by one.
+impl Clone for Route {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { segments: SmallVec::from_slice(&self.segments) }
+    }
+
+    #[inline]
+    fn clone_from(&mut self, source: &Self) {
+        self.segments.clear();
+        self.segments.extend_from_slice(&source.segments);
+    }
 }
 
 impl Route {

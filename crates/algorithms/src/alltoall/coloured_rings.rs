@@ -55,13 +55,14 @@ mod centred;
 mod counts;
 mod direct;
 mod inside;
+mod kinds;
 mod layout;
 mod line;
 mod settings;
 mod windows;
 
 use smallvec::SmallVec;
-use topocoll_schedule::{Block, RankClasses, Rule, Slot, SlotSet, Step, Strided};
+use topocoll_schedule::{Block, Kinds, RankClasses, Rule, Slot, SlotSet, Step, Strided};
 use topocoll_topology::{Coordinates, Grid, Rank, Route};
 
 use self::centred::Centred;
@@ -212,6 +213,14 @@ impl Rings {
             u += 1;
         }
         (Phase::Residual(u), rest)
+    }
+
+    /// The round of a step of a ring phase and its direction, for a class's own direction.
+    fn round(&self, in_phase: u32, own: Direction) -> (u32, Direction) {
+        match in_phase.checked_sub(self.rounds[0]) {
+            None => (in_phase + 1, own),
+            Some(round) => (round + 1, own.other()),
+        }
     }
 
     /// The phase before another, if there is one.
@@ -404,10 +413,7 @@ impl Rule for Rings {
         let dimension = self.long[u] as u32;
         match phase {
             Phase::Ring(_) => {
-                let (round, direction) = match in_phase.checked_sub(self.rounds[0]) {
-                    None => (in_phase + 1, class.own),
-                    Some(round) => (round + 1, class.own.other()),
-                };
+                let (round, direction) = self.round(in_phase, class.own);
                 if let Some(from) = line.before(x, direction) {
                     let digits = line.received(x, round, direction, class.own);
                     out.receive(self.moved(rank, u, from), run(digits, others));
@@ -487,10 +493,7 @@ impl Rule for Rings {
         let at = self.at(rank);
         match self.residual {
             Residual::Axis => {}
-            Residual::Direct => {
-                out.clear();
-                return out.extend((0..self.slots).map(|slot| self.direct_finish(rank, &at, slot)));
-            }
+            Residual::Direct => return self.direct_final_layout(rank, &at, out),
             _ => return self.window_final_layout(rank, &at, out),
         }
         let last = Phase::Residual(self.dimensions() - 1);
@@ -506,5 +509,10 @@ impl Rule for Rings {
             periods[u] = line.period();
         }
         RankClasses::translations(self.grid.radix().clone(), periods)
+    }
+
+    fn kinds(&self, step: u32, kinds: &mut Kinds) -> bool {
+        self.kinds_of(step, kinds);
+        true
     }
 }

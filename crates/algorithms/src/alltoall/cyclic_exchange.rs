@@ -61,12 +61,23 @@ impl Cyclic {
         if level == 0 { 0 } else { 1 << level }
     }
 
+    /// The level of a step, and which of a rank's two turns on it can be there.
+    fn turn_of(&self, step: u32) -> (u32, u32) {
+        // Each level but the first begins with step 2^k and has even steps.
+        (step.checked_ilog2().unwrap_or(0), step % 2)
+    }
+
+    /// The distance of a group's neighbours on a level, and the number of classes c - r.
+    fn diagonals(&self, level: u32) -> (u32, u32) {
+        let between = level == self.levels();
+        let stride = if self.groups() && !between { 2 } else { 1 };
+        (stride, if between { 1 } else { 1 << level })
+    }
+
     /// Turn 2k or 2k + 1, of level k, of a rank.
     fn turn(&self, (r, c): (u32, u32), turn: u32) -> Turn {
         let (level, second) = (turn / 2, turn % 2);
-        let between = level == self.levels();
-        let stride = if self.groups() && !between { 2 } else { 1 };
-        let classes = if between { 1 } else { 1 << level };
+        let (stride, classes) = self.diagonals(level);
         let class = (c / stride).wrapping_sub(r / stride) & (classes - 1);
         let step = Self::steps_before(level) + (class & !1) + second;
         let along = if class % 2 == second { Along::Row } else { Along::Column };
@@ -141,8 +152,8 @@ impl Rule for Cyclic {
 
     fn step(&self, rank: Rank, step: u32, out: &mut Step) {
         out.clear();
-        // Each level but the first begins with step 2^k and has even steps.
-        let number = 2 * step.checked_ilog2().unwrap_or(0) + step % 2;
+        let (level, second) = self.turn_of(step);
+        let number = 2 * level + second;
         let turn = self.turn(self.square.at(rank), number);
         if turn.step != step {
             return;
@@ -156,6 +167,25 @@ impl Rule for Cyclic {
         out.receive(self.moved(rank, turn.along, turn.from), slots.clone());
         let to = self.moved(rank, turn.along, turn.to);
         out.send(to, slots, Route::straight(dimension, turn.to));
+    }
+
+    /// Two diagonals of each aligned block of classes.
+    fn active(&self, step: u32, classes: &RankClasses, each: &mut dyn FnMut(Rank)) {
+        let (level, second) = self.turn_of(step);
+        let (stride, diagonals) = self.diagonals(level);
+        if classes.radix() != self.square.grid.radix() || diagonals == 1 {
+            return classes.representatives().for_each(each);
+        }
+        let first = step - Self::steps_before(level) - second;
+        let counted = |along| classes.periods()[self.square.dimension(along)];
+        for r in 0..counted(Along::Column) {
+            for diagonal in [first, first + 1] {
+                let start = (r / stride + diagonal) % diagonals;
+                let columns =
+                    (stride * start..counted(Along::Row)).step_by((stride * diagonals) as usize);
+                columns.flat_map(|c| c..c + stride).for_each(|c| each(self.square.rank((r, c))));
+            }
+        }
     }
 
     fn slots(&self) -> u64 {

@@ -21,7 +21,7 @@ use super::line::Digits;
 
 impl Rings {
     /// The lines' slots of a step: 0 where all stay.
-    fn slots_of_direct(&self, step: u32) -> [u32; 2] {
+    pub(super) fn slots_of_direct(&self, step: u32) -> [u32; 2] {
         let columns = self.lines[1].residual_steps() + 1;
         [(step + 1) / columns, (step + 1) % columns]
     }
@@ -64,6 +64,24 @@ impl Rings {
         let from = self.moved(rank, 0, self.lines[0].source_at(at[0], row)?);
         let from = self.moved(from, 1, self.lines[1].source_at(at[1], column)?);
         Some(Block { from, to: rank })
+    }
+
+    /// The blocks in all slots after the direct residual exchange.
+    pub(super) fn direct_final_layout(&self, rank: Rank, at: &[u32], out: &mut Vec<Option<Block>>) {
+        let room = self.lines[1].residual_digits();
+        let [rows, columns] = [0, 1].map(|u| self.grid.radix().stride(self.long[u]));
+        let corner = rank.0 - at[0] * rows - at[1] * columns;
+        let sources: Vec<_> =
+            (0..room).map(|column| self.lines[1].source_at(at[1], column)).collect();
+        out.clear();
+        for row in 0..self.slots.div_ceil(room) {
+            let source = self.lines[0].source_at(at[0], row);
+            out.extend(sources.iter().map(|&column| {
+                let from = Rank(corner + source? * rows + column? * columns);
+                Some(Block { from, to: rank })
+            }));
+        }
+        out.truncate(self.slots as usize);
     }
 
     /// The counts of the direct residual exchange: any position of one line meets any of the other.
