@@ -6,135 +6,194 @@ use std::collections::BinaryHeap;
 
 use super::clock::Picoseconds;
 
-/// The number of days; later events wait in one heap.
-const DAYS: usize = 1024;
+/// The number of coming days, today included; later events wait in one heap.
+const DAYS: usize = 64 * 64;
+
+/// No event.
+const NONE: u32 = u32::MAX;
 
 /// Events in order of time; events of equal time in the order added.
 pub(crate) struct Calendar<T> {
     /// A day is `2^shift` picoseconds.
     shift: u32,
     today: u64,
-    /// Today's events in order, and the number of them taken.
-    now: Vec<(Picoseconds, T)>,
-    taken: usize,
-    /// Events of the coming days, in the order added.
-    days: Vec<Vec<(Picoseconds, T)>>,
-    /// Empty days, whose memory is reused.
-    spare: Vec<Vec<(Picoseconds, T)>>,
-    /// A bit for each day with an event.
-    marks: Vec<u64>,
-    /// The number of events.
-    waiting: usize,
-    /// Later events, numbered in the order added.
+    days: Box<[Day; DAYS]>,
+    /// A bit for each day with an event, and one for each word of them that is not 0.
+    marks: [u64; DAYS / 64],
+    marked: u64,
+    /// The events of all days, and the first unused place, which leads to the others.
+    events: Vec<Entry<T>>,
+    unused: u32,
+    /// Later events, numbered in the order added. They move to their day when it is among the coming
+    /// days, before any other event is added there.
     later: BinaryHeap<Reverse<(Picoseconds, u64, T)>>,
     added: u64,
+}
+
+/// The first and the last event of a day, which are in order.
+#[derive(Clone, Copy)]
+struct Day {
+    first: u32,
+    last: u32,
+}
+
+struct Entry<T> {
+    time: Picoseconds,
+    what: T,
+    next: u32,
 }
 
 impl<T: Ord + Copy> Calendar<T> {
     /// A calendar for events that lie about `apart` picoseconds ahead, most within 16 times as far,
     /// `many` at a time.
     pub(crate) fn new(apart: Picoseconds, many: usize) -> Self {
-        let day = (apart.saturating_mul(64) / many.max(1) as u64).max(apart / 64).max(1);
+        let day = (apart.saturating_mul(16) / many.max(1) as u64).max(apart / 64).max(1);
         Self {
             shift: day.ilog2(),
             today: 0,
-            now: Vec::new(),
-            taken: 0,
-            days: (0..DAYS).map(|_| Vec::new()).collect(),
-            spare: Vec::new(),
-            marks: vec![0; DAYS / 64],
-            waiting: 0,
+            days: Box::new([Day { first: NONE, last: NONE }; DAYS]),
+            marks: [0; DAYS / 64],
+            marked: 0,
+            events: Vec::new(),
+            unused: NONE,
             later: BinaryHeap::new(),
             added: 0,
         }
     }
 
     /// Adds an event, not before the last one taken.
+    #[inline(always)]
     pub(crate) fn add(&mut self, time: Picoseconds, what: T) {
-        let day = time >> self.shift;
-        if day <= self.today {
-            let after = self.now[self.taken..].partition_point(|event| event.0 <= time);
-            self.now.insert(self.taken + after, (time, what));
-        } else if day - self.today < DAYS as u64 {
-            let place = day as usize % DAYS;
-            let day = &mut self.days[place];
-            if day.capacity() == 0 {
-                *day = self.spare.pop().unwrap_or_default();
-            }
-            day.push((time, what));
-            self.marks[place / 64] |= 1 << (place % 64);
-            self.waiting += 1;
+        // Today may be a later day, if no event is left before.
+        let day = (time >> self.shift).max(self.today);
+        if day - self.today < DAYS as u64 {
+            self.insert(day, time, what);
         } else {
-            self.added += 1;
-            self.later.push(Reverse((time, self.added, what)));
+            self.add_later(time, what);
+        }
+    }
+
+    /// Adds an event beyond the coming days.
+    #[cold]
+    fn add_later(&mut self, time: Picoseconds, what: T) {
+        self.added += 1;
+        self.later.push(Reverse((time, self.added, what)));
+    }
+
+    /// Adds an event to one of the coming days.
+    #[inline(always)]
+    fn insert(&mut self, day: u64, time: Picoseconds, what: T) {
+        let event = self.unused;
+        let entry = Entry { time, what, next: NONE };
+        let event = match self.events.get_mut(event as usize) {
+            Some(place) => {
+                self.unused = place.next;
+                *place = entry;
+                event
+            }
+            None => {
+                self.events.push(entry);
+                self.events.len() as u32 - 1
+            }
+        };
+        let place = day as usize % DAYS;
+        let day = &mut self.days[place];
+        if day.first == NONE {
+            *day = Day { first: event, last: event };
+            self.marks[place / 64] |= 1 << (place % 64);
+            self.marked |= 1 << (place / 64);
+            return;
+        }
+        let last = &mut self.events[day.last as usize];
+        if last.time <= time {
+            last.next = event;
+            day.last = event;
+        } else {
+            self.insert_before_last(place, event);
+        }
+    }
+
+    /// Inserts an event that is not the last of its day.
+    fn insert_before_last(&mut self, place: usize, event: u32) {
+        let time = self.events[event as usize].time;
+        let (mut before, mut at) = (NONE, self.days[place].first);
+        while self.events[at as usize].time <= time {
+            (before, at) = (at, self.events[at as usize].next);
+        }
+        self.events[event as usize].next = at;
+        match before {
+            NONE => self.days[place].first = event,
+            before => self.events[before as usize].next = event,
         }
     }
 
     /// The time of the next event.
+    #[inline(always)]
     pub(crate) fn first(&mut self) -> Option<Picoseconds> {
-        while self.taken == self.now.len() {
-            self.turn()?;
+        let first = self.days[self.today as usize % DAYS].first;
+        if first != NONE {
+            return Some(self.events[first as usize].time);
         }
-        Some(self.now[self.taken].0)
+        self.turn().then(|| self.events[self.days[self.today as usize % DAYS].first as usize].time)
     }
 
     /// Takes the next event.
+    #[inline]
     pub(crate) fn next(&mut self) -> Option<(Picoseconds, T)> {
         self.first()?;
-        self.taken += 1;
-        Some(self.now[self.taken - 1])
-    }
-
-    /// Goes to the next day that has an event.
-    fn turn(&mut self) -> Option<()> {
-        let first_later = self.later.peek().map(|Reverse(event)| event.0 >> self.shift);
-        if self.waiting > 0 {
-            let next = self.next_marked();
-            self.today = first_later.map_or(next, |later| next.min(later.max(self.today)));
-        } else {
-            self.today = first_later?;
-        }
-        self.now.clear();
-        self.taken = 0;
-        // Later events were added before all events in the year of their day, so they come first.
-        while let Some(&Reverse((time, _, what))) = self.later.peek()
-            && time >> self.shift <= self.today
-        {
-            self.now.push((time, what));
-            self.later.pop();
-        }
         let place = self.today as usize % DAYS;
         let day = &mut self.days[place];
-        self.waiting -= day.len();
-        self.now.append(day);
-        if day.capacity() > 0 {
-            self.spare.push(std::mem::take(day));
+        let event = day.first;
+        let entry = &mut self.events[event as usize];
+        let taken = (entry.time, entry.what);
+        day.first = std::mem::replace(&mut entry.next, self.unused);
+        self.unused = event;
+        if day.first == NONE {
+            self.marks[place / 64] &= !(1 << (place % 64));
+            if self.marks[place / 64] == 0 {
+                self.marked &= !(1 << (place / 64));
+            }
         }
-        self.marks[place / 64] &= !(1 << (place % 64));
-        if self.now.len() > 1 {
-            self.now.sort_by_key(|event| event.0);
+        Some(taken)
+    }
+
+    /// Goes to the next day that has an event. Returns whether there is one.
+    #[inline(never)]
+    fn turn(&mut self) -> bool {
+        match self.next_marked() {
+            Some(day) => self.today = day,
+            None => match self.later.peek() {
+                Some(Reverse(event)) => self.today = event.0 >> self.shift,
+                None => return false,
+            },
         }
-        Some(())
+        while let Some(&Reverse((time, _, what))) = self.later.peek()
+            && (time >> self.shift) - self.today < DAYS as u64
+        {
+            self.later.pop();
+            self.insert(time >> self.shift, time, what);
+        }
+        true
     }
 }
 
 impl<T> Calendar<T> {
     /// The first day after today that has an event.
-    fn next_marked(&self) -> u64 {
-        let first = self.today + 1;
-        let start = first as usize % DAYS;
-        // The rest of the first word, the other words around, and the first word once more.
-        let mut word = self.marks[start / 64] >> (start % 64) << (start % 64);
-        let mut at = start / 64;
-        for _ in 0..=self.marks.len() {
-            if word != 0 {
-                let place = at * 64 + word.trailing_zeros() as usize;
-                return first + ((place + DAYS - start) % DAYS) as u64;
-            }
-            at = (at + 1) % self.marks.len();
-            word = self.marks[at];
-        }
-        unreachable!("bug: no day has the events that wait")
+    fn next_marked(&self) -> Option<u64> {
+        let start = (self.today as usize + 1) % DAYS;
+        let (word, bit) = (start / 64, start % 64);
+        let rest = self.marks[word] >> bit << bit;
+        let word = if rest != 0 {
+            word
+        } else if self.marked != 0 {
+            // The words after this one, then those around up to this one.
+            (word + 1 + self.marked.rotate_right(word as u32 + 1).trailing_zeros() as usize) % 64
+        } else {
+            return None;
+        };
+        let marks = if rest != 0 { rest } else { self.marks[word] };
+        let place = word * 64 + marks.trailing_zeros() as usize;
+        Some(self.today + 1 + ((place + DAYS - start) % DAYS) as u64)
     }
 }
 

@@ -83,6 +83,11 @@ impl<'a> Channels<'a> {
         2 * u64::from(self.machine.ranks())
     }
 
+    /// Whether injection is limited, so that ports are shared channels too.
+    pub(crate) fn limits(&self) -> bool {
+        self.paces.rank > 0 || self.paces.node > 0
+    }
+
     /// The shared channels that a message uses while it holds a channel of `pool`.
     pub(crate) fn shares(&self, pool: u64, from: Rank, to: Rank) -> SmallVec<[u32; 4]> {
         if pool < 2 * self.links {
