@@ -40,7 +40,7 @@ use self::event::{Event, Kind};
 use self::hops::Hops;
 use self::lane::Lane;
 use self::worm::{Rest, Worm};
-use super::calendar::Calendar;
+use super::calendar::{self, Calendar};
 use super::chain::{Chain, ChainLink};
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, picoseconds};
@@ -193,21 +193,21 @@ impl<'a> Wormhole<'a> {
         let w = &mut self.worms[worm as usize];
         let rest = &mut self.rest[worm as usize];
         rest.waits = Some(self.now);
-        rest.wait_turn += 1;
         rest.next = worm;
         w.held = rest.held(w.head);
         let room = u64::from(w.head - w.tail).saturating_mul(rest.buffer - self.slowest);
-        let (turn, fill) = (rest.wait_turn, w.time_of(room));
+        let fill = w.time_of(room);
+        if fill > 0 {
+            let event = Event { kind: Kind::Still, worm, pool };
+            rest.fills = self.calendar.add(self.now.saturating_add(fill), event);
+        }
         let last = std::mem::replace(&mut self.pools[pool as usize].last, worm);
         if last != NOBODY {
             let first = std::mem::replace(&mut self.rest[last as usize].next, worm);
             self.rest[worm as usize].next = first;
         }
-        match fill {
-            0 => self.stand(worm),
-            fill => {
-                self.calendar.add(self.now.saturating_add(fill), Event::still(worm, pool, turn))
-            }
+        if fill == 0 {
+            self.stand(worm);
         }
     }
 
@@ -217,7 +217,11 @@ impl<'a> Wormhole<'a> {
         w.settle(self.now);
         w.held = u32::MAX;
         let passes = self.hops.place(worm, w.tail)..self.hops.place(worm, w.head);
-        w.relax(&mut self.hops.passes[passes], self.rest[worm as usize].buffer);
+        let rest = &mut self.rest[worm as usize];
+        w.relax(&mut self.hops.passes[passes], rest.buffer);
+        if rest.fills != calendar::NONE {
+            self.calendar.remove(std::mem::replace(&mut rest.fills, calendar::NONE));
+        }
         if let Some(link) = self.link(pool) {
             self.links[link].waited = self.links[link].waited.saturating_add(self.now - since);
         }
@@ -259,14 +263,19 @@ impl<'a> Wormhole<'a> {
         let at = self.now.saturating_add(hop);
         match lane {
             Some(lane) => self.lanes[lane].add(at, worm, next),
-            None => self.calendar.add(at, Event::head(worm, next)),
+            None => {
+                self.calendar.add(at, Event { kind: Kind::Head, worm, pool: next });
+            }
         }
     }
 
     /// Sets the time at which the tail passes its next channel, if it is known.
+    #[inline(always)]
     fn plan_tail(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
-        w.tail_turn += 1;
+        if w.planned != calendar::NONE {
+            self.calendar.remove(std::mem::replace(&mut w.planned, calendar::NONE));
+        }
         if w.is_held() {
             return;
         }
@@ -274,26 +283,22 @@ impl<'a> Wormhole<'a> {
         let left = self.hops.passes[place].saturating_sub(w.phi);
         // `since` is not after `now`, and `phi` is the value at `since`.
         let at = w.since.saturating_add(w.time_of(left)).max(self.now);
-        self.calendar.add(at, Event::tail(worm, self.hops.pools[place], w.tail_turn));
+        let event = Event { kind: Kind::Tail, worm, pool: self.hops.pools[place] };
+        w.planned = self.calendar.add(at, event);
     }
 
     /// Lets the tail pass all channels that it can by now, the first of this pool, and sets the time
     /// of the next. Returns whether it passed the last.
     #[inline(always)]
     fn pass(&mut self, worm: u32, mut pool: u32) -> bool {
-        self.worms[worm as usize].settle(self.now);
+        let w = &mut self.worms[worm as usize];
+        w.settle(self.now);
+        w.planned = calendar::NONE;
         loop {
             let w = &mut self.worms[worm as usize];
-            if w.is_held() {
-                w.tail_turn += 1;
-                return false;
-            }
             let place = self.hops.place(worm, w.tail);
-            let left = self.hops.passes[place].saturating_sub(w.phi);
-            if left > 0 {
-                w.tail_turn += 1;
-                let at = self.now.saturating_add(w.time_of(left));
-                self.calendar.add(at, Event::tail(worm, pool, w.tail_turn));
+            if w.is_held() || w.phi < self.hops.passes[place] {
+                self.plan_tail(worm);
                 return false;
             }
             w.tail += 1;
@@ -386,45 +391,42 @@ impl Network for Wormhole<'_> {
             self.route.push(pool as u32);
         });
         let (pace, seconds) = self.channels.message_pace(message.from, message.to, route);
-        let new = |turn| Worm::new(&message, pace, self.route.len() as u32, turn);
+        let buffer = picoseconds(self.buffer_bytes * seconds).max(self.slowest);
+        let new = Worm::new(&message, pace, self.route.len() as u32);
         let worm = match self.idle.pop() {
             Some(worm) => {
-                let w = &mut self.worms[worm as usize];
-                *w = new(w.tail_turn);
+                self.worms[worm as usize] = new;
+                self.rest[worm as usize].set(message, buffer);
                 worm
             }
             None => {
-                self.worms.push(new(0));
-                self.rest.push(Rest::new(message));
+                self.worms.push(new);
+                self.rest.push(Rest::new(message, buffer));
                 self.rest.len() as u32 - 1
             }
         };
-        let buffer = picoseconds(self.buffer_bytes * seconds).max(self.slowest);
-        self.rest[worm as usize].set(message, buffer);
         self.hops.set(worm, &self.route);
-        self.calendar.add(message.handed, Event::head(worm, self.route[0]));
+        let event = Event { kind: Kind::Head, worm, pool: self.route[0] };
+        self.calendar.add(message.handed, event);
     }
 
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)> {
         let mut patience = PATIENCE;
         while let Some((time, event)) = self.event() {
             self.now = time;
-            let worm = event.worm;
-            match event.kind() {
-                Kind::Head => self.ask(worm, event.pool),
-                Kind::Tail if event.is_of(self.worms[worm as usize].tail_turn) => {
-                    if self.pass(worm, event.pool) {
+            let Event { kind, worm, pool } = event;
+            match kind {
+                Kind::Head => self.ask(worm, pool),
+                Kind::Tail => {
+                    if self.pass(worm, pool) {
                         self.idle.push(worm);
                         return Some((time, self.rest[worm as usize].message));
                     }
                 }
                 Kind::Still => {
-                    let rest = &self.rest[worm as usize];
-                    if event.is_of(rest.wait_turn) && rest.waits.is_some() {
-                        self.stand(worm);
-                    }
+                    self.rest[worm as usize].fills = calendar::NONE;
+                    self.stand(worm);
                 }
-                Kind::Tail => {}
             }
             patience -= 1;
             if patience == 0 {

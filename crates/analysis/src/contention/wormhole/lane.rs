@@ -1,6 +1,6 @@
 //! The headers on links of one latency: first in, first out.
 
-use super::event::Event;
+use super::event::{Event, Kind};
 use crate::contention::clock::Picoseconds;
 
 /// Headers by when they ask for their next channel.
@@ -43,7 +43,7 @@ impl Lane {
         }
         let Header { time, worm, pool } = self.now[self.taken];
         self.taken += 1;
-        (time, Event::head(worm, pool))
+        (time, Event { kind: Kind::Head, worm, pool })
     }
 }
 
@@ -62,7 +62,8 @@ mod tests {
             }
             while added - taken > many / 2 {
                 assert_eq!(lane.first(), Some(taken.into()));
-                assert!(lane.take() == (taken.into(), Event::head(taken, 2 * taken)));
+                let event = Event { kind: Kind::Head, worm: taken, pool: 2 * taken };
+                assert_eq!(lane.take(), (taken.into(), event));
                 taken += 1;
             }
         }

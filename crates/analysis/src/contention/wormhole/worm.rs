@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::NOBODY;
+use crate::contention::calendar;
 use crate::contention::chain::NONE;
 use crate::contention::clock::Picoseconds;
 use crate::contention::network::InFlight;
@@ -28,32 +29,33 @@ pub(super) struct Worm {
     pub(super) tail: u32,
     /// The first channel that the tail cannot pass while the header waits; [`u32::MAX`] if it moves.
     pub(super) held: u32,
-    /// A turn number that outdates events of the tail.
-    pub(super) tail_turn: u32,
+    /// The event of its tail, if one is planned.
+    pub(super) planned: calendar::Number,
     /// Whether it waits with full buffers, so that it does not move.
     pub(super) still: bool,
 }
 
-/// What few moves need.
+/// What few moves need: what a wait needs first.
+#[repr(C, align(64))]
 pub(super) struct Rest {
     pub(super) message: InFlight,
-    /// The paces at which channels carry it, if they slow it down: the channel's times the worms
-    /// that move over it. Each with the number of channels.
-    shares: SmallVec<[(u64, u32); 2]>,
+    /// The next that waits for the same pool; the first follows the last.
+    pub(super) next: u32,
+    /// The event of filled buffers, if it waits for that.
+    pub(super) fills: calendar::Number,
+    /// The time since which it waits, if it does.
+    pub(super) waits: Option<Picoseconds>,
     /// The time to fill the space between two headers at full speed.
     pub(super) buffer: Picoseconds,
     /// The channels that hold all of it.
     span: u32,
-    /// The time since which it waits, if it does.
-    pub(super) waits: Option<Picoseconds>,
-    /// A turn number that outdates events of filled buffers.
-    pub(super) wait_turn: u32,
-    /// The next that waits for the same pool.
-    pub(super) next: u32,
+    /// The paces at which channels carry it, if they slow it down: the channel's times the worms
+    /// that move over it. Each with the number of channels.
+    shares: SmallVec<[(u64, u32); 2]>,
 }
 
 impl Worm {
-    pub(super) fn new(message: &InFlight, pace: u64, hops: u32, tail_turn: u32) -> Self {
+    pub(super) fn new(message: &InFlight, pace: u64, hops: u32) -> Self {
         Self {
             phi: 0,
             since: message.handed,
@@ -64,7 +66,7 @@ impl Worm {
             head: 0,
             tail: 0,
             held: u32::MAX,
-            tail_turn,
+            planned: calendar::NONE,
             still: false,
         }
     }
@@ -131,28 +133,23 @@ impl Worm {
 }
 
 impl Rest {
-    pub(super) fn new(message: InFlight) -> Self {
+    /// Of a message, and the time to fill the space between two headers.
+    pub(super) fn new(message: InFlight, buffer: Picoseconds) -> Self {
         Self {
             message,
-            shares: SmallVec::new(),
-            buffer: 0,
-            span: 0,
-            waits: None,
-            wait_turn: 0,
             next: NOBODY,
+            fills: calendar::NONE,
+            waits: None,
+            buffer,
+            span: span(message.transmission, buffer),
+            shares: SmallVec::new(),
         }
     }
 
-    /// Takes a message, and the time to fill the space between two headers.
+    /// The same for the next message.
     pub(super) fn set(&mut self, message: InFlight, buffer: Picoseconds) {
-        self.message = message;
-        self.buffer = buffer;
-        self.span = match message.transmission {
-            0 => 0,
-            length => length
-                .checked_div(buffer)
-                .map_or(u32::MAX, |_| u32::try_from(length.div_ceil(buffer)).unwrap_or(u32::MAX)),
-        };
+        (self.message, self.buffer) = (message, buffer);
+        self.span = span(message.transmission, buffer);
     }
 
     /// The first channel that the tail cannot pass while the header waits after `head` channels:
@@ -181,6 +178,15 @@ impl Rest {
             }
         }
         self.shares.iter().map(|share| share.0).fold(worm.pace, u64::max)
+    }
+}
+
+/// The channels that hold all of a message.
+fn span(length: Picoseconds, buffer: Picoseconds) -> u32 {
+    match (length, buffer) {
+        (0, _) => 0,
+        (_, 0) => u32::MAX,
+        (length, buffer) => u32::try_from(length.div_ceil(buffer)).unwrap_or(u32::MAX),
     }
 }
 
