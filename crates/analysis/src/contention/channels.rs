@@ -83,9 +83,9 @@ impl<'a> Channels<'a> {
         2 * u64::from(self.machine.ranks())
     }
 
-    /// Whether injection is limited, so that ports are shared channels too.
-    pub(crate) fn limits(&self) -> bool {
-        self.paces.rank > 0 || self.paces.node > 0
+    /// Whether there are injection channels of ranks, and of nodes.
+    pub(crate) fn limits(&self) -> [bool; 2] {
+        [self.paces.rank > 0, self.paces.node > 0]
     }
 
     /// The shared channels that a message uses while it holds a channel of `pool`.

@@ -29,7 +29,7 @@ impl Wormhole<'_> {
     pub(super) fn join(&mut self, pool: u32, worm: u32) {
         match self.link(pool) {
             Some(link) => self.join_shared(link as u32, worm),
-            None if !self.channels.limits() => {}
+            None if self.channels.limits() == [false; 2] => {}
             None => {
                 let InFlight { from, to, .. } = self.rest[worm as usize].message;
                 let shares = self.channels.shares(pool.into(), from, to);
@@ -63,7 +63,7 @@ impl Wormhole<'_> {
     pub(super) fn leave(&mut self, pool: u32, worm: u32) {
         match self.link(pool) {
             Some(link) => self.leave_shared(link as u32, worm),
-            None if !self.channels.limits() => {}
+            None if self.channels.limits() == [false; 2] => {}
             None => {
                 let InFlight { from, to, .. } = self.rest[worm as usize].message;
                 let shares = self.channels.shares(pool.into(), from, to);
