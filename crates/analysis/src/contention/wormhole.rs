@@ -364,7 +364,7 @@ impl<'a> Wormhole<'a> {
         self.take_late(first, pool, since);
     }
 
-    /// Takes back the use of links that messages in flight did not get.
+    /// Takes back the use of links that messages in flight did not get, as none will move again.
     fn uncount(&mut self) {
         for (worm, w) in (0..).zip(&self.worms) {
             for k in w.head..w.hops {
@@ -382,8 +382,7 @@ impl Network for Wormhole<'_> {
     fn post(&mut self, message: InFlight, route: &Route) {
         self.route.clear();
         self.channels.along(message.from, message.to, route, |pool, _| {
-            // A link counts all messages whose routes lead over it; `uncount` corrects that at the
-            // end of a run that stops before.
+            // A link counts every message whose route leads over it.
             if let Some(used) = self.links.get_mut(pool as usize / 2) {
                 used.bytes += u128::from(message.bytes);
                 used.messages += 1;
