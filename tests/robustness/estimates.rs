@@ -345,8 +345,8 @@ fn the_estimate_of_recording_covers_links_and_steps() {
 fn the_estimate_of_worms_covers_link_port_message_and_hop() {
     for model in ["wormhole", "fluid"] {
         let (one, of) = (Asked::of(model).bytes(), || Asked::of(model));
-        // By link two pools of three numbers, and the worms of up to four channels, or more.
-        let link = 2 * 12 + 24 + 2 * LINK;
+        // By link two pools of two numbers, and the worms of up to four channels, or more.
+        let link = 2 * 8 + 24 + 2 * LINK;
         assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 128 * link, "{model}");
         assert_eq!(
             Asked { settings: settings(5, 8, 16, None), ..of() }.bytes() - one,
@@ -355,9 +355,9 @@ fn the_estimate_of_worms_covers_link_port_message_and_hop() {
         );
         assert_eq!(Asked { injection: 1e-9, ..of() }.bytes() - one, 64 * 2 * 24, "{model}");
         let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
-        assert_eq!(larger - one, 192 * (4 * link + 2 * 12 + 64), "{model}");
+        assert_eq!(larger - one, 192 * (4 * link + 2 * 8 + 64), "{model}");
         let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
-        assert_eq!((far(3) - one, far(4) - one), (2 * 24, 3 * 24), "{model}");
+        assert_eq!((far(3) - one, far(4) - one), (2 * 20, 3 * 20), "{model}");
         // A worm and a cause, and above as many as there are nodes a cause alone; a step each.
         let worm = of().steps(2) - one - 64;
         let cause = of().steps(65) - of().steps(64) - 64;

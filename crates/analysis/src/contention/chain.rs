@@ -30,10 +30,28 @@ pub struct ChainLink {
     pub waited: Option<(u64, Rank, Rank)>,
 }
 
+/// A link of a chain, in few bytes.
 struct Node {
-    what: ChainLink,
+    at: Picoseconds,
+    from: Rank,
+    to: Rank,
+    step: u32,
+    /// The channel waited for; [`DELIVERY`] if the message was delivered.
+    channel: u32,
+    holder: [Rank; 2],
     before: Cause,
     references: u32,
+}
+
+/// No channel.
+const DELIVERY: u32 = u32::MAX;
+
+impl Node {
+    fn link(&self) -> ChainLink {
+        let &Self { from, to, step, at, channel, holder, .. } = self;
+        let waited = (channel != DELIVERY).then_some((channel.into(), holder[0], holder[1]));
+        ChainLink { from, to, step, at, waited }
+    }
 }
 
 /// The causes in use.
@@ -41,15 +59,27 @@ struct Node {
 pub(crate) struct Chain {
     nodes: Vec<Node>,
     free: Vec<u32>,
+    /// References that are not yet dropped: they are dropped together, so that their places in
+    /// memory are read at once.
+    dropped: Vec<Cause>,
 }
+
+/// References that are dropped together.
+const DROPPED: usize = 64;
 
 impl Chain {
     /// Bytes of a cause.
     pub(crate) const CAUSE: usize = size_of::<Node>();
 
-    /// A new cause with one reference, after `before`, whose reference it takes over.
+    /// A new cause with one reference, after `before`, whose reference it takes over. Channels are
+    /// numbered in 32 bits.
     pub(crate) fn add(&mut self, what: ChainLink, before: Cause) -> Cause {
-        let node = Node { what, before, references: 1 };
+        let ChainLink { from, to, step, at, waited } = what;
+        let (channel, holder) = match waited {
+            Some((channel, from, to)) => (channel as u32, [from, to]),
+            None => (DELIVERY, [from, to]),
+        };
+        let node = Node { at, from, to, step, channel, holder, before, references: 1 };
         match self.free.pop() {
             Some(place) => {
                 self.nodes[place as usize] = node;
@@ -71,7 +101,20 @@ impl Chain {
     }
 
     /// Drops a reference.
-    pub(crate) fn drop(&mut self, mut cause: Cause) {
+    pub(crate) fn drop(&mut self, cause: Cause) {
+        if cause == NONE {
+            return;
+        }
+        self.dropped.push(cause);
+        if self.dropped.len() == DROPPED {
+            for i in 0..DROPPED {
+                self.drop_now(self.dropped[i]);
+            }
+            self.dropped.clear();
+        }
+    }
+
+    fn drop_now(&mut self, mut cause: Cause) {
         while cause != NONE {
             let node = &mut self.nodes[cause as usize];
             node.references -= 1;
@@ -89,7 +132,7 @@ impl Chain {
         while at != NONE {
             let node = &self.nodes[at as usize];
             if all < most {
-                links.push(node.what);
+                links.push(node.link());
             }
             all += 1;
             at = node.before;
@@ -112,7 +155,8 @@ mod tests {
         let mut chain = Chain::default();
         let mut kept = NONE;
         for step in 0..100 {
-            let last = chain.add(link(step), NONE);
+            let waited = Some((7, Rank(2), Rank(3)));
+            let last = chain.add(ChainLink { waited, ..link(step) }, NONE);
             let next = chain.add(link(step), last);
             if step == 50 {
                 kept = chain.keep(next);
@@ -123,8 +167,11 @@ mod tests {
             assert_eq!(chain.leading_to(next, 9).1, 2);
             chain.drop(next);
         }
+        for cause in std::mem::take(&mut chain.dropped) {
+            chain.drop_now(cause);
+        }
         assert_eq!(chain.nodes.len() - chain.free.len(), 2);
-        assert!(chain.nodes.len() <= 4);
+        assert!(chain.nodes.len() <= 4 + 2 * DROPPED);
         let (links, all) = chain.leading_to(kept, 1);
         assert_eq!((links, all), (vec![link(50)], 2));
     }

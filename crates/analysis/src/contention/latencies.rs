@@ -4,10 +4,15 @@ use hashbrown::HashMap;
 
 use super::clock::Picoseconds;
 
+/// Recent latencies, which are counted together: their places in memory are read at once.
+const RECENT: usize = 1024;
+
 /// Every latency with its number of occurrences: whole picoseconds have few different values.
 #[derive(Clone, Default)]
 pub(crate) struct Latencies {
     times: HashMap<Picoseconds, u64>,
+    /// Latencies that are not yet counted.
+    recent: Vec<(Picoseconds, u64)>,
 }
 
 /// Latencies of all messages, from entering the network to the last byte delivered.
@@ -26,17 +31,24 @@ pub struct LatencySummary {
 
 impl Latencies {
     pub(crate) fn add_many(&mut self, latency: Picoseconds, count: u64) {
-        *self.times.entry(latency).or_default() += count;
+        self.recent.push((latency, count));
+        if self.recent.len() == RECENT {
+            for (latency, count) in self.recent.drain(..) {
+                *self.times.entry(latency).or_default() += count;
+            }
+        }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         for (&time, &count) in &other.times {
             *self.times.entry(time).or_default() += count;
         }
+        other.recent.iter().for_each(|&(latency, count)| self.add_many(latency, count));
     }
 
     pub(crate) fn summary(&self) -> Option<LatencySummary> {
-        let mut sorted: Vec<_> = self.times.iter().map(|(&time, &count)| (time, count)).collect();
+        let counted = self.times.iter().map(|(&time, &count)| (time, count));
+        let mut sorted: Vec<_> = counted.chain(self.recent.iter().copied()).collect();
         sorted.sort_unstable();
         let all: u64 = sorted.iter().map(|&(_, count)| count).sum();
         let total: u128 =

@@ -29,17 +29,19 @@
 
 mod crowds;
 mod event;
+mod hops;
+mod lane;
 mod worm;
-
-use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 use topocoll_topology::{LinkId, Machine, Route};
 
 use self::event::{Event, Kind};
-use self::worm::{Hop, Worm};
-use super::calendar::Calendar;
-use super::chain::{Chain, ChainLink, NONE};
+use self::hops::Hops;
+use self::lane::Lane;
+use self::worm::{Rest, Worm};
+use super::calendar::{self, Calendar};
+use super::chain::{Chain, ChainLink};
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds, picoseconds};
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
@@ -54,17 +56,12 @@ const LANES: usize = 16;
 /// Events between two calls of `stop`.
 const PATIENCE: u32 = 1 << 16;
 
+/// The free channels of a pool, and the last of the worms that wait for one: a circle, in which the
+/// first follows the last.
 #[derive(Clone, Copy)]
 struct Pool {
     free: u32,
-    first: u32,
     last: u32,
-}
-
-/// Headers on links of one latency, by when they ask for their next channel.
-#[derive(Default)]
-struct Lane {
-    headers: VecDeque<(Picoseconds, u32)>,
 }
 
 pub(crate) struct Wormhole<'a> {
@@ -77,8 +74,12 @@ pub(crate) struct Wormhole<'a> {
     /// The worms that move over each shared channel.
     movers: Vec<SmallVec<[u32; 4]>>,
     worms: Vec<Worm>,
+    rest: Vec<Rest>,
+    hops: Hops,
     idle: Vec<u32>,
-    /// By kind of link, the time of a header over it, and its lane if it has one.
+    /// The pools of the message that is posted.
+    route: Vec<u32>,
+    /// By kind of link, or one for all, the time of a header over it, and its lane if it has one.
     over_link: Vec<(Picoseconds, Option<usize>)>,
     /// Bytes of a buffer, and the time in which bytes fill the slowest link.
     buffer_bytes: f64,
@@ -96,8 +97,8 @@ pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents
     let links = channels.links() as u128 * size_of::<LinkUse>() as u128;
     let spilled = if settings.vcs > 4 { 4 * settings.vcs.next_power_of_two() as usize } else { 0 };
     let shared = size_of::<SmallVec<[u32; 4]>>() + spilled;
-    let hop = size_of::<Hop>() + size_of::<Picoseconds>();
-    let worm = size_of::<Worm>() + (contents.hops as usize + 2) * hop + 160;
+    let worm =
+        size_of::<Worm>() + size_of::<Rest>() + (contents.hops as usize + 2) * Hops::HOP + 160;
     u128::from(channels.pools()) * size_of::<Pool>() as u128
         + links
         + u128::from(channels.shared()) * shared as u128
@@ -122,9 +123,10 @@ impl<'a> Wormhole<'a> {
             let lane = latencies.partition_point(|&known| known < hop);
             (hop, (lane < LANES).then_some(lane))
         };
-        let over_link = clock.hops.iter().map(|&hop| lane(hop)).collect();
+        let mut over_link: Vec<_> = clock.hops.iter().map(|&hop| lane(hop)).collect();
+        over_link.truncate(if latencies.len() == 1 { 1 } else { over_link.len() });
         let slowest = latencies.last().copied().unwrap_or(0);
-        let pool = |pool| Pool { free: channels.size(pool), first: NOBODY, last: NOBODY };
+        let pool = |pool| Pool { free: channels.size(pool), last: NOBODY };
         let pools = (0..channels.pools()).map(pool).collect();
         Self {
             calendar: Calendar::new(slowest.max(clock.cycle), machine.ranks() as usize),
@@ -133,7 +135,10 @@ impl<'a> Wormhole<'a> {
             pools,
             movers: vec![SmallVec::new(); channels.shared() as usize],
             worms: Vec::new(),
+            rest: Vec::new(),
+            hops: Hops::new(records),
             idle: Vec::new(),
+            route: Vec::new(),
             over_link,
             buffer_bytes: f64::from(settings.buffer_flits) * settings.flit_bytes as f64,
             slowest,
@@ -146,17 +151,17 @@ impl<'a> Wormhole<'a> {
     }
 
     /// The next event. Between events of equal time, headers on links come last.
+    #[inline]
     fn event(&mut self) -> Option<(Picoseconds, Event)> {
-        let lane = (self.lanes.iter_mut())
-            .filter(|lane| !lane.headers.is_empty())
-            .min_by_key(|lane| lane.headers[0].0);
-        let Some(lane) = lane else { return self.calendar.next() };
-        let (time, worm) = lane.headers[0];
-        if self.calendar.first().is_some_and(|first| first <= time) {
-            return self.calendar.next();
+        let lanes = self.lanes.iter_mut().filter_map(|lane| Some((lane.first()?, lane)));
+        let lane = lanes.min_by_key(|&(time, _)| time);
+        let first = self.calendar.first();
+        if let Some((time, lane)) = lane
+            && first.is_none_or(|first| time < first)
+        {
+            return Some(lane.take());
         }
-        lane.headers.pop_front();
-        Some((time, Event::new(Kind::Head, worm, 0)))
+        self.calendar.next()
     }
 
     /// The link of a pool, if it has one.
@@ -165,230 +170,272 @@ impl<'a> Wormhole<'a> {
         (link < self.links.len()).then_some(link)
     }
 
-    /// The header of a worm asks for its next channel.
-    fn ask(&mut self, worm: u32) {
-        let w = &mut self.worms[worm as usize];
-        let pool = &mut self.pools[w.hops[w.head as usize].pool as usize];
-        if pool.free > 0 {
-            pool.free -= 1;
-            self.take(worm);
-            return;
-        }
-        w.waits = Some(self.now);
-        w.wait_turn += 1;
-        w.next = NOBODY;
-        let room = u64::from(w.head - w.tail).saturating_mul(w.buffer - self.slowest);
-        let (turn, fill) = (w.wait_turn, w.time_of(room));
-        let last = std::mem::replace(&mut pool.last, worm);
-        match last {
-            NOBODY => pool.first = worm,
-            last => self.worms[last as usize].next = worm,
-        }
-        match fill {
-            0 => self.stand(worm),
-            fill => self
-                .calendar
-                .add(self.now.saturating_add(fill), Event::new(Kind::Still, worm, turn)),
+    /// The header of a worm asks for its next channel, which is of this pool.
+    fn ask(&mut self, worm: u32, pool: u32) {
+        let place = &mut self.pools[pool as usize];
+        if place.free > 0 {
+            place.free -= 1;
+            let w = &mut self.worms[worm as usize];
+            w.settle(self.now);
+            let first = w.tail == w.head;
+            self.take(worm, pool);
+            if first {
+                self.plan_tail(worm);
+            }
+            self.go_on(worm, pool);
+        } else {
+            self.wait(worm, pool);
         }
     }
 
-    /// Gives a worm the channel that its header asked for.
-    fn take(&mut self, worm: u32) {
-        self.settle(worm);
+    /// Adds a worm to those that wait for a channel of a pool.
+    fn wait(&mut self, worm: u32, pool: u32) {
         let w = &mut self.worms[worm as usize];
-        let k = w.head as usize;
-        let waited = w.waits.take();
-        if let Some(since) = waited {
-            w.relax();
-            let pool = w.hops[k].pool;
-            if let Some(link) = self.link(pool) {
-                self.links[link].waited = self.links[link].waited.saturating_add(self.now - since);
-            }
-            self.move_again(worm);
+        let rest = &mut self.rest[worm as usize];
+        rest.waits = Some(self.now);
+        rest.next = worm;
+        w.held = rest.held(w.head);
+        let room = u64::from(w.head - w.tail).saturating_mul(rest.buffer - self.slowest);
+        let fill = w.time_of(room);
+        if fill > 0 {
+            let event = Event { kind: Kind::Still, worm, pool };
+            rest.fills = self.calendar.add(self.now.saturating_add(fill), event);
         }
+        let last = std::mem::replace(&mut self.pools[pool as usize].last, worm);
+        if last != NOBODY {
+            let first = std::mem::replace(&mut self.rest[last as usize].next, worm);
+            self.rest[worm as usize].next = first;
+        }
+        if fill == 0 {
+            self.stand(worm);
+        }
+    }
+
+    /// Gives a worm the channel that its header asked for and waited for since `since`.
+    fn take_late(&mut self, worm: u32, pool: u32, since: Picoseconds) {
         let w = &mut self.worms[worm as usize];
-        w.hops[k].phi = w.phi;
+        w.settle(self.now);
+        w.held = u32::MAX;
+        let passes = self.hops.place(worm, w.tail)..self.hops.place(worm, w.head);
+        let rest = &mut self.rest[worm as usize];
+        w.relax(&mut self.hops.passes[passes], rest.buffer);
+        if rest.fills != calendar::NONE {
+            self.calendar.remove(std::mem::replace(&mut rest.fills, calendar::NONE));
+        }
+        if let Some(link) = self.link(pool) {
+            self.links[link].waited = self.links[link].waited.saturating_add(self.now - since);
+        }
+        self.move_again(worm);
+        self.take(worm, pool);
+        self.plan_tail(worm);
+        self.go_on(worm, pool);
+    }
+
+    /// Gives a worm, whose bytes are counted up to now, its next channel. The caller plans its tail.
+    #[inline(always)]
+    fn take(&mut self, worm: u32, pool: u32) {
+        let w = &mut self.worms[worm as usize];
+        let place = self.hops.place(worm, w.head);
+        self.hops.passes[place] = w.phi.saturating_add(w.length);
         if self.records {
-            w.got.push(self.now);
+            self.hops.got[place] = self.now;
         }
         w.head += 1;
-        let (pool, bytes, more) =
-            (w.hops[k].pool, w.message.bytes, (w.head as usize) < w.hops.len());
-        let kind = w.hops[k].kind;
-        let link = self.link(pool);
-        if let Some(link) = link {
-            self.links[link].bytes += u128::from(bytes);
-            self.links[link].messages += 1;
-        }
-        self.join(k, worm);
-        if waited.is_some() || self.worms[worm as usize].tail as usize == k {
-            self.plan_tail(worm);
-        }
-        if more && link.is_some() {
-            let (hop, lane) = self.over_link[kind as usize];
-            let at = self.now.saturating_add(hop);
-            match lane {
-                Some(lane) => self.lanes[lane].headers.push_back((at, worm)),
-                None => self.calendar.add(at, Event::new(Kind::Head, worm, 0)),
-            }
-        } else if more {
-            // The header goes from a sending port to the first link in no time.
-            self.ask(worm);
-        }
+        self.join(pool, worm);
     }
 
-    /// Counts the bytes of a worm up to now.
-    fn settle(&mut self, worm: u32) {
-        let w = &mut self.worms[worm as usize];
-        w.phi += w.bytes_in(self.now - w.since);
-        w.since = self.now;
+    /// Sets the time at which a header that just got a channel asks for the next.
+    #[inline(always)]
+    fn go_on(&mut self, worm: u32, pool: u32) {
+        let w = &self.worms[worm as usize];
+        if w.head == w.hops {
+            return;
+        }
+        let next = self.hops.pools[self.hops.place(worm, w.head)];
+        let Some(link) = self.link(pool) else {
+            // The header goes from a sending port to the first link in no time.
+            return self.ask(worm, next);
+        };
+        let (hop, lane) = match self.over_link[..] {
+            [all] => all,
+            ref by_kind => by_kind[self.channels.kind(LinkId(link as u64))],
+        };
+        let at = self.now.saturating_add(hop);
+        match lane {
+            Some(lane) => self.lanes[lane].add(at, worm, next),
+            None => {
+                self.calendar.add(at, Event { kind: Kind::Head, worm, pool: next });
+            }
+        }
     }
 
     /// Sets the time at which the tail passes its next channel, if it is known.
+    #[inline(always)]
     fn plan_tail(&mut self, worm: u32) {
         let w = &mut self.worms[worm as usize];
-        w.tail_turn += 1;
-        if w.tail == w.head || w.is_held() {
+        if w.planned != calendar::NONE {
+            self.calendar.remove(std::mem::replace(&mut w.planned, calendar::NONE));
+        }
+        if w.is_held() {
             return;
         }
-        let length = w.message.transmission;
-        let left = w.hops[w.tail as usize].phi.saturating_add(length).saturating_sub(w.phi);
+        let place = self.hops.place(worm, w.tail);
+        let left = self.hops.passes[place].saturating_sub(w.phi);
         // `since` is not after `now`, and `phi` is the value at `since`.
         let at = w.since.saturating_add(w.time_of(left)).max(self.now);
-        self.calendar.add(at, Event::new(Kind::Tail, worm, w.tail_turn));
+        let event = Event { kind: Kind::Tail, worm, pool: self.hops.pools[place] };
+        w.planned = self.calendar.add(at, event);
     }
 
-    /// Lets the tail pass all channels that it can by now and sets the time of the next. Returns
-    /// whether it passed the last.
-    fn pass(&mut self, worm: u32) -> bool {
-        self.settle(worm);
+    /// Lets the tail pass all channels that it can by now, the first of this pool, and sets the time
+    /// of the next. Returns whether it passed the last.
+    #[inline(always)]
+    fn pass(&mut self, worm: u32, mut pool: u32) -> bool {
+        let w = &mut self.worms[worm as usize];
+        w.settle(self.now);
+        w.planned = calendar::NONE;
         loop {
             let w = &mut self.worms[worm as usize];
-            let tail = w.tail as usize;
-            if tail == w.hops.len() {
-                return true;
-            }
-            let hop = w.hops[tail];
-            if w.tail == w.head
-                || w.is_held()
-                || w.phi < hop.phi.saturating_add(w.message.transmission)
-            {
+            let place = self.hops.place(worm, w.tail);
+            if w.is_held() || w.phi < self.hops.passes[place] {
                 self.plan_tail(worm);
                 return false;
             }
             w.tail += 1;
-            let (still, message, got) = (w.still, w.message, w.got.get(tail).copied());
-            if !still {
-                self.leave(tail, worm);
+            let last = w.tail == w.hops;
+            if !w.still {
+                self.leave(pool, worm);
             }
-            if let Some(link) = self.link(hop.pool)
-                && let Some(start) = got
-            {
-                self.intervals.push(Interval {
-                    link: LinkId(link as u64),
-                    start,
-                    end: self.now,
-                    from: message.from,
-                    to: message.to,
-                    step: message.step,
-                    bytes: message.bytes,
-                });
+            if self.records {
+                self.record(pool, self.hops.got[place], worm);
             }
-            self.release(hop.pool, &message);
+            let free = &mut self.pools[pool as usize];
+            if free.last == NOBODY {
+                free.free += 1;
+            } else {
+                self.hand_over(pool, worm);
+            }
+            if last {
+                return true;
+            }
+            pool = self.hops.pools[place + 1];
         }
     }
 
-    /// Gives a channel to the first worm that waits for it.
-    fn release(&mut self, pool: u32, by: &InFlight) {
+    /// Records that a worm held a channel since `start`.
+    fn record(&mut self, pool: u32, start: Picoseconds, worm: u32) {
+        let Some(link) = self.link(pool) else { return };
+        let message = &self.rest[worm as usize].message;
+        self.intervals.push(Interval {
+            link: LinkId(link as u64),
+            start,
+            end: self.now,
+            from: message.from,
+            to: message.to,
+            step: message.step,
+            bytes: message.bytes,
+        });
+    }
+
+    /// Gives a channel that a worm held to the first worm that waits for it.
+    fn hand_over(&mut self, pool: u32, by: u32) {
         let place = &mut self.pools[pool as usize];
-        let first = place.first;
-        if first == NOBODY {
-            place.free += 1;
-            return;
-        }
-        let w = &mut self.worms[first as usize];
-        place.first = w.next;
-        if w.next == NOBODY {
+        let last = place.last;
+        let first = self.rest[last as usize].next;
+        if first == last {
             place.last = NOBODY;
+        } else {
+            self.rest[last as usize].next = self.rest[first as usize].next;
         }
-        let message = w.message;
+        let by = &self.rest[by as usize].message;
+        let (holder, before) = ((by.from, by.to), self.chain.keep(by.cause));
+        let rest = &mut self.rest[first as usize];
+        let message = &mut rest.message;
         let what = ChainLink {
             from: message.from,
             to: message.to,
             step: message.step,
             at: self.now,
-            waited: Some((u64::from(pool), by.from, by.to)),
+            waited: Some((u64::from(pool), holder.0, holder.1)),
         };
-        let before = self.chain.keep(by.cause);
-        w.message.cause = self.chain.add(what, before);
-        self.chain.drop(message.cause);
-        self.take(first);
+        let cause = self.chain.add(what, before);
+        self.chain.drop(std::mem::replace(&mut message.cause, cause));
+        let since = rest.waits.take().expect("bug: a worm that does not wait");
+        self.take_late(first, pool, since);
+    }
+
+    /// Takes back the use of links that messages in flight did not get, as none will move again.
+    fn uncount(&mut self) {
+        for (worm, w) in (0..).zip(&self.worms) {
+            for k in w.head..w.hops {
+                let link = self.hops.pools[self.hops.place(worm, k)] as usize / 2;
+                if let Some(used) = self.links.get_mut(link) {
+                    used.bytes -= u128::from(self.rest[worm as usize].message.bytes);
+                    used.messages -= 1;
+                }
+            }
+        }
     }
 }
 
 impl Network for Wormhole<'_> {
     fn post(&mut self, message: InFlight, route: &Route) {
-        let worm = self.idle.pop().unwrap_or_else(|| {
-            self.worms.push(Worm {
-                message,
-                hops: Vec::new(),
-                got: Vec::new(),
-                head: 0,
-                tail: 0,
-                phi: 0,
-                since: 0,
-                pace: 1,
-                shares: SmallVec::new(),
-                slowed: 1,
-                buffer: 0,
-                waits: None,
-                still: false,
-                tail_turn: 0,
-                wait_turn: 0,
-                next: NOBODY,
-            });
-            self.worms.len() as u32 - 1
+        self.route.clear();
+        self.channels.along(message.from, message.to, route, |pool, _| {
+            // A link counts every message whose route leads over it.
+            if let Some(used) = self.links.get_mut(pool as usize / 2) {
+                used.bytes += u128::from(message.bytes);
+                used.messages += 1;
+            }
+            self.route.push(pool as u32);
         });
         let (pace, seconds) = self.channels.message_pace(message.from, message.to, route);
-        let w = &mut self.worms[worm as usize];
-        w.message = message;
-        (w.head, w.tail, w.phi, w.since) = (0, 0, 0, message.handed);
-        (w.pace, w.slowed) = (pace, pace);
-        w.buffer = picoseconds(self.buffer_bytes * seconds).max(self.slowest);
-        w.hops.clear();
-        w.got.clear();
-        let hops = &mut w.hops;
-        self.channels.along(message.from, message.to, route, |pool, kind| {
-            hops.push(Hop { pool: pool as u32, kind, ..Hop::default() });
-        });
-        self.calendar.add(message.handed, Event::new(Kind::Head, worm, 0));
+        let buffer = picoseconds(self.buffer_bytes * seconds).max(self.slowest);
+        let new = Worm::new(&message, pace, self.route.len() as u32);
+        let worm = match self.idle.pop() {
+            Some(worm) => {
+                self.worms[worm as usize] = new;
+                self.rest[worm as usize].set(message, buffer);
+                worm
+            }
+            None => {
+                self.worms.push(new);
+                self.rest.push(Rest::new(message, buffer));
+                self.rest.len() as u32 - 1
+            }
+        };
+        self.hops.set(worm, &self.route);
+        let event = Event { kind: Kind::Head, worm, pool: self.route[0] };
+        self.calendar.add(message.handed, event);
     }
 
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)> {
         let mut patience = PATIENCE;
         while let Some((time, event)) = self.event() {
             self.now = time;
-            let worm = event.worm;
-            let w = &self.worms[worm as usize];
-            match event.kind() {
-                Kind::Head => self.ask(worm),
-                Kind::Tail if event.is_of(w.tail_turn) => {
-                    if self.pass(worm) {
+            let Event { kind, worm, pool } = event;
+            match kind {
+                Kind::Head => self.ask(worm, pool),
+                Kind::Tail => {
+                    if self.pass(worm, pool) {
                         self.idle.push(worm);
-                        return Some((time, self.worms[worm as usize].message));
+                        return Some((time, self.rest[worm as usize].message));
                     }
                 }
-                Kind::Still if event.is_of(w.wait_turn) && w.waits.is_some() => self.stand(worm),
-                Kind::Tail | Kind::Still => {}
+                Kind::Still => {
+                    self.rest[worm as usize].fills = calendar::NONE;
+                    self.stand(worm);
+                }
             }
             patience -= 1;
             if patience == 0 {
                 patience = PATIENCE;
                 if stop() {
-                    return None;
+                    break;
                 }
             }
         }
+        self.uncount();
         None
     }
 
@@ -397,21 +444,22 @@ impl Network for Wormhole<'_> {
     }
 
     fn circle(&self) -> Vec<Held> {
+        let pool = |worm, k| self.hops.pools[self.hops.place(worm, k)];
+        let waits = |&worm: &u32| self.rest[worm as usize].waits.is_some();
+        let waiting: Vec<u32> = (0..self.rest.len() as u32).filter(waits).collect();
         let mut holders = hashbrown::HashMap::new();
-        let waiting: Vec<&Worm> = self.worms.iter().filter(|w| w.waits.is_some()).collect();
-        for (i, w) in waiting.iter().enumerate() {
-            for hop in &w.hops[w.tail as usize..w.head as usize] {
-                holders.entry(hop.pool).or_insert(i);
+        for &worm in &waiting {
+            let w = &self.worms[worm as usize];
+            for k in w.tail..w.head {
+                holders.entry(pool(worm, k)).or_insert(worm);
             }
         }
-        let wanted = |i: usize| waiting[i].hops[waiting[i].head as usize].pool;
-        let first = if waiting.is_empty() { None } else { Some(0) };
-        (cycle(first, |i| holders.get(&wanted(i)).copied()).into_iter())
-            .map(|i| Held {
-                from: waiting[i].message.from,
-                to: waiting[i].message.to,
-                step: waiting[i].message.step,
-                waits_for: self.channels.name(wanted(i).into()),
+        let wanted = |worm| pool(worm, self.worms[worm as usize].head);
+        let first = waiting.first().copied();
+        (cycle(first, |worm| holders.get(&wanted(worm)).copied()).into_iter())
+            .map(|worm| {
+                let InFlight { from, to, step, .. } = self.rest[worm as usize].message;
+                Held { from, to, step, waits_for: self.channels.name(wanted(worm).into()) }
             })
             .collect()
     }
@@ -432,5 +480,3 @@ impl Network for Wormhole<'_> {
         std::mem::take(&mut self.intervals)
     }
 }
-
-const _: () = assert!(NONE == NOBODY);

@@ -9,7 +9,7 @@ impl Wormhole<'_> {
         let w = &mut self.worms[worm as usize];
         w.still = true;
         for k in w.tail..w.head {
-            self.leave(k as usize, worm);
+            self.leave(self.hops.pools[self.hops.place(worm, k)], worm);
         }
         self.plan_tail(worm);
     }
@@ -20,60 +20,79 @@ impl Wormhole<'_> {
             return;
         }
         for k in w.tail..w.head {
-            self.join(k as usize, worm);
+            self.join(self.hops.pools[self.hops.place(worm, k)], worm);
         }
     }
 
-    /// A worm begins to move over its k-th channel.
-    pub(super) fn join(&mut self, k: usize, worm: u32) {
-        let w = &self.worms[worm as usize];
-        match self.link(w.hops[k].pool) {
+    /// A worm begins to move over a channel of a pool.
+    #[inline(always)]
+    pub(super) fn join(&mut self, pool: u32, worm: u32) {
+        match self.link(pool) {
             Some(link) => self.join_shared(link as u32, worm),
+            None if self.channels.limits() == [false; 2] => {}
             None => {
-                let InFlight { from, to, .. } = w.message;
-                let shares = self.channels.shares(w.hops[k].pool.into(), from, to);
+                let InFlight { from, to, .. } = self.rest[worm as usize].message;
+                let shares = self.channels.shares(pool.into(), from, to);
                 shares.into_iter().for_each(|shared| self.join_shared(shared, worm));
             }
         }
     }
 
+    #[inline(always)]
     fn join_shared(&mut self, shared: u32, worm: u32) {
-        let pace = self.channels.pace(shared);
-        let before = self.movers[shared as usize].len() as u64;
-        for i in 0..before as usize {
-            let other = self.movers[shared as usize][i];
-            self.crowd(other, before * pace, (before + 1) * pace);
+        let movers = &mut self.movers[shared as usize];
+        movers.push(worm);
+        let count = movers.len();
+        if count > 1 {
+            self.share_among(shared, worm, count as u64);
         }
-        self.movers[shared as usize].push(worm);
-        self.crowd(worm, 0, (before + 1) * pace);
     }
 
-    /// A worm no longer moves over its k-th channel. The caller plans its tail.
-    pub(super) fn leave(&mut self, k: usize, worm: u32) {
-        let w = &self.worms[worm as usize];
-        match self.link(w.hops[k].pool) {
+    /// The last mover of a channel has joined the others.
+    fn share_among(&mut self, shared: u32, worm: u32, count: u64) {
+        let pace = self.channels.pace(shared);
+        for i in 0..count as usize - 1 {
+            let other = self.movers[shared as usize][i];
+            self.crowd(other, (count - 1) * pace, count * pace);
+        }
+        self.crowd(worm, 0, count * pace);
+    }
+
+    /// A worm no longer moves over a channel of a pool. The caller plans its tail.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, pool: u32, worm: u32) {
+        match self.link(pool) {
             Some(link) => self.leave_shared(link as u32, worm),
+            None if self.channels.limits() == [false; 2] => {}
             None => {
-                let InFlight { from, to, .. } = w.message;
-                let shares = self.channels.shares(w.hops[k].pool.into(), from, to);
+                let InFlight { from, to, .. } = self.rest[worm as usize].message;
+                let shares = self.channels.shares(pool.into(), from, to);
                 shares.into_iter().for_each(|shared| self.leave_shared(shared, worm));
             }
         }
     }
 
+    #[inline(always)]
     fn leave_shared(&mut self, shared: u32, worm: u32) {
+        let movers = &mut self.movers[shared as usize];
+        if movers.len() > 1 {
+            self.leave_others(shared, worm);
+        } else {
+            debug_assert_eq!(movers[..], [worm]);
+            movers.pop();
+        }
+    }
+
+    fn leave_others(&mut self, shared: u32, worm: u32) {
         let pace = self.channels.pace(shared);
         let movers = &mut self.movers[shared as usize];
-        let place = movers
-            .iter()
-            .position(|&mover| mover == worm)
-            .expect("bug: a worm that does not move here");
-        let before = movers.len() as u64;
-        movers.remove(place);
-        self.recount(worm, before * pace, 0);
-        for i in 0..before as usize - 1 {
+        let place = movers.iter().position(|&mover| mover == worm);
+        movers.remove(place.expect("bug: a worm that does not move here"));
+        let count = movers.len() as u64;
+        self.recount(worm, (count + 1) * pace, 0);
+        for i in 0..count as usize {
             let other = self.movers[shared as usize][i];
-            self.crowd(other, before * pace, (before - 1) * pace);
+            self.crowd(other, (count + 1) * pace, count * pace);
         }
     }
 
@@ -88,8 +107,15 @@ impl Wormhole<'_> {
     /// Updates a worm when a channel carries it at pace `after` instead of `before`. Returns whether
     /// it becomes faster.
     fn recount(&mut self, worm: u32, before: u64, after: u64) -> bool {
-        let Some(slowed) = self.worms[worm as usize].share(before, after) else { return false };
-        self.settle(worm);
-        std::mem::replace(&mut self.worms[worm as usize].slowed, slowed) > slowed
+        let w = &mut self.worms[worm as usize];
+        if !w.counts(before, after) {
+            return false;
+        }
+        let slowed = self.rest[worm as usize].share(w, before, after);
+        if slowed == w.slowed {
+            return false;
+        }
+        w.settle(self.now);
+        std::mem::replace(&mut w.slowed, slowed) > slowed
     }
 }

@@ -1,7 +1,7 @@
 //! Events of worms.
 
 /// A kind of event.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// The header asks for its next channel.
     Head,
@@ -11,28 +11,11 @@ pub(super) enum Kind {
     Still,
 }
 
-/// A kind, a worm, and a turn number that outdates the event, in few bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// An event, and the pool of the channel that the header asks for or that the tail passes: it can be
+/// read at once with the worm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Event {
+    pub(super) kind: Kind,
     pub(super) worm: u32,
-    kind_and_turn: u32,
-}
-
-impl Event {
-    pub(super) fn new(kind: Kind, worm: u32, turn: u32) -> Self {
-        Self { worm, kind_and_turn: turn << 2 | kind as u32 }
-    }
-
-    pub(super) fn kind(self) -> Kind {
-        match self.kind_and_turn & 3 {
-            0 => Kind::Head,
-            1 => Kind::Tail,
-            _ => Kind::Still,
-        }
-    }
-
-    /// Whether `turn` is still that of the event.
-    pub(super) fn is_of(self, turn: u32) -> bool {
-        self.kind_and_turn >> 2 == turn << 2 >> 2
-    }
+    pub(super) pool: u32,
 }
