@@ -70,7 +70,10 @@ fn direct_offsets_refuse_other_networks() {
         ("mesh:4x6", "requires sides that wrap; side 0 (4), side 1 (6) break this rule"),
         ("grid:4~x6", "requires sides that wrap; side 1 (6) breaks this rule"),
         ("full:8", "requires a torus, which may be twisted, without missing nodes or failed links"),
-        ("torus:16385x16384", "requires at most 268435456 ranks; there are 268451840 ranks"),
+        (
+            "torus:16385x16384",
+            "planning the schedule would take 2147614720 bytes, but the limit is 1073741824",
+        ),
         (
             "twisted-torus:64+1x512",
             "requires at most 16384 ranks on a twisted torus; there are 32768 ranks",

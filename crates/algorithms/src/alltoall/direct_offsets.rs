@@ -38,8 +38,6 @@ const MOST_EXCHANGED: u32 = 1 << 14;
 const CLOSE: u64 = 64;
 /// Exchanges tried on a torus, for each rank.
 const EXCHANGES: u32 = 64;
-/// The most ranks of a torus: a gigabyte of offsets.
-const MOST_RANKS: u32 = 1 << 28;
 /// The most ranks of a torus that are ranked.
 const MOST_RANKED: u32 = 512;
 
@@ -250,27 +248,27 @@ enum Torus<'r> {
 }
 
 fn torus<'r>(request: &Request<'r>) -> Result<Torus<'r>, NotApplicable> {
-    let ranks = request.problem.ranks;
-    let (torus, most, rule) = match request.topology.shape() {
+    match request.topology.shape() {
         Shape::Grid(grid) => {
             check_sides(grid, "sides that wrap", |u| !grid.wrap()[u] && grid.sides()[u] > 1)?;
-            (Torus::Plain(grid), MOST_RANKS, "at most 268435456 ranks")
+            Ok(Torus::Plain(grid))
         }
         Shape::Graph(graph)
             if graph.lattice().is_some()
                 && let Some(radix) = graph.translations() =>
         {
-            (Torus::Twisted(graph, radix), MOST_EXCHANGED, "at most 16384 ranks on a twisted torus")
+            let ranks = request.problem.ranks;
+            if ranks > MOST_EXCHANGED {
+                let rule = "at most 16384 ranks on a twisted torus";
+                return Err(NotApplicable::Ranks { rule, ranks });
+            }
+            Ok(Torus::Twisted(graph, radix))
         }
         _ => {
             let needs = "a torus, which may be twisted, without missing nodes or failed links";
-            return Err(request.requires(needs));
+            Err(request.requires(needs))
         }
-    };
-    if ranks > most {
-        return Err(NotApplicable::Ranks { rule, ranks });
     }
-    Ok(torus)
 }
 
 impl Algorithm for DirectOffsets {
