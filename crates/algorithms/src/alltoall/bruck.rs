@@ -35,8 +35,10 @@ pub(crate) struct Bruck;
 const EVERY_RADIX_UP_TO: u32 = 2048;
 /// The largest radix below which every one is priced on more ranks.
 const SMALL_RADIX: u64 = 16;
-/// The same for coordinates, also the longest side for which every radix is priced.
+/// The same for coordinates.
 const SMALL_RADIX_OF_SIDES: u64 = 8;
+/// The longest side for which every radix is priced, on as few ranks.
+const EVERY_RADIX_OF_SIDES_UP_TO: u32 = 64;
 /// The largest radix of the subset.
 const MAX_RADIX_OF_SUBSET: u64 = 1 << 20;
 
@@ -290,8 +292,9 @@ impl Algorithm for Bruck {
             && grid.radix().long_dimensions().count() > 1
         {
             let digits = || (DIGITS.name.to_owned(), "coordinates".into());
-            let of_sides =
-                radices(longest(grid), SMALL_RADIX_OF_SIDES as u32, SMALL_RADIX_OF_SIDES);
+            let few = request.problem.ranks <= EVERY_RADIX_UP_TO;
+            let every = if few { EVERY_RADIX_OF_SIDES_UP_TO } else { 0 };
+            let of_sides = radices(longest(grid), every, SMALL_RADIX_OF_SIDES);
             settings.extend(of_sides.into_iter().map(|of| Parameters::from([digits(), radix(of)])));
         }
         Ok(settings)

@@ -39,7 +39,7 @@ const CLOSE: u64 = 64;
 /// Exchanges tried on a torus, for each rank.
 const EXCHANGES: u32 = 64;
 /// The most ranks of a torus that are ranked.
-const MOST_RANKED: u32 = 512;
+const MOST_RANKED: u32 = 128;
 
 /// Signed hops along each dimension.
 type SignedHops = SmallVec<[i32; 6]>;
@@ -283,7 +283,7 @@ impl Algorithm for DirectOffsets {
             return Err(NotApplicable::Unranked { why: "with few ports it leaves links unused" });
         }
         if request.problem.ranks > MOST_RANKED {
-            return Err(NotApplicable::Unranked { why: "more than 512 ranks take many steps" });
+            return Err(NotApplicable::Unranked { why: "more than 128 ranks take many steps" });
         }
         Ok(vec![Parameters::new()])
     }
