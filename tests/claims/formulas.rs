@@ -178,6 +178,158 @@ fn bruck_sums(n: u64, r: u64, k: u64) -> (u64, u128) {
     (steps, blocks)
 }
 
+/// Along each side the index algorithm of its ranks, with the blocks of all other sides.
+#[test]
+fn bruck_by_coordinates_takes_the_sums_of_all_sides() {
+    let grids = [
+        "torus:4x4",
+        "torus:5x7",
+        "torus:2x9",
+        "torus:16x6",
+        "torus:1x13x1",
+        "torus:3x5x2",
+        "torus:4x4x4",
+        "torus:7x6x5",
+        "torus:2x2x2x2x2",
+        "torus:1",
+        "torus:2x1",
+        "mesh:4x4",
+        "mesh:7x5",
+        "mesh:2x3x4",
+        "mesh:10",
+        "grid:5~x6",
+        "grid:3x8~x4",
+    ];
+    let cases: Vec<_> = grids.iter().flat_map(|text| (1..=6).map(move |k| (*text, k))).collect();
+    cases.into_par_iter().for_each(|(text, k)| {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(k);
+        let Shape::Grid(grid) = machine.topology.shape() else { panic!("a grid") };
+        let (sides, torus) = (grid.sides().to_vec(), grid.wrap().iter().all(|&wraps| wraps));
+        let (problem, ranks) = (problem(&machine), u64::from(machine.ranks()));
+        for r in 2..=sides.iter().copied().fold(2, u32::max).into() {
+            let place = format!("{text} r {r} k {k}");
+            let mut setting = set("radix", r);
+            setting.insert("digits".to_owned(), "coordinates".into());
+            let claims = claims(&machine, &problem, "bruck", &setting).unwrap();
+            let of_sides = sides.iter().map(|&side| {
+                let (steps, blocks) = bruck_sums(side.into(), r, k.into());
+                (steps, blocks * u128::from(ranks / u64::from(side)))
+            });
+            let expected = of_sides.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1));
+            assert_eq!((claims.steps, claims.bytes), expected, "{place}");
+            let schedule = schedule_of(&machine, &problem, "bruck", &setting).unwrap();
+            assert_eq!(schedule.origin.parameters, setting, "{place}");
+            for method in [Method::Replay, Method::Classes] {
+                let report = verify(&schedule, &machine, Some(method), 1 << 33).unwrap();
+                assert_eq!(report.violation, None, "{place}");
+                let counts = report.counts;
+                assert!(method == Method::Replay || !torus || report.classes == 1, "{place}");
+                assert_eq!((counts.steps, counts.bytes), expected, "{place}");
+                assert_eq!(counts.link_bytes, claims.link_bytes_floor, "{place}");
+                assert_eq!(Some(counts.hops), claims.hops, "{place}");
+                assert_eq!(counts.link_conflicts == 0, claims.contention_free, "{place}");
+                assert_eq!((counts.rearrangements, counts.port_violations), (0, 0), "{place}");
+            }
+        }
+    });
+}
+
+#[test]
+fn bruck_by_coordinates_is_refused_with_a_reason() {
+    let coordinates = Parameters::from([("digits".to_owned(), "coordinates".into())]);
+    for (text, setting, reason) in [
+        (
+            "full:9",
+            coordinates.clone(),
+            "requires a torus, mesh or grid, for digits=coordinates, which full:9 is not",
+        ),
+        (
+            "torus:4x8",
+            coordinates.into_iter().chain(set("radix", 9)).collect(),
+            "radix is `9`, not a whole number from 2 to 8",
+        ),
+        (
+            "torus:4x8",
+            Parameters::from([("digits".to_owned(), "ranks".into())]),
+            "digits is `ranks`, not one of rank, coordinates",
+        ),
+    ] {
+        let machine = machine(text).unwrap();
+        let refused = schedule_of(&machine, &problem(&machine), "bruck", &setting).unwrap_err();
+        assert!(refused.to_string().contains(reason), "{text}: {refused}");
+    }
+}
+
+/// The default of a parameter leaves the others to be chosen by cost.
+#[test]
+fn digits_of_ranks_are_the_default() {
+    let machine = machine("torus:6x6").unwrap();
+    let schedule = |setting| schedule_of(&machine, &problem(&machine), "bruck", &setting).unwrap();
+    let rank = schedule(Parameters::from([("digits".to_owned(), "rank".into())]));
+    let of_ranks = rank.origin.parameters.get("radix").unwrap().to_string();
+    let given = schedule(set("radix", of_ranks.parse().unwrap()));
+    assert_eq!(rank.origin, given.origin);
+    assert_eq!(rank.rule().classes().count(), 1);
+    assert_eq!(rank.rule().steps(), given.rule().steps());
+}
+
+/// Machine, ports, steps and blocks over the busiest links.
+const DIRECT_OFFSETS: [(&str, u32, u64, u128); 22] = [
+    ("torus:8x8", 1, 63, 172),
+    ("torus:8x8", 2, 32, 88),
+    ("torus:8x8", 4, 16, 64),
+    ("torus:8x8", 8, 8, 64),
+    ("torus:8x8", 3, 21, 70),
+    ("torus:7x7", 4, 12, 42),
+    ("torus:5x7", 4, 9, 30),
+    ("torus:5x7", 3, 12, 30),
+    ("torus:6x10", 4, 15, 75),
+    ("torus:16x16", 4, 64, 512),
+    ("torus:64x64", 4, 1024, 32_768),
+    ("torus:64x96", 4, 1536, 73_728),
+    ("torus:4x4x4", 4, 16, 32),
+    ("torus:4x4x4", 6, 11, 34),
+    ("torus:5x5x5", 6, 21, 75),
+    ("torus:4x4x8", 4, 32, 128),
+    ("torus:4x4x8", 6, 22, 132),
+    ("torus:6x8x10", 4, 120, 600),
+    ("torus:16x16x16", 4, 1024, 8192),
+    ("torus:2x2", 4, 1, 1),
+    ("torus:12", 2, 6, 21),
+    ("torus:13", 2, 6, 21),
+];
+
+/// On even sides with four ports, and on n equal ones with 2n, all links carry what they must.
+#[test]
+fn direct_offsets_cost_as_documented() {
+    for (text, ports, steps, blocks) in DIRECT_OFFSETS {
+        let mut machine = machine(text).unwrap();
+        machine.set_ports(ports);
+        let problem = problem(&machine);
+        let schedule =
+            schedule_of(&machine, &problem, "direct-offsets", &Parameters::new()).unwrap();
+        let method = if machine.ranks() <= 512 { Method::Replay } else { Method::Classes };
+        let found = verify(&schedule, &machine, Some(method), 1 << 33).unwrap();
+        let counts = found.counts;
+        assert_eq!(found.violation, None, "{text} with {ports} ports");
+        assert_eq!((counts.steps, counts.link_bytes), (steps, blocks), "{text}, {ports} ports");
+    }
+    for n in [4u64, 6, 8, 10, 30, 62, 128, 512] {
+        for (text, ranks) in
+            [(format!("torus:{n}x{n}"), n * n), (format!("torus:{}x{n}", n + 2), n * (n + 2))]
+        {
+            let mut machine = machine(&text).unwrap();
+            machine.set_ports(4);
+            let none = Parameters::new();
+            let claims = claims(&machine, &problem(&machine), "direct-offsets", &none).unwrap();
+            let longest = if ranks == n * n { n } else { n + 2 };
+            assert_eq!(claims.steps, ranks / 4, "{text}");
+            assert_eq!(claims.link_bytes_floor, u128::from(ranks * longest / 8), "{text}");
+        }
+    }
+}
+
 #[test]
 fn pairwise_exchange_on_a_mesh_is_the_papers_figure_1() {
     let counts = check("mesh:2x4", "pairwise-xor", &Parameters::new(), Method::Replay).unwrap();

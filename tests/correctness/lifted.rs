@@ -248,7 +248,7 @@ fn what_cannot_be_lifted_is_refused() {
         (
             "cluster:4*4",
             "between=bruck between.radx=2",
-            "node-aware: between=bruck: bruck has no parameter `radx`: it takes radix",
+            "node-aware: between=bruck: bruck has no parameter `radx`: it takes radix, digits",
         ),
         (
             "cluster:4*4",

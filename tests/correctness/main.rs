@@ -17,5 +17,6 @@ mod link_matchings;
 mod matchings;
 mod mutants;
 mod nodes;
+mod offsets;
 mod sides;
 mod violations;

@@ -241,6 +241,15 @@ impl Info {
         matches!(parameter.domain, Domain::Algorithm(_)).then_some((parameter, Some(own)))
     }
 
+    /// Whether a value is the default of a parameter of words.
+    #[must_use]
+    pub fn is_default(&self, name: &str, value: &Setting) -> bool {
+        self.parameters.iter().any(|known| match known.domain {
+            Domain::Words(words) => known.name == name && words[0].0 == value.to_string(),
+            _ => false,
+        })
+    }
+
     /// All combinations of the words of its parameters, the last parameter varying fastest.
     #[must_use]
     pub fn combinations(&self) -> Vec<Parameters> {

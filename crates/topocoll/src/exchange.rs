@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use topocoll_algorithms::{Algorithm, Catalogue, NotApplicable, Request, Solution};
+use topocoll_algorithms::{Algorithm, Catalogue, Info, NotApplicable, Request, Solution};
 use topocoll_analysis::{
     AnalysisError, BestBounds, Counts, Method, Progress, Verification, best_bounds,
     check_counting_work, check_memory, check_ranks, check_work, count, counting_work,
@@ -271,7 +271,7 @@ impl<'m> Exchange<'m> {
     ) -> Result<Parameters, Error> {
         let (name, request) = (&*algorithm.info().name, self.request());
         let mut settings = request.candidates(algorithm).map_err(|r| refused(name, r))?;
-        settings.retain(|setting| agrees(setting, given));
+        settings.retain(|setting| agrees(algorithm.info(), setting, given));
         let prices = settings.into_iter().map(|setting| {
             let solution = request.solve(algorithm, &setting).map_err(|r| refused(name, r))?;
             Ok((setting, Price::counted(&self.count(&solution.schedule)?)))
@@ -286,8 +286,15 @@ impl<'m> Exchange<'m> {
 
     /// Whether solving fits in memory.
     pub(crate) fn check_solving(&self, algorithm: &dyn Algorithm) -> Result<(), Error> {
-        let needed = self.demand.map_or(0, |_| algorithm.memory(&self.request()));
-        Ok(check_memory("planning for the sizes of all blocks", needed, self.budget.memory)?)
+        let needed = match self.demand {
+            None if algorithm.info().by_demand => 0,
+            _ => algorithm.memory(&self.request()),
+        };
+        let what = match self.demand {
+            None => "planning the schedule",
+            Some(_) => "planning for the sizes of all blocks",
+        };
+        Ok(check_memory(what, needed, self.budget.memory)?)
     }
 
     /// Counts a schedule: steps, volume, link loads and time by the steps model. A subset's
@@ -363,8 +370,11 @@ impl<'m> Exchange<'m> {
 }
 
 /// Whether a setting has all given values.
-pub(crate) fn agrees(setting: &Parameters, given: &Parameters) -> bool {
-    given.iter().all(|(name, value)| setting.get(name) == Some(value))
+pub(crate) fn agrees(info: &Info, setting: &Parameters, given: &Parameters) -> bool {
+    given.iter().all(|(name, value)| match setting.get(name) {
+        Some(own) => own == value,
+        None => info.is_default(name, value),
+    })
 }
 
 /// A machine without links for a part of a network that messages may leave.

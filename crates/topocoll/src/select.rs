@@ -250,7 +250,7 @@ pub(crate) fn prices(
         Err(NotApplicable::Unranked { .. }) if asked.is_some() => Vec::new(),
         candidates => candidates?,
     };
-    settings.retain(|setting| agrees(setting, given));
+    settings.retain(|setting| agrees(algorithm.info(), setting, given));
     let solve = |setting: &Parameters| request.solve(algorithm, setting);
     let solved = settings.par_iter().map(|setting| solve(setting).ok());
     let mut solutions: Vec<_> = solved.flatten().collect();

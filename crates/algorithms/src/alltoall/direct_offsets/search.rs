@@ -1,0 +1,153 @@
+//! Offsets assigned to steps by exchanges between them.
+//!
+//! Two offsets are exchanged between steps, or an offset takes another of its shortest routes, wherever
+//! that makes the two steps no worse: by their busiest directions, then by the sum of squared loads. The
+//! exchanges tried are drawn with a fixed seed, equally many on every machine.
+
+use std::collections::VecDeque;
+
+use smallvec::SmallVec;
+use topocoll_topology::{Graph, MixedRadix, Rank, Topology};
+
+use super::{Carried, SignedHops, carried, cost, walk};
+
+/// The most routes of an offset that are examined.
+const ROUTES: usize = 16;
+
+/// Exchanges that are tried.
+pub(super) const TRIED: u32 = 1 << 17;
+
+/// Shortest routes from rank 0 to every rank, at most [`ROUTES`] to each.
+fn shortest_routes(lattice: &Graph) -> Vec<Vec<SignedHops>> {
+    let ranks = lattice.ranks() as usize;
+    let dimensions = lattice.link_classes().len();
+    let mut hops = vec![u32::MAX; ranks];
+    let mut routes: Vec<Vec<SignedHops>> = vec![Vec::new(); ranks];
+    hops[0] = 0;
+    routes[0].push(SmallVec::from_elem(0, dimensions));
+    let mut open = VecDeque::from([Rank(0)]);
+    while let Some(at) = open.pop_front() {
+        let own = routes[at.index()].clone();
+        for u in 0..dimensions {
+            for direction in [1, -1] {
+                let Some(to) = lattice.neighbour(at, u, direction) else { continue };
+                if hops[to.index()] == u32::MAX {
+                    hops[to.index()] = hops[at.index()] + 1;
+                    open.push_back(to);
+                }
+                if hops[to.index()] == hops[at.index()] + 1 {
+                    for route in &own {
+                        let mut route = route.clone();
+                        route[u] += direction as i32;
+                        let known = &mut routes[to.index()];
+                        if known.len() < ROUTES && !known.contains(&route) {
+                            known.push(route);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    routes
+}
+
+/// An offset, or an unused port as offset 0, and its routes.
+pub(super) struct Sent {
+    pub(super) offset: Rank,
+    pub(super) routes: Vec<SignedHops>,
+    pub(super) taken: usize,
+}
+
+impl Sent {
+    pub(super) fn taken_route(&self) -> &SignedHops {
+        &self.routes[self.taken]
+    }
+
+    fn hops(&self) -> u32 {
+        self.taken_route().iter().map(|hops| hops.unsigned_abs()).sum()
+    }
+
+    /// An offset of a torus; at half a side it may take either direction.
+    pub(super) fn on_torus(radix: &MixedRadix, offset: Rank) -> Self {
+        let mut routes = vec![walk::hops(radix, offset)];
+        for (u, &side) in radix.sides().iter().enumerate() {
+            if routes[0][u].unsigned_abs() * 2 != side {
+                continue;
+            }
+            for i in 0..routes.len().min(ROUTES - routes.len()) {
+                let mut other = routes[i].clone();
+                other[u] = -other[u];
+                routes.push(other);
+            }
+        }
+        Self { offset, routes, taken: 0 }
+    }
+
+    /// An unused port.
+    pub(super) fn unused(dimensions: usize) -> Self {
+        Self { offset: Rank(0), routes: vec![SignedHops::from_elem(0, dimensions)], taken: 0 }
+    }
+}
+
+/// The offsets of a twisted torus, step by step as many as there are ports: the longest routes first,
+/// to and fro, so that all steps begin with as many hops.
+pub(super) fn dealt(lattice: &Graph, ports: usize) -> Vec<Sent> {
+    let dimensions = lattice.link_classes().len();
+    let routes = shortest_routes(lattice).into_iter().zip((0..).map(Rank)).skip(1);
+    let mut all: Vec<Sent> =
+        routes.map(|(routes, offset)| Sent { offset, routes, taken: 0 }).collect();
+    all.sort_by_key(|sent| (std::cmp::Reverse(sent.hops()), sent.offset));
+    let steps = all.len().div_ceil(ports);
+    let mut by_step: Vec<Vec<Sent>> = (0..steps).map(|_| Vec::new()).collect();
+    for (i, sent) in all.into_iter().enumerate() {
+        let (round, place) = (i / steps, i % steps);
+        by_step[if round % 2 == 0 { place } else { steps - 1 - place }].push(sent);
+    }
+    for step in &mut by_step {
+        step.resize_with(ports, || Sent::unused(dimensions));
+    }
+    by_step.into_iter().flatten().collect()
+}
+
+/// Exchanges offsets that make no two steps worse.
+pub(super) fn exchange(sent: &mut [Sent], ports: usize, tried: u32) {
+    let Some(dimensions) = sent.first().map(|sent| sent.taken_route().len()) else { return };
+    let mut steps: Vec<Carried> = sent
+        .chunks(ports)
+        .map(|step| carried(step.iter().map(Sent::taken_route), dimensions))
+        .collect();
+    let mut random = fastrand::Rng::with_seed(0);
+    for _ in 0..tried {
+        let [a, b] = [0; 2].map(|_| random.usize(..sent.len()));
+        let (from, to) = (a / ports, b / ports);
+        if from == to && a != b {
+            continue;
+        }
+        let [x, y] = [a, b].map(|i| random.usize(..sent[i].routes.len()));
+        let changed = |step: usize, out: usize, into: &SignedHops| {
+            let mut carried = steps[step].clone();
+            for (u, &hops) in sent[out].taken_route().iter().enumerate() {
+                carried[2 * u + usize::from(hops < 0)] -= u64::from(hops.unsigned_abs());
+            }
+            for (u, &hops) in into.iter().enumerate() {
+                carried[2 * u + usize::from(hops < 0)] += u64::from(hops.unsigned_abs());
+            }
+            carried
+        };
+        let sum = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
+        if a == b {
+            let after = changed(from, a, &sent[a].routes[x]);
+            if cost(&after) <= cost(&steps[from]) {
+                steps[from] = after;
+                sent[a].taken = x;
+            }
+            continue;
+        }
+        let after = [changed(from, a, &sent[b].routes[y]), changed(to, b, &sent[a].routes[x])];
+        if sum(cost(&after[0]), cost(&after[1])) <= sum(cost(&steps[from]), cost(&steps[to])) {
+            [steps[from], steps[to]] = after;
+            (sent[a].taken, sent[b].taken) = (x, y);
+            sent.swap(a, b);
+        }
+    }
+}
