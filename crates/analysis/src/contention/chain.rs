@@ -37,19 +37,19 @@ struct Node {
     to: Rank,
     step: u32,
     /// The channel waited for; [`DELIVERY`] if the message was delivered.
-    channel: u32,
+    channel: u64,
     holder: [Rank; 2],
     before: Cause,
     references: u32,
 }
 
 /// No channel.
-const DELIVERY: u32 = u32::MAX;
+const DELIVERY: u64 = u64::MAX;
 
 impl Node {
     fn link(&self) -> ChainLink {
         let &Self { from, to, step, at, channel, holder, .. } = self;
-        let waited = (channel != DELIVERY).then_some((channel.into(), holder[0], holder[1]));
+        let waited = (channel != DELIVERY).then_some((channel, holder[0], holder[1]));
         ChainLink { from, to, step, at, waited }
     }
 }
@@ -71,12 +71,11 @@ impl Chain {
     /// Bytes of a cause.
     pub(crate) const CAUSE: usize = size_of::<Node>();
 
-    /// A new cause with one reference, after `before`, whose reference it takes over. Channels are
-    /// numbered in 32 bits.
+    /// A new cause with one reference, after `before`, whose reference it takes over.
     pub(crate) fn add(&mut self, what: ChainLink, before: Cause) -> Cause {
         let ChainLink { from, to, step, at, waited } = what;
         let (channel, holder) = match waited {
-            Some((channel, from, to)) => (channel as u32, [from, to]),
+            Some((channel, from, to)) => (channel, [from, to]),
             None => (DELIVERY, [from, to]),
         };
         let node = Node { at, from, to, step, channel, holder, before, references: 1 };

@@ -99,11 +99,6 @@ impl<'a> Channels<'a> {
         2 * u64::from(self.machine.ranks())
     }
 
-    /// Whether there are injection channels of ranks, and of nodes.
-    pub(crate) fn limits(&self) -> [bool; 2] {
-        [self.paces.rank > 0, self.paces.node > 0]
-    }
-
     /// The shared channels that a message uses while it holds a channel of `pool`.
     pub(crate) fn shares(&self, pool: u64, from: Rank, to: Rank) -> SmallVec<[u32; 4]> {
         if pool < 2 * self.links {
