@@ -288,11 +288,13 @@ impl Algorithm for Bruck {
         let of_ranks = radices(request.problem.ranks, EVERY_RADIX_UP_TO, SMALL_RADIX);
         let mut settings: Vec<_> =
             of_ranks.into_iter().map(|of| Parameters::from([radix(of)])).collect();
+        let few = request.problem.ranks <= EVERY_RADIX_UP_TO;
+        // On a large mesh counting takes long, and more settings would leave others uncounted.
         if let Shape::Grid(grid) = request.topology.shape()
             && grid.radix().long_dimensions().count() > 1
+            && (few || grid.radix().long_dimensions().all(|u| grid.wrap()[u]))
         {
             let digits = || (DIGITS.name.to_owned(), "coordinates".into());
-            let few = request.problem.ranks <= EVERY_RADIX_UP_TO;
             let every = if few { EVERY_RADIX_OF_SIDES_UP_TO } else { 0 };
             let of_sides = radices(longest(grid), every, SMALL_RADIX_OF_SIDES);
             settings.extend(of_sides.into_iter().map(|of| Parameters::from([digits(), radix(of)])));
