@@ -19,8 +19,7 @@ const FAMILIES: [(&str, &[&str], u32); 4] = [
 ];
 const SQUARES: &[&str] =
     &["4x4", "8x8", "16x16", "32x32", "64x64", "128x128", "256x256", "512x512", "1024x1024"];
-const CUBES: &[&str] =
-    &["4x4x4", "8x8x8", "16x16x16", "32x32x32", "64x64x64", "128x128x64"];
+const CUBES: &[&str] = &["4x4x4", "8x8x8", "16x16x16", "32x32x32", "64x64x64", "128x128x64"];
 
 /// Algorithms, a fixed setting, and the colour of their lines.
 const ALGORITHMS: [(&str, &[(&str, &str)], RGBColor); 4] = [
@@ -42,7 +41,9 @@ fn main() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/src");
     for (name, tori, ports) in FAMILIES {
         println!("\n{name}, {BLOCK}-byte blocks\n");
-        println!("| torus | bound | algorithm | steps model | fluid | over the bound | classes | simulated in |");
+        println!(
+            "| torus | bound | algorithm | steps model | fluid | over the bound | classes | simulated in |"
+        );
         println!("|---|---|---|---|---|---|---|---|");
         let mut lines: Vec<Line> = (ALGORITHMS.iter())
             .map(|&(label, _, colour)| {

@@ -2,12 +2,14 @@
 //! where no link is shared.
 
 use crate::common::{
-    self, MEMORY, Script, find, network, request, schedule_of, serving, without_classes,
+    self, MEMORY, Script, find, network, problem, request, schedule_of, serving, without_classes,
 };
 use topocoll::contention::{
     Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate, steps_model,
 };
-use topocoll::{AnalysisError, Barrier, Machine, Rank, Request, Schedule, count};
+use topocoll::{
+    AnalysisError, Barrier, Collective, Machine, Rank, RankClasses, Request, Schedule, count,
+};
 
 fn priced(text: &str) -> Machine {
     let mut machine = common::priced(text, 3e-6, 100e-9);
@@ -232,5 +234,54 @@ fn time_on_the_network_begins_with_the_first_message() {
     for model in ["wormhole", "fluid"] {
         let found = apart(&later, &machine, model, true);
         assert_eq!((found.time, found.network_time), (1_100_000, 100_000), "{model}");
+    }
+}
+
+/// Traffic whose schedule is not known, so that every step is simulated.
+struct Unknown<'a>(&'a Scheduled<'a>);
+
+impl Traffic for Unknown<'_> {
+    fn nodes(&self) -> u32 {
+        self.0.nodes()
+    }
+    fn steps(&self) -> u32 {
+        self.0.steps()
+    }
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        self.0.share(node, step, out);
+    }
+    fn classes(&self) -> RankClasses {
+        self.0.classes()
+    }
+}
+
+/// Without barriers the first steps of a large run need no simulation, until messages of two steps are
+/// in the network at once.
+#[test]
+fn the_first_steps_of_large_runs_are_exact_without_barriers() {
+    for (text, algorithm, all) in
+        [("torus:84x80", "suh-shin", true), ("torus:61x62", "coloured-rings", false)]
+    {
+        let machine = topocoll::machine(text).unwrap();
+        let asked = problem(&machine, Collective::AllToAll, 64);
+        let schedule = schedule_of(&machine, &asked, algorithm, &Default::default()).unwrap();
+        let known = Scheduled::new(&schedule, &machine);
+        let unknown = Unknown(&known);
+        for model in ["wormhole", "fluid"] {
+            let [found, expected] = [&known as &dyn Traffic, &unknown].map(|traffic| {
+                simulate(&request(traffic, &machine, model, Settings::default(), Sync::Free))
+                    .unwrap()
+            });
+            let steps = schedule.rule().steps();
+            assert_eq!(expected.closed_steps, 0);
+            assert!(found.closed_steps > 0, "{text} {model}");
+            assert_eq!(found.closed_steps == steps, all, "{text} {model}: {}", found.closed_steps);
+            let figures = |of: &Simulation| {
+                (of.time, of.messages, of.latencies, of.network_time, of.steps.clone())
+            };
+            assert_eq!(figures(&found), figures(&expected), "{text} {model}");
+            let busy = [&found, &expected].map(|of| of.link_utilisation.unwrap());
+            assert!((busy[0] / busy[1] - 1.0).abs() < 1e-9, "{text} {model}: {busy:?}");
+        }
     }
 }

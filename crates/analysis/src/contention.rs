@@ -11,6 +11,7 @@ mod calendar;
 mod chain;
 mod channels;
 mod clock;
+mod closed;
 mod flit;
 mod fluid;
 mod fold;

@@ -135,7 +135,8 @@ impl<'a> Fluid<'a> {
     ) -> Self {
         let fold = Fold::new(machine, settings, classes);
         let links = fold.links();
-        let capacity = |kept| Self::capacity(&fold, fold.channels.pace(fold.representative(kept) as u32));
+        let capacity =
+            |kept| Self::capacity(&fold, fold.channels.pace(fold.representative(kept) as u32));
         let rates = Rates::new((0..fold.count() as u32).map(capacity));
         Self {
             hops: clock.hops.clone(),

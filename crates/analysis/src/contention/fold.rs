@@ -85,7 +85,8 @@ impl<'a> Fold<'a> {
                 u64::from(node.0) * per_node + kept % per_node
             }
             (Some(mut limit), _) => {
-                let ([rank, _], links) = (self.channels.limits(), self.machine.topology.link_numbers());
+                let ([rank, _], links) =
+                    (self.channels.limits(), self.machine.topology.link_numbers());
                 let ranks = 2 * u64::from(self.ranks.count());
                 let (mut first, mut classes) = (links, &self.ranks);
                 if !rank || limit >= ranks {
@@ -198,15 +199,26 @@ impl<'a> Fold<'a> {
             }
             let (mut position, mut kept) = (at[u], at[u] % period);
             for i in 0..hops.min(period.into()) {
-                let link = |node: u32| {
-                    u64::from(node) * self.per_node + 2 * u as u64 + u64::from(down)
-                };
+                let link =
+                    |node: u32| u64::from(node) * self.per_node + 2 * u as u64 + u64::from(down);
                 let times = self.times * (rounds as u32 + u32::from(i < rest));
                 let shared = link(other + position * radix.stride(u));
                 visit(link(class + kept * self.strides[u]) as u32, times, shared);
                 let next = |at: u32, of: u32| match down {
-                    true => if at == 0 { of - 1 } else { at - 1 },
-                    false => if at + 1 == of { 0 } else { at + 1 },
+                    true => {
+                        if at == 0 {
+                            of - 1
+                        } else {
+                            at - 1
+                        }
+                    }
+                    false => {
+                        if at + 1 == of {
+                            0
+                        } else {
+                            at + 1
+                        }
+                    }
                 };
                 (position, kept) = (next(position, side), next(kept, period));
             }

@@ -35,7 +35,8 @@ impl Paces {
         let limited = limits.into_iter().filter(|&limit| limit > 0.0);
         let all = links.iter().copied().chain(classes).chain(limited);
         let seconds = all.clone().fold(0.0, f64::max);
-        let mut paces = Self { seconds, slowest: SLOWEST, fastest: 0, links: Vec::new(), rank: 0, node: 0 };
+        let mut paces =
+            Self { seconds, slowest: SLOWEST, fastest: 0, links: Vec::new(), rank: 0, node: 0 };
         let common = all.clone().map(|value| paces.of(value)).fold(SLOWEST, common_divisor);
         paces.slowest /= common;
         paces.fastest = all.map(|value| paces.of(value)).fold(paces.slowest, u64::min);

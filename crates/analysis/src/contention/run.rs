@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use smallvec::SmallVec;
+use topocoll_topology::Rank;
 
 use super::chain::{Cause, ChainLink, NONE};
 use super::clock::{Clock, Picoseconds, within};
@@ -98,7 +99,7 @@ struct SimulationRun<'a> {
     out: Outcome,
 }
 
-/// Runs `steps`. Each node goes on when its own sends and receives of a step are done.
+/// Runs `steps`, from `start` of each rank on. Each node goes on when its own sends and receives of a step are done.
 ///
 /// A send is done when the message is delivered. Messages that arrive before their receiver begins
 /// their step are kept until then.
@@ -108,11 +109,11 @@ pub(crate) fn run(
     ranks: &Simulated,
     network: &mut dyn Network,
     steps: Range<u32>,
-    start: Picoseconds,
+    start: &dyn Fn(Rank) -> Picoseconds,
     control: &Control<'_>,
 ) -> Result<Outcome, AnalysisError> {
     let node = Node { step: steps.start, cause: NONE, ..Node::default() };
-    let times = vec![StepTime { start: Picoseconds::MAX, end: start }; steps.len()];
+    let times = vec![StepTime { start: Picoseconds::MAX, end: 0 }; steps.len()];
     let mut run = SimulationRun {
         traffic,
         clock,
@@ -123,7 +124,7 @@ pub(crate) fn run(
         out: Outcome { steps: times, ..Outcome::default() },
     };
     for class in 0..ranks.count() {
-        run.go_on(network, class as usize, start);
+        run.go_on(network, class as usize, start(ranks.rank(class)));
     }
     let mut last = NONE;
     let (mut stopped, mut delivered) = (false, 0);

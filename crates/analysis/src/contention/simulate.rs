@@ -5,6 +5,7 @@ use topocoll_schedule::RankClasses;
 use topocoll_topology::{LinkId, Machine, Shape};
 
 use super::clock::{Clock, Picoseconds, within};
+use super::closed::closed;
 use super::flit::{self, Flits};
 use super::fluid::{self, Fluid};
 use super::fold::Fold;
@@ -17,7 +18,7 @@ use super::settings::{Dateline, Settings};
 use super::survey::{Survey, handed, survey};
 use super::traffic::{Share, Traffic};
 use super::wormhole::{self, Wormhole};
-use crate::counts::{Sums, check_ranks, count_steps};
+use crate::counts::check_ranks;
 use crate::error::{check_memory, check_work};
 use crate::{AnalysisError, symmetry};
 
@@ -43,7 +44,7 @@ pub struct ContentionModel {
     pub summary: &'static str,
     /// Whether a message without contention takes startup + transmission + propagation, so that
     /// steps without shared links need no simulation.
-    closed_form: bool,
+    pub(super) closed_form: bool,
     /// Whether it is a model of routers, so that messages need numbered links.
     needs_links: bool,
     /// Whether one rank of each class gives the exact result: translations keep every part of the
@@ -236,9 +237,9 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     }
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let survey = survey(traffic, machine, &clock, &classes)?;
-    let (closed, link_seconds) = closed_steps(request)?;
-    let ranks = simulated(request, classes)?;
-    check(request, &survey, &closed, &clock, &ranks)?;
+    let ranks = simulated(request, &classes)?;
+    let closed = closed(request, &clock, &survey, &classes)?;
+    check(request, &survey, &closed.steps, &clock, &ranks)?;
     let dateline = settings.dateline.unwrap_or(match survey.goes_far {
         true => Dateline::Crossing,
         false => Dateline::Entry,
@@ -249,56 +250,43 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     };
     (request.control.progress.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
     let mut total = Total::new(&clock);
-    total.link_seconds = link_seconds;
+    total.link_seconds = closed.link_seconds;
     match request.sync {
         Sync::Free => {
-            let mut network = make();
-            let steps = 0..traffic.steps();
-            let out = run(traffic, &clock, &ranks, &mut *network, steps, 0, &request.control)?;
-            total.add(out, 0);
-            total.use_links(&mut *network);
+            total.closed = closed.first.steps.len() as u32;
+            total.add(closed.first, 0);
+            let steps = total.closed..traffic.steps();
+            if !steps.is_empty() {
+                let mut network = make();
+                let start = |rank| closed.starts[classes.class_of(rank) as usize];
+                let control = &request.control;
+                let out = run(traffic, &clock, &ranks, &mut *network, steps, &start, control)?;
+                total.add(out, 0);
+                total.use_links(&mut *network);
+            }
         }
-        Sync::Barrier => apart(request, &survey, &closed, (&clock, &ranks), &make, &mut total)?,
+        Sync::Barrier => {
+            apart(request, &survey, &closed.steps, (&clock, &ranks), &make, &mut total)?;
+        }
     }
     let fold = Fold::new(machine, &settings, &ranks.classes);
     Ok(total.close(&clock.kinds, &ranks, &fold))
 }
 
 /// The ranks to simulate.
-fn simulated(request: &Request<'_>, classes: RankClasses) -> Result<Simulated, AnalysisError> {
+fn simulated(request: &Request<'_>, classes: &RankClasses) -> Result<Simulated, AnalysisError> {
     let refuse = |rule| Err(AnalysisError::Classes { model: request.model.name, rule });
     match request.ranks {
-        Some(Ranks::Classes) if !request.model.folds => {
-            refuse("its datelines and its order of simultaneous requests depend on the ranks' numbers")
-        }
+        Some(Ranks::Classes) if !request.model.folds => refuse(
+            "its datelines and its order of simultaneous requests depend on the ranks' numbers",
+        ),
         Some(Ranks::Classes) if request.records => {
             refuse("a trace or a table of links has every rank")
         }
         None if !request.model.folds || request.records => Ok(Simulated::every(request.machine)),
         Some(Ranks::Every) => Ok(Simulated::every(request.machine)),
-        None | Some(Ranks::Classes) => Ok(Simulated::of(classes, request.machine)),
+        None | Some(Ranks::Classes) => Ok(Simulated::of(classes.clone(), request.machine)),
     }
-}
-
-/// The steps that need no simulation, and the seconds that links are busy in them: under barriers,
-/// steps without shared links and port violations. Messages of several ports share the injection.
-fn closed_steps(request: &Request<'_>) -> Result<(Vec<bool>, f64), AnalysisError> {
-    let steps = request.traffic.steps() as usize;
-    let (mut closed, mut sums) = (vec![false; steps], Sums::default());
-    let may = request.sync == Sync::Barrier && request.model.closed_form && !request.records;
-    if may
-        && let Some(schedule) = request.traffic.schedule()
-        && (schedule.problem.ports == 1 || request.machine.timing.injection.is_unlimited())
-    {
-        count_steps(schedule, request.machine, None, request.memory, |step, count| {
-            closed[step as usize] = count.link_contention <= 1 && count.port_violations == 0;
-            if closed[step as usize] {
-                sums.add(count);
-            }
-        })?;
-    }
-    let machine = request.machine;
-    Ok((closed, sums.charge(machine.ranks(), &machine.timing).link_seconds))
 }
 
 /// Checks that a run fits in memory and in the clock.
@@ -377,8 +365,15 @@ fn apart<'a>(
                 continue;
             }
             let network = &mut **network.get_or_insert_with(make);
-            let mut out =
-                run(request.traffic, clock, ranks, network, step..step + 1, now, &request.control)?;
+            let mut out = run(
+                request.traffic,
+                clock,
+                ranks,
+                network,
+                step..step + 1,
+                &|_| now,
+                &request.control,
+            )?;
             out.rebase(now);
             now = within(u128::from(now) + u128::from(out.end))?;
             let ended = out.partial;

@@ -6,8 +6,8 @@ use topocoll_topology::{Machine, Shape};
 
 use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
-use crate::error::check_work;
 use crate::AnalysisError;
+use crate::error::check_work;
 
 /// The most shares visited: a quarter of a minute.
 const WORK_LIMIT: u128 = 1 << 28;

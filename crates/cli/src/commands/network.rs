@@ -5,8 +5,8 @@ use std::io::BufWriter;
 use anyhow::Context;
 use serde::{Serialize, Serializer};
 use topocoll::contention::{
-    ContentionModel, Job, Pattern, Placed, PlacedRoutes, Ranks, Request, Scheduled, Settings, Simulation,
-    Sync, Traffic, in_seconds, simulate, steps_model, write_links, write_trace,
+    ContentionModel, Job, Pattern, Placed, PlacedRoutes, Ranks, Request, Scheduled, Settings,
+    Simulation, Sync, Traffic, in_seconds, simulate, steps_model, write_links, write_trace,
 };
 use topocoll::{AnalysisError, Machine, Parameters, Rank, Schedule, Time, link_totals};
 

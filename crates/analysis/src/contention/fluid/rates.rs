@@ -42,9 +42,9 @@ impl Level {
 impl Ord for Level {
     fn cmp(&self, other: &Self) -> Ordering {
         let product = |left: u64, open: u64| u128::from(left) * u128::from(open);
-        self.rate.cmp(&other.rate).then_with(|| {
-            product(self.left, other.open).cmp(&product(other.left, self.open))
-        })
+        self.rate
+            .cmp(&other.rate)
+            .then_with(|| product(self.left, other.open).cmp(&product(other.left, self.open)))
     }
 }
 
@@ -199,7 +199,8 @@ pub(super) struct Rates {
 impl Rates {
     /// Bytes of a link, of a bundle, and of a link of a bundle.
     pub(super) const LINK: usize = size_of::<(Link, Vec<Member>, Level, Mark)>();
-    pub(super) const BUNDLE: usize = size_of::<Bundle>() + size_of::<Hot>() + 4 * size_of::<(Level, u32)>();
+    pub(super) const BUNDLE: usize =
+        size_of::<Bundle>() + size_of::<Hot>() + 4 * size_of::<(Level, u32)>();
     pub(super) const HOP: usize = size_of::<Hop>() + size_of::<u32>() + size_of::<Member>();
 
     pub(super) fn new(capacities: impl Iterator<Item = u64>) -> Self {
@@ -365,7 +366,9 @@ impl Rates {
         for &number in &self.visited {
             let bundle = &mut self.bundles[number as usize];
             let disturbed = std::mem::take(&mut bundle.disturbed);
-            if self.hot[number as usize].flows > 0 && (disturbed || bundle.fixed.rate != bundle.before.rate) {
+            if self.hot[number as usize].flows > 0
+                && (disturbed || bundle.fixed.rate != bundle.before.rate)
+            {
                 changed.push((number, bundle.before.rate));
             }
         }
@@ -676,7 +679,8 @@ mod tests {
 
     /// The rates by filling all links anew: by bundle of (links, full rate, flows).
     fn filled(capacities: &[u64], bundles: &[(Vec<(u32, u32)>, u64, u32)]) -> Vec<u64> {
-        let mut rates: Vec<Option<u64>> = bundles.iter().map(|of| (of.2 == 0).then_some(0)).collect();
+        let mut rates: Vec<Option<u64>> =
+            bundles.iter().map(|of| (of.2 == 0).then_some(0)).collect();
         let over = |of: &(Vec<(u32, u32)>, u64, u32), link: usize| {
             let times = of.0.iter().filter(|hop| hop.0 as usize == link).map(|hop| hop.1);
             u64::from(times.sum::<u32>()) * u64::from(of.2)
@@ -713,8 +717,9 @@ mod tests {
             let mut random = fastrand::Rng::with_seed(seed);
             let unit = [12, 1_000, 1 << 40][seed as usize % 3] * 5_040;
             let links = random.u32(2..14);
-            let capacities: Vec<u64> =
-                (0..links).map(|_| unit * if seed % 2 == 0 { 1 } else { random.u64(1..5) }).collect();
+            let capacities: Vec<u64> = (0..links)
+                .map(|_| unit * if seed % 2 == 0 { 1 } else { random.u64(1..5) })
+                .collect();
             let mut rates = Rates::new(capacities.iter().copied());
             let (mut bundles, mut numbers, mut changed) = (Vec::new(), Vec::new(), Vec::new());
             let mut known: Vec<u64> = Vec::new();
