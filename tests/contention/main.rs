@@ -6,6 +6,7 @@ mod channels;
 #[path = "../common/mod.rs"]
 mod common;
 mod conflicts;
+mod estimates;
 mod injection;
 mod models;
 mod simulations;
