@@ -97,7 +97,8 @@ fn a_swept_point_is_its_schedule_simulated() {
         let times = simulations.run(&Progress::UNHEARD).unwrap();
         let points = found.lines.iter().flat_map(|line| sizes.iter().zip(&line.points));
         for ((&block_bytes, choice), time) in points.zip(times) {
-            let problem = Problem { block_bytes, ..problem };
+            let mut problem = problem;
+            problem.block_bytes = block_bytes;
             let expected = alone(&machine, &problem, choice, model);
             assert_eq!(time, Ok(expected), "{} at {block_bytes}", choice.algorithm);
         }

@@ -42,7 +42,7 @@ pub use placement::{Job, Placed, PlacedRoutes, read_nodes};
 pub use ranks::Ranks;
 pub use run::{Control, NamedLink, StepTime};
 pub use settings::{Dateline, MODEL_PARAMETERS, ModelParameter, Settings};
-pub use simulate::{ContentionModel, MODELS, Request, Simulation, Sync, simulate};
+pub use simulate::{ContentionModel, MODELS, Request, Simulation, Sync, check_model, simulate};
 pub use steps::{StepsModel, steps_model};
 pub use trace::{write_links, write_trace};
 pub use traffic::{Posted, Scheduled, Share, Traffic};

@@ -16,7 +16,7 @@ pub struct Estimate {
     pub ranks: u32,
     /// The messages that these ranks send: at most one for each port in each step.
     pub messages: u128,
-    /// Seconds of one core, within a factor of some units: cores differ, and so do schedules.
+    /// Seconds of one core: the order of magnitude, as cores and schedules differ.
     pub seconds: f64,
 }
 

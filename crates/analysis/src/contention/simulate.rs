@@ -256,7 +256,10 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
 }
 
 /// Checks that a model supports a machine.
-pub(super) fn check_model(
+///
+/// # Errors
+/// A model of routers on a machine without links, or with too many virtual channels into a router.
+pub fn check_model(
     model: &ContentionModel,
     machine: &Machine,
     settings: &Settings,

@@ -9,7 +9,6 @@ use topocoll::{
 };
 
 use self::answer::answer;
-use super::request;
 use super::whole::Whole;
 use super::within::{self, Left};
 use crate::demand::sizes;
@@ -122,8 +121,8 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         args.demand.is_none() || args.model == args::Model::Steps,
         "--demand: only the steps model prices a demand matrix"
     );
-    within::check(args.model, args.budget)?;
-    let model = request::model(args.model);
+    let model = within::model(args.model, args.budget)?;
+    within::check(model, &whole)?;
     let catalogue = catalogue(&whole, options, &args.schedule)?;
     let mut exchange = exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);
     let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;

@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::contention::{ContentionModel, Estimate};
-use topocoll::{Error, NotSimulated, Simulations};
+use topocoll::contention::{ContentionModel, Estimate, Settings, check_model};
+use topocoll::{Error, Machine, NotSimulated, Simulations};
 
-use super::plural;
+use super::{plural, request};
 use crate::args::Model;
 use crate::error::say;
 use crate::render::{Bar, duration};
@@ -26,13 +26,25 @@ impl Left {
     }
 }
 
-/// Checks that a budget has a model to limit.
-pub(super) fn check(model: Model, budget: Option<f64>) -> anyhow::Result<()> {
+/// The contention model asked for, if any. A budget needs one.
+pub(super) fn model(
+    model: Model,
+    budget: Option<f64>,
+) -> anyhow::Result<Option<&'static ContentionModel>> {
+    let model = request::model(model);
     anyhow::ensure!(
-        budget.is_none() || model != Model::Steps,
+        budget.is_none() || model.is_some(),
         "--budget limits simulations, but the steps model needs none: give --model too"
     );
-    Ok(())
+    Ok(model)
+}
+
+/// Checks that a model, if asked for, supports a machine.
+pub(super) fn check(model: Option<&ContentionModel>, machine: &Machine) -> anyhow::Result<()> {
+    match model {
+        Some(model) => named(check_model(model, machine, &Settings::default()), model),
+        None => Ok(()),
+    }
 }
 
 /// Runs the simulations that fit the budget. A note says first how many do not.
