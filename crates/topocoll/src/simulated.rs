@@ -115,6 +115,7 @@ impl Simulations<'_> {
     }
 
     /// The estimated costs, and whether each fits the budget.
+    #[must_use]
     pub fn estimates(&self) -> impl ExactSizeIterator<Item = (Estimate, bool)> {
         self.cases.iter().map(|case| (case.estimate, case.fits))
     }
