@@ -21,13 +21,27 @@ const SQUARES: &[&str] =
     &["4x4", "8x8", "16x16", "32x32", "64x64", "128x128", "256x256", "512x512", "1024x1024"];
 const CUBES: &[&str] = &["4x4x4", "8x8x8", "16x16x16", "32x32x32", "64x64x64", "128x128x64"];
 
-/// Algorithms, a fixed setting, and the colour of their lines.
-const ALGORITHMS: [(&str, &[(&str, &str)], RGBColor); 4] = [
-    ("direct-offsets", &[], RGBColor(0, 114, 178)),
-    ("bruck", &[("digits", "coordinates")], RGBColor(213, 94, 0)),
-    ("suh-shin", &[], RGBColor(0, 158, 115)),
-    ("neighbour-rings", &[], RGBColor(204, 121, 167)),
+/// An algorithm, whether it sends digits of coordinates, and the colour of its lines.
+struct Subject {
+    algorithm: &'static str,
+    by_coordinates: bool,
+    colour: RGBColor,
+}
+
+const SUBJECTS: [Subject; 5] = [
+    subject("direct-offsets", false, RGBColor(0, 114, 178)),
+    subject("direct-rings", false, RGBColor(0, 0, 0)),
+    subject("bruck", true, RGBColor(213, 94, 0)),
+    subject("suh-shin", false, RGBColor(0, 158, 115)),
+    subject("neighbour-rings", false, RGBColor(204, 121, 167)),
 ];
+
+const fn subject(algorithm: &'static str, by_coordinates: bool, colour: RGBColor) -> Subject {
+    Subject { algorithm, by_coordinates, colour }
+}
+
+/// The most steps that are simulated: some seconds.
+const MOST_STEPS: u32 = 1 << 22;
 
 /// Predicted seconds over the lower bound, by nodes.
 struct Line {
@@ -45,17 +59,16 @@ fn main() {
             "| torus | bound | algorithm | steps model | fluid | over the bound | classes | simulated in |"
         );
         println!("|---|---|---|---|---|---|---|---|");
-        let mut lines: Vec<Line> = (ALGORITHMS.iter())
-            .map(|&(label, _, colour)| {
-                let (label, steps, fluid) = (label.to_owned(), Vec::new(), Vec::new());
-                Line { label, colour, steps, fluid }
-            })
-            .collect();
+        let line = |of: &Subject| {
+            let label = of.algorithm.to_owned();
+            Line { label, colour: of.colour, steps: Vec::new(), fluid: Vec::new() }
+        };
+        let mut lines: Vec<Line> = SUBJECTS.iter().map(line).collect();
         for sides in tori {
             let mut machine = machine(&format!("torus:{sides}")).expect("a torus");
             machine.set_ports(ports);
-            for ((algorithm, setting, _), line) in ALGORITHMS.iter().zip(&mut lines) {
-                measure(&machine, sides, algorithm, setting, line);
+            for (subject, line) in SUBJECTS.iter().zip(&mut lines) {
+                measure(&machine, sides, subject, line);
             }
         }
         draw(&format!("{folder}/scaling-{name}.svg"), name, &lines);
@@ -63,13 +76,19 @@ fn main() {
 }
 
 /// Prints a row, and adds its points to the line.
-fn measure(machine: &Machine, sides: &str, name: &str, given: &[(&str, &str)], line: &mut Line) {
+fn measure(machine: &Machine, sides: &str, subject: &Subject, line: &mut Line) {
     let problem = Problem::new(Collective::AllToAll, machine.ranks(), machine.ports, BLOCK);
     let problem = problem.expect("a torus has ranks");
     let exchange = Exchange::new(machine, &problem).expect("its ranks");
-    let given: Parameters =
-        given.iter().map(|&(key, value)| (key.to_owned(), value.into())).collect();
+    let mut given = Parameters::new();
+    if subject.by_coordinates {
+        given.insert("digits".to_owned(), "coordinates".into());
+    }
+    let name = subject.algorithm;
     let schedule = exchange.schedule(name, &given).expect("it applies to every torus here");
+    if schedule.rule().steps() > MOST_STEPS {
+        return;
+    }
     let bound = exchange.bounds().seconds;
     let steps = exchange.count(&schedule).expect("it fits").time.total();
     let traffic = Scheduled::new(&schedule, machine);

@@ -7,6 +7,7 @@ mod classes;
 #[path = "../common/mod.rs"]
 mod common;
 mod conflicts;
+mod estimates;
 mod injection;
 mod models;
 mod simulations;

@@ -8,10 +8,10 @@ use topocoll::contention::{Settings, Sync, simulate};
 use topocoll::exec::Plan;
 use topocoll::formats::{FORMATS, Reader, Target};
 use topocoll::{
-    AnalysisError, Block, Catalogue, Collective, Coordinates, Demand, Exchange, Graph, Grid,
-    MAX_BLOCK_BYTES, Machine, Method, MixedRadix, NotApplicable, Origin, Parameters, Problem, Rank,
-    RankClasses, Request, Route, Rule, SIMULATE_UP_TO, Schedule, Setting, Shape, Slot, SlotSet,
-    Step, Strided, check_demand_work, files, load_file, machine, spec, verify,
+    AnalysisError, Block, Catalogue, Collective, Coordinates, Demand, Graph, Grid, MAX_BLOCK_BYTES,
+    Machine, Method, MixedRadix, NotApplicable, Origin, Parameters, Problem, Rank, RankClasses,
+    Request, Route, Rule, Schedule, Setting, Shape, Slot, SlotSet, Step, Strided,
+    check_demand_work, files, load_file, machine, spec, verify,
 };
 use topocoll_certificate::check;
 
@@ -19,7 +19,7 @@ use topocoll_certificate::check;
 /// Some limits are too large to try: then the attempt is refused for another reason, or not made.
 type Row = (&'static str, u64, fn(u64) -> Result<(), String>, &'static str);
 
-const ROWS: [Row; 37] = [
+const ROWS: [Row; 36] = [
     ("ranks of a machine", u32::MAX as u64, ranks, "not a whole number from 1 to 4294967295"),
     ("sides of a grid", 32, sides, "more than 32 sides"),
     ("nodes of a twisted torus", 1 << 20, twisted, "a twisted torus has at most 1048576"),
@@ -73,12 +73,6 @@ const ROWS: [Row; 37] = [
         32_768,
         ranked,
         "more than the limit of 1073741824",
-    ),
-    (
-        "ranks of a machine on which choices are simulated",
-        SIMULATE_UP_TO as u64,
-        simulated,
-        "of up to 256",
     ),
     ("virtual channels of a link", 16, channels, "a whole number from 1 to 16"),
     (
@@ -434,11 +428,6 @@ fn routed(hops: u64) -> Result<(), String> {
 
 fn ranked(ranks: u64) -> Result<(), String> {
     text(check_demand_work(&Problem::new(Collective::AllToAll, ranks as u32, 1, 1).unwrap()))
-}
-
-fn simulated(ranks: u64) -> Result<(), String> {
-    let machine = machine(&format!("full:{ranks}")).unwrap();
-    text(Exchange::all_to_all(&machine).unwrap().check_simulation())
 }
 
 fn channels(vcs: u64) -> Result<(), String> {

@@ -5,4 +5,5 @@ mod calibrate;
 #[path = "../common/mod.rs"]
 mod common;
 mod ranking;
+mod simulated;
 mod sweep;

@@ -14,8 +14,8 @@ use crate::completion;
 use crate::error::{say, set_colour};
 use crate::examples;
 use crate::values::{
-    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, count, injection, note_on_sizes,
-    points, ports, rank_list, setting, settings,
+    RankList, Settings, SweptSizes, bandwidth, block, block_sizes, budget, count, injection,
+    note_on_sizes, points, ports, rank_list, setting, settings,
 };
 
 /// Best all-to-all and all-gather schedules for machines with a shape: proved, priced, written out.
@@ -102,9 +102,13 @@ pub(crate) struct Select {
     /// Say why the other algorithms do not apply.
     #[arg(long)]
     pub(crate) why: bool,
-    /// Rank by this model if the machine is small enough to simulate
+    /// Rank by this model: simulate the choices that fit the budget
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
+    /// Seconds of one core, as estimated, for all simulations together [default: 10, unlimited up to 256
+    /// ranks]
+    #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]
+    pub(crate) budget: Option<f64>,
     /// Exchange among this subset of ranks, such as 0-7,12, over the links of the whole machine
     #[arg(long, value_name = "RANKS", value_parser = rank_list)]
     pub(crate) ranks: Option<RankList>,
@@ -385,6 +389,13 @@ pub(crate) struct Sweep {
     /// Say why the other algorithms do not apply
     #[arg(long)]
     pub(crate) why: bool,
+    /// Simulate by this model, at each block size, each algorithm's best setting by the steps model
+    #[arg(long, default_value = "steps")]
+    pub(crate) model: Model,
+    /// Seconds of one core, as estimated, for all simulations together [default: 10, unlimited up to 256
+    /// ranks]
+    #[arg(long, value_name = "SECONDS", value_parser = budget, allow_hyphen_values = true)]
+    pub(crate) budget: Option<f64>,
     /// List the Pareto front of startups and volume at one block size
     #[arg(long, conflicts_with_all = ["blocks", "points"])]
     pub(crate) front: bool,

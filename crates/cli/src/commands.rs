@@ -25,6 +25,7 @@ mod tune;
 mod verify;
 mod watch;
 mod whole;
+mod within;
 
 pub(crate) use heading::title;
 pub(crate) use select::{in_full, ranked, reason};

@@ -5,6 +5,7 @@ pub(crate) const SELECT: &str = "Examples:
   topocoll select paragon-16x16 --block 4KiB --all
   topocoll select full:64 --ports 2 --op allgather --json
   topocoll select torus:8x8 --model wormhole
+  topocoll select torus:32x32 --model fluid --budget 1
   topocoll select full:16 --demand sparse:7";
 
 pub(crate) const ALGORITHMS: &str = "Examples:
@@ -47,6 +48,7 @@ pub(crate) const SCHEDULE: &str = "Examples:
 pub(crate) const SWEEP: &str = "Examples:
   topocoll sweep torus:16x16 --svg times.svg --csv times.csv
   topocoll sweep sp1-64 --algorithm bruck --set radix=2,8,64 --blocks 16,64,256,1KiB
+  topocoll sweep torus:8x8 --model fluid --blocks 64:4KiB
   topocoll sweep torus:16x16 --front --png front.png";
 
 pub(crate) const REPORT: &str = "Examples:

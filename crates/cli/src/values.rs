@@ -107,6 +107,12 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A positive number of seconds.
+pub(crate) fn budget(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    seconds.ok_or_else(|| "not a positive number of seconds such as 60".to_owned())
+}
+
 pub(crate) fn bandwidth(text: &str) -> Result<f64, String> {
     match text.trim() {
         "0" => Err("0 needs a unit: write 0s for a byte that takes no time".to_owned()),

@@ -66,14 +66,6 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// A machine on which simulating all choices would take too long.
-    #[error("{ranks} ranks: choices are ranked by simulation on machines of up to {most}")]
-    TooLargeToSimulate {
-        /// Its ranks.
-        ranks: u32,
-        /// The limit.
-        most: u32,
-    },
     /// A schedule of a subset that exceeds ports of the whole machine.
     #[error(
         "ranks or nodes of the whole machine send or receive more messages in a step than they have ports ({ports})"

@@ -31,6 +31,9 @@ pub struct Budget<'p> {
     pub memory: u128,
     /// The most route segments, in all, for settings whose floors are below the best exact price.
     pub work: u128,
+    /// The most seconds of one core, as estimated, for all simulations of a ranking or sweep together.
+    /// `None` is 10 seconds, and no limit on machines of up to 256 ranks.
+    pub simulation: Option<f64>,
     /// Receives progress.
     pub progress: Progress<'p>,
 }
@@ -38,7 +41,7 @@ pub struct Budget<'p> {
 /// 1 GiB, and some 10 seconds on two cores.
 impl Default for Budget<'_> {
     fn default() -> Self {
-        Self { memory: MEMORY, work: 1 << 28, progress: Progress::UNHEARD }
+        Self { memory: MEMORY, work: 1 << 28, simulation: None, progress: Progress::UNHEARD }
     }
 }
 

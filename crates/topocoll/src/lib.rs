@@ -72,7 +72,7 @@ pub use network::Network;
 pub use price::{Price, Priced};
 pub use published::{PUBLISHED, Published, PublishedCounts};
 pub use select::{Choice, Crossover, Extremes, Selection};
-pub use simulated::SIMULATE_UP_TO;
+pub use simulated::{NotSimulated, Simulations};
 pub use sweep::{Fastest, Line, Sweep};
 
 pub use topocoll_algorithms::{

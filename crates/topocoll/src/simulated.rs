@@ -1,50 +1,183 @@
-use topocoll_analysis::Progress;
-use topocoll_analysis::contention::{ContentionModel, Request, Scheduled, in_seconds, simulate};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Error, Exchange, Selection};
+use rayon::prelude::*;
+use topocoll_analysis::contention::{
+    ContentionModel, Estimate, Request, Scheduled, Settings, estimate, in_seconds, simulate,
+};
+use topocoll_analysis::{AnalysisError, Progress};
+use topocoll_schedule::Schedule;
+use topocoll_topology::Machine;
 
-/// The most ranks of a machine whose choices are simulated: some seconds.
-pub const SIMULATE_UP_TO: u32 = 256;
+use crate::{Choice, Error, Exchange, Selection, Sweep};
+
+/// Without a budget, the most estimated seconds of simulations,
+const SECONDS: f64 = 10.0;
+/// and the most ranks of a machine on which all choices are simulated.
+const ALL_UP_TO: u32 = 256;
+
+/// Why a choice is not simulated.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotSimulated {
+    /// Its estimated cost exceeds what other choices leave of the budget.
+    #[error("the estimate exceeds the budget")]
+    Budget,
+    /// It exceeds the memory, or the limits of one simulation.
+    #[error("{0}")]
+    Limit(AnalysisError),
+    /// Its messages wait for each other forever.
+    #[error("its messages deadlock")]
+    Deadlock,
+}
+
+/// Simulations of choices, with their estimated costs; they have not begun.
+#[derive(Clone, Debug)]
+pub struct Simulations<'x> {
+    machine: &'x Machine,
+    model: &'static ContentionModel,
+    memory: u128,
+    budget: Option<f64>,
+    cases: Vec<Case>,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    schedule: Schedule,
+    estimate: Estimate,
+    fits: bool,
+}
 
 impl Exchange<'_> {
-    /// Checks the limit of [`simulate_choices`](Self::simulate_choices) before there are choices.
+    /// Simulations of all choices of a selection, in the order of [`Selection::choices`]. In this
+    /// order choices fit the budget as long as the sum of their estimates does.
     ///
     /// # Errors
-    /// More ranks than [`SIMULATE_UP_TO`].
-    pub fn check_simulation(&self) -> Result<(), Error> {
-        let ranks = self.problem().ranks;
-        if ranks > SIMULATE_UP_TO {
-            return Err(Error::TooLargeToSimulate { ranks, most: SIMULATE_UP_TO });
-        }
-        Ok(())
-    }
-
-    /// Seconds of every choice of a selection, simulated with link contention and without barriers,
-    /// in the order of [`Selection::choices`]. Progress counts the messages of all choices.
-    ///
-    /// # Errors
-    /// The machine has more than [`SIMULATE_UP_TO`] ranks, or [`simulate`] refuses a choice.
-    pub fn simulate_choices(
+    /// The model does not support the machine, or a choice is not of this exchange.
+    pub fn simulations(
         &self,
         selection: &Selection,
         model: &'static ContentionModel,
-    ) -> Result<Vec<f64>, Error> {
-        self.check_simulation()?;
-        let (memory, progress) = (self.limits().memory, &self.limits().progress);
-        let schedules = (selection.choices.iter())
-            .map(|choice| self.schedule(&choice.algorithm, &choice.parameters))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut messages = 0;
-        for schedule in &schedules {
-            messages += self.count(schedule)?.messages;
+    ) -> Result<Simulations<'_>, Error> {
+        let cases = selection.choices.iter().map(|choice| self.case(choice, model));
+        let mut simulations = self.of_cases(model, cases.collect::<Result<_, _>>()?);
+        simulations.fit(0..selection.choices.len());
+        Ok(simulations)
+    }
+
+    /// Simulations of all points of a sweep: line by line, each in the order of its block sizes.
+    /// The fastest point of each size by the steps model fits the budget first, then the second of
+    /// each size, as long as the sum of the estimates does.
+    ///
+    /// # Errors
+    /// The model does not support the machine, or the sweep is not of this exchange.
+    pub fn sweep_simulations(
+        &self,
+        sweep: &Sweep,
+        model: &'static ContentionModel,
+    ) -> Result<Simulations<'_>, Error> {
+        let sizes = sweep.block_sizes.len();
+        let exchanges: Vec<_> = sweep.block_sizes.iter().map(|&size| self.sized(size)).collect();
+        let points = sweep.lines.iter().flat_map(|line| exchanges.iter().zip(&line.points));
+        let cases = points.map(|(exchange, choice)| exchange.case(choice, model));
+        let mut simulations = self.of_cases(model, cases.collect::<Result<_, _>>()?);
+        let mut order = Vec::new();
+        for size in 0..sizes {
+            let time = |line: &usize| sweep.lines[*line].points[size].price.time.total();
+            let mut lines: Vec<usize> = (0..sweep.lines.len()).collect();
+            lines.sort_by(|a, b| time(a).total_cmp(&time(b)));
+            order.extend(lines.iter().enumerate().map(|(place, line)| (place, size, *line)));
         }
-        (progress.starting)(u64::try_from(messages).unwrap_or(u64::MAX));
-        let seconds = schedules.iter().map(|schedule| {
-            let traffic = Scheduled::new(schedule, self.machine());
-            let mut request = Request::new(&traffic, self.machine(), model, memory);
-            request.control.progress = Progress { starting: &|_| (), ..*progress };
-            Ok(in_seconds(simulate(&request)?.time))
+        order.sort_unstable();
+        simulations.fit(order.into_iter().map(|(_, size, line)| line * sizes + size));
+        Ok(simulations)
+    }
+
+    fn case(&self, choice: &Choice, model: &'static ContentionModel) -> Result<Case, Error> {
+        let schedule = self.schedule(&choice.algorithm, &choice.parameters)?;
+        let bytes = (choice.price.blocks * self.problem().block_bytes as f64).ceil() as u128;
+        let estimate = estimate(&schedule, self.machine(), model, &Settings::default(), bytes)?;
+        Ok(Case { schedule, estimate, fits: false })
+    }
+
+    fn of_cases(&self, model: &'static ContentionModel, cases: Vec<Case>) -> Simulations<'_> {
+        let (machine, limits) = (self.machine(), self.limits());
+        let few = self.problem().ranks <= ALL_UP_TO;
+        let budget = limits.simulation.or((!few).then_some(SECONDS));
+        Simulations { machine, model, memory: limits.memory, budget, cases }
+    }
+}
+
+impl Simulations<'_> {
+    /// The most estimated seconds of all simulations together; `None` is no limit.
+    #[must_use]
+    pub fn budget(&self) -> Option<f64> {
+        self.budget
+    }
+
+    /// The estimated costs, and whether each fits the budget.
+    #[must_use]
+    pub fn estimates(&self) -> impl ExactSizeIterator<Item = (Estimate, bool)> {
+        self.cases.iter().map(|case| (case.estimate, case.fits))
+    }
+
+    /// Seconds of every choice that fits the budget, simulated with link contention and without
+    /// barriers. Choices are simulated on all threads at once. Progress counts the messages of the
+    /// simulated ranks.
+    ///
+    /// # Errors
+    /// [`simulate`] refuses a choice, for another reason than memory or work.
+    pub fn run(
+        &self,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Result<f64, NotSimulated>>, AnalysisError> {
+        let clipped = |messages: u128| u64::try_from(messages).unwrap_or(u64::MAX);
+        let fits = self.cases.iter().filter(|case| case.fits);
+        (progress.starting)(clipped(fits.map(|case| case.estimate.messages).sum()));
+        let run = |case: &Case, memory: u128| {
+            if !case.fits {
+                return Ok(Err(NotSimulated::Budget));
+            }
+            let equivalent = u64::from(self.machine.ranks() / case.estimate.ranks).max(1);
+            let delivered = AtomicU64::new(0);
+            let done = |messages: u64| {
+                delivered.fetch_add(messages / equivalent, Ordering::Relaxed);
+                (progress.done)(messages / equivalent);
+            };
+            let traffic = Scheduled::new(&case.schedule, self.machine);
+            let mut request = Request::new(&traffic, self.machine, self.model, memory);
+            request.control.progress = Progress { starting: &|_| (), done: &done };
+            let found = match simulate(&request) {
+                Ok(found) if !found.deadlock.is_empty() => Err(NotSimulated::Deadlock),
+                Ok(found) => Ok(in_seconds(found.time)),
+                Err(error @ (AnalysisError::Memory { .. } | AnalysisError::Work { .. })) => {
+                    Err(NotSimulated::Limit(error))
+                }
+                Err(error) => return Err(error),
+            };
+            let rest = clipped(case.estimate.messages).saturating_sub(delivered.into_inner());
+            (progress.done)(rest);
+            Ok(found)
+        };
+        // All threads share the memory; a choice that needs more than its share runs alone.
+        let share = self.memory / rayon::current_num_threads() as u128;
+        let cases = self.cases.par_iter().with_max_len(1);
+        let found: Vec<_> = cases.map(|case| run(case, share)).collect();
+        let alone = self.cases.iter().zip(found).map(|(case, found)| match found {
+            Ok(Err(NotSimulated::Limit(AnalysisError::Memory { .. }))) => run(case, self.memory),
+            found => found,
         });
-        seconds.collect()
+        alone.collect()
+    }
+
+    /// Marks the cases that fit the budget, in this order.
+    fn fit(&mut self, order: impl Iterator<Item = usize>) {
+        let mut left = self.budget.unwrap_or(f64::INFINITY);
+        for i in order {
+            let Case { estimate, fits, .. } = &mut self.cases[i];
+            *fits = estimate.seconds <= left;
+            if *fits {
+                left -= estimate.seconds;
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use topocoll_topology::{LinkId, Machine, Shape};
 
 use super::clock::{Clock, Picoseconds, within};
 use super::closed::closed;
+use super::estimate::Cost;
 use super::flit::{self, Flits};
 use super::fluid::{self, Fluid};
 use super::fold::Fold;
@@ -50,7 +51,8 @@ pub struct ContentionModel {
     /// Whether one rank of each class gives the exact result: translations keep every part of the
     /// model. In the other models virtual channels change at a dateline, which has a fixed place,
     /// and simultaneous requests are served in the order in which they are processed.
-    folds: bool,
+    pub(super) folds: bool,
+    pub(super) cost: Cost,
     make: Make,
     memory: Memory,
 }
@@ -63,6 +65,7 @@ pub const MODELS: &[ContentionModel] = &[
         closed_form: true,
         needs_links: false,
         folds: false,
+        cost: Cost { each: 0.0, link: 2e-7, flits: false },
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Wormhole::new(machine, settings, clock, dateline, records))
         },
@@ -74,6 +77,7 @@ pub const MODELS: &[ContentionModel] = &[
         closed_form: false,
         needs_links: true,
         folds: false,
+        cost: Cost { each: 0.0, link: 5e-8, flits: true },
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Flits::new(machine, settings, clock, dateline, records))
         },
@@ -85,6 +89,7 @@ pub const MODELS: &[ContentionModel] = &[
         closed_form: true,
         needs_links: false,
         folds: true,
+        cost: Cost { each: 2e-6, link: 2.5e-7, flits: false },
         make: |machine, settings, clock, Of { classes, records, .. }| {
             Box::new(Fluid::new(machine, settings, clock, classes, records))
         },
@@ -217,23 +222,10 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let Request { traffic, machine, model, settings, .. } = *request;
     settings.check()?;
     check_ranks(traffic.nodes(), machine)?;
-    let numbered = matches!(machine.topology.network(), Shape::Grid(_) | Shape::Graph(_));
-    if model.needs_links && !numbered {
-        return Err(AnalysisError::NeedsLinks {
-            model: model.name,
-            topology: machine.topology.short_form(),
-        });
-    }
+    check_model(model, machine, &settings)?;
     let clock = Clock::new(machine, &settings);
     if clock.cycle == 0 && model.needs_links {
         return Err(AnalysisError::Time { what: "a flit takes less than a picosecond".to_owned() });
-    }
-    let inputs = || flit::most_inputs(machine) * u64::from(settings.vcs);
-    if model.needs_links
-        && let inputs = inputs()
-        && inputs > flit::MAX_INPUTS
-    {
-        return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
     }
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let survey = survey(traffic, machine, &clock, &classes)?;
@@ -271,6 +263,31 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     }
     let fold = Fold::new(machine, &settings, &ranks.classes);
     Ok(total.close(&clock.kinds, &ranks, &fold))
+}
+
+/// Checks that a model supports a machine.
+///
+/// # Errors
+/// A model of routers on a machine without links, or with too many virtual channels into a router.
+pub fn check_model(
+    model: &ContentionModel,
+    machine: &Machine,
+    settings: &Settings,
+) -> Result<(), AnalysisError> {
+    if !model.needs_links {
+        return Ok(());
+    }
+    if !matches!(machine.topology.network(), Shape::Grid(_) | Shape::Graph(_)) {
+        return Err(AnalysisError::NeedsLinks {
+            model: model.name,
+            topology: machine.topology.short_form(),
+        });
+    }
+    let inputs = flit::most_inputs(machine) * u64::from(settings.vcs);
+    if inputs > flit::MAX_INPUTS {
+        return Err(AnalysisError::Inputs { inputs, most: flit::MAX_INPUTS });
+    }
+    Ok(())
 }
 
 /// The ranks to simulate.

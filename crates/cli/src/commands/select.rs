@@ -2,15 +2,15 @@ mod answer;
 
 use anyhow::Context;
 use serde::Serialize;
-use topocoll::contention::ContentionModel;
+use topocoll::contention::{ContentionModel, Estimate};
 use topocoll::{
-    AnalysisError, Budget, Choice, Error, Exchange, Parameters, Priced, Selection,
+    AnalysisError, Budget, Choice, Error, Exchange, NotSimulated, Parameters, Priced, Selection,
     check_demand_work,
 };
 
 use self::answer::answer;
 use super::whole::Whole;
-use super::{request, watch};
+use super::within::{self, Left};
 use crate::demand::sizes;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
@@ -57,12 +57,20 @@ struct Simulated {
     model: &'static str,
     sync: &'static str,
     order_differs: bool,
-    /// Positions among the choices of the steps model, best first.
+    /// Seconds of one core; none is unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_seconds: Option<f64>,
+    /// Whether no choice that is not simulated may be faster than the one recommended.
+    decided: bool,
+    /// Positions among the choices of the steps model of those simulated, best first.
     #[serde(skip)]
     order: Vec<usize>,
-    /// By position.
+    /// By position, with the estimates.
     #[serde(skip)]
-    seconds: Vec<f64>,
+    found: Vec<(Estimate, Result<f64, NotSimulated>)>,
+    /// The option that simulates all choices.
+    #[serde(skip)]
+    raise: String,
 }
 
 /// An algorithm and its setting.
@@ -89,6 +97,9 @@ struct Entry {
     priced: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     simulated_seconds: Option<f64>,
+    /// The estimate of a choice that is not simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_simulated: Option<Left>,
 }
 
 #[derive(Serialize)]
@@ -110,12 +121,10 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
         args.demand.is_none() || args.model == args::Model::Steps,
         "--demand: only the steps model prices a demand matrix"
     );
-    let model = request::model(args.model);
+    let model = within::model(args.model, args.budget)?;
+    within::check(model, &whole)?;
     let catalogue = catalogue(&whole, options, &args.schedule)?;
     let mut exchange = exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);
-    if let Some(model) = model {
-        exchange.check_simulation().with_context(|| format!("--model {}", model.name))?;
-    }
     let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
     if let Some(sizes) = &sizes {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
@@ -127,7 +136,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     // These are bounds for equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
     if let Some(model) = model {
-        rank_by(model, &exchange, &selection, &mut report)?;
+        rank_by(model, args.budget, &exchange, &selection, &mut report)?;
     }
     report.best_delivers = prove(&exchange, report.recommended.as_ref())?;
     print(options.json, &report, || {
@@ -150,31 +159,43 @@ pub(crate) fn ranked(exchange: &Exchange<'_>) -> Result<Selection, Error> {
     })
 }
 
-/// Ranks the choices by simulation.
+/// Ranks the choices by simulation, those that are not simulated last.
 fn rank_by(
     model: &'static ContentionModel,
+    seconds: Option<f64>,
     exchange: &Exchange<'_>,
     selection: &Selection,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let seconds = Bar::new(watch::MESSAGES)
-        .of(|&progress| {
-            let mut budget = Budget::default();
-            (budget.memory, budget.progress) = (memory(), progress);
-            exchange.clone().budget(budget).simulate_choices(selection, model)
-        })
-        .with_context(|| format!("--model {}", model.name))?;
-    let mut order: Vec<usize> = (0..seconds.len()).collect();
-    order.sort_by(|&a, &b| seconds[a].total_cmp(&seconds[b]));
-    for (entry, &seconds) in report.choices.iter_mut().zip(&seconds) {
-        entry.simulated_seconds = Some(seconds);
+    let mut budget = Budget::default();
+    (budget.memory, budget.simulation) = (memory(), seconds);
+    let exchange = exchange.clone().budget(budget);
+    let simulations = within::named(exchange.simulations(selection, model), model)?;
+    let found = within::run(&simulations, model, "choice")?;
+    let estimates = simulations.estimates().map(|(estimate, _)| estimate);
+    let found: Vec<_> = estimates.zip(found).collect();
+    let time = |i: usize| found[i].1.as_ref().copied().unwrap_or(f64::INFINITY);
+    let mut order: Vec<usize> = (0..found.len()).filter(|&i| found[i].1.is_ok()).collect();
+    order.sort_by(|&a, &b| time(a).total_cmp(&time(b)));
+    for (entry, (estimate, found)) in report.choices.iter_mut().zip(&found) {
+        match found {
+            Ok(seconds) => entry.simulated_seconds = Some(*seconds),
+            Err(reason) => entry.not_simulated = Some(Left::new(estimate, reason)),
+        }
     }
     report.recommended = order.first().map(|&first| Chosen::from(&selection.choices[first]));
     let by_time = |entry: &Entry| entry.simulated_seconds.unwrap_or(f64::INFINITY);
     report.choices.sort_by(|a, b| by_time(a).total_cmp(&by_time(b)));
-    let order_differs = !order.is_sorted();
-    report.simulated =
-        Some(Simulated { model: model.name, sync: "free", order_differs, order, seconds });
+    report.simulated = Some(Simulated {
+        model: model.name,
+        sync: "free",
+        order_differs: !order.is_sorted(),
+        budget_seconds: simulations.budget(),
+        decided: !found.iter().any(|(_, found)| found.as_ref().is_err_and(within::is_open)),
+        raise: within::raise(&simulations),
+        order,
+        found,
+    });
     Ok(())
 }
 
@@ -245,6 +266,7 @@ fn entry(choice: &Choice) -> Entry {
         tradeoff_ratio: choice.tradeoff_ratio,
         priced: (price.priced == Priced::AtLeast).then_some("at_least"),
         simulated_seconds: None,
+        not_simulated: None,
     }
 }
 

@@ -3,13 +3,17 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
+use topocoll::contention::{ContentionModel, Estimate};
 use topocoll::{
-    Catalogue, Choice, Exchange, Fastest, Line, Machine, Parameters, Priced, Problem, Sweep,
+    Budget, Catalogue, Choice, Exchange, Fastest, Line, Machine, NotSimulated, Parameters, Priced,
+    Problem, Sweep,
 };
 
 use super::heading::{about_sizes, assumed_by, title_of};
 use super::names::Names;
+use super::within::{self, Left};
 use super::{front, of_operation, refused};
+use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
 use crate::render::{
     Answer, Axes, Blocks, Crossover, Curve, Field, Format, Head, PartlyPriced, Plot, Rejected,
@@ -17,6 +21,9 @@ use crate::render::{
 };
 use crate::values::{Settings, SweptSizes};
 use crate::{Outcome, args};
+
+/// Points without a time that the text names.
+const SHOWN: usize = 6;
 
 /// Most lines of a sweep.
 const MAX_LINES: usize = 64;
@@ -34,6 +41,31 @@ struct Report {
     subsets: Vec<PartlyPriced>,
     undecided: Vec<String>,
     split: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated: Option<ByModel>,
+}
+
+/// A sweep by simulation.
+#[derive(Serialize)]
+struct ByModel {
+    model: &'static str,
+    sync: &'static str,
+    /// Seconds of one core; none is unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_seconds: Option<f64>,
+    /// The fastest simulated point, from each block size at which it changes.
+    fastest: Vec<Crossover>,
+    /// Points that are missing from the lines.
+    not_simulated: Vec<Missing>,
+}
+
+#[derive(Serialize)]
+struct Missing {
+    block_bytes: u64,
+    algorithm: String,
+    parameters: Parameters,
+    #[serde(flatten)]
+    left: Left,
 }
 
 #[derive(Serialize)]
@@ -56,12 +88,34 @@ struct Point {
     bound_ratio: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     priced: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated_seconds: Option<f64>,
 }
 
 /// The schedules, and the formulas without a schedule if requested.
 struct Found {
     sweep: Sweep,
     published: Option<(Vec<Line>, Vec<topocoll::Rejected>)>,
+    simulated: Option<Simulated>,
+}
+
+/// Times by simulation.
+struct Simulated {
+    model: &'static ContentionModel,
+    budget: Option<f64>,
+    /// The option that simulates all points.
+    raise: String,
+    /// Line by line, each in the order of its block sizes.
+    found: Vec<(Estimate, Result<f64, NotSimulated>)>,
+}
+
+/// A point with its time by the model.
+#[derive(Clone, Copy)]
+struct Timed<'f> {
+    choice: &'f Choice,
+    seconds: f64,
+    /// Whether this is the least that it takes.
+    floor: bool,
 }
 
 impl Found {
@@ -80,24 +134,86 @@ impl Found {
         let schedules = self.sweep.lines.iter().map(|line| (line, false));
         schedules.chain(self.formulas().iter().map(|line| (line, true)))
     }
+
+    /// The points of a line with a time, each with the position of its block size. `number` counts
+    /// all lines; those of formulas are not simulated.
+    fn points<'f>(
+        &'f self,
+        number: usize,
+        line: &'f Line,
+    ) -> impl Iterator<Item = (usize, Timed<'f>)> {
+        let sizes = self.sweep.block_sizes.len();
+        line.points.iter().enumerate().filter_map(move |(i, choice)| {
+            let (seconds, floor) = match &self.simulated {
+                Some(simulated) => (*simulated.found[number * sizes + i].1.as_ref().ok()?, false),
+                None => (choice.price.time.total(), choice.price.priced == Priced::AtLeast),
+            };
+            Some((i, Timed { choice, seconds, floor }))
+        })
+    }
+
+    /// The two fastest schedules at the i-th block size.
+    fn best_two(&self, i: usize) -> [Option<Timed<'_>>; 2] {
+        let lines = self.sweep.lines.iter().enumerate();
+        two_of(lines.filter_map(|(number, line)| {
+            Some(self.points(number, line).find(|&(size, _)| size == i)?.1)
+        }))
+    }
+
+    /// The fastest simulated schedule, from each block size at which it changes; `None` where no
+    /// point is simulated.
+    fn winners(&self) -> Vec<(u64, Option<&Choice>)> {
+        let mut winners: Vec<(u64, Option<&Choice>)> = Vec::new();
+        let key = |choice: &Choice| (choice.algorithm.clone(), choice.parameters.clone());
+        for (i, &bytes) in self.sweep.block_sizes.iter().enumerate() {
+            let [best, _] = self.best_two(i).map(|best| best.map(|timed| timed.choice));
+            if winners.last().is_none_or(|(_, last)| last.map(key) != best.map(key)) {
+                winners.push((bytes, best));
+            }
+        }
+        winners
+    }
+
+    /// The points without a time: the block size, the setting, the estimate and the reason.
+    fn missing(&self) -> impl Iterator<Item = (u64, &Choice, &Estimate, &NotSimulated)> {
+        let found = self.simulated.iter().flat_map(|simulated| &simulated.found);
+        let lines = self.sweep.lines.iter();
+        let points = lines.flat_map(|line| self.sweep.block_sizes.iter().zip(&line.points));
+        points.zip(found).filter_map(|((&bytes, choice), (estimate, found))| {
+            Some((bytes, choice, estimate, found.as_ref().err()?))
+        })
+    }
 }
 
 pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
+    let model = within::model(args.model, args.budget)?;
     if args.front {
+        anyhow::ensure!(model.is_none(), "--front: only the steps model has a Pareto front");
         return front::run(args);
     }
+    anyhow::ensure!(
+        model.is_none() || !args.published,
+        "--published: a formula has no schedule to simulate"
+    );
     anyhow::ensure!(options.block.is_none(), "--block is one size: a sweep takes --blocks");
     check_files(&files(args))?;
     let machine = machine(&args.common.machine, options)?;
+    within::check(model, &machine)?;
     let catalogue = catalogue(&machine, options, &args.schedule)?;
-    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
+    let mut budget = Budget::default();
+    (budget.memory, budget.simulation) = (memory(), args.budget);
+    let exchange = exchange(&machine, options, None)?.catalogue(&catalogue).budget(budget);
     let sizes = block_sizes(&args.blocks, args.points)?;
-    let found = Found {
+    let mut found = Found {
         sweep: exchange.sweep(&sizes, &asked(args, &catalogue)?)?,
         published: args.published.then(|| exchange.published(&sizes)),
+        simulated: None,
     };
     check_served(args, !found.sweep.lines.is_empty())?;
+    if let Some(model) = model {
+        found.simulated = Some(simulated(&exchange, &found.sweep, model)?);
+    }
     let (machine, problem) = (exchange.machine(), exchange.problem());
     write_plots(args, || plot(machine, problem, &found))?;
     if let Some(path) = &args.csv {
@@ -106,6 +222,23 @@ pub(crate) fn run(args: &args::Sweep) -> anyhow::Result<Outcome> {
     let report = report(machine, problem, &found);
     print(options.json, &report, || text(&exchange, &found, args, &catalogue))?;
     Ok(Outcome::Fine)
+}
+
+/// Simulates the points that fit the budget.
+fn simulated(
+    exchange: &Exchange<'_>,
+    sweep: &Sweep,
+    model: &'static ContentionModel,
+) -> anyhow::Result<Simulated> {
+    let simulations = within::named(exchange.sweep_simulations(sweep, model), model)?;
+    let found = within::run(&simulations, model, "point")?;
+    let estimates = simulations.estimates().map(|(estimate, _)| estimate);
+    Ok(Simulated {
+        model,
+        budget: simulations.budget(),
+        raise: within::raise(&simulations),
+        found: estimates.zip(found).collect(),
+    })
 }
 
 /// Checks that an algorithm serves the exchange.
@@ -213,8 +346,9 @@ pub(super) fn named(algorithm: &str, setting: &Parameters, published: bool) -> S
 }
 
 fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
-    let point = |(&block_bytes, choice): (&u64, &Choice)| Point {
-        block_bytes,
+    let simulates = found.simulated.is_some();
+    let point = |(i, Timed { choice, seconds, .. }): (usize, Timed<'_>)| Point {
+        block_bytes: found.sweep.block_sizes[i],
         parameters: choice.parameters.clone(),
         seconds: choice.price.time.into(),
         steps: choice.price.steps,
@@ -222,6 +356,26 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
         link_blocks: Blocks(choice.price.link_blocks),
         bound_ratio: choice.bound_ratio,
         priced: (choice.price.priced == Priced::AtLeast).then_some("at_least"),
+        simulated_seconds: simulates.then_some(seconds),
+    };
+    let by_model = |simulated: &Simulated| ByModel {
+        model: simulated.model.name,
+        sync: "free",
+        budget_seconds: simulated.budget,
+        fastest: (found.winners().into_iter())
+            .filter_map(|(block_bytes, choice)| {
+                let Choice { algorithm, parameters, .. } = choice?.clone();
+                Some(Crossover { block_bytes, algorithm, kind: None, parameters })
+            })
+            .collect(),
+        not_simulated: (found.missing())
+            .map(|(block_bytes, choice, estimate, reason)| Missing {
+                block_bytes,
+                algorithm: choice.algorithm.clone(),
+                parameters: choice.parameters.clone(),
+                left: Left::new(estimate, reason),
+            })
+            .collect(),
     };
     let crossovers = |list: Vec<Fastest>| {
         list.into_iter()
@@ -239,12 +393,12 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
     Report {
         head: Head::of_sizes(machine, problem),
         block_sizes: found.sweep.block_sizes.clone(),
-        lines: (found.lines())
-            .map(|(line, published)| Drawn {
+        lines: (found.lines().enumerate())
+            .map(|(number, (line, published))| Drawn {
                 algorithm: line.algorithm.clone(),
                 kind: kind(published),
                 given: line.given.clone(),
-                points: found.sweep.block_sizes.iter().zip(&line.points).map(point).collect(),
+                points: found.points(number, line).map(point).collect(),
             })
             .collect(),
         crossovers: crossovers(sweep.crossovers.clone()),
@@ -254,6 +408,7 @@ fn report(machine: &Machine, problem: &Problem, found: &Found) -> Report {
         subsets: sweep.partly_priced.iter().map(PartlyPriced::from).collect(),
         undecided: sweep.undecided.clone(),
         split: sweep.split.clone(),
+        simulated: found.simulated.as_ref().map(by_model),
     }
 }
 
@@ -273,40 +428,54 @@ fn text(
     catalogue: &Catalogue,
 ) -> Answer {
     let (machine, problem) = (exchange.machine(), exchange.problem());
-    let best = (0..found.sweep.block_sizes.len()).map(|i| best_two(&found.sweep.lines, i));
-    let best: Vec<_> = best.collect();
-    let choices = best.iter().flatten().flatten();
+    let best: Vec<_> = (0..found.sweep.block_sizes.len()).map(|i| found.best_two(i)).collect();
+    let choices = best.iter().flatten().flatten().map(|timed| timed.choice);
+    let choices = choices.chain(found.missing().take(SHOWN).map(|(_, choice, ..)| choice));
     let choices = choices.map(|choice| (&*choice.algorithm, &choice.parameters));
-    let winners = found.sweep.crossovers.iter().map(|won| (&*won.algorithm, &won.parameters));
+    let winners = found.sweep.crossovers.iter().filter(|_| found.simulated.is_none());
+    let winners = winners.map(|won| (&*won.algorithm, &won.parameters));
     let names = Names::new(catalogue, choices.chain(winners));
+    let model = found.simulated.as_ref().map(|simulated| simulated.model.name);
     let formulas = !found.formulas().is_empty();
     let mut header =
         vec!["block", "fastest", "runner-up", "time", "of the bound", "runner-up time"];
+    if let Some(model) = model {
+        (header[3], header[4]) = (model, "steps model");
+    }
     if formulas {
         header.insert(3, "published formula");
         header.push("formula time");
     }
     let rows = best.iter().enumerate().map(|(i, &[first, second])| {
-        let name = |choice: Option<&Choice>| match choice {
-            Some(choice) => {
+        let name = |timed: Option<Timed<'_>>| match timed {
+            Some(Timed { choice, .. }) => {
                 let setting = names.setting(&choice.algorithm, &choice.parameters);
                 Field::Setting(Some(choice.algorithm.clone()), setting)
             }
             None => "-".to_owned().into(),
         };
-        let ratio = first.map_or("-".to_owned(), |choice| format!("{:.2}x", choice.bound_ratio));
+        let ratio = first.map_or("-".to_owned(), |Timed { choice, .. }| match model {
+            Some(_) => seconds(choice.price.time.total()),
+            None => format!("{:.2}x", choice.bound_ratio),
+        });
         let size = bytes(found.sweep.block_sizes[i]);
         let [quickest, other] = [time(first), time(second)].map(Field::from);
         let mut row = vec![size.into(), name(first), name(second), quickest, ratio.into(), other];
         if formulas {
-            let [formula, _] = best_two(found.formulas(), i);
+            let [formula, _] = two_of(found.formulas().iter().map(|line| {
+                let choice = &line.points[i];
+                Timed { choice, seconds: choice.price.time.total(), floor: false }
+            }));
             row.insert(3, name(formula));
             row.push(time(formula).into());
         }
         row
     });
     let table = table(&header, if formulas { 4 } else { 3 }, rows);
-    let mut winners = fastest("Fastest", &found.sweep.crossovers, &names);
+    let mut winners = match &found.simulated {
+        Some(simulated) => by_simulation(simulated, found, &names),
+        None => fastest("Fastest", &found.sweep.crossovers, &names),
+    };
     if winners.is_empty() {
         winners = "The fastest schedule of each block size:".to_owned();
     }
@@ -320,25 +489,60 @@ fn text(
         .assuming(assumed_by(machine, problem.ports, &args.common.options))
         .table(&table)
         .notes(notes(found))
+        .list(&heading(found), missing(found, &names))
         .list("Does not apply:", why(args, exchange, &found.sweep.rejected, found.rejected()))
 }
 
-/// The two fastest lines at the i-th block size.
-fn best_two(lines: &[Line], i: usize) -> [Option<&Choice>; 2] {
-    let mut choices: Vec<_> = lines.iter().map(|line| &line.points[i]).collect();
-    choices.sort_by(|a, b| {
-        let key = |choice: &Choice| (choice.price.priced == Priced::AtLeast, choice.price.time);
-        let (a, b) = (key(a), key(b));
-        a.0.cmp(&b.0).then(a.1.total().total_cmp(&b.1.total()))
-    });
-    [choices.first().copied(), choices.get(1).copied()]
+/// The two fastest of some points.
+fn two_of<'f>(points: impl Iterator<Item = Timed<'f>>) -> [Option<Timed<'f>>; 2] {
+    let mut points: Vec<_> = points.collect();
+    points.sort_by(|a, b| a.floor.cmp(&b.floor).then(a.seconds.total_cmp(&b.seconds)));
+    [points.first().copied(), points.get(1).copied()]
 }
 
-/// The predicted time of a choice.
-fn time(choice: Option<&Choice>) -> String {
-    let Some(Choice { price, .. }) = choice else { return "-".to_owned() };
-    let floor = if price.priced == Priced::AtLeast { ">= " } else { "" };
-    format!("{floor}{}", seconds(price.time.total()))
+/// The time of a point.
+fn time(timed: Option<Timed<'_>>) -> String {
+    let Some(Timed { seconds: time, floor, .. }) = timed else { return "-".to_owned() };
+    format!("{}{}", if floor { ">= " } else { "" }, seconds(time))
+}
+
+/// The fastest simulated points, and how many points may be faster.
+fn by_simulation(simulated: &Simulated, found: &Found, names: &Names<'_>) -> String {
+    let parts = found.winners().into_iter().map(|(from, choice)| {
+        let name = choice.map_or("nothing simulated".to_owned(), |choice| names.of(choice));
+        format!("{name} from {}", bytes(from))
+    });
+    let parts: Vec<_> = parts.collect();
+    let open = found.missing().filter(|(.., reason)| within::is_open(reason)).count();
+    let open = match open {
+        0 => String::new(),
+        1 => "; 1 point is not simulated, and may be faster".to_owned(),
+        many => format!("; {many} points are not simulated, and may be faster"),
+    };
+    let model = simulated.model.name;
+    format!("Fastest by the {model} model: {}{open}.\n", parts.join(", "))
+}
+
+/// The heading of the points without a time.
+fn heading(found: &Found) -> String {
+    found
+        .simulated
+        .as_ref()
+        .map_or(String::new(), |simulated| within::heading(simulated.budget, &simulated.raise))
+}
+
+/// The points without a time, with their estimates.
+fn missing(found: &Found, names: &Names<'_>) -> String {
+    let mut out = String::new();
+    for (size, choice, estimate, reason) in found.missing().take(SHOWN) {
+        let about = within::about(estimate, reason);
+        out += &format!("  {} at {}: {about}\n", names.of(choice), bytes(size));
+    }
+    let rest = found.missing().count().saturating_sub(SHOWN);
+    if rest > 0 {
+        out += &format!("  and {rest} more, which --json lists\n");
+    }
+    out
 }
 
 fn fastest(what: &str, list: &[Fastest], names: &Names<'_>) -> String {
@@ -405,7 +609,7 @@ pub(super) fn spaced(setting: &Parameters) -> String {
 
 fn write_csv(found: &Found, file: impl Write) -> anyhow::Result<()> {
     let mut csv = csv::Writer::from_writer(file);
-    csv.write_record([
+    let columns = [
         "block_bytes",
         "algorithm",
         "parameters",
@@ -421,10 +625,14 @@ fn write_csv(found: &Found, file: impl Write) -> anyhow::Result<()> {
         "blocks",
         "link_blocks",
         "bound_ratio",
-    ])?;
+    ];
+    let simulated = found.simulated.as_ref();
+    let added = simulated.map_or(&[][..], |_| &["model", "simulated_seconds"]);
+    csv.write_record(columns.iter().chain(added))?;
     for (i, block_bytes) in found.sweep.block_sizes.iter().enumerate() {
-        for (line, published) in found.lines() {
-            let choice = &line.points[i];
+        for (number, (line, published)) in found.lines().enumerate() {
+            let point = found.points(number, line).find(|&(size, _)| size == i);
+            let Some((_, Timed { choice, seconds, .. })) = point else { continue };
             let (price, time) = (&choice.price, choice.price.time);
             let mut row = vec![
                 block_bytes.to_string(),
@@ -445,6 +653,9 @@ fn write_csv(found: &Found, file: impl Write) -> anyhow::Result<()> {
             row.push(price.steps.to_string());
             let rest = [price.blocks, price.link_blocks, choice.bound_ratio];
             row.extend(rest.map(|number| number.to_string()));
+            if let Some(simulated) = simulated {
+                row.extend([simulated.model.name.to_owned(), format!("{seconds:e}")]);
+            }
             csv.write_record(row)?;
         }
     }
@@ -454,31 +665,37 @@ fn write_csv(found: &Found, file: impl Write) -> anyhow::Result<()> {
 fn plot(machine: &Machine, problem: &Problem, found: &Found) -> Plot {
     let formulas = !found.formulas().is_empty();
     let dashed = if formulas { "; dashed: a published formula, no schedule" } else { "" };
-    let curve = |(line, published): (&Line, bool)| {
-        let floor = line.points.iter().any(|choice| choice.price.priced == Priced::AtLeast);
+    let model = found.simulated.as_ref().map(|simulated| simulated.model.name);
+    let curve = |(number, (line, published)): (usize, (&Line, bool))| {
+        let points: Vec<_> = found.points(number, line).collect();
+        let floor = points.iter().any(|(_, timed)| timed.floor);
         let name = named(&line.algorithm, &line.given, published);
         Curve {
             label: if floor { format!("{name}, at least") } else { name },
             stroke: if published { Stroke::Dashed } else { Stroke::Solid },
-            points: (found.sweep.block_sizes.iter().zip(&line.points))
-                .map(|(&bytes, choice)| (bytes as f64, choice.price.time.total()))
+            points: (points.iter())
+                .map(|&(i, timed)| (found.sweep.block_sizes[i] as f64, timed.seconds))
                 .collect(),
         }
     };
+    let program = concat!("topocoll ", env!("CARGO_PKG_VERSION"));
     let bounds = found.sweep.block_sizes.iter().zip(&found.sweep.bounds);
     let points: Vec<_> = bounds.map(|(&bytes, bound)| (bytes as f64, bound.seconds)).collect();
-    // A logarithmic axis cannot show a bound of zero time.
-    let limit = points.iter().all(|point| point.1 > 0.0).then(|| Curve {
-        label: "lower bound".to_owned(),
-        stroke: Stroke::Limit,
-        points,
-    });
+    // A logarithmic axis cannot show a bound of zero time, and the bounds are of the steps model.
+    let shown = model.is_none() && points.iter().all(|point| point.1 > 0.0);
+    let limit =
+        shown.then(|| Curve { label: "lower bound".to_owned(), stroke: Stroke::Limit, points });
     Plot {
         axes: Axes::TimeOverSize,
         caption: [
             title_of(machine, &about_sizes(machine, problem, &range(found))),
-            format!("predicted by the steps model, topocoll {}{dashed}", env!("CARGO_PKG_VERSION")),
+            match model {
+                Some(model) => format!("simulated by the {model} model, {program}"),
+                None => format!("predicted by the steps model, {program}{dashed}"),
+            },
         ],
-        curves: found.lines().map(curve).chain(limit).collect(),
+        curves: (found.lines().enumerate().map(curve).chain(limit))
+            .filter(|curve| !curve.points.is_empty())
+            .collect(),
     }
 }

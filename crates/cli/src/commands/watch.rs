@@ -6,7 +6,7 @@ use crate::render::Bar;
 use crate::unfinished::heeding;
 
 /// Template of a progress bar of messages.
-pub(super) const MESSAGES: &str = "{wide_bar} {human_pos} of {human_len} messages, {eta} left";
+const MESSAGES: &str = "{wide_bar} {human_pos} of {human_len} messages, {eta} left";
 
 /// Runs work with a progress bar that Ctrl-C can stop.
 pub(super) fn watched<T>(run: impl FnOnce(Control<'_>) -> T) -> T {

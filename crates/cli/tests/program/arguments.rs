@@ -68,7 +68,7 @@ const MORE: [&str; 14] = [
 ];
 
 /// Values that may be valid for an option.
-const GOOD: [(&str, &str); 21] = [
+const GOOD: [(&str, &str); 22] = [
     ("--op", "alltoall allgather"),
     ("--block", "1 64 4KiB 1TiB 1099511627776 1.5kB"),
     ("--blocks", "1:1TiB 1,2,3 7:7 16,64,1KiB 1:1099511627776"),
@@ -99,6 +99,7 @@ const GOOD: [(&str, &str); 21] = [
     ("--conflicts", "0 1 18446744073709551615"),
     ("--threads", "1 1000000"),
     ("--rank", "0 7 4294967295"),
+    ("--budget", "1 0.001 1e-300 1e300"),
 ];
 
 const MACHINES: &str = "full:1 full:2 full:3 full:64 full:4294967295 torus:2x2 torus:1x1 torus:3x5x2 \

@@ -437,9 +437,8 @@ impl Rates {
             }
         }
         self.region.push(Inside { link: number, left, open });
-        if open > 0 {
-            self.by_links.push(Reverse((left / open, inside)));
-        }
+        let rate = left.checked_div(open);
+        self.by_links.extend(rate.map(|rate| Reverse((rate, inside))));
     }
 
     /// The filling of the bundles visited, on the links of the region.
@@ -451,9 +450,8 @@ impl Rates {
             let link = &self.links[inside.link as usize];
             (inside.left, inside.open) = (link.capacity, link.flows);
             self.marks[inside.link as usize].is_tight = false;
-            if inside.open > 0 {
-                self.by_links.push(Reverse((inside.left / inside.open, number)));
-            }
+            let rate = inside.left.checked_div(inside.open);
+            self.by_links.extend(rate.map(|rate| Reverse((rate, number))));
         }
         for &number in &self.visited {
             let bundle = &mut self.bundles[number as usize];
@@ -662,12 +660,10 @@ fn first(by_links: &mut BinaryHeap<Reverse<(u64, u32)>>, region: &[Inside]) -> O
     while let Some(mut top) = by_links.peek_mut() {
         let Reverse((rate, number)) = *top;
         let Inside { left, open, .. } = region[number as usize];
-        if open == 0 {
-            PeekMut::pop(top);
-        } else if rate == left / open {
-            return Some(rate);
-        } else {
-            top.0.0 = left / open;
+        match left.checked_div(open) {
+            None => _ = PeekMut::pop(top),
+            Some(now) if now == rate => return Some(rate),
+            Some(now) => top.0.0 = now,
         }
     }
     None

@@ -1,14 +1,16 @@
 //! The text of `select`: the answer, its assumptions, the best rows, the winners by block size.
 
+use topocoll::contention::Estimate;
 use topocoll::{
-    Catalogue, Choice, Exchange, FullyConnected, Priced, Request, Selection, Shape, Time,
-    check_counting_work,
+    Catalogue, Choice, Exchange, FullyConnected, NotSimulated, Priced, Request, Selection, Shape,
+    Time, check_counting_work,
 };
 
 use super::{Report, Simulated, in_full, reason};
 use crate::args;
 use crate::commands::heading::{about_demand, assumed_by};
 use crate::commands::names::Names;
+use crate::commands::within::{about, heading, is_open};
 use crate::commands::{command_line, of_operation, plural, refused};
 use crate::demand::Named;
 use crate::render::{Answer, Field, Table, blocks, bytes, seconds, table, width};
@@ -47,6 +49,15 @@ struct Ranking<'s> {
     /// Choices before the best, whose floors are lower.
     undecided: usize,
     model: Option<&'static str>,
+    /// Choices that are not simulated.
+    left: Vec<Unsimulated<'s>>,
+}
+
+/// A choice that is not simulated, with its estimate.
+struct Unsimulated<'s> {
+    choice: &'s Choice,
+    estimate: &'s Estimate,
+    reason: &'s NotSimulated,
 }
 
 /// A row of the table: a choice, and others that cost as much.
@@ -73,7 +84,9 @@ pub(super) fn answer(
     rows.truncate(rows.len() - hidden);
     let winners = selection.crossovers.iter().map(|winner| &selection.choices[winner.choice]);
     let equal = rows.iter().flat_map(|row| row.others.iter().copied().chain([row.choice]));
-    let listed = equal.chain(winners);
+    let told = if args.all { ranking.left.len() } else { SHOWN };
+    let left = ranking.left.iter().take(told).map(|left| left.choice);
+    let listed = equal.chain(winners).chain(left);
     let listed = listed.map(|choice| (&*choice.algorithm, &choice.parameters));
     let names = Names::new(catalogue, listed);
     Told { args, exchange, sizes, catalogue, selection, report, ranking, rows, names, hidden }
@@ -96,6 +109,7 @@ impl Told<'_> {
         }
         answer =
             answer.notes(self.notes() + &self.equal() + &self.by_block_size() + &self.left_out());
+        answer = answer.list(&self.not_simulated().0, self.not_simulated().1);
         if self.args.why {
             let rejected = of_operation(self.exchange, &self.selection.rejected);
             let rejected = rejected.map(|rejected| (&*rejected.algorithm, &*rejected.reason));
@@ -114,7 +128,10 @@ impl Told<'_> {
         if self.ranking.undecided > 0 {
             return self.undecided();
         }
-        let (best, time) = self.ranking.choices[0];
+        let open = self.ranking.open();
+        let Some(&(best, time)) = self.ranking.choices.first() else {
+            return self.none_simulated();
+        };
         let mut parts = vec![match self.ranking.model {
             Some(model) => format!("{} by the {model} model", seconds(time)),
             None => seconds(time),
@@ -133,7 +150,41 @@ impl Told<'_> {
         if self.ranking.model.is_none() {
             parts.push(format!("{:.2}x the bound", best.bound_ratio));
         }
-        format!("Use {}: {}.", self.named(best), parts.join(", "))
+        let (name, parts) = (self.named(best), parts.join(", "));
+        let choices = match open.len() {
+            1 => "1 choice is".to_owned(),
+            many => format!("{many} choices are"),
+        };
+        let predicted = |choice: &Choice| choice.price.time.total();
+        match open.first() {
+            None => format!("Use {name}: {parts}."),
+            Some(first) if predicted(first) < predicted(best) => format!(
+                "Undecided: {name} takes {parts}; {choices} not simulated, and the steps model ranks {} higher.",
+                self.named(first)
+            ),
+            Some(_) => format!("Use {name}: {parts}; {choices} not simulated, and may be faster."),
+        }
+    }
+
+    /// The answer if no choice is simulated.
+    fn none_simulated(&self) -> String {
+        let first = self.named(&self.selection.choices[0]);
+        format!("Undecided: no choice is simulated. The steps model puts {first} first.")
+    }
+
+    /// The choices that are not simulated, with a heading.
+    fn not_simulated(&self) -> (String, String) {
+        let Some(simulated) = &self.report.simulated else { return Default::default() };
+        let left = &self.ranking.left;
+        let shown = if self.args.all { left.len() } else { SHOWN };
+        let mut lines = String::new();
+        for Unsimulated { choice, estimate, reason } in left.iter().take(shown) {
+            lines += &format!("  {}: {}\n", self.named(choice), about(estimate, reason));
+        }
+        if left.len() > shown {
+            lines += &format!("  and {} more, which --all lists\n", left.len() - shown);
+        }
+        (heading(simulated.budget_seconds, &simulated.raise), lines)
     }
 
     /// The choices that may be faster than the best, and the command that decides.
@@ -265,7 +316,7 @@ impl Told<'_> {
             }
             _ => String::new(),
         };
-        if let Some(simulated) = &self.report.simulated {
+        if let Some(simulated) = self.report.simulated.as_ref().filter(|s| !s.order.is_empty()) {
             out += &match simulated.order.first() {
                 Some(&first) if first != 0 => format!(
                     "The steps model puts {} first.\n",
@@ -412,22 +463,37 @@ impl Told<'_> {
 }
 
 impl<'s> Ranking<'s> {
-    fn new(selection: &'s Selection, simulated: Option<&Simulated>) -> Self {
+    fn new(selection: &'s Selection, simulated: Option<&'s Simulated>) -> Self {
         match simulated {
-            Some(Simulated { model, order, seconds, .. }) => Self {
-                choices: order.iter().map(|&i| (&selection.choices[i], seconds[i])).collect(),
-                undecided: 0,
-                model: Some(model),
-            },
+            Some(Simulated { model, order, found, .. }) => {
+                let timed = |&i: &usize| Some((&selection.choices[i], *found[i].1.as_ref().ok()?));
+                let all = selection.choices.iter().zip(found);
+                let left = all.filter_map(|(choice, (estimate, found))| {
+                    Some(Unsimulated { choice, estimate, reason: found.as_ref().err()? })
+                });
+                Self {
+                    choices: order.iter().filter_map(timed).collect(),
+                    undecided: 0,
+                    model: Some(model),
+                    left: left.collect(),
+                }
+            }
             None => {
                 let timed = |choice: &'s Choice| (choice, choice.price.time.total());
                 Self {
                     choices: selection.choices.iter().map(timed).collect(),
                     undecided: selection.undecided().len(),
                     model: None,
+                    left: Vec::new(),
                 }
             }
         }
+    }
+
+    /// The choices that may be faster than those simulated, by the steps model's time.
+    fn open(&self) -> Vec<&'s Choice> {
+        let open = self.left.iter().filter(|left| is_open(left.reason));
+        open.map(|left| left.choice).collect()
     }
 
     /// The distinct rows: choices of equal cost, and nearly equal settings of one algorithm, are
