@@ -1,4 +1,4 @@
-//! Simulation time of contention over the number of messages, for three decades:
+//! Simulation time of contention over the number of messages, for three and four decades:
 //! `cargo bench --bench contention`.
 #![allow(missing_docs, reason = "criterion's macros write undocumented items")]
 
@@ -38,6 +38,22 @@ fn worms(c: &mut Criterion) {
     }
 }
 
+/// One rank of each class: messages grow with the cube of the side, their hops with its fourth power.
+fn flows(c: &mut Criterion) {
+    let mut group = c.benchmark_group("fluid direct");
+    group.sample_size(10).warm_up_time(Duration::from_millis(1));
+    for side in [6u64, 14, 30, 64, 128] {
+        let machine = machine(&format!("torus:{side}x{side}")).expect("a torus");
+        let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 4096).expect("ranks");
+        let schedule = schedule(&machine, &problem, "direct");
+        let traffic = Scheduled::new(&schedule, &machine);
+        group.throughput(Throughput::Elements(side.pow(3) - side));
+        group.bench_function(BenchmarkId::from_parameter(side), |b| {
+            b.iter(|| run(&traffic, &machine, "fluid", Settings::default(), Sync::Free));
+        });
+    }
+}
+
 /// At a load of 0.05 the number of flits grows with the cycles.
 fn flits(c: &mut Criterion) {
     let mut group = c.benchmark_group("flit uniform:0.05 on torus:16x16");
@@ -70,5 +86,5 @@ fn closed(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, worms, flits, closed);
+criterion_group!(benches, worms, flows, flits, closed);
 criterion_main!(benches);

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use plotters::prelude::*;
-use topocoll::contention::{MODELS, Request, Scheduled, in_seconds, simulate};
+use topocoll::contention::{MODELS, Request, Scheduled, Settings, estimate, in_seconds, simulate};
 use topocoll::{Collective, Exchange, Machine, Parameters, Problem, machine};
 
 const BLOCK: u64 = 1024;
@@ -30,7 +30,7 @@ struct Subject {
 
 const SUBJECTS: [Subject; 5] = [
     subject("direct-offsets", false, RGBColor(0, 114, 178)),
-    subject("direct-rings", false, RGBColor(0, 0, 0)),
+    subject("direct", false, RGBColor(0, 0, 0)),
     subject("bruck", true, RGBColor(213, 94, 0)),
     subject("suh-shin", false, RGBColor(0, 158, 115)),
     subject("neighbour-rings", false, RGBColor(204, 121, 167)),
@@ -40,8 +40,8 @@ const fn subject(algorithm: &'static str, by_coordinates: bool, colour: RGBColor
     Subject { algorithm, by_coordinates, colour }
 }
 
-/// The most steps that are simulated: some seconds.
-const MOST_STEPS: u32 = 1 << 22;
+/// The most seconds of a simulation, by estimate.
+const MOST: f64 = 5.0;
 
 /// Predicted seconds over the lower bound, by nodes.
 struct Line {
@@ -86,13 +86,14 @@ fn measure(machine: &Machine, sides: &str, subject: &Subject, line: &mut Line) {
     }
     let name = subject.algorithm;
     let schedule = exchange.schedule(name, &given).expect("it applies to every torus here");
-    if schedule.rule().steps() > MOST_STEPS {
+    let model = MODELS.iter().find(|model| model.name == "fluid").expect("a model");
+    let cost = estimate(&schedule, machine, model, &Settings::default(), 0).expect("its ranks");
+    if cost.seconds > MOST {
         return;
     }
     let bound = exchange.bounds().seconds;
     let steps = exchange.count(&schedule).expect("it fits").time.total();
     let traffic = Scheduled::new(&schedule, machine);
-    let model = MODELS.iter().find(|model| model.name == "fluid").expect("a model");
     let begin = Instant::now();
     let found = simulate(&Request::new(&traffic, machine, model, 8 << 30)).expect("it fits");
     let took = begin.elapsed().as_secs_f64();

@@ -172,7 +172,7 @@ fn the_estimate_of_counting_covers_counters_and_messages_of_a_step() {
     // Equal nodes are equivalent.
     assert_eq!(asked("cluster:30*2", 3, "bruck"), 48 + 3 * message);
     // Links of cyclic shifts have a closed form.
-    assert_eq!(asked("torus:8x6", 1, "bruck"), message);
+    assert_eq!(asked("torus:8x6", 1, "direct"), message);
     let links = asked("mesh:8x8", 1, "pairwise-xor") - message;
     assert_eq!(asked("mesh:8x16", 1, "pairwise-xor") - message, 2 * links);
     assert!(links >= 4 * 64 * 24, "{links}");
@@ -343,31 +343,40 @@ fn the_estimate_of_recording_covers_links_and_steps() {
 
 #[test]
 fn the_estimate_of_worms_covers_link_port_message_and_hop() {
-    for model in ["wormhole", "fluid"] {
-        let (one, of) = (Asked::of(model).bytes(), || Asked::of(model));
-        // By link two pools of two numbers, and the worms of up to four channels, or more.
-        let link = 2 * 8 + 24 + 2 * LINK;
-        assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 128 * link, "{model}");
-        assert_eq!(
-            Asked { settings: settings(5, 8, 16, None), ..of() }.bytes() - one,
-            256 * 8 * 4,
-            "{model}"
-        );
-        assert_eq!(Asked { injection: 1e-9, ..of() }.bytes() - one, 64 * 2 * 24, "{model}");
-        let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
-        assert_eq!(larger - one, 192 * (4 * link + 2 * 8 + 64), "{model}");
-        let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
-        assert_eq!((far(3) - one, far(4) - one), (2 * 20, 3 * 20), "{model}");
-        // A worm and a cause, and above as many as there are nodes a cause alone; a step each.
-        let worm = of().steps(2) - one - 64;
-        let cause = of().steps(65) - of().steps(64) - 64;
-        assert!(
-            (400..700).contains(&(worm - cause)) && (40..100).contains(&cause),
-            "{worm} {cause}"
-        );
-        assert_eq!(of().steps(64) - one, 63 * (worm + 64), "{model}");
-        assert_eq!(of().steps(99) - of().steps(64), 35 * (cause + 64), "{model}");
-    }
+    let (one, of) = (Asked::of("wormhole").bytes(), || Asked::of("wormhole"));
+    // By link two pools of two numbers, and the worms of up to four channels, or more.
+    let link = 2 * 8 + 24 + 2 * LINK;
+    assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 128 * link);
+    assert_eq!(Asked { settings: settings(5, 8, 16, None), ..of() }.bytes() - one, 256 * 8 * 4);
+    assert_eq!(Asked { injection: 1e-9, ..of() }.bytes() - one, 64 * 2 * 24);
+    let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
+    assert_eq!(larger - one, 192 * (4 * link + 2 * 8 + 64));
+    let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
+    assert_eq!((far(3) - one, far(4) - one), (2 * 20, 3 * 20));
+    // A worm and a cause, and above as many as there are nodes a cause alone; a step each.
+    let worm = of().steps(2) - one - 64;
+    let cause = of().steps(65) - of().steps(64) - 64;
+    assert!((400..700).contains(&(worm - cause)) && (40..100).contains(&cause), "{worm} {cause}");
+    assert_eq!(of().steps(64) - one, 63 * (worm + 64));
+    assert_eq!(of().steps(99) - of().steps(64), 35 * (cause + 64));
+}
+
+#[test]
+fn the_estimate_of_flows_covers_link_message_and_hop() {
+    let (one, of) = (Asked::of("fluid").bytes(), || Asked::of("fluid"));
+    // Its use, kept twice, and its flows, rates and level.
+    let link = 2 * LINK + 96;
+    assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 128 * link);
+    assert_eq!(Asked { injection: 1e-9, ..of() }.bytes() - one, 64 * 2 * 96);
+    let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
+    assert_eq!(larger - one, 192 * (4 * link + 64));
+    let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
+    assert_eq!((far(3) - one, far(4) - one), (2 * 64, 3 * 64));
+    // Flows and their causes, as many as there are nodes.
+    let flow = of().steps(2) - one - 64;
+    assert!((1000..2000).contains(&flow), "{flow}");
+    assert_eq!(of().steps(64) - one, 63 * (flow + 64));
+    assert_eq!(of().steps(99) - of().steps(64), 35 * 64);
 }
 
 #[test]
