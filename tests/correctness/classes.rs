@@ -33,6 +33,14 @@ fn check_classes(schedule: &Schedule, place: &str) {
                 alike(&expected.sends, &does.sends),
                 "{place}: sends of rank {rank} in step {step}"
             );
+            let bytes = schedule.problem.block_bytes;
+            let copied =
+                |step: &Step| step.copies.iter().map(|copy| copy.to.bytes(bytes)).sum::<u128>();
+            assert_eq!(
+                copied(&expected),
+                copied(&does),
+                "{place}: copies of rank {rank} in step {step}"
+            );
             assert!(
                 alike(&expected.receives, &does.receives),
                 "{place}: receives of rank {rank} in step {step}"

@@ -4,8 +4,8 @@ use topocoll_topology::{Coordinates, MixedRadix, Rank};
 ///
 /// Ranks are coordinates in a mixed radix. Two ranks are equivalent if they differ by a multiple of
 /// `periods[u]` in every coordinate u, counted around the side. In each step they transfer the same
-/// slots along the same routes, and their peers differ by the same translation. Their local copies
-/// and layouts may differ.
+/// slots along the same routes, their peers differ by the same translation, and they copy equally
+/// many bytes. The places of the copies, and layouts, may differ.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RankClasses {
     radix: MixedRadix,

@@ -5,19 +5,11 @@
 //! this *level*. A flow is fixed at its full rate where no link limits it. Levels are fractions and
 //! are compared exactly. Only a rate is rounded, down to a whole number, so rates depend neither on
 //! the order of flows nor on flows that share no link with them.
-//!
-//! # What an update visits
-//! A *region* of links: at first the saturated links of the flows that came or went. The filling
-//! begins anew for the flows on these links. A flow that a link outside the region limits is fixed at
-//! its known level, unless it is fixed before. Where the level of a flow changes, its saturated links
-//! enter the region: at its new level if that is lower, at the old one if it is higher. Up to there
-//! they are as they were. A link that is not saturated takes part from the beginning, in a second
-//! filling, if the first one leaves it too little capacity. The result is that of filling the whole
-//! machine.
+
+mod filling;
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
 /// The limit of a bundle that runs at its full rate.
 const FULL: u32 = u32::MAX;
@@ -150,19 +142,6 @@ struct Inside {
     /// The state of the filling.
     left: u64,
     open: u64,
-}
-
-impl Link {
-    /// Whether it may be saturated when all rates are known. Rates are rounded down, by less than 1
-    /// for each flow. A bundle alone, with these flows, fills it only at the level of the link, which
-    /// says nothing new at its full rate.
-    fn may_be_tight(&self, flows: u64, level: Level, full: Level) -> bool {
-        if self.used + u128::from(self.flows) <= u128::from(self.capacity) {
-            return false;
-        }
-        let alone = (self.flows == flows).then(|| Level::new(self.capacity, flows));
-        alone.is_none_or(|own| own < level || own == level && level != full)
-    }
 }
 
 /// The rates of bundles of flows on links.
@@ -342,342 +321,20 @@ impl Rates {
     pub(super) fn is(&self, bundle: u32, over: &[(u32, u32)], full: u64) -> bool {
         self.bundles[bundle as usize].full == full && self.over(bundle).eq(over.iter().copied())
     }
-
-    /// Brings all rates up to date. Writes the bundles with another rate, or more or fewer flows,
-    /// and their rates before.
-    pub(super) fn update(&mut self, changed: &mut Vec<(u32, u64)>) {
-        self.visit += 1;
-        self.region.clear();
-        self.places.clear();
-        self.visited.clear();
-        while let Some(number) = self.disturbed.pop() {
-            self.touch(number);
-        }
-        while let Some(link) = self.seeds.pop() {
-            self.enter(link);
-        }
-        loop {
-            self.fill();
-            if !self.overflow() {
-                break;
-            }
-        }
-        changed.clear();
-        for &number in &self.visited {
-            let bundle = &mut self.bundles[number as usize];
-            let disturbed = std::mem::take(&mut bundle.disturbed);
-            if self.hot[number as usize].flows > 0
-                && (disturbed || bundle.fixed.rate != bundle.before.rate)
-            {
-                changed.push((number, bundle.before.rate));
-            }
-        }
-    }
-
-    /// Visits a bundle. Returns whether for the first time.
-    fn touch(&mut self, number: u32) -> bool {
-        let hot = &mut self.hot[number as usize];
-        if hot.visit == self.visit {
-            return false;
-        }
-        (hot.visit, hot.first) = (self.visit, NOWHERE);
-        let bundle = &mut self.bundles[number as usize];
-        bundle.before = bundle.fixed;
-        self.visited.push(number);
-        true
-    }
-
-    /// Notes that a bundle is on a link of the region.
-    fn place(&mut self, member: Member, inside: u32) {
-        let first = &mut self.hot[member.bundle as usize].first;
-        self.places.push(Place { inside, times: member.times, next: *first });
-        *first = self.places.len() as u32 - 1;
-    }
-
-    /// Takes a link into the region, before a filling.
-    fn enter(&mut self, number: u32) {
-        let mark = &mut self.marks[number as usize];
-        if std::mem::replace(&mut mark.visit, self.visit) == self.visit {
-            return;
-        }
-        let inside = self.region.len() as u32;
-        self.region.push(Inside { link: number, left: 0, open: 0 });
-        for at in 0..self.members[number as usize].len() {
-            let member = self.members[number as usize][at];
-            self.touch(member.bundle);
-            self.place(member, inside);
-        }
-    }
-
-    /// Takes a saturated link into the region when the filling is at `level`, which is below its
-    /// own.
-    fn enter_at(&mut self, number: u32, level: Level) {
-        let (filling, inside) = (self.filling, self.region.len() as u32);
-        let mark = &mut self.marks[number as usize];
-        *mark = Mark { visit: self.visit, is_tight: false };
-        let link = &self.links[number as usize];
-        let (mut left, mut open) = (link.capacity, link.flows);
-        for at in 0..self.members[number as usize].len() {
-            let member = self.members[number as usize][at];
-            let first = self.touch(member.bundle);
-            self.place(member, inside);
-            let bundle = &mut self.bundles[member.bundle as usize];
-            let hot = &mut self.hot[member.bundle as usize];
-            bundle.is_free &= !first;
-            if first && bundle.before.level < level {
-                hot.filling = filling;
-            }
-            if hot.filling == filling {
-                let flows = hot.over(member.times);
-                left = left.saturating_sub(flows.saturating_mul(bundle.fixed.rate));
-                open -= flows;
-            } else if first {
-                self.by_others.push(Reverse((bundle.before.level.rate, member.bundle)));
-                self.open += 1;
-            }
-        }
-        self.region.push(Inside { link: number, left, open });
-        let rate = left.checked_div(open);
-        self.by_links.extend(rate.map(|rate| Reverse((rate, inside))));
-    }
-
-    /// The filling of the bundles visited, on the links of the region.
-    fn fill(&mut self) {
-        self.filling += 1;
-        self.by_links.clear();
-        self.by_others.clear();
-        for (number, inside) in (0..).zip(&mut self.region) {
-            let link = &self.links[inside.link as usize];
-            (inside.left, inside.open) = (link.capacity, link.flows);
-            self.marks[inside.link as usize].is_tight = false;
-            let rate = inside.left.checked_div(inside.open);
-            self.by_links.extend(rate.map(|rate| Reverse((rate, number))));
-        }
-        for &number in &self.visited {
-            let bundle = &mut self.bundles[number as usize];
-            if self.hot[number as usize].flows > 0 {
-                bundle.is_free = bundle.disturbed;
-                self.by_others.push(Reverse((bundle.event().rate, number)));
-            }
-        }
-        self.open = self.by_others.len();
-        while self.open > 0 {
-            self.fix_least();
-        }
-        for inside in &self.region {
-            let link = &mut self.links[inside.link as usize];
-            link.used = u128::from(link.capacity - inside.left);
-        }
-    }
-
-    /// Fixes the bundles of the least level.
-    fn fix_least(&mut self) {
-        let of_links = first(&mut self.by_links, &self.region);
-        let of_others = self.by_others.peek().map(|Reverse(entry)| entry.0);
-        let rate = of_links.unwrap_or(u64::MAX).min(of_others.unwrap_or(u64::MAX));
-        // All of this rate, and of them those of the least level.
-        self.tight.clear();
-        self.others.clear();
-        while first(&mut self.by_links, &self.region) == Some(rate) {
-            self.tight.extend(self.by_links.pop().map(|Reverse((_, inside))| inside));
-        }
-        while let Some(other) = self.by_others.peek_mut()
-            && other.0.0 == rate
-        {
-            self.others.push(PeekMut::pop(other).0.1);
-        }
-        let level_of = |inside: u32| self.region[inside as usize].level();
-        let of_links = self.tight.iter().map(|&inside| level_of(inside));
-        let of_others = self.others.iter().map(|&number| self.bundles[number as usize].event());
-        let level = of_links.chain(of_others).min().expect("bug: nothing limits a flow");
-        self.tight.retain(|&inside| {
-            let least = self.region[inside as usize].level() == level;
-            if !least {
-                self.by_links.push(Reverse((rate, inside)));
-            }
-            least
-        });
-        self.others.retain(|&number| {
-            let least = self.bundles[number as usize].event() == level;
-            if !least {
-                self.by_others.push(Reverse((rate, number)));
-            }
-            least
-        });
-        self.fix_at(level);
-    }
-
-    /// Fixes the bundles of a level.
-    fn fix_at(&mut self, level: Level) {
-        self.fixed.clear();
-        self.freed.clear();
-        for at in 0..self.tight.len() {
-            let link = self.region[self.tight[at] as usize].link as usize;
-            (self.marks[link].is_tight, self.levels[link]) = (true, level);
-            for at in 0..self.members[link].len() {
-                let Member { bundle, hop, .. } = self.members[link][at];
-                self.fix(bundle, level, hop);
-            }
-        }
-        for at in 0..self.others.len() {
-            self.fix_by_others(self.others[at], level);
-        }
-        self.open -= self.fixed.len();
-        for at in 0..self.fixed.len() {
-            let number = self.fixed[at] as usize;
-            let (hot, rate) = (self.hot[number], self.bundles[number].fixed.rate);
-            let mut place = hot.first;
-            while let Some(&Place { inside, times, next }) = self.places.get(place as usize) {
-                let inside = &mut self.region[inside as usize];
-                let flows = hot.over(times);
-                inside.left = inside.left.saturating_sub(flows.saturating_mul(rate));
-                inside.open -= flows;
-                place = next;
-            }
-        }
-        for at in 0..self.freed.len() {
-            self.enter_all(self.freed[at] as usize, level);
-        }
-        for at in 0..self.fixed.len() {
-            let number = self.fixed[at] as usize;
-            if !self.bundles[number].disturbed && level < self.bundles[number].before.level {
-                self.enter_all(number, level);
-            }
-        }
-    }
-
-    /// Takes all saturated links of a bundle into the region.
-    fn enter_all(&mut self, bundle: usize, level: Level) {
-        for hop in 0..self.bundles[bundle].hops.len() {
-            let link = self.bundles[bundle].hops[hop].link;
-            let mark = self.marks[link as usize];
-            if mark.is_tight && mark.visit != self.visit {
-                self.enter_at(link, level);
-            }
-        }
-    }
-
-    fn fix(&mut self, number: u32, level: Level, limit: u32) {
-        let hot = &mut self.hot[number as usize];
-        let bundle = &mut self.bundles[number as usize];
-        if hot.filling != self.filling {
-            hot.filling = self.filling;
-            bundle.fixed = Fixed { level, rate: level.rate.max(1), limit };
-            self.fixed.push(number);
-        }
-    }
-
-    /// Fixes a bundle at its known level, by a link outside the region, or at its full rate. If its
-    /// limit is in the region and does not limit it at this level any more, it is freed.
-    fn fix_by_others(&mut self, number: u32, level: Level) {
-        let bundle = &self.bundles[number as usize];
-        let limit = bundle.before.limit;
-        let full = bundle.at_full();
-        if bundle.is_free || level == full {
-            return self.fix(number, level, FULL);
-        }
-        let bundle = &self.bundles[number as usize];
-        let outside = |hop: Hop| self.marks[hop.link as usize].visit != self.visit;
-        if bundle.hops.get(limit as usize).is_some_and(|&hop| outside(hop)) {
-            return self.fix(number, level, limit);
-        }
-        if self.hot[number as usize].filling == self.filling {
-            return;
-        }
-        let tied = bundle.hops.iter().position(|&hop| {
-            let is_tight = self.marks[hop.link as usize].is_tight;
-            is_tight && outside(hop) && self.levels[hop.link as usize] == level
-        });
-        if let Some(hop) = tied {
-            return self.fix(number, level, hop as u32);
-        }
-        self.by_others.push(Reverse((full.rate, number)));
-        self.bundles[number as usize].is_free = true;
-        self.freed.push(number);
-    }
-
-    /// Counts the rates of the bundles visited on the links outside the region that are not
-    /// saturated, and takes those into the region that they may saturate. Returns whether there
-    /// are any.
-    fn overflow(&mut self) -> bool {
-        let Self { links, marks, bundles, hot, visited, grown, visit, .. } = self;
-        grown.clear();
-        for &number in &*visited {
-            let bundle = &mut bundles[number as usize];
-            let by = i128::from(bundle.fixed.rate) - i128::from(bundle.counted);
-            let higher = bundle.disturbed || bundle.fixed.level > bundle.before.level;
-            bundle.counted = bundle.fixed.rate;
-            let hot = hot[number as usize];
-            if hot.flows == 0 || by == 0 && !higher {
-                continue;
-            }
-            for (hop, &Hop { link, times }) in (0..).zip(&bundle.hops) {
-                let mark = marks[link as usize];
-                if !mark.is_tight && mark.visit != *visit {
-                    let used = &mut links[link as usize].used;
-                    *used = used.strict_add_signed(i128::from(hot.over(times)) * by);
-                    if higher {
-                        grown.push(Member { bundle: number, hop, times });
-                    }
-                }
-            }
-        }
-        let before = self.region.len();
-        for at in 0..self.grown.len() {
-            let Member { bundle: number, hop, times } = self.grown[at];
-            let bundle = &self.bundles[number as usize];
-            let link = bundle.hops[hop as usize].link;
-            let flows = self.hot[number as usize].over(times);
-            let (level, full) = (bundle.fixed.level, bundle.at_full());
-            if self.links[link as usize].may_be_tight(flows, level, full) {
-                self.enter(link);
-            }
-        }
-        self.region.len() > before
-    }
-}
-
-impl Bundle {
-    /// The level at which something besides the region limits it.
-    fn event(&self) -> Level {
-        if self.is_free { self.at_full() } else { self.before.level }
-    }
-
-    /// The level of its full rate.
-    fn at_full(&self) -> Level {
-        Level::new(self.full, 1)
-    }
-}
-
-impl Inside {
-    fn level(&self) -> Level {
-        Level::new(self.left, self.open)
-    }
-}
-
-/// The least rate of the links with open flows. The rate of a link only rises.
-fn first(by_links: &mut BinaryHeap<Reverse<(u64, u32)>>, region: &[Inside]) -> Option<u64> {
-    while let Some(mut top) = by_links.peek_mut() {
-        let Reverse((rate, number)) = *top;
-        let Inside { left, open, .. } = region[number as usize];
-        match left.checked_div(open) {
-            None => _ = PeekMut::pop(top),
-            Some(now) if now == rate => return Some(rate),
-            Some(now) => top.0.0 = now,
-        }
-    }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The rates by filling all links anew: by bundle of (links, full rate, flows).
-    fn filled(capacities: &[u64], bundles: &[(Vec<(u32, u32)>, u64, u32)]) -> Vec<u64> {
+    /// The links of a bundle, its full rate, and its flows.
+    type Known = (Vec<(u32, u32)>, u64, u32);
+
+    /// The rates by filling all links anew.
+    fn filled(capacities: &[u64], bundles: &[Known]) -> Vec<u64> {
         let mut rates: Vec<Option<u64>> =
             bundles.iter().map(|of| (of.2 == 0).then_some(0)).collect();
-        let over = |of: &(Vec<(u32, u32)>, u64, u32), link: usize| {
+        let over = |of: &Known, link: usize| {
             let times = of.0.iter().filter(|hop| hop.0 as usize == link).map(|hop| hop.1);
             u64::from(times.sum::<u32>()) * u64::from(of.2)
         };
@@ -739,7 +396,9 @@ mod tests {
                         bundles[i].2 = flows;
                         if flows == 0 && random.bool() {
                             rates.remove(numbers[i]);
-                            (numbers.swap_remove(i), bundles.swap_remove(i), known.swap_remove(i));
+                            numbers.swap_remove(i);
+                            bundles.swap_remove(i);
+                            known.swap_remove(i);
                         }
                     }
                 }
