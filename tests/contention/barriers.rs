@@ -260,7 +260,7 @@ impl Traffic for Unknown<'_> {
 #[test]
 fn the_first_steps_of_large_runs_are_exact_without_barriers() {
     for (text, algorithm, all) in
-        [("torus:84x80", "suh-shin", true), ("torus:61x62", "coloured-rings", false)]
+        [("torus:80x80", "suh-shin", true), ("torus:22x22x22", "coloured-rings", false)]
     {
         let machine = topocoll::machine(text).unwrap();
         let asked = problem(&machine, Collective::AllToAll, 64);

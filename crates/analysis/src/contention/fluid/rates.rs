@@ -78,9 +78,12 @@ struct Bundle {
     places: Vec<u32>,
     full: u64,
     fixed: Fixed,
-    /// How it was fixed before this update, and whether flows came or went.
+    /// How it was fixed before this filling, and whether flows came or went since the last one.
     before: Fixed,
     disturbed: bool,
+    /// The update that visited it, and whether its flows came or went before that.
+    update: u32,
+    came_or_went: bool,
     /// Whether only the region or its full rate can limit it now.
     is_free: bool,
     /// The rate that the links count.
@@ -91,7 +94,7 @@ struct Bundle {
 #[derive(Clone, Copy)]
 struct Hot {
     flows: u32,
-    /// The update that visited it, and the filling that has fixed it.
+    /// The filling that visited it, and the one that has fixed it.
     visit: u32,
     filling: u32,
     /// Its first place in the region, or [`NOWHERE`].
@@ -131,7 +134,7 @@ struct Link {
 /// What every visit of a link reads.
 #[derive(Clone, Copy, Default)]
 struct Mark {
-    /// The update whose region it is in.
+    /// The filling whose region it is in.
     visit: u32,
     is_tight: bool,
 }
@@ -157,8 +160,8 @@ pub(super) struct Rates {
     /// Bundles whose flows came or went since the last update, and their saturated links.
     disturbed: Vec<u32>,
     seeds: Vec<u32>,
+    update: u32,
     visit: u32,
-    filling: u32,
     region: Vec<Inside>,
     places: Vec<Place>,
     visited: Vec<u32>,
@@ -195,8 +198,8 @@ impl Rates {
             idle: Vec::new(),
             disturbed: Vec::new(),
             seeds: Vec::new(),
+            update: 0,
             visit: 0,
-            filling: 0,
             region: Vec::new(),
             places: Vec::new(),
             visited: Vec::new(),
@@ -222,6 +225,8 @@ impl Rates {
                 fixed,
                 before: fixed,
                 disturbed: false,
+                update: 0,
+                came_or_went: false,
                 is_free: false,
                 counted: 0,
             });

@@ -4,9 +4,9 @@
 //! begins anew for the flows on these links. A flow that a link outside the region limits is fixed at
 //! its known level, unless it is fixed before. Where the level of a flow changes, its saturated links
 //! enter the region: at its new level if that is lower, at the old one if it is higher. Up to there
-//! they are as they were. A link that is not saturated takes part from the beginning, in a second
-//! filling, if the first one leaves it too little capacity. The result is that of filling the whole
-//! machine.
+//! they are as they were. Links that were not saturated are left out. Those that the new rates
+//! overflow begin another region, in which only these links are new. The result is that of filling
+//! the whole machine.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,6 +18,31 @@ impl Rates {
     /// Brings all rates up to date. Writes the bundles with another rate, or more or fewer flows,
     /// and their rates before.
     pub(in crate::contention::fluid) fn update(&mut self, changed: &mut Vec<(u32, u64)>) {
+        changed.clear();
+        self.update += 1;
+        while !self.disturbed.is_empty() || !self.seeds.is_empty() {
+            self.begin();
+            self.fill();
+            self.overflow();
+            for &number in &self.visited {
+                let bundle = &mut self.bundles[number as usize];
+                if std::mem::replace(&mut bundle.update, self.update) != self.update {
+                    bundle.came_or_went = false;
+                    changed.push((number, bundle.before.rate));
+                }
+                bundle.came_or_went |= std::mem::take(&mut bundle.disturbed);
+            }
+        }
+        changed.retain(|&(number, before)| {
+            let bundle = &self.bundles[number as usize];
+            let other = bundle.came_or_went || bundle.fixed.rate != before;
+            self.hot[number as usize].flows > 0 && other
+        });
+    }
+
+    /// Begins a region with the saturated links of the flows that came or went, or with those that
+    /// overflow.
+    fn begin(&mut self) {
         self.visit += 1;
         self.region.clear();
         self.places.clear();
@@ -27,22 +52,6 @@ impl Rates {
         }
         while let Some(link) = self.seeds.pop() {
             self.enter(link);
-        }
-        loop {
-            self.fill();
-            if !self.overflow() {
-                break;
-            }
-        }
-        changed.clear();
-        for &number in &self.visited {
-            let bundle = &mut self.bundles[number as usize];
-            let disturbed = std::mem::take(&mut bundle.disturbed);
-            if self.hot[number as usize].flows > 0
-                && (disturbed || bundle.fixed.rate != bundle.before.rate)
-            {
-                changed.push((number, bundle.before.rate));
-            }
         }
     }
 
@@ -84,7 +93,7 @@ impl Rates {
     /// Takes a saturated link into the region when the filling is at `level`, which is below its
     /// own.
     fn enter_at(&mut self, number: u32, level: Level) {
-        let (filling, inside) = (self.filling, self.region.len() as u32);
+        let (filling, inside) = (self.visit, self.region.len() as u32);
         let mark = &mut self.marks[number as usize];
         *mark = Mark { visit: self.visit, is_tight: false };
         let link = &self.links[number as usize];
@@ -115,7 +124,6 @@ impl Rates {
 
     /// The filling of the bundles visited, on the links of the region.
     fn fill(&mut self) {
-        self.filling += 1;
         self.by_links.clear();
         self.by_others.clear();
         for (number, inside) in (0..).zip(&mut self.region) {
@@ -232,8 +240,8 @@ impl Rates {
     fn fix(&mut self, number: u32, level: Level, limit: u32) {
         let hot = &mut self.hot[number as usize];
         let bundle = &mut self.bundles[number as usize];
-        if hot.filling != self.filling {
-            hot.filling = self.filling;
+        if hot.filling != self.visit {
+            hot.filling = self.visit;
             bundle.fixed = Fixed { level, rate: level.rate.max(1), limit };
             self.fixed.push(number);
         }
@@ -253,7 +261,7 @@ impl Rates {
         if bundle.hops.get(limit as usize).is_some_and(|&hop| outside(hop)) {
             return self.fix(number, level, limit);
         }
-        if self.hot[number as usize].filling == self.filling {
+        if self.hot[number as usize].filling == self.visit {
             return;
         }
         let tied = bundle.hops.iter().position(|&hop| {
@@ -269,9 +277,8 @@ impl Rates {
     }
 
     /// Counts the rates of the bundles visited on the links outside the region that are not
-    /// saturated, and takes those into the region that they may saturate. Returns whether there
-    /// are any.
-    fn overflow(&mut self) -> bool {
+    /// saturated. Those that they may saturate begin the next region.
+    fn overflow(&mut self) {
         let Self { links, marks, bundles, hot, visited, grown, visit, .. } = self;
         grown.clear();
         for &number in &*visited {
@@ -294,18 +301,15 @@ impl Rates {
                 }
             }
         }
-        let before = self.region.len();
-        for at in 0..self.grown.len() {
-            let Member { bundle: number, hop, times } = self.grown[at];
+        for &Member { bundle: number, hop, times } in &self.grown {
             let bundle = &self.bundles[number as usize];
             let link = bundle.hops[hop as usize].link;
             let flows = self.hot[number as usize].over(times);
             let (level, full) = (bundle.fixed.level, bundle.at_full());
             if self.links[link as usize].may_be_tight(flows, level, full) {
-                self.enter(link);
+                self.seeds.push(link);
             }
         }
-        self.region.len() > before
     }
 }
 
