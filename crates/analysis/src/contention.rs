@@ -5,7 +5,8 @@
 //! [`MODELS`].
 //!
 //! The numbering of nodes affects the wormhole and flit models: a dateline has a fixed place on a
-//! side, and simultaneous requests are served in the order in which they are processed.
+//! side, and simultaneous requests are served in the order in which they are processed. It does not
+//! affect the fluid model, which simulates one rank of each class ([`Ranks::Classes`]).
 
 mod calendar;
 mod chain;

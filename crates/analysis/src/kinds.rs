@@ -72,7 +72,8 @@ struct Segment {
 }
 
 impl Boxes {
-    /// Takes the kinds of a step if the rule has any, and they make less work than so many ranks.
+    /// Takes the kinds of a step if the rule has any, and visiting them is less work than visiting as
+    /// many ranks.
     pub(crate) fn take(&mut self, rule: &dyn Rule, step: u32, grid: &Grid, ranks: u32) -> bool {
         let sides = grid.sides();
         // A schedule may be read on another machine than its own.
