@@ -70,7 +70,7 @@ pub(crate) fn closed(
     })?;
     if free {
         let apart = apart(request, clock, classes, counts.len() as u32);
-        let mut shares = Shares { request, clock, classes, share: Share::default() };
+        let mut shares = Shares::new(request, clock, classes);
         for (step, count) in (0..apart).zip(&counts) {
             found.steps[step as usize] = true;
             sums.add(count);
@@ -83,7 +83,7 @@ pub(crate) fn closed(
 
 /// The number of steps, at most `most`, that end before the next one sends.
 fn apart(request: &Request<'_>, clock: &Clock<'_>, classes: &RankClasses, most: u32) -> u32 {
-    let mut shares = Shares { request, clock, classes, share: Share::default() };
+    let mut shares = Shares::new(request, clock, classes);
     let mut starts = vec![0; classes.count() as usize];
     let (mut apart, mut last) = (0, None);
     for step in 0..request.traffic.steps().min(most + 1) {
@@ -102,9 +102,15 @@ struct Shares<'a> {
     clock: &'a Clock<'a>,
     classes: &'a RankClasses,
     share: Share,
+    /// When each class begins the step.
+    begins: Vec<Picoseconds>,
 }
 
-impl Shares<'_> {
+impl<'a> Shares<'a> {
+    fn new(request: &'a Request<'a>, clock: &'a Clock<'a>, classes: &'a RankClasses) -> Self {
+        Self { request, clock, classes, share: Share::default(), begins: Vec::new() }
+    }
+
     /// Moves the starts of a step, by class, to those of the next one, and adds the step to `out`.
     /// Returns when its first message enters the network and its last one is delivered.
     fn step(
@@ -113,12 +119,13 @@ impl Shares<'_> {
         starts: &mut [Picoseconds],
         mut out: Option<&mut Outcome>,
     ) -> Option<[Picoseconds; 2]> {
-        let Self { request, clock, classes, share } = self;
+        let Self { request, clock, classes, share, begins } = self;
         let equivalent = u64::from(request.traffic.nodes() / classes.count());
         let mut time = StepTime { start: Picoseconds::MAX, end: 0 };
         let mut ends = None;
-        let begins = starts.to_vec();
-        for (class, &begin) in (0..).zip(&begins) {
+        begins.clear();
+        begins.extend_from_slice(starts);
+        for (class, &begin) in (0..).zip(&*begins) {
             let node: Rank = classes.representative(class);
             request.traffic.share(node, step, share);
             time.start = time.start.min(begin);
