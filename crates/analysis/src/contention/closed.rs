@@ -97,7 +97,7 @@ fn apart(request: &Request<'_>, clock: &Clock<'_>, classes: &RankClasses, most: 
 }
 
 /// Steps of which every message is alone.
-struct Shares<'a> {
+pub(crate) struct Shares<'a> {
     request: &'a Request<'a>,
     clock: &'a Clock<'a>,
     classes: &'a RankClasses,
@@ -107,13 +107,17 @@ struct Shares<'a> {
 }
 
 impl<'a> Shares<'a> {
-    fn new(request: &'a Request<'a>, clock: &'a Clock<'a>, classes: &'a RankClasses) -> Self {
+    pub(crate) fn new(
+        request: &'a Request<'a>,
+        clock: &'a Clock<'a>,
+        classes: &'a RankClasses,
+    ) -> Self {
         Self { request, clock, classes, share: Share::default(), begins: Vec::new() }
     }
 
     /// Moves the starts of a step, by class, to those of the next one, and adds the step to `out`.
     /// Returns when its first message enters the network and its last one is delivered.
-    fn step(
+    pub(crate) fn step(
         &mut self,
         step: u32,
         starts: &mut [Picoseconds],

@@ -5,7 +5,7 @@ use topocoll_schedule::RankClasses;
 use topocoll_topology::{LinkId, Machine, Shape};
 
 use super::clock::{Clock, Picoseconds, within};
-use super::closed::closed;
+use super::closed::{Shares, closed};
 use super::estimate::Cost;
 use super::flit::{self, Flits};
 use super::fluid::{self, Fluid};
@@ -16,8 +16,8 @@ use super::network::{Contents, Held, Interval, LinkUse, Network};
 use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
 use super::settings::{Dateline, Settings};
-use super::survey::{Survey, handed, survey};
-use super::traffic::{Share, Traffic};
+use super::survey::{Survey, survey};
+use super::traffic::Traffic;
 use super::wormhole::{self, Wormhole};
 use crate::counts::check_ranks;
 use crate::error::{check_memory, check_work};
@@ -258,7 +258,7 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
             }
         }
         Sync::Barrier => {
-            apart(request, &survey, &closed.steps, (&clock, &ranks), &make, &mut total)?;
+            apart(request, &survey, &closed.steps, (&clock, &ranks, &classes), &make, &mut total)?;
         }
     }
     let fold = Fold::new(machine, &settings, &ranks.classes);
@@ -364,7 +364,7 @@ fn apart<'a>(
     request: &Request<'a>,
     survey: &Survey,
     closed: &[bool],
-    (clock, ranks): (&Clock<'_>, &Simulated),
+    (clock, ranks, classes): (&Clock<'_>, &Simulated, &RankClasses),
     make: &(dyn Fn() -> Box<dyn Network + 'a> + std::marker::Sync),
     total: &mut Total,
 ) -> Result<(), AnalysisError> {
@@ -402,6 +402,8 @@ fn apart<'a>(
         }
         Ok((outs, network.map(|network| network.links().to_vec())))
     };
+    let mut shares = Shares::new(request, clock, classes);
+    let mut starts = vec![0; classes.count() as usize];
     let mut step = 0;
     // Results of a piece are kept until earlier pieces are added.
     for some in steps.chunks(piece * waiting()) {
@@ -413,7 +415,10 @@ fn apart<'a>(
                 match out {
                     None => {
                         total.add_closed(survey.steps[step].alone);
-                        total.add_alone(request, clock, step as u32, before);
+                        let mut alone = Outcome::default();
+                        starts.fill(0);
+                        shares.step(step as u32, &mut starts, Some(&mut alone));
+                        total.add_alone(&alone, before);
                     }
                     Some((out, intervals, ended)) => {
                         let began = ended - out.end;
@@ -510,30 +515,11 @@ impl Total {
         self.closed += 1;
     }
 
-    /// Adds the messages of a step without contention.
-    fn add_alone(
-        &mut self,
-        request: &Request<'_>,
-        clock: &Clock<'_>,
-        step: u32,
-        start: Picoseconds,
-    ) {
-        let classes = symmetry::common(&request.traffic.classes(), &*request.machine.topology);
-        let alike = u64::from(request.traffic.nodes() / classes.count());
-        let mut share = Share::default();
-        let mut first: Option<Picoseconds> = None;
-        for node in (0..classes.count()).map(|class| classes.representative(class)) {
-            request.traffic.share(node, step, &mut share);
-            let begin = start + clock.rearrangement(share.copied);
-            for send in &share.sends {
-                let latency = clock.transmission(node, send.to, &send.route, send.bytes)
-                    + clock.propagation(node, &send.route);
-                self.latencies.add_many(latency, alike);
-                self.out.messages += alike;
-                let handed = handed(clock, node, send, begin);
-                first = Some(first.map_or(handed, |first| first.min(handed)));
-            }
-        }
+    /// Adds the messages of a step without contention that begins at `start`.
+    fn add_alone(&mut self, alone: &Outcome, start: Picoseconds) {
+        self.latencies.merge(&alone.latencies);
+        self.out.messages += alone.messages;
+        let first = alone.first_handed.map(|first| start + first);
         self.out.first_handed = self.out.first_handed.or(first);
     }
 
