@@ -43,7 +43,7 @@ pub use patterns::Pattern;
 pub use placement::{Job, Placed, PlacedRoutes, read_nodes};
 pub use ranks::Ranks;
 pub use run::{Control, NamedLink, StepTime};
-pub use settings::{Dateline, MODEL_PARAMETERS, ModelParameter, Settings};
+pub use settings::{Dateline, MODEL_PARAMETERS, ModelParameter, Routing, Settings};
 pub use simulate::{ContentionModel, MODELS, Request, Simulation, Sync, check_model, simulate};
 pub use steps::{StepsModel, steps_model};
 pub use trace::{write_links, write_trace};

@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod coordinates;
+mod endpoint;
 mod error;
 pub mod files;
 mod ids;
@@ -41,6 +42,7 @@ mod topology;
 pub mod units;
 
 pub use coordinates::Coordinates;
+pub use endpoint::{ENDPOINT_PARAMETERS, Endpoint, EndpointParameter, Order};
 pub use error::TopologyError;
 pub use ids::{Link, LinkId, Port, Rank};
 pub use load::LeastLoad;

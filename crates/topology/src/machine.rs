@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Capacity, FullyConnected, Injection, LinkId, LinkKind, Shape, Subset, Timing, Topology,
+    Capacity, Endpoint, FullyConnected, Injection, LinkId, LinkKind, Shape, Subset, Timing,
+    Topology,
 };
 
 /// A machine: its topology, the ports it grants, and its timing values.
@@ -17,6 +18,8 @@ pub struct Machine {
     pub ports: u32,
     /// Timing values.
     pub timing: Timing,
+    /// How ranks hand messages to the network; the steps model leaves it out.
+    pub endpoint: Endpoint,
     /// The source of each value, in the order of the file; empty for short forms.
     pub sources: Vec<(String, String)>,
 }
@@ -30,6 +33,7 @@ impl Machine {
             topology,
             ports: 1,
             timing: Timing::generic(),
+            endpoint: Endpoint::default(),
             sources: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! Machine files: TOML, every value with its source.
 
+use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use crate::graph_file::{Listing, Values};
 use crate::spec::{Faults, NodesOn, SpecError, ranks_of_nodes};
 use crate::text::printable;
 use crate::units::{UnitError, parse_seconds, parse_seconds_per_byte, parse_signed_seconds};
-use crate::{Barrier, Graph, Injection, Machine, PerClass, Shape, Ties, Timing, Topology};
+use crate::{
+    Barrier, Endpoint, Graph, Injection, Machine, PerClass, Shape, Ties, Timing, Topology,
+};
 
 /// A machine file: every value has a source.
 #[derive(Deserialize)]
@@ -29,6 +32,8 @@ struct File {
     broken: Option<Entry<Vec<Spanned<String>>>>,
     ports: Entry<i64>,
     timing: TimingTable,
+    #[serde(default)]
+    endpoint: BTreeMap<String, Entry<Value>>,
 }
 
 /// The links of a machine whose shape is `network`.
@@ -190,7 +195,16 @@ pub fn parse_file_in(folder: &Path, name: &str, text: &str) -> Result<Machine, S
         gather,
         injection,
     };
-    let mut machine = Machine { name, topology, ports, timing, sources };
+    let mut endpoint = Endpoint::default();
+    for (key, entry) in &file.endpoint {
+        cite(key, &entry.source)?;
+        let text = match entry.value.get_ref() {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        endpoint.set(key, &text).map_err(|message| at(&entry.value, message))?;
+    }
+    let mut machine = Machine { name, topology, ports, timing, endpoint, sources };
     machine.set_ports(ports);
     Ok(machine)
 }

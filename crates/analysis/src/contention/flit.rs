@@ -479,7 +479,7 @@ impl<'a> Flits<'a> {
 }
 
 impl Network for Flits<'_> {
-    fn post(&mut self, message: InFlight, route: &Route) {
+    fn post(&mut self, message: InFlight, route: &Route, _free: bool) {
         let number = self.idle.pop().unwrap_or_else(|| {
             let (inside, pools) = (Through::default(), Vec::new());
             self.packets.push(Packet { message, flits: 0, sent: 0, inside, pools, hop: 0 });

@@ -287,7 +287,7 @@ impl<'a> Fluid<'a> {
 }
 
 impl Network for Fluid<'_> {
-    fn post(&mut self, message: InFlight, route: &Route) {
+    fn post(&mut self, message: InFlight, route: &Route, _free: bool) {
         let bundle = self.bundle(&message, route);
         let mut arrives = message.handed;
         self.fold.channels.along_kinds(message.from, route, |kind, links| {

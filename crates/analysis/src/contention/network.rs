@@ -78,8 +78,9 @@ pub struct Interval {
 
 /// A network model: takes messages and delivers them.
 pub(crate) trait Network {
-    /// Takes a message at `message.handed`, which is not before the last delivery.
-    fn post(&mut self, message: InFlight, route: &Route);
+    /// Takes a message at `message.handed`, which is not before the last delivery. A `free` message may
+    /// take any other shortest route.
+    fn post(&mut self, message: InFlight, route: &Route, free: bool);
 
     /// The next delivery; `None` if no message can move, or if `stop`, which is called now and
     /// then, returns true.

@@ -157,7 +157,7 @@ impl Traffic for Pattern<'_> {
         for &(to, cycle) in &self.sends[node.index()] {
             let mut route = Route::default();
             self.route(node, to, &mut route);
-            out.sends.push(Posted { to, bytes: self.bytes, route, packed: 0, cycle });
+            out.sends.push(Posted { to, bytes: self.bytes, route, free: true, packed: 0, cycle });
         }
     }
 }

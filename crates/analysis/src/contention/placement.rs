@@ -168,7 +168,7 @@ impl Traffic for Placed<'_> {
         SHARED.with_borrow_mut(|does| {
             schedule.rule().step(rank, step, does);
             share_of(schedule, self.machine, does, out, |send, route| {
-                self.place(job, node, send, route).0
+                self.place(job, node, send, route)
             });
         });
     }

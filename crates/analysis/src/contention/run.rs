@@ -182,7 +182,7 @@ impl SimulationRun<'_> {
                 };
                 let first = self.out.first_handed.get_or_insert(message.handed);
                 *first = (*first).min(message.handed);
-                network.post(message, &send.route);
+                network.post(message, &send.route, send.free);
             }
             if self.nodes[class].open > 0 {
                 break;

@@ -18,6 +18,18 @@ pub enum Dateline {
     Crossing,
 }
 
+/// The routes of messages whose schedule gives none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Routing {
+    /// The machine's own, which on a grid correct dimension 0 first.
+    #[default]
+    DimensionOrder,
+    /// All shortest routes. In the flit model a header takes whichever link is free, in the fluid
+    /// model a message is split equally among them.
+    Adaptive,
+}
+
 /// Parameters of the wormhole, flit and fluid models.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -33,6 +45,8 @@ pub struct Settings {
     pub hop_cycles: Option<u32>,
     /// When virtual channels change. The default depends on the longest route.
     pub dateline: Option<Dateline>,
+    /// Which routes messages take.
+    pub routing: Routing,
 }
 
 /// A parameter of the models.
@@ -104,7 +118,14 @@ pub const MODEL_PARAMETERS: &[ModelParameter] = &[
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { vcs: 2, buffer_flits: 8, flit_bytes: 16, hop_cycles: None, dateline: None }
+        Self {
+            vcs: 2,
+            buffer_flits: 8,
+            flit_bytes: 16,
+            hop_cycles: None,
+            dateline: None,
+            routing: Routing::DimensionOrder,
+        }
     }
 }
 

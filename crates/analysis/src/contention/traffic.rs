@@ -12,6 +12,8 @@ pub struct Posted {
     pub bytes: u64,
     /// Its route; empty without numbered links.
     pub route: Route,
+    /// Whether it may take any other shortest route, as the route is the machine's own.
+    pub free: bool,
     /// Bytes that must be packed before it can be sent.
     pub packed: u64,
     /// Flit times from the beginning of the step to its sending.
@@ -112,7 +114,7 @@ impl Traffic for Scheduled<'_> {
             share_of(self.schedule, self.machine, does, out, |send, route| {
                 let mut own = Route::default();
                 route.clone_from(send.route_from(node, &*self.machine.topology, &mut own));
-                send.peer
+                (send.peer, !send.route.is_empty())
             });
         });
     }
@@ -131,20 +133,22 @@ thread_local! {
     pub(super) static SHARED: std::cell::RefCell<Step> = std::cell::RefCell::default();
 }
 
-/// Turns a rank's step into a node's share; `place` gives the receiving node and the route.
+/// Turns a rank's step into a node's share; `place` gives the receiving node and the route, and says
+/// whether that is the route of the schedule.
 pub(super) fn share_of(
     schedule: &Schedule,
     machine: &Machine,
     does: &Step,
     out: &mut Share,
-    mut place: impl FnMut(&topocoll_schedule::Transfer, &mut Route) -> Rank,
+    mut place: impl FnMut(&topocoll_schedule::Transfer, &mut Route) -> (Rank, bool),
 ) {
     let block_bytes = schedule.problem.block_bytes;
     out.copied = does.copies.iter().map(|copy| copy.to.bytes(block_bytes)).sum();
     out.receives = does.receives.len() as u32;
     out.sends.resize_with(does.sends.len(), Posted::default);
     for (send, posted) in does.sends.iter().zip(&mut out.sends) {
-        posted.to = place(send, &mut posted.route);
+        let (to, given) = place(send, &mut posted.route);
+        (posted.to, posted.free) = (to, !given);
         posted.bytes = u64::try_from(send.slots.bytes(block_bytes)).unwrap_or(u64::MAX);
         let packs = !machine.timing.gather && !send.slots.is_contiguous(block_bytes);
         posted.packed = if packs { posted.bytes } else { 0 };

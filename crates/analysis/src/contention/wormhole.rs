@@ -379,7 +379,7 @@ impl<'a> Wormhole<'a> {
 }
 
 impl Network for Wormhole<'_> {
-    fn post(&mut self, message: InFlight, route: &Route) {
+    fn post(&mut self, message: InFlight, route: &Route, _free: bool) {
         self.route.clear();
         self.channels.along(message.from, message.to, route, |pool, _| {
             // A link counts every message whose route leads over it.
