@@ -8,6 +8,7 @@
 //! side, and simultaneous requests are served in the order in which they are processed. It does not
 //! affect the fluid model, which simulates one rank of each class ([`Ranks::Classes`]).
 
+mod all_to_all;
 mod calendar;
 mod chain;
 mod channels;
@@ -33,6 +34,7 @@ mod trace;
 mod traffic;
 mod wormhole;
 
+pub use all_to_all::AllToAll;
 pub use chain::ChainLink;
 pub(crate) use clock::Clock;
 pub use clock::{Picoseconds, in_seconds};

@@ -147,6 +147,14 @@ pub enum AnalysisError {
         /// The reason.
         rule: &'static str,
     },
+    /// A model that does not divide messages, with endpoints that do.
+    #[error("the {model} model does not divide messages: {name} requires the flit or fluid model")]
+    Packets {
+        /// The model.
+        model: &'static str,
+        /// The value of the endpoint.
+        name: &'static str,
+    },
     /// Routers too large to simulate.
     #[error("{inputs} virtual channels into each router: the flit model has at most {most}")]
     Inputs {

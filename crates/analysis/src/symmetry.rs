@@ -16,15 +16,32 @@ pub(crate) fn common(classes: &RankClasses, topology: &dyn Topology) -> RankClas
             _ => RankClasses::distinct(topology.ranks()),
         },
         Shape::Clustered(clusters) => {
-            let Some(size) = clusters.equal_size() else {
+            if clusters.equal_size().is_none() {
                 return RankClasses::distinct(topology.ranks());
-            };
-            let (radix, mut wrap) = nodes(topology);
+            }
+            let (radix, (_, mut wrap)) = (numbering(topology), nodes(topology));
             wrap.push(true);
-            let sides: Vec<u32> = radix.sides().iter().copied().chain([size]).collect();
-            let radix = MixedRadix::new(&sides).expect("bug: more ranks than the machine has");
             keeping_ties(along(classes, &radix, &wrap), topology)
         }
+    }
+}
+
+/// The numbering of ranks whose translations may keep the links: by the coordinates of nodes, where
+/// they have them, and of the rank on its node.
+pub(crate) fn numbering(topology: &dyn Topology) -> MixedRadix {
+    let radix =
+        |sides: &[u32]| MixedRadix::new(sides).expect("bug: more ranks than the machine has");
+    match topology.shape() {
+        Shape::Grid(grid) => grid.radix().clone(),
+        Shape::Graph(graph) if graph.translations().is_some() => {
+            graph.translations().expect("bug: no translations").clone()
+        }
+        Shape::Clustered(clusters) if clusters.equal_size().is_some() => {
+            let (of_nodes, _) = nodes(topology);
+            let size = clusters.equal_size();
+            radix(&of_nodes.sides().iter().copied().chain(size).collect::<Vec<_>>())
+        }
+        Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => radix(&[topology.ranks()]),
     }
 }
 

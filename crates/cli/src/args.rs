@@ -188,16 +188,17 @@ pub(crate) struct Simulate {
     /// The algorithm that writes the schedule [default: the choice of select]
     #[arg(long, conflicts_with_all = ["schedule", "traffic"], add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
-    /// A parameter of the algorithm, or of the model: vcs, buffer_flits, flit_bytes, hop_cycles,
-    /// dateline
+    /// A parameter of the algorithm, of the model (vcs, buffer_flits, flit_bytes, hop_cycles,
+    /// dateline), or of the endpoints of ranks (window, packet_bytes, packet_overhead,
+    /// message_overhead, order, interleave)
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
     /// A schedule from a file or folder, in a format detected from its content: jsonl, csv, goal,
     /// simgrid; several in jsonl run at once on the nodes of --placement
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "traffic")]
     pub(crate) schedule: Vec<PathBuf>,
-    /// Send a traffic pattern instead of a schedule: neighbor, tornado, transpose, bitcomp, random:SEED,
-    /// uniform:RATE
+    /// Send traffic instead of a schedule: alltoall (all messages of an all-to-all at once), neighbor,
+    /// tornado, transpose, bitcomp, random:SEED, uniform:RATE
     #[arg(long)]
     pub(crate) traffic: Option<String>,
     /// How long uniform:RATE sends, in flit times
@@ -211,6 +212,13 @@ pub(crate) struct Simulate {
     /// How messages share the network
     #[arg(long, default_value = "steps")]
     pub(crate) model: Model,
+    /// Routes of messages whose schedule gives none [default: dimension-order]
+    #[arg(long)]
+    pub(crate) routing: Option<Routing>,
+    /// Direction of routes at exactly half a ring: up, or balanced, up from even coordinates and down
+    /// from odd ones [default: that of the machine, which is up unless its file has another]
+    #[arg(long)]
+    pub(crate) ties: Option<Ties>,
     /// Simulate one rank of each class of equivalent ranks, or every rank; the fluid model gives the
     /// same result by both [default: classes, where the model has them]
     #[arg(long)]
@@ -520,6 +528,21 @@ pub(crate) enum Method {
 pub(crate) enum Ranks {
     Classes,
     EveryRank,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Routing {
+    /// The machine's own route; a grid's corrects dimension 0 first
+    DimensionOrder,
+    /// Shortest routes: in the flit model a header takes whichever link is free, in the fluid model a
+    /// message is split among them
+    Adaptive,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Ties {
+    Up,
+    Balanced,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

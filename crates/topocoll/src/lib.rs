@@ -93,8 +93,9 @@ pub use topocoll_schedule::{
     ScheduleError, Setting, SizedMessage, Slot, SlotRun, SlotSet, Step, Strided, Transfer,
 };
 pub use topocoll_topology::{
-    Barrier, Capacity, Clusters, Coordinates, Fault, FullyConnected, Graph, Grid, INTER_NODE,
-    INTRA_NODE, Injection, Lattice, LeastLoad, Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS,
-    Machine, MixedRadix, PerClass, Port, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Timing,
-    Topology, TopologyError, files, spec, text, units,
+    Barrier, Capacity, Clusters, Coordinates, ENDPOINT_PARAMETERS, Endpoint, EndpointParameter,
+    Fault, FullyConnected, Graph, Grid, INTER_NODE, INTRA_NODE, Injection, Lattice, LeastLoad,
+    Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix, Order, PerClass,
+    Port, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology, TopologyError,
+    files, spec, text, units,
 };

@@ -1,5 +1,7 @@
 //! The endpoint of a rank: what is between its messages and the network.
 
+use std::fmt;
+
 use crate::units::parse_seconds;
 
 /// How a rank hands the messages of a step to the network.
@@ -36,6 +38,17 @@ pub enum Order {
     Random(u64),
     /// By descending number of links, then by ascending offset.
     FarthestFirst,
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schedule => f.write_str("schedule"),
+            Self::Rotation => f.write_str("rotation"),
+            Self::Random(seed) => write!(f, "random:{seed}"),
+            Self::FarthestFirst => f.write_str("farthest-first"),
+        }
+    }
 }
 
 /// A value of an [`Endpoint`] as text.

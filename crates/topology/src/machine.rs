@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Capacity, Endpoint, FullyConnected, Injection, LinkId, LinkKind, Shape, Subset, Timing,
-    Topology,
+    Capacity, Clusters, Endpoint, FullyConnected, Injection, LinkId, LinkKind, Shape, Subset, Ties,
+    Timing, Topology,
 };
 
 /// A machine: its topology, the ports it grants, and its timing values.
@@ -150,6 +150,23 @@ impl Machine {
         let kind = self.topology.link_kinds().get(self.topology.link_kind(link));
         let own = kind.and_then(|kind| kind.latency);
         own.unwrap_or_else(|| self.timing.per_hop.of(self.class_of(link)))
+    }
+
+    /// Sets the directions of routes at exactly half a ring. Returns whether the network between the
+    /// nodes is a grid; any other has no such directions.
+    pub fn set_ties(&mut self, ties: Ties) -> bool {
+        let Shape::Grid(grid) = self.topology.network() else { return false };
+        let grid = Arc::new(grid.clone().with_ties(ties));
+        let topology: Arc<dyn Topology> = match self.topology.shape() {
+            Shape::Clustered(clusters) => {
+                let groups: Vec<_> =
+                    clusters.groups().map(|(_, count, size)| (count, size)).collect();
+                Arc::new(Clusters::on(grid, &groups).expect("bug: nodes of another network"))
+            }
+            _ => grid,
+        };
+        self.topology = topology;
+        true
     }
 
     /// Sets the ports, limited to between 1 and `ranks - 1`.

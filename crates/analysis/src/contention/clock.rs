@@ -49,6 +49,8 @@ pub(crate) struct Clock<'a> {
     pub(crate) hops: Vec<Picoseconds>,
     /// The time of one flit on the fastest links.
     pub(crate) cycle: Picoseconds,
+    /// The time of a sender for a message and its first packet.
+    pub(crate) overhead: Picoseconds,
 }
 
 impl<'a> Clock<'a> {
@@ -57,7 +59,9 @@ impl<'a> Clock<'a> {
         let cycle = settings.flit_bytes as f64 * kinds.fastest();
         let hop = settings.hop_cycles.map(|cycles| f64::from(cycles) * cycle);
         let hops = kinds.values().iter().map(|values| picoseconds(hop.unwrap_or(values.latency)));
-        Self { machine, hops: hops.collect(), kinds, cycle: picoseconds(cycle) }
+        let overhead = machine.endpoint.message_overhead + machine.endpoint.packet_overhead;
+        let [cycle, overhead] = [cycle, overhead].map(picoseconds);
+        Self { machine, hops: hops.collect(), kinds, cycle, overhead }
     }
 
     /// The startup of a message: that of the slowest link class of its route.
@@ -81,6 +85,11 @@ impl<'a> Clock<'a> {
     /// The time of local copies of `bytes`.
     pub(crate) fn rearrangement(&self, bytes: u128) -> Picoseconds {
         picoseconds(bytes as f64 * self.machine.timing.rearrangement_per_byte)
+    }
+
+    /// The most messages that a rank has outstanding.
+    pub(crate) fn window(&self) -> usize {
+        self.machine.endpoint.window.map_or(usize::MAX, |window| window as usize)
     }
 
     pub(crate) fn barrier(&self) -> Picoseconds {

@@ -52,7 +52,8 @@ pub(crate) fn closed(
         && !request.records
         && !(free && (survey.messages < MESSAGES || steps > STEPS));
     let Some(schedule) = traffic.schedule().filter(|_| wanted) else { return Ok(found) };
-    if schedule.problem.ports > 1 && !machine.timing.injection.is_unlimited() {
+    let injects_all = schedule.problem.ports == 1 || machine.timing.injection.is_unlimited();
+    if !injects_all || survey.sends > clock.window() {
         return Ok(found);
     }
     let mut sums = Sums::default();
@@ -137,14 +138,14 @@ impl<'a> Shares<'a> {
             time.end = time.end.max(begin);
             let own = &mut starts[class as usize];
             *own = (*own).max(begin);
-            for send in &share.sends {
+            for (place, send) in share.sends.iter().enumerate() {
                 let latency = clock
                     .transmission(node, send.to, &send.route, send.bytes)
                     .saturating_add(clock.propagation(node, &send.route));
-                let handed = handed(clock, node, send, begin);
+                let handed = handed(clock, node, send, begin, place);
                 let end = handed.saturating_add(latency);
-                for place in [class, classes.class_of(send.to)] {
-                    let ready = &mut starts[place as usize];
+                for class in [class, classes.class_of(send.to)] {
+                    let ready = &mut starts[class as usize];
                     *ready = (*ready).max(end);
                 }
                 let [first, last] = ends.get_or_insert([handed, end]);

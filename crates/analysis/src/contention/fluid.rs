@@ -20,23 +20,25 @@
 
 mod ends;
 mod rates;
+mod shortest;
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{LinkId, Machine, Rank, Route};
 
 use self::ends::Ends;
 use self::rates::Rates;
+use self::shortest::Shortest;
 use super::calendar::Calendar;
 use super::chain::{Chain, ChainLink};
-use super::clock::{Clock, Picoseconds};
+use super::clock::{Clock, Picoseconds, picoseconds};
 use super::fold::Fold;
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network};
-use super::settings::Settings;
+use super::settings::{Routing, Settings};
 
 /// The capacity of the slowest channel. Its shares by up to 15 flows, and the shares of these by up
 /// to 15, are whole numbers.
@@ -52,7 +54,20 @@ struct Flow {
     start: Picoseconds,
     /// Its place in the order in which flows begin.
     begun: u64,
+    /// The message that it is a part of, if messages are split or wait for each other.
+    whole: u32,
 }
+
+/// A message that is split over several routes, or that waits for others of its rank.
+struct Whole {
+    /// Flows that have not ended.
+    flows: u32,
+    /// Flows that wait for the messages before it.
+    held: Vec<u32>,
+}
+
+/// No such message.
+const ALONE: u32 = u32::MAX;
 
 /// The service of a bundle of flows with equal links and equal rates.
 #[derive(Default)]
@@ -89,6 +104,12 @@ pub(crate) struct Fluid<'a> {
     next_arrival: Option<(Picoseconds, u32)>,
     flows: Vec<Flow>,
     idle: Vec<u32>,
+    wholes: Vec<Whole>,
+    idle_wholes: Vec<u32>,
+    /// The routes of a message, if it is split.
+    shortest: Option<Shortest<'a>>,
+    /// By rank, its messages in the order in which they flow, if they do so one after the other.
+    lines: Option<HashMap<Rank, VecDeque<u32>>>,
     rates: Rates,
     /// By bundle.
     services: Vec<Service>,
@@ -119,9 +140,14 @@ pub(crate) fn memory(
     // Vectors that grow are up to twice as long.
     let hop = 2 * (Rates::HOP + size_of::<(u32, u32)>()) as u128;
     let flow = 2 * (size_of::<Flow>() + Rates::BUNDLE + size_of::<Service>() + 200) as u128;
-    fold.links() as u128 * size_of::<LinkUse>() as u128
+    let (flows, routes) = match settings.routing {
+        Routing::DimensionOrder => (1, 0),
+        Routing::Adaptive => (shortest::MOST as u128, shortest::memory(machine)),
+    };
+    routes
+        + fold.links() as u128 * size_of::<LinkUse>() as u128
         + u128::from(fold.count()) * Rates::LINK as u128
-        + contents.live * (flow + (u128::from(contents.hops) + 4) * hop)
+        + contents.live * flows * (flow + (u128::from(contents.hops) + 4) * hop)
         + contents.live * Chain::CAUSE as u128 * 2
 }
 
@@ -144,6 +170,10 @@ impl<'a> Fluid<'a> {
             next_arrival: None,
             flows: Vec::new(),
             idle: Vec::new(),
+            wholes: Vec::new(),
+            idle_wholes: Vec::new(),
+            shortest: (settings.routing == Routing::Adaptive).then(|| Shortest::new(machine)),
+            lines: (!machine.endpoint.interleave).then(HashMap::new),
             rates,
             services: Vec::new(),
             bundles: HashTable::new(),
@@ -205,6 +235,18 @@ impl<'a> Fluid<'a> {
         }
     }
 
+    /// Begins a flow that has arrived, or lets it wait for the messages before it.
+    fn arrive(&mut self, number: u32) {
+        let Flow { whole, message, .. } = &self.flows[number as usize];
+        let line = self.lines.as_ref().map(|lines| &lines[&message.from]);
+        match line {
+            Some(line) if line.front() != Some(whole) => {
+                self.wholes[*whole as usize].held.push(number);
+            }
+            _ => self.begin(number),
+        }
+    }
+
     fn begin(&mut self, number: u32) {
         let flow = &mut self.flows[number as usize];
         (flow.start, flow.begun) = (self.now, self.begun);
@@ -252,8 +294,8 @@ impl<'a> Fluid<'a> {
         self.changed = changed;
     }
 
-    /// Delivers the message of a flow that has ended.
-    fn deliver(&mut self, number: u32) -> (Picoseconds, InFlight) {
+    /// Delivers the message of a flow that has ended, if it is the last of its flows.
+    fn deliver(&mut self, number: u32) -> Option<(Picoseconds, InFlight)> {
         let flow = &mut self.flows[number as usize];
         let InFlight { from, to, step, bytes, transmission, .. } = flow.message;
         let longer = (self.now - flow.start).saturating_sub(transmission);
@@ -279,26 +321,68 @@ impl<'a> Fluid<'a> {
                 Interval { link, start, end, from, to, step, bytes }
             }));
         }
-        let bundle = flow.bundle;
+        let (bundle, whole, message) = (flow.bundle, flow.whole, flow.message);
         self.drop_bundle(bundle);
         self.idle.push(number);
-        (self.now, self.flows[number as usize].message)
+        if whole != ALONE {
+            let flows = &mut self.wholes[whole as usize].flows;
+            *flows -= 1;
+            if *flows > 0 {
+                self.chain.drop(message.cause);
+                return None;
+            }
+            self.idle_wholes.push(whole);
+            self.let_next_flow(from);
+        }
+        Some((self.now, message))
     }
-}
 
-impl Network for Fluid<'_> {
-    fn post(&mut self, message: InFlight, route: &Route, _free: bool) {
+    /// Begins the flows that wait for the message of a rank that has ended.
+    fn let_next_flow(&mut self, from: Rank) {
+        let Some(line) = self.lines.as_mut().and_then(|lines| lines.get_mut(&from)) else { return };
+        line.pop_front();
+        let Some(&next) = line.front() else { return };
+        for number in std::mem::take(&mut self.wholes[next as usize].held) {
+            self.begin(number);
+        }
+    }
+
+    /// Numbers a message of several flows, or in a line.
+    fn whole(&mut self, from: Rank, flows: u32) -> u32 {
+        if flows == 1 && self.lines.is_none() {
+            return ALONE;
+        }
+        let whole = Whole { flows, held: Vec::new() };
+        let number = match self.idle_wholes.pop() {
+            Some(number) => {
+                self.wholes[number as usize] = whole;
+                number
+            }
+            None => {
+                self.wholes.push(whole);
+                self.wholes.len() as u32 - 1
+            }
+        };
+        if let Some(lines) = &mut self.lines {
+            lines.entry(from).or_default().push_back(number);
+        }
+        number
+    }
+
+    /// A message, or a part of one, that flows over a route.
+    fn flow(&mut self, message: InFlight, route: &Route, whole: u32) {
         let bundle = self.bundle(&message, route);
         let mut arrives = message.handed;
         self.fold.channels.along_kinds(message.from, route, |kind, links| {
             arrives = arrives.saturating_add(self.hops[kind].saturating_mul(links));
         });
         let number = self.idle.pop().unwrap_or_else(|| {
-            self.flows.push(Flow { message, route: Route::default(), bundle, start: 0, begun: 0 });
+            let (route, start, begun) = (Route::default(), 0, 0);
+            self.flows.push(Flow { message, route, bundle, start, begun, whole });
             self.flows.len() as u32 - 1
         });
         let flow = &mut self.flows[number as usize];
-        (flow.message, flow.bundle) = (message, bundle);
+        (flow.message, flow.bundle, flow.whole) = (message, bundle, whole);
         flow.route.clone_from(route);
         if let Some((time, other)) = self.next_arrival
             && arrives < time
@@ -309,11 +393,36 @@ impl Network for Fluid<'_> {
         }
         self.arrivals.add(arrives.max(self.now), number);
     }
+}
+
+impl Network for Fluid<'_> {
+    fn post(&mut self, message: InFlight, route: &Route, free: bool) {
+        if !free || self.shortest.is_none() {
+            let whole = self.whole(message.from, 1);
+            return self.flow(message, route, whole);
+        }
+        let mut shortest = self.shortest.take().expect("bug: no routes");
+        let routes = shortest.between(message.from, message.to);
+        // Each part has a byte.
+        let parts = (routes.len() as u64).min(message.bytes).max(1);
+        let whole = self.whole(message.from, parts as u32);
+        for (part, route) in (0..parts).zip(routes) {
+            let bytes = message.bytes / parts + u64::from(part < message.bytes % parts);
+            let (_, per_byte) = self.fold.channels.message_pace(message.from, message.to, route);
+            let transmission = picoseconds(bytes as f64 * per_byte);
+            let cause = if part == 0 { message.cause } else { self.chain.keep(message.cause) };
+            self.flow(InFlight { bytes, transmission, cause, ..message }, route, whole);
+        }
+        self.shortest = Some(shortest);
+    }
 
     fn next(&mut self, stop: &dyn Fn() -> bool) -> Option<(Picoseconds, InFlight)> {
         loop {
             if let Some(number) = self.done.pop() {
-                return Some(self.deliver(number));
+                match self.deliver(number) {
+                    None => continue,
+                    delivered => return delivered,
+                }
             }
             if stop() {
                 return None;
@@ -325,7 +434,7 @@ impl Network for Fluid<'_> {
                 && time <= self.now
             {
                 self.next_arrival = None;
-                self.begin(number);
+                self.arrive(number);
                 continue;
             }
             if self.rates.is_stale() {

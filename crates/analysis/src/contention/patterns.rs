@@ -185,14 +185,19 @@ fn transposed(machine: &Machine) -> Result<Vec<Rank>, &'static str> {
     Ok((0..machine.ranks()).map(to).collect())
 }
 
-/// A random permutation (Fisher and Yates).
+/// A random permutation.
 fn shuffled(machine: &Machine, seed: u64) -> Vec<Rank> {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut to: Vec<Rank> = (0..machine.ranks()).map(Rank).collect();
-    for i in (1..to.len()).rev() {
-        to.swap(i, below(&mut random, i as u64 + 1) as usize);
-    }
+    shuffle(&mut random, &mut to);
     to
+}
+
+/// Puts items into a random order (Fisher and Yates).
+pub(super) fn shuffle<T>(random: &mut Pcg64, items: &mut [T]) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, below(random, i as u64 + 1) as usize);
+    }
 }
 
 /// Random messages from every node to any other.

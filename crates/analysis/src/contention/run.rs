@@ -1,5 +1,6 @@
 //! The driver: advances every node through its steps, on any network model.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use super::latencies::Latencies;
 use super::network::{Held, InFlight, Network};
 use super::ranks::{Ranks, Simulated};
 use super::survey::handed;
-use super::traffic::{Share, Traffic};
+use super::traffic::{Posted, Share, Traffic};
 use crate::{AnalysisError, Progress};
 
 /// The most links of the critical chain that are kept.
@@ -86,6 +87,9 @@ struct Node {
     /// Messages that arrived for later steps, as (step, number).
     early: SmallVec<[(u32, u32); 1]>,
     cause: Cause,
+    /// Messages of this step that wait for the window, and when the sender is done with those before.
+    waiting: VecDeque<Posted>,
+    busy: Picoseconds,
 }
 
 struct SimulationRun<'a> {
@@ -170,26 +174,45 @@ impl SimulationRun<'_> {
             // More messages may arrive than it waits for.
             node.open = (self.share.sends.len() as u32 + self.share.receives).saturating_sub(early);
             let cause = node.cause;
-            for send in &self.share.sends {
-                let message = InFlight {
-                    from: rank,
-                    to: send.to,
-                    step,
-                    bytes: send.bytes,
-                    transmission: self.clock.transmission(rank, send.to, &send.route, send.bytes),
-                    handed: handed(self.clock, rank, send, begin),
-                    cause: network.chain().keep(cause),
-                };
-                let first = self.out.first_handed.get_or_insert(message.handed);
-                *first = (*first).min(message.handed);
-                network.post(message, &send.route, send.free);
+            let at_once = self.share.sends.len().min(self.clock.window());
+            node.waiting.extend(self.share.sends[at_once..].iter().cloned());
+            let sends = std::mem::take(&mut self.share.sends);
+            for (place, send) in sends[..at_once].iter().enumerate() {
+                self.send(network, class, send, (begin, place), cause);
             }
+            self.share.sends = sends;
             if self.nodes[class].open > 0 {
                 break;
             }
             self.nodes[class].step += 1;
         }
         self.out.end = self.out.end.max(begin);
+    }
+
+    /// Posts a message of the current step at `begin`, after the overheads of `before` others.
+    fn send(
+        &mut self,
+        network: &mut dyn Network,
+        class: usize,
+        send: &Posted,
+        (begin, before): (Picoseconds, usize),
+        cause: Cause,
+    ) {
+        let (rank, node) = (self.ranks.rank(class as u32), &mut self.nodes[class]);
+        let overheads = self.clock.overhead.saturating_mul(before as u64 + 1);
+        node.busy = begin.saturating_add(overheads);
+        let message = InFlight {
+            from: rank,
+            to: send.to,
+            step: node.step,
+            bytes: send.bytes,
+            transmission: self.clock.transmission(rank, send.to, &send.route, send.bytes),
+            handed: handed(self.clock, rank, send, begin, before),
+            cause: network.chain().keep(cause),
+        };
+        let first = self.out.first_handed.get_or_insert(message.handed);
+        *first = (*first).min(message.handed);
+        network.post(message, &send.route, send.free);
     }
 
     fn deliver(
@@ -199,6 +222,13 @@ impl SimulationRun<'_> {
         now: Picoseconds,
         cause: Cause,
     ) {
+        if self.clock.window() < usize::MAX {
+            let sender = self.ranks.class_of(message.from);
+            if let Some(send) = self.nodes[sender].waiting.pop_front() {
+                let begin = now.max(self.nodes[sender].busy);
+                self.send(network, sender, &send, (begin, 0), cause);
+            }
+        }
         for rank in [message.from, message.to] {
             let class = self.ranks.class_of(rank);
             let node = &mut self.nodes[class];

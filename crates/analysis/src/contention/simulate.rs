@@ -2,7 +2,7 @@ use std::fmt;
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{LinkId, Machine, Shape};
+use topocoll_topology::{Endpoint, LinkId, Machine, Shape};
 
 use super::clock::{Clock, Picoseconds, within};
 use super::closed::{Shares, closed};
@@ -17,7 +17,7 @@ use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
 use super::settings::{Dateline, Settings};
 use super::survey::{Survey, survey};
-use super::traffic::Traffic;
+use super::traffic::{Posted, Traffic};
 use super::wormhole::{self, Wormhole};
 use crate::counts::check_ranks;
 use crate::error::{check_memory, check_work};
@@ -53,8 +53,21 @@ pub struct ContentionModel {
     /// and simultaneous requests are served in the order in which they are processed.
     pub(super) folds: bool,
     pub(super) cost: Cost,
+    /// The packets of endpoints.
+    packets: Packets,
     make: Make,
     memory: Memory,
+}
+
+/// How a model knows the packets of endpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Packets {
+    /// A message is not divided.
+    None,
+    /// They are sent one by one.
+    OneByOne,
+    /// Their overheads limit the injection of a rank.
+    AsRates,
 }
 
 /// The models, in the order in which help lists them.
@@ -66,6 +79,7 @@ pub const MODELS: &[ContentionModel] = &[
         needs_links: false,
         folds: false,
         cost: Cost { each: 0.0, link: 2e-7, flits: false },
+        packets: Packets::None,
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Wormhole::new(machine, settings, clock, dateline, records))
         },
@@ -78,6 +92,7 @@ pub const MODELS: &[ContentionModel] = &[
         needs_links: true,
         folds: false,
         cost: Cost { each: 0.0, link: 5e-8, flits: true },
+        packets: Packets::OneByOne,
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Flits::new(machine, settings, clock, dateline, records))
         },
@@ -90,6 +105,7 @@ pub const MODELS: &[ContentionModel] = &[
         needs_links: false,
         folds: true,
         cost: Cost { each: 2e-6, link: 2.5e-7, flits: false },
+        packets: Packets::AsRates,
         make: |machine, settings, clock, Of { classes, records, .. }| {
             Box::new(Fluid::new(machine, settings, clock, classes, records))
         },
@@ -219,7 +235,9 @@ pub struct Simulation {
 /// range, or a schedule in which a rank waits for a message that is not sent. All but the last are
 /// found before the simulation starts.
 pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
-    let Request { traffic, machine, model, settings, .. } = *request;
+    let machine = &limited(request.model, request.machine);
+    let request = &Request { machine, ..*request };
+    let Request { traffic, model, settings, .. } = *request;
     settings.check()?;
     check_ranks(traffic.nodes(), machine)?;
     check_model(model, machine, &settings)?;
@@ -265,15 +283,38 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     Ok(total.close(&clock.kinds, &ranks, &fold))
 }
 
+/// The machine with the injection that the overheads of packets leave, where the model sends whole
+/// messages.
+fn limited(model: &ContentionModel, machine: &Machine) -> Machine {
+    let mut machine = machine.clone();
+    if model.packets == Packets::AsRates {
+        let injection = &mut machine.timing.injection.rank;
+        *injection = injection.max(machine.endpoint.overhead_per_byte());
+    }
+    machine
+}
+
 /// Checks that a model supports a machine.
 ///
 /// # Errors
 /// A model of routers on a machine without links, or with too many virtual channels into a router.
+/// A model without packets on a machine whose endpoints have them.
 pub fn check_model(
     model: &ContentionModel,
     machine: &Machine,
     settings: &Settings,
 ) -> Result<(), AnalysisError> {
+    if model.packets == Packets::None {
+        let Endpoint { packet_bytes, packet_overhead, interleave, .. } = machine.endpoint;
+        let given = [
+            ("packet_bytes", packet_bytes.is_some()),
+            ("packet_overhead", packet_overhead > 0.0),
+            ("interleave=off", !interleave),
+        ];
+        if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(AnalysisError::Packets { model: model.name, name });
+        }
+    }
     if !model.needs_links {
         return Ok(());
     }
@@ -328,7 +369,9 @@ fn check(
     }
     within(latest)?;
     check_work("simulating", simulated, MESSAGES)?;
-    let live = (nodes * survey.sends as u128).min(survey.messages / equivalent);
+    let outstanding = survey.sends.min(clock.window());
+    let live = (nodes * outstanding as u128).min(survey.messages / equivalent);
+    let waiting_sends = nodes * (survey.sends - outstanding) as u128;
     // Networks at once, the messages of each, and the number of copies of the links.
     let (networks, messages, kept) = match (request.sync, simulated) {
         (_, 0) => (0, 0, 0),
@@ -340,7 +383,8 @@ fn check(
     let links = fold.links() as u128 * size_of::<LinkUse>() as u128;
     let needed = networks
         * ((request.model.memory)(request.machine, &request.settings, &ranks.classes, &contents)
-            + nodes * 64)
+            + nodes * 128
+            + waiting_sends * 2 * size_of::<Posted>() as u128)
         + kept * links
         + survey.steps.len() as u128 * 64
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };

@@ -38,14 +38,16 @@ pub(crate) struct Survey {
     pub(crate) goes_far: bool,
 }
 
-/// When a message that a node posts at `begin` enters the network.
+/// When a message enters the network that a rank posts at `begin`, after `before` others.
 pub(crate) fn handed(
     clock: &Clock<'_>,
     from: topocoll_topology::Rank,
     send: &super::traffic::Posted,
     begin: Picoseconds,
+    before: usize,
 ) -> Picoseconds {
     begin
+        .saturating_add(clock.overhead.saturating_mul(before as u64 + 1))
         .saturating_add(clock.rearrangement(send.packed.into()))
         .saturating_add(clock.startup(from, send.to, &send.route))
         .saturating_add(send.cycle.saturating_mul(clock.cycle))
@@ -103,11 +105,11 @@ fn one_step(
         survey.sends = survey.sends.max(share.sends.len());
         step.alone = step.alone.max(begin);
         step.messages += alike * share.sends.len() as u64;
-        for send in &share.sends {
+        for (place, send) in share.sends.iter().enumerate() {
             let travels = clock
                 .transmission(node, send.to, &send.route, send.bytes)
                 .saturating_add(clock.propagation(node, &send.route));
-            let end = handed(clock, node, send, begin).saturating_add(travels);
+            let end = handed(clock, node, send, begin, place).saturating_add(travels);
             step.alone = step.alone.max(end);
             survey.hops = survey.hops.max(send.route.hops());
             survey.all_hops += u128::from(alike) * u128::from(send.route.hops());

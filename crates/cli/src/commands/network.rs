@@ -5,20 +5,24 @@ use std::io::BufWriter;
 use anyhow::Context;
 use serde::{Serialize, Serializer};
 use topocoll::contention::{
-    ContentionModel, Job, Pattern, Placed, PlacedRoutes, Ranks, Request, Scheduled, Settings,
-    Simulation, Sync, Traffic, in_seconds, simulate, steps_model, write_links, write_trace,
+    AllToAll, ContentionModel, Job, Pattern, Placed, PlacedRoutes, Ranks, Request, Routing,
+    Scheduled, Settings, Simulation, Sync, Traffic, in_seconds, simulate, steps_model, write_links,
+    write_trace,
 };
-use topocoll::{AnalysisError, Machine, Parameters, Rank, Schedule, Time, link_totals};
+use topocoll::{
+    AnalysisError, Endpoint, Machine, Order, Parameters, Rank, Schedule, Time, link_totals,
+};
 
 use super::heading::{about_schedule, assumed, assumed_by, title_of};
-use super::request::{Messages, model};
+use super::request::{ALL_TO_ALL, Messages, model};
 use super::{conflicts, heat, watch};
 use crate::Outcome;
 use crate::args;
 use crate::host::memory;
 use crate::machine::problem;
 use crate::render::{
-    Answer, Blocks, Head, Seconds, bytes, facts, named, print, seconds, write_file,
+    Answer, Blocks, Head, Seconds, bandwidth, bytes, duration, facts, named, print, seconds,
+    write_file,
 };
 
 /// Links of the critical chain shown.
@@ -36,10 +40,16 @@ struct Report {
     model: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     model_parameters: Option<ModelParameters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routing: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoint: Option<EndpointValues>,
     sync: &'static str,
     method: &'static str,
     time_seconds: f64,
     messages: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank_bytes_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     link_utilisation: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +117,53 @@ struct ModelParameters {
     hop_cycles: Option<u32>,
 }
 
+/// The values of endpoints that are not the default.
+#[derive(Serialize)]
+struct EndpointValues {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packet_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    packet_overhead_seconds: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    message_overhead_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interleave: Option<&'static str>,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+impl EndpointValues {
+    fn of(endpoint: &Endpoint) -> Option<Self> {
+        (*endpoint != Endpoint::default()).then(|| Self {
+            window: endpoint.window,
+            packet_bytes: endpoint.packet_bytes,
+            packet_overhead_seconds: endpoint.packet_overhead,
+            message_overhead_seconds: endpoint.message_overhead,
+            order: (endpoint.order != Order::Schedule).then(|| endpoint.order.to_string()),
+            interleave: (!endpoint.interleave).then_some("off"),
+        })
+    }
+
+    fn text(&self) -> String {
+        let time = |name: &str, value| (value > 0.0).then(|| format!("{name} {}", duration(value)));
+        let values = [
+            self.window.map(|window| format!("window of {window} messages")),
+            self.packet_bytes.map(|size| format!("packets of {}", bytes(size))),
+            time("packet overhead", self.packet_overhead_seconds),
+            time("message overhead", self.message_overhead_seconds),
+            self.order.as_ref().map(|order| format!("order {order}")),
+            self.interleave.map(|_| "messages one after the other".to_owned()),
+        ];
+        values.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
 #[derive(Serialize)]
 struct Latency<T> {
     average: T,
@@ -163,6 +220,17 @@ pub(super) fn run(
             let jobs = Placed::new(machine, copies.collect()).map_err(topocoll::Error::from)?;
             subject.routes = Some(jobs.routes());
             Box::new(placed.get_or_init(|| jobs))
+        }
+        Messages::Pattern(text) if text == ALL_TO_ALL => {
+            subject = Subject::pattern(text);
+            head = Head::traffic(machine, block);
+            about = format!(
+                "all messages of {} of an all-to-all at once on {}",
+                bytes(block),
+                machine.topology.short_form(),
+            );
+            let all = AllToAll::new(machine, block, memory()).map_err(topocoll::Error::from)?;
+            Box::new(all)
         }
         Messages::Pattern(text) => {
             subject = Subject::pattern(text);
@@ -280,7 +348,14 @@ fn by_model(
         }
         (None, None) => None,
     };
-    let report = report(model, &settings, sync, &found, max_link_bytes, subject, head);
+    let mut report = report(model, &settings, sync, &found, max_link_bytes, subject, head);
+    report.endpoint = EndpointValues::of(&machine.endpoint);
+    if report.subject.traffic.as_deref() == Some(ALL_TO_ALL) {
+        let block = problem(machine, &args.common.options)?.block_bytes;
+        let sent = u128::from(block) * u128::from(machine.ranks() - 1);
+        report.rank_bytes_per_second = Some(sent as f64 / report.time_seconds);
+    }
+    let report = report;
     print(args.common.options.json, &report, || {
         let assumed = assumes(machine, args);
         text(machine, &found, &report, (&about, &assumed))
@@ -324,6 +399,9 @@ fn report(
             flit_bytes: settings.flit_bytes,
             hop_cycles: settings.hop_cycles,
         }),
+        routing: (settings.routing == Routing::Adaptive).then_some("adaptive"),
+        endpoint: None,
+        rank_bytes_per_second: None,
         sync: if sync == Sync::Free { "free" } else { "barrier" },
         method: found.ranks.name(),
         time_seconds: in_seconds(found.time),
@@ -372,6 +450,15 @@ fn text(
     (about, assumed): (&str, &str),
 ) -> Answer {
     let mut rows = vec![("messages", found.messages.to_string())];
+    if let Some(rate) = report.rank_bytes_per_second {
+        rows.push(("throughput", format!("{} a rank", bandwidth(1.0 / rate))));
+    }
+    if let Some(endpoint) = &report.endpoint {
+        rows.push(("endpoints", endpoint.text()));
+    }
+    if let Some(routing) = report.routing {
+        rows.push(("routing", format!("{routing}, over shortest routes")));
+    }
     if found.ranks == Ranks::Classes {
         rows.push(("simulated", format!("one rank of each of {} classes", found.classes)));
     }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use topocoll::contention::{ContentionModel, Job, MODEL_PARAMETERS, MODELS, Settings, read_nodes};
+use topocoll::contention::{
+    ContentionModel, Job, MODEL_PARAMETERS, MODELS, Routing, Settings, read_nodes,
+};
 use topocoll::formats::jsonl;
-use topocoll::{Machine, NotApplicable, Parameters, Schedule};
+use topocoll::{ENDPOINT_PARAMETERS, Endpoint, Machine, NotApplicable, Parameters, Schedule, Ties};
 
 use crate::args::{self, Model};
 use crate::host::check_fits;
@@ -38,18 +40,29 @@ pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
     MODELS.iter().find(|model| model.name == name)
 }
 
-/// The model's settings and the algorithm's. A name that a model has belongs to the model, any
-/// other to the algorithm.
+/// The traffic of all messages of an all-to-all.
+pub(super) const ALL_TO_ALL: &str = "alltoall";
+
+/// The model's settings and the algorithm's; those of endpoints go to the machine. A name that a model
+/// or an endpoint has belongs to it, any other to the algorithm.
 pub(super) fn settings(
+    machine: &mut Machine,
     args: &args::Simulate,
 ) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
-    let ours = |(name, _): &(String, _)| args.model != Model::Steps && Settings::knows(name);
+    let by_steps = args.model == Model::Steps;
+    let ours =
+        |(name, _): &(String, _)| !by_steps && (Settings::knows(name) || Endpoint::knows(name));
+    anyhow::ensure!(
+        !(by_steps && args.routing == Some(args::Routing::Adaptive)),
+        "--routing adaptive requires --model flit or fluid"
+    );
+    check_traffic(args)?;
     anyhow::ensure!(
         args.model != Model::Flit || args.common.options.per_hop.is_none(),
         "--per-hop: the flit model counts hops in flit times, `--set hop_cycles`"
     );
     let (model, rest): (Vec<_>, Vec<_>) = args.set.iter().cloned().partition(ours);
-    let mut given = BTreeMap::new();
+    let (mut given, mut endpoint) = (BTreeMap::new(), Vec::new());
     for (name, value) in model {
         anyhow::ensure!(
             given.insert(name.clone(), value).is_none(),
@@ -67,7 +80,56 @@ pub(super) fn settings(
             .expect_err("bug: a name no model has")
             .into());
     }
-    Ok((Settings::from_parameters(&given).map_err(topocoll::Error::from)?, rest))
+    given.retain(|name, value| {
+        let of_endpoint = Endpoint::knows(name);
+        if of_endpoint {
+            endpoint.push((name.clone(), value.to_string()));
+        }
+        !of_endpoint
+    });
+    for (name, text) in endpoint {
+        anyhow::ensure!(
+            name != "order" || args.traffic.is_some(),
+            "--set order={text} requires --traffic {ALL_TO_ALL}: a schedule has its own order"
+        );
+        machine.endpoint.set(&name, &text).map_err(|message| anyhow::anyhow!("--set {message}"))?;
+    }
+    if let Some(ties) = args.ties {
+        let ties = match ties {
+            args::Ties::Up => Ties::Up,
+            args::Ties::Balanced => Ties::Balanced,
+        };
+        anyhow::ensure!(
+            machine.set_ties(ties),
+            "--ties requires a grid: {} has no routes of half a ring",
+            machine.topology.short_form()
+        );
+    }
+    let mut settings = Settings::from_parameters(&given).map_err(topocoll::Error::from)?;
+    if args.routing == Some(args::Routing::Adaptive) {
+        settings.routing = Routing::Adaptive;
+    }
+    Ok((settings, rest))
+}
+
+/// Checks the options that traffic of one kind needs.
+fn check_traffic(args: &args::Simulate) -> anyhow::Result<()> {
+    let Some(traffic) = &args.traffic else { return Ok(()) };
+    let pattern = traffic != ALL_TO_ALL;
+    anyhow::ensure!(
+        !(pattern && args.ties.is_some()),
+        "--ties: {traffic} takes both ways at half a ring, as random routers do"
+    );
+    let order = args.set.iter().find(|(name, _)| name == "order");
+    anyhow::ensure!(
+        !pattern || order.is_none(),
+        "--set order requires --traffic {ALL_TO_ALL}: {traffic} has its own order"
+    );
+    anyhow::ensure!(
+        pattern || args.cycles.is_none(),
+        "--cycles requires uniform:RATE, not {ALL_TO_ALL}"
+    );
+    Ok(())
 }
 
 /// The messages that a command line asks for.
@@ -82,6 +144,9 @@ pub(super) fn messages(
             options.op.is_none(),
             "--op is for schedules: traffic performs no exchange"
         );
+        if pattern == ALL_TO_ALL {
+            set_ports_of_all(machine, args);
+        }
         return Ok(Messages::Pattern(pattern.clone()));
     }
     if args.placement.is_none() {
@@ -137,13 +202,25 @@ pub(super) fn messages(
     Ok(Messages::Jobs(jobs.collect()))
 }
 
+/// All messages at once are limited by links alone; only the routers of the flit model have ports.
+fn set_ports_of_all(machine: &mut Machine, args: &args::Simulate) {
+    match args.model {
+        Model::Flit if args.common.options.ports.is_none() && machine.sources.is_empty() => {
+            machine.set_ports(u32::try_from(machine.topology.most_links_out()).unwrap_or(u32::MAX));
+        }
+        Model::Flit => {}
+        Model::Steps | Model::Wormhole | Model::Fluid => machine.set_ports(u32::MAX),
+    }
+}
+
 /// Adds the parameters of the model to an error about an unknown parameter of an algorithm.
 fn name_both(error: anyhow::Error, name: Model) -> anyhow::Error {
     match (error.downcast_ref(), model(name)) {
         (Some(topocoll::Error::Algorithm(NotApplicable::Parameter { .. })), Some(model)) => {
             let known: Vec<_> = MODEL_PARAMETERS.iter().map(|parameter| parameter.name).collect();
-            let (model, known) = (model.name, known.join(", "));
-            error.context(format!("the {model} model has {known}, and"))
+            let ends: Vec<_> = ENDPOINT_PARAMETERS.iter().map(|parameter| parameter.name).collect();
+            let (model, known, ends) = (model.name, known.join(", "), ends.join(", "));
+            error.context(format!("the {model} model has {known}, endpoints have {ends}, and"))
         }
         _ => error,
     }

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &args::Simulate) -> anyhow::Result<Outcome> {
     heat::check(args, &machine)?;
     let files = [("--heatmap", &args.heatmap), ("--csv", &args.csv), ("--trace", &args.trace)];
     check_files(&files.map(|(option, path)| (option, path.as_deref())))?;
-    let (settings, rest) = request::settings(args)?;
+    let (settings, rest) = request::settings(&mut machine, args)?;
     if args.model == args::Model::Steps {
         anyhow::ensure!(
             args.sync != Some(args::Sync::Free),
