@@ -283,7 +283,8 @@ impl Traffic for Script<'_> {
         for &(_, _, to, bytes, cycle) in of_step().filter(|message| message.1 == node.0) {
             let mut route = Route::default();
             self.machine.topology.route(node, Rank(to), &mut route);
-            out.sends.push(Posted { to: Rank(to), bytes, route, cycle, ..Posted::default() });
+            let to = Rank(to);
+            out.sends.push(Posted { to, bytes, route, free: true, cycle, ..Posted::default() });
         }
         out.receives = of_step().filter(|message| message.2 == node.0).count() as u32;
     }

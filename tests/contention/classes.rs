@@ -38,7 +38,7 @@ fn compare(schedule: &Schedule, machine: &Machine, sync: Sync, place: &str) -> b
     folded
 }
 
-fn compare_all(machine: &Machine, block: u64) -> [u32; 2] {
+pub(crate) fn compare_all(machine: &Machine, block: u64) -> [u32; 2] {
     let mut counts = [0; 2];
     for (algorithm, problem, setting) in serving(machine, block) {
         let name = &algorithm.info().name;
@@ -52,7 +52,7 @@ fn compare_all(machine: &Machine, block: u64) -> [u32; 2] {
 }
 
 /// Values that differ between link classes, and limits of ranks and nodes.
-fn valued(text: &str, ports: u32, limits: bool) -> Machine {
+pub(crate) fn valued(text: &str, ports: u32, limits: bool) -> Machine {
     let mut machine = priced(text, 300e-9, 7e-9);
     machine.set_ports(ports);
     if limits {

@@ -7,6 +7,7 @@ mod classes;
 #[path = "../common/mod.rs"]
 mod common;
 mod conflicts;
+mod endpoints;
 mod estimates;
 mod injection;
 mod models;
