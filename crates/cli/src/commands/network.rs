@@ -65,6 +65,7 @@ struct Report {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     critical_chain: Vec<Waited>,
     critical_chain_length: usize,
+    accuracy: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     deadlock: Option<Vec<Stuck>>,
     partial: bool,
@@ -348,14 +349,13 @@ fn by_model(
         }
         (None, None) => None,
     };
-    let mut report = report(model, &settings, sync, &found, max_link_bytes, subject, head);
-    report.endpoint = EndpointValues::of(&machine.endpoint);
+    let mut report = report(machine, model, &settings, sync, &found, (subject, head));
+    report.max_link_bytes = max_link_bytes;
     if report.subject.traffic.as_deref() == Some(ALL_TO_ALL) {
         let block = problem(machine, &args.common.options)?.block_bytes;
         let sent = u128::from(block) * u128::from(machine.ranks() - 1);
         report.rank_bytes_per_second = Some(sent as f64 / report.time_seconds);
     }
-    let report = report;
     print(args.common.options.json, &report, || {
         let assumed = assumes(machine, args);
         text(machine, &found, &report, (&about, &assumed))
@@ -372,13 +372,12 @@ fn assumes(machine: &Machine, args: &args::Simulate) -> String {
 }
 
 fn report(
+    machine: &Machine,
     model: &ContentionModel,
     settings: &Settings,
     sync: Sync,
     found: &Simulation,
-    max_link_bytes: Option<u128>,
-    subject: Subject,
-    head: Head,
+    (subject, head): (Subject, Head),
 ) -> Report {
     let cycle = found.cycle as f64;
     let cycles = |time: f64| Blocks(time / cycle);
@@ -400,14 +399,14 @@ fn report(
             hop_cycles: settings.hop_cycles,
         }),
         routing: (settings.routing == Routing::Adaptive).then_some("adaptive"),
-        endpoint: None,
+        endpoint: EndpointValues::of(&machine.endpoint),
         rank_bytes_per_second: None,
         sync: if sync == Sync::Free { "free" } else { "barrier" },
         method: found.ranks.name(),
         time_seconds: in_seconds(found.time),
         messages: found.messages,
         link_utilisation: found.link_utilisation,
-        max_link_bytes,
+        max_link_bytes: None,
         latency_cycles: found.latencies.filter(|_| by_cycle).map(|latency| Latency {
             average: cycles(latency.average),
             max: cycles(latency.max as f64),
@@ -438,6 +437,7 @@ fn report(
             })
             .collect(),
         critical_chain_length: found.chain_length,
+        accuracy: model.accuracy(machine),
         deadlock: (!found.deadlock.is_empty()).then(|| found.deadlock.iter().map(stuck).collect()),
         partial: found.partial,
     }
@@ -546,6 +546,10 @@ fn text(
         .about(format!("{about}; {sync}."))
         .about(report.subject.replaced())
         .assuming(assumed)
+        .assuming(format!(
+            "Accuracy: {model} was {}; see Validation in the book.\n",
+            report.accuracy
+        ))
         .notes(facts(rows))
         .list(&format!("Last of the critical chain ({} events):", found.chain_length), chain)
         .list(
