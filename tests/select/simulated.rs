@@ -135,3 +135,28 @@ fn a_machine_that_a_model_does_not_support_is_refused() {
     let refused = exchange(&machine, &problem).simulations(&selection, model("flit")).unwrap_err();
     assert!(refused.to_string().contains("requires a grid or a graph"), "{refused}");
 }
+
+/// An overhead of each message costs every choice, and the one with the most messages most.
+#[test]
+fn choices_are_simulated_with_the_endpoints_of_the_machine() {
+    let (mut machine, problem) = torus();
+    let times = |machine: &Machine| {
+        let selection = select(machine, &problem);
+        let exchange = exchange(machine, &problem);
+        let found = exchange.simulations(&selection, model("fluid")).unwrap();
+        let times = found.run(&Progress::UNHEARD).unwrap();
+        let names = selection.choices.iter().map(|choice| choice.algorithm.clone());
+        names.zip(times).collect::<Vec<_>>()
+    };
+    let before = times(&machine);
+    machine.endpoint.message_overhead = 10e-6;
+    let after = times(&machine);
+    let longer = before.iter().zip(&after).map(|((name, a), (other, b))| {
+        assert_eq!(name, other);
+        (name, b.as_ref().unwrap() - a.as_ref().unwrap())
+    });
+    let longer: Vec<_> = longer.collect();
+    assert!(longer.iter().all(|(_, time)| *time > 10e-6), "{longer:?}");
+    let of = |name| longer.iter().find(|(other, _)| *other == name).unwrap().1;
+    assert!(of("direct") > 2.0 * of("bruck"), "{longer:?}");
+}
