@@ -19,4 +19,5 @@ mod mutants;
 mod nodes;
 mod offsets;
 mod sides;
+mod store_and_forward;
 mod violations;

@@ -1,0 +1,196 @@
+//! Blocks hop by hop over any network of links between ranks: in each step every link carries a message of
+//! the blocks that take it next. For machines without symmetry, such as tori with failed links.
+//!
+//! First each block gets a route, such that no link carries many more blocks than the others
+//! ([`routes`]). Then steps are filled one by one: of the blocks that wait for a link, those with the most
+//! links ahead go first, up to `link_blocks` of them. This is list scheduling of packets with routes of
+//! congestion C and dilation D, for which about C / `link_blocks` + D steps suffice (Leighton, Maggs and
+//! Rao, Combinatorica 14, 1994).
+//!
+//! Claim: as many steps as are filled, and in each the largest message on a link. No link carries two
+//! messages of a step. On `torus:4x4x4` with a failed link and 6 ports it takes 6 steps and a volume of 36;
+//! the bound is 33.03. `tests/correctness/store_and_forward.rs` has other failures.
+
+mod routes;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use topocoll_schedule::{Block, Message, Parameters, Part, Recorder};
+use topocoll_topology::{Capacity, Graph, LinkId, Shape};
+
+use self::routes::Routes;
+use crate::{Algorithm, Claims, Info, NotApplicable, Parameter, Request, Solution, Values};
+
+pub(crate) struct StoreAndForward;
+
+/// The route of every block is stored.
+const MOST_RANKS: u32 = 512;
+
+/// Beyond this number of ranks, settings are not priced unless asked for.
+const MOST_RANKED: u32 = 256;
+
+/// The parameter of blocks on a link.
+const LINK_BLOCKS: Parameter = Parameter::number(
+    "link_blocks",
+    "most blocks of a message; by default as many as the fewest steps need",
+);
+
+static INFO: Info = Info::new(
+    "store-and-forward",
+    "blocks hop by hop over any links between ranks, all ports at once",
+    "balanced routes, the farthest blocks first; as Leighton, Maggs and Rao 1994",
+)
+.taking(&[LINK_BLOCKS]);
+
+/// A message on a link.
+struct Sent {
+    step: u32,
+    link: u32,
+    /// Its blocks, as numbers of routes.
+    blocks: Vec<u32>,
+}
+
+/// Fills steps with at most `most` blocks on each link.
+fn filled(routes: &Routes, most: u32) -> Vec<Sent> {
+    let links = routes.links();
+    // By link, the blocks that wait: most links ahead, then the most loaded link ahead.
+    let mut waiting: Vec<BinaryHeap<(u32, u32, Reverse<u32>)>> = vec![BinaryHeap::new(); links];
+    let mut loads = routes.loads();
+    let mut taken = vec![0u32; routes.count()];
+    let enter = |waiting: &mut [BinaryHeap<_>], loads: &[u32], block: u32, taken: u32| {
+        let ahead = &routes.of(block)[taken as usize..];
+        if let Some(&next) = ahead.first() {
+            let busiest = ahead.iter().map(|&link| loads[link as usize]).max().unwrap_or(0);
+            waiting[next as usize].push((ahead.len() as u32, busiest, Reverse(block)));
+        }
+    };
+    for block in 0..routes.count() as u32 {
+        enter(&mut waiting, &loads, block, 0);
+    }
+    let mut sent = Vec::new();
+    for step in 0.. {
+        let first = sent.len();
+        for (link, waiting) in (0..).zip(&mut waiting) {
+            let count = waiting.len().min(most as usize);
+            let blocks: Vec<u32> =
+                (0..count).filter_map(|_| waiting.pop()).map(|(_, _, block)| block.0).collect();
+            if !blocks.is_empty() {
+                sent.push(Sent { step, link, blocks });
+            }
+        }
+        if sent.len() == first {
+            break;
+        }
+        for message in &sent[first..] {
+            loads[message.link as usize] -= message.blocks.len() as u32;
+        }
+        for block in sent[first..].iter().flat_map(|message| &message.blocks) {
+            taken[*block as usize] += 1;
+            enter(&mut waiting, &loads, *block, taken[*block as usize]);
+        }
+    }
+    sent
+}
+
+/// Steps, and the sum over them of the largest message.
+fn counts(sent: &[Sent]) -> (u32, u64) {
+    let mut largest: Vec<usize> = Vec::new();
+    for message in sent {
+        largest.resize(message.step as usize + 1, 0);
+        let of_step = &mut largest[message.step as usize];
+        *of_step = message.blocks.len().max(*of_step);
+    }
+    (largest.len() as u32, largest.iter().map(|&blocks| blocks as u64).sum())
+}
+
+/// The network of a request.
+fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
+    let (topology, problem) = (request.topology, request.problem);
+    let ranks = problem.ranks;
+    let Shape::Graph(graph) = topology.shape() else {
+        return Err(request.requires("a graph, or a grid with failed links"));
+    };
+    if graph.vertices() != ranks {
+        return Err(request.requires("ranks, no switches, at both ends of every link"));
+    }
+    let kinds = topology.link_kinds();
+    if kinds.iter().any(|kind| kind.capacity != Capacity::CLASS) {
+        return Err(request.requires("links of equal bandwidth"));
+    }
+    if ranks > MOST_RANKS {
+        return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
+    }
+    let mut into = vec![0; ranks as usize];
+    let all = (0..ranks).flat_map(|rank| graph.leaving(rank));
+    all.for_each(|(_, to)| into[to as usize] += 1);
+    let out = (0..ranks).map(|rank| graph.leaving(rank).len() as u32);
+    let least = out.chain(into).max().unwrap_or(0).min(ranks - 1);
+    if problem.ports < least {
+        return Err(NotApplicable::FewPorts { least, ports: problem.ports });
+    }
+    Ok(graph)
+}
+
+/// The routes, computed once for a graph.
+fn routes(graph: &Graph) -> Arc<Routes> {
+    graph.plan(&[], || Routes::new(graph))
+}
+
+/// As many blocks on a link as end in few steps after the longest route.
+fn most_blocks(routes: &Routes, spare: u32) -> u32 {
+    routes.most_loaded().div_ceil(routes.longest() + spare).max(1)
+}
+
+impl Algorithm for StoreAndForward {
+    fn info(&self) -> &Info {
+        &INFO
+    }
+
+    /// From as few steps as the longest route has, to a small volume.
+    fn candidates(&self, request: &Request<'_>) -> Result<Vec<Parameters>, NotApplicable> {
+        let graph = network(request)?;
+        if request.problem.ranks > MOST_RANKED {
+            return Err(NotApplicable::Unranked { why: "more than 256 ranks take seconds" });
+        }
+        let routes = routes(graph);
+        let mut priced: Vec<u32> =
+            [0, 1, 2, 4, 8, 16].iter().map(|&spare| most_blocks(&routes, spare)).collect();
+        priced.dedup();
+        let setting = |blocks: u32| {
+            Parameters::from([(LINK_BLOCKS.name.to_owned(), u64::from(blocks).into())])
+        };
+        Ok(priced.into_iter().map(setting).collect())
+    }
+
+    fn solve(&self, request: &Request<'_>, values: &Values<'_>) -> Result<Solution, NotApplicable> {
+        let graph = network(request)?;
+        let routes = routes(graph);
+        let given = values.number(LINK_BLOCKS.name, 1, u32::MAX.into())?;
+        let most = given.map_or_else(|| most_blocks(&routes, 0), |most| most as u32);
+        let sent = graph.plan(&[most], || filled(&routes, most));
+        let mut recorder = Recorder::new(request.problem);
+        for Sent { step, link, blocks } in &*sent {
+            let [from, to] = routes.ends(*link);
+            let route = graph.route_over(from, &[LinkId((*link).into())]);
+            let route = Some(route.expect("bug: a link of another rank"));
+            let mut named: Vec<Block> = blocks.iter().map(|&block| routes.block(block)).collect();
+            named.sort_unstable_by_key(|block| (block.to, block.from));
+            let blocks = named.into_iter().map(|block| (block, Part::Whole)).collect();
+            recorder.push(&Message { step: *step, from, to, route, blocks });
+        }
+        let (steps, volume) = counts(&sent);
+        let bytes = u128::from(volume) * u128::from(request.problem.block_bytes);
+        let hops = u128::from(steps);
+        let claims = Claims {
+            hops: Some(hops),
+            hops_floor: hops,
+            rearrangements: Some(0),
+            contention_free: true,
+            ..Claims::new(steps.into(), bytes)
+        };
+        let solution = Solution::new(request, values, recorder.finish(), claims);
+        Ok(solution.with(LINK_BLOCKS.name, u64::from(most)))
+    }
+}
