@@ -13,8 +13,13 @@
 //! is simulated, with the links of one period of the machine (`fold.rs`). A flow ends at the nearest
 //! picosecond.
 //!
+//! With adaptive routing a message is split into flows over its shortest routes (`shortest.rs`), and is
+//! delivered with the last of them. Where messages of a rank leave one after the other, a flow begins
+//! when those of the messages before it have ended. The overheads of packets limit the injection of a
+//! rank.
+//!
 //! # What it leaves out
-//! Buffers, blocking and ports: only links and injection limit a flow. Clusters have no numbered
+//! Buffers, blocking, ports and single packets: only links and injection limit a flow. Clusters have no numbered
 //! links, so without an injection limit messages of one node do not slow each other. They do in the
 //! platform written for `SimGrid`, where a node has one link out and one in.
 
