@@ -15,7 +15,7 @@ use super::latencies::{Latencies, LatencySummary};
 use super::network::{Contents, Held, Interval, LinkUse, Network};
 use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
-use super::settings::{Dateline, Settings};
+use super::settings::{Dateline, Routing, Settings};
 use super::survey::{Survey, survey};
 use super::traffic::{Posted, Traffic};
 use super::wormhole::{self, Wormhole};
@@ -55,6 +55,8 @@ pub struct ContentionModel {
     pub(super) cost: Cost,
     /// The packets of endpoints.
     packets: Packets,
+    /// Checks that it has adaptive routes on a machine.
+    adaptive: fn(&Machine, &Settings) -> Result<(), AnalysisError>,
     make: Make,
     memory: Memory,
 }
@@ -80,6 +82,12 @@ pub const MODELS: &[ContentionModel] = &[
         folds: false,
         cost: Cost { each: 0.0, link: 2e-7, flits: false },
         packets: Packets::None,
+        adaptive: |_, _| {
+            Err(AnalysisError::Routing {
+                rule: "the wormhole model has no adaptive routing: use the flit or fluid model"
+                    .to_owned(),
+            })
+        },
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Wormhole::new(machine, settings, clock, dateline, records))
         },
@@ -93,6 +101,7 @@ pub const MODELS: &[ContentionModel] = &[
         folds: false,
         cost: Cost { each: 0.0, link: 5e-8, flits: true },
         packets: Packets::OneByOne,
+        adaptive: flit::check_adaptive,
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Flits::new(machine, settings, clock, dateline, records))
         },
@@ -106,6 +115,7 @@ pub const MODELS: &[ContentionModel] = &[
         folds: true,
         cost: Cost { each: 2e-6, link: 2.5e-7, flits: false },
         packets: Packets::AsRates,
+        adaptive: |_, _| Ok(()),
         make: |machine, settings, clock, Of { classes, records, .. }| {
             Box::new(Fluid::new(machine, settings, clock, classes, records))
         },
@@ -247,6 +257,13 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     }
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let survey = survey(traffic, machine, &clock, &classes)?;
+    if settings.routing == Routing::Adaptive && model.needs_links && survey.turns_back {
+        return Err(AnalysisError::Routing {
+            rule: "the schedule gives routes that are not in dimension order: adaptive routing in the \
+                   flit model requires it of given routes"
+                .to_owned(),
+        });
+    }
     let ranks = simulated(request, &classes)?;
     let closed = closed(request, &clock, &survey, &classes)?;
     check(request, &survey, &closed.steps, &clock, &ranks)?;
@@ -298,7 +315,7 @@ fn limited(model: &ContentionModel, machine: &Machine) -> Machine {
 ///
 /// # Errors
 /// A model of routers on a machine without links, or with too many virtual channels into a router.
-/// A model without packets on a machine whose endpoints have them.
+/// A model without packets on a machine whose endpoints have them, or without its adaptive routes.
 pub fn check_model(
     model: &ContentionModel,
     machine: &Machine,
@@ -314,6 +331,9 @@ pub fn check_model(
         if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
             return Err(AnalysisError::Packets { model: model.name, name });
         }
+    }
+    if settings.routing == Routing::Adaptive {
+        (model.adaptive)(machine, settings)?;
     }
     if !model.needs_links {
         return Ok(());
