@@ -1,7 +1,9 @@
 //! Models of the network agree with each other, with bounds and with other simulators.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod adaptive;
 mod barriers;
+mod booksim;
 mod channels;
 mod classes;
 #[path = "../common/mod.rs"]
@@ -11,4 +13,5 @@ mod endpoints;
 mod estimates;
 mod injection;
 mod models;
+mod packets;
 mod simulations;

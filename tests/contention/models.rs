@@ -583,7 +583,18 @@ fn impossible_simulations_are_refused_before_they_begin() {
     assert_eq!((needed(0), needed(24 * links - 1)), (24 * links, 24 * links));
 
     let machine = network("torus:4", 0.0);
-    for text in ["tornad", "random", "random:x", "uniform:0", "uniform:2", "uniform:0.1"] {
+    for text in [
+        "tornad",
+        "random",
+        "random:x",
+        "uniform:0",
+        "uniform:2",
+        "uniform:0.1",
+        "tornado:0",
+        "bitcomp:2",
+        "tornado:x",
+        "neighbor:0.1",
+    ] {
         let error = Pattern::new(&machine, text, 64, 16, None, MEMORY).unwrap_err();
         assert!(error.to_string().contains(text), "{error}");
     }

@@ -155,6 +155,12 @@ pub enum AnalysisError {
         /// The value of the endpoint.
         name: &'static str,
     },
+    /// A routing that a model does not have, or that could deadlock.
+    #[error("{rule}")]
+    Routing {
+        /// The rule.
+        rule: String,
+    },
     /// Routers too large to simulate.
     #[error("{inputs} virtual channels into each router: the flit model has at most {most}")]
     Inputs {

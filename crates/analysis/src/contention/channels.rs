@@ -129,6 +129,7 @@ impl<'a> Channels<'a> {
     }
 
     /// Channels in a pool.
+    #[inline]
     pub(crate) fn size(&self, pool: u64) -> u32 {
         if pool >= 2 * self.links {
             return if pool == self.pools() - 1 { ROOM as u32 } else { self.machine.ports };
@@ -145,6 +146,7 @@ impl<'a> Channels<'a> {
     }
 
     /// The first virtual channel of a pool on its link.
+    #[inline]
     pub(crate) fn first(&self, pool: u64) -> u32 {
         if pool % 2 == 0 { 0 } else { self.size(pool - 1) }
     }
@@ -166,17 +168,29 @@ impl<'a> Channels<'a> {
         }
         visit(ports + u64::from(sender), 0);
         if let Some(grid) = self.grid {
-            let mut at = Rank(sender);
-            for segment in route.segments() {
-                self.along_segment(grid, at, segment, &mut visit);
-                at = grid.radix().shifted(at, segment.dimension as usize, segment.hops);
-            }
+            self.along_grid(grid, sender, route, &mut visit);
         } else {
             self.machine.topology.for_each_link(from, route, &mut |link| {
                 visit(2 * link.0, self.kinds.of(link) as u32);
             });
         }
         visit(ports + ranks + u64::from(receiver), 0);
+    }
+
+    /// Calls `visit` with the pools of the links of a route from a node of a grid, in order, each
+    /// with the kind of its link.
+    pub(crate) fn along_grid(
+        &self,
+        grid: &Grid,
+        node: u32,
+        route: &Route,
+        visit: &mut impl FnMut(u64, u32),
+    ) {
+        let mut at = Rank(node);
+        for segment in route.segments() {
+            self.along_segment(grid, at, segment, visit);
+            at = grid.radix().shifted(at, segment.dimension as usize, segment.hops);
+        }
     }
 
     fn along_segment(

@@ -61,7 +61,13 @@ pub fn estimate(
     let parts = match model.cost.flits {
         false => messages as f64,
         true => {
-            let flits = bytes / u128::from(settings.flit_bytes) + steps;
+            let flit = u128::from(settings.flit_bytes);
+            // Each packet has whole flits.
+            let flits = match machine.endpoint.packet_bytes.map(u128::from) {
+                None => bytes / flit,
+                Some(size) => bytes / size * size.div_ceil(flit) + bytes % size / flit,
+            };
+            let flits = flits + steps;
             f64::from(ranks) * ports as f64 * flits as f64
         }
     };

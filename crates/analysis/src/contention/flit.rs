@@ -17,33 +17,45 @@
 //! rate of its injection, those that leave or enter a node also at that of the node's, each port at
 //! most a flit in a cycle, and take turns.
 //!
+//! A message is cut into packets of the endpoint's size, each of whole flits; the module `sources` has the
+//! ports that send them, and their overheads. Packets of a message alone follow each other without a
+//! gap, if they have three flits and there are two virtual channels.
+//!
+//! Messages follow their routes in dimension order. The module `adaptive` has adaptive routes.
+//!
 //! Both allocators are one iteration of iSLIP: outputs grant round robin, inputs accept round
 //! robin, and pointers move only past what was accepted.
 //!
 //! # What it leaves out
-//! Causes of waiting: links count no waiting time, and the critical chain has only deliveries.
+//! Causes of waiting: links count no waiting time, and the critical chain has only deliveries. A link
+//! counts a message for the first of its packets.
 
+mod adaptive;
 mod allocators;
 mod limits;
 mod rate;
 mod routers;
+mod sources;
 
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 use topocoll_topology::{LinkId, Machine, Route};
 
-use self::limits::{End, Limits, Way};
+pub(crate) use self::adaptive::check as check_adaptive;
+use self::adaptive::{Adaptive, Course};
+use self::limits::{Limits, Way};
 use self::rate::{Rate, Through};
 use self::routers::Routers;
 pub(crate) use self::routers::most_inputs;
+use self::sources::{Overheads, Source};
 use super::calendar::Calendar;
 use super::chain::Chain;
 use super::channels::Channels;
 use super::clock::{Clock, Picoseconds};
 use super::kinds::{Kinds, Values};
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
-use super::settings::{Dateline, Settings};
+use super::settings::{Dateline, Routing, Settings};
 
 /// The default cycles of a hop.
 const HOP_CYCLES: u32 = 5;
@@ -64,16 +76,40 @@ struct Flit {
     ready: u64,
 }
 
-struct Packet {
+struct Message {
     message: InFlight,
+    /// Whether it takes any shortest route.
+    free: bool,
+    /// Its packets, those that have begun, and those that are not delivered.
+    packets: u64,
+    begun: u64,
+    undelivered: u64,
+    /// The pools of its links in order, if it is not free.
+    pools: Vec<u32>,
+    /// Inside a node: flits whose packets are ready, those that have passed, and the cycle from which
+    /// the next packet is ready.
+    ready_flits: u64,
+    passed: u64,
+    ready: u64,
+    inside: Through,
+}
+
+/// A packet of a message between two nodes.
+#[derive(Default)]
+struct Packet {
+    message: u32,
+    bytes: u64,
     flits: u64,
     /// Flits injected.
     sent: u64,
-    /// Those that have passed inside a node.
-    inside: Through,
-    /// The pools of its links in order, and the number of links it has left.
+    /// The pools of its links in order, and the number of links it has left. A packet with an
+    /// adaptive route has no pools.
     pools: Vec<u32>,
     hop: u32,
+    /// Whether it is the first of its message.
+    first: bool,
+    /// Its adaptive route.
+    course: Option<Box<Course>>,
 }
 
 /// A virtual channel of an input.
@@ -94,14 +130,6 @@ struct Output {
     since: Picoseconds,
 }
 
-/// The injection queue of a port.
-#[derive(Default)]
-struct Source {
-    queue: VecDeque<u32>,
-    /// The packet being sent, and the virtual channel that it takes.
-    sending: Option<(u32, u32)>,
-}
-
 #[derive(Clone, Copy)]
 enum Arrival {
     Flit(u32, Flit),
@@ -118,6 +146,8 @@ pub(crate) struct Flits<'a> {
     front: u64,
     after: u64,
     buffer: u32,
+    /// Flits in the buffer of an injecting channel: in dimension order one place stays empty.
+    injection_buffer: usize,
     flit_bytes: u64,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
@@ -128,7 +158,7 @@ pub(crate) struct Flits<'a> {
     vc_pointers: Vec<u32>,
     /// By port of a node.
     sources: Vec<Source>,
-    /// The ports that inject, and after the last of them packets inside nodes.
+    /// The ports that inject, and after the last of them messages inside nodes.
     injecting: Vec<u32>,
     /// The rate of links by kind, if they are slower than a flit in each cycle, and that of a
     /// message inside a node.
@@ -145,8 +175,13 @@ pub(crate) struct Flits<'a> {
     next_posted: Option<(Picoseconds, u32)>,
     wheel: Vec<Vec<Arrival>>,
     on_wheel: usize,
+    messages: Vec<Message>,
     packets: Vec<Packet>,
+    /// Places of messages and of packets that are delivered.
     idle: Vec<u32>,
+    idle_packets: Vec<u32>,
+    overheads: Overheads,
+    adaptive: Option<Adaptive<'a>>,
     /// Routers with a flit.
     busy: Vec<bool>,
     working: Vec<u32>,
@@ -174,11 +209,21 @@ pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents
     let links = if slower { u128::from(topology.link_numbers()) } else { 0 };
     let limits = Limits::memory(&kinds);
     let ejecting = if limits > 0 { u128::from(topology.nodes()) } else { 0 };
+    let hops = 4 * u128::from(contents.hops);
+    // A packet has a flit in a buffer or in flight, or more to inject.
+    let flits = u128::from(settings.vcs) * u128::from(settings.buffer_flits) + cycles + 1;
+    let packets = match machine.endpoint.packet_bytes {
+        None => contents.live,
+        Some(_) => Routers::all_inputs(machine) * flits,
+    };
     Routers::all_inputs(machine) * port
         + links * size_of::<Through>() as u128
         + limits
         + ejecting * size_of::<u32>() as u128
-        + contents.live * (size_of::<Packet>() as u128 + 4 * u128::from(contents.hops) + 64)
+        + Adaptive::memory(machine, settings)
+        + Overheads::memory(machine)
+        + contents.live * (size_of::<Message>() as u128 + hops + 64)
+        + packets * (size_of::<Packet>() as u128 + hops + 4 + Adaptive::packet_bytes(settings))
 }
 
 /// The rates of links by kind, if they are slower than a flit in each cycle.
@@ -217,6 +262,10 @@ impl<'a> Flits<'a> {
             front,
             after: hop - front,
             buffer: settings.buffer_flits,
+            injection_buffer: match settings.routing {
+                Routing::DimensionOrder => settings.buffer_flits.max(2) as usize - 1,
+                Routing::Adaptive => settings.buffer_flits as usize,
+            },
             flit_bytes: settings.flit_bytes,
             inputs: (0..channels_of(inputs)).map(|_| Input::default()).collect(),
             outputs: vec![output; channels_of(outputs)],
@@ -236,8 +285,12 @@ impl<'a> Flits<'a> {
             next_posted: None,
             wheel: vec![Vec::new(); (hop + CREDIT_CYCLES + 2) as usize],
             on_wheel: 0,
+            messages: Vec::new(),
             packets: Vec::new(),
             idle: Vec::new(),
+            idle_packets: Vec::new(),
+            overheads: Overheads::new(machine, clock.cycle.max(1)),
+            adaptive: Adaptive::new(machine, settings, channels_of(inputs)),
             busy: vec![false; count],
             working: Vec::new(),
             still_since: 0,
@@ -282,7 +335,10 @@ impl<'a> Flits<'a> {
         let mut working = std::mem::take(&mut self.working);
         // The order of routers does not matter: they interact only by the wheel.
         working.retain(|&router| {
-            self.route(router);
+            match self.adaptive {
+                None => self.route(router),
+                Some(_) => self.route_adaptive(router),
+            }
             self.switch(router);
             let more = self.occupied[router as usize] != 0;
             self.busy[router as usize] = more;
@@ -293,114 +349,19 @@ impl<'a> Flits<'a> {
         self.cycle += 1;
     }
 
-    /// The ends of a message at its sender and at its receiver.
-    fn ends(&self, message: &InFlight) -> [End; 2] {
-        let ranks = [message.from, message.to];
-        let [sender, receiver] = ranks.map(|rank| self.machine.topology.node_of(rank));
-        let leaves = sender != receiver;
-        [(ranks[0], sender), (ranks[1], receiver)]
-            .map(|(rank, node)| End { rank, node: leaves.then_some(node) })
+    /// A packet of a message is delivered at the beginning of a cycle.
+    fn deliver(&mut self, cycle: u64, message: u32) {
+        let undelivered = &mut self.messages[message as usize].undelivered;
+        *undelivered -= 1;
+        if *undelivered == 0 {
+            let at = cycle.saturating_mul(self.cycle_time);
+            let place = self.delivered.partition_point(|&(other, _)| other <= at);
+            self.delivered.insert(place, (at, message));
+        }
     }
 
-    /// Every port sends the next flit of its packet, and every packet inside a node its next flits,
-    /// if there is room.
-    fn inject(&mut self) {
-        let mut injecting = std::mem::take(&mut self.injecting);
-        injecting.retain(|&source| {
-            let more = match source.checked_sub(self.sources.len() as u32) {
-                None => self.inject_by(source),
-                Some(packet) => self.pass_inside(packet),
-            };
-            let Some(more) = more else { return true };
-            self.still_since = self.cycle;
-            if more && !self.limits.is_unlimited() {
-                self.later.push(source);
-                return false;
-            }
-            more
-        });
-        injecting.append(&mut self.later);
-        injecting.append(&mut self.injecting);
-        self.injecting = injecting;
-    }
-
-    /// A port sends the next flit of its packet. Returns whether it has more, or `None` if there is
-    /// no room.
-    fn inject_by(&mut self, source: u32) -> Option<bool> {
-        let (node, port) = (source / self.machine.ports, source % self.machine.ports);
-        let place = &mut self.sources[source as usize];
-        if place.sending.is_none()
-            && let Some(&packet) = place.queue.front()
-        {
-            // An empty virtual channel of the port.
-            let base = self.routers.injects(node, port) * self.vcs;
-            let free = (base..base + self.vcs).find(|&input| {
-                let input = &self.inputs[input as usize];
-                input.flits.is_empty() && input.granted.is_none()
-            });
-            if let Some(input) = free {
-                place.queue.pop_front();
-                place.sending = Some((packet, input));
-            }
-        }
-        let (packet, input) = place.sending?;
-        // The flit in flight takes a place too.
-        if self.inputs[input as usize].flits.len() + 1 >= self.buffer.max(2) as usize {
-            return None;
-        }
-        let [sender, _] = self.ends(&self.packets[packet as usize].message);
-        if self.limits.room(Way::Injected, sender, self.cycle, 1) == 0 {
-            // The flit waits for its time, not for another packet.
-            self.still_since = self.cycle;
-            return None;
-        }
-        self.limits.pass(Way::Injected, sender, self.cycle);
-        let of = &mut self.packets[packet as usize];
-        of.sent += 1;
-        let (head, tail) = (of.sent == 1, of.sent == of.flits);
-        let place = &mut self.sources[source as usize];
-        if tail {
-            place.sending = None;
-        }
-        let more = !tail || !place.queue.is_empty();
-        self.schedule(1, Arrival::Flit(input, Flit { packet, head, tail, ready: 0 }));
-        Some(more)
-    }
-
-    /// The next flits of a packet pass from rank to rank inside a node. Returns whether it has
-    /// more, or `None` if there is no room.
-    fn pass_inside(&mut self, number: u32) -> Option<bool> {
-        let cycle = self.cycle;
-        let packet = &self.packets[number as usize];
-        let [sender, receiver] = self.ends(&packet.message);
-        let left = u32::try_from(packet.flits - packet.sent).unwrap_or(u32::MAX);
-        let mut room = self.inside_rate.room(packet.inside, cycle, left);
-        room = self.limits.room(Way::Injected, sender, cycle, room);
-        room = self.limits.room(Way::Ejected, receiver, cycle, room);
-        // A flit waits for its time, not for another packet.
-        self.still_since = cycle;
-        if room == 0 || !self.limits.inside_may_eject(receiver.rank) {
-            return None;
-        }
-        let packet = &mut self.packets[number as usize];
-        for _ in 0..room {
-            self.inside_rate.pass(&mut packet.inside, cycle);
-            self.limits.pass(Way::Injected, sender, cycle);
-            self.limits.pass(Way::Ejected, receiver, cycle);
-        }
-        packet.sent += u64::from(room);
-        let more = packet.sent < packet.flits;
-        if !more {
-            self.deliver(cycle + 1, number);
-        }
-        Some(more)
-    }
-
-    /// A packet is delivered at the beginning of a cycle.
-    fn deliver(&mut self, cycle: u64, packet: u32) {
-        let at = cycle.saturating_mul(self.cycle_time);
-        let place = self.delivered.partition_point(|&(other, _)| other <= at);
-        self.delivered.insert(place, (at, packet));
+    fn message(&self, packet: u32) -> &InFlight {
+        &self.messages[self.packets[packet as usize].message as usize].message
     }
 
     /// A flit goes through the switch.
@@ -416,18 +377,23 @@ impl<'a> Flits<'a> {
         if flit.tail {
             flits.granted = None;
             self.outputs[output as usize].taken = false;
+            if self.adaptive.is_some() {
+                self.tail_has_left(input, flit.packet);
+            }
         }
         let vc = input % self.vcs;
         if let Some(before) = self.routers.before(input / self.vcs) {
             self.schedule(CREDIT_CYCLES, Arrival::Credit(before * self.vcs + vc));
         }
         let Some(link) = self.routers.link(output / self.vcs) else {
-            if flit.tail {
-                self.deliver(self.cycle + self.after + 1, flit.packet);
-            }
             if !self.limits.is_unlimited() {
-                let [_, receiver] = self.ends(&self.packets[flit.packet as usize].message);
+                let [_, receiver] = self.ends(self.message(flit.packet));
                 self.limits.pass(Way::Ejected, receiver, self.cycle);
+            }
+            if flit.tail {
+                let message = self.packets[flit.packet as usize].message;
+                self.idle_packets.push(flit.packet);
+                self.deliver(self.cycle + self.after + 1, message);
             }
             return;
         };
@@ -440,11 +406,18 @@ impl<'a> Flits<'a> {
         let packet = &mut self.packets[flit.packet as usize];
         if flit.head {
             packet.hop += 1;
-            self.links[link as usize].messages += 1;
-            self.links[link as usize].bytes += u128::from(packet.message.bytes);
+            if let Some(course) = &mut packet.course
+                && course.take(link)
+            {
+                packet.pools.clear();
+                packet.hop = 0;
+            }
+            self.links[link as usize].messages += u64::from(packet.first);
+            self.links[link as usize].bytes += u128::from(packet.bytes);
         }
         if flit.tail && self.records {
-            let InFlight { from, to, step, bytes, .. } = packet.message;
+            let bytes = packet.bytes;
+            let InFlight { from, to, step, .. } = self.messages[packet.message as usize].message;
             let start = self.outputs[output as usize].since;
             let end = (self.cycle + 1).saturating_mul(self.cycle_time);
             let link = LinkId(link.into());
@@ -460,42 +433,20 @@ impl<'a> Flits<'a> {
         }
         self.link_rates[self.channels.kind(LinkId(link.into()))]
     }
-
-    fn begin(&mut self, packet: u32) {
-        let [sender, _] = self.ends(&self.packets[packet as usize].message);
-        let Some(node) = sender.node else {
-            self.injecting.push(self.sources.len() as u32 + packet);
-            return;
-        };
-        let ports = self.machine.ports;
-        let source = node * ports + packet % ports;
-        let place = &mut self.sources[source as usize];
-        let was_idle = place.queue.is_empty() && place.sending.is_none();
-        place.queue.push_back(packet);
-        if was_idle {
-            self.injecting.push(source);
-        }
-    }
 }
 
 impl Network for Flits<'_> {
-    fn post(&mut self, message: InFlight, route: &Route, _free: bool) {
-        let number = self.idle.pop().unwrap_or_else(|| {
-            let (inside, pools) = (Through::default(), Vec::new());
-            self.packets.push(Packet { message, flits: 0, sent: 0, inside, pools, hop: 0 });
-            self.packets.len() as u32 - 1
-        });
-        let packet = &mut self.packets[number as usize];
-        packet.message = message;
-        packet.flits = message.bytes.div_ceil(self.flit_bytes).max(1);
-        (packet.sent, packet.inside, packet.hop) = (0, Through::default(), 0);
-        packet.pools.clear();
-        let (pools, ports) = (&mut packet.pools, 2 * self.channels.links() as u64);
-        self.channels.along(message.from, message.to, route, |pool, _| {
-            if pool < ports {
-                pools.push(pool as u32);
-            }
-        });
+    fn post(&mut self, message: InFlight, route: &Route, free: bool) {
+        let number = self.take_message(message, free && self.adaptive.is_some());
+        let posted = &mut self.messages[number as usize];
+        if !posted.free {
+            let (pools, ports) = (&mut posted.pools, 2 * self.channels.links() as u64);
+            self.channels.along(message.from, message.to, route, |pool, _| {
+                if pool < ports {
+                    pools.push(pool as u32);
+                }
+            });
+        }
         if let Some((time, other)) = self.next_posted
             && message.handed < time
         {
@@ -509,19 +460,19 @@ impl Network for Flits<'_> {
         loop {
             let passed = self.cycle.saturating_mul(self.cycle_time);
             let still = self.on_wheel == 0 && self.working.is_empty();
-            if let Some(&(at, packet)) = self.delivered.front()
+            if let Some(&(at, message)) = self.delivered.front()
                 && (at <= passed || still)
             {
                 self.delivered.pop_front();
-                self.idle.push(packet);
+                self.idle.push(message);
                 self.cycle = self.cycle.max(at.div_ceil(self.cycle_time));
-                return Some((at, self.packets[packet as usize].message));
+                return Some((at, self.messages[message as usize].message));
             }
             loop {
                 if self.next_posted.is_none() {
                     self.next_posted = self.posted.next();
                 }
-                let Some((time, packet)) = self.next_posted else { break };
+                let Some((time, message)) = self.next_posted else { break };
                 let cycle = time.div_ceil(self.cycle_time);
                 if still && self.injecting.is_empty() {
                     self.cycle = self.cycle.max(cycle);
@@ -532,7 +483,7 @@ impl Network for Flits<'_> {
                     break;
                 }
                 self.next_posted = None;
-                self.begin(packet);
+                self.begin(message);
             }
             if still && self.injecting.is_empty() {
                 return None;
@@ -548,7 +499,7 @@ impl Network for Flits<'_> {
     }
 
     fn waiting(&self) -> usize {
-        self.packets.len() - self.idle.len()
+        self.messages.len() - self.idle.len()
     }
 
     fn circle(&self) -> Vec<Held> {
@@ -573,7 +524,7 @@ impl Network for Flits<'_> {
         let next = |packet| wanted(packet).and_then(|pool| holder.get(&pool).copied());
         (cycle(at, next).into_iter())
             .map(|number| {
-                let message = self.packets[number as usize].message;
+                let message = self.message(number);
                 let waits_for = wanted(number).map_or_else(
                     || format!("a receiving port of {}", self.machine.topology.node_of(message.to)),
                     |pool| self.channels.name(pool.into()),

@@ -55,8 +55,9 @@ impl<'a> Pattern<'a> {
     /// `bytes`.
     ///
     /// `uniform:RATE` sends RATE flits per node and flit time for `cycles` flit times, to uniformly
-    /// random other nodes. Permutations send one message from every node at time 0. A node that is
-    /// its own destination sends to itself through its own ports.
+    /// random other nodes; `neighbor:RATE` and other permutations likewise, to the node of the
+    /// permutation. Without a rate permutations send one message from every node at time 0. A node
+    /// that is its own destination sends to itself through its own ports.
     ///
     /// # Errors
     /// An unknown pattern, one that does not fit the machine, a rate or number of cycles out of
@@ -81,15 +82,27 @@ impl<'a> Pattern<'a> {
         check(0)?;
         let refuse = |rule: String| AnalysisError::Pattern { text: text.to_owned(), rule };
         let (name, argument) = text.split_once(':').map_or((text, None), |(n, a)| (n, Some(a)));
-        let uniform = name == "uniform";
-        if cycles.is_some() && !uniform {
-            return Err(refuse("--cycles requires uniform:RATE".to_owned()));
-        }
         let permutation = PERMUTATIONS.iter().find(|permutation| permutation.name == name);
+        let has_rate = name == "uniform" || permutation.is_some() && argument.is_some();
+        if cycles.is_some() && !has_rate {
+            let rule = "--cycles requires a rate, such as uniform:RATE or tornado:RATE";
+            return Err(refuse(rule.to_owned()));
+        }
+        let open = |rate: &str| {
+            let flits = bytes.div_ceil(flit_bytes);
+            let open = OpenLoop::new(name, ranks, rate, flits, cycles).map_err(refuse)?;
+            check(open.expected(ranks) as u128 * MESSAGE)?;
+            Ok(open)
+        };
         let sends: Vec<Vec<_>> = match (permutation, name, argument) {
-            (Some(permutation), _, None) => {
+            (Some(permutation), _, rate) => {
                 let to = (permutation.destinations)(machine).map_err(|e| refuse(e.to_owned()))?;
-                to.into_iter().map(|to| vec![(to, 0)]).collect()
+                let open = rate.map(open).transpose()?;
+                let sends = to.into_iter().zip(0..).map(|(to, node)| match &open {
+                    None => vec![(to, 0)],
+                    Some(open) => open.sends(node, |_| to),
+                });
+                sends.collect()
             }
             (None, "random", Some(seed)) => {
                 let seed = seed
@@ -98,17 +111,22 @@ impl<'a> Pattern<'a> {
                 shuffled(machine, seed).into_iter().map(|to| vec![(to, 0)]).collect()
             }
             (None, "uniform", Some(rate)) => {
-                let flits = bytes.div_ceil(flit_bytes);
-                let uniform = Uniform::new(machine, rate, flits, cycles).map_err(refuse)?;
-                check(uniform.expected(ranks) as u128 * MESSAGE)?;
-                (0..ranks).map(|node| uniform.sends(node, ranks)).collect()
+                if ranks < 2 {
+                    return Err(refuse("requires two nodes".to_owned()));
+                }
+                let open = open(rate)?;
+                let other = |node: u32, random: &mut Pcg64| {
+                    let other = below(random, u64::from(ranks) - 1) as u32;
+                    Rank(other + u32::from(other >= node))
+                };
+                (0..ranks).map(|node| open.sends(node, |random| other(node, random))).collect()
             }
             _ => {
                 let known: Vec<_> = (PERMUTATIONS.iter())
                     .map(|permutation| format!("{} ({})", permutation.name, permutation.what))
                     .collect();
                 return Err(refuse(format!(
-                    "one of {}, random:SEED, uniform:RATE",
+                    "one of {}, all of them also as NAME:RATE, random:SEED, uniform:RATE",
                     known.join(", ")
                 )));
             }
@@ -200,31 +218,34 @@ pub(super) fn shuffle<T>(random: &mut Pcg64, items: &mut [T]) {
     }
 }
 
-/// Random messages from every node to any other.
-struct Uniform {
+/// Messages from every node at random times.
+struct OpenLoop {
     /// The probability that a node begins a message in a flit time.
     chance: f64,
     cycles: u64,
 }
 
-impl Uniform {
-    fn new(machine: &Machine, rate: &str, flits: u64, cycles: Option<u64>) -> Result<Self, String> {
+impl OpenLoop {
+    fn new(
+        name: &str,
+        ranks: u32,
+        rate: &str,
+        flits: u64,
+        cycles: Option<u64>,
+    ) -> Result<Self, String> {
         /// The most messages of a run.
         const MOST: f64 = 2e8;
         let rate: f64 =
             rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0).ok_or_else(|| {
                 "the rate must be above 0 and at most 1 flit per node and flit time".to_owned()
             })?;
-        let cycles = cycles.ok_or("uniform:RATE requires --cycles N")?;
-        if machine.ranks() < 2 {
-            return Err("requires two nodes".to_owned());
-        }
-        let uniform = Self { chance: rate / flits as f64, cycles };
-        match uniform.expected(machine.ranks()) {
+        let cycles = cycles.ok_or_else(|| format!("{name}:RATE requires --cycles N"))?;
+        let open = Self { chance: rate / flits as f64, cycles };
+        match open.expected(ranks) {
             expected if expected > MOST => {
                 Err(format!("{expected:.0} messages, more than the limit of {MOST:.0}"))
             }
-            _ => Ok(uniform),
+            _ => Ok(open),
         }
     }
 
@@ -233,7 +254,8 @@ impl Uniform {
         self.chance * self.cycles as f64 * f64::from(ranks)
     }
 
-    fn sends(&self, node: u32, ranks: u32) -> Vec<(Rank, u64)> {
+    /// The messages of a node, to `destination` each.
+    fn sends(&self, node: u32, destination: impl Fn(&mut Pcg64) -> Rank) -> Vec<(Rank, u64)> {
         // Every node has its own random stream.
         let mut random = Pcg64::seed_from_u64(u64::from(node) + 1);
         let mut sends = Vec::new();
@@ -246,8 +268,7 @@ impl Uniform {
             if cycle >= self.cycles as f64 {
                 return sends;
             }
-            let other = below(&mut random, u64::from(ranks) - 1) as u32;
-            sends.push((Rank(other + u32::from(other >= node)), cycle as u64));
+            sends.push((destination(&mut random), cycle as u64));
             cycle += 1.0;
         }
     }

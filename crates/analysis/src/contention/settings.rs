@@ -25,7 +25,7 @@ pub enum Routing {
     /// The machine's own, which on a grid correct dimension 0 first.
     #[default]
     DimensionOrder,
-    /// All shortest routes. In the flit model a header takes whichever link is free, in the fluid
+    /// All shortest routes. In the flit model a header goes around links that are taken, in the fluid
     /// model a message is split equally among them.
     Adaptive,
 }

@@ -15,7 +15,7 @@ use super::latencies::{Latencies, LatencySummary};
 use super::network::{Contents, Held, Interval, LinkUse, Network};
 use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
-use super::settings::{Dateline, Settings};
+use super::settings::{Dateline, Routing, Settings};
 use super::survey::{Survey, survey};
 use super::traffic::{Posted, Traffic};
 use super::wormhole::{self, Wormhole};
@@ -57,6 +57,8 @@ pub struct ContentionModel {
     packets: Packets,
     /// What was validated, on machines with numbered links and on all others.
     accuracy: [&'static str; 2],
+    /// Checks that it has adaptive routes on a machine.
+    adaptive: fn(&Machine, &Settings) -> Result<(), AnalysisError>,
     make: Make,
     memory: Memory,
 }
@@ -92,6 +94,12 @@ pub const MODELS: &[ContentionModel] = &[
         cost: Cost { each: 0.0, link: 2e-7, flits: false },
         packets: Packets::None,
         accuracy: ["within 10 % of 2 of 2 latencies of BookSim; no machine was measured"; 2],
+        adaptive: |_, _| {
+            Err(AnalysisError::Routing {
+                rule: "the wormhole model has no adaptive routing: use the flit or fluid model"
+                    .to_owned(),
+            })
+        },
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Wormhole::new(machine, settings, clock, dateline, records))
         },
@@ -106,6 +114,7 @@ pub const MODELS: &[ContentionModel] = &[
         cost: Cost { each: 0.0, link: 5e-8, flits: true },
         packets: Packets::OneByOne,
         accuracy: ["within 10 % of 2 of 2 latencies of BookSim; no machine was measured"; 2],
+        adaptive: flit::check_adaptive,
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Flits::new(machine, settings, clock, dateline, records))
         },
@@ -123,6 +132,7 @@ pub const MODELS: &[ContentionModel] = &[
             "within 10 % of 5 of 6 figures predicted for TPU slices and a ring of Blackhole chips",
             "within 10 % of 8 of 9 figures predicted for GPUs behind NVSwitch and InfiniBand clusters",
         ],
+        adaptive: |_, _| Ok(()),
         make: |machine, settings, clock, Of { classes, records, .. }| {
             Box::new(Fluid::new(machine, settings, clock, classes, records))
         },
@@ -264,6 +274,13 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     }
     let classes = symmetry::common(&traffic.classes(), &*machine.topology);
     let survey = survey(traffic, machine, &clock, &classes)?;
+    if settings.routing == Routing::Adaptive && model.needs_links && survey.turns_back {
+        return Err(AnalysisError::Routing {
+            rule: "the schedule gives routes that are not in dimension order: adaptive routing in the \
+                   flit model requires it of given routes"
+                .to_owned(),
+        });
+    }
     let ranks = simulated(request, &classes)?;
     let closed = closed(request, &clock, &survey, &classes)?;
     check(request, &survey, &closed.steps, &clock, &ranks)?;
@@ -315,7 +332,7 @@ fn limited(model: &ContentionModel, machine: &Machine) -> Machine {
 ///
 /// # Errors
 /// A model of routers on a machine without links, or with too many virtual channels into a router.
-/// A model without packets on a machine whose endpoints have them.
+/// A model without packets on a machine whose endpoints have them, or without its adaptive routes.
 pub fn check_model(
     model: &ContentionModel,
     machine: &Machine,
@@ -331,6 +348,9 @@ pub fn check_model(
         if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
             return Err(AnalysisError::Packets { model: model.name, name });
         }
+    }
+    if settings.routing == Routing::Adaptive {
+        (model.adaptive)(machine, settings)?;
     }
     if !model.needs_links {
         return Ok(());

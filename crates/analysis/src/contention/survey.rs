@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
-use topocoll_topology::{Machine, Shape};
+use topocoll_topology::{Machine, Segment, Shape};
 
 use super::clock::{Clock, Picoseconds};
 use super::traffic::{Share, Traffic};
@@ -36,6 +36,8 @@ pub(crate) struct Survey {
     pub(crate) hops: u64,
     /// Whether a message goes more than half around a side that wraps.
     pub(crate) goes_far: bool,
+    /// Whether a message must take a route that is not in dimension order.
+    pub(crate) turns_back: bool,
 }
 
 /// When a message enters the network that a rank posts at `begin`, after `before` others.
@@ -85,6 +87,7 @@ impl Survey {
         self.all_hops += step.all_hops;
         self.hops = self.hops.max(step.hops);
         self.goes_far |= step.goes_far;
+        self.turns_back |= step.turns_back;
     }
 }
 
@@ -114,6 +117,8 @@ fn one_step(
             survey.hops = survey.hops.max(send.route.hops());
             survey.all_hops += u128::from(alike) * u128::from(send.route.hops());
             if let Shape::Grid(grid) = machine.topology.network() {
+                let ascends = |two: &[Segment]| two[0].dimension < two[1].dimension;
+                survey.turns_back |= !send.free && !send.route.segments().windows(2).all(ascends);
                 survey.goes_far |= send.route.segments().iter().any(|segment| {
                     let u = segment.dimension as usize;
                     grid.wrap()[u] && 2 * segment.hops.unsigned_abs() > grid.sides()[u].into()

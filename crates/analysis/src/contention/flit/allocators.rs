@@ -13,7 +13,7 @@ use super::{Flits, Packet};
 impl Flits<'_> {
     /// The output of the packet in front of an input, and its virtual channels.
     fn wants(&self, router: u32, packet: u32) -> (u32, Range<u32>) {
-        let Packet { pools, hop, .. } = &self.packets[packet as usize];
+        let Packet { message, pools, hop, .. } = &self.packets[packet as usize];
         match pools.get(*hop as usize) {
             Some(&pool) => {
                 let [output, _] = self.routers.ends(pool / 2);
@@ -22,16 +22,15 @@ impl Flits<'_> {
             }
             None => {
                 let ports = self.machine.ports;
-                (self.routers.outputs(router).end - ports + packet % ports, 0..self.vcs)
+                (self.routers.outputs(router).end - ports + message % ports, 0..self.vcs)
             }
         }
     }
 
-    /// Gives free virtual channels of outputs to headers.
-    pub(super) fn route(&mut self, router: u32) {
-        let (inputs, first_output) =
-            (self.routers.inputs(router), self.routers.outputs(router).start);
-        let (base, per_router) = (inputs.start * self.vcs, inputs.len() as u32 * self.vcs);
+    /// The inputs of a router with a header in front that waits for a virtual channel.
+    #[inline(always)]
+    pub(super) fn asking(&self, router: u32) -> u128 {
+        let base = self.routers.inputs(router).start * self.vcs;
         let mut asking = 0u128;
         let mut left = self.occupied[router as usize];
         while left != 0 {
@@ -43,6 +42,15 @@ impl Flits<'_> {
                 asking |= 1 << i;
             }
         }
+        asking
+    }
+
+    /// Gives free virtual channels of outputs to headers.
+    pub(super) fn route(&mut self, router: u32) {
+        let (inputs, first_output) =
+            (self.routers.inputs(router), self.routers.outputs(router).start);
+        let (base, per_router) = (inputs.start * self.vcs, inputs.len() as u32 * self.vcs);
+        let mut asking = self.asking(router);
         while asking != 0 {
             // The first input that asks, and the inputs that ask for the same output.
             let i = asking.trailing_zeros();
@@ -174,7 +182,7 @@ impl Flits<'_> {
             (self.routers.inputs(node).start * self.vcs, self.routers.first_port(node));
         let receiver = |flits: &Self, i: u32| {
             let front = flits.inputs[(base + i) as usize].flits[0].packet;
-            flits.packets[front as usize].message.to
+            flits.message(front).to
         };
         let first = self.ejecting[node as usize] as usize;
         // The ranks of the flits that may be ejected.
