@@ -197,11 +197,12 @@ pub(crate) struct Simulate {
     /// simgrid; several in jsonl run at once on the nodes of --placement
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "traffic")]
     pub(crate) schedule: Vec<PathBuf>,
-    /// Send traffic instead of a schedule: alltoall (all messages of an all-to-all at once), neighbor,
-    /// tornado, transpose, bitcomp, random:SEED, uniform:RATE
+    /// Send traffic instead of a schedule: alltoall (all messages of an all-to-all at once); random:SEED,
+    /// neighbor, tornado, transpose or bitcomp; uniform:RATE, or one of these with a rate, such as
+    /// tornado:0.1
     #[arg(long)]
     pub(crate) traffic: Option<String>,
-    /// How long uniform:RATE sends, in flit times
+    /// How long traffic with a rate sends, in flit times
     #[arg(long, requires = "traffic")]
     pub(crate) cycles: Option<u64>,
     /// Demand matrix of an all-to-all-v: uniform:SEED, power-law:SEED, sparse:SEED, experts:SEED
@@ -534,8 +535,8 @@ pub(crate) enum Ranks {
 pub(crate) enum Routing {
     /// The machine's own route; a grid's corrects dimension 0 first
     DimensionOrder,
-    /// Shortest routes: in the flit model a header takes whichever link is free, in the fluid model a
-    /// message is split among them
+    /// Shortest routes: in the flit model headers go around blocked links of a grid, in the fluid model a
+    /// message is split among all
     Adaptive,
 }
 

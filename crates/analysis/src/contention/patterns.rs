@@ -126,7 +126,7 @@ impl<'a> Pattern<'a> {
                     .map(|permutation| format!("{} ({})", permutation.name, permutation.what))
                     .collect();
                 return Err(refuse(format!(
-                    "one of {}, all of them also as NAME:RATE, random:SEED, uniform:RATE",
+                    "one of {}, all of them also as NAME:RATE, random:SEED, uniform:RATE; and alltoall, which is no pattern of single messages",
                     known.join(", ")
                 )));
             }

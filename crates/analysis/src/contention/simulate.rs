@@ -113,7 +113,7 @@ pub const MODELS: &[ContentionModel] = &[
         folds: false,
         cost: Cost { each: 0.0, link: 5e-8, flits: true },
         packets: Packets::OneByOne,
-        accuracy: ["within 10 % of 2 of 2 latencies of BookSim; no machine was measured"; 2],
+        accuracy: ["within 10 % of 12 of 12 latencies of BookSim; no machine was measured"; 2],
         adaptive: flit::check_adaptive,
         make: |machine, settings, clock, Of { dateline, records, .. }| {
             Box::new(Flits::new(machine, settings, clock, dateline, records))

@@ -127,7 +127,7 @@ fn check_traffic(args: &args::Simulate) -> anyhow::Result<()> {
     );
     anyhow::ensure!(
         pattern || args.cycles.is_none(),
-        "--cycles requires uniform:RATE, not {ALL_TO_ALL}"
+        "--cycles requires traffic with a rate, such as uniform:RATE, not {ALL_TO_ALL}"
     );
     Ok(())
 }
