@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use topocoll::contention::Scheduled;
 use topocoll::{
     Collective, Kinds, Machine, Method, PerClass, Problem, Progress, Rank, RankClasses, Schedule,
-    Shape, Step, Transfer, conflicts, count, count_steps, link_totals, machine, verify,
-    verify_watched,
+    Shape, Step, Transfer, check_counting_work, conflicts, count, count_steps, link_totals,
+    machine, verify, verify_watched,
 };
 
 /// Every rank acts as the representative of its class, translated.
@@ -255,6 +255,19 @@ fn conflicts_of_a_million_nodes_are_named_by_default() {
         let found = conflicts(&Scheduled::new(&schedule, &machine), &machine, None, MEMORY);
         assert_eq!(found.unwrap().conflicts, contended, "{algorithm}");
     }
+}
+
+/// No two ranks are equivalent, but a step has few kinds of them.
+#[test]
+fn kinds_make_counting_less_work() {
+    let machine = machine("torus:1021x1019").unwrap();
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1024).unwrap();
+    let one_class = BTreeMap::from([("classes".to_owned(), 1.into())]);
+    let schedule = schedule_of(&machine, &problem, "coloured-rings", &one_class).unwrap();
+    assert_eq!(schedule.rule().classes().count(), machine.ranks());
+    assert_eq!(check_counting_work(&schedule, &machine), Ok(()));
+    let counts = count(&schedule, &machine, None, MEMORY).unwrap();
+    assert_eq!((counts.steps, counts.messages), (1035, 1_067_440_196));
 }
 
 #[test]

@@ -287,7 +287,10 @@ const COUNT_LIMIT: u128 = 2_000_000_000;
 /// [`AnalysisError::Work`], or a schedule of other ranks than the machine's.
 pub fn check_counting_work(schedule: &Schedule, machine: &Machine) -> Result<(), AnalysisError> {
     check_ranks(schedule.problem.ranks, machine)?;
-    check_work("counting", counting_work(schedule, machine, None), COUNT_LIMIT)
+    let work = counting_work(schedule, machine, None);
+    let by_kinds = || Reader::new(schedule, machine).ok()?.work_by_kinds();
+    let work = if work > COUNT_LIMIT { by_kinds().unwrap_or(work) } else { work };
+    check_work("counting", work, COUNT_LIMIT)
 }
 
 /// Checks that a machine has `ranks` ranks.
@@ -565,6 +568,16 @@ impl<'a> Reader<'a> {
             }
         }
         out
+    }
+
+    /// The work of all steps if ranks act by kinds of coordinates in each.
+    fn work_by_kinds(&self) -> Option<u128> {
+        let (grid, rule) = (self.kinds?, self.schedule.rule());
+        let mut boxes = Boxes::default();
+        (0..rule.steps()).try_fold(0u128, |work, step| {
+            let few = boxes.take(rule, step, grid, self.classes.count());
+            (few && work <= COUNT_LIMIT).then(|| work + boxes.work())
+        })
     }
 
     /// Counts one step of blocks of one size if its ranks act by kinds of coordinates, of which there

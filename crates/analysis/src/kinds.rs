@@ -80,9 +80,7 @@ impl Boxes {
         if !rule.kinds(step, &mut self.kinds) || self.kinds.sides().ne(sides.iter().copied()) {
             return false;
         }
-        // Each box is compared with each group of lines along a dimension.
-        let counts = || (0..sides.len()).map(|u| u128::from(self.kinds.count(u)));
-        if counts().product::<u128>() * counts().max().unwrap_or(1) >= 4 * u128::from(ranks) {
+        if self.work() >= 4 * u128::from(ranks) {
             return false;
         }
         self.members.resize_with(sides.len(), Members::default);
@@ -91,6 +89,12 @@ impl Boxes {
         }
         self.segments.clear();
         true
+    }
+
+    /// The work of the step: each box is compared with each group of lines along a dimension.
+    pub(crate) fn work(&self) -> u128 {
+        let counts = || (0..self.kinds.sides().count()).map(|u| u128::from(self.kinds.count(u)));
+        counts().product::<u128>() * counts().max().unwrap_or(1)
     }
 
     /// The next box in the order of kinds, from one of zeros.

@@ -174,7 +174,7 @@ pub(super) struct Rates {
     fixed: Vec<u32>,
     /// Bundles whose level rises above this one.
     freed: Vec<u32>,
-    /// Bundles with a higher rate, on links outside the region.
+    /// Bundles with a higher rate, on links outside the regions so far that may be saturated.
     grown: Vec<Member>,
 }
 

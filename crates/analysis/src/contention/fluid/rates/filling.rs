@@ -4,9 +4,9 @@
 //! begins anew for the flows on these links. A flow that a link outside the region limits is fixed at
 //! its known level, unless it is fixed before. Where the level of a flow changes, its saturated links
 //! enter the region: at its new level if that is lower, at the old one if it is higher. Up to there
-//! they are as they were. Links that were not saturated are left out. Those that the new rates
-//! overflow begin another region, in which only these links are new. The result is that of filling
-//! the whole machine.
+//! they are as they were. Links that were not saturated are left out. Of those that the new rates
+//! overflow, the fullest of each flow begin another region, in which only these links are new, until
+//! none overflows. The result is that of filling the whole machine.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -277,10 +277,10 @@ impl Rates {
     }
 
     /// Counts the rates of the bundles visited on the links outside the region that are not
-    /// saturated. Those that they may saturate begin the next region.
+    /// saturated. Of those that a bundle may saturate, the fullest begin the next region: once they
+    /// limit the bundle, most others are no longer full.
     fn overflow(&mut self) {
-        let Self { links, marks, bundles, hot, visited, grown, visit, .. } = self;
-        grown.clear();
+        let Self { links, marks, bundles, hot, visited, grown, visit, seeds, .. } = self;
         for &number in &*visited {
             let bundle = &mut bundles[number as usize];
             let by = i128::from(bundle.fixed.rate) - i128::from(bundle.counted);
@@ -290,25 +290,34 @@ impl Rates {
             if hot.flows == 0 || by == 0 && !higher {
                 continue;
             }
+            let (level, full) = (bundle.fixed.level, bundle.at_full());
             for (hop, &Hop { link, times }) in (0..).zip(&bundle.hops) {
                 let mark = marks[link as usize];
                 if !mark.is_tight && mark.visit != *visit {
-                    let used = &mut links[link as usize].used;
-                    *used = used.strict_add_signed(i128::from(hot.over(times)) * by);
-                    if higher {
+                    let (link, flows) = (&mut links[link as usize], hot.over(times));
+                    link.used = link.used.strict_add_signed(i128::from(flows) * by);
+                    if higher && link.may_be_tight(flows, level, full) {
                         grown.push(Member { bundle: number, hop, times });
                     }
                 }
             }
         }
-        for &Member { bundle: number, hop, times } in &self.grown {
-            let bundle = &self.bundles[number as usize];
-            let link = bundle.hops[hop as usize].link;
-            let flows = self.hot[number as usize].over(times);
+        let link = |&Member { bundle, hop, .. }: &Member| {
+            bundles[bundle as usize].hops[hop as usize].link as usize
+        };
+        // The last bundle with a higher rate on a link that overflows is among them.
+        grown.retain(|member| {
+            let (mark, bundle) = (marks[link(member)], &bundles[member.bundle as usize]);
+            let flows = hot[member.bundle as usize].over(member.times);
             let (level, full) = (bundle.fixed.level, bundle.at_full());
-            if self.links[link as usize].may_be_tight(flows, level, full) {
-                self.seeds.push(link);
-            }
+            let is_open = !mark.is_tight && mark.visit != *visit;
+            is_open && links[link(member)].may_be_tight(flows, level, full)
+        });
+        for members in grown.chunk_by(|a, b| a.bundle == b.bundle) {
+            let fullness = |member| links[link(member)].fullness();
+            let most = members.iter().map(fullness).fold(0.0, f64::max);
+            let fullest = members.iter().filter(|member| fullness(member) >= most);
+            seeds.extend(fullest.map(|member| link(member) as u32));
         }
     }
 }
@@ -346,6 +355,11 @@ fn first(by_links: &mut BinaryHeap<Reverse<(u64, u32)>>, region: &[Inside]) -> O
 }
 
 impl Link {
+    /// The part of its capacity that is used.
+    fn fullness(&self) -> f64 {
+        u64::try_from(self.used).unwrap_or(u64::MAX) as f64 / self.capacity as f64
+    }
+
     /// Whether it may be saturated when all rates are known. Rates are rounded down, by less than 1
     /// for each flow. A bundle alone, with these flows, fills it only at the level of the link, which
     /// says nothing new at its full rate.
