@@ -149,6 +149,9 @@ pub(crate) struct Bounds {
     /// Also the least volume of schedules of at most this number of steps
     #[arg(long, value_name = "T")]
     pub(crate) steps: Option<u64>,
+    /// Rank the failed nodes and links by what the repair of each one gives back
+    #[arg(long)]
+    pub(crate) repair: bool,
 }
 
 #[derive(ClapArgs, Debug)]

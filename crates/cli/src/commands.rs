@@ -14,6 +14,7 @@ mod machines;
 mod mpi_program;
 mod names;
 mod network;
+mod repairs;
 mod report;
 mod request;
 mod run;

@@ -129,6 +129,26 @@ impl Lattice {
         }
     }
 
+    /// The same without one of its faults.
+    ///
+    /// # Errors
+    /// The rest cuts the machine, as where a node is present again whose links have all failed.
+    pub fn repaired(&self, fault: Fault) -> Result<Arc<dyn Topology>, TopologyError> {
+        let others: Vec<Fault> =
+            self.faults.iter().copied().filter(|&other| other != fault).collect();
+        if others.is_empty() {
+            return Ok(self.unbroken());
+        }
+        Ok(Arc::new(of_places(self.radix.clone(), self.wrap.clone(), others)?))
+    }
+
+    /// The name of a fault: a node by its coordinates, such as `0,1`, a link by the node that it leaves, its
+    /// direction and its dimension, such as `0,1+1`.
+    #[must_use]
+    pub fn fault_name(&self, fault: Fault) -> String {
+        fault.named(&self.radix)
+    }
+
     fn short_form(&self) -> String {
         let sides = self.radix.sides();
         let base = if self.radix.shifts().is_empty() {

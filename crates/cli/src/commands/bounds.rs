@@ -4,6 +4,7 @@ use topocoll::{LowerBound, Measure, asymptotic_bounds, best_bounds, bounds};
 
 use super::heading::{about, assumed_by};
 use super::plural;
+use super::repairs::{self, Repair};
 use super::whole::Whole;
 use crate::machine::{machine, problem};
 use crate::render::{Answer, Blocks, Bounds, Field, Head, blocks, print, seconds, table};
@@ -20,6 +21,8 @@ struct Report {
     in_steps: Option<InSteps>,
     #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<Whole>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repairs: Option<Vec<Repair>>,
 }
 
 #[derive(Serialize)]
@@ -77,6 +80,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         best,
         in_steps,
         whole: Whole::of(&machine, &problem),
+        repairs: args.repair.then(|| repairs::of(&machine, &problem)).transpose()?,
     };
     print(options.json, &report, || {
         let rows = all.iter().map(|bound| {
@@ -102,7 +106,7 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
                 bound.theorem, bound.order, bound.condition
             )
         });
-        Answer::new(
+        let answer = Answer::new(
             format!(
                 "At least {}, {} step{}, volume {} and charged volume {} (in blocks).",
                 seconds(best.time_seconds),
@@ -116,7 +120,11 @@ pub(crate) fn run(args: &args::Bounds) -> anyhow::Result<Outcome> {
         .assuming(assumed_by(&machine, problem.ports, options))
         .table(&table(&["bounds", "at least", "holds for", "by"], 1, rows))
         .notes(orders.collect::<String>())
-        .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)))
+        .notes(report.whole.as_ref().map_or(String::new(), |whole| whole.text(best, None)));
+        match &report.repairs {
+            Some(repairs) => answer.table(&repairs::listed(repairs)),
+            None => answer,
+        }
     })?;
     Ok(Outcome::Fine)
 }
