@@ -30,12 +30,18 @@ mod attribute;
 mod blocks;
 mod calls;
 mod communicator;
+mod deciding;
 mod decision;
 #[cfg(open_mpi)]
 mod fortran;
+mod group;
 mod last;
+mod learned;
 mod library;
 mod memory;
 mod place;
+mod process;
+mod report;
 mod settings;
+mod trial;
 mod vector;
