@@ -85,7 +85,7 @@ fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, 
     Ok(Some(kept))
 }
 
-fn is_initialized() -> bool {
+pub(crate) fn is_initialized() -> bool {
     let (mut begun, mut ended) = (0, 0);
     // SAFETY: allowed at any time.
     unsafe {
