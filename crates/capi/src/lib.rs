@@ -23,7 +23,6 @@ use topocoll::exec::{
 pub mod regions;
 pub mod request;
 
-
 pub use request::PlanHandle;
 use request::Wanted;
 
@@ -416,7 +415,12 @@ impl ExchangeHandle {
         let buffers = *buffers.ok_or_else(|| argument("the buffers are null"))?;
         let plan = self.endpoint.plan();
         for (buffer, null, bytes, needed) in [
-            ("input", buffers.input.is_null(), buffers.input_bytes, plan.input_bytes(sizes.clone())),
+            (
+                "input",
+                buffers.input.is_null(),
+                buffers.input_bytes,
+                plan.input_bytes(sizes.clone()),
+            ),
             (
                 "output",
                 buffers.output.is_null(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use topocoll::exec::{self, Buffer, EndpointMessage, Plan, PlannedSizes};
 
-use crate::{ExchangeHandle, Kind, PlanHandle, Refused, Status, argument, exchange_of, guarded, refused};
+use crate::{
+    ExchangeHandle, Kind, PlanHandle, Refused, Status, argument, exchange_of, guarded, refused,
+};
 
 /// A memory of an exchange.
 #[repr(C)]

@@ -5,7 +5,9 @@ use std::ptr;
 use std::sync::Arc;
 
 use topocoll::exec::Plan;
-use topocoll::{Collective, Exchange, Machine, Parameters, Problem, Rank, Setting, Subset, machine};
+use topocoll::{
+    Collective, Exchange, Machine, Parameters, Problem, Rank, Setting, Subset, machine,
+};
 
 use crate::{Refused, Status, argument, guarded, refused, text};
 
@@ -107,7 +109,8 @@ impl Wanted<'_> {
         };
         let plan = plan.map_err(refused)?;
         let plan = Arc::new(if self.in_place { plan.in_place() } else { plan });
-        let pairs = schedule.origin.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        let pairs =
+            schedule.origin.parameters.iter().map(|(name, value)| format!("{name}={value}"));
         let c_text = |text: &str| CString::new(text).map_err(refused);
         let parameters = c_text(&pairs.collect::<Vec<_>>().join(","))?;
         let algorithm = c_text(&schedule.origin.algorithm)?;
@@ -168,7 +171,9 @@ pub unsafe extern "C" fn topocoll_plan_make(
         let size = unsafe { (&raw const (*request).size).read() };
         if size != size_of::<Request>() as u64 {
             let needed = size_of::<Request>();
-            return Err(argument(&format!("`size` of the request is {size}, and must be {needed}")));
+            return Err(argument(&format!(
+                "`size` of the request is {size}, and must be {needed}"
+            )));
         }
         // SAFETY: of this size.
         let request = unsafe { *request };

@@ -62,9 +62,15 @@ fn dump() -> String {
     }
     let folder = tempfile::tempdir().unwrap();
     let (source, program) = (folder.path().join("sizes.c"), folder.path().join("sizes"));
-    let main = format!("#include <stdio.h>\n#include <topocoll.h>\nint main(void) {{\n{prints}}}\n");
+    let main =
+        format!("#include <stdio.h>\n#include <topocoll.h>\nint main(void) {{\n{prints}}}\n");
     std::fs::write(&source, main).unwrap();
-    run(Command::new("cc").arg("-I").arg(here.join("include")).arg(&source).arg("-o").arg(&program));
+    run(Command::new("cc")
+        .arg("-I")
+        .arg(here.join("include"))
+        .arg(&source)
+        .arg("-o")
+        .arg(&program));
     text + &run(&mut Command::new(&program))
 }
 

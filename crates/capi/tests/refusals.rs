@@ -147,7 +147,10 @@ fn request() -> Request {
 fn a_request_is_refused_with_its_own_message() {
     let mut room = [1u8; 200];
     for (alter, says) in [
-        ((|request| request.size = 8) as fn(&mut Request), "`size` of the request is 8, and must be"),
+        (
+            (|request| request.size = 8) as fn(&mut Request),
+            "`size` of the request is 8, and must be",
+        ),
         (|request| request.timing = c"moebius".as_ptr(), "unknown machine `moebius`"),
         (|request| request.timing = c"dragonfly:2,4,2".as_ptr(), "dragonfly:2,4,2"),
         (|request| request.ranks = [1u32, 9].as_ptr(), "9"),

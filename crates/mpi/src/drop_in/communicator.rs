@@ -134,9 +134,8 @@ impl Communicator {
         let words = Words::new(private, rank, ranks);
         let (places, decided) = (Arc::default(), BTreeMap::new());
         let (memory, requests) = (Memory::default(), Requests::default());
-        let mut made = Self {
-            words, rank, ranks, label, group, name, places, decided, memory, requests,
-        };
+        let mut made =
+            Self { words, rank, ranks, label, group, name, places, decided, memory, requests };
         made.places = match found {
             Some(places) => places,
             None => made.discover(grid)?,

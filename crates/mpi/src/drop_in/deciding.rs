@@ -98,7 +98,9 @@ impl Deciding<'_> {
             News::Slower(kept, now) => {
                 let (by, before) = (by(kept.candidate, schedules), microseconds(kept.own));
                 let now = microseconds(*now);
-                self.trace(&format!("{by} now takes {now:.1} us instead of {before:.1} us: tries again"));
+                self.trace(&format!(
+                    "{by} now takes {now:.1} us instead of {before:.1} us: tries again"
+                ));
             }
             News::Kept(kept, tried) => {
                 let (shape, number) = (self.places[0].shape(), self.subject.number());
@@ -171,7 +173,8 @@ pub(crate) fn trace(places: &[Place], label: &str, subject: Subject, reason: &st
         let machine = &places[0].machine;
         say(&format!("{label}, {} ranks, {subject}: {reason}", machine.ranks()));
         // The table has the performer without the reason.
-        let by = reason.split([',', ':']).next().unwrap_or_default();
+        let by = reason.split(", ").next().and_then(|by| by.split(" on ").next());
+        let by = by.unwrap_or_default();
         report::performs(&places[0].shape(), &subject.to_string(), by);
     }
 }

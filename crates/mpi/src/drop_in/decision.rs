@@ -332,7 +332,10 @@ mod tests {
         let small = tried(false, Sizes::Equal(3));
         let mut different = small.clone();
         different.dedup();
-        assert_eq!((small.len(), small[0].as_str(), different), (TRIED, "node-aware", small.clone()));
+        assert_eq!(
+            (small.len(), small[0].as_str(), different),
+            (TRIED, "node-aware", small.clone())
+        );
         // With sizes that only two ranks know, only schedules that send every block straight serve.
         assert!(tried(true, Sizes::Own).iter().all(|name| name != "bruck" && name != "node-aware"));
         assert!(!tried(true, Sizes::Own).is_empty());

@@ -25,7 +25,11 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn new(comm: mpi::MPI_Comm, ranks: u32, grid: Option<&Grid>) -> Result<Self, Failed> {
+    pub(crate) fn new(
+        comm: mpi::MPI_Comm,
+        ranks: u32,
+        grid: Option<&Grid>,
+    ) -> Result<Self, Failed> {
         let mut world = vec![0; ranks as usize];
         // SAFETY: a communicator of `ranks`; places for the answers; groups are freed.
         unsafe {

@@ -36,7 +36,11 @@ impl Result {
     ///
     /// # Errors
     /// Why not.
-    pub(crate) fn serves(&self, subject: Subject, places: &[Place]) -> std::result::Result<(), String> {
+    pub(crate) fn serves(
+        &self,
+        subject: Subject,
+        places: &[Place],
+    ) -> std::result::Result<(), String> {
         let ranks = places[0].machine.ranks();
         self.schedules.iter().try_for_each(|schedule| schedule.serves(subject, ranks))
     }
@@ -116,7 +120,8 @@ impl Learned {
         match results {
             Ok(results) => {
                 let key = |result: &Result| (result.shape.clone(), result.subject);
-                learned.results = results.into_iter().map(|result| (key(&result), result)).collect();
+                learned.results =
+                    results.into_iter().map(|result| (key(&result), result)).collect();
                 learned.file = Some((path.to_owned(), run));
                 (learned, None)
             }
@@ -185,7 +190,10 @@ fn results(text: &str, run: &Run) -> std::result::Result<Vec<Result>, String> {
     for (i, result) in file.results.iter().enumerate() {
         let count = result.schedules.len();
         if result.kept > count {
-            return Err(format!("`results[{i}].kept` is {}, and there are {count} schedules", result.kept));
+            return Err(format!(
+                "`results[{i}].kept` is {}, and there are {count} schedules",
+                result.kept
+            ));
         }
         if result.kept > 0 && result.kept_nanoseconds == 0 {
             return Err(format!("`results[{i}].kept_nanoseconds` is 0, and must be positive"));
@@ -238,7 +246,10 @@ mod tests {
             (file(own, &result("-1")), "invalid value: integer `-1`"),
             (file(&own.replace("node", "login"), ""), "`machine` is `login***`, and this run has"),
             (file(&own.replace("4.1.4", "5.0.1"), ""), "`mpi` is `Open MPI v5.0.1`, and this run"),
-            (file(own, "").replace("\"version\": 1", "\"version\": 2"), "`version` is 2, and only 1"),
+            (
+                file(own, "").replace("\"version\": 1", "\"version\": 2"),
+                "`version` is 2, and only 1",
+            ),
             (file(own, "").replace("results", "result"), "unknown field `result`"),
             ("fast".to_owned(), "expected"),
         ] {

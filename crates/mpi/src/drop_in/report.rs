@@ -100,8 +100,18 @@ impl Row {
 /// The table; `None` without calls.
 pub(crate) fn table() -> Option<String> {
     let rows = locked(&ROWS);
-    let head = ["shape", "calls", "count", "bytes", "time [ms]", "library [ms]", "gain [ms]",
-        "trying [ms]", "performed by"].map(str::to_owned);
+    let head = [
+        "shape",
+        "calls",
+        "count",
+        "bytes",
+        "time [ms]",
+        "library [ms]",
+        "gain [ms]",
+        "trying [ms]",
+        "performed by",
+    ]
+    .map(str::to_owned);
     let rows: Vec<_> = rows.iter().map(|(key, row)| row.cells(key)).collect();
     let all = || std::iter::once(&head).chain(&rows);
     let width = |column: usize| all().map(|cells| cells[column].chars().count()).max().unwrap_or(0);

@@ -419,9 +419,11 @@ mod tests {
 
     #[test]
     fn a_kept_schedule_that_slows_down_is_tried_again() {
-        let limit = |slower| move |candidate, _, call| match (candidate, call) {
-            (1, 5_000..) => slower,
-            _ => [100_000, 80_000][candidate],
+        let limit = |slower| {
+            move |candidate, _, call| match (candidate, call) {
+                (1, 5_000..) => slower,
+                _ => [100_000, 80_000][candidate],
+            }
         };
         let (news, _) = tried(Trial::new(1), 20_000, |_| 64, limit(130_000));
         assert_eq!(kept(&news), [1, 0]);
@@ -455,8 +457,12 @@ mod tests {
     #[test]
     fn calls_are_free_only_while_the_library_performs_them_untimed() {
         let turn = |candidate, calls, timed| Turn { candidate, calls, timed };
-        let mut course =
-            Course::new(&[turn(0, 2, false), turn(0, 1, true), turn(1, 1, false), turn(0, 1, false)]);
+        let mut course = Course::new(&[
+            turn(0, 2, false),
+            turn(0, 1, true),
+            turn(1, 1, false),
+            turn(0, 1, false),
+        ]);
         let mut seen = Vec::new();
         while let Some(turn) = course.turn() {
             // SAFETY: the course's own counter.

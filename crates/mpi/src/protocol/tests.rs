@@ -105,7 +105,10 @@ struct Search {
 impl Search {
     /// Visits all reachable states, and counts them.
     fn run(ranks: usize, calls: usize, plan: &Plan, apart: Option<(usize, usize)>) -> usize {
-        [false, true].map(|again| Self::states(ranks, calls, plan.clone(), apart, again)).iter().sum()
+        [false, true]
+            .map(|again| Self::states(ranks, calls, plan.clone(), apart, again))
+            .iter()
+            .sum()
     }
 
     fn states(
