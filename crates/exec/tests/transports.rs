@@ -92,7 +92,7 @@ impl Transport for Channels {
             Fault::FailSend(step) if step == tag => return Err("cable cut".to_owned()),
             Fault::Lose(step) if step == tag => return Ok(()),
             Fault::Shorten(step) | Fault::PlaceShort(step) if step == tag => {
-                arrival.bytes.truncate(1)
+                arrival.bytes.truncate(1);
             }
             Fault::Stray if tag == 1 => arrival.tag = 77,
             Fault::Delay => thread::sleep(Duration::from_millis(3)),

@@ -225,15 +225,23 @@ impl Ours {
         if !order.into_iter().eq(0..ranks) {
             return Err(format!("the order of {self} is not one of {ranks} ranks"));
         }
+        let own = self.machine().map_err(|error| error.to_string())?.ranks();
+        if own != ranks {
+            return Err(format!("{self} is for {own} ranks, not {ranks}"));
+        }
         let plan = self.plan(subject.operation, subject.sizes.bytes(), 0);
         let plan = plan.map_err(|error| error.to_string())?;
-        if plan.problem().ranks != ranks {
-            return Err(format!("{self} is for {} ranks, not {ranks}", plan.problem().ranks));
-        }
         if subject.vector {
             serves(&Arc::new(plan)).map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+
+    fn machine(&self) -> Result<Machine, Error> {
+        let topology = spec::parse_short_form(&self.topology).map_err(Error::ShortForm)?;
+        let mut machine = Machine::of(topology);
+        machine.set_ports(self.ports);
+        Ok(machine)
     }
 
     /// A rank's plan.
@@ -246,9 +254,7 @@ impl Ours {
         block_bytes: u64,
         rank: u32,
     ) -> Result<Plan, Error> {
-        let topology = spec::parse_short_form(&self.topology).map_err(Error::ShortForm)?;
-        let mut machine = Machine::of(topology);
-        machine.set_ports(self.ports);
+        let machine = self.machine()?;
         let problem = problem(&machine, operation, block_bytes)?;
         let schedule =
             Exchange::new(&machine, &problem)?.schedule(&self.algorithm, &self.parameters)?;
@@ -339,6 +345,33 @@ mod tests {
         // With sizes that only two ranks know, only schedules that send every block straight serve.
         assert!(tried(true, Sizes::Own).iter().all(|name| name != "bruck" && name != "node-aware"));
         assert!(!tried(true, Sizes::Own).is_empty());
+    }
+
+    #[test]
+    fn a_known_schedule_serves_only_its_ranks() {
+        let known = |topology: &str, order: Option<Vec<u32>>, algorithm: &str| Ours {
+            topology: topology.to_owned(),
+            ports: 1,
+            order,
+            algorithm: algorithm.to_owned(),
+            parameters: Parameters::new(),
+        };
+        let serves = |ours: &Ours, vector| {
+            let (operation, sizes) = (Collective::AllToAll, Sizes::Equal(3));
+            ours.serves(Subject { operation, vector, sizes }, 4)
+        };
+        assert_eq!(serves(&known("full:4", Some(vec![2, 0, 1, 3]), "bruck"), false), Ok(()));
+        for (ours, vector, expected) in [
+            (known("full:4", Some(vec![2, 0, 1, 2]), "bruck"), false, "the order of bruck is not"),
+            (known("full:4", Some(vec![0, 1]), "bruck"), false, "the order of bruck is not"),
+            (known("full:400000", None, "bruck"), false, "bruck is for 400000 ranks, not 4"),
+            (known("full4", None, "bruck"), false, "full4"),
+            (known("full:4", None, "brukc"), false, "unknown algorithm `brukc`"),
+            (known("full:4", None, "bruck"), true, "pass"),
+        ] {
+            let refused = serves(&ours, vector).unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
     }
 
     #[test]
