@@ -13,7 +13,7 @@ use super::place::Place;
 use super::process::{learned, once, say, settings, world};
 use super::report;
 use super::settings::{Tune, Wish};
-use super::trial::{News, Trial, Turn};
+use super::trial::{Kept, News, Trial, Turn};
 use super::vector::serves;
 use crate::failed::Failed;
 use crate::words::Decides;
@@ -91,6 +91,11 @@ impl Deciding<'_> {
         trace(self.places, self.label, self.subject, reason);
     }
 
+    fn learn(&self, kept: Kept, schedules: &[Ours]) {
+        let (shape, number) = (self.places[0].shape(), self.subject.number());
+        locked(learned()).learn(&shape, number, &self.subject.to_string(), schedules, kept);
+    }
+
     /// What a trial has found out.
     fn news(&self, news: &News, schedules: &[Ours]) {
         let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1e3;
@@ -102,10 +107,16 @@ impl Deciding<'_> {
                     "{by} now takes {now:.1} us instead of {before:.1} us: tries again"
                 ));
             }
+            News::Doubted(kept, replaced, now) => {
+                self.learn(*kept, schedules);
+                let (replaced, now) = (by(*replaced, schedules), microseconds(*now));
+                let library = microseconds(kept.library);
+                self.trace(&format!(
+                    "the library, as measured later: {library:.1} us, {replaced} {now:.1} us"
+                ));
+            }
             News::Kept(kept, tried) => {
-                let (shape, number) = (self.places[0].shape(), self.subject.number());
-                let calls = self.subject.to_string();
-                locked(learned()).learn(&shape, number, &calls, schedules, *kept);
+                self.learn(*kept, schedules);
                 let each = tried.iter().enumerate().map(|(i, &(median, calls))| {
                     let (by, median) = (by(i, schedules), microseconds(median));
                     match calls {

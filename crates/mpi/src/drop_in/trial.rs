@@ -12,6 +12,8 @@
 //! - A candidate is dropped after its first two calls if both take more than [`HOPELESS`] times the
 //!   library's, and after any round if its median is more than [`SLOW`] times the library's.
 //! - Each run of a candidate begins with a call that is not timed.
+//! - The first checks of a kept schedule time the library's calls too. If two of them find the library
+//!   faster, its call is kept after all: messages of one candidate may disturb those of the next.
 //! - The kept candidate is checked at growing intervals. If two checks in sequence find it slower by
 //!   half, all candidates are tried again, and the longest interval doubles.
 
@@ -126,6 +128,10 @@ pub(crate) struct Trial {
     most: u64,
     /// Checks in sequence that found the kept candidate slower.
     slow: u32,
+    /// Checks that compare the kept schedule with the library still to be made, and those that found
+    /// the library faster.
+    unsure: u32,
+    doubts: u32,
     /// Rounds whose blocks differed too much in size.
     incomparable: u32,
 }
@@ -160,6 +166,8 @@ pub(crate) enum News {
     Kept(Kept, Vec<(u64, usize)>),
     /// The kept candidate now takes these nanoseconds, and all are tried again.
     Slower(Kept, u64),
+    /// The library's call is kept in place of this one, which takes these nanoseconds.
+    Doubted(Kept, usize, u64),
 }
 
 /// Timed calls of a candidate in a round, after one that is not timed.
@@ -189,9 +197,17 @@ const INCOMPARABLE: u32 = 3;
 impl Trial {
     /// A trial of the library and of `candidates` schedules.
     pub(crate) fn new(candidates: usize) -> Self {
-        let tried = (0..=candidates).map(|_| Tried::default()).collect();
-        let (timed, phase) = (Vec::new(), Phase::Trying(0));
-        Self { tried, timed, phase, interval: 0, most: 0, slow: 0, incomparable: 0 }
+        Self {
+            tried: (0..=candidates).map(|_| Tried::default()).collect(),
+            timed: Vec::new(),
+            phase: Phase::Trying(0),
+            interval: 0,
+            most: 0,
+            slow: 0,
+            unsure: 0,
+            doubts: 0,
+            incomparable: 0,
+        }
     }
 
     /// A trial that has ended before, with this decision.
@@ -206,8 +222,12 @@ impl Trial {
         let turn = |candidate, calls, timed| Turn { candidate, calls, timed };
         let turns = match self.phase {
             Phase::Keeping(Kept { candidate, .. }) => {
-                let interval = self.interval;
-                vec![turn(candidate, interval, false), turn(candidate, CHECKED, true)]
+                let mut turns =
+                    vec![turn(candidate, self.interval, false), turn(candidate, CHECKED, true)];
+                if self.unsure > 0 {
+                    turns.extend([turn(0, 2, false), turn(0, CHECKED, true)]);
+                }
+                turns
             }
             Phase::Trying(0) => (0..self.tried.len()).map(|i| turn(i, 2, true)).collect(),
             Phase::Trying(round) => {
@@ -232,7 +252,23 @@ impl Trial {
         };
         match self.phase {
             Phase::Keeping(kept) => {
-                let now = median(slowest.iter().map(|sample| sample.nanoseconds).collect());
+                let times = |of: usize| {
+                    let samples = self.timed.iter().zip(&slowest).filter(|&(&i, _)| i == of);
+                    median(samples.map(|(_, sample)| sample.nanoseconds).collect())
+                };
+                let (now, library) = (times(kept.candidate), times(0));
+                if self.unsure > 0 {
+                    let doubted = library < now;
+                    self.doubts += u32::from(doubted);
+                    self.unsure -= u32::from(!doubted);
+                    if self.doubts == CHECKS {
+                        self.unsure = 0;
+                        let replaced = (kept.candidate, now);
+                        let kept = Kept { candidate: 0, library, own: library };
+                        self.phase = Phase::Keeping(kept);
+                        return Some(News::Doubted(kept, replaced.0, replaced.1));
+                    }
+                }
                 self.slow = if now / 3 > kept.own / 2 { self.slow + 1 } else { 0 };
                 if self.slow < CHECKS || self.incomparable >= INCOMPARABLE {
                     if self.slow == 0 {
@@ -291,6 +327,7 @@ impl Trial {
         let kept = Kept { candidate, library: self.median(0), own: self.median(candidate) };
         self.phase = Phase::Keeping(kept);
         self.check_from(kept.own);
+        (self.unsure, self.doubts) = (if candidate == 0 { 0 } else { CHECKS }, 0);
         let tried = (0..self.tried.len()).map(|i| (self.median(i), self.tried[i].times.len()));
         News::Kept(kept, tried.collect())
     }
@@ -379,6 +416,7 @@ mod tests {
     fn kept(news: &[News]) -> Vec<usize> {
         let kept = news.iter().filter_map(|news| match news {
             News::Kept(kept, _) => Some(kept.candidate),
+            News::Doubted(kept, ..) => Some(kept.candidate),
             News::Slower(..) => None,
         });
         kept.collect()
@@ -430,6 +468,20 @@ mod tests {
         assert!(news.iter().any(|news| matches!(news, News::Slower(_, 130_000))), "{news:?}");
         let (news, _) = tried(Trial::new(1), 20_000, |_| 64, limit(115_000));
         assert_eq!(kept(&news), [1]);
+    }
+
+    #[test]
+    fn the_library_is_kept_after_all_if_it_is_faster_without_turns() {
+        // While they take turns, calls of the library are disturbed.
+        let time = |candidate, _, call| match (candidate, call) {
+            (0, ..60) => 1000,
+            (0, _) => 600,
+            _ => 700,
+        };
+        let (news, made) = tried(Trial::new(1), 20_000, |_| 64, time);
+        assert_eq!(kept(&news), [1, 0]);
+        assert!(matches!(news[1], News::Doubted(_, 1, 700)), "{news:?}");
+        assert!(made[1] < 9_000, "{made:?}");
     }
 
     #[test]
