@@ -1,5 +1,7 @@
 //! The examples run, and each checks its results. The tests of the C interface run the example in C.
 
+#[path = "../../examples/asynchronous.rs"]
+mod asynchronous;
 #[path = "../../examples/channels.rs"]
 mod channels;
 #[path = "../../examples/fft2d.rs"]
@@ -11,6 +13,7 @@ mod transpose;
 
 #[test]
 fn the_examples_run() -> Result<(), Box<dyn std::error::Error>> {
+    asynchronous::main()?;
     channels::main()?;
     fft2d::main()?;
     tour::main()?;

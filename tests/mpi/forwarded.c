@@ -17,9 +17,10 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &n);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     int *from = malloc(n * sizeof(int)), *ones = malloc(n * sizeof(int)), *places = malloc(n * sizeof(int));
-    int *to[7];
-    for (int i = 0; i < 7; i++) to[i] = calloc(n, sizeof(int));
-    for (int i = 0; i < n; i++) from[i] = 1000 * rank + i, ones[i] = 1, places[i] = i;
+    int *to[8], *bytes = malloc(n * sizeof(int));
+    MPI_Datatype *types = malloc(n * sizeof(MPI_Datatype));
+    for (int i = 0; i < 8; i++) to[i] = calloc(n, sizeof(int));
+    for (int i = 0; i < n; i++) from[i] = 1000 * rank + i, ones[i] = 1, places[i] = i, bytes[i] = i * sizeof(int), types[i] = MPI_INT;
     MPI_Comm comm = MPI_COMM_WORLD;
     for (int round = 0; round < 3; round++) {
         MPI_Request open[4];
@@ -36,6 +37,8 @@ int main(int argc, char **argv) {
         check("Ialltoall", to[0], 0), check("Iallgather", to[1], 1), check("Alltoall", to[2], 0);
         check("Ialltoallv", to[3], 0), check("Allgather", to[4], 1), check("Iallgatherv", to[5], 1);
         check("Allgatherv", to[6], 1);
+        MPI_Alltoallw(from, ones, bytes, types, to[7], ones, bytes, types, comm);
+        check("Alltoallw", to[7], 0);
     }
 #if MPI_VERSION >= 4
     /* MPICH 4.0.2's MPI_Allgather_init moves nothing, with or without another library before it. */

@@ -1,12 +1,15 @@
-/* Repeats exchanges: loop alltoall|allgather [MOST_BYTES [LEAST_BYTES]]. The library's call (PMPI_)
- * and the intercepted call (MPI_) take turns for nine rounds; the median time of each, and the median of
- * the rounds' ratios. A round's time is that of the slowest rank. */
+/* Repeats exchanges: loop alltoall|allgather [MOST_BYTES [LEAST_BYTES [CALLS]]]. After CALLS (default 100) of
+ * each, in which the drop-in decides, the library's call (PMPI_) and the intercepted call (MPI_) take turns for
+ * nine rounds, or ROUNDS; the median time of each, the median of the rounds' ratios, and the quartiles of the
+ * library's times over their median. A round's time is that of the slowest rank. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 9 };
+#ifndef ROUNDS
+#define ROUNDS 9
+#endif
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -37,16 +40,18 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int n, rank, gather = strcmp(argv[1], "allgather") == 0;
     int most = argc > 2 ? atoi(argv[2]) : 1 << 20, least = argc > 3 ? atoi(argv[3]) : 1;
+    int first = argc > 4 ? atoi(argv[4]) : 100;
     MPI_Comm_size(MPI_COMM_WORLD, &n);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char *from = malloc((size_t)n * most), *to = malloc((size_t)n * most);
     memset(from, rank, (size_t)n * most);
     memset(to, 0, (size_t)n * most);
-    if (rank == 0) printf("   bytes   library [us]    drop-in [us]   ratio\n");
+    if (rank == 0) printf("   bytes   library [us]    drop-in [us]   ratio  library's quartiles\n");
     for (int bytes = least; bytes <= most; bytes *= 4) {
         double times[2][ROUNDS], ratios[ROUNDS];
+        seconds(1, gather, 2, from, to, bytes);
         double one = seconds(1, gather, 2, from, to, bytes);
-        seconds(0, gather, 2, from, to, bytes);
+        seconds(0, gather, first, from, to, bytes);
         /* About 20 ms a round. */
         int repeats = one > 0.02 ? 1 : (int)(0.02 / (one + 1e-7));
         if (repeats > 2000) repeats = 2000;
@@ -57,7 +62,9 @@ int main(int argc, char **argv) {
             }
         for (int round = 0; round < ROUNDS; round++) ratios[round] = times[0][round] / times[1][round];
         double library = median(times[1]), ours = median(times[0]), ratio = median(ratios);
-        if (rank == 0) printf("%8d %14.3f %15.3f %7.2f\n", bytes, 1e6 * library, 1e6 * ours, ratio);
+        double low = times[1][ROUNDS / 4] / library, high = times[1][ROUNDS - 1 - ROUNDS / 4] / library;
+        if (rank == 0)
+            printf("%8d %14.3f %15.3f %7.2f %8.2f to %.2f\n", bytes, 1e6 * library, 1e6 * ours, ratio, low, high);
     }
     free(from);
     free(to);

@@ -60,7 +60,29 @@ typedef enum topocoll_kind {
    The output is complete.
    */
   TOPOCOLL_KIND_DONE = 3,
+  /*
+   Copy bytes; only `topocoll_exchange_next` asks for it.
+   */
+  TOPOCOLL_KIND_COPY = 4,
 } topocoll_kind;
+
+/*
+ A memory of an exchange.
+ */
+typedef enum topocoll_memory {
+  /*
+   Blocks in order of destinations; read only. In place there is none.
+   */
+  TOPOCOLL_MEMORY_INPUT = 0,
+  /*
+   Blocks in order of sources; in place, the blocks to send at first.
+   */
+  TOPOCOLL_MEMORY_OUTPUT = 1,
+  /*
+   Workspace.
+   */
+  TOPOCOLL_MEMORY_WORK = 2,
+} topocoll_memory;
 
 /*
  One rank's exchanges, one after another.
@@ -132,6 +154,118 @@ typedef struct topocoll_action {
   uint64_t bytes;
 } topocoll_action;
 
+/*
+ Bytes of a memory. Offsets count the bytes of blocks in order, wherever the caller keeps them: with
+ blocks of one size, byte i belongs to block i / `block_bytes`.
+ */
+typedef struct topocoll_region {
+  /*
+   The memory.
+   */
+  enum topocoll_memory memory;
+  /*
+   The first byte.
+   */
+  uint64_t offset;
+  /*
+   The number of bytes.
+   */
+  uint64_t bytes;
+} topocoll_region;
+
+/*
+ An action in terms of regions.
+ */
+typedef struct topocoll_event {
+  /*
+   The kind.
+   */
+  enum topocoll_kind kind;
+  /*
+   The rank at the other end of a message.
+   */
+  uint32_t peer;
+  /*
+   The tag, equal at both ends.
+   */
+  uint32_t tag;
+  /*
+   The argument of `topocoll_exchange_complete`.
+   */
+  uint64_t token;
+  /*
+   The bytes to send, the place to receive in, or the bytes to copy.
+   */
+  struct topocoll_region region;
+  /*
+   Of a copy, where its bytes go.
+   */
+  struct topocoll_region to;
+} topocoll_event;
+
+/*
+ A request for a plan. Set all of it to zero first: zero and null mean the machine's own or nothing.
+ */
+typedef struct topocoll_request {
+  /*
+   `sizeof(topocoll_request)`; later versions of the library accept this size too.
+   */
+  uint64_t size;
+  /*
+   A machine file, a shipped machine or a short form such as `torus:8x8`.
+   */
+  const char *machine;
+  /*
+   A machine or file whose timing is used, or null for the machine's own.
+   */
+  const char *timing;
+  /*
+   `alltoall` or `allgather`.
+   */
+  const char *operation;
+  /*
+   A name, or null for the one predicted to be fastest.
+   */
+  const char *algorithm;
+  /*
+   Null, or `name=value` pairs with commas between.
+   */
+  const char *parameters;
+  /*
+   Bytes of a block, for the choice; exchanges may have others.
+   */
+  uint64_t block_bytes;
+  /*
+   Ports of a rank, or 0.
+   */
+  uint32_t ports;
+  /*
+   The rank, as the machine numbers it.
+   */
+  uint32_t rank;
+  /*
+   Ranks that exchange among themselves, in the order of their blocks; null for all. Messages
+   name peers as the machine numbers them.
+   */
+  const uint32_t *ranks;
+  /*
+   The number of these.
+   */
+  uint32_t rank_count;
+  /*
+   Not 0 for an exchange whose input lies in the output, as with `MPI_IN_PLACE`.
+   */
+  uint32_t in_place;
+  /*
+   Room for the message of an error, or null.
+   */
+  char *message;
+  /*
+   Its bytes; a longer message is cut.
+   */
+  uint64_t message_bytes;
+} topocoll_request;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -152,7 +286,7 @@ const char *topocoll_message(void);
  `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
  `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
  `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. On
- an error, `*out` is null.
+ an error, `*out` is null. `topocoll_plan_make` takes more.
 
  # Safety
  Texts end with a zero byte; `out` may be written to.
@@ -241,7 +375,7 @@ void topocoll_exchange_free(struct topocoll_exchange *exchange);
 
 /*
  Begins an exchange of blocks of `block_bytes` in these buffers, in any state of the previous
- exchange.
+ exchange. In place the input is not used.
 
  # Safety
  `exchange` is one that is not freed and no other thread uses; `buffers` is readable, and its
@@ -251,6 +385,17 @@ void topocoll_exchange_free(struct topocoll_exchange *exchange);
 enum topocoll_status topocoll_exchange_begin(struct topocoll_exchange *exchange,
                                              uint64_t block_bytes,
                                              const struct topocoll_buffers *buffers);
+
+/*
+ The same for blocks of several sizes, as `topocoll_plan_bytes_v` takes them.
+
+ # Safety
+ As `topocoll_exchange_begin`; lists that are not null have as many sizes as there are blocks.
+ */
+enum topocoll_status topocoll_exchange_begin_v(struct topocoll_exchange *exchange,
+                                               const uint64_t *send,
+                                               const uint64_t *receive,
+                                               const struct topocoll_buffers *buffers);
 
 /*
  Performs the copies that are due, and returns the next action.
@@ -279,6 +424,99 @@ enum topocoll_status topocoll_exchange_complete(struct topocoll_exchange *exchan
  `exchange` is one that is not freed and no other thread uses.
  */
 enum topocoll_status topocoll_exchange_cancel(struct topocoll_exchange *exchange);
+
+/*
+ Bytes of the memories of an exchange of blocks of several sizes: of the input, the output and the
+ workspace. `send` has the bytes of each block to send, by destination, in an all-gather of the one
+ block; `receive` those of each block to receive, by source. The sizes of blocks for other ranks
+ must not matter to this rank, so algorithms are refused that pass them on, such as `bruck`.
+
+ # Safety
+ `plan` is null or a plan that is not freed; lists that are not null have as many sizes as there
+ are blocks; `bytes` is null or has room for three.
+ */
+enum topocoll_status topocoll_plan_bytes_v(const struct topocoll_plan *plan,
+                                           const uint64_t *send,
+                                           const uint64_t *receive,
+                                           uint64_t *bytes);
+
+/*
+ Begins an exchange of blocks of `block_bytes` in memories that only the caller knows, in any state
+ of the previous exchange. `topocoll_exchange_next` gives its actions.
+
+ # Safety
+ `exchange` is one that is not freed and no other thread uses.
+ */
+enum topocoll_status topocoll_exchange_start(struct topocoll_exchange *exchange,
+                                             uint64_t block_bytes);
+
+/*
+ The same for blocks of several sizes, as `topocoll_plan_bytes_v` takes them.
+
+ # Safety
+ `exchange` is one that is not freed and no other thread uses; lists that are not null have as many
+ sizes as there are blocks.
+ */
+enum topocoll_status topocoll_exchange_start_v(struct topocoll_exchange *exchange,
+                                               const uint64_t *send,
+                                               const uint64_t *receive);
+
+/*
+ The next action in terms of regions. A copy is done when the next call begins; copies come one
+ piece at a time.
+
+ # Safety
+ `exchange` is one that is not freed and no other thread uses; `out` may be written to.
+ */
+enum topocoll_status topocoll_exchange_next(struct topocoll_exchange *exchange,
+                                            struct topocoll_event *out);
+
+/*
+ The message of the exchange's last call that failed; null for a null exchange. Valid until its next
+ call fails.
+
+ # Safety
+ `exchange` is null or one that is not freed and no other thread uses.
+ */
+const char *topocoll_exchange_message(struct topocoll_exchange *exchange);
+
+/*
+ Makes the plan that a request describes. On an error, `*out` is null, and `message` of the request
+ has the text.
+
+ # Safety
+ `request` is readable, its texts end with a zero byte, its lists and its room have the given
+ sizes; `out` may be written to.
+ */
+enum topocoll_status topocoll_plan_make(const struct topocoll_request *request,
+                                        struct topocoll_plan **out);
+
+/*
+ The name of the plan's algorithm; null for a null plan. Valid as long as the plan.
+
+ # Safety
+ `plan` is null or a plan that is not freed.
+ */
+const char *topocoll_plan_algorithm(const struct topocoll_plan *plan);
+
+/*
+ Its parameters, `name=value` pairs with commas between, as a request takes them; null for a null
+ plan. Valid as long as the plan.
+
+ # Safety
+ `plan` is null or a plan that is not freed.
+ */
+const char *topocoll_plan_parameters(const struct topocoll_plan *plan);
+
+/*
+ Its predicted seconds for blocks of the planned size. Not a number where nothing was predicted:
+ for a null plan, an algorithm that was named to `topocoll_plan_new`, or counts that take too much
+ memory.
+
+ # Safety
+ `plan` is null or a plan that is not freed.
+ */
+double topocoll_plan_seconds(const struct topocoll_plan *plan);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,4 +1,5 @@
-//! The C interface: plan, query, poll, complete, free. This file generates `include/topocoll.h`.
+//! The C interface: plan, query, poll, complete, free. `request` makes plans, `regions` drives
+//! exchanges in memories that only the caller knows. These files generate `include/topocoll.h`.
 //!
 //! Handles are opaque, errors are codes with a message of the calling thread, and no panic crosses
 //! into C. Threads may share a plan; an exchange belongs to one thread at a time.
@@ -9,13 +10,21 @@
 //! during a copy, so a copy accesses only the bytes of its regions.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use topocoll::exec::{self, Endpoint, EndpointMessage, ExecError, Plan, RawBuffers, Token};
-use topocoll::{Collective, Exchange, Parameters, Problem, Rank, Setting, machine};
+use topocoll::exec::{
+    self, BlockSizes, Endpoint, EndpointMessage, ExecError, Plan, RawBuffers, Region, Token,
+};
+
+pub mod regions;
+pub mod request;
+
+pub use request::PlanHandle;
+use request::Wanted;
 
 /// Changes when programs compiled against an earlier header no longer run.
 pub const TOPOCOLL_ABI_VERSION: u32 = 1;
@@ -50,6 +59,8 @@ pub enum Kind {
     Wait = 2,
     /// The output is complete.
     Done = 3,
+    /// Copy bytes; only `topocoll_exchange_next` asks for it.
+    Copy = 4,
 }
 
 /// An action. For a send or receive, it has all that a transport needs.
@@ -88,17 +99,42 @@ pub struct Buffers {
     pub work_bytes: u64,
 }
 
-/// One rank's plan.
-#[derive(Debug)]
-pub struct PlanHandle {
-    plan: Arc<Plan>,
-}
-
 /// One rank's exchanges, one after another.
 #[derive(Debug)]
 pub struct ExchangeHandle {
     endpoint: Endpoint,
     buffers: Option<RawBuffers>,
+    /// Copies that the caller has not been asked for.
+    copies: VecDeque<(Region, Region)>,
+    /// The text of the last error.
+    message: CString,
+}
+
+impl ExchangeHandle {
+    fn begin(&mut self, sizes: impl Into<BlockSizes>, buffers: Option<RawBuffers>) {
+        self.buffers = buffers;
+        self.copies.clear();
+        self.endpoint.begin(sizes);
+    }
+
+    /// Runs a call on an exchange, which keeps the message of an error.
+    ///
+    /// # Safety
+    /// `exchange` is null or an exchange that is not freed and that no other thread uses.
+    unsafe fn guarded(
+        exchange: *mut Self,
+        call: impl FnOnce(&mut Self) -> Result<(), Refused>,
+    ) -> Status {
+        // SAFETY: the caller's promise.
+        let status = guarded(|| call(unsafe { exchange_of(exchange)? }));
+        // SAFETY: the same.
+        if status != Status::Ok
+            && let Ok(exchange) = unsafe { exchange_of(exchange) }
+        {
+            exchange.message = MESSAGE.with(|last| last.borrow().clone());
+        }
+        status
+    }
 }
 
 thread_local! {
@@ -163,7 +199,7 @@ pub extern "C" fn topocoll_message() -> *const c_char {
 /// `machine_name` is a file, a shipped machine or a short form such as `torus:8x8`; `operation`
 /// `alltoall` or `allgather`; `algorithm` a name, or null for the one predicted to be fastest;
 /// `parameters` null or `name=value` pairs with commas between; `ports` 0 for the machine's own. On
-/// an error, `*out` is null.
+/// an error, `*out` is null. `topocoll_plan_make` takes more.
 ///
 /// # Safety
 /// Texts end with a zero byte; `out` may be written to.
@@ -187,51 +223,24 @@ pub unsafe extern "C" fn topocoll_plan_new(
         // SAFETY: the caller's promise.
         let (name, operation, algorithm, parameters) =
             unsafe { (text(machine_name)?, text(operation)?, text(algorithm)?, text(parameters)?) };
-        let (Some(name), Some(operation)) = (name, operation) else {
-            return Err(argument("the machine or the operation is null"));
+        let wanted = Wanted {
+            machine: name,
+            timing: None,
+            operation,
+            algorithm,
+            parameters,
+            block_bytes,
+            ports,
+            rank,
+            ranks: None,
+            in_place: false,
+            predicts: false,
         };
-        let mut machine = machine(name).map_err(refused)?;
-        if ports > 0 {
-            machine.set_ports(ports);
-        }
-        let operation: Collective = operation.parse().map_err(refused)?;
-        let problem = Problem::new(operation, machine.ranks(), machine.ports, block_bytes)
-            .map_err(refused)?;
-        let exchange = Exchange::new(&machine, &problem).map_err(refused)?;
-        let given = settings(parameters.unwrap_or_default())?;
-        let schedule = match algorithm {
-            Some(algorithm) => exchange.schedule(algorithm, &given),
-            None if given.is_empty() => {
-                let selection = exchange.select().map_err(refused)?;
-                let best = selection.best().ok_or_else(|| refused("no algorithm applies"))?;
-                exchange.schedule(&best.algorithm, &best.parameters)
-            }
-            None => return Err(argument("parameters without an algorithm")),
-        };
-        let plan = Plan::new(&schedule.map_err(refused)?, Rank(rank)).map_err(refused)?;
-        let handle = Box::into_raw(Box::new(PlanHandle { plan: Arc::new(plan) }));
+        let plan = wanted.plan()?;
         // SAFETY: not null, and the caller's promise.
-        unsafe { out.write(handle) };
+        unsafe { out.write(plan) };
         Ok(())
     })
-}
-
-fn settings(text: &str) -> Result<Parameters, Refused> {
-    let mut settings = Parameters::new();
-    if text.is_empty() {
-        return Ok(settings);
-    }
-    for (i, pair) in text.split(',').enumerate() {
-        let (name, value) = pair.split_once('=').ok_or_else(|| {
-            argument(&format!("parameters `{text}`: parameter {i} is `{pair}`, not name=value"))
-        })?;
-        let value =
-            value.parse().map_or_else(|_| Setting::Text(value.to_owned()), Setting::Integer);
-        if settings.insert(name.to_owned(), value).is_some() {
-            return Err(argument(&format!("parameter `{name}` is set twice")));
-        }
-    }
-    Ok(settings)
 }
 
 /// Frees a plan; its exchanges remain valid. Null is ignored.
@@ -335,7 +344,8 @@ pub unsafe extern "C" fn topocoll_exchange_new(plan: *const PlanHandle) -> *mut 
     // SAFETY: the caller's promise.
     let Some(handle) = (unsafe { plan.as_ref() }) else { return ptr::null_mut() };
     let endpoint = Endpoint::new(Arc::clone(&handle.plan), 0u64);
-    Box::into_raw(Box::new(ExchangeHandle { endpoint, buffers: None }))
+    let (copies, message) = (VecDeque::new(), CString::default());
+    Box::into_raw(Box::new(ExchangeHandle { endpoint, buffers: None, copies, message }))
 }
 
 /// Frees an exchange, at any time. Null is ignored.
@@ -360,7 +370,7 @@ unsafe fn exchange_of<'a>(
 }
 
 /// Begins an exchange of blocks of `block_bytes` in these buffers, in any state of the previous
-/// exchange.
+/// exchange. In place the input is not used.
 ///
 /// # Safety
 /// `exchange` is one that is not freed and no other thread uses; `buffers` is readable, and its
@@ -372,34 +382,68 @@ pub unsafe extern "C" fn topocoll_exchange_begin(
     block_bytes: u64,
     buffers: *const Buffers,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let exchange = unsafe { exchange_of(exchange)? };
-        // SAFETY: the caller's promise.
-        let buffers =
-            *unsafe { buffers.as_ref() }.ok_or_else(|| argument("the buffers are null"))?;
-        let plan = exchange.endpoint.plan();
+    // SAFETY: the caller's promise.
+    unsafe {
+        ExchangeHandle::guarded(exchange, |exchange| {
+            exchange.begin_in(block_bytes.into(), buffers.as_ref())
+        })
+    }
+}
+
+/// The same for blocks of several sizes, as `topocoll_plan_bytes_v` takes them.
+///
+/// # Safety
+/// As `topocoll_exchange_begin`; lists that are not null have as many sizes as there are blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_exchange_begin_v(
+    exchange: *mut ExchangeHandle,
+    send: *const u64,
+    receive: *const u64,
+    buffers: *const Buffers,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ExchangeHandle::guarded(exchange, |exchange| {
+            let sizes = regions::planned(exchange.endpoint.plan(), send, receive)?;
+            exchange.begin_in((&sizes).into(), buffers.as_ref())
+        })
+    }
+}
+
+impl ExchangeHandle {
+    fn begin_in(&mut self, sizes: BlockSizes, buffers: Option<&Buffers>) -> Result<(), Refused> {
+        let buffers = *buffers.ok_or_else(|| argument("the buffers are null"))?;
+        let plan = self.endpoint.plan();
         for (buffer, null, bytes, needed) in [
-            ("input", buffers.input.is_null(), buffers.input_bytes, plan.input_bytes(block_bytes)),
+            (
+                "input",
+                buffers.input.is_null(),
+                buffers.input_bytes,
+                plan.input_bytes(sizes.clone()),
+            ),
             (
                 "output",
                 buffers.output.is_null(),
                 buffers.output_bytes,
-                plan.output_bytes(block_bytes),
+                plan.output_bytes(sizes.clone()),
             ),
-            ("work", buffers.work.is_null(), buffers.work_bytes, plan.workspace_bytes(block_bytes)),
+            (
+                "work",
+                buffers.work.is_null(),
+                buffers.work_bytes,
+                plan.workspace_bytes(sizes.clone()),
+            ),
         ] {
             let bytes = if null { 0 } else { u128::from(bytes) };
             if bytes < needed {
-                let rank = exchange.endpoint.rank();
+                let rank = self.endpoint.rank();
                 return Err(ExecError::Buffer { rank, buffer, bytes, needed }.into());
             }
         }
         let Buffers { input, output, work, .. } = buffers;
-        exchange.buffers = Some(RawBuffers { input, output, work });
-        exchange.endpoint.begin(block_bytes);
+        self.begin(sizes, Some(RawBuffers { input, output, work }));
         Ok(())
-    })
+    }
 }
 
 /// Performs the copies that are due, and returns the next action.
@@ -411,13 +455,22 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
     exchange: *mut ExchangeHandle,
     out: *mut Action,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let exchange = unsafe { exchange_of(exchange)? };
-        let buffers = exchange.buffers.ok_or_else(|| argument("the exchange has not begun"))?;
-        if out.is_null() {
-            return Err(argument("`out` is null"));
-        }
+    // SAFETY: the caller's promise.
+    unsafe {
+        ExchangeHandle::guarded(exchange, |exchange| {
+            let begun = "the exchange has not begun in buffers";
+            let buffers = exchange.buffers.ok_or_else(|| argument(begun))?;
+            if out.is_null() {
+                return Err(argument("`out` is null"));
+            }
+            out.write(exchange.poll(buffers)?);
+            Ok(())
+        })
+    }
+}
+
+impl ExchangeHandle {
+    fn poll(&mut self, buffers: RawBuffers) -> Result<Action, Refused> {
         let message = |kind, message: EndpointMessage| Action {
             kind,
             peer: message.peer.0,
@@ -428,23 +481,23 @@ pub unsafe extern "C" fn topocoll_exchange_poll(
         };
         let idle =
             |kind| Action { kind, peer: 0, tag: 0, token: 0, data: ptr::null_mut(), bytes: 0 };
-        let action = loop {
-            match exchange.endpoint.poll()? {
-                exec::Action::Copy(copy) => exchange.endpoint.pieces(copy, |from, to| {
-                    // SAFETY: both lie in buffers of the sizes checked in `begin`, are equally long
-                    // and belong to no message under way. `copy` allows them to overlap.
-                    unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
-                }),
-                exec::Action::Send(send) => break message(Kind::Send, send),
-                exec::Action::Receive(receive) => break message(Kind::Receive, receive),
-                exec::Action::Wait => break idle(Kind::Wait),
-                exec::Action::Done => break idle(Kind::Done),
-            }
-        };
-        // SAFETY: not null, and the caller's promise.
-        unsafe { out.write(action) };
-        Ok(())
-    })
+        loop {
+            return Ok(match self.endpoint.poll()? {
+                exec::Action::Copy(copy) => {
+                    self.endpoint.pieces(copy, |from, to| {
+                        // SAFETY: both lie in buffers of the sizes checked in `begin_in`, are equally
+                        // long and belong to no message under way. `copy` allows them to overlap.
+                        unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
+                    });
+                    continue;
+                }
+                exec::Action::Send(send) => message(Kind::Send, send),
+                exec::Action::Receive(receive) => message(Kind::Receive, receive),
+                exec::Action::Wait => idle(Kind::Wait),
+                exec::Action::Done => idle(Kind::Done),
+            });
+        }
+    }
 }
 
 /// Records that a message of `bytes` has been sent or received. Another number than the action's
@@ -458,11 +511,12 @@ pub unsafe extern "C" fn topocoll_exchange_complete(
     token: u64,
     bytes: u64,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let exchange = unsafe { exchange_of(exchange)? };
-        Ok(exchange.endpoint.complete(Token(token), bytes)?)
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        ExchangeHandle::guarded(exchange, |exchange| {
+            Ok(exchange.endpoint.complete(Token(token), bytes)?)
+        })
+    }
 }
 
 /// Stops an exchange. The caller withdraws the outstanding messages.
@@ -471,9 +525,11 @@ pub unsafe extern "C" fn topocoll_exchange_complete(
 /// `exchange` is one that is not freed and no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topocoll_exchange_cancel(exchange: *mut ExchangeHandle) -> Status {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        unsafe { exchange_of(exchange)? }.endpoint.cancel();
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        ExchangeHandle::guarded(exchange, |exchange| {
+            exchange.endpoint.cancel();
+            Ok(())
+        })
+    }
 }

@@ -41,46 +41,57 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Installs the libraries, the header and the pkg-config file as a package would. Compiles the example
-/// with the flags of pkg-config and runs it under valgrind.
+/// Installs into a prefix as a user does, compiles the examples with the flags of pkg-config and runs
+/// them under valgrind.
 #[test]
-fn the_example_compiles_runs_and_leaks_nothing() {
+fn the_examples_compile_run_and_leak_nothing() {
     let prefix = tempfile::tempdir().unwrap();
     let at = |name: &str| prefix.path().join(name);
-    for folder in ["lib/pkgconfig", "include"] {
-        std::fs::create_dir_all(at(folder)).unwrap();
-    }
-    for name in ["libtopocoll_c.a", "libtopocoll_c.so"] {
-        std::fs::copy(libraries().join(name), at("lib").join(name)).unwrap();
-    }
-    std::fs::copy(here().join("include/topocoll.h"), at("include/topocoll.h")).unwrap();
-    let template = std::fs::read_to_string(here().join("topocoll.pc.in")).unwrap();
-    let written = template
-        .replace("@prefix@", prefix.path().to_str().unwrap())
-        .replace("@version@", env!("CARGO_PKG_VERSION"));
-    std::fs::write(at("lib/pkgconfig/topocoll.pc"), written).unwrap();
-
-    let source = here().join("../../examples/exchange.c");
-    for (name, linked) in [("shared", &[][..]), ("static", &["--static"][..])] {
-        let mut pkg_config = Command::new("pkg-config");
-        pkg_config.env("PKG_CONFIG_PATH", at("lib/pkgconfig"));
-        let flags = run(pkg_config.args(["--cflags", "--libs"]).args(linked).arg("topocoll"));
-        let mut flags: Vec<_> = flags.split_whitespace().map(str::to_owned).collect();
-        if name == "static" {
-            let archive = at("lib/libtopocoll_c.a").to_str().unwrap().to_owned();
-            flags.iter_mut().filter(|flag| *flag == "-ltopocoll_c").for_each(|flag| {
-                archive.clone_into(flag);
-            });
+    let mut make = Command::new("make");
+    make.arg("-C").arg(here()).args(["--silent", "install"]);
+    make.arg(format!("PREFIX={}", prefix.path().display()));
+    run(make.arg(format!("BUILT={}", libraries().display())));
+    let abi = topocoll_c::TOPOCOLL_ABI_VERSION;
+    let blocks = |ranks: u32| (0..ranks).map(|from| format!("{from}->3 ")).collect::<String>();
+    for (example, expected) in [
+        ("exchange", format!("{}\n", blocks(8))),
+        ("sockets", format!("clustered-matchings, predicted a time\n{}\n", blocks(6))),
+        ("regions", "aaaaaabbbbcccccddd\n".to_owned()),
+    ] {
+        let source = here().join("../../examples").join(format!("{example}.c"));
+        let both = [&[][..], &["--static"][..]];
+        for linked in &both[..if example == "exchange" { 2 } else { 1 }] {
+            let mut pkg_config = Command::new("pkg-config");
+            pkg_config.env("PKG_CONFIG_PATH", at("lib/pkgconfig"));
+            let flags = run(pkg_config.args(["--cflags", "--libs"]).args(*linked).arg("topocoll"));
+            let mut flags: Vec<_> = flags.split_whitespace().map(str::to_owned).collect();
+            if !linked.is_empty() {
+                let archive = at("lib/libtopocoll_c.a").to_str().unwrap().to_owned();
+                flags.iter_mut().filter(|flag| *flag == "-ltopocoll_c").for_each(|flag| {
+                    archive.clone_into(flag);
+                });
+            }
+            let program = at("program");
+            let mut cc = Command::new("cc");
+            cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g"]).arg(&source);
+            run(cc.args(&flags).arg("-o").arg(&program));
+            if linked.is_empty() {
+                // The name of the interface's version, not the one that the linker was given.
+                let needed = run(Command::new("readelf").arg("-d").arg(&program));
+                assert!(needed.contains(&format!("[libtopocoll_c.so.{abi}]")), "{needed}");
+            }
+            let mut valgrind = Command::new("valgrind");
+            valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
+            valgrind
+                .args(["--show-leak-kinds=definite,indirect", "--errors-for-leak-kinds=definite"]);
+            valgrind.env("LD_LIBRARY_PATH", at("lib")).arg(&program);
+            assert_eq!(run(&mut valgrind), expected, "{example} {linked:?}");
         }
-        let program = at(name);
-        let mut cc = Command::new("cc");
-        cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g"]).arg(&source);
-        run(cc.args(&flags).arg("-o").arg(&program));
-        let mut valgrind = Command::new("valgrind");
-        valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
-        valgrind.args(["--show-leak-kinds=definite,indirect", "--errors-for-leak-kinds=definite"]);
-        valgrind.env("LD_LIBRARY_PATH", at("lib")).arg(&program);
-        let expected: String = (0..8).map(|from| format!("{from}->3 ")).collect();
-        assert_eq!(run(&mut valgrind), format!("{expected}\n"), "{name}");
     }
+    let mut make = Command::new("make");
+    make.arg("-C").arg(here()).args(["--silent", "uninstall"]);
+    run(make.arg(format!("PREFIX={}", prefix.path().display())));
+    std::fs::remove_file(at("program")).unwrap();
+    let files = run(Command::new("find").arg(prefix.path()).args(["!", "-type", "d"]));
+    assert_eq!(files, "", "files that stay");
 }

@@ -67,6 +67,17 @@ pub trait Storage {
     /// # Panics
     /// A region outside its buffer, of another length, or of the input.
     fn write(&mut self, region: Region, bytes: &[u8]);
+
+    /// Calls `with` to write a region. Storage whose regions do not lie in a row copies.
+    ///
+    /// # Panics
+    /// A region outside its buffer, or of the input.
+    fn fill<R>(&mut self, region: Region, with: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut bytes = vec![0; region.bytes as usize];
+        let outcome = with(&mut bytes);
+        self.write(region, &bytes);
+        outcome
+    }
 }
 
 impl Storage for Memory<'_> {
@@ -103,6 +114,10 @@ impl Storage for Memory<'_> {
 
     fn write(&mut self, region: Region, bytes: &[u8]) {
         self.bytes_mut(region).copy_from_slice(bytes);
+    }
+
+    fn fill<R>(&mut self, region: Region, with: impl FnOnce(&mut [u8]) -> R) -> R {
+        with(self.bytes_mut(region))
     }
 }
 

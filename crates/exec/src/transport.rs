@@ -19,6 +19,29 @@ pub trait Transport {
     /// # Errors
     /// The reason, as text.
     fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String>;
+
+    /// Receives a message from a rank straight into its place, without a copy: returns the number of
+    /// its bytes, or none if it does not come within `patience`. [`drive`] calls it in the order of
+    /// the receives and never calls [`arrival`](Self::arrival), if [`places`](Self::places) says so.
+    /// A message of more bytes than `place` has is not received; its length is returned.
+    ///
+    /// # Errors
+    /// The reason, as text.
+    fn receive_into(
+        &mut self,
+        from: Rank,
+        tag: u32,
+        place: &mut [u8],
+        patience: Duration,
+    ) -> Result<Option<u64>, String> {
+        let _ = (from, tag, place, patience);
+        Err("this transport does not place messages".to_owned())
+    }
+
+    /// Whether [`receive_into`](Self::receive_into) receives all messages.
+    fn places(&self) -> bool {
+        false
+    }
 }
 
 /// A message that has arrived.
@@ -71,6 +94,22 @@ fn exchange(
                 endpoint.complete(message.token, message.region.bytes)?;
             }
             Action::Receive(message) => posted.push_back(message),
+            Action::Wait if transport.places() => {
+                let message = posted.pop_front().expect("bug: a rank that waits for nobody");
+                let (from, tag) = (message.peer, message.tag);
+                let received = memory.fill(message.region, |place| {
+                    transport.receive_into(from, tag, place, patience)
+                });
+                match received {
+                    Err(reason) => return Err(endpoint.fail(message.token, reason)),
+                    Ok(Some(bytes)) => endpoint.complete(message.token, bytes)?,
+                    Ok(None) => {
+                        let (rank, step) = (endpoint.rank(), endpoint.step());
+                        let (peer, within) = (message.peer, patience);
+                        return Err(ExecError::Deadline { rank, step, peer, within });
+                    }
+                }
+            }
             Action::Wait => {
                 let (at, arrival) = awaited(endpoint, &posted, &mut early, transport, patience)?;
                 let message: EndpointMessage = posted.remove(at).expect("it is there");

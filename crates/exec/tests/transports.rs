@@ -71,6 +71,10 @@ enum Fault {
     Lose(u32),
     Shorten(u32),
     Stray,
+    /// None; every message is received in its place.
+    Place,
+    /// The same, and a message of this step is short.
+    PlaceShort(u32),
 }
 
 struct Channels {
@@ -87,7 +91,9 @@ impl Transport for Channels {
         match self.fault {
             Fault::FailSend(step) if step == tag => return Err("cable cut".to_owned()),
             Fault::Lose(step) if step == tag => return Ok(()),
-            Fault::Shorten(step) if step == tag => arrival.bytes.truncate(1),
+            Fault::Shorten(step) | Fault::PlaceShort(step) if step == tag => {
+                arrival.bytes.truncate(1);
+            }
             Fault::Stray if tag == 1 => arrival.tag = 77,
             Fault::Delay => thread::sleep(Duration::from_millis(3)),
             _ => {}
@@ -97,7 +103,35 @@ impl Transport for Channels {
         Ok(())
     }
 
+    fn places(&self) -> bool {
+        matches!(self.fault, Fault::Place | Fault::PlaceShort(_))
+    }
+
+    fn receive_into(
+        &mut self,
+        from: Rank,
+        tag: u32,
+        place: &mut [u8],
+        patience: Duration,
+    ) -> Result<Option<u64>, String> {
+        let fits = |arrival: &Arrival| (arrival.from, arrival.tag) == (from, tag);
+        let until = Instant::now().checked_add(patience);
+        loop {
+            if let Some(at) = self.kept.iter().position(fits) {
+                let bytes = self.kept.remove(at).unwrap().bytes;
+                place[..bytes.len()].copy_from_slice(&bytes);
+                return Ok(Some(bytes.len() as u64));
+            }
+            let left = until.map_or(patience, |until| until - Instant::now());
+            match self.from.recv_timeout(left) {
+                Ok(arrival) => self.kept.push_back(arrival),
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+
     fn arrival(&mut self, patience: Duration) -> Result<Option<Arrival>, String> {
+        assert!(!self.places(), "a transport that places messages is asked for an arrival");
         if self.fault == Fault::FailArrival {
             return Err("receiver gone".to_owned());
         }
@@ -121,11 +155,13 @@ impl Transport for Channels {
 
 /// The output of every rank, with rank 2 over a faulty transport.
 fn exchange(fault: Fault, patience: Duration) -> Vec<Result<Vec<u8>, ExecError>> {
+    let places = matches!(fault, Fault::Place | Fault::PlaceShort(_));
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..RANKS).map(|_| channel()).unzip();
     let ranks = receivers.into_iter().enumerate().map(|(rank, from)| {
         let (rank, to) = (rank as u32, senders.clone());
         thread::spawn(move || {
-            let fault = if rank == 2 { fault } else { Fault::None };
+            let other = if places { Fault::Place } else { Fault::None };
+            let fault = if rank == 2 { fault } else { other };
             let mut transport = Channels { rank, to, from, fault, kept: VecDeque::new() };
             let mut endpoint = Endpoint::new(plan(rank), BLOCK);
             let input: Vec<u8> = (0..RANKS).flat_map(|to| block(rank, to)).collect();
@@ -148,7 +184,7 @@ const SHORT: Duration = Duration::from_millis(200);
 
 #[test]
 fn late_and_reordered_messages_give_the_right_bytes() {
-    for fault in [Fault::None, Fault::Delay, Fault::Reorder] {
+    for fault in [Fault::None, Fault::Delay, Fault::Reorder, Fault::Place] {
         for (rank, output) in exchange(fault, Duration::MAX).into_iter().enumerate() {
             assert!(right(rank, &output.unwrap()), "{fault:?}, rank {rank}");
         }
@@ -166,6 +202,9 @@ fn faults_name_rank_step_and_peer_and_never_hang() {
     assert_eq!(error(Fault::Lose(2), 5), lost);
     let short = "rank 3, step 0: 1 bytes to or from rank 2, and the message has 3";
     assert_eq!(error(Fault::Shorten(0), 3), short);
+    assert_eq!(error(Fault::PlaceShort(0), 3), short);
+    let nothing = "rank 5, step 1: nothing from rank 3 within 0.2 s";
+    assert_eq!(error(Fault::PlaceShort(0), 5), nothing);
     let stray = "rank 4, step 1: a message of tag 77 from rank 2, which sends none";
     assert!([stray, &stray.replace("step 1", "step 0")].contains(&&*error(Fault::Stray, 4)));
     // A rank that finished has the right bytes.

@@ -2,40 +2,51 @@
 //!
 //! Loaded by `LD_PRELOAD`, it defines `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Allgather` and
 //! `MPI_Allgatherv` (`calls`), also for Fortran with Open MPI and for large counts if the library
-//! has them. All other calls are the library's. An [`Endpoint`](topocoll::exec::Endpoint) performs
+//! has them. All other calls are the library's; `passed` says why of some. An [`Endpoint`](topocoll::exec::Endpoint) performs
 //! a rank's part of an exchange. Its driver (`engine`) uses non-blocking sends and receives of a
 //! private communicator, so that no receive of the program can match them.
 //!
 //! # Who decides
-//! The first rank of a communicator decides and tells the others. No decision depends on values
-//! that may differ from rank to rank. Only the first rank reads environment variables and machine
-//! files. It decides once for each operation and each power of two of block bytes (`decision`), on
-//! the detected or given machine (`place`). It chooses our schedule if the model predicts a gain
-//! over the library's algorithm (`library`), otherwise the library's call. Decisions about blocks
-//! of several sizes use the sizes that all ranks know (`vector`). A thread that repeats a forwarded
-//! call needs no look-up (`last`).
+//! The first rank of a communicator decides and tells the others (`deciding`). No decision depends
+//! on values that may differ from rank to rank. Only the first rank reads environment variables and
+//! files. It decides for each operation and each power of two of block bytes, on the detected or
+//! given machine (`place`). A model predicts the times of our schedules and of the library's
+//! algorithm (`decision`, `library`) and proposes schedules. Then the library's call and these
+//! schedules take turns during the program's calls, and the times of all ranks decide (`trial`).
+//! Results serve equal communicators of the process and the next run (`learned`). Decisions about
+//! blocks of several sizes use the sizes that all ranks know (`vector`). A thread that repeats a
+//! forwarded call needs no look-up (`last`).
 //!
 //! # State
 //! Each communicator keeps decisions, plans and some memory (`communicator`) as an attribute
-//! (`attribute`), until it is freed or MPI is finalized.
+//! (`attribute`), until it is freed. The next communicator of the same processes takes them over
+//! (`group`), until MPI is finalized.
 //!
 //! # Blocks
 //! Messages have the bytes that `PMPI_Pack` writes. Blocks of a named type without holes have the
 //! same bytes in memory, and are sent and received in place. Ranks may use different datatypes.
 //!
 //! # Environment
-//! `TOPOCOLL_ALGORITHM`, `TOPOCOLL_MACHINE`, `TOPOCOLL_TRACE`: see `settings`.
+//! `TOPOCOLL_ALGORITHM`, `TOPOCOLL_MACHINE`, `TOPOCOLL_TUNE`, `TOPOCOLL_TRACE`: see `settings`. With
+//! tracing, `report` prints a table when MPI is finalized.
 
 mod attribute;
 mod blocks;
 mod calls;
 mod communicator;
+mod deciding;
 mod decision;
 #[cfg(open_mpi)]
 mod fortran;
+mod group;
 mod last;
+mod learned;
 mod library;
 mod memory;
+mod passed;
 mod place;
+mod process;
+mod report;
 mod settings;
+mod trial;
 mod vector;

@@ -13,7 +13,7 @@
 //! rank by a separate message when it has all numbers, and no rank before. So no rank can leave
 //! another in the middle of the decision.
 //! The first rank sends its number to all ranks too, so ranks that exchange in that turn learn that
-//! they disagree.
+//! they disagree. A number carries a report to the first rank, which decides with all reports.
 //!
 //! # Failure
 //! A rank that fails tells all ranks the turn. A rank that learns of a failure fails when it comes
@@ -53,8 +53,8 @@ const LOST: u64 = u64::MAX;
 pub(crate) enum Word {
     /// It has failed in a turn, with an error class.
     Failed(u64, Failed),
-    /// Its number in a step of agreement.
-    Number(u64, u64),
+    /// Its number in a step of agreement, and its report to the first rank.
+    Number(u64, u64, Vec<u8>),
     /// A part of the first rank's answer in a turn: its bytes, and the number that remain.
     Answer(u64, u64, Vec<u8>),
     /// It receives no more messages.
@@ -65,7 +65,7 @@ impl Word {
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let (head, part): ([u64; 3], &[u8]) = match self {
             Self::Failed(turn, Failed(code)) => ([0, *turn, *code as u64], &[]),
-            Self::Number(turn, number) => ([1, *turn, *number], &[]),
+            Self::Number(turn, number, report) => ([1, *turn, *number], report),
             Self::Answer(turn, remaining, part) => ([2, *turn, *remaining], part),
             Self::Left => ([3, 0, 0], &[]),
         };
@@ -81,7 +81,7 @@ impl Word {
         let (kind, turn, value) = (next()?, next()?, next()?);
         Some(match kind {
             0 => Self::Failed(turn, Failed(value as c_int)),
-            1 => Self::Number(turn, value),
+            1 => Self::Number(turn, value, part.to_vec()),
             2 => Self::Answer(turn, value, part.to_vec()),
             3 => Self::Left,
             _ => return None,
@@ -92,7 +92,7 @@ impl Word {
 /// The subject of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
-    /// A decided exchange.
+    /// An exchange by an earlier decision.
     Known,
     /// The subject of the first rank's decision; the number is the same on all ranks.
     About(u64),
@@ -111,8 +111,9 @@ pub(crate) enum Next {
     Decide,
     /// Prepare to follow the decision, and call [`Protocol::planned`].
     Plan(Vec<u8>),
-    /// Exchange, and call [`Protocol::look`] while messages are under way.
-    Exchange,
+    /// Follow the decision: exchange, and call [`Protocol::look`] while messages are under way, or
+    /// make the library's call.
+    Follow,
     /// Make the library's call.
     Library,
     /// End the call with this error.
@@ -127,7 +128,7 @@ enum Stage {
     Plan(Vec<u8>),
     /// The second step; whether this rank can follow the decision.
     Serves(bool),
-    Exchange,
+    Follow,
     Library,
     Failed(Failed),
 }
@@ -151,8 +152,10 @@ pub(crate) struct Protocol {
     health: Health,
     /// Whether this rank has announced that it receives no more messages.
     gone: bool,
-    /// By turn and rank, from this turn on: numbers heard.
-    numbers: BTreeMap<(u64, u32), u64>,
+    /// This rank's report, for its next number.
+    report: Vec<u8>,
+    /// By turn and rank, from this turn on: numbers and reports heard.
+    numbers: BTreeMap<(u64, u32), (u64, Vec<u8>)>,
     /// The same for failures, including those of earlier turns that have not failed this rank.
     failures: BTreeMap<(u64, u32), Failed>,
     /// The received part of this turn's answer, and whether it is complete.
@@ -172,6 +175,7 @@ impl Protocol {
             stage: Stage::Library,
             health: Health::Well,
             gone: false,
+            report: Vec::new(),
             numbers: BTreeMap::new(),
             failures: BTreeMap::new(),
             answer: (Vec::new(), false),
@@ -195,6 +199,17 @@ impl Protocol {
         std::mem::take(&mut self.out)
     }
 
+    /// Gives the next call about a number this rank's report. MPI sends every word eagerly if reports
+    /// are as short as parts of answers.
+    pub(crate) fn report(&mut self, report: Vec<u8>) {
+        self.report = report;
+    }
+
+    /// For the first rank, when it decides: the other ranks' reports, in order of ranks.
+    pub(crate) fn reports(&self) -> impl Iterator<Item = &[u8]> {
+        self.numbers.range(..(self.turn + 1, 0)).map(|(_, (_, report))| &report[..])
+    }
+
     /// Begins a call, in which all ranks take part.
     pub(crate) fn begin(&mut self, ask: Ask) {
         if !matches!(self.stage, Stage::Failed(_)) {
@@ -209,7 +224,7 @@ impl Protocol {
         match ask {
             Ask::Refused(failed) => self.fail(failed),
             _ if self.is_broken() => self.agree(LOST, Stage::Number(LOST, false)),
-            Ask::Known => self.stage = Stage::Exchange,
+            Ask::Known => self.stage = Stage::Follow,
             Ask::About(number) => self.agree(number, Stage::Number(number, true)),
             Ask::Library(number) => self.agree(number, Stage::Number(number, false)),
         }
@@ -221,8 +236,8 @@ impl Protocol {
             let step = match &self.stage {
                 Stage::Decide => return Next::Decide,
                 Stage::Plan(text) => return Next::Plan(text.clone()),
-                Stage::Exchange => match self.look() {
-                    Ok(()) => return Next::Exchange,
+                Stage::Follow => match self.look() {
+                    Ok(()) => return Next::Follow,
                     Err(failed) => Err(failed),
                 },
                 Stage::Library => return Next::Library,
@@ -243,11 +258,10 @@ impl Protocol {
         self.stage = Stage::Plan(text.to_vec());
     }
 
-    /// Whether this rank can follow a decision to exchange; `None` if the decision is the library's
-    /// call.
+    /// Whether this rank can follow a decision; `None` if every rank can.
     pub(crate) fn planned(&mut self, serves: Option<bool>) {
         match serves {
-            None => self.stage = Stage::Library,
+            None => self.stage = Stage::Follow,
             Some(serves) => self.agree(u64::from(serves), Stage::Serves(serves)),
         }
     }
@@ -307,15 +321,15 @@ impl Protocol {
             Word::Failed(turn, failed) => {
                 self.failures.insert((turn, from), failed);
             }
-            Word::Number(turn, number) if turn >= self.turn => {
-                self.numbers.insert((turn, from), number);
+            Word::Number(turn, number, report) if turn >= self.turn => {
+                self.numbers.insert((turn, from), (number, report));
             }
             Word::Answer(turn, remaining, part) if turn == self.turn => {
                 self.answer.0.extend(part);
                 self.answer.1 = remaining == 0;
             }
             // A rank without failures has heard all numbers of its turns of agreement.
-            Word::Number(turn, _) if !self.is_broken() => {
+            Word::Number(turn, ..) if !self.is_broken() => {
                 self.failures.insert((turn, from), DISAGREED);
             }
             // Of a turn in which this rank has failed.
@@ -332,7 +346,7 @@ impl Protocol {
     /// Begins a step of agreement.
     fn agree(&mut self, number: u64, stage: Stage) {
         self.stage = stage;
-        let word = Word::Number(self.turn, number);
+        let word = Word::Number(self.turn, number, std::mem::take(&mut self.report));
         if self.rank == 0 { self.say_to_all(&word) } else { self.out.push((0, word)) }
     }
 
@@ -343,7 +357,8 @@ impl Protocol {
             if !self.has_numbers()? {
                 return Ok(false);
             }
-            let mut numbers = self.numbers.range(..(self.turn + 1, 0)).map(|(_, &number)| number);
+            let mut numbers =
+                self.numbers.range(..(self.turn + 1, 0)).map(|(_, &(number, _))| number);
             match self.stage {
                 Stage::Number(own, decides) => {
                     if numbers.any(|number| number != own) {
@@ -360,7 +375,7 @@ impl Protocol {
                     let all =
                         self.stage == Stage::Serves(true) && numbers.all(|number| number == 1);
                     self.answer(&[u8::from(all)]);
-                    self.stage = if all { Stage::Exchange } else { Stage::Library };
+                    self.stage = if all { Stage::Follow } else { Stage::Library };
                 }
             }
             return Ok(true);
@@ -374,7 +389,7 @@ impl Protocol {
         match self.stage {
             Stage::Number(own, false) => self.library(own),
             Stage::Number(..) => self.stage = Stage::Plan(text),
-            _ if text == [1] => self.stage = Stage::Exchange,
+            _ if text == [1] => self.stage = Stage::Follow,
             _ => self.stage = Stage::Library,
         }
         Ok(true)

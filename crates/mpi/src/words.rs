@@ -18,9 +18,9 @@ pub(crate) struct Words {
 
 /// Prepares and decides in a call.
 pub(crate) trait Decides {
-    /// The first rank's decision, as text.
-    fn decide(&mut self) -> String;
-    /// Prepares to follow a decision: whether this rank can, or `None` for the library's call.
+    /// The first rank's decision, as text, with the reports of all ranks.
+    fn decide(&mut self, reports: &[&[u8]]) -> String;
+    /// Prepares to follow a decision: whether this rank can, or `None` if every rank can.
     ///
     /// # Errors
     /// Text that is not a decision.
@@ -30,7 +30,8 @@ pub(crate) trait Decides {
 /// The action of all ranks in a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Agreed {
-    Exchange,
+    /// They follow the decision.
+    Follow,
     Library,
 }
 
@@ -72,15 +73,22 @@ impl Words {
         self.protocol.begin(Ask::Known);
     }
 
-    /// Begins a call, and agrees with all ranks on what it is.
+    /// Begins a call, and agrees with all ranks on what it is. The first rank hears each rank's
+    /// report if it decides.
     ///
     /// # Errors
     /// This rank or another fails.
-    pub(crate) fn call(&mut self, ask: Ask, decides: &mut impl Decides) -> Result<Agreed, Failed> {
+    pub(crate) fn call(
+        &mut self,
+        ask: Ask,
+        report: &[u8],
+        decides: &mut impl Decides,
+    ) -> Result<Agreed, Failed> {
         let ask = match ask {
             Ask::Refused(failed) => Ask::Refused(failed.class()),
             ask => ask,
         };
+        self.protocol.report(report.to_vec());
         self.protocol.begin(ask);
         loop {
             let next = self.protocol.next();
@@ -88,14 +96,16 @@ impl Words {
             match next {
                 Next::Hear => while !self.heard()? {},
                 Next::Decide => {
-                    let text = decides.decide();
+                    let others = self.protocol.reports();
+                    let reports: Vec<&[u8]> = std::iter::once(report).chain(others).collect();
+                    let text = decides.decide(&reports);
                     self.protocol.decided(text.as_bytes());
                 }
                 Next::Plan(text) => {
                     let serves = decides.plan(&text)?;
                     self.protocol.planned(serves);
                 }
-                Next::Exchange => return Ok(Agreed::Exchange),
+                Next::Follow => return Ok(Agreed::Follow),
                 Next::Library => return Ok(Agreed::Library),
                 Next::Fail(failed) => return Err(failed),
             }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use mpi_sys as mpi;
 
 use super::communicator::Communicator;
+use super::{group, process};
 use crate::failed::{Failed, check};
 
 /// The state of a communicator; `None` if the library performs all its calls.
@@ -76,8 +77,7 @@ fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, 
     // SAFETY: a handle that the program vouches for, our key, and places for the answers.
     check(unsafe { mpi::PMPI_Comm_get_attr(comm, key, (&raw mut kept).cast(), &raw mut there) })?;
     if there == 0 {
-        let made = Communicator::new(comm)?.map(|made| Arc::new(Mutex::new(made)));
-        kept = made.map_or(std::ptr::null(), Arc::into_raw);
+        kept = Communicator::of(comm)?.map_or(std::ptr::null(), Arc::into_raw);
         locked(&LIVE).push(Handle(comm));
         // SAFETY: our key; `forget` takes the pointer back.
         check(unsafe { mpi::PMPI_Comm_set_attr(comm, key, kept.cast_mut().cast()) })?;
@@ -85,7 +85,7 @@ fn attribute(comm: mpi::MPI_Comm) -> Result<Option<*const Mutex<Communicator>>, 
     Ok(Some(kept))
 }
 
-fn is_initialized() -> bool {
+pub(crate) fn is_initialized() -> bool {
     let (mut begun, mut ended) = (0, 0);
     // SAFETY: allowed at any time.
     unsafe {
@@ -134,15 +134,16 @@ unsafe extern "C" fn forget(
     locked(&LIVE).retain(|live| *live != Handle(comm));
     if !kept.is_null() {
         // SAFETY: the attribute that `find` set, which MPI gives back once.
-        drop(unsafe { Arc::from_raw(kept.cast::<Mutex<Communicator>>()) });
+        group::keep(unsafe { Arc::from_raw(kept.cast::<Mutex<Communicator>>()) });
     }
     mpi::MPI_SUCCESS as c_int
 }
 
-/// Frees all states, before MPI ends.
+/// Ends the work on all communicators, before MPI ends.
 pub(crate) fn finish() {
     FINISHED.store(true, Ordering::Relaxed);
     let Some(&Ok(mut key)) = KEY.get() else { return };
+    process::finish();
     let live = std::mem::take(&mut *locked(&LIVE));
     // SAFETY: communicators that the program has not freed; a freed one is forgotten.
     unsafe {
@@ -151,6 +152,7 @@ pub(crate) fn finish() {
         }
         mpi::PMPI_Comm_free_keyval(&raw mut key);
     }
+    group::finish();
 }
 
 /// The lock of a mutex.

@@ -1,13 +1,14 @@
 //! The intercepted calls.
 
 use std::ffi::{c_int, c_void};
+use std::time::Instant;
 
 use mpi_sys as mpi;
 use topocoll::Collective;
 
 use super::attribute::{find, finish, locked};
 use super::blocks::{Blocks, Use, taken};
-use super::communicator::{Communicator, Done};
+use super::communicator::{Communicator, Done, Repeat};
 use super::last::{Call, Kind};
 use super::vector::Vector;
 use crate::failed::Failed;
@@ -81,7 +82,7 @@ impl Named {
     }
 }
 
-/// Exchanges, and reports errors to the communicator's handler; `None` to forward the call.
+/// Exchanges, or makes the library's call, and reports errors to the communicator's handler.
 ///
 /// # Safety
 /// The buffers are as the call promises.
@@ -91,7 +92,8 @@ unsafe fn equal(
     send: Named,
     receive: Named,
     comm: mpi::MPI_Comm,
-) -> Option<c_int> {
+    library: impl FnOnce() -> c_int,
+) -> c_int {
     let (sent, received) = ((send.count, send.datatype), (receive.count, receive.datatype));
     let call = Call::equal(comm, send.is_in_place(), sent, received);
     let kind = match operation {
@@ -99,18 +101,18 @@ unsafe fn equal(
         Collective::AllGather => Kind::AllGather,
     };
     if call.is_last(kind) {
-        return None;
+        return library();
     }
     // SAFETY: the caller's promise.
     let outcome = unsafe { exchanged(operation, send, receive, comm) };
-    if outcome == Ok(FORWARDED) {
-        call.remember(kind);
+    if let Ok(Done::Library(repeat)) = outcome {
+        call.remember(kind, repeat);
     }
-    said(outcome, comm)
+    ended(outcome, comm, library)
 }
 
 /// The call and all equal calls are forwarded.
-const FORWARDED: Done = Done::Library { always: true };
+const FORWARDED: Done = Done::Library(Repeat::Always);
 
 /// Exchanges unless the call is forwarded.
 ///
@@ -137,15 +139,27 @@ unsafe fn exchanged(
     unsafe { kept.exchange(operation, blocks, taken) }
 }
 
-/// The code of a call, its error reported to the communicator's handler; `None` to forward it.
-fn said(outcome: Result<Done, Failed>, comm: mpi::MPI_Comm) -> Option<c_int> {
+/// Ends a call: makes the library's call, or reports an error to the communicator's handler.
+fn ended(
+    outcome: Result<Done, Failed>,
+    comm: mpi::MPI_Comm,
+    library: impl FnOnce() -> c_int,
+) -> c_int {
     match outcome {
-        Ok(Done::Ours) => Some(mpi::MPI_SUCCESS as c_int),
-        Ok(Done::Library { .. }) => None,
+        Ok(Done::Ours) => mpi::MPI_SUCCESS as c_int,
+        Ok(Done::Library(Repeat::Timed(timed))) => {
+            let begin = Instant::now();
+            let code = library();
+            if let Ok(Some(kept)) = find(comm) {
+                locked(&kept).performed(timed, Some(begin));
+            }
+            code
+        }
+        Ok(Done::Library(_)) => library(),
         Err(Failed(code)) => {
             // SAFETY: a communicator; the library reports calls on anything else.
             unsafe { mpi::PMPI_Comm_call_errhandler(comm, code) };
-            Some(code)
+            code
         }
     }
 }
@@ -208,20 +222,21 @@ unsafe fn vector<C: Copy, D: Copy>(
     send: &NamedVector<C, D>,
     receive: &NamedVector<C, D>,
     comm: mpi::MPI_Comm,
-) -> Option<c_int>
+    library: impl FnOnce() -> c_int,
+) -> c_int
 where
     i64: From<C> + From<D>,
 {
     let call = Call::on(comm);
     if call.is_last(Kind::Vector) {
-        return None;
+        return library();
     }
     // SAFETY: the caller's promise.
     let outcome = unsafe { exchanged_vector(send, receive, comm) };
-    if outcome == Ok(FORWARDED) {
-        call.remember(Kind::Vector);
+    if let Ok(Done::Library(repeat)) = outcome {
+        call.remember(Kind::Vector, repeat);
     }
-    said(outcome, comm)
+    ended(outcome, comm, library)
 }
 
 /// As [`exchanged`], for an all-to-all of blocks of several sizes.
@@ -238,8 +253,8 @@ where
 {
     let Some(kept) = find(comm)? else { return Ok(FORWARDED) };
     let mut kept = locked(&kept);
-    if kept.forwards_vector() {
-        return Ok(FORWARDED);
+    if let Some(repeat) = kept.forwards_vector() {
+        return Ok(Done::Library(repeat));
     }
     let (ranks, in_place) = (kept.ranks(), send.data == in_place());
     // SAFETY: the caller's promise.
@@ -308,7 +323,7 @@ macro_rules! exchange {
             let receive = Named::new(recvbuf, recvcount, recvtype);
             // SAFETY: the program's promise.
             unsafe {
-                equal(Collective::$operation, send, receive, comm).unwrap_or_else(|| {
+                equal(Collective::$operation, send, receive, comm, || {
                     mpi::$own(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
                 })
             }
@@ -351,7 +366,7 @@ macro_rules! exchange_vector {
             };
             // SAFETY: the program's promise.
             unsafe {
-                vector(&send, &receive, comm).unwrap_or_else(|| {
+                vector(&send, &receive, comm, || {
                     mpi::$own(
                         sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                         recvtype, comm,
@@ -393,7 +408,7 @@ macro_rules! gather_vector {
             };
             // SAFETY: the program's promise.
             unsafe {
-                said(gathered_vector(send, &receive, comm), comm).unwrap_or_else(|| {
+                ended(gathered_vector(send, &receive, comm), comm, || {
                     mpi::$own(
                         sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
                     )

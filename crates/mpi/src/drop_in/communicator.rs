@@ -1,9 +1,10 @@
 //! The state of a communicator: its ranks, its decisions, and exchanges that follow them.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, OsString, c_int};
-use std::io::Write;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::ffi::{CStr, c_int};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use mpi_sys as mpi;
 use topocoll::exec::{Endpoint, RawBuffers};
@@ -11,16 +12,19 @@ use topocoll::{Collective, Grid};
 
 use super::attribute::locked;
 use super::blocks::Blocks;
-use super::decision::{Ours, decide};
-use super::library::Library;
+use super::deciding::{Deciding, trace};
+use super::decision::{Ours, Subject};
+use super::group::{self, Group, Name};
 use super::memory::Memory;
 use super::place::{Known, Place, places};
-use super::settings::Settings;
-use super::vector::{Sizes, Vector, exchange_vector, serves};
+use super::process::{is_traced, settings, world};
+use super::report::{self, Called};
+use super::trial::{Course, Sample, Trial, Turn};
+use super::vector::{Sizes, Vector, exchange_vector};
 use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
 use crate::protocol::Ask;
-use crate::words::{Agreed, Decides, Words};
+use crate::words::{Agreed, Words};
 
 /// The state of one communicator of the program.
 pub(crate) struct Communicator {
@@ -28,27 +32,29 @@ pub(crate) struct Communicator {
     words: Words,
     rank: u32,
     ranks: u32,
-    name: String,
-    /// Only on the first rank, which decides.
-    places: Vec<Place>,
-    /// By a subject's number; `None` for the library's call. The same on all ranks.
-    decided: BTreeMap<u64, Option<Exchange>>,
+    label: String,
+    group: Group,
+    name: Name,
+    /// Only on the first rank, which decides; otherwise empty.
+    places: Arc<Vec<Place>>,
+    /// By a subject's number.
+    decided: BTreeMap<u64, Decided>,
     memory: Memory,
     requests: Requests,
 }
 
-/// The subject of one decision.
-#[derive(Clone, Copy)]
-struct Subject {
-    operation: Collective,
-    /// Whether blocks may differ in size.
-    vector: bool,
-    sizes: Sizes,
+/// A decision: the same on all ranks except the trial.
+struct Decided {
+    /// Schedules that may perform calls; candidate 0 is the library.
+    schedules: Vec<Exchange>,
+    course: Course,
+    /// On the first rank, if measurement decides: the trial, and the schedules as told.
+    trial: Option<(Trial, Vec<Ours>)>,
 }
 
-struct Exchange {
-    endpoint: Endpoint,
-    order: Option<Vec<u32>>,
+pub(crate) struct Exchange {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) order: Option<Vec<u32>>,
 }
 
 /// Who performs a call.
@@ -56,8 +62,29 @@ struct Exchange {
 pub(crate) enum Done {
     /// An exchange of ours.
     Ours,
-    /// The library; `always` if it performs all equal calls.
-    Library { always: bool },
+    /// The library.
+    Library(Repeat),
+}
+
+/// Equal calls after one that the library performs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Repeat {
+    /// The library performs all of them.
+    Always,
+    /// The library performs this many, to be counted down.
+    Counted(*const AtomicU64),
+    /// They need a look-up.
+    Never,
+    /// They need a look-up, and the time of this call matters.
+    Timed(Timed),
+}
+
+/// A call of the library whose time matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Timed {
+    subject: Subject,
+    turn: Turn,
+    bytes: u64,
 }
 
 // SAFETY: handles of MPI, which any thread may use, one at a time, as the mutex ensures.
@@ -69,79 +96,70 @@ impl Drop for Communicator {
     }
 }
 
-static SETTINGS: OnceLock<Settings> = OnceLock::new();
-
-/// Prints a line on this process's standard error; a closed one is ignored.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "topocoll: {}", topocoll::text::message(text));
-}
-
-/// The rank in `MPI_COMM_WORLD`, and the number of ranks there.
-fn world() -> (u32, u32) {
-    let (mut rank, mut ranks) = (0, 0);
-    // SAFETY: MPI is initialized.
-    unsafe {
-        mpi::PMPI_Comm_rank(mpi::RSMPI_COMM_WORLD, &raw mut rank);
-        mpi::PMPI_Comm_size(mpi::RSMPI_COMM_WORLD, &raw mut ranks);
-    }
-    (rank as u32, ranks as u32)
-}
-
-/// The settings of the environment, read once by each process that decides.
-fn settings() -> &'static Settings {
-    SETTINGS.get_or_init(|| {
-        let (rank, ranks) = world();
-        let text = |text: OsString| text.to_string_lossy().into_owned();
-        let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
-        let (settings, warnings) = Settings::read(variables, ranks);
-        if rank == 0 {
-            warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-        }
-        settings
-    })
-}
-
 impl Communicator {
-    /// Called by all ranks of a communicator; `None` if the library performs all its calls.
-    pub(crate) fn new(comm: mpi::MPI_Comm) -> Result<Option<Self>, Failed> {
+    /// The state of a communicator, called by all its ranks; `None` if the library performs all its
+    /// calls.
+    pub(crate) fn of(comm: mpi::MPI_Comm) -> Result<Option<Arc<Mutex<Self>>>, Failed> {
         let (mut inter, mut rank, mut ranks) = (0, 0, 0);
-        let mut name = [0u8; mpi::MPI_MAX_OBJECT_NAME as usize + 1];
+        let mut label = [0u8; mpi::MPI_MAX_OBJECT_NAME as usize + 1];
         let mut length: c_int = 0;
         // SAFETY: a communicator, because its attribute was readable; places for the answers.
         unsafe {
             check(mpi::PMPI_Comm_test_inter(comm, &raw mut inter))?;
             check(mpi::PMPI_Comm_rank(comm, &raw mut rank))?;
             check(mpi::PMPI_Comm_size(comm, &raw mut ranks))?;
-            check(mpi::PMPI_Comm_get_name(comm, name.as_mut_ptr().cast(), &raw mut length))?;
+            check(mpi::PMPI_Comm_get_name(comm, label.as_mut_ptr().cast(), &raw mut length))?;
         }
         if inter != 0 || ranks < 2 {
             return Ok(None);
         }
+        let label = CStr::from_bytes_until_nul(&label).unwrap_or_default().to_string_lossy();
+        let label = if label.is_empty() { "a communicator".to_owned() } else { label.into_owned() };
+        let (rank, ranks, grid) = (rank as u32, ranks as u32, grid(comm)?);
+        let group = Group::new(comm, ranks, grid.as_ref())?;
+        let (name, found) = match group::agree(comm, rank, &group)? {
+            group::Agreed::State(state) => {
+                locked(&state).label = label;
+                return Ok(Some(state));
+            }
+            group::Agreed::New(name, found) => (name, found),
+        };
         // SAFETY: all ranks of the communicator make the same call.
         let private = unsafe {
             let mut private = mpi::RSMPI_COMM_NULL;
-            check(mpi::PMPI_Comm_split(comm, 0, rank, &raw mut private))?;
+            check(mpi::PMPI_Comm_split(comm, 0, rank as c_int, &raw mut private))?;
             check(mpi::PMPI_Comm_set_errhandler(private, mpi::RSMPI_ERRORS_RETURN))?;
             private
         };
-        let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy();
-        let mut made = Self {
-            words: Words::new(private, rank as u32, ranks as u32),
-            rank: rank as u32,
-            ranks: ranks as u32,
-            name: if name.is_empty() { "a communicator".to_owned() } else { name.into_owned() },
-            places: Vec::new(),
-            decided: BTreeMap::new(),
-            memory: Memory::default(),
-            requests: Requests::default(),
+        let words = Words::new(private, rank, ranks);
+        let (places, decided) = (Arc::default(), BTreeMap::new());
+        let (memory, requests) = (Memory::default(), Requests::default());
+        let mut made =
+            Self { words, rank, ranks, label, group, name, places, decided, memory, requests };
+        made.places = match found {
+            Some(places) => places,
+            None => made.discover(grid)?,
         };
-        let nodes = made.gathered(made.node()?)?;
-        let world = made.gathered(world().0)?;
-        if made.rank == 0 {
-            let (grid, given) = (grid(comm)?, settings().machine.as_ref());
-            made.places = places(&Known { nodes: &nodes, grid, world: &world, given });
+        Ok(Some(Arc::new(Mutex::new(made))))
+    }
+
+    /// The places, on the first rank.
+    fn discover(&self, grid: Option<Grid>) -> Result<Arc<Vec<Place>>, Failed> {
+        let nodes = self.gathered(self.node()?)?;
+        let world = self.gathered(world().0)?;
+        let mut found = Vec::new();
+        if self.rank == 0 {
+            let given = settings().machine.as_ref();
+            found = places(&Known { nodes: &nodes, grid, world: &world, given });
         }
-        Ok(Some(made))
+        let found = Arc::new(found);
+        group::remember(&self.group, &found);
+        Ok(found)
+    }
+
+    /// Its processes, its name, and whether it is unusable.
+    pub(crate) fn identity(&self) -> (Group, Name, bool) {
+        (self.group.clone(), self.name, self.words.is_broken())
     }
 
     pub(crate) fn rank(&self) -> u32 {
@@ -208,12 +226,20 @@ impl Communicator {
             _ => Sizes::Unknown,
         };
         let subject = Subject { operation, vector: false, sizes };
-        let done = self.agreed(subject, taken)?;
-        let (Done::Ours, Some((send, receive))) = (done, blocks) else { return Ok(done) };
+        let sent = if operation == Collective::AllToAll { self.ranks } else { 1 };
+        let bytes =
+            || blocks.map_or(0, |(_, receive)| receive.bytes.saturating_mul(u64::from(sent)));
+        let turn = match self.agreed(subject, bytes, taken)? {
+            Performs::Library(repeat) => return Ok(Done::Library(repeat)),
+            Performs::Ours(turn) => turn,
+        };
+        let Some((send, receive)) = blocks else { return Err(UNDECIDED) };
+        let begin = self.clock(turn);
         // SAFETY: the caller's promise.
-        let outcome = unsafe { self.exchange_equal(subject, send, receive) };
+        let outcome = unsafe { self.exchange_equal(subject, turn, send, receive) };
         self.ended(outcome)?;
-        Ok(done)
+        self.performed(Timed { subject, turn, bytes: bytes() }, begin);
+        Ok(Done::Ours)
     }
 
     /// # Safety
@@ -221,14 +247,12 @@ impl Communicator {
     unsafe fn exchange_equal(
         &mut self,
         subject: Subject,
+        turn: Turn,
         send: Option<Blocks>,
         receive: Blocks,
     ) -> Result<(), Failed> {
         let (bytes, operation) = (receive.bytes, subject.operation);
-        let Some(Some(Exchange { endpoint, order })) = self.decided.get_mut(&subject.number())
-        else {
-            return Err(UNDECIDED);
-        };
+        let Exchange { endpoint, order } = schedule(&mut self.decided, subject, turn)?;
         let receive = receive.placed()?;
         let from = send.map_or(Ok(receive), Blocks::placed)?;
         endpoint.begin(bytes);
@@ -292,80 +316,165 @@ impl Communicator {
             (Collective::AllGather, Some((_, receive))) => Sizes::known(&receive.sizes()),
         };
         let subject = Subject { operation, vector: true, sizes };
-        let done = self.agreed(subject, taken)?;
-        let (Done::Ours, Some((send, receive))) = (done, blocks) else { return Ok(done) };
-        let outcome = match self.decided.get(&subject.number()) {
-            Some(Some(Exchange { endpoint, order })) => {
-                let (words, memory) = (&mut self.words, &mut self.memory);
-                let (plan, order, requests) =
-                    (endpoint.plan(), order.as_deref(), &mut self.requests);
-                // SAFETY: the caller's promise.
-                unsafe { exchange_vector(plan, order, send, receive, words, memory, requests) }
-            }
-            _ => Err(UNDECIDED),
+        let bytes = || match &blocks {
+            Some((Some(send), _)) => send.all_bytes(),
+            Some((None, receive)) => receive.all_bytes(),
+            None => 0,
         };
+        let turn = match self.agreed(subject, bytes, taken)? {
+            Performs::Library(repeat) => return Ok(Done::Library(repeat)),
+            Performs::Ours(turn) => turn,
+        };
+        let (begin, bytes) = (self.clock(turn), bytes());
+        let Some((send, receive)) = blocks else { return Err(UNDECIDED) };
+        let outcome = schedule(&mut self.decided, subject, turn).and_then(|exchange| {
+            let Exchange { endpoint, order } = exchange;
+            let (words, memory) = (&mut self.words, &mut self.memory);
+            let (plan, order, requests) = (endpoint.plan(), order.as_deref(), &mut self.requests);
+            // SAFETY: the caller's promise.
+            unsafe { exchange_vector(plan, order, send, receive, words, memory, requests) }
+        });
         self.ended(outcome)?;
-        Ok(done)
+        self.performed(Timed { subject, turn, bytes }, begin);
+        Ok(Done::Ours)
     }
 
-    /// Whether the library performs all all-to-alls of blocks of several sizes.
-    pub(crate) fn forwards_vector(&self) -> bool {
+    /// Whether the library performs an all-to-all of blocks of several sizes, and its time does not
+    /// matter: then the call is counted, and its blocks need no look.
+    pub(crate) fn forwards_vector(&mut self) -> Option<Repeat> {
         let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
-        let decided = self.decided.get(&Subject { operation, vector, sizes }.number());
-        self.words.is_lost() || matches!(decided, Some(None))
+        if self.words.is_lost() {
+            return Some(Repeat::Always);
+        }
+        let decided = self.decided.get_mut(&Subject { operation, vector, sizes }.number())?;
+        let turn = decided.course.turn()?;
+        if turn.candidate != 0 || turn.timed || is_traced(self.rank) {
+            return None;
+        }
+        decided.course.count();
+        Some(Repeat::Counted(decided.course.free()))
     }
 
-    /// Agrees with all ranks on who performs a call, if that is not decided.
+    /// The time, if that of a call matters.
+    fn clock(&self, turn: Turn) -> Option<Instant> {
+        (turn.timed || is_traced(self.rank)).then(Instant::now)
+    }
+
+    /// Takes the time of a call that has ended.
+    pub(crate) fn performed(&mut self, call: Timed, begin: Option<Instant>) {
+        let Some(begin) = begin else { return };
+        let Timed { subject, turn, bytes } = call;
+        let nanoseconds = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        if turn.timed
+            && let Some(decided) = self.decided.get_mut(&subject.number())
+        {
+            decided.course.time(Sample { nanoseconds, bytes });
+        }
+        if is_traced(self.rank) {
+            let (library, timed) = (turn.candidate == 0, turn.timed);
+            let called = Called { bytes, nanoseconds, library, timed };
+            report::count(&self.places[0].shape(), &subject.to_string(), &called);
+        }
+    }
+
+    /// Agrees with all ranks on who performs a call, if that is not decided. `bytes` are those that
+    /// this rank sends.
     fn agreed(
         &mut self,
         subject: Subject,
+        bytes: impl Fn() -> u64,
         taken: impl FnOnce(&Self) -> Result<(), Failed>,
-    ) -> Result<Done, Failed> {
-        let known = self.decided.get(&subject.number()).map(Option::is_some);
-        if self.words.is_lost() || known == Some(false) {
-            return Ok(Done::Library { always: true });
+    ) -> Result<Performs, Failed> {
+        if self.words.is_lost() {
+            return Ok(Performs::Library(Repeat::Always));
+        }
+        let number = subject.number();
+        let turn = self.decided.get_mut(&number).and_then(|decided| decided.course.turn());
+        if let Some(turn) = turn
+            && turn.candidate == 0
+        {
+            return Ok(self.follows(subject, turn, bytes()));
         }
         let taken = taken(self);
+        let is_new = !self.decided.contains_key(&number);
         // If the library performs all calls, other ranks are in its call already.
-        let forwards = !self.decided.is_empty() && self.decided.values().all(Option::is_none);
-        if forwards && (taken.is_err() || subject.sizes == Sizes::Unknown) {
-            return Ok(Done::Library { always: false });
+        if is_new && self.is_at_library() && (taken.is_err() || subject.sizes == Sizes::Unknown) {
+            return Ok(Performs::Library(Repeat::Never));
         }
         let ask = match taken {
             Err(failed) => Ask::Refused(failed),
-            Ok(()) if subject.sizes == Sizes::Unknown => Ask::Library(subject.number()),
-            Ok(()) if known.is_some() => Ask::Known,
-            Ok(()) => Ask::About(subject.number()),
+            Ok(()) if subject.sizes == Sizes::Unknown => Ask::Library(number),
+            Ok(()) if turn.is_some() => Ask::Known,
+            Ok(()) => Ask::About(number),
         };
+        let settled = self.decided.get_mut(&number).filter(|_| turn.is_none());
+        let report = settled.as_ref().map_or_else(Vec::new, |decided| decided.course.report());
         let mut deciding = Deciding {
             subject,
             places: &self.places,
-            name: &self.name,
+            label: &self.label,
             rank: self.rank,
-            ranks: self.ranks,
-            exchange: None,
+            trial: settled.and_then(|decided| decided.trial.take()),
+            schedules: None,
             refused: None,
+            turns: Vec::new(),
         };
-        let agreed = self.words.call(ask, &mut deciding);
-        let Deciding { exchange, refused, .. } = deciding;
+        let agreed = self.words.call(ask, &report, &mut deciding);
+        let Deciding { schedules, refused, turns, trial, .. } = deciding;
         if let Ok(Agreed::Library) = agreed
             && self.rank == 0
-            && (exchange.is_some() || refused.is_some())
+            && (schedules.is_some() || refused.is_some())
         {
             let other = || "another rank has no plan".to_owned();
             let reason = refused.map_or_else(other, |error| error.to_string());
-            trace(&self.name, self.ranks, subject, &format!("forwarded, {reason}"));
+            trace(&self.places, &self.label, subject, &format!("forwarded, {reason}"));
         }
         let agreed = self.ended(agreed)?;
-        let decides = matches!(ask, Ask::About(_)) && !self.words.is_broken();
-        if decides {
-            let ours = exchange.filter(|_| agreed == Agreed::Exchange);
-            self.decided.insert(subject.number(), ours);
+        if !matches!(ask, Ask::About(_)) || self.words.is_broken() {
+            return Ok(match turn {
+                Some(turn) if agreed == Agreed::Follow => self.follows(subject, turn, bytes()),
+                _ if self.words.is_lost() => Performs::Library(Repeat::Always),
+                _ => Performs::Library(Repeat::Never),
+            });
         }
-        Ok(match agreed {
-            Agreed::Exchange => Done::Ours,
-            Agreed::Library => Done::Library { always: decides || self.words.is_lost() },
+        match self.decided.get_mut(&number) {
+            Some(decided) => {
+                decided.trial = trial;
+                decided.course.follow(&turns);
+            }
+            None => {
+                let follows = agreed == Agreed::Follow;
+                let schedules = schedules.filter(|_| follows).unwrap_or_default();
+                let turns = if follows { turns } else { vec![Turn::always(0)] };
+                let (course, trial) = (Course::new(&turns), trial.filter(|_| follows));
+                self.decided.insert(number, Decided { schedules, course, trial });
+            }
+        }
+        let turn = self.decided.get_mut(&number).and_then(|decided| decided.course.turn());
+        let turn = turn.ok_or(UNDECIDED)?;
+        Ok(self.follows(subject, turn, bytes()))
+    }
+
+    /// Counts a call of this turn.
+    fn follows(&mut self, subject: Subject, turn: Turn, bytes: u64) -> Performs {
+        let Some(decided) = self.decided.get_mut(&subject.number()) else {
+            return Performs::Library(Repeat::Never);
+        };
+        decided.course.count();
+        if turn.candidate != 0 {
+            return Performs::Ours(turn);
+        }
+        let is_timed = turn.timed || is_traced(self.rank);
+        Performs::Library(match is_timed {
+            true => Repeat::Timed(Timed { subject, turn, bytes }),
+            false => Repeat::Counted(decided.course.free()),
         })
+    }
+
+    /// Whether the library performs the next calls of all decided subjects.
+    fn is_at_library(&mut self) -> bool {
+        let mut turns = self.decided.values_mut().map(|decided| decided.course.turn()).peekable();
+        turns.peek().is_some() && turns.all(|turn| turn.is_some_and(|turn| turn.candidate == 0))
     }
 
     /// After an error, tells all other ranks, and abandons the messages under way.
@@ -381,88 +490,27 @@ impl Communicator {
 }
 
 /// Agreement on a subject decides it.
-const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
+pub(crate) const UNDECIDED: Failed = Failed(mpi::MPI_ERR_INTERN as c_int);
 
-impl Subject {
-    /// A number for each.
-    fn number(self) -> u64 {
-        self.sizes.number() << 2 | u64::from(self.vector) << 1 | self.operation as u64
-    }
+/// Who performs a call that all ranks have agreed on.
+enum Performs {
+    Ours(Turn),
+    Library(Repeat),
 }
 
-/// A call in which the first rank decides about a subject.
-struct Deciding<'a> {
+/// The schedule of a turn.
+fn schedule(
+    decided: &mut BTreeMap<u64, Decided>,
     subject: Subject,
-    places: &'a [Place],
-    name: &'a str,
-    rank: u32,
-    ranks: u32,
-    /// This rank's plan.
-    exchange: Option<Exchange>,
-    /// The reason for a missing plan.
-    refused: Option<topocoll::Error>,
-}
-
-impl Decides for Deciding<'_> {
-    fn decide(&mut self) -> String {
-        let Subject { operation, sizes, .. } = self.subject;
-        let wish = settings().wish(operation);
-        let mut decision = decide(self.places, wish, Library::loaded(), operation, sizes);
-        let bytes = sizes.bytes();
-        if let Some(Err(error)) = decision.ours.as_ref().map(|ours| ours.plan(operation, bytes, 0))
-        {
-            decision.ours = None;
-            decision.reason = format!("forwarded, {error}");
-        }
-        if let Some(warning) = decision.warning
-            && world().0 == 0
-        {
-            once(&warning);
-        }
-        trace(self.name, self.ranks, self.subject, &decision.reason);
-        serde_json::to_string(&decision.ours).expect("bug: a decision that is not text")
-    }
-
-    fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed> {
-        let ours: Option<Ours> = serde_json::from_slice(text).map_err(|_| UNDECIDED)?;
-        let Some(ours) = ours else { return Ok(None) };
-        let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
-        let rank = place.map_or(self.rank, |place| place as u32);
-        let Subject { operation, vector, sizes } = self.subject;
-        let plan = ours.plan(operation, sizes.bytes(), rank).map(Arc::new);
-        let served =
-            plan.and_then(|plan| if vector { serves(&plan).map(|()| plan) } else { Ok(plan) });
-        match served {
-            Ok(plan) => {
-                self.exchange =
-                    Some(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order });
-            }
-            Err(error) => self.refused = Some(error),
-        }
-        Ok(Some(self.exchange.is_some()))
-    }
-}
-
-/// With tracing, prints the decision and its reason.
-fn trace(name: &str, ranks: u32, Subject { operation, sizes, .. }: Subject, reason: &str) {
-    if settings().trace {
-        say(&format!("{name}, {ranks} ranks, {operation} {sizes}: {reason}"));
-    }
+    turn: Turn,
+) -> Result<&mut Exchange, Failed> {
+    let decided = decided.get_mut(&subject.number()).ok_or(UNDECIDED)?;
+    decided.schedules.get_mut(turn.candidate.wrapping_sub(1)).ok_or(UNDECIDED)
 }
 
 /// Numbers the ranks of a schedule as the communicator does.
 pub(crate) fn rank_of(order: Option<&[u32]>) -> impl Fn(u32) -> u32 + Copy {
     move |rank| order.map_or(rank, |order| order[rank as usize])
-}
-
-/// Prints a warning unless it equals the previous one.
-fn once(warning: &str) {
-    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let mut said = locked(&SAID);
-    if said.iter().all(|known| known != warning) {
-        say(&format!("warning: TOPOCOLL_ALGORITHM: {warning}"));
-        said.push(warning.to_owned());
-    }
 }
 
 /// The grid of a Cartesian communicator.

@@ -1,19 +1,45 @@
 //! Chooses an algorithm or the library for an operation on blocks of a size.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use topocoll::exec::Plan;
 use topocoll::tune::unaware;
 use topocoll::{
-    Budget, Collective, Error, Exchange, Machine, Parameters, Problem, Rank, Schedule, spec,
+    Budget, Choice, Collective, Error, Exchange, Machine, Parameters, Problem, Rank, Schedule, spec,
 };
 
 use super::library::Library;
 use super::place::Place;
 use super::settings::Wish;
-use super::vector::Sizes;
+use super::vector::{Sizes, serves};
+
+/// The subject of one decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Subject {
+    pub(crate) operation: Collective,
+    /// Whether blocks may differ in size.
+    pub(crate) vector: bool,
+    pub(crate) sizes: Sizes,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.operation, self.sizes)
+    }
+}
+
+impl Subject {
+    /// A number for each.
+    pub(crate) fn number(self) -> u64 {
+        self.sizes.number() << 2 | u64::from(self.vector) << 1 | self.operation as u64
+    }
+}
 
 /// A schedule of ours, as the first rank tells the others.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Ours {
     topology: String,
     ports: u32,
@@ -26,8 +52,10 @@ pub(crate) struct Ours {
 /// A decision and its reason.
 #[derive(Debug)]
 pub(crate) struct Decision {
-    /// `None` for the library's call.
-    pub(crate) ours: Option<Ours>,
+    /// The schedule to run, or schedules to try; empty for the library's call.
+    pub(crate) ours: Vec<Ours>,
+    /// Whether measurement decides between these and the library's call.
+    pub(crate) tries: bool,
     pub(crate) reason: String,
     /// A requested algorithm that does not apply.
     pub(crate) warning: Option<String>,
@@ -36,18 +64,25 @@ pub(crate) struct Decision {
 /// The least predicted gain, as a share of the library's time; predictions have errors.
 const GAIN: f64 = 0.1;
 
-/// Decides for blocks of these sizes. A schedule may be for any of the places; predictions use the
-/// first.
+/// The most schedules to try.
+const TRIED: usize = 3;
+
+/// Schedules are tried if their predicted times are at most this many times the library's;
+/// predictions have errors.
+const PLAUSIBLE: f64 = 1.5;
+
+/// Decides for a subject. A schedule may be for any of the places; predictions use the first. With
+/// `tries`, predictions only propose schedules, and measurement decides.
 pub(crate) fn decide(
     places: &[Place],
     wish: Wish,
+    tries: bool,
     library: Library,
-    operation: Collective,
-    sizes: Sizes,
+    subject: Subject,
 ) -> Decision {
+    let Subject { operation, sizes, .. } = subject;
     let block_bytes = sizes.bytes();
-    let forward =
-        |reason| Decision { ours: None, reason: format!("forwarded, {reason}"), warning: None };
+    let forward = |reason| Decision::forward(format!("forwarded, {reason}"));
     match wish {
         Wish::Library => forward("TOPOCOLL_ALGORITHM names another operation".to_owned()),
         _ if matches!(sizes, Sizes::Large | Sizes::Unknown) => {
@@ -57,14 +92,17 @@ pub(crate) fn decide(
         Wish::Fastest if sizes == Sizes::Apart => {
             forward("predictions are for blocks of one size".to_owned())
         }
-        Wish::Fastest => fastest(&places[0], library, operation, block_bytes)
+        Wish::Fastest => fastest(&places[0], tries, library, subject)
             .unwrap_or_else(|error| forward(error.to_string())),
         Wish::Algorithm(name) => {
             let forced = places.iter().map(|place| {
                 let problem = problem(&place.machine, operation, block_bytes)?;
                 let exchange = Exchange::new(&place.machine, &problem)?;
                 let schedule = exchange.schedule(name, &Parameters::new())?;
-                Ok(ours(place, &schedule, "forced"))
+                let ours = Ours::new(place, &schedule);
+                ours.plan(operation, block_bytes, 0)?;
+                let reason = format!("{ours} on {place}, forced");
+                Ok(Decision { ours: vec![ours], tries: false, reason, warning: None })
             });
             let mut refused: Option<Error> = None;
             for outcome in forced {
@@ -74,7 +112,7 @@ pub(crate) fn decide(
                 }
             }
             let warning = refused.map(|error| error.to_string());
-            Decision { warning, ..decide(places, Wish::Fastest, library, operation, sizes) }
+            Decision { warning, ..decide(places, Wish::Fastest, tries, library, subject) }
         }
     }
 }
@@ -83,27 +121,15 @@ fn problem(machine: &Machine, operation: Collective, block_bytes: u64) -> Result
     Ok(Problem::new(operation, machine.ranks(), machine.ports, block_bytes)?)
 }
 
-fn ours(place: &Place, schedule: &Schedule, why: &str) -> Decision {
-    let (algorithm, parameters) =
-        (schedule.origin.algorithm.to_string(), schedule.origin.parameters.clone());
-    let named = parameters.iter().map(|(name, value)| format!(" {name}={value}"));
-    let named: String = named.collect();
-    let (machine, source) = (&place.machine, place.source);
-    let topology = machine.topology.short_form();
-    let reason = format!("{algorithm}{named} on {topology} ({source}), {why}");
-    let (ports, order) = (machine.ports, place.order.clone());
-    let ours = Ours { topology, ports, order, algorithm, parameters };
-    Decision { ours: Some(ours), reason, warning: None }
-}
-
-/// Our schedule where the model predicts it to be faster than the library.
+/// Our schedules that the model predicts to be fast enough.
 fn fastest(
     place: &Place,
+    tries: bool,
     library: Library,
-    operation: Collective,
-    block_bytes: u64,
+    subject: Subject,
 ) -> Result<Decision, Error> {
-    let machine = &place.machine;
+    let (machine, operation, block_bytes) =
+        (&place.machine, subject.operation, subject.sizes.bytes());
     let problem = problem(machine, operation, block_bytes)?;
     // In a thread of its own, so that the program keeps no thread pool.
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
@@ -119,27 +145,105 @@ fn fastest(
         Some((*name, choice.price.time.total()))
     });
     let theirs = theirs.min_by(|a, b| a.1.total_cmp(&b.1));
-    let topology = machine.topology.short_form();
     let (Some(best), Some((name, their_time))) = (selection.best(), theirs) else {
-        let reason = format!("forwarded, nothing to compare on {topology}");
-        return Ok(Decision { ours: None, reason, warning: None });
+        return Ok(Decision::forward(format!("forwarded, nothing to compare on {place}")));
     };
     let time = best.price.time.total();
+    let ours = |choice: &Choice| -> Result<Ours, Error> {
+        let schedule = exchange.schedule(&choice.algorithm, &choice.parameters)?;
+        let ours = Ours::new(place, &schedule);
+        let plan = ours.plan(operation, block_bytes, 0)?;
+        if subject.vector {
+            serves(&Arc::new(plan))?;
+        }
+        Ok(ours)
+    };
     let [predicted, against] = [time, their_time].map(|seconds| seconds * 1e6);
-    if time < (1.0 - GAIN) * their_time {
-        let schedule = exchange.schedule(&best.algorithm, &best.parameters)?;
-        let why = format!("predicted {predicted:.1} us, the library's {name} {against:.1} us");
-        return Ok(ours(place, &schedule, &why));
+    let (mut proposed, mut reason): (Vec<Ours>, _) = (Vec::new(), String::new());
+    if tries {
+        let limit = PLAUSIBLE * their_time;
+        for choice in &selection.choices {
+            let known = proposed.iter().any(|ours| ours.algorithm == choice.algorithm);
+            if choice.price.time.total() <= limit && !known {
+                proposed.extend(ours(choice));
+            }
+            if proposed.len() == TRIED {
+                break;
+            }
+        }
+        let names: Vec<String> = proposed.iter().map(Ours::to_string).collect();
+        reason = format!("tries {} on {place}", names.join(", "));
+    } else if time < (1.0 - GAIN) * their_time {
+        let ours = ours(best)?;
+        reason = format!(
+            "{ours} on {place}, predicted {predicted:.1} us, the library's {name} {against:.1} us"
+        );
+        proposed.push(ours);
     }
-    let (best, source) = (&best.algorithm, place.source);
-    let reason = format!(
-        "forwarded, no gain predicted on {topology} ({source}): {best} {predicted:.1} us, the \
-         library's {name} {against:.1} us"
-    );
-    Ok(Decision { ours: None, reason, warning: None })
+    if proposed.is_empty() {
+        let best = &best.algorithm;
+        return Ok(Decision::forward(format!(
+            "forwarded, no gain predicted on {place}: {best} {predicted:.1} us, the library's \
+             {name} {against:.1} us"
+        )));
+    }
+    Ok(Decision { ours: proposed, tries, reason, warning: None })
+}
+
+impl Decision {
+    fn forward(reason: String) -> Self {
+        Self { ours: Vec::new(), tries: false, reason, warning: None }
+    }
+}
+
+/// The algorithm and its setting.
+impl fmt::Display for Ours {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.algorithm)?;
+        self.parameters.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
 }
 
 impl Ours {
+    fn new(place: &Place, schedule: &Schedule) -> Self {
+        Self {
+            topology: place.machine.topology.short_form(),
+            ports: place.machine.ports,
+            order: place.order.clone(),
+            algorithm: schedule.origin.algorithm.to_string(),
+            parameters: schedule.origin.parameters.clone(),
+        }
+    }
+
+    /// Whether the ranks of a communicator can follow it.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn serves(&self, subject: Subject, ranks: u32) -> Result<(), String> {
+        let mut order: Vec<u32> = self.order.clone().unwrap_or_else(|| (0..ranks).collect());
+        order.sort_unstable();
+        if !order.into_iter().eq(0..ranks) {
+            return Err(format!("the order of {self} is not one of {ranks} ranks"));
+        }
+        let own = self.machine().map_err(|error| error.to_string())?.ranks();
+        if own != ranks {
+            return Err(format!("{self} is for {own} ranks, not {ranks}"));
+        }
+        let plan = self.plan(subject.operation, subject.sizes.bytes(), 0);
+        let plan = plan.map_err(|error| error.to_string())?;
+        if subject.vector {
+            serves(&Arc::new(plan)).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn machine(&self) -> Result<Machine, Error> {
+        let topology = spec::parse_short_form(&self.topology).map_err(Error::ShortForm)?;
+        let mut machine = Machine::of(topology);
+        machine.set_ports(self.ports);
+        Ok(machine)
+    }
+
     /// A rank's plan.
     ///
     /// # Errors
@@ -150,9 +254,7 @@ impl Ours {
         block_bytes: u64,
         rank: u32,
     ) -> Result<Plan, Error> {
-        let topology = spec::parse_short_form(&self.topology).map_err(Error::ShortForm)?;
-        let mut machine = Machine::of(topology);
-        machine.set_ports(self.ports);
+        let machine = self.machine()?;
         let problem = problem(&machine, operation, block_bytes)?;
         let schedule =
             Exchange::new(&machine, &problem)?.schedule(&self.algorithm, &self.parameters)?;
@@ -170,16 +272,17 @@ mod tests {
         let world: Vec<u32> = (0..nodes.len() as u32).collect();
         let places = places(&Known { nodes, grid: None, world: &world, given: None });
         let sizes = Sizes::Equal(bytes.ilog2() as usize);
-        decide(&places, Wish::Fastest, Library::OpenMpi, operation, sizes)
+        let subject = Subject { operation, vector: false, sizes };
+        decide(&places, Wish::Fastest, false, Library::OpenMpi, subject)
     }
 
     #[test]
     fn nothing_beats_the_library_where_it_does_not_combine_in_shared_memory() {
         for (ranks, bytes) in [(4, 1), (8, 64), (8, 1 << 20), (16, 1 << 10), (16, 1 << 16)] {
             let decision = on(&vec![0; ranks], Collective::AllToAll, bytes);
-            assert!(decision.ours.is_none(), "{ranks} {bytes}: {}", decision.reason);
+            assert!(decision.ours.is_empty(), "{ranks} {bytes}: {}", decision.reason);
             let decision = on(&vec![0; ranks], Collective::AllGather, bytes);
-            assert!(decision.ours.is_none(), "{ranks} {bytes}: {}", decision.reason);
+            assert!(decision.ours.is_empty(), "{ranks} {bytes}: {}", decision.reason);
         }
     }
 
@@ -187,7 +290,7 @@ mod tests {
     fn combining_in_shared_memory_is_replaced() {
         for bytes in [4, 64, 256] {
             let decision = on(&[0; 16], Collective::AllToAll, bytes);
-            let ours = decision.ours.expect("a gain");
+            let [ours] = &decision.ours[..] else { panic!("{}", decision.reason) };
             assert_eq!(ours.ports, 15);
             let plan = ours.plan(Collective::AllToAll, bytes, 3).unwrap();
             assert_eq!((plan.tags(), plan.messages()), (1, 30));
@@ -206,9 +309,10 @@ mod tests {
             let world: Vec<u32> = (0..machine.ranks()).collect();
             let given = Some(&machine);
             let places = places(&Known { nodes: &world, grid: None, world: &world, given });
-            let (wish, all) = (Wish::Fastest, Collective::AllToAll);
-            let decision = decide(&places, wish, Library::OpenMpi, all, Sizes::Own);
-            assert!(decision.ours.is_none(), "{}", decision.reason);
+            let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
+            let subject = Subject { operation, vector, sizes };
+            let decision = decide(&places, Wish::Fastest, false, Library::OpenMpi, subject);
+            assert!(decision.ours.is_empty(), "{}", decision.reason);
         }
     }
 
@@ -216,16 +320,67 @@ mod tests {
     fn small_blocks_between_nodes_are_combined() {
         let nodes: Vec<u32> = (0..12).map(|rank| rank / 4).collect();
         let decision = on(&nodes, Collective::AllToAll, 8);
-        let ours = decision.ours.expect("a gain");
+        let [ours] = &decision.ours[..] else { panic!("{}", decision.reason) };
         assert_eq!(ours.algorithm, "node-aware");
+    }
+
+    #[test]
+    fn predictions_propose_different_algorithms_to_try() {
+        let world: Vec<u32> = (0..12).collect();
+        let nodes: Vec<u32> = world.iter().map(|rank| rank / 4).collect();
+        let places = places(&Known { nodes: &nodes, grid: None, world: &world, given: None });
+        let tried = |vector, sizes| {
+            let subject = Subject { operation: Collective::AllToAll, vector, sizes };
+            let decision = decide(&places, Wish::Fastest, true, Library::OpenMpi, subject);
+            assert!(decision.tries, "{}", decision.reason);
+            decision.ours.into_iter().map(|ours| ours.algorithm).collect::<Vec<_>>()
+        };
+        let small = tried(false, Sizes::Equal(3));
+        let mut different = small.clone();
+        different.dedup();
+        assert_eq!(
+            (small.len(), small[0].as_str(), different),
+            (TRIED, "node-aware", small.clone())
+        );
+        // With sizes that only two ranks know, only schedules that send every block straight serve.
+        assert!(tried(true, Sizes::Own).iter().all(|name| name != "bruck" && name != "node-aware"));
+        assert!(!tried(true, Sizes::Own).is_empty());
+    }
+
+    #[test]
+    fn a_known_schedule_serves_only_its_ranks() {
+        let known = |topology: &str, order: Option<Vec<u32>>, algorithm: &str| Ours {
+            topology: topology.to_owned(),
+            ports: 1,
+            order,
+            algorithm: algorithm.to_owned(),
+            parameters: Parameters::new(),
+        };
+        let serves = |ours: &Ours, vector| {
+            let (operation, sizes) = (Collective::AllToAll, Sizes::Equal(3));
+            ours.serves(Subject { operation, vector, sizes }, 4)
+        };
+        assert_eq!(serves(&known("full:4", Some(vec![2, 0, 1, 3]), "bruck"), false), Ok(()));
+        for (ours, vector, expected) in [
+            (known("full:4", Some(vec![2, 0, 1, 2]), "bruck"), false, "the order of bruck is not"),
+            (known("full:4", Some(vec![0, 1]), "bruck"), false, "the order of bruck is not"),
+            (known("full:400000", None, "bruck"), false, "bruck is for 400000 ranks, not 4"),
+            (known("full4", None, "bruck"), false, "full4"),
+            (known("full:4", None, "brukc"), false, "unknown algorithm `brukc`"),
+            (known("full:4", None, "bruck"), true, "pass"),
+        ] {
+            let refused = serves(&ours, vector).unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
     }
 
     #[test]
     fn a_wish_that_cannot_be_met_is_said() {
         let known = Known { nodes: &[0; 6], grid: None, world: &[0, 1, 2, 3, 4, 5], given: None };
         let wish = Wish::Algorithm("pairwise-xor");
-        let sizes = Sizes::Equal(6);
-        let decision = decide(&places(&known), wish, Library::OpenMpi, Collective::AllToAll, sizes);
+        let (operation, vector, sizes) = (Collective::AllToAll, false, Sizes::Equal(6));
+        let subject = Subject { operation, vector, sizes };
+        let decision = decide(&places(&known), wish, false, Library::OpenMpi, subject);
         assert!(decision.warning.is_some_and(|warning| warning.starts_with("pairwise-xor: ")));
     }
 }

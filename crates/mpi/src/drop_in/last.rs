@@ -1,12 +1,14 @@
-//! The last forwarded call of each kind, by thread: an equal call is forwarded at once, without a
-//! look-up or a lock.
+//! The last forwarded call of each kind, by thread: an equal call is counted and forwarded at once,
+//! without a look-up or a lock.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mpi_sys as mpi;
 
 use super::attribute::forgotten;
 use super::blocks::is_named;
+use super::communicator::Repeat;
 
 /// Kinds of calls, each with its own decisions.
 #[derive(Clone, Copy)]
@@ -29,8 +31,11 @@ pub(crate) struct Call {
     receive: Option<(i64, mpi::MPI_Datatype)>,
 }
 
+/// A forwarded call, and the number of calls that remain to be forwarded; null for all.
+type Last = Option<(Call, *const AtomicU64)>;
+
 thread_local! {
-    static LAST: [Cell<Option<Call>>; 3] = const { [const { Cell::new(None) }; 3] };
+    static LAST: [Cell<Last>; 3] = const { [const { Cell::new(None) }; 3] };
 }
 
 impl Call {
@@ -52,18 +57,33 @@ impl Call {
         Self { comm, forgotten: forgotten(), in_place: false, send: None, receive: None }
     }
 
-    /// Whether the thread's last forwarded call of the kind was the same.
+    /// Whether the thread's last forwarded call of the kind was the same, and the library performs
+    /// this one too.
     #[inline]
     pub(crate) fn is_last(&self, kind: Kind) -> bool {
-        LAST.with(|last| last[kind as usize].get().is_some_and(|last| last == *self))
+        let Some((last, left)) = LAST.with(|last| last[kind as usize].get()) else { return false };
+        if last != *self {
+            return false;
+        }
+        // SAFETY: of the state of a communicator that was not forgotten.
+        let Some(left) = (unsafe { left.as_ref() }) else { return true };
+        // Only one thread at a time calls on a communicator.
+        let calls = left.load(Ordering::Relaxed);
+        left.store(calls.saturating_sub(1), Ordering::Relaxed);
+        calls != 0
     }
 
     /// Remembers a forwarded call if its datatypes are predefined. The handle of a derived datatype
     /// may name another datatype later.
-    pub(crate) fn remember(self, kind: Kind) {
+    pub(crate) fn remember(self, kind: Kind, repeat: Repeat) {
+        let left = match repeat {
+            Repeat::Always => std::ptr::null(),
+            Repeat::Counted(left) => left,
+            Repeat::Never | Repeat::Timed(_) => return,
+        };
         let sent = self.send.filter(|_| !self.in_place);
         if [sent, self.receive].into_iter().flatten().all(|(_, datatype)| is_named(datatype)) {
-            LAST.with(|last| last[kind as usize].set(Some(self)));
+            LAST.with(|last| last[kind as usize].set(Some((self, left))));
         }
     }
 }

@@ -20,16 +20,32 @@ pub(crate) enum Library {
     Other,
 }
 
+/// The first line of the library's version.
+pub(crate) fn version() -> String {
+    let mut text = vec![0u8; mpi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
+    let mut length: c_int = 0;
+    // SAFETY: room for the longest answer and a zero byte.
+    unsafe {
+        mpi::PMPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length);
+    }
+    let text = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
+    text.trim().lines().next().unwrap_or_default().to_owned()
+}
+
+/// The name of this process's node.
+pub(crate) fn processor() -> String {
+    let mut text = vec![0u8; mpi::MPI_MAX_PROCESSOR_NAME as usize + 1];
+    let mut length: c_int = 0;
+    // SAFETY: room for the longest answer and a zero byte.
+    unsafe {
+        mpi::PMPI_Get_processor_name(text.as_mut_ptr().cast(), &raw mut length);
+    }
+    CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy().into_owned()
+}
+
 impl Library {
     pub(crate) fn loaded() -> Self {
-        let mut text = vec![0u8; mpi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
-        let mut length: c_int = 0;
-        // SAFETY: room for the longest answer and a zero byte.
-        unsafe {
-            mpi::PMPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length);
-        }
-        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
-        match text.trim() {
+        match version() {
             text if text.starts_with("Open MPI v4") => Self::OpenMpi,
             text if text.starts_with("MPICH") => Self::Mpich,
             _ => Self::Other,

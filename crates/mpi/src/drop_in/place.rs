@@ -1,6 +1,7 @@
 //! The machine of a communicator's ranks.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 use topocoll::{
@@ -16,6 +17,25 @@ pub(crate) struct Place {
     pub(crate) order: Option<Vec<u32>>,
     /// The source of this knowledge.
     pub(crate) source: &'static str,
+}
+
+/// The machine, and the source of this knowledge.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.machine.topology.short_form(), self.source)
+    }
+}
+
+impl Place {
+    /// The machine and the order of ranks: on places of the same shape the same calls take the same
+    /// time.
+    pub(crate) fn shape(&self) -> String {
+        let form = self.machine.topology.short_form();
+        match &self.order {
+            None => form,
+            Some(order) => format!("{form} {order:?}"),
+        }
+    }
 }
 
 /// Known facts about the ranks of a communicator.

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` forces its own operation, and the other one is forwarded |
 //! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; its rank i is rank i of `MPI_COMM_WORLD` |
-//! | `TOPOCOLL_TRACE` | `1` prints each choice and its reason |
+//! | `TOPOCOLL_TUNE` | `on` (unless set) decides by measuring, `off` by prediction; the name of a file decides by measuring, reads earlier results from it and writes it when MPI is finalized |
+//! | `TOPOCOLL_TRACE` | `1` prints each choice and its reason, and a table when MPI is finalized |
 //!
 //! An invalid variable produces one warning and is ignored.
 
@@ -25,16 +26,30 @@ pub(crate) enum Wish {
     Library,
 }
 
+/// What decides between schedules and the library's call.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Tune {
+    /// Predictions.
+    Off,
+    /// Measurements in this run.
+    #[default]
+    On,
+    /// Measurements, kept in a file.
+    File(String),
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     alltoall: Wish,
     allgather: Wish,
     pub(crate) machine: Option<Machine>,
+    pub(crate) tune: Tune,
     pub(crate) trace: bool,
 }
 
 const PREFIX: &str = "TOPOCOLL_";
-const NAMES: [&str; 3] = ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_TRACE"];
+const NAMES: [&str; 4] =
+    ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_TRACE", "TOPOCOLL_TUNE"];
 
 impl Settings {
     /// Reads the variables for a world of `world` ranks; returns the settings and warnings.
@@ -48,6 +63,7 @@ impl Settings {
             let refused = match name.as_str() {
                 "TOPOCOLL_ALGORITHM" => settings.force(value),
                 "TOPOCOLL_MACHINE" => settings.on(value, world),
+                "TOPOCOLL_TUNE" => settings.tune(value),
                 "TOPOCOLL_TRACE" => match value.as_str() {
                     "" | "0" => Ok(()),
                     "1" => {
@@ -63,6 +79,20 @@ impl Settings {
             }
         }
         (settings, warnings)
+    }
+
+    fn tune(&mut self, value: &str) -> Result<(), String> {
+        self.tune = match value {
+            "" | "on" => Tune::On,
+            "off" => Tune::Off,
+            // A misspelt word must not become a file.
+            _ if !value.contains(['/', '.']) => {
+                let rule = "must be on, off or a file, whose name contains a dot or a slash";
+                return Err(rule.to_owned());
+            }
+            file => Tune::File(file.to_owned()),
+        };
+        Ok(())
     }
 
     pub(crate) fn wish(&self, operation: Collective) -> Wish {
@@ -156,6 +186,13 @@ mod tests {
     }
 
     #[test]
+    fn tuning_is_on_unless_it_is_off() {
+        let tune = |value| read("TOPOCOLL_TUNE", value).0.tune;
+        assert_eq!((tune(""), tune("on"), tune("off")), (Tune::On, Tune::On, Tune::Off));
+        assert_eq!(tune("tune.json"), Tune::File("tune.json".to_owned()));
+    }
+
+    #[test]
     fn an_invalid_variable_is_warned_of_and_ignored() {
         for (name, value, expected) in [
             ("TOPOCOLL_ALGORITHM", "brukc", "unknown algorithm `brukc`"),
@@ -164,6 +201,7 @@ mod tests {
             ("TOPOCOLL_MACHINE", "full:9", "it has 9 ranks, and MPI_COMM_WORLD has 8"),
             ("TOPOCOLL_MACHINE", "/nowhere.toml", "cannot read `/nowhere.toml`"),
             ("TOPOCOLL_TRACE", "yes", "must be 0 or 1"),
+            ("TOPOCOLL_TUNE", "yes", "must be on, off or a file"),
             ("TOPOCOLL_TRACES", "1", "no such variable"),
         ] {
             let (settings, warnings) = read(name, value);
@@ -172,6 +210,7 @@ mod tests {
             assert!(warnings[0].contains(expected), "{warnings:?}");
             assert_eq!((settings.alltoall, settings.allgather), (Wish::Fastest, Wish::Fastest));
             assert!(settings.machine.is_none() && !settings.trace);
+            assert_eq!(settings.tune, Tune::On);
         }
     }
 }

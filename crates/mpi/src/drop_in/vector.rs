@@ -140,6 +140,11 @@ impl Vector {
         self.blocks.iter().map(|&(count, _)| count.saturating_mul(self.bytes)).collect()
     }
 
+    /// Bytes of all blocks.
+    pub(crate) fn all_bytes(&self) -> u64 {
+        self.sizes().iter().fold(0, |sum: u64, &size| sum.saturating_add(size))
+    }
+
     /// One block of them.
     pub(crate) fn only(&self, rank: u32) -> Self {
         Self { blocks: vec![self.blocks[rank as usize]], ..*self }

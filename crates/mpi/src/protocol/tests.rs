@@ -96,15 +96,30 @@ struct Search {
     plan: Plan,
     /// A rank that exchanges only empty blocks in a call.
     apart: Option<(usize, usize)>,
+    /// Whether every call decides, the first with a plan.
+    again: bool,
     seen: HashSet<u64>,
     path: Vec<Step>,
 }
 
 impl Search {
     /// Visits all reachable states, and counts them.
-    fn run(ranks: usize, calls: usize, plan: Plan, apart: Option<(usize, usize)>) -> usize {
+    fn run(ranks: usize, calls: usize, plan: &Plan, apart: Option<(usize, usize)>) -> usize {
+        [false, true]
+            .map(|again| Self::states(ranks, calls, plan.clone(), apart, again))
+            .iter()
+            .sum()
+    }
+
+    fn states(
+        ranks: usize,
+        calls: usize,
+        plan: Plan,
+        apart: Option<(usize, usize)>,
+        again: bool,
+    ) -> usize {
         let (seen, path) = (HashSet::new(), Vec::new());
-        let mut search = Self { ranks, calls, plan, apart, seen, path };
+        let mut search = Self { ranks, calls, plan, apart, again, seen, path };
         let actor = |rank| Actor {
             protocol: Protocol::new(rank as u32, ranks as u32),
             doing: Doing::Words,
@@ -248,7 +263,7 @@ impl Search {
         let ask = match self.fault(rank, actor.outcomes.len()) {
             Some(Fault::Refused) => Ask::Refused(REASON),
             Some(Fault::Unsure) => Ask::Library(UNSURE),
-            _ if actor.known.contains(&size) => Ask::Known,
+            _ if actor.known.contains(&size) && !self.again => Ask::Known,
             _ => {
                 actor.asks = Some(size);
                 Ask::About(size)
@@ -276,9 +291,10 @@ impl Search {
                 Next::Decide => actor.protocol.decided(&[SIZE as u8]),
                 Next::Plan(text) => {
                     self.must(text == [SIZE as u8], "another decision");
-                    actor.protocol.planned(Some(fault != Some(Fault::CannotServe)));
+                    let new = !actor.known.contains(&SIZE);
+                    actor.protocol.planned(new.then_some(fault != Some(Fault::CannotServe)));
                 }
-                Next::Exchange => {
+                Next::Follow => {
                     actor.known.extend(actor.asks);
                     actor.doing = Doing::Exchange;
                     let old = |from: usize| world.messages[from * n + rank].front().copied();
@@ -366,7 +382,7 @@ fn plans(ranks: u32, calls: usize) -> Vec<Plan> {
 
 fn search(ranks: u32, calls: usize, plans: impl Iterator<Item = Plan>) {
     let begin = std::time::Instant::now();
-    let states: usize = plans.map(|plan| Search::run(ranks as usize, calls, plan, None)).sum();
+    let states: usize = plans.map(|plan| Search::run(ranks as usize, calls, &plan, None)).sum();
     println!("{ranks} ranks, {calls} calls: {states} states in {:?}", begin.elapsed());
 }
 
@@ -411,7 +427,7 @@ fn no_failure_of_a_rank_without_blocks_leaves_a_rank_waiting() {
         for plan in plans(ranks, 4) {
             for call in [0, 1] {
                 let apart = Some((plan[0].0 as usize, call));
-                Search::run(ranks as usize, 4, plan.clone(), apart);
+                Search::run(ranks as usize, 4, &plan, apart);
             }
         }
     }
@@ -441,10 +457,25 @@ fn a_long_answer_arrives_in_parts() {
 }
 
 #[test]
+fn the_first_rank_decides_with_all_reports() {
+    let (mut first, mut other) = (Protocol::new(0, 2), Protocol::new(1, 2));
+    other.report(vec![7, 8]);
+    for protocol in [&mut first, &mut other] {
+        protocol.begin(Ask::About(3));
+        assert_eq!(protocol.next(), Next::Hear);
+    }
+    for (_, word) in other.take_out() {
+        first.hear(1, Word::decoded(&word.encoded()).unwrap());
+    }
+    assert_eq!(first.next(), Next::Decide);
+    assert_eq!(first.reports().collect::<Vec<_>>(), [[7, 8]]);
+}
+
+#[test]
 fn words_are_what_they_were_encoded_from() {
     for word in [
         Word::Failed(9, Failed(15)),
-        Word::Number(4, u64::MAX),
+        Word::Number(4, u64::MAX, vec![3]),
         Word::Answer(4, 1, vec![1, 2]),
         Word::Left,
     ] {

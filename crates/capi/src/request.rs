@@ -1,0 +1,269 @@
+//! Plans from requests: timing, subsets, exchanges in place, and what was chosen.
+
+use std::ffi::{CString, c_char};
+use std::ptr;
+use std::sync::Arc;
+
+use topocoll::exec::Plan;
+use topocoll::{
+    Collective, Exchange, Machine, Parameters, Problem, Rank, Setting, Subset, machine,
+};
+
+use crate::{Refused, Status, argument, guarded, refused, text};
+
+/// A request for a plan. Set all of it to zero first: zero and null mean the machine's own or nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// `sizeof(topocoll_request)`; later versions of the library accept this size too.
+    pub size: u64,
+    /// A machine file, a shipped machine or a short form such as `torus:8x8`.
+    pub machine: *const c_char,
+    /// A machine or file whose timing is used, or null for the machine's own.
+    pub timing: *const c_char,
+    /// `alltoall` or `allgather`.
+    pub operation: *const c_char,
+    /// A name, or null for the one predicted to be fastest.
+    pub algorithm: *const c_char,
+    /// Null, or `name=value` pairs with commas between.
+    pub parameters: *const c_char,
+    /// Bytes of a block, for the choice; exchanges may have others.
+    pub block_bytes: u64,
+    /// Ports of a rank, or 0.
+    pub ports: u32,
+    /// The rank, as the machine numbers it.
+    pub rank: u32,
+    /// Ranks that exchange among themselves, in the order of their blocks; null for all. Messages
+    /// name peers as the machine numbers them.
+    pub ranks: *const u32,
+    /// The number of these.
+    pub rank_count: u32,
+    /// Not 0 for an exchange whose input lies in the output, as with `MPI_IN_PLACE`.
+    pub in_place: u32,
+    /// Room for the message of an error, or null.
+    pub message: *mut c_char,
+    /// Its bytes; a longer message is cut.
+    pub message_bytes: u64,
+}
+
+/// One rank's plan.
+#[derive(Debug)]
+pub struct PlanHandle {
+    pub(crate) plan: Arc<Plan>,
+    algorithm: CString,
+    parameters: CString,
+    /// Not a number if nothing was predicted.
+    seconds: f64,
+}
+
+/// What a plan is to be made of.
+pub(crate) struct Wanted<'a> {
+    pub(crate) machine: Option<&'a str>,
+    pub(crate) timing: Option<&'a str>,
+    pub(crate) operation: Option<&'a str>,
+    pub(crate) algorithm: Option<&'a str>,
+    pub(crate) parameters: Option<&'a str>,
+    pub(crate) block_bytes: u64,
+    pub(crate) ports: u32,
+    pub(crate) rank: u32,
+    pub(crate) ranks: Option<Vec<Rank>>,
+    pub(crate) in_place: bool,
+    /// Whether the time of a named algorithm is predicted too.
+    pub(crate) predicts: bool,
+}
+
+impl Wanted<'_> {
+    pub(crate) fn plan(&self) -> Result<*mut PlanHandle, Refused> {
+        let (Some(name), Some(operation)) = (self.machine, self.operation) else {
+            return Err(argument("the machine or the operation is null"));
+        };
+        let machine = self.machine(name)?;
+        let operation: Collective = operation.parse().map_err(refused)?;
+        let problem = Problem::new(operation, machine.ranks(), machine.ports, self.block_bytes)
+            .map_err(refused)?;
+        let mut exchange = Exchange::new(&machine, &problem).map_err(refused)?;
+        let subset = self.ranks.as_deref().map(|ranks| Subset::new(ranks, machine.ranks()));
+        let subset = subset.transpose().map_err(refused)?;
+        if let Some(subset) = &subset {
+            exchange = exchange.subset(subset).map_err(refused)?;
+        }
+        let given = settings(self.parameters.unwrap_or_default())?;
+        let (schedule, seconds) = match self.algorithm {
+            Some(algorithm) => {
+                let schedule = exchange.schedule(algorithm, &given).map_err(refused)?;
+                let counts = self.predicts.then(|| exchange.count(&schedule));
+                let seconds = counts.and_then(Result::ok).map(|counts| counts.time.total());
+                (schedule, seconds.unwrap_or(f64::NAN))
+            }
+            None if given.is_empty() => {
+                let selection = exchange.select().map_err(refused)?;
+                let best = selection.best().ok_or_else(|| refused("no algorithm applies"))?;
+                let schedule = exchange.schedule(&best.algorithm, &best.parameters);
+                (schedule.map_err(refused)?, best.price.time.total())
+            }
+            None => return Err(argument("parameters without an algorithm")),
+        };
+        let plan = match &subset {
+            Some(subset) => Plan::in_subset(&schedule, Rank(self.rank), subset),
+            None => Plan::new(&schedule, Rank(self.rank)),
+        };
+        let plan = plan.map_err(refused)?;
+        let plan = Arc::new(if self.in_place { plan.in_place() } else { plan });
+        let pairs =
+            schedule.origin.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        let c_text = |text: &str| CString::new(text).map_err(refused);
+        let parameters = c_text(&pairs.collect::<Vec<_>>().join(","))?;
+        let algorithm = c_text(&schedule.origin.algorithm)?;
+        Ok(Box::into_raw(Box::new(PlanHandle { plan, algorithm, parameters, seconds })))
+    }
+
+    fn machine(&self, name: &str) -> Result<Machine, Refused> {
+        let mut machine = machine(name).map_err(refused)?;
+        if self.ports > 0 {
+            machine.set_ports(self.ports);
+        }
+        if let Some(timing) = self.timing {
+            let other = topocoll::machine(timing).map_err(refused)?;
+            other.timing.fits(&*other.topology, &*machine.topology).map_err(refused)?;
+            machine.timing = other.timing;
+        }
+        Ok(machine)
+    }
+}
+
+fn settings(text: &str) -> Result<Parameters, Refused> {
+    let mut settings = Parameters::new();
+    if text.is_empty() {
+        return Ok(settings);
+    }
+    for (i, pair) in text.split(',').enumerate() {
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            argument(&format!("parameters `{text}`: parameter {i} is `{pair}`, not name=value"))
+        })?;
+        let value =
+            value.parse().map_or_else(|_| Setting::Text(value.to_owned()), Setting::Integer);
+        if settings.insert(name.to_owned(), value).is_some() {
+            return Err(argument(&format!("parameter `{name}` is set twice")));
+        }
+    }
+    Ok(settings)
+}
+
+/// Makes the plan that a request describes. On an error, `*out` is null, and `message` of the request
+/// has the text.
+///
+/// # Safety
+/// `request` is readable, its texts end with a zero byte, its lists and its room have the given
+/// sizes; `out` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_make(
+    request: *const Request,
+    out: *mut *mut PlanHandle,
+) -> Status {
+    let mut room: (*mut c_char, u64) = (ptr::null_mut(), 0);
+    let status = guarded(|| {
+        if request.is_null() || out.is_null() {
+            return Err(argument("`request` or `out` is null"));
+        }
+        // SAFETY: not null, and the caller's promise; a request of an earlier version is shorter, so
+        // only its size is read first.
+        unsafe { out.write(ptr::null_mut()) };
+        let size = unsafe { (&raw const (*request).size).read() };
+        if size != size_of::<Request>() as u64 {
+            let needed = size_of::<Request>();
+            return Err(argument(&format!(
+                "`size` of the request is {size}, and must be {needed}"
+            )));
+        }
+        // SAFETY: of this size.
+        let request = unsafe { *request };
+        room = (request.message, request.message_bytes);
+        // SAFETY: the caller's promise.
+        let wanted = unsafe {
+            let ranks = (!request.ranks.is_null()).then(|| {
+                let ranks = std::slice::from_raw_parts(request.ranks, request.rank_count as usize);
+                ranks.iter().copied().map(Rank).collect()
+            });
+            Wanted {
+                machine: text(request.machine)?,
+                timing: text(request.timing)?,
+                operation: text(request.operation)?,
+                algorithm: text(request.algorithm)?,
+                parameters: text(request.parameters)?,
+                block_bytes: request.block_bytes,
+                ports: request.ports,
+                rank: request.rank,
+                ranks,
+                in_place: request.in_place != 0,
+                predicts: true,
+            }
+        };
+        let plan = wanted.plan()?;
+        // SAFETY: not null, and the caller's promise.
+        unsafe { out.write(plan) };
+        Ok(())
+    });
+    // SAFETY: the caller's promise.
+    unsafe { write_message(status, room) };
+    status
+}
+
+/// Writes the message of a failed call, or an empty text.
+///
+/// # Safety
+/// The room is null or has these bytes.
+unsafe fn write_message(status: Status, (to, bytes): (*mut c_char, u64)) {
+    let Some(most) = usize::try_from(bytes).ok().and_then(|bytes| bytes.checked_sub(1)) else {
+        return;
+    };
+    if to.is_null() {
+        return;
+    }
+    crate::MESSAGE.with(|last| {
+        let last = last.borrow();
+        let text = if status == Status::Ok { &[] } else { last.to_bytes() };
+        let mut end = text.len().min(most);
+        // A letter of several bytes is not cut.
+        while end < text.len() && end > 0 && text[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        // SAFETY: the room has `most` bytes and one more.
+        unsafe {
+            ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), end);
+            to.add(end).write(0);
+        }
+    });
+}
+
+/// The name of the plan's algorithm; null for a null plan. Valid as long as the plan.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_algorithm(plan: *const PlanHandle) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe { plan.as_ref() }.map_or(ptr::null(), |plan| plan.algorithm.as_ptr())
+}
+
+/// Its parameters, `name=value` pairs with commas between, as a request takes them; null for a null
+/// plan. Valid as long as the plan.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_parameters(plan: *const PlanHandle) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe { plan.as_ref() }.map_or(ptr::null(), |plan| plan.parameters.as_ptr())
+}
+
+/// Its predicted seconds for blocks of the planned size. Not a number where nothing was predicted:
+/// for a null plan, an algorithm that was named to `topocoll_plan_new`, or counts that take too much
+/// memory.
+///
+/// # Safety
+/// `plan` is null or a plan that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topocoll_plan_seconds(plan: *const PlanHandle) -> f64 {
+    // SAFETY: the caller's promise.
+    unsafe { plan.as_ref() }.map_or(f64::NAN, |plan| plan.seconds)
+}

@@ -1,0 +1,191 @@
+//! The first rank's decisions, and every rank's plans to follow them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use topocoll::exec::Endpoint;
+
+use super::attribute::locked;
+use super::communicator::{Exchange, UNDECIDED};
+use super::decision::{Ours, Subject, decide};
+use super::library::Library;
+use super::place::Place;
+use super::process::{learned, once, say, settings, world};
+use super::report;
+use super::settings::{Tune, Wish};
+use super::trial::{Kept, News, Trial, Turn};
+use super::vector::serves;
+use crate::failed::Failed;
+use crate::words::Decides;
+
+/// The first rank's decision, as it tells the others.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    /// Schedules, the first time.
+    schedules: Option<Vec<Ours>>,
+    turns: Vec<Turn>,
+}
+
+/// A call in which the first rank decides about a subject.
+pub(crate) struct Deciding<'a> {
+    pub(crate) subject: Subject,
+    pub(crate) places: &'a [Place],
+    pub(crate) label: &'a str,
+    pub(crate) rank: u32,
+    /// On the first rank, the trial under way.
+    pub(crate) trial: Option<(Trial, Vec<Ours>)>,
+    /// This rank's plans.
+    pub(crate) schedules: Option<Vec<Exchange>>,
+    /// The reason for a missing plan.
+    pub(crate) refused: Option<topocoll::Error>,
+    pub(crate) turns: Vec<Turn>,
+}
+
+impl Deciding<'_> {
+    /// Decides about a new subject.
+    fn first(&mut self) -> Told {
+        let (wish, tune) = (settings().wish(self.subject.operation), &settings().tune);
+        let (shape, number) = (self.places[0].shape(), self.subject.number());
+        let known = match (wish, tune) {
+            (Wish::Fastest, Tune::On | Tune::File(_)) => {
+                locked(learned()).of(&shape, number).cloned()
+            }
+            _ => None,
+        };
+        let known = known.and_then(|known| match known.serves(self.subject, self.places) {
+            Ok(()) => Some(known),
+            Err(reason) => {
+                say(&format!("warning: TOPOCOLL_TUNE: {}, {}: {reason}", shape, self.subject));
+                None
+            }
+        });
+        if let Some(known) = known {
+            let (kept, schedules) = (known.kept(), known.schedules);
+            let by = by(kept.candidate, &schedules);
+            self.trace(&format!("{by}, as measured before"));
+            let mut trial = Trial::ended(schedules.len(), kept);
+            let turns = trial.course();
+            self.trial = Some((trial, schedules.clone()));
+            return Told { schedules: Some(schedules), turns };
+        }
+        let tries = *tune != Tune::Off;
+        let decision = decide(self.places, wish, tries, Library::loaded(), self.subject);
+        if let Some(warning) = decision.warning
+            && world().0 == 0
+        {
+            once(&warning);
+        }
+        self.trace(&decision.reason);
+        let schedules = decision.ours;
+        if decision.tries {
+            let mut trial = Trial::new(schedules.len());
+            let turns = trial.course();
+            self.trial = Some((trial, schedules.clone()));
+            return Told { schedules: Some(schedules), turns };
+        }
+        let turns = vec![Turn::always(schedules.len().min(1))];
+        Told { schedules: (!schedules.is_empty()).then_some(schedules), turns }
+    }
+
+    fn trace(&self, reason: &str) {
+        trace(self.places, self.label, self.subject, reason);
+    }
+
+    fn learn(&self, kept: Kept, schedules: &[Ours]) {
+        let (shape, number) = (self.places[0].shape(), self.subject.number());
+        locked(learned()).learn(&shape, number, &self.subject.to_string(), schedules, kept);
+    }
+
+    /// What a trial has found out.
+    fn news(&self, news: &News, schedules: &[Ours]) {
+        let microseconds = |nanoseconds: u64| nanoseconds as f64 / 1e3;
+        match news {
+            News::Slower(kept, now) => {
+                let (by, before) = (by(kept.candidate, schedules), microseconds(kept.own));
+                let now = microseconds(*now);
+                self.trace(&format!(
+                    "{by} now takes {now:.1} us instead of {before:.1} us: tries again"
+                ));
+            }
+            News::Doubted(kept, replaced, now) => {
+                self.learn(*kept, schedules);
+                let (replaced, now) = (by(*replaced, schedules), microseconds(*now));
+                let library = microseconds(kept.library);
+                self.trace(&format!(
+                    "the library, as measured later: {library:.1} us, {replaced} {now:.1} us"
+                ));
+            }
+            News::Kept(kept, tried) => {
+                self.learn(*kept, schedules);
+                let each = tried.iter().enumerate().map(|(i, &(median, calls))| {
+                    let (by, median) = (by(i, schedules), microseconds(median));
+                    match calls {
+                        0 => format!("{by} was far slower"),
+                        _ => format!("{by} {median:.1} us ({calls} calls)"),
+                    }
+                });
+                let each: Vec<_> = each.collect();
+                let by = by(kept.candidate, schedules);
+                self.trace(&format!("{by}, as measured: {}", each.join(", ")));
+            }
+        }
+    }
+}
+
+/// The performer of calls.
+fn by(candidate: usize, schedules: &[Ours]) -> String {
+    match candidate.checked_sub(1).and_then(|i| schedules.get(i)) {
+        Some(ours) => ours.to_string(),
+        None => "the library".to_owned(),
+    }
+}
+
+impl Decides for Deciding<'_> {
+    fn decide(&mut self, reports: &[&[u8]]) -> String {
+        let told = match self.trial.take() {
+            None => self.first(),
+            Some((mut trial, schedules)) => {
+                if let Some(news) = trial.settle(reports) {
+                    self.news(&news, &schedules);
+                }
+                let turns = trial.course();
+                self.trial = Some((trial, schedules));
+                Told { schedules: None, turns }
+            }
+        };
+        serde_json::to_string(&told).expect("bug: a decision that is not text")
+    }
+
+    fn plan(&mut self, text: &[u8]) -> Result<Option<bool>, Failed> {
+        let told: Told = serde_json::from_slice(text).map_err(|_| UNDECIDED)?;
+        self.turns = told.turns;
+        let Some(ours) = told.schedules else { return Ok(None) };
+        let Subject { operation, vector, sizes } = self.subject;
+        let planned = ours.into_iter().map(|ours| {
+            let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
+            let rank = place.map_or(self.rank, |place| place as u32);
+            let plan = Arc::new(ours.plan(operation, sizes.bytes(), rank)?);
+            if vector {
+                serves(&plan)?;
+            }
+            Ok(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order })
+        });
+        match planned.collect() {
+            Ok(planned) => self.schedules = Some(planned),
+            Err(error) => self.refused = Some(error),
+        }
+        Ok(Some(self.schedules.is_some()))
+    }
+}
+
+/// With tracing, the first rank prints a decision and its reason.
+pub(crate) fn trace(places: &[Place], label: &str, subject: Subject, reason: &str) {
+    if settings().trace {
+        let machine = &places[0].machine;
+        say(&format!("{label}, {} ranks, {subject}: {reason}", machine.ranks()));
+        // The table has the performer without the reason.
+        let by = reason.split(", ").next().and_then(|by| by.split(" on ").next());
+        let by = by.unwrap_or_default();
+        report::performs(&places[0].shape(), &subject.to_string(), by);
+    }
+}

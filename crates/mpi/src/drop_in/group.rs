@@ -1,0 +1,159 @@
+//! Communicators of the same processes: what was found out about them and agreed on is used again.
+//!
+//! A program may make a communicator, exchange once and free it, again and again. Its ranks keep the
+//! state of a freed communicator, with its private communicator, decisions and trials, for the next
+//! communicator of the same processes in the same order and grid. In a first call on a communicator
+//! all its ranks agree on what all of them have kept, by one reduction.
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex};
+
+use mpi_sys as mpi;
+use topocoll::Grid;
+
+use super::attribute::locked;
+use super::communicator::Communicator;
+use super::place::Place;
+use crate::failed::{Failed, check};
+
+/// The processes of a communicator by rank, and its grid: sides and whether they wrap.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Group {
+    /// By rank, its rank in `MPI_COMM_WORLD`.
+    pub(crate) world: Vec<c_int>,
+    grid: Option<(Vec<u32>, Vec<bool>)>,
+}
+
+impl Group {
+    pub(crate) fn new(
+        comm: mpi::MPI_Comm,
+        ranks: u32,
+        grid: Option<&Grid>,
+    ) -> Result<Self, Failed> {
+        let mut world = vec![0; ranks as usize];
+        // SAFETY: a communicator of `ranks`; places for the answers; groups are freed.
+        unsafe {
+            let (mut own, mut all) = (mpi::RSMPI_GROUP_NULL, mpi::RSMPI_GROUP_NULL);
+            check(mpi::PMPI_Comm_group(comm, &raw mut own))?;
+            check(mpi::PMPI_Comm_group(mpi::RSMPI_COMM_WORLD, &raw mut all))?;
+            let every: Vec<c_int> = (0..ranks as c_int).collect();
+            let (from, to) = (every.as_ptr(), world.as_mut_ptr());
+            check(mpi::PMPI_Group_translate_ranks(own, ranks as c_int, from, all, to))?;
+            check(mpi::PMPI_Group_free(&raw mut own))?;
+            check(mpi::PMPI_Group_free(&raw mut all))?;
+        }
+        let grid = grid.map(|grid| (grid.sides().to_vec(), grid.wrap().to_vec()));
+        Ok(Self { world, grid })
+    }
+
+    /// Whether all processes belong to this world; no other process has these ranks.
+    fn is_of_world(&self) -> bool {
+        self.world.iter().all(|&rank| rank >= 0)
+    }
+}
+
+/// The name of a state: the first rank's count of states, which is different for each state of a
+/// group, and whether all ranks keep the state when its communicator is freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    number: u64,
+    is_kept: bool,
+}
+
+struct Idle {
+    group: Group,
+    number: u64,
+    state: Arc<Mutex<Communicator>>,
+}
+
+/// What the process has kept.
+struct Kept {
+    /// States of freed communicators.
+    idle: Vec<Idle>,
+    /// Groups whose nodes were found; on the first rank with the places.
+    found: Vec<(Group, Arc<Vec<Place>>)>,
+    /// States that are kept when their communicator is freed, idle ones included.
+    count: usize,
+    /// The states that this process has named.
+    named: u64,
+}
+
+static KEPT: Mutex<Kept> =
+    Mutex::new(Kept { idle: Vec::new(), found: Vec::new(), count: 0, named: 0 });
+
+/// The most states that a process keeps, and the most groups whose nodes it remembers. Each state
+/// has a communicator, of which MPI libraries have some thousand.
+const MOST: usize = 64;
+
+/// What all ranks of a communicator use, as they have agreed.
+pub(crate) enum Agreed {
+    /// The state of a freed communicator.
+    State(Arc<Mutex<Communicator>>),
+    /// A new state, and the group's places if its nodes are known; empty except on the first rank.
+    New(Name, Option<Arc<Vec<Place>>>),
+}
+
+/// Agrees with all ranks of a communicator. Other threads may do so at the same time on theirs, so no
+/// lock is held meanwhile.
+pub(crate) fn agree(comm: mpi::MPI_Comm, rank: u32, group: &Group) -> Result<Agreed, Failed> {
+    let mut kept = locked(&KEPT);
+    let found = kept.found.iter().find(|found| found.0 == *group).map(|found| Arc::clone(&found.1));
+    let of_group = kept.idle.iter().enumerate().filter(|(_, idle)| idle.group == *group);
+    let idle = of_group.min_by_key(|(_, idle)| idle.number).map(|(at, _)| at);
+    let idle = idle.map(|at| kept.idle.swap_remove(at));
+    let has_room = group.is_of_world() && kept.count < MOST;
+    kept.count += usize::from(has_room);
+    kept.named += 1;
+    let name = if rank == 0 { kept.named } else { u64::MAX };
+    drop(kept);
+    let own = idle.as_ref().map_or(0, |idle| idle.number);
+    // The complement of a maximum is a minimum.
+    let own = [own, !own, u64::from(found.is_some()), u64::from(has_room), name];
+    let mut least = [0u64; 5];
+    // SAFETY: all ranks call it, and there is room for the answer.
+    let code = unsafe {
+        let (from, to) = (own.as_ptr().cast(), least.as_mut_ptr().cast());
+        mpi::PMPI_Allreduce(from, to, 5, mpi::RSMPI_UINT64_T, mpi::RSMPI_MIN, comm)
+    };
+    let [least, other, known, all_have_room, number] = least;
+    let is_used = code == 0 && least != 0 && least == !other;
+    let is_kept = code == 0 && !is_used && all_have_room != 0;
+    let mut kept = locked(&KEPT);
+    kept.count -= usize::from(has_room && !is_kept);
+    if let Some(idle) = idle {
+        if is_used {
+            return Ok(Agreed::State(idle.state));
+        }
+        kept.idle.push(idle);
+    }
+    check(code)?;
+    Ok(Agreed::New(Name { number, is_kept }, found.filter(|_| known != 0)))
+}
+
+/// Remembers the places of a group whose nodes were found.
+pub(crate) fn remember(group: &Group, places: &Arc<Vec<Place>>) {
+    let found = &mut locked(&KEPT).found;
+    if group.is_of_world() && found.len() < MOST && found.iter().all(|found| found.0 != *group) {
+        found.push((group.clone(), Arc::clone(places)));
+    }
+}
+
+/// Keeps the state of a freed communicator, if all its ranks keep it.
+pub(crate) fn keep(state: Arc<Mutex<Communicator>>) {
+    let (group, Name { number, is_kept }, is_broken) = locked(&state).identity();
+    if !is_kept {
+        return;
+    }
+    let mut kept = locked(&KEPT);
+    if is_broken {
+        kept.count -= 1;
+    } else {
+        kept.idle.push(Idle { group, number, state });
+    }
+}
+
+/// Frees all states, before MPI ends.
+pub(crate) fn finish() {
+    let idle = std::mem::take(&mut locked(&KEPT).idle);
+    drop(idle);
+}

@@ -1,0 +1,260 @@
+//! Results of trials: known to this process by shape of communicator and subject, and kept in a
+//! file for the next run.
+//!
+//! Only the first rank of a communicator asks, and tells the others what it decides. Only the first
+//! rank of `MPI_COMM_WORLD` writes the file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+
+use serde::{Deserialize, Serialize};
+
+use super::decision::{Ours, Subject};
+use super::place::Place;
+use super::trial::Kept;
+
+/// A decision that was measured.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Result {
+    /// The communicator's machine and order of ranks.
+    shape: String,
+    /// The number of the subject, and a text for readers.
+    subject: u64,
+    calls: String,
+    /// The schedules that were tried.
+    pub(crate) schedules: Vec<Ours>,
+    /// The kept schedule, counted from 1; 0 for the library's call.
+    kept: usize,
+    library_nanoseconds: u64,
+    kept_nanoseconds: u64,
+}
+
+impl Result {
+    /// Whether its schedules serve a subject on a communicator.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn serves(
+        &self,
+        subject: Subject,
+        places: &[Place],
+    ) -> std::result::Result<(), String> {
+        let ranks = places[0].machine.ranks();
+        self.schedules.iter().try_for_each(|schedule| schedule.serves(subject, ranks))
+    }
+
+    pub(crate) fn kept(&self) -> Kept {
+        let (library, own) = (self.library_nanoseconds, self.kept_nanoseconds);
+        Kept { candidate: self.kept, library, own }
+    }
+}
+
+/// The run that a file is for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Run {
+    /// The machine's name, its digits replaced by `*`: nodes of a cluster differ by a number.
+    machine: String,
+    /// The version of the MPI library.
+    mpi: String,
+    /// Ranks of `MPI_COMM_WORLD`.
+    ranks: u32,
+}
+
+impl Run {
+    pub(crate) fn new(machine: &str, mpi: &str, ranks: u32) -> Self {
+        let machine = machine.replace(|letter: char| letter.is_ascii_digit(), "*");
+        Self { machine, mpi: mpi.to_owned(), ranks }
+    }
+
+    /// # Errors
+    /// A difference to this run.
+    fn fits(&self, other: &Self) -> std::result::Result<(), String> {
+        let differs = |field, theirs: &str, own: &str| {
+            let what = format!("`{field}` is `{theirs}`, and this run has `{own}`");
+            Err(format!("{what}; delete the file or name another"))
+        };
+        if other.machine != self.machine {
+            return differs("machine", &other.machine, &self.machine);
+        }
+        if other.mpi != self.mpi {
+            return differs("mpi", &other.mpi, &self.mpi);
+        }
+        if other.ranks != self.ranks {
+            return differs("ranks", &other.ranks.to_string(), &self.ranks.to_string());
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    version: u32,
+    run: Run,
+    results: Vec<Result>,
+}
+
+const VERSION: u32 = 1;
+
+/// All results that this process knows.
+#[derive(Debug, Default)]
+pub(crate) struct Learned {
+    results: BTreeMap<(String, u64), Result>,
+    /// The file to write.
+    file: Option<(String, Run)>,
+    is_changed: bool,
+}
+
+impl Learned {
+    /// With the results of a file, which need not exist yet. A file that does not fit is refused by
+    /// a warning, and is not written.
+    pub(crate) fn read(path: &str, run: Run) -> (Self, Option<String>) {
+        let mut learned = Self::default();
+        let results = match fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(format!("cannot be read: {error}")),
+            Ok(text) => results(&text, &run),
+        };
+        match results {
+            Ok(results) => {
+                let key = |result: &Result| (result.shape.clone(), result.subject);
+                learned.results =
+                    results.into_iter().map(|result| (key(&result), result)).collect();
+                learned.file = Some((path.to_owned(), run));
+                (learned, None)
+            }
+            Err(reason) => (learned, Some(reason)),
+        }
+    }
+
+    pub(crate) fn of(&self, shape: &str, subject: u64) -> Option<&Result> {
+        self.results.get(&(shape.to_owned(), subject))
+    }
+
+    pub(crate) fn learn(
+        &mut self,
+        shape: &str,
+        subject: u64,
+        calls: &str,
+        schedules: &[Ours],
+        kept: Kept,
+    ) {
+        let result = Result {
+            shape: shape.to_owned(),
+            subject,
+            calls: calls.to_owned(),
+            schedules: schedules.to_vec(),
+            kept: kept.candidate,
+            library_nanoseconds: kept.library,
+            kept_nanoseconds: kept.own,
+        };
+        self.results.insert((shape.to_owned(), subject), result);
+        self.is_changed = true;
+    }
+
+    /// Writes the file if there is one and results are new.
+    ///
+    /// # Errors
+    /// The file, and why it cannot be written.
+    pub(crate) fn write(&mut self) -> std::result::Result<(), String> {
+        let Some((path, run)) = &self.file else { return Ok(()) };
+        if !std::mem::take(&mut self.is_changed) {
+            return Ok(());
+        }
+        let results = self.results.values().cloned().collect();
+        let file = File { version: VERSION, run: run.clone(), results };
+        let text = serde_json::to_string_pretty(&file).expect("bug: a result that is not text");
+        // A reader never sees half a file.
+        let half = format!("{path}.{}", std::process::id());
+        let written = fs::write(&half, text + "\n").and_then(|()| fs::rename(&half, path));
+        written.map_err(|error| {
+            // Perhaps it was not made.
+            let _ = fs::remove_file(&half);
+            format!("TOPOCOLL_TUNE={path}: cannot be written: {error}")
+        })
+    }
+}
+
+/// The results of a file's text.
+///
+/// # Errors
+/// Text that is not a file of this run, or not consistent.
+fn results(text: &str, run: &Run) -> std::result::Result<Vec<Result>, String> {
+    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if file.version != VERSION {
+        return Err(format!("`version` is {}, and only {VERSION} is known", file.version));
+    }
+    run.fits(&file.run)?;
+    for (i, result) in file.results.iter().enumerate() {
+        let count = result.schedules.len();
+        if result.kept > count {
+            return Err(format!(
+                "`results[{i}].kept` is {}, and there are {count} schedules",
+                result.kept
+            ));
+        }
+        if result.kept > 0 && result.kept_nanoseconds == 0 {
+            return Err(format!("`results[{i}].kept_nanoseconds` is 0, and must be positive"));
+        }
+    }
+    Ok(file.results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Run {
+        Run::new("node042", "Open MPI v4.1.4", 16)
+    }
+
+    #[test]
+    fn a_file_is_read_back_on_other_nodes_of_the_same_cluster() {
+        let folder = std::env::temp_dir().join(format!("topocoll-learned-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("tune.json").to_string_lossy().into_owned();
+        let (mut learned, refused) = Learned::read(&path, run());
+        assert_eq!(refused, None);
+        let kept = Kept { candidate: 0, library: 1200, own: 1200 };
+        learned.learn("full:16", 52, "alltoall of 64 to 127 B", &[], kept);
+        learned.write().unwrap();
+        let (again, refused) = Learned::read(&path, Run::new("node117", "Open MPI v4.1.4", 16));
+        assert_eq!(refused, None);
+        assert_eq!(again.of("full:16", 52).unwrap().kept(), kept);
+        assert_eq!(again.of("full:16", 53), None);
+        let (_, refused) = Learned::read(&path, Run::new("node117", "Open MPI v4.1.4", 17));
+        assert!(refused.unwrap().starts_with("`ranks` is `16`, and this run has `17`"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_does_not_fit_is_refused_by_value_rule_and_place() {
+        let own = r#"{"machine": "node***", "mpi": "Open MPI v4.1.4", "ranks": 16}"#;
+        let file = |run: &str, results: &str| {
+            format!(r#"{{"version": 1, "run": {run}, "results": [{results}]}}"#)
+        };
+        let result = |kept: &str| {
+            let times = r#""library_nanoseconds": 9, "kept_nanoseconds": 9"#;
+            let calls = r#""shape": "full:16", "subject": 52, "calls": "", "schedules": []"#;
+            format!(r#"{{{calls}, "kept": {kept}, {times}}}"#)
+        };
+        assert!(results(&file(own, &result("0")), &run()).is_ok());
+        for (text, expected) in [
+            (file(own, &result("1")), "`results[0].kept` is 1, and there are 0 schedules"),
+            (file(own, &result("-1")), "invalid value: integer `-1`"),
+            (file(&own.replace("node", "login"), ""), "`machine` is `login***`, and this run has"),
+            (file(&own.replace("4.1.4", "5.0.1"), ""), "`mpi` is `Open MPI v5.0.1`, and this run"),
+            (
+                file(own, "").replace("\"version\": 1", "\"version\": 2"),
+                "`version` is 2, and only 1",
+            ),
+            (file(own, "").replace("results", "result"), "unknown field `result`"),
+            ("fast".to_owned(), "expected"),
+        ] {
+            let refused = results(&text, &run()).unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        }
+    }
+}

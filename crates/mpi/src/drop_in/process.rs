@@ -1,0 +1,92 @@
+//! This process: its settings, what it learned, and what it prints.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::{Mutex, OnceLock};
+
+use mpi_sys as mpi;
+
+use super::attribute::locked;
+use super::learned::{Learned, Run};
+use super::settings::{Settings, Tune};
+use super::{library, report};
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// Prints a line on this process's standard error; a closed one is ignored.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "topocoll: {}", topocoll::text::message(text));
+}
+
+/// The rank in `MPI_COMM_WORLD`, and the number of ranks there.
+pub(crate) fn world() -> (u32, u32) {
+    let (mut rank, mut ranks) = (0, 0);
+    // SAFETY: MPI is initialized.
+    unsafe {
+        mpi::PMPI_Comm_rank(mpi::RSMPI_COMM_WORLD, &raw mut rank);
+        mpi::PMPI_Comm_size(mpi::RSMPI_COMM_WORLD, &raw mut ranks);
+    }
+    (rank as u32, ranks as u32)
+}
+
+/// The settings of the environment, read once by each process that decides.
+pub(crate) fn settings() -> &'static Settings {
+    SETTINGS.get_or_init(|| {
+        let (rank, ranks) = world();
+        let text = |text: OsString| text.to_string_lossy().into_owned();
+        let variables = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+        let (settings, warnings) = Settings::read(variables, ranks);
+        if rank == 0 {
+            warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        }
+        settings
+    })
+}
+
+/// Results of trials, on processes that decide.
+pub(crate) fn learned() -> &'static Mutex<Learned> {
+    static LEARNED: OnceLock<Mutex<Learned>> = OnceLock::new();
+    LEARNED.get_or_init(|| {
+        let Tune::File(path) = &settings().tune else { return Mutex::default() };
+        let (rank, ranks) = world();
+        let given = settings().machine.as_ref().map(|machine| machine.name.clone());
+        let run = Run::new(&given.unwrap_or_else(library::processor), &library::version(), ranks);
+        let (learned, refused) = Learned::read(path, run);
+        if let Some(reason) = refused
+            && rank == 0
+        {
+            say(&format!("warning: TOPOCOLL_TUNE={path}: {reason}"));
+        }
+        Mutex::new(learned)
+    })
+}
+
+/// Before MPI ends: prints the table of calls, and writes what was learned.
+pub(crate) fn finish() {
+    let Some(settings) = SETTINGS.get() else { return };
+    if settings.trace
+        && let Some(table) = report::table()
+    {
+        table.lines().for_each(say);
+    }
+    if world().0 == 0
+        && let Err(warning) = locked(learned()).write()
+    {
+        say(&format!("warning: {warning}"));
+    }
+}
+
+/// Prints a warning unless it equals the previous one.
+pub(crate) fn once(warning: &str) {
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut said = locked(&SAID);
+    if said.iter().all(|known| known != warning) {
+        say(&format!("warning: TOPOCOLL_ALGORITHM: {warning}"));
+        said.push(warning.to_owned());
+    }
+}
+
+/// Whether the first rank counts all calls.
+pub(crate) fn is_traced(rank: u32) -> bool {
+    rank == 0 && settings().trace
+}

@@ -1,0 +1,533 @@
+//! Decides by measuring: the library's call and a few schedules take turns during the program's own
+//! calls.
+//!
+//! The ranks follow a [`Course`], which says who performs the next calls and which of them are
+//! timed. At its end every rank reports its times, and the first rank gives the next course.
+//! [`Trial`] is the first rank's part: it takes the time of a call to be that of its slowest rank
+//! (Faraj, Yuan and Lowenthal, STAR-MPI, 2006, decide in the same way by measured times).
+//!
+//! # Rules
+//! - The library's call is kept unless the median time of another candidate is smaller by more than
+//!   the noise: [`ERRORS`] standard errors of the difference of two medians.
+//! - A candidate is dropped after its first two calls if both take more than [`HOPELESS`] times the
+//!   library's, and after any round if its median is more than [`SLOW`] times the library's.
+//! - Each run of a candidate begins with a call that is not timed.
+//! - The first checks of a kept schedule time the library's calls too. If two of them find the library
+//!   faster, its call is kept after all: messages of one candidate may disturb those of the next.
+//! - The kept candidate is checked at growing intervals. If two checks in sequence find it slower by
+//!   half, all candidates are tried again, and the longest interval doubles.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+/// Calls of one candidate: 0 is the library.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    pub(crate) candidate: usize,
+    calls: u64,
+    pub(crate) timed: bool,
+}
+
+/// The calls until the next decision; the same on all ranks except the samples.
+pub(crate) struct Course {
+    turns: VecDeque<Turn>,
+    /// Calls that remain of the first turn, if the library performs them and they are not timed;
+    /// otherwise 0. At a fixed address, for `last`.
+    free: Box<AtomicU64>,
+    samples: Vec<Sample>,
+}
+
+/// A timed call on one rank: nanoseconds, and bytes sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sample {
+    pub(crate) nanoseconds: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Turn {
+    /// All calls.
+    pub(crate) fn always(candidate: usize) -> Self {
+        Self { candidate, calls: u64::MAX, timed: false }
+    }
+
+    fn is_free(&self) -> bool {
+        self.candidate == 0 && !self.timed
+    }
+}
+
+impl Course {
+    pub(crate) fn new(turns: &[Turn]) -> Self {
+        let mut course = Self { turns: VecDeque::new(), free: Box::default(), samples: Vec::new() };
+        course.follow(turns);
+        course
+    }
+
+    /// Follows new turns.
+    pub(crate) fn follow(&mut self, turns: &[Turn]) {
+        self.turns = turns.iter().copied().collect();
+        self.samples.clear();
+        self.enter();
+    }
+
+    fn enter(&mut self) {
+        let free = self.turns.front().filter(|turn| turn.is_free()).map_or(0, |turn| turn.calls);
+        self.free.store(free, Ordering::Relaxed);
+    }
+
+    /// Whose turn it is; `None` if the ranks must decide.
+    pub(crate) fn turn(&mut self) -> Option<Turn> {
+        while let Some(&turn) = self.turns.front() {
+            let free = self.free.load(Ordering::Relaxed);
+            if if turn.is_free() { free } else { turn.calls } > 0 {
+                return Some(turn);
+            }
+            self.turns.pop_front();
+            self.enter();
+        }
+        None
+    }
+
+    /// Counts a call of the turn.
+    pub(crate) fn count(&mut self) {
+        let free = self.free.load(Ordering::Relaxed);
+        match self.turns.front_mut() {
+            Some(turn) if !turn.is_free() => turn.calls = turn.calls.saturating_sub(1),
+            _ => self.free.store(free.saturating_sub(1), Ordering::Relaxed),
+        }
+    }
+
+    /// Calls that the library performs next and that are not timed. Whoever makes them without a
+    /// look-up counts them here.
+    pub(crate) fn free(&self) -> *const AtomicU64 {
+        &raw const *self.free
+    }
+
+    pub(crate) fn time(&mut self, sample: Sample) {
+        self.samples.push(sample);
+    }
+
+    /// This rank's samples, as bytes for the first rank.
+    pub(crate) fn report(&self) -> Vec<u8> {
+        let words = self.samples.iter().flat_map(|sample| [sample.nanoseconds, sample.bytes]);
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+}
+
+/// The first rank's part.
+pub(crate) struct Trial {
+    /// By candidate; the first is the library.
+    tried: Vec<Tried>,
+    /// Candidates of the timed calls under way.
+    timed: Vec<usize>,
+    phase: Phase,
+    /// Calls between checks, and the most.
+    interval: u64,
+    most: u64,
+    /// Checks in sequence that found the kept candidate slower.
+    slow: u32,
+    /// Checks that compare the kept schedule with the library still to be made, and those that found
+    /// the library faster.
+    unsure: u32,
+    doubts: u32,
+    /// Rounds whose blocks differed too much in size.
+    incomparable: u32,
+}
+
+#[derive(Default)]
+struct Tried {
+    /// Nanoseconds of the slowest rank.
+    times: Vec<u64>,
+    is_dropped: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Rounds that have ended.
+    Trying(u32),
+    Keeping(Kept),
+}
+
+/// A decision by measured times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Kept {
+    pub(crate) candidate: usize,
+    /// Median nanoseconds of the library, and of the candidate.
+    pub(crate) library: u64,
+    pub(crate) own: u64,
+}
+
+/// News of a settlement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum News {
+    /// A decision; for each candidate its median and the number of its timed calls.
+    Kept(Kept, Vec<(u64, usize)>),
+    /// The kept candidate now takes these nanoseconds, and all are tried again.
+    Slower(Kept, u64),
+    /// The library's call is kept in place of this one, which takes these nanoseconds.
+    Doubted(Kept, usize, u64),
+}
+
+/// Timed calls of a candidate in a round, after one that is not timed.
+const TIMED: u64 = 3;
+/// Rounds before the first decision, and the last round.
+const ROUNDS: Range<u32> = 5..10;
+/// A candidate that first takes this many times as long as the library is dropped.
+const HOPELESS: f64 = 3.0;
+/// A candidate whose median is more than this many times the library's is dropped.
+const SLOW: f64 = 1.25;
+/// The least gain over the library's call, as a share.
+const GAIN: f64 = 0.02;
+/// Standard errors of the difference of two medians by which a candidate must be faster.
+const ERRORS: f64 = 3.0;
+/// Timed calls of a check.
+const CHECKED: u64 = 5;
+/// Checks in sequence that must find it.
+const CHECKS: u32 = 2;
+/// Nanoseconds of the calls before the first check, and at most between later ones.
+const FIRST: u64 = 2_000_000;
+const MOST: u64 = 100_000_000;
+/// The fewest calls between checks.
+const LEAST: u64 = 100;
+/// Rounds of blocks that differ by more than a factor of two, after which the library's call is kept.
+const INCOMPARABLE: u32 = 3;
+
+impl Trial {
+    /// A trial of the library and of `candidates` schedules.
+    pub(crate) fn new(candidates: usize) -> Self {
+        Self {
+            tried: (0..=candidates).map(|_| Tried::default()).collect(),
+            timed: Vec::new(),
+            phase: Phase::Trying(0),
+            interval: 0,
+            most: 0,
+            slow: 0,
+            unsure: 0,
+            doubts: 0,
+            incomparable: 0,
+        }
+    }
+
+    /// A trial that has ended before, with this decision.
+    pub(crate) fn ended(candidates: usize, kept: Kept) -> Self {
+        let mut trial = Self { phase: Phase::Keeping(kept), ..Self::new(candidates) };
+        trial.check_from(kept.own);
+        trial
+    }
+
+    /// The next calls.
+    pub(crate) fn course(&mut self) -> Vec<Turn> {
+        let turn = |candidate, calls, timed| Turn { candidate, calls, timed };
+        let turns = match self.phase {
+            Phase::Keeping(Kept { candidate, .. }) => {
+                let mut turns =
+                    vec![turn(candidate, self.interval, false), turn(candidate, CHECKED, true)];
+                if self.unsure > 0 {
+                    turns.extend([turn(0, 2, false), turn(0, CHECKED, true)]);
+                }
+                turns
+            }
+            Phase::Trying(0) => (0..self.tried.len()).map(|i| turn(i, 2, true)).collect(),
+            Phase::Trying(round) => {
+                let mut alive: Vec<usize> =
+                    (0..self.tried.len()).filter(|&i| !self.tried[i].is_dropped).collect();
+                let begin = round as usize % alive.len();
+                alive.rotate_left(begin);
+                let each = |i| [turn(i, 1, false), turn(i, TIMED, true)];
+                alive.into_iter().flat_map(each).collect()
+            }
+        };
+        let timed = turns.iter().filter(|turn| turn.timed);
+        self.timed = timed.flat_map(|turn| vec![turn.candidate; turn.calls as usize]).collect();
+        turns
+    }
+
+    /// Takes the ranks' reports of the last course.
+    pub(crate) fn settle(&mut self, reports: &[&[u8]]) -> Option<News> {
+        let Some(slowest) = slowest(reports, self.timed.len()) else {
+            // Some ranks did not time these calls: they are made again.
+            return None;
+        };
+        match self.phase {
+            Phase::Keeping(kept) => {
+                let times = |of: usize| {
+                    let samples = self.timed.iter().zip(&slowest).filter(|&(&i, _)| i == of);
+                    median(samples.map(|(_, sample)| sample.nanoseconds).collect())
+                };
+                let (now, library) = (times(kept.candidate), times(0));
+                if self.unsure > 0 {
+                    let doubted = library < now;
+                    self.doubts += u32::from(doubted);
+                    self.unsure -= u32::from(!doubted);
+                    if self.doubts == CHECKS {
+                        self.unsure = 0;
+                        let replaced = (kept.candidate, now);
+                        let kept = Kept { candidate: 0, library, own: library };
+                        self.phase = Phase::Keeping(kept);
+                        return Some(News::Doubted(kept, replaced.0, replaced.1));
+                    }
+                }
+                self.slow = if now / 3 > kept.own / 2 { self.slow + 1 } else { 0 };
+                if self.slow < CHECKS || self.incomparable >= INCOMPARABLE {
+                    if self.slow == 0 {
+                        self.interval = self.most.min(2 * self.interval);
+                    }
+                    return None;
+                }
+                let candidates = self.tried.len() - 1;
+                let most = self.most.saturating_mul(2);
+                *self = Self { interval: most, most, ..Self::new(candidates) };
+                Some(News::Slower(kept, now))
+            }
+            Phase::Trying(round) => self.round(round, &slowest),
+        }
+    }
+
+    fn round(&mut self, round: u32, slowest: &[Sample]) -> Option<News> {
+        let bytes = || slowest.iter().map(|sample| sample.bytes);
+        let (least, most) = (bytes().min().unwrap_or(0), bytes().max().unwrap_or(0));
+        if most / 2 > least {
+            self.incomparable += 1;
+            return (self.incomparable >= INCOMPARABLE).then(|| self.keep(0));
+        }
+        for (&i, sample) in self.timed.iter().zip(slowest) {
+            self.tried[i].times.push(sample.nanoseconds);
+        }
+        let (library, others) = self.tried.split_first_mut().expect("bug: a trial of nothing");
+        let typical = |tried: &Tried| match round {
+            0 => tried.times.iter().min().copied().unwrap_or(0) as f64,
+            _ => median(tried.times.clone()) as f64,
+        };
+        let limit = typical(library) * if round == 0 { HOPELESS } else { SLOW };
+        others.iter_mut().for_each(|tried| tried.is_dropped |= typical(tried) > limit);
+        self.phase = Phase::Trying(round + 1);
+        let alive = (1..self.tried.len()).filter(|&i| !self.tried[i].is_dropped);
+        let Some(best) = alive.min_by_key(|&i| self.median(i)) else { return Some(self.keep(0)) };
+        if round == 0 {
+            // First calls open connections.
+            self.tried.iter_mut().for_each(|tried| tried.times.clear());
+        }
+        if round < ROUNDS.start {
+            return None;
+        }
+        let library = self.median(0) as f64;
+        let gain = library - self.median(best) as f64;
+        if gain <= GAIN * library {
+            return Some(self.keep(0));
+        }
+        if gain > ERRORS * self.error(0).hypot(self.error(best)) {
+            return Some(self.keep(best));
+        }
+        (round >= ROUNDS.end).then(|| self.keep(0))
+    }
+
+    fn keep(&mut self, candidate: usize) -> News {
+        let kept = Kept { candidate, library: self.median(0), own: self.median(candidate) };
+        self.phase = Phase::Keeping(kept);
+        self.check_from(kept.own);
+        (self.unsure, self.doubts) = (if candidate == 0 { 0 } else { CHECKS }, 0);
+        let tried = (0..self.tried.len()).map(|i| (self.median(i), self.tried[i].times.len()));
+        News::Kept(kept, tried.collect())
+    }
+
+    /// Begins checks of a candidate that takes this long.
+    fn check_from(&mut self, nanoseconds: u64) {
+        let calls = |time: u64| (time / nanoseconds.max(1)).max(LEAST);
+        self.interval = self.interval.max(calls(FIRST));
+        self.most = self.most.max(calls(MOST));
+    }
+
+    fn median(&self, candidate: usize) -> u64 {
+        median(self.tried[candidate].times.clone())
+    }
+
+    /// The standard error of a candidate's median, from the quartiles: of a normal distribution they
+    /// are 1.35 deviations apart, and the error is 1.25 deviations over the root of the number.
+    fn error(&self, candidate: usize) -> f64 {
+        let mut times = self.tried[candidate].times.clone();
+        times.sort_unstable();
+        let last = times.len().saturating_sub(1);
+        let at = |quarters: usize| times.get(last * quarters / 4).copied().unwrap_or(0) as f64;
+        0.93 * (at(3) - at(1)) / (times.len().max(1) as f64).sqrt()
+    }
+}
+
+/// The middle of the values, 0 without values.
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+/// For each timed call the most nanoseconds and bytes of any rank. `None` if a rank has another
+/// number of samples.
+fn slowest(reports: &[&[u8]], count: usize) -> Option<Vec<Sample>> {
+    let mut slowest = vec![Sample { nanoseconds: 0, bytes: 0 }; count];
+    for report in reports {
+        let (words, rest) = report.as_chunks::<8>();
+        if !rest.is_empty() || words.len() != 2 * count {
+            return None;
+        }
+        for (most, own) in slowest.iter_mut().zip(words.chunks(2)) {
+            most.nanoseconds = most.nanoseconds.max(u64::from_le_bytes(own[0]));
+            most.bytes = most.bytes.max(u64::from_le_bytes(own[1]));
+        }
+    }
+    Some(slowest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ranks follow a trial; `time` gives nanoseconds by candidate, rank and call. Returns all
+    /// news, and the calls of each candidate.
+    fn tried(
+        mut trial: Trial,
+        calls: u64,
+        bytes: impl Fn(u64) -> u64,
+        time: impl Fn(usize, usize, u64) -> u64,
+    ) -> (Vec<News>, Vec<u64>) {
+        let mut ranks = [(); 2].map(|()| Course::new(&trial.course()));
+        let (mut news, mut made) = (Vec::new(), vec![0; trial.tried.len()]);
+        for call in 0..calls {
+            let turns = ranks.each_mut().map(Course::turn);
+            assert_eq!(turns[0], turns[1]);
+            if turns[0].is_none() {
+                let reports = ranks.each_ref().map(Course::report);
+                news.extend(trial.settle(&[&reports[0], &reports[1]]));
+                let turns = trial.course();
+                ranks.iter_mut().for_each(|course| course.follow(&turns));
+            }
+            for (rank, course) in ranks.iter_mut().enumerate() {
+                let turn = course.turn().expect("a turn");
+                made[turn.candidate] += u64::from(rank == 0);
+                course.count();
+                if turn.timed {
+                    let nanoseconds = time(turn.candidate, rank, call);
+                    course.time(Sample { nanoseconds, bytes: bytes(call) });
+                }
+            }
+        }
+        (news, made)
+    }
+
+    fn kept(news: &[News]) -> Vec<usize> {
+        let kept = news.iter().filter_map(|news| match news {
+            News::Kept(kept, _) => Some(kept.candidate),
+            News::Doubted(kept, ..) => Some(kept.candidate),
+            News::Slower(..) => None,
+        });
+        kept.collect()
+    }
+
+    #[test]
+    fn the_fastest_by_the_slowest_rank_is_kept() {
+        // The second schedule is fast on one rank only.
+        let time = |candidate: usize, rank: usize, _| {
+            [[1000, 1000], [800, 700], [100, 900]][candidate][rank]
+        };
+        let (news, _) = tried(Trial::new(2), 300, |_| 64, time);
+        assert_eq!(kept(&news), [1]);
+        let News::Kept(kept, tried) = &news[0] else { panic!("{news:?}") };
+        assert_eq!((kept.library, kept.own), (1000, 800));
+        assert_eq!(tried, &[(1000, 15), (800, 15), (900, 15)]);
+    }
+
+    #[test]
+    fn the_library_is_kept_unless_the_gain_exceeds_the_noise() {
+        // One percent faster; then a fifth faster, but with noise of half the time.
+        let small = |candidate, _, _| [1000, 990][candidate];
+        assert_eq!(kept(&tried(Trial::new(1), 300, |_| 64, small).0), [0]);
+        let noise = |call: u64| call * 7919 % 1009;
+        let noisy = |candidate: usize, _, call| [1000, 900][candidate] + noise(call);
+        assert_eq!(kept(&tried(Trial::new(1), 300, |_| 64, noisy).0), [0]);
+        let less = |candidate: usize, _, call| [1000, 900][candidate] + noise(call) / 20;
+        assert_eq!(kept(&tried(Trial::new(1), 300, |_| 64, less).0), [1]);
+    }
+
+    #[test]
+    fn trying_slow_schedules_costs_few_calls() {
+        let time = |candidate, _, _| [1000, 1300, 4000, 900_000][candidate];
+        let (news, made) = tried(Trial::new(3), 60, |_| 64, time);
+        assert_eq!(kept(&news), [0]);
+        assert_eq!(made[1..], [6, 2, 2]);
+    }
+
+    #[test]
+    fn a_kept_schedule_that_slows_down_is_tried_again() {
+        let limit = |slower| {
+            move |candidate, _, call| match (candidate, call) {
+                (1, 5_000..) => slower,
+                _ => [100_000, 80_000][candidate],
+            }
+        };
+        let (news, _) = tried(Trial::new(1), 20_000, |_| 64, limit(130_000));
+        assert_eq!(kept(&news), [1, 0]);
+        assert!(news.iter().any(|news| matches!(news, News::Slower(_, 130_000))), "{news:?}");
+        let (news, _) = tried(Trial::new(1), 20_000, |_| 64, limit(115_000));
+        assert_eq!(kept(&news), [1]);
+    }
+
+    #[test]
+    fn the_library_is_kept_after_all_if_it_is_faster_without_turns() {
+        // While they take turns, calls of the library are disturbed.
+        let time = |candidate, _, call| match (candidate, call) {
+            (0, ..60) => 1000,
+            (0, _) => 600,
+            _ => 700,
+        };
+        let (news, made) = tried(Trial::new(1), 20_000, |_| 64, time);
+        assert_eq!(kept(&news), [1, 0]);
+        assert!(matches!(news[1], News::Doubted(_, 1, 700)), "{news:?}");
+        assert!(made[1] < 9_000, "{made:?}");
+    }
+
+    #[test]
+    fn trials_that_change_nothing_become_rare() {
+        // All calls become slower and slower.
+        let time = |_, _, call: u64| 1_000_000 + 50_000 * call;
+        let (news, _) = tried(Trial::new(1), 20_000, |_| 64, time);
+        assert!(kept(&news).len() < 9, "{news:?}");
+    }
+
+    #[test]
+    fn blocks_of_very_different_sizes_are_not_compared() {
+        let time = |candidate: usize, _, _| [1000, 100][candidate];
+        let (news, _) = tried(Trial::new(1), 20_000, |call| 1 << (call % 8), time);
+        assert_eq!(kept(&news), [0]);
+    }
+
+    #[test]
+    fn a_known_decision_is_followed_at_once() {
+        let known = Kept { candidate: 1, library: 1000, own: 500 };
+        let (news, made) = tried(Trial::ended(1, known), 20_000, |_| 64, |_, _, _| 500);
+        assert_eq!((news, made), (vec![], vec![0, 20_000]));
+    }
+
+    #[test]
+    fn calls_are_free_only_while_the_library_performs_them_untimed() {
+        let turn = |candidate, calls, timed| Turn { candidate, calls, timed };
+        let mut course = Course::new(&[
+            turn(0, 2, false),
+            turn(0, 1, true),
+            turn(1, 1, false),
+            turn(0, 1, false),
+        ]);
+        let mut seen = Vec::new();
+        while let Some(turn) = course.turn() {
+            // SAFETY: the course's own counter.
+            let free = unsafe { &*course.free() };
+            seen.push((turn.candidate, free.load(Ordering::Relaxed)));
+            course.count();
+        }
+        assert_eq!(seen, [(0, 2), (0, 1), (0, 0), (1, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn a_report_that_does_not_fit_is_ignored() {
+        assert_eq!(slowest(&[&[0; 16], &[0; 15]], 1), None);
+        assert_eq!(slowest(&[&[0; 32]], 1), None);
+    }
+}
