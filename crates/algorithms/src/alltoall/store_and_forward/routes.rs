@@ -127,7 +127,7 @@ fn nearest(entering: &[Vec<u32>], ends: &[[Rank; 2]], loads: &[u64], to: usize) 
         .map(|&load| {
             // In 64ths, at most 32 times the mean.
             let over = u128::from((64 * load / mean).min(2048));
-            1024 + (u128::from(STEEPNESS) * over.pow(8) >> 48) as u64
+            1024 + ((u128::from(STEEPNESS) * over.pow(8)) >> 48) as u64
         })
         .collect();
     let mut distances = vec![u64::MAX; entering.len()];
