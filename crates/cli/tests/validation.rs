@@ -133,6 +133,9 @@ fn table(all: &[Found]) -> String {
     out + "```\n"
 }
 
+/// Whether a row belongs to a group.
+type Chosen = fn(&Found) -> bool;
+
 /// The error of each row: predicted, fixed, and of other simulators.
 fn plot(all: &[Found]) -> String {
     let mut out = String::new();
@@ -148,7 +151,7 @@ fn plot(all: &[Found]) -> String {
             .unwrap();
         let mut mesh = chart.configure_mesh();
         mesh.x_desc("row").light_line_style(TRANSPARENT).draw().unwrap();
-        let groups: [(&str, RGBColor, fn(&Found) -> bool); 4] = [
+        let groups: [(&str, RGBColor, Chosen); 4] = [
             ("predicted", RGBColor(0, 114, 178), |f| {
                 f.counts() && !f.row.peer && f.row.fixes.is_none()
             }),
