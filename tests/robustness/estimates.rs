@@ -350,7 +350,7 @@ fn the_estimate_of_worms_covers_link_port_message_and_hop() {
     assert_eq!(Asked { settings: settings(5, 8, 16, None), ..of() }.bytes() - one, 256 * 8 * 4);
     assert_eq!(Asked { injection: 1e-9, ..of() }.bytes() - one, 64 * 2 * 24);
     let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
-    assert_eq!(larger - one, 192 * (4 * link + 2 * 8 + 64));
+    assert_eq!(larger - one, 192 * (4 * link + 2 * 8 + 96));
     let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
     assert_eq!((far(3) - one, far(4) - one), (2 * 20, 3 * 20));
     // A worm and a cause, and above as many as there are nodes a cause alone; a step each.
@@ -369,7 +369,7 @@ fn the_estimate_of_flows_covers_link_message_and_hop() {
     assert_eq!(Asked { torus: "torus:4x4x4", ..of() }.bytes() - one, 128 * link);
     assert_eq!(Asked { injection: 1e-9, ..of() }.bytes() - one, 64 * 2 * 96);
     let larger = Asked { torus: "torus:16x16", ..of() }.bytes();
-    assert_eq!(larger - one, 192 * (4 * link + 64));
+    assert_eq!(larger - one, 192 * (4 * link + 96));
     let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
     assert_eq!((far(3) - one, far(4) - one), (2 * 64, 3 * 64));
     // Flows and their causes, as many as there are nodes.
@@ -408,7 +408,7 @@ fn the_estimate_of_routers_covers_port_channel_flit_and_cycle() {
     let limited = |seconds| Asked { injection: seconds, ..of() }.bytes() - one;
     assert_eq!((limited(2e-9), limited(1e-9)), (64 * (2 * 16 + 4 + 1), 0));
     let far = |to| Asked { messages: vec![(0, 0, to, 64, 0)], ..of() }.bytes();
-    assert_eq!((far(3) - one, far(4) - one), (2 * 4, 3 * 4));
+    assert_eq!((far(3) - one, far(4) - one), (2 * 8, 3 * 8));
     let packet = of().steps(2) - one - 64;
     assert!((140..200).contains(&packet), "{packet}");
     assert_eq!(of().steps(64) - one, 63 * (packet + 64));

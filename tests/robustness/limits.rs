@@ -68,6 +68,7 @@ const ROWS: [Row; 36] = [
         routed,
         "a network of at most 67108864 links on all routes",
     ),
+    ("ranks of store-and-forward", 512, forwarded, "at most 512 ranks"),
     (
         "ranks of a machine on which unequal blocks are ranked",
         32_768,
@@ -398,18 +399,27 @@ fn demand(ranks: u64) -> Result<(), String> {
     if refused.contains("(--demand)") { Ok(()) } else { Err(refused) }
 }
 
-/// Whether link-matchings applies; if it is only too slow for rankings, it does.
-fn matchings(machine: &Machine) -> Result<(), String> {
-    let problem = Problem::new(Collective::AllToAll, machine.ranks(), 1, 1).unwrap();
+/// Whether an algorithm applies; if it is only too slow for rankings, it does.
+fn applies(name: &str, machine: &Machine, ports: u32) -> Result<(), String> {
+    let problem = Problem::new(Collective::AllToAll, machine.ranks(), ports, 1).unwrap();
     let request = Request::new(&problem, &*machine.topology);
-    match request.candidates(Catalogue::standard().find("link-matchings").unwrap()) {
+    match request.candidates(Catalogue::standard().find(name).unwrap()) {
         Err(NotApplicable::Unranked { .. }) => Ok(()),
         found => text(found),
     }
 }
 
+fn matchings(machine: &Machine) -> Result<(), String> {
+    applies("link-matchings", machine, 1)
+}
+
 fn matched(ranks: u64) -> Result<(), String> {
     matchings(&machine(&format!("hyperx:{ranks}")).unwrap())
+}
+
+fn forwarded(ranks: u64) -> Result<(), String> {
+    let machine = machine(&format!("hyperx:{ranks}")).unwrap();
+    applies("store-and-forward", &machine, machine.ranks() - 1)
 }
 
 /// Two switches of 256 nodes each, and more switches between them: as many as the links on routes

@@ -420,7 +420,7 @@ fn check(
     let links = fold.links() as u128 * size_of::<LinkUse>() as u128;
     let needed = networks
         * ((request.model.memory)(request.machine, &request.settings, &ranks.classes, &contents)
-            + nodes * 128
+            + nodes * 96
             + waiting_sends * 2 * size_of::<Posted>() as u128)
         + kept * links
         + survey.steps.len() as u128 * 64
