@@ -98,12 +98,10 @@ async fn all(schedule: &Schedule) -> Result<(), Box<dyn Error>> {
     let mut peers: Vec<Vec<Option<TcpStream>>> =
         (0..ranks).map(|_| (0..ranks).map(|_| None).collect()).collect();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    for a in 0..ranks {
-        for b in 0..a {
-            let (near, far) =
-                tokio::try_join!(TcpStream::connect(listener.local_addr()?), listener.accept())?;
-            (peers[a][b], peers[b][a]) = (Some(near), Some(far.0));
-        }
+    for (a, b) in (0..ranks).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        let connecting = TcpStream::connect(listener.local_addr()?);
+        let (near, far) = tokio::try_join!(connecting, listener.accept())?;
+        (peers[a][b], peers[b][a]) = (Some(near), Some(far.0));
     }
     let tasks = (0..)
         .zip(peers)
