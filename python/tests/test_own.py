@@ -93,7 +93,7 @@ def test_an_array_of_messages_is_a_schedule() -> None:
 
 def test_parts_of_blocks_and_routes_are_taken() -> None:
     # Both ways around a ring of four, half a block each.
-    messages = []
+    messages: list[Any] = []
     for rank in range(4):
         messages += [(0, rank, (rank + 1) % 4), (0, rank, (rank + 3) % 4)]
     for rank in range(4):

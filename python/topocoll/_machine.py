@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from topocoll import _core
 from topocoll._core import Error
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import networkx
 
 
@@ -145,6 +144,8 @@ def machine(
     elif isinstance(of, str | os.PathLike):
         core = _core.Machine.named(os.fspath(of))
     elif isinstance(of, Mapping):
+        import json
+
         if "nodes" in of and ("links" in of or "edges" in of):
             core = _core.Machine.of_graph(name, _json(of))
         else:
@@ -171,6 +172,8 @@ def _whole(what: str, value: object) -> int:
 
 def _toml(value: object) -> str:
     """Return a value in TOML."""
+    import json
+
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -186,6 +189,7 @@ def _toml(value: object) -> str:
 
 def _json(value: object) -> str:
     """Return a value in JSON; NumPy's numbers are numbers, and other names of vertices are text."""
+    import json
 
     def other(value: Any) -> object:
         return value.item() if isinstance(value, np.generic) else str(value)

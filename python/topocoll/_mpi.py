@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from topocoll._core import Error
 from topocoll._program import Program
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from mpi4py import MPI
 
 #: Tags are below this, the least upper bound that MPI guarantees.
@@ -34,8 +34,8 @@ def exchange(program: Program, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbu
     # In an all-gather the one block is its source's.
     initial = program.initial[rank] if program.operation == "alltoall" else np.minimum(program.initial[rank], 0)
     buffer = pieces.split(own[np.maximum(initial, 0)])
-    for step in program.steps():
-        copies = [(buffer[reads], writes) for at, reads, writes in step.copies if at == rank]
+    for step in program.of_rank(rank):
+        copies = [(buffer[reads], writes) for _, reads, writes in step.copies]
         for read, writes in copies:
             buffer[writes] = read
         tag = step.number % _TAGS

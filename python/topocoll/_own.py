@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from topocoll import _core
 from topocoll._core import Error
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from topocoll._machine import Machine
 
 #: A block: source and destination (an all-gather: the source), and the first byte and the end byte of a part.

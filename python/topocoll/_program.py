@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from topocoll import _core
 from topocoll._core import Error
 from topocoll._progress import bar
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 #: The fields of :meth:`topocoll.Schedule.blocks`.
 BLOCKS = np.dtype(
@@ -106,6 +109,7 @@ class Program:
         self._copies = found["copies"].reshape(-1, 3)
         self._sent, self._received = found["sent"], found["received"]
         self._copied_from, self._copied_to = found["copied_from"], found["copied_to"]
+        self._of_rank: dict[int, list[Step]] = {}
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps in which a rank sends or copies."""
@@ -134,6 +138,18 @@ class Program:
             ]
             yield Step(number, copies, messages)
 
+    def of_rank(self, rank: int) -> list[Step]:
+        """Return the steps of one rank: its rearrangements, and the messages that it sends or receives."""
+        if rank not in self._of_rank:
+            own = []
+            for step in self.steps():
+                copies = [copy for copy in step.copies if copy[0] == rank]
+                messages = [message for message in step.messages if rank in message[1:3]]
+                if copies or messages:
+                    own.append(Step(step.number, copies, messages))
+            self._of_rank[rank] = own
+        return self._of_rank[rank]
+
     def places(self) -> npt.NDArray[np.int64]:
         """Return the slot of each rank that has the block of each source after the last step."""
         places = np.full((self.ranks, self.ranks), -1, np.int64)
@@ -156,21 +172,22 @@ class Program:
             codes = np.where(codes >= 0, codes + self.ranks * np.arange(self.ranks)[:, None], -1)
         buffers = codes.reshape(-1)
         parts = []
-        for step in self.steps():
-            if step.copies:
-                source = np.concatenate([rank * width + read for rank, read, _ in step.copies])
-                target = np.concatenate([rank * width + write for rank, _, write in step.copies])
-                buffers[target] = buffers[source]
-            if not step.messages:
-                continue
-            sent = np.concatenate([sender * width + read for _, sender, _, read, _ in step.messages])
-            target = np.concatenate([to * width + write for _, _, to, _, write in step.messages])
-            moved = buffers[sent]
-            parts.append((sent, moved))
-            buffers[target] = moved
-        if not parts:
+        # The place in all buffers of each piece.
+        copiers = np.repeat(self._copies[:, 1].astype(np.int64), self._copies[:, 2]) * width
+        copied_from, copied_to = copiers + self._copied_from, copiers + self._copied_to
+        senders, receivers = (np.repeat(self._messages[:, c].astype(np.int64), self._messages[:, 3]) for c in (1, 2))
+        sent, landed = senders * width + self._sent, receivers * width + self._received
+        copying = np.repeat(self._copies[:, 0], self._copies[:, 2])
+        sending = np.repeat(self._messages[:, 0], self._messages[:, 3])
+        for number in np.union1d(self._messages[:, 0], self._copies[:, 0]):
+            own = slice(*np.searchsorted(copying, [number, number + 1]))
+            buffers[copied_to[own]] = buffers[copied_from[own]]
+            own = slice(*np.searchsorted(sending, [number, number + 1]))
+            parts.append(buffers[sent[own]])
+            buffers[landed[own]] = parts[-1]
+        codes = np.concatenate([*parts, np.zeros(0, np.int64)])
+        if not len(codes):
             return np.zeros(0, BLOCKS)
-        sent, codes = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
         message = np.repeat(np.arange(len(self._messages)), self._messages[:, 3])
         empty = np.flatnonzero(codes < 0)
         if len(empty):

@@ -15,7 +15,9 @@ DELAY = 1.0
 
 def _visible() -> bool:
     """Whether a bar is shown: in a notebook, and on a terminal."""
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell" or sys.stderr.isatty()
 
 
 @contextmanager

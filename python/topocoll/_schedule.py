@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from topocoll import _core, _text
 from topocoll._core import Error
@@ -21,6 +18,7 @@ from topocoll._program import BLOCKS, Permutation, Program
 from topocoll._progress import bar
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import jax
     from mpi4py import MPI
 
@@ -333,6 +331,10 @@ class Schedule:
             ``jsonl``, ``csv``, ``goal``, ``msccl``, ``dot`` or ``simgrid``. The default follows from the name:
             ``.jsonl``, ``.csv``, ``.goal``, ``.xml`` for MSCCL, ``.dot``.
         """
+        # Imported here, as they take milliseconds.
+        import tempfile
+        from pathlib import Path
+
         path = Path(path)
         format = format or _FORMATS.get(path.suffix)
         if format is None:
@@ -439,7 +441,7 @@ def schedule(
     machine = machine_of(machine)
     if isinstance(algorithm, os.PathLike):
         with bar("bytes") as tick:
-            return Schedule(_core.read(machine._core, Path(algorithm), tick))
+            return Schedule(_core.read(machine._core, algorithm, tick))
     request = _core.Request(machine._core, op, block_bytes(block))
     if isinstance(algorithm, str):
         with bar("schedule") as tick:

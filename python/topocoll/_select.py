@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -149,6 +148,8 @@ class Selection:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         heads = ("algorithm", "setting", "time", "of the bound", "steps", "charged volume", "link contention")
         rows = []
         for choice in self.choices[:_SHOWN]:
@@ -163,12 +164,12 @@ class Selection:
                 _text.blocks(choice.link_blocks) + ratio,
                 str(choice.max_link_sharing or ""),
             )
-            rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+            rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
         head = "".join(f"<th>{head}</th>" for head in heads)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         more = len(self.choices) - len(rows)
         rest = f"<p>{_text.count(more, 'choice')} more: to_pandas() has all.</p>" if more > 0 else ""
-        answer = "".join(f"<p>{html.escape(line)}</p>" for line in self._lines())
+        answer = "".join(f"<p>{escape(line)}</p>" for line in self._lines())
         return f"{answer}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
     def to_pandas(self) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from topocoll import _core, _text
 from topocoll._core import Error
@@ -18,6 +17,7 @@ from topocoll._schedule import Schedule, block_bytes, request_of
 from topocoll._select import Choice, _row
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
     from matplotlib.axes import Axes
 
