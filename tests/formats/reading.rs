@@ -398,6 +398,31 @@ fn a_route_that_does_not_lead_to_the_receiver_is_refused() {
 }
 
 #[test]
+fn messages_of_a_program_are_those_of_the_lines() {
+    let (schedule, machine) = planned("torus:4x4", "suh-shin");
+    let text = write("jsonl", &schedule, &machine).unwrap();
+    let lines = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap());
+    let made = |lines: Vec<jsonl::MessageLine>| {
+        let origin = schedule.origin.clone();
+        jsonl::schedule(schedule.problem, origin, lines, &target(&machine))
+    };
+    let lines: Vec<_> = lines.collect();
+    let again = made(lines.clone()).unwrap();
+    assert_eq!(write("jsonl", &again, &machine).unwrap(), text);
+
+    let mut wrong = lines.clone();
+    wrong[7].to = wrong[7].from;
+    let refused = |lines| made(lines).unwrap_err().to_string();
+    let from = lines[7].from;
+    assert!(refused(wrong).starts_with(&format!("message 7: rank {from} sends to itself")));
+    let back = vec![lines[lines.len() - 1].clone(), lines[0].clone()];
+    assert!(refused(back).starts_with("message 1: step 0 after step "));
+    let small = topocoll::machine("full:3").unwrap();
+    let other = jsonl::schedule(schedule.problem, schedule.origin.clone(), lines, &target(&small));
+    assert!(other.unwrap_err().to_string().contains("16 ranks, but full:3 has 3"));
+}
+
+#[test]
 fn refusals_name_the_line_the_value_and_the_rule() {
     let two = machine("full:2").unwrap();
     let goal = [

@@ -3,7 +3,7 @@
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate of the workspace, and the crates that it may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("topocoll-topology", &[]),
     ("topocoll-schedule", &["topocoll-topology"]),
     ("topocoll-algorithms", &["topocoll-schedule", "topocoll-topology"]),
@@ -24,6 +24,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("topocoll-cli", &["topocoll", "topocoll-certificate"]),
     ("topocoll-mpi", &["topocoll"]),
     ("own_algorithm", &["topocoll"]),
+    ("topocoll-python", &["topocoll"]),
 ];
 
 #[test]

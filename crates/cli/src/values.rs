@@ -1,8 +1,7 @@
 //! Parsers of option values.
 
-use bytesize::ByteSize;
 use indicatif::HumanCount;
-use topocoll::units::parse_seconds_per_byte;
+use topocoll::units::{parse_bytes, parse_seconds_per_byte};
 use topocoll::{Injection, Rank, Setting};
 
 /// Ranks of a machine in their order.
@@ -41,34 +40,13 @@ pub(crate) fn rank_list(text: &str) -> Result<RankList, String> {
 }
 
 pub(crate) fn block(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
+    match parse_bytes(text).map_err(|e| e.message)? {
         0 => Err("a block has at least 1 byte: an empty exchange has no cost".to_owned()),
         bytes if bytes > topocoll::MAX_BLOCK_BYTES => {
             Err(format!("a block has at most {} bytes", topocoll::MAX_BLOCK_BYTES))
         }
         bytes => Ok(bytes),
     }
-}
-
-/// An exact number of bytes: `1.5KiB` is 1,536, and `0.9KiB` is an error.
-fn bytes(text: &str) -> Result<u64, String> {
-    let rule = || "not a size such as 64, 4KiB or 1MiB".to_owned();
-    let whole = |text: &str| text.parse().map(|size: ByteSize| size.as_u64()).map_err(|_| rule());
-    let Some((before, after)) = text.split_once('.') else { return whole(text) };
-    // The library rounds fractions down (2.3kB to 2,299), so it only reads the unit.
-    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-    let (fraction, unit) = after.split_at(end);
-    if unit.contains('.') {
-        return Err(rule());
-    }
-    let unit = u128::from(whole(&format!("1{unit}"))?);
-    let digits: u128 = format!("{before}{fraction}").parse().map_err(|_| rule())?;
-    let scale = 10u128.checked_pow(fraction.len() as u32).ok_or_else(rule)?;
-    let scaled = digits.checked_mul(unit).ok_or_else(rule)?;
-    if !scaled.is_multiple_of(scale) {
-        return Err("not a whole number of bytes".to_owned());
-    }
-    Ok(u64::try_from(scaled / scale).unwrap_or(u64::MAX))
 }
 
 /// A note on the first of these sizes whose unit is only a letter, such as `1M`: it is decimal.
@@ -82,9 +60,9 @@ pub(crate) fn note_on_sizes(text: &str) -> Option<String> {
         if !["K", "M", "G", "T"].contains(&letter.as_str()) {
             return None;
         }
-        let decimal = HumanCount(bytes(size).ok()?);
+        let decimal = HumanCount(parse_bytes(size).ok()?);
         let binary = |number: &str| {
-            let bytes = bytes(&format!("{number}{letter}iB")).ok()?;
+            let bytes = parse_bytes(&format!("{number}{letter}iB")).ok()?;
             Some(format!("{number}{letter}iB is {}", HumanCount(bytes)))
         };
         let binary = binary(number).or_else(|| binary("1"))?;
@@ -264,7 +242,7 @@ mod tests {
             if ["k", "M", "G", "T"].contains(&letter) {
                 let note = note.unwrap().replace(',', "");
                 let binary = format!("{number}{}iB", letter.to_ascii_uppercase());
-                let larger = super::bytes(&binary).unwrap();
+                let larger = parse_bytes(&binary).unwrap();
                 prop_assert_eq!(note, format!("note: {text} is {bytes} bytes; {binary} is {larger}"));
             } else {
                 prop_assert_eq!(note, None);

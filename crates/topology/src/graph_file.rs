@@ -9,6 +9,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::spec::SpecError;
+use crate::text::printable;
 use crate::{Graph, Topology};
 
 pub(crate) use csv::fields;
@@ -28,6 +30,22 @@ pub(crate) fn graph(rest: &str) -> Result<Arc<dyn Topology>, String> {
         Ok(graph) => Ok(Arc::new(graph)),
         Err((0, message)) => Err(format!("{rest}: {message}")),
         Err((line, message)) => Err(format!("{rest}:{line}: {message}")),
+    }
+}
+
+/// Reads a graph from a text of either kind: CSV, or networkx node-link JSON. Its short form is
+/// `graph:` and the name.
+///
+/// # Errors
+/// What is wrong, after the name and the line.
+pub fn parse_graph(name: &str, text: &str) -> Result<Arc<dyn Topology>, SpecError> {
+    let name = printable(name);
+    match read(text, format!("graph:{name}")) {
+        Ok(graph) => Ok(Arc::new(graph)),
+        Err((0, message)) => Err(SpecError { message: format!("{name}: {message}"), span: None }),
+        Err((line, message)) => {
+            Err(SpecError { message: format!("{name}:{line}: {message}"), span: None })
+        }
     }
 }
 
@@ -113,6 +131,16 @@ switch,spine,,
         }
         let one_to_three = ["n1 -> leaf0", "leaf0 -> spine #0", "spine -> leaf1 #0", "leaf1 -> n3"];
         assert_eq!(routes(&tree)[7], one_to_three);
+    }
+
+    #[test]
+    fn a_graph_from_a_text_has_its_name() {
+        let graph = parse_graph("tree", TREE).unwrap();
+        assert_eq!((graph.short_form(), graph.ranks()), ("graph:tree".to_owned(), 4));
+        for (text, message) in [("a,b\n", "bad:1: header"), ("from,to\n", "bad: 0 nodes")] {
+            let error = parse_graph("bad", text).unwrap_err();
+            assert!(error.message.starts_with(message), "{error}");
+        }
     }
 
     #[test]

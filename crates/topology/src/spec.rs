@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::text::nearest;
 use crate::{Clusters, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
 
+pub use crate::graph_file::parse_graph;
 pub use crate::machine_file::{parse_file, parse_file_in};
 
 /// How one kind of topology is written: `kind:rest`.

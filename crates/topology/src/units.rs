@@ -1,4 +1,6 @@
-//! Quantities with units, such as `75us` and `10GB/s`.
+//! Quantities with units, such as `4KiB`, `75us` and `10GB/s`.
+
+use bytesize::ByteSize;
 
 /// Why a text is not a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -13,6 +15,31 @@ impl From<String> for UnitError {
     fn from(message: String) -> Self {
         Self { message }
     }
+}
+
+/// Reads a size such as `64`, `4KiB` or `1MB`. Bytes, exactly: `1.5KiB` is 1,536, and `0.9KiB` is an
+/// error.
+///
+/// # Errors
+/// A text that is not one, or not a whole number of bytes.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    let rule = || UnitError::from("not a size such as 64, 4KiB or 1MiB".to_owned());
+    let whole = |text: &str| text.parse().map(|size: ByteSize| size.as_u64()).map_err(|_| rule());
+    let Some((before, after)) = text.split_once('.') else { return whole(text) };
+    // The library rounds fractions down (2.3kB to 2,299), so it only reads the unit.
+    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    let (fraction, unit) = after.split_at(end);
+    if unit.contains('.') {
+        return Err(rule());
+    }
+    let unit = u128::from(whole(&format!("1{unit}"))?);
+    let digits: u128 = format!("{before}{fraction}").parse().map_err(|_| rule())?;
+    let scale = 10u128.checked_pow(fraction.len() as u32).ok_or_else(rule)?;
+    let scaled = digits.checked_mul(unit).ok_or_else(rule)?;
+    if !scaled.is_multiple_of(scale) {
+        return Err("not a whole number of bytes".to_owned().into());
+    }
+    Ok(u64::try_from(scaled / scale).unwrap_or(u64::MAX))
 }
 
 /// The largest timing value, about eleven days: larger values are taken for typing errors.

@@ -12,6 +12,14 @@ pub enum ReadError {
         /// The value and the rule.
         message: String,
     },
+    /// A listed message that is not valid, or contradicts the messages before it.
+    #[error("message {number}: {message}")]
+    Message {
+        /// Its number, from 0.
+        number: usize,
+        /// The value and the rule.
+        message: String,
+    },
     /// A file that cannot be opened.
     #[error("cannot read `{file}`: {reason}")]
     File {

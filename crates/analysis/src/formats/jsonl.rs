@@ -17,7 +17,7 @@ use topocoll_topology::{
 use super::messages::check_ranks;
 
 pub(super) use read::{List, Listed, read_each};
-pub use read::{read, read_topology};
+pub use read::{read, read_topology, schedule};
 pub use write::write;
 
 /// The version of the format.
@@ -122,26 +122,26 @@ impl PerNode {
 }
 
 /// A message.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MessageLine {
+pub struct MessageLine {
     /// The step it travels in.
-    step: u32,
+    pub step: u32,
     /// Its sender.
-    from: u32,
+    pub from: u32,
     /// Its receiver.
-    to: u32,
+    pub to: u32,
     /// On grids dimension and signed hops, in the order travelled; `None` for the machine's own
     /// route.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
-    route: Option<Vec<(u32, i64)>>,
+    pub route: Option<Vec<(u32, i64)>>,
     /// On graphs the numbers of the links, in the order travelled; `None` for the machine's own
     /// route.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
-    links: Option<Vec<u64>>,
+    pub links: Option<Vec<u64>>,
     /// For an all-to-all source, destination, first byte, end byte; for an all-gather without the
     /// destination.
-    blocks: Vec<Vec<u64>>,
+    pub blocks: Vec<Vec<u64>>,
 }
 
 fn is_up(ties: &Ties) -> bool {

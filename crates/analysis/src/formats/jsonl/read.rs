@@ -7,7 +7,7 @@ use topocoll_topology::{Rank, Topology};
 
 use super::{Header, MessageLine};
 use crate::formats::lines::Lines;
-use crate::formats::messages::{beginning, check_step, ends, rank, route, route_over};
+use crate::formats::messages::{beginning, check_ranks, check_step, ends, rank, route, route_over};
 use crate::formats::{ReadError, Target};
 
 /// Reads the topology that a schedule was written for from its first line.
@@ -63,13 +63,38 @@ pub(in crate::formats) struct Listed {
 
 /// A reader of JSON lines, from their own file or from within another.
 pub(in crate::formats) struct List<'a> {
+    messages: Messages<'a>,
+    origin: Origin,
+}
+
+/// Messages with their blocks, checked one by one.
+struct Messages<'a> {
     target: &'a Target<'a>,
     problem: Problem,
-    origin: Origin,
     recorder: Recorder,
     /// The last step, and the number of messages so far.
     last: (u32, usize),
     taken: u128,
+}
+
+/// The schedule of messages that a program lists, by the rules for messages in files: steps do not
+/// decrease, and every message has blocks.
+///
+/// # Errors
+/// The number of the first message that is not valid, from 0, or more messages than fit in memory.
+pub fn schedule(
+    problem: Problem,
+    origin: Origin,
+    messages: impl IntoIterator<Item = MessageLine>,
+    target: &Target<'_>,
+) -> Result<Schedule, ReadError> {
+    let message = |number, message| ReadError::Message { number, message };
+    check_ranks(problem.ranks, target.topology).map_err(|error| message(0, error))?;
+    let mut list = Messages::new(problem, target);
+    for (number, line) in messages.into_iter().enumerate() {
+        list.push(&line).map_err(|error| message(number, error))?;
+    }
+    Ok(Schedule::new(problem, origin, list.recorder.finish()))
 }
 
 impl<'a> List<'a> {
@@ -78,19 +103,25 @@ impl<'a> List<'a> {
         let header = Header::parse(text)?;
         let problem = header.problem(target.topology)?;
         let origin = Origin { algorithm: header.algorithm, parameters: header.parameters };
-        Ok(Self {
-            target,
-            problem,
-            origin,
-            recorder: Recorder::new(problem),
-            last: (0, 0),
-            taken: 0,
-        })
+        Ok(Self { messages: Messages::new(problem, target), origin })
     }
 
     /// Reads a message.
     pub(in crate::formats) fn push(&mut self, text: &str) -> Result<Listed, String> {
-        let line: MessageLine = parsed(text, "message")?;
+        self.messages.push(&parsed(text, "message")?)
+    }
+
+    pub(in crate::formats) fn schedule(self) -> Schedule {
+        Schedule::new(self.messages.problem, self.origin, self.messages.recorder.finish())
+    }
+}
+
+impl<'a> Messages<'a> {
+    fn new(problem: Problem, target: &'a Target<'a>) -> Self {
+        Self { target, problem, recorder: Recorder::new(problem), last: (0, 0), taken: 0 }
+    }
+
+    fn push(&mut self, line: &MessageLine) -> Result<Listed, String> {
         let (after, messages) = self.last;
         check_step(line.step, after, messages)?;
         let message = line.message(self.problem, self.target.topology)?;
@@ -104,10 +135,6 @@ impl<'a> List<'a> {
         // Check the memory before the blocks are expanded.
         let bytes = parts.fold(0, u64::saturating_add);
         Ok(Listed { step, from, to, bytes })
-    }
-
-    pub(in crate::formats) fn schedule(self) -> Schedule {
-        Schedule::new(self.problem, self.origin, self.recorder.finish())
     }
 }
 

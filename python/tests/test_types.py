@@ -1,0 +1,53 @@
+"""The package, its stubs and the examples pass mypy --strict; every public name has a docstring."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import topocoll as tc
+
+ROOT = Path(__file__).parents[2]
+
+
+def mypy(*arguments: str) -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", *arguments]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT / "python", check=False)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_types_are_strict() -> None:
+    mypy("topocoll", "tests", *map(str, sorted((ROOT / "examples" / "python").glob("*.py"))))
+
+
+def test_stubs_are_those_of_the_module() -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "topocoll._core", "--ignore-disjoint-bases"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_every_public_name_is_documented() -> None:
+    for name in tc.__all__:
+        thing = getattr(tc, name)
+        if name.startswith("__"):
+            continue
+        assert inspect.getdoc(thing), name
+        if inspect.isclass(thing):
+            for own, member in vars(thing).items():
+                if callable(member) and not own.startswith("_"):
+                    assert inspect.getdoc(member), f"{name}.{own}"
+
+
+def test_examples_in_docstrings_run() -> None:
+    import doctest
+
+    import topocoll._machine
+    import topocoll._schedule
+    import topocoll._select
+
+    for module in (tc, topocoll._machine, topocoll._schedule, topocoll._select):
+        assert doctest.testmod(module).failed == 0

@@ -1,0 +1,84 @@
+"""Exchanges over mpi4py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from topocoll._core import Error
+from topocoll._program import Program
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from mpi4py import MPI
+
+#: Tags are below this, the least upper bound that MPI guarantees.
+_TAGS = 32767
+
+
+def exchange(program: Program, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]) -> None:
+    """Perform a rank's part of a schedule. Errors of arguments are raised before any message is sent."""
+    ranks, rank = program.ranks, comm.Get_rank()
+    if comm.Get_size() != ranks:
+        raise Error(f"the communicator has {comm.Get_size()} ranks, the schedule {ranks}")
+    if recvbuf.shape[:1] != (ranks,) or not recvbuf.flags.c_contiguous:
+        raise Error(f"recvbuf is {recvbuf.shape}: contiguous, with the blocks of {ranks} ranks")
+    expected = recvbuf.shape if program.operation == "alltoall" else recvbuf.shape[1:]
+    if sendbuf.shape != expected or sendbuf.dtype != recvbuf.dtype:
+        what = f"{expected} of {recvbuf.dtype}"
+        raise Error(f"sendbuf is {sendbuf.shape} of {sendbuf.dtype}: it must be {what}, as recvbuf is {recvbuf.shape}")
+    blocks = recvbuf.reshape(ranks, -1)
+    pieces = Pieces(program, blocks.shape[1])
+    own = np.ascontiguousarray(sendbuf).reshape(-1, blocks.shape[1])
+    # In an all-gather the one block is its source's.
+    initial = program.initial[rank] if program.operation == "alltoall" else np.minimum(program.initial[rank], 0)
+    buffer = pieces.split(own[np.maximum(initial, 0)])
+    for step in program.of_rank(rank):
+        copies = [(buffer[reads], writes) for _, reads, writes in step.copies]
+        for read, writes in copies:
+            buffer[writes] = read
+        tag = step.number % _TAGS
+        incoming, outgoing, requests = [], [], []
+        for _, sender, receiver, _, writes in step.messages:
+            if receiver == rank:
+                incoming.append((writes, np.empty((len(writes), buffer.shape[1]), buffer.dtype)))
+                requests.append(comm.Irecv(_bytes(incoming[-1][1]), source=sender, tag=tag))
+        for _, sender, receiver, reads, _ in step.messages:
+            if sender == rank:
+                outgoing.append(_bytes(buffer[reads]))
+                requests.append(comm.Isend(outgoing[-1], dest=receiver, tag=tag))
+        for request in requests:
+            request.Wait()
+        for writes, message in incoming:
+            buffer[writes] = message
+    blocks[...] = pieces.join(buffer)[program.places()[rank]]
+
+
+def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    return array.reshape(-1).view(np.uint8)
+
+
+class Pieces:
+    """Blocks of a number of elements, split as the schedule splits blocks of bytes.
+
+    All pieces are as long as the longest; what follows a shorter one has no meaning.
+    """
+
+    def __init__(self, program: Program, elements: int) -> None:
+        self.edges, self.number = program.edges(elements), program.pieces
+        self.length = int(np.diff(self.edges).max())
+        #: The element of a block at each place of its pieces.
+        at = self.edges[:-1, None] + np.arange(self.length)
+        self.elements = np.minimum(at, max(elements - 1, 0)).reshape(-1)
+        piece = np.searchsorted(self.edges, np.arange(elements), side="right") - 1
+        #: The place of each element of a block.
+        self.places = piece * self.length + np.arange(elements) - self.edges[piece]
+
+    def split(self, blocks: Any) -> Any:
+        """Return the pieces of ``[blocks, elements]``."""
+        return blocks[:, self.elements].reshape(-1, self.length)
+
+    def join(self, pieces: Any) -> Any:
+        """Return the blocks of pieces."""
+        return pieces.reshape(-1, self.number * self.length)[:, self.places]

@@ -1,0 +1,478 @@
+"""Schedules: their messages, proofs, counts, simulations and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from topocoll import _core, _text
+from topocoll._core import Error
+from topocoll._machine import Machine
+from topocoll._own import NotApplicable, Own, listed, name_of
+from topocoll._program import BLOCKS, Permutation, Program
+from topocoll._progress import bar
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import jax
+    from mpi4py import MPI
+
+    from topocoll._jax import Exchange
+
+#: The fields of :attr:`Schedule.messages`.
+MESSAGES = np.dtype(
+    [
+        ("step", np.uint32),
+        ("from", np.uint32),
+        ("to", np.uint32),
+        ("port", np.uint32),
+        ("bytes", np.uint64),
+        ("packed", np.uint64),
+        ("hops", np.uint32),
+        ("slots", np.uint32),
+    ]
+)
+
+#: The fields of :attr:`Simulation.intervals`; times in picoseconds.
+INTERVALS = np.dtype(
+    [
+        ("link", np.uint64),
+        ("start", np.uint64),
+        ("end", np.uint64),
+        ("bytes", np.uint64),
+        ("step", np.uint32),
+        ("from", np.uint32),
+        ("to", np.uint32),
+        ("", np.uint32),
+    ]
+)
+
+#: Formats by the ending of a file's name.
+_FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".goal": "goal", ".xml": "msccl", ".dot": "dot"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of a proof.
+
+    It is true if every block is delivered and no rank or node exceeds its ports.
+
+    Attributes
+    ----------
+    violation : str or None
+        The first block that is not delivered, and why; ``None`` proves that all are.
+    method : str
+        ``replay`` or ``classes``.
+    classes : int
+        Classes of equivalent ranks.
+    resent_blocks : int or None
+        Blocks that a rank sends again, by replay of an all-to-all.
+    counts : dict
+        As :attr:`Schedule.counts`.
+    """
+
+    violation: str | None
+    method: str
+    classes: int
+    resent_blocks: int | None
+    counts: Mapping[str, Any]
+
+    @property
+    def delivered(self) -> bool:
+        return self.violation is None
+
+    def __bool__(self) -> bool:
+        return self.violation is None and self.counts["port_violations"] == 0
+
+
+class Simulation:
+    """The result of a simulation.
+
+    Attributes
+    ----------
+    model : str
+    barrier : bool
+        Whether a barrier separates steps.
+    time : float
+        The completion time in seconds.
+    messages : int
+    steps : numpy.ndarray
+        ``[steps, 2]``: when each step began and ended, in seconds.
+    latency : dict
+        The ``average``, ``max``, ``p50`` and ``p99`` of all latencies in seconds; empty in the steps model.
+    link_bytes, link_waited : numpy.ndarray
+        Bytes on each link, and seconds that messages waited for it. Empty if not every rank and step was simulated:
+        ``records=True`` does so.
+    link_utilisation : float or None
+        The average share of time in which links were busy.
+    deadlock : list of tuple
+        Sender, receiver and awaited channel of messages that wait for each other.
+    accuracy : str
+        How near the model was to measured figures.
+    """
+
+    def __init__(self, schedule: Schedule, asked: Mapping[str, Any], found: dict[str, Any]) -> None:
+        self._schedule, self._asked = schedule, asked
+        self._records: npt.NDArray[np.uint8] | None = found.get("intervals") if asked["records"] else None
+        self.model: str = found["model"]
+        self.barrier: bool = found["barrier"]
+        self.time: float = found["time"]
+        self.messages: int = found["messages"]
+        self.steps: npt.NDArray[np.float64] = found["steps"].reshape(-1, 2)
+        self.latency: dict[str, float] = found.get("latency", {})
+        self.link_bytes: npt.NDArray[np.uint64] = found.get("link_bytes", np.zeros(0, np.uint64))
+        self.link_waited: npt.NDArray[np.float64] = found.get("link_waited", np.zeros(0))
+        self.link_utilisation: float | None = found.get("link_utilisation")
+        self.deadlock: list[tuple[int, int, str]] = found.get("deadlock", [])
+        self.accuracy: str = found.get("accuracy", "")
+
+    @cached_property
+    def intervals(self) -> npt.NDArray[np.void]:
+        """The intervals in which messages held links: ``link``, ``start`` and ``end`` in picoseconds, ``bytes``,
+        ``step``, ``from``, ``to``. Without ``records=True`` the simulation runs once more."""
+        if self._schedule.machine.links == 0 or self.model == "steps":
+            which = "the steps model" if self.model == "steps" else self._schedule.machine.short_form
+            raise Error(f"{which} has no records of links")
+        if self._records is None:
+            again = {**self._asked, "records": True}
+            self._records = self._schedule._simulate(again)["intervals"]
+        return self._records.view(INTERVALS)
+
+    @cached_property
+    def latencies(self) -> npt.NDArray[np.float64]:
+        """Seconds of each message between nodes, from taking its first link to leaving its last one, by step, sender and
+        receiver.
+
+        The propagation of the last byte, which :attr:`latency` contains, is not in them. Messages of one step that have
+        the same ends are one."""
+        held = self.intervals
+        held = held[np.lexsort((held["to"], held["from"], held["step"]))]
+        if not len(held):
+            return np.zeros(0)
+        ends = held[["step", "from", "to"]]
+        first = np.flatnonzero(np.concatenate([[True], ends[1:] != ends[:-1]]))
+        begin, end = np.minimum.reduceat(held["start"], first), np.maximum.reduceat(held["end"], first)
+        seconds: npt.NDArray[np.float64] = (end - begin) * 1e-12
+        return seconds
+
+    def __repr__(self) -> str:
+        schedule, barrier = self._schedule, "with" if self.barrier else "without"
+        return f"<Simulation {schedule.named}: {_text.seconds(self.time)} by the {self.model} model, {barrier} barriers>"
+
+
+class Schedule:
+    """A schedule for a machine. Made by :func:`schedule`, or by a choice of :func:`topocoll.select`.
+
+    Attributes
+    ----------
+    machine : Machine
+    algorithm : str
+    parameters : dict
+        With the algorithm's name they reproduce the schedule.
+    operation : str
+        ``alltoall`` or ``allgather``.
+    ranks, ports, block_bytes, steps : int
+    """
+
+    def __init__(self, core: _core.Schedule) -> None:
+        self._core = core
+        self.machine = Machine(core.machine)
+
+    @property
+    def algorithm(self) -> str:
+        return self._core.algorithm
+
+    @property
+    def parameters(self) -> dict[str, int | str]:
+        return self._core.parameters
+
+    @property
+    def operation(self) -> str:
+        return self._core.operation
+
+    @property
+    def ranks(self) -> int:
+        return self._core.ranks
+
+    @property
+    def ports(self) -> int:
+        return self._core.ports
+
+    @property
+    def block_bytes(self) -> int:
+        return self._core.block_bytes
+
+    @property
+    def steps(self) -> int:
+        return self._core.steps
+
+    @property
+    def named(self) -> str:
+        """The algorithm with its parameters."""
+        return _text.named(self.algorithm, self.parameters)
+
+    def __repr__(self) -> str:
+        size = _text.size(self.block_bytes)
+        return f"<Schedule {self.named}: {self.operation} of {size} blocks on {self.machine.name}, {self.steps} steps>"
+
+    @cached_property
+    def messages(self) -> npt.NDArray[np.void]:
+        """All messages between ranks, by step, sender and port.
+
+        The fields are ``step``, ``from``, ``to``, ``port``, ``bytes``, ``packed`` (bytes that are packed first), ``hops``
+        and ``slots``. The array is read-only."""
+        with bar("messages") as tick:
+            array = self._core.messages(tick).view(MESSAGES)
+        array.flags.writeable = False
+        return array
+
+    @cached_property
+    def _blocks(self) -> npt.NDArray[np.void]:
+        array = self._program.blocks()
+        array.flags.writeable = False
+        return array
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self._core)
+
+    def blocks(self, step: int | None = None) -> npt.NDArray[np.void]:
+        """Return the blocks that messages carry, in a step or in all.
+
+        Returns
+        -------
+        numpy.ndarray
+            The fields are ``message`` (its place in :attr:`messages`), ``step``, ``from``, ``to``, ``source``,
+            ``destination``, and the part of the block, bytes ``first`` to ``end``. A view, read-only.
+        """
+        if step is None:
+            return self._blocks
+        if not 0 <= step < self.steps:
+            raise Error(f"step is {step}: the schedule has steps 0 to {self.steps - 1}")
+        first, end = np.searchsorted(self._blocks["step"], [step, step + 1])
+        return self._blocks[first:end]
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """Counts as the program names them: ``steps``, ``blocks``, ``link_blocks`` and others, and ``time`` in
+        seconds by the steps model."""
+        with bar("counts") as tick:
+            return self._core.counts(tick)
+
+    def verify(self, method: str | None = None) -> Verification:
+        """Prove or refute that every block is delivered.
+
+        Parameters
+        ----------
+        method
+            ``replay`` follows every block, ``classes`` one rank of each class. The default is the cheaper one.
+
+        Raises
+        ------
+        Error
+            The schedule names no blocks, or is too large.
+        """
+        with bar("proof") as tick:
+            found = self._core.verify(method, tick)
+        return Verification(**found)
+
+    def simulate(
+        self,
+        model: str = "fluid",
+        *,
+        barrier: bool | None = None,
+        records: bool = False,
+        routing: str = "dimension-order",
+        **settings: int | str,
+    ) -> Simulation:
+        """Simulate the messages with link contention.
+
+        Parameters
+        ----------
+        model
+            ``steps``, ``wormhole``, ``flit`` or ``fluid``.
+        barrier
+            Whether a barrier separates steps. By default only in the steps model.
+        records
+            Simulate every rank and step, and record the use of links.
+        routing
+            ``dimension-order`` or ``adaptive``, for messages without a route of their own.
+        **settings
+            Parameters of the model and of endpoints, such as ``vcs=4`` or ``window=8``.
+        """
+        if routing not in ("dimension-order", "adaptive"):
+            raise Error(f"routing is `{routing}`: one of dimension-order, adaptive")
+        asked = {
+            "model": model,
+            "barrier": barrier,
+            "records": records,
+            "adaptive": routing == "adaptive",
+            "settings": settings,
+        }
+        return Simulation(self, asked, self._simulate(asked))
+
+    def _simulate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        with bar("simulation") as tick:
+            return self._core.simulate(asked, asked["settings"], tick)
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
+        """Write the schedule to a file.
+
+        Parameters
+        ----------
+        path
+            The file. For ``simgrid`` a folder, empty or new.
+        format
+            ``jsonl``, ``csv``, ``goal``, ``msccl``, ``dot`` or ``simgrid``. The default follows from the name:
+            ``.jsonl``, ``.csv``, ``.goal``, ``.xml`` for MSCCL, ``.dot``.
+        """
+        # Imported here, as they take milliseconds.
+        import tempfile
+        from pathlib import Path
+
+        path = Path(path)
+        format = format or _FORMATS.get(path.suffix)
+        if format is None:
+            raise Error(f"`{path}` ends in none of {', '.join(_FORMATS)}: format=NAME is missing")
+        with bar("bytes") as tick:
+            if format == "simgrid":
+                path.mkdir(exist_ok=True)
+                if any(path.iterdir()):
+                    raise Error(f"`{path}` is not empty")
+                self._core.save(path, format, tick)
+                return
+            # The file appears whole or not at all.
+            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                written = Path(folder) / path.name
+                self._core.save(written, format, tick)
+                written.replace(path)
+
+    def to_ppermute(self) -> list[list[Permutation]]:
+        """Return the permutations of each step with messages, as ``lax.ppermute`` takes them.
+
+        Returns
+        -------
+        list of list of list of tuple
+            Of each step, one permutation for each port that is used: pairs of sender and receiver.
+        """
+        steps = (step for step in self._program.steps() if step.messages)
+        return [[step.pairs(group) for group in step.permutations()] for step in steps]
+
+    def to_jax(self, mesh: jax.sharding.Mesh) -> Exchange:
+        """Return the exchange as a function of JAX arrays.
+
+        Parameters
+        ----------
+        mesh
+            A mesh of one axis, with a device for each rank.
+
+        Returns
+        -------
+        Exchange
+            An all-to-all takes an array ``[ranks, ranks, ...]`` sharded along its first axis and returns the transpose
+            of the first two. An all-gather takes ``[ranks, ...]`` and returns ``[ranks, ranks, ...]``: all blocks at
+            each rank. It may be called within ``jax.jit``.
+        """
+        from topocoll._jax import Exchange
+
+        return Exchange(self, self._program, mesh)
+
+    def exchange(
+        self, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]
+    ) -> None:
+        """Perform the exchange over mpi4py; every rank calls it.
+
+        Parameters
+        ----------
+        comm
+            A communicator with the schedule's number of ranks.
+        sendbuf
+            The blocks for each rank, an array ``[ranks, ...]``. In an all-gather the one block.
+        recvbuf
+            Receives the blocks of each rank, an array ``[ranks, ...]`` of the same type.
+        """
+        from topocoll._mpi import exchange
+
+        exchange(self._program, comm, sendbuf, recvbuf)
+
+
+def schedule(
+    machine: Machine | str | os.PathLike[str],
+    algorithm: str | os.PathLike[str] | Own,
+    *,
+    block: int | str = "1KiB",
+    op: str = "alltoall",
+    **settings: int | str,
+) -> Schedule:
+    """Return a schedule.
+
+    Parameters
+    ----------
+    machine
+        A machine, or what :func:`topocoll.machine` takes.
+    algorithm
+        The name of an algorithm, a path to a schedule's file, or an own algorithm: a class or an object with a method
+        ``messages``, a function of rank and step, an iterable of messages, or an array of messages.
+    block
+        Bytes of a block, a number or text such as ``"4KiB"``.
+    op
+        ``alltoall`` or ``allgather``.
+    **settings
+        Parameters of the algorithm, such as ``radix=4``. Own classes are called with them.
+
+    Raises
+    ------
+    Error
+        The algorithm does not exist or does not apply, or a message is not valid.
+
+    Examples
+    --------
+    >>> import topocoll as tc
+    >>> tc.schedule("torus:8x8", "suh-shin", block=64).counts["steps"]
+    6
+    """
+    from topocoll._machine import machine as machine_of
+
+    machine = machine_of(machine)
+    if isinstance(algorithm, os.PathLike):
+        with bar("bytes") as tick:
+            return Schedule(_core.read(machine._core, algorithm, tick))
+    request = _core.Request(machine._core, op, block_bytes(block))
+    if isinstance(algorithm, str):
+        with bar("schedule") as tick:
+            return Schedule(request.schedule(algorithm, settings, tick))
+    return Schedule(listed(request, machine, op, block_bytes(block), algorithm, settings))
+
+
+def block_bytes(block: int | str) -> int:
+    """Return the bytes of a block: a number, or text such as ``"4KiB"``."""
+    if isinstance(block, str):
+        return _core.block_bytes(block)
+    try:
+        number = block.__index__()
+    except AttributeError:
+        raise Error(f"block is {block!r}: bytes, a number or text such as '4KiB'") from None
+    if not 0 <= number < 1 << 64:
+        raise Error(f"block is {number}: bytes, a number or text such as '4KiB'")
+    return number
+
+
+def request_of(
+    machine: Machine, op: str, block: int, algorithms: Iterable[Own | Schedule]
+) -> tuple[_core.Request, list[tuple[str, str]]]:
+    """Return a request with own schedules, and the own algorithms that do not apply, with the reasons."""
+    request, refused = _core.Request(machine._core, op, block), list[tuple[str, str]]()
+    for own in algorithms:
+        if isinstance(own, Schedule):
+            request = request.with_own(own._core)
+            continue
+        try:
+            request = request.with_own(listed(request, machine, op, block, own, {}))
+        except NotApplicable as reason:
+            refused.append((name_of(own), str(reason)))
+    return request, refused

@@ -1,0 +1,225 @@
+"""Selections: all algorithms and settings, ranked by predicted time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from topocoll import _core, _text
+from topocoll._core import Error
+from topocoll._machine import Machine, machine as machine_of
+from topocoll._own import Own
+from topocoll._progress import bar
+from topocoll._schedule import Schedule, block_bytes, request_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Rows of the table in a notebook.
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An algorithm with a setting, and its cost.
+
+    Attributes
+    ----------
+    algorithm : str
+    parameters : dict
+    time : float
+        Predicted seconds: the sum of ``startup``, ``transmission``, ``propagation``, ``rearrangement`` and ``barrier``.
+    steps : int
+        Steps in which a message moves.
+    blocks, link_blocks : float
+        The volume, and the volume with shared links charged in full, in blocks.
+    max_link_sharing : int
+        The most messages on one link in one step.
+    bound_ratio : float
+        The time divided by the lower bound.
+    tradeoff_ratio : float or None
+        The charged volume divided by the least of any schedule of as many steps.
+    priced : str
+        ``exactly``, or ``at_least`` for a lower bound of the time.
+    """
+
+    algorithm: str
+    parameters: dict[str, int | str]
+    time: float
+    startup: float
+    transmission: float
+    propagation: float
+    rearrangement: float
+    barrier: float
+    steps: int
+    blocks: float
+    link_blocks: float
+    max_link_sharing: int
+    bound_ratio: float
+    tradeoff_ratio: float | None
+    priced: str
+    _request: _core.Request = field(repr=False, compare=False)
+
+    @property
+    def named(self) -> str:
+        """The algorithm with its parameters."""
+        return _text.named(self.algorithm, self.parameters)
+
+    def schedule(self) -> Schedule:
+        """Return the schedule."""
+        with bar("schedule") as tick:
+            return Schedule(self._request.schedule(self.algorithm, self.parameters, tick))
+
+
+class Selection:
+    """The result of :func:`select`: choices, best first.
+
+    Attributes
+    ----------
+    machine : Machine
+    operation : str
+    block_bytes : int
+    choices : list of Choice
+    undecided : int
+        The number of first choices that are priced by a lower bound and may be faster than the best.
+    rejected : list of tuple
+        Algorithms that do not apply, and the reasons.
+    bound : dict
+        Lower bounds: ``time`` in seconds, ``steps``, ``blocks`` and ``link_blocks``.
+    crossovers : list of tuple
+        From which block size on which choice is the fastest.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        operation: str,
+        block: int,
+        request: _core.Request,
+        found: Mapping[str, Any],
+        refused: list[tuple[str, str]],
+    ) -> None:
+        self.machine, self.operation, self.block_bytes = machine, operation, block
+        self.choices = [Choice(**choice, _request=request) for choice in found["choices"]]
+        self.undecided: int = found["undecided"]
+        self.rejected: list[tuple[str, str]] = found["rejected"] + refused
+        self.bound: dict[str, float] = found["bound"]
+        self.crossovers = [(block, self.choices[place]) for block, place in found["crossovers"]]
+
+    @property
+    def best(self) -> Choice:
+        """The fastest choice with an exact time, or without any the one with the least bound."""
+        if not self.choices:
+            raise Error("no algorithm serves this exchange: `rejected` says why")
+        exact = self.undecided if self.undecided < len(self.choices) else 0
+        return self.choices[exact]
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    def __iter__(self) -> Iterator[Choice]:
+        return iter(self.choices)
+
+    def __getitem__(self, place: int) -> Choice:
+        return self.choices[place]
+
+    def _lines(self) -> list[str]:
+        """Return the answer: the verdict, and what was asked."""
+        machine = self.machine
+        name = machine.name if machine.name == machine.short_form else f"{machine.name} ({machine.short_form})"
+        ranks, ports = _text.count(machine.ranks, "rank"), _text.count(machine.ports, "port")
+        asked = f"{self.operation} of {_text.size(self.block_bytes)} blocks on {name}: {ranks}, {ports}."
+        if not self.choices:
+            return ["No algorithm serves this exchange.", asked]
+        best = self.best
+        parts = [f"Use {best.named}: {_text.seconds(best.time)}"]
+        other = next((choice for choice in self.choices if choice.algorithm != best.algorithm), None)
+        if self.undecided:
+            parts.append(f"though {_text.count(self.undecided, 'choice')} may be faster")
+        elif other is not None and other.time > best.time > 0:
+            least = "at least " if other.priced == "at_least" else ""
+            parts.append(f"{least}{other.time / best.time:.2f}x faster than {other.algorithm}")
+        parts.append(f"{best.bound_ratio:.2f}x the bound.")
+        return [", ".join(parts), asked]
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        heads = ("algorithm", "setting", "time", "of the bound", "steps", "charged volume", "link contention")
+        rows = []
+        for choice in self.choices[:_SHOWN]:
+            least = "at least " if choice.priced == "at_least" else ""
+            ratio = "" if choice.tradeoff_ratio is None else f" ({choice.tradeoff_ratio:.2f}x)"
+            cells = (
+                choice.algorithm,
+                _text.setting(choice.parameters),
+                least + _text.seconds(choice.time),
+                f"{choice.bound_ratio:.2f}x",
+                str(choice.steps),
+                _text.blocks(choice.link_blocks) + ratio,
+                str(choice.max_link_sharing or ""),
+            )
+            rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
+        head = "".join(f"<th>{head}</th>" for head in heads)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        more = len(self.choices) - len(rows)
+        rest = f"<p>{_text.count(more, 'choice')} more: to_pandas() has all.</p>" if more > 0 else ""
+        answer = "".join(f"<p>{escape(line)}</p>" for line in self._lines())
+        return f"{answer}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all choices as a table, a row each."""
+        import pandas as pd
+
+        return pd.DataFrame([_row(choice) for choice in self.choices])
+
+
+def _row(choice: Choice) -> dict[str, Any]:
+    """Return a choice as a row of a table."""
+    names = [name for name in Choice.__slots__ if name not in ("parameters", "_request")]
+    row = {name: getattr(choice, name) for name in names}
+    return {"algorithm": row.pop("algorithm"), "setting": _text.setting(choice.parameters), **row}
+
+
+def select(
+    machine: Machine | str | os.PathLike[str],
+    *,
+    block: int | str = "1KiB",
+    op: str = "alltoall",
+    algorithms: Iterable[Own | Schedule] = (),
+) -> Selection:
+    """Rank every algorithm and setting by predicted time.
+
+    Parameters
+    ----------
+    machine
+        A machine, or what :func:`topocoll.machine` takes.
+    block
+        Bytes of a block, a number or text such as ``"4KiB"``.
+    op
+        ``alltoall`` or ``allgather``.
+    algorithms
+        Own algorithms and schedules, ranked with those of topocoll.
+
+    Raises
+    ------
+    Error
+        An own schedule does not deliver, or exceeds the ports.
+
+    Examples
+    --------
+    >>> import topocoll as tc
+    >>> tc.select("paragon-16x16")
+    Use suh-shin (layout=fixed rings=hops ways=nearer): 31.35 ms, 1.02x faster than coloured-rings, 1.82x the bound.
+    alltoall of 1 KiB blocks on paragon-16x16 (torus:16x16): 256 ranks, 1 port.
+    """
+    machine, size = machine_of(machine), block_bytes(block)
+    request, refused = request_of(machine, op, size, algorithms)
+    with bar("candidates") as tick:
+        found = request.select(tick)
+    return Selection(machine, op, size, request, found, refused)
