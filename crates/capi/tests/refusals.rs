@@ -152,9 +152,9 @@ fn a_request_is_refused_with_its_own_message() {
             "`size` of the request is 8, and must be",
         ),
         (|request| request.timing = c"moebius".as_ptr(), "unknown machine `moebius`"),
-        (|request| request.timing = c"dragonfly:2,4,2".as_ptr(), "dragonfly:2,4,2"),
+        (|request| request.timing = c"bluegene-q-midplane-16".as_ptr(), "bluegene-q-midplane-16"),
         (|request| request.ranks = [1u32, 9].as_ptr(), "9"),
-        (|request| request.rank = 3, "rank 3 is not one of the 2"),
+        (|request| request.rank = 3, "rank 3 is not in the subset of 2 ranks"),
     ] {
         let ranks = [1u32, 2];
         let mut request = request();
