@@ -126,7 +126,7 @@ fn network<'r>(request: &Request<'r>) -> Result<&'r Graph, NotApplicable> {
     let all = (0..ranks).flat_map(|rank| graph.leaving(rank));
     all.for_each(|(_, to)| into[to as usize] += 1);
     let out = (0..ranks).map(|rank| graph.leaving(rank).len() as u32);
-    let least = out.chain(into).max().unwrap_or(0).min(ranks - 1);
+    let least = out.chain(into).max().unwrap_or(0);
     if problem.ports < least {
         return Err(NotApplicable::FewPorts { least, ports: problem.ports });
     }
