@@ -18,6 +18,11 @@
 //! when those of the messages before it have ended. The overheads of packets limit the injection of a
 //! rank.
 //!
+//! # Validated
+//! All-to-alls of large messages on TPU slices and a ring of Blackhole chips, behind `NVSwitch` and on `InfiniBand`:
+//! 13 of 15 predictions within 10 %, 8 of them within 5 %. Not large packets, and not the gain of a window of
+//! eight (`docs/src/validation.md`).
+//!
 //! # What it leaves out
 //! Buffers, blocking, ports and single packets: only links and injection limit a flow. Clusters have no numbered
 //! links, so without an injection limit messages of one node do not slow each other. They do in the

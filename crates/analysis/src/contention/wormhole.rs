@@ -23,6 +23,10 @@
 //!
 //! A worm that waits stops using bandwidth once it has filled its buffers.
 //!
+//! # Validated
+//! Two latencies of contended permutations in `BookSim` 2, within 3 %; no machine was measured
+//! (`docs/src/validation.md`).
+//!
 //! # What it leaves out
 //! Arbitration flit by flit, the time of credits, and adaptive routing. A header passes a router in
 //! no time. The share of a worm that cannot use it is not given to others.
