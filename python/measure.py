@@ -4,8 +4,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+
 import topocoll as tc
 
 
@@ -30,8 +32,7 @@ def main() -> None:
     """Print the figures."""
     print(f"import: {1e3 * importing():.1f} ms more than NumPy")
     for name in ("torus:16x16", "full:64", "paragon-16x16"):
-        machine = tc.machine(name)
-        print(f"select {name}: {1e3 * fastest(lambda: tc.select(machine)):.2f} ms")
+        print(f"select {name}: {1e3 * fastest(partial(tc.select, tc.machine(name))):.2f} ms")
     schedule = tc.schedule("full:1024", "direct")
     core = schedule._core
     print(f"messages: {len(schedule.messages)} in {fastest(lambda: core.messages(None)):.3f} s")

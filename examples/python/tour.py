@@ -1,6 +1,7 @@
 """A tour: select, prove, simulate, and look at the messages."""
 
 import numpy as np
+
 import topocoll as tc
 
 machine = tc.machine("torus:8x8", ports=4)

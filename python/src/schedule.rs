@@ -9,9 +9,11 @@ use pyo3::types::PyDict;
 use topocoll::formats::jsonl::{self, MessageLine};
 use topocoll::formats::{self, FORMATS, Source, Target, Writer};
 use topocoll::{
-    Budget, Collective, Counts, Error, Method, Origin, Problem, Rank, check_counting_work, count,
-    verify_watched,
+    Budget, Catalogue, Collective, Counts, Error, Exchange, GivenSchedule, Method, Origin,
+    Parameters, Problem, Rank, check_counting_work, count, verify_watched,
 };
+
+use topocoll_report::PARTS;
 
 use crate::listing;
 use crate::machine::Machine;
@@ -207,6 +209,33 @@ impl Schedule {
         simulation(py, found)
     }
 
+    /// The page of the exchange as HTML; it opens with this schedule.
+    fn report(
+        &self,
+        py: Python<'_>,
+        command: String,
+        tick: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let (machine, schedule) = self.both();
+        watched(py, tick, move |watch| {
+            let (name, parameters) = (&schedule.origin.algorithm, &schedule.origin.parameters);
+            let mut catalogue = Catalogue::standard();
+            let own = catalogue.find(name).is_err();
+            if own {
+                catalogue =
+                    catalogue.with(GivenSchedule::new(name, schedule.clone(), &machine)?)?;
+            }
+            // A given schedule is ranked without parameters.
+            let none = Parameters::new();
+            let asked = Some((name.as_str(), if own { &none } else { parameters }));
+            let exchange = Exchange::new(&machine, &schedule.problem)?.catalogue(&catalogue);
+            watch.start(PARTS);
+            let page =
+                topocoll_report::report(&exchange, asked, command, memory(), &|| watch.add(1));
+            Ok::<_, Error>(page?.html)
+        })
+    }
+
     /// Writes a file, or files into an empty folder.
     fn save(
         &self,
@@ -341,7 +370,8 @@ impl Listed<'_> {
     }
 }
 
-/// The schedule in a file, in any format that can be read.
+/// The schedule in a file, in any format that can be read. A header may raise the ports of a short form, but not
+/// those of a machine file.
 #[pyfunction]
 pub(crate) fn read(
     py: Python<'_>,
@@ -356,8 +386,11 @@ pub(crate) fn read(
         target.seen = &seen;
         let schedule = formats::read(&path, &target)
             .map_err(|e| format!("{}: {}", path.display(), Error::from(e)))?;
-        let ports = schedule.problem.ports;
-        Ok::<_, String>((schedule, ports))
+        let (ports, granted) = (schedule.problem.ports, own.ports);
+        if ports > granted && !own.sources.is_empty() {
+            return Err(format!("the schedule uses {ports} ports, and {} has {granted}", own.name));
+        }
+        Ok((schedule, ports))
     })?;
     let mut machine = topocoll::Machine::clone(&machine.own);
     machine.set_ports(ports);

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import topocoll as tc
 
 
@@ -208,3 +209,30 @@ def test_an_all_gather_is_ranked_and_proved() -> None:
     assert schedule.verify() and schedule.operation == "allgather"
     again = tc.schedule("full:12", schedule.blocks(), op="allgather", block=100)
     assert again.verify().delivered
+
+
+def test_a_report_is_the_page_of_the_program(tmp_path: Path) -> None:
+    schedule = tc.schedule("torus:4x4", "suh-shin", block=64)
+    report = schedule.report()
+    assert report.html.startswith("<!") and "suh-shin" in report.html and "</script>" in report.html
+    report.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == report.html
+    inline = report._repr_html_()
+    assert inline.startswith("<iframe srcdoc=") and inline.count("<") == 2
+    own = tc.schedule("torus:4x4", [(s, r, (r + s + 1) % 16) for s in range(15) for r in range(16)], block=64)
+    assert "messages" in own.report().html
+
+
+def test_a_saved_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="missing"):
+        tc.Report("").save(tmp_path / "missing" / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0 us"), (31.35e-3, "31.35 ms"), (1.5, "1.500 s"), (12345.6, "12346 s"), (2.5e-8, "0.02500 us")],
+)
+def test_durations_have_four_digits(value: float, text: str) -> None:
+    from topocoll import _text
+
+    assert _text.seconds(value) == text

@@ -1,11 +1,13 @@
 """Bad input gets one exception that names the value, the rule and the place, as the program does."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+
 import topocoll as tc
 
 
@@ -45,14 +47,24 @@ def of(step: int = 0, sender: int = 0, receiver: int = 1, blocks: object = None)
         (of(step=-1), "message 0 has -1: not a whole number from 0 to 4294967295"),
         (lambda: tc.schedule("full:4", [(0, 0)]), "message 0 is (0, 0): a message is (step, sender, receiver)"),
         (lambda: tc.schedule("full:4", [(0, 0, "x")]), "messages are rows of 3 whole numbers"),
-        (lambda: tc.schedule("full:4", [(1, 0, 1), (0, 1, 0)]), "message 1: step 0 after step 1: steps must not decrease"),
+        (
+            lambda: tc.schedule("full:4", [(1, 0, 1), (0, 1, 0)]),
+            "message 1: step 0 after step 1: steps must not decrease",
+        ),
         (lambda: tc.schedule("full:4", [(0, 0, 1, None, [(0, 1)])]), "routes require a grid"),
         (lambda: tc.schedule("full:4", np.zeros(3)), "missing ['step', 'from', 'to']"),
-        (lambda: tc.schedule("full:4", np.zeros(1, [("step", "f8"), ("from", "u4"), ("to", "u4")])), "step of an array of messages is float64"),
+        (
+            lambda: tc.schedule("full:4", np.zeros(1, [("step", "f8"), ("from", "u4"), ("to", "u4")])),
+            "step of an array of messages is float64",
+        ),
+        (lambda: tc.schedule("full:2", lambda rank, step: [1 - rank]), "more than 65536 steps: a function ends"),
         (lambda: tc.schedule("full:4", [], radix=3), "messages takes no settings: radix"),
         (lambda: tc.schedule("full:4", "direct").verify("luck"), "method is `luck`: one of replay, classes"),
         (lambda: tc.schedule("full:4", "direct").blocks(3), "step is 3: the schedule has steps 0 to 2"),
-        (lambda: tc.schedule("full:4", "direct").simulate("magic"), "model is `magic`: one of steps, wormhole, flit, fluid"),
+        (
+            lambda: tc.schedule("full:4", "direct").simulate("magic"),
+            "model is `magic`: one of steps, wormhole, flit, fluid",
+        ),
         (lambda: tc.schedule("full:4", "direct").simulate("fluid", colour=1), "colour"),
         (lambda: tc.schedule("full:4", "direct").simulate("fluid", window=0), "window is `0`"),
         (lambda: tc.schedule("full:4", "direct").simulate("steps", vcs=2), "the steps model has no parameters"),
@@ -97,7 +109,8 @@ def test_a_slot_without_a_block_is_named() -> None:
 
 
 def test_texts_are_those_of_the_program() -> None:
-    program = Path(__file__).parents[2] / "target/debug/topocoll"
+    root = Path(__file__).parents[2]
+    program = root / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/topocoll"
     if not program.exists():
         pytest.skip("the program is not built")
     for arguments, call in (
@@ -110,3 +123,10 @@ def test_texts_are_those_of_the_program() -> None:
         with pytest.raises(tc.Error) as error:
             call()
         assert str(error.value) in said.stderr
+
+
+def test_a_file_may_not_raise_the_ports_of_a_machine_file(tmp_path: Path) -> None:
+    tc.schedule(tc.machine("torus:16x16", 4), "direct").save(tmp_path / "s.jsonl")
+    assert tc.schedule("torus:16x16", tmp_path / "s.jsonl").machine.ports == 4
+    with pytest.raises(tc.Error, match="the schedule uses 4 ports, and paragon-16x16 has 1"):
+        tc.schedule("paragon-16x16", tmp_path / "s.jsonl")

@@ -1,12 +1,13 @@
 """Machines from short forms, files, dictionaries and graphs, and back."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
+import tomllib
+
 import topocoll as tc
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,12 @@ def test_a_short_form_a_shipped_name_and_a_file_are_machines() -> None:
 def test_every_machine_file_is_the_same_as_a_dictionary(path: Path) -> None:
     fields = tomllib.loads(path.read_text())
     file, given = tc.machine(path), tc.machine(fields, name=path.stem)
-    assert (file.name, file.short_form, file.ports, file.timing) == (given.name, given.short_form, given.ports, given.timing)
+    assert (file.name, file.short_form, file.ports, file.timing) == (
+        given.name,
+        given.short_form,
+        given.ports,
+        given.timing,
+    )
 
 
 def test_a_graph_is_a_machine() -> None:
@@ -45,8 +51,9 @@ def test_a_graph_is_a_machine() -> None:
     assert rates == [50_000_000_000, 100_000_000_000]
     assert {round(data["latency"] * 1e9) for _, _, data in back.edges(data=True)} == {100, 1000}
     assert tc.select(machine).best.schedule().verify()
-    data = tc.machine(nx.node_link_data(graph, edges="links") | {"links": [
-        {"source": u, "target": v} for u, v in graph.edges]})
+    data = tc.machine(
+        nx.node_link_data(graph, edges="links") | {"links": [{"source": u, "target": v} for u, v in graph.edges]}
+    )
     assert data.links == 14
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 import topocoll as tc
 
 
@@ -64,7 +65,12 @@ def exchanged(schedule: tc.Schedule, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 @pytest.mark.parametrize(
     ("name", "ports", "op"),
-    [("torus:2x4", 4, "alltoall"), ("full:7", 2, "alltoall"), ("cluster:4,4", 4, "alltoall"), ("torus:2x4", 2, "allgather")],
+    [
+        ("torus:2x4", 4, "alltoall"),
+        ("full:7", 2, "alltoall"),
+        ("cluster:4,4", 4, "alltoall"),
+        ("torus:2x4", 2, "allgather"),
+    ],
 )
 def test_every_algorithm_exchanges(name: str, ports: int, op: str) -> None:
     machine = tc.machine(name, ports)

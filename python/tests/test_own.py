@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import topocoll as tc
 
 EXAMPLES = Path(__file__).parents[2] / "examples/python"
@@ -98,7 +99,10 @@ def test_parts_of_blocks_and_routes_are_taken() -> None:
         messages += [(0, rank, (rank + 1) % 4), (0, rank, (rank + 3) % 4)]
     for rank in range(4):
         far = (rank + 2) % 4
-        messages += [(1, rank, far, [(rank, far, 0, 500)], [(0, 2)]), (1, rank, far, [(rank, far, 500, 1024)], [(0, -2)])]
+        messages += [
+            (1, rank, far, [(rank, far, 0, 500)], [(0, 2)]),
+            (1, rank, far, [(rank, far, 500, 1024)], [(0, -2)]),
+        ]
     schedule = tc.schedule(tc.machine("torus:4", ports=2), messages)
     assert schedule.verify() and schedule.messages["hops"].tolist() == [1] * 8 + [2] * 8
     assert sorted(set(schedule.blocks(1)["end"].tolist())) == [500, 1024]

@@ -51,3 +51,15 @@ def test_examples_in_docstrings_run() -> None:
 
     for module in (tc, topocoll._machine, topocoll._schedule, topocoll._select):
         assert doctest.testmod(module).failed == 0
+
+
+def test_style_is_that_of_ruff() -> None:
+    for command in (["check"], ["format", "--check"]):
+        said = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--quiet", ".", "../examples/python"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT / "python",
+            check=False,
+        )
+        assert said.returncode == 0, said.stdout + said.stderr

@@ -9,6 +9,7 @@ import time
 import types
 
 import pytest
+
 import topocoll as tc
 from topocoll import _progress
 

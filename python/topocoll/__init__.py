@@ -11,7 +11,7 @@ True
 from topocoll._core import Error, __version__
 from topocoll._machine import Machine, machine
 from topocoll._own import Algorithm, NotApplicable
-from topocoll._schedule import Schedule, Simulation, Verification, schedule
+from topocoll._schedule import Report, Schedule, Simulation, Verification, schedule
 from topocoll._select import Choice, Selection, select
 from topocoll._sweep import Sweep, sweep
 
@@ -21,6 +21,7 @@ __all__ = [
     "Error",
     "Machine",
     "NotApplicable",
+    "Report",
     "Schedule",
     "Selection",
     "Simulation",

@@ -196,7 +196,9 @@ def _rolled(steps: list[_Tables], spare: int) -> list[_Tables]:
 
 def _joined(group: list[_Tables], spare: int) -> _Tables:
     first = group[0]
-    copies = None if first.copies is None else np.concatenate([step.copies for step in group if step.copies is not None])
+    copies = (
+        None if first.copies is None else np.concatenate([step.copies for step in group if step.copies is not None])
+    )
 
     def padded(tables: list[npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
         most = max(table.shape[2] for table in tables)

@@ -12,8 +12,8 @@ from topocoll import _core
 from topocoll._core import Error
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import networkx
+    import numpy.typing as npt
 
 
 class Machine:

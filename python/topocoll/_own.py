@@ -13,6 +13,7 @@ from topocoll._core import Error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
     from topocoll._machine import Machine
 
 #: A block: source and destination (an all-gather: the source), and the first byte and the end byte of a part.
@@ -44,7 +45,7 @@ Own: TypeAlias = (
 )
 
 #: The most steps of a function of rank and step.
-_STEPS = 1 << 20
+_STEPS = 1 << 16
 
 
 def listed(
@@ -186,7 +187,13 @@ def _of_array(array: npt.NDArray[np.void], operation: str, block: int) -> dict[s
         counts = np.diff(np.append(starts, len(array))).astype(np.uint64)
         rows = np.ascontiguousarray(rows[starts])
     none = np.zeros(len(rows), np.uint64)
-    return {"messages": rows, "counts": counts, "blocks": blocks, "route_counts": none, "routes": np.zeros((0, 2), np.int64)}
+    return {
+        "messages": rows,
+        "counts": counts,
+        "blocks": blocks,
+        "route_counts": none,
+        "routes": np.zeros((0, 2), np.int64),
+    }
 
 
 def _columns(array: npt.NDArray[np.void], names: tuple[str, ...], kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
@@ -197,5 +204,7 @@ def _columns(array: npt.NDArray[np.void], names: tuple[str, ...], kind: type[np.
         wrong = np.flatnonzero((array[name] < 0) | (array[name] > np.iinfo(kind).max))
         if len(wrong):
             row = int(wrong[0])
-            raise Error(f"message {row}: {name} is {array[name][row]}: not a whole number from 0 to {np.iinfo(kind).max}")
+            raise Error(
+                f"message {row}: {name} is {array[name][row]}: not a whole number from 0 to {np.iinfo(kind).max}"
+            )
     return np.stack([array[name].astype(kind) for name in names], axis=1)

@@ -14,12 +14,12 @@ from topocoll import _core, _text
 from topocoll._core import Error
 from topocoll._machine import Machine
 from topocoll._own import NotApplicable, Own, listed, name_of
-from topocoll._program import BLOCKS, Permutation, Program
+from topocoll._program import Permutation, Program
 from topocoll._progress import bar
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import jax
+    import numpy.typing as npt
     from mpi4py import MPI
 
     from topocoll._jax import Exchange
@@ -145,8 +145,8 @@ class Simulation:
 
     @cached_property
     def latencies(self) -> npt.NDArray[np.float64]:
-        """Seconds of each message between nodes, from taking its first link to leaving its last one, by step, sender and
-        receiver.
+        """Seconds of each message between nodes, from taking its first link to leaving its last one, by step, sender
+        and receiver.
 
         The propagation of the last byte, which :attr:`latency` contains, is not in them. Messages of one step that have
         the same ends are one."""
@@ -162,7 +162,32 @@ class Simulation:
 
     def __repr__(self) -> str:
         schedule, barrier = self._schedule, "with" if self.barrier else "without"
-        return f"<Simulation {schedule.named}: {_text.seconds(self.time)} by the {self.model} model, {barrier} barriers>"
+        return (
+            f"<Simulation {schedule.named}: {_text.seconds(self.time)} by the {self.model} model, {barrier} barriers>"
+        )
+
+
+class Report:
+    """A page: one self-contained HTML file. Made by :meth:`Schedule.report`.
+
+    Attributes
+    ----------
+    html : str
+    """
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        style = "width: 100%; height: 45em; border: 1px solid #ccc"
+        return f'<iframe srcdoc="{escape(self.html)}" style="{style}"></iframe>'
 
 
 class Schedule:
@@ -224,8 +249,8 @@ class Schedule:
     def messages(self) -> npt.NDArray[np.void]:
         """All messages between ranks, by step, sender and port.
 
-        The fields are ``step``, ``from``, ``to``, ``port``, ``bytes``, ``packed`` (bytes that are packed first), ``hops``
-        and ``slots``. The array is read-only."""
+        The fields are ``step``, ``from``, ``to``, ``port``, ``bytes``, ``packed`` (bytes that are packed first),
+        ``hops`` and ``slots``. The array is read-only."""
         with bar("messages") as tick:
             array = self._core.messages(tick).view(MESSAGES)
         array.flags.writeable = False
@@ -352,6 +377,15 @@ class Schedule:
                 self._core.save(written, format, tick)
                 written.replace(path)
 
+    def report(self) -> Report:
+        """Return the page of the exchange, which opens with this schedule: messages that travel, choices, bounds.
+
+        In a notebook it is shown inline."""
+        given = "".join(f", {name}={value!r}" for name, value in self.parameters.items())
+        made = f"tc.schedule({self.machine.name!r}, {self.algorithm!r}, block={self.block_bytes}{given}).report()"
+        with bar("page") as tick:
+            return Report(self._core.report(made, tick))
+
     def to_ppermute(self) -> list[list[Permutation]]:
         """Return the permutations of each step with messages, as ``lax.ppermute`` takes them.
 
@@ -382,9 +416,7 @@ class Schedule:
 
         return Exchange(self, self._program, mesh)
 
-    def exchange(
-        self, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]
-    ) -> None:
+    def exchange(self, comm: MPI.Comm, sendbuf: npt.NDArray[Any], recvbuf: npt.NDArray[Any]) -> None:
         """Perform the exchange over mpi4py; every rank calls it.
 
         Parameters

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from topocoll import _core, _text
 from topocoll._core import Error
-from topocoll._machine import Machine, machine as machine_of
+from topocoll._machine import Machine
+from topocoll._machine import machine as machine_of
 from topocoll._own import Own
 from topocoll._progress import bar
 from topocoll._schedule import Schedule, block_bytes, request_of

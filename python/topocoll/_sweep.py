@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from topocoll import _core, _text
 from topocoll._core import Error
-from topocoll._machine import Machine, machine as machine_of
+from topocoll._machine import Machine
+from topocoll._machine import machine as machine_of
 from topocoll._own import Own
 from topocoll._progress import bar
 from topocoll._schedule import Schedule, block_bytes, request_of
@@ -130,7 +132,7 @@ def sweep(
     """
     machine, sizes = machine_of(machine), _sizes(blocks)
     request, refused = request_of(machine, op, sizes[0], algorithms)
-    given = named if isinstance(named, Mapping) else dict.fromkeys(named, {})
+    given = named if isinstance(named, Mapping) else {name: {} for name in named}
     with bar("prices") as tick:
         found = request.sweep(sizes, [(name, dict(own)) for name, own in given.items()], tick)
     return Sweep(machine, op, request, found, refused)
@@ -148,7 +150,7 @@ def _sizes(blocks: str | Iterable[int | str]) -> list[int]:
         sizes = [block_bytes(block) for block in (blocks.split(",") if isinstance(blocks, str) else blocks)]
     if not sizes or len(sizes) > _SIZES:
         raise Error(f"{len(sizes)} block sizes: a sweep has 1 to {_SIZES}")
-    for before, after in zip(sizes, sizes[1:], strict=False):
+    for before, after in pairwise(sizes):
         if before >= after:
             raise Error(f"block sizes must increase, but {after} B follows {before} B")
     return sizes

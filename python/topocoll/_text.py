@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-#: The largest and the smallest unit of a duration that is shown.
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+#: The units of durations, in seconds.
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def seconds(value: float) -> str:
     """Return a duration with four digits: ``31.35 ms``."""
     scale, unit = next((pair for pair in _UNITS if value >= pair[0]), _UNITS[-1])
     number = value / scale
-    digits = 3 if number == 0 else max(0, 3 - math.floor(math.log10(number)))
+    if number == 0:
+        return f"0 {unit}"
+    digits = min(max(3 - math.floor(math.log10(number)), 0), 9)
     return f"{number:.{digits}f} {unit}"
 
 

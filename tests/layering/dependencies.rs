@@ -3,7 +3,7 @@
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate of the workspace, and the crates that it may depend on.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("topocoll-topology", &[]),
     ("topocoll-schedule", &["topocoll-topology"]),
     ("topocoll-algorithms", &["topocoll-schedule", "topocoll-topology"]),
@@ -21,10 +21,11 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ),
     ("topocoll-certificate", &[]),
     ("topocoll-capi", &["topocoll"]),
-    ("topocoll-cli", &["topocoll", "topocoll-certificate"]),
+    ("topocoll-report", &["topocoll"]),
+    ("topocoll-cli", &["topocoll", "topocoll-certificate", "topocoll-report"]),
     ("topocoll-mpi", &["topocoll"]),
     ("own_algorithm", &["topocoll"]),
-    ("topocoll-python", &["topocoll"]),
+    ("topocoll-python", &["topocoll", "topocoll-report"]),
 ];
 
 #[test]

@@ -28,8 +28,8 @@ mod watch;
 mod whole;
 mod within;
 
-pub(crate) use heading::title;
-pub(crate) use select::{in_full, ranked, reason};
+pub(crate) use select::ranked;
+pub(crate) use topocoll_report::words::in_full;
 
 use topocoll::Catalogue;
 use topocoll::text::printable;

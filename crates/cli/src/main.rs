@@ -14,7 +14,6 @@ mod examples;
 mod host;
 mod machine;
 mod render;
-mod report;
 mod unfinished;
 mod values;
 

@@ -5,7 +5,6 @@ mod bar;
 mod file;
 mod heat;
 mod json;
-mod number;
 mod output;
 mod picture;
 mod pixels;
@@ -16,9 +15,11 @@ pub(crate) use answer::Answer;
 pub(crate) use bar::Bar;
 pub(crate) use file::{check_files, check_folder, write_file, write_folder};
 pub(crate) use heat::{Heat, Links};
-pub(crate) use json::{Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, VERSION};
-pub(crate) use number::{bandwidth, blocks, bytes, duration, named, parameters, seconds};
+pub(crate) use json::{Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, VERSION};
 pub(crate) use output::{print, width};
 pub(crate) use picture::{Format, write_picture};
 pub(crate) use plot::{Axes, Curve, Plot, Stroke};
 pub(crate) use table::{Field, Table, facts, table};
+pub(crate) use topocoll_report::number::{
+    Blocks, bandwidth, blocks, bytes, duration, named, parameters, seconds,
+};

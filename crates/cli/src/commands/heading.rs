@@ -1,26 +1,12 @@
 //! What a report is about, and the values that it assumes.
 
-use topocoll::{Machine, PerClass, Problem, Schedule, Shape, Timing};
+use topocoll::{Machine, PerClass, Problem, Schedule, Timing};
+use topocoll_report::words::on;
+pub(super) use topocoll_report::words::{about, about_sizes, title, title_of};
 
-use super::plural;
 use crate::args::Options;
 use crate::demand::Named;
-use crate::render::{bandwidth, bytes, duration};
-
-/// The title of a picture or a page: the exchange and its timing.
-pub(crate) fn title(machine: &Machine, problem: &Problem) -> String {
-    title_of(machine, &about(machine, problem))
-}
-
-/// What a report is about, with the timing.
-pub(super) fn title_of(machine: &Machine, about: &str) -> String {
-    format!("{about}, timing {}", machine.timing.name)
-}
-
-/// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8: 64 ranks, 1 port`.
-pub(super) fn about(machine: &Machine, problem: &Problem) -> String {
-    about_sizes(machine, problem, &bytes(problem.block_bytes))
-}
+use crate::render::{bandwidth, duration};
 
 /// The same for a schedule, which may have message sizes only.
 pub(super) fn about_schedule(machine: &Machine, schedule: &Schedule) -> String {
@@ -35,47 +21,6 @@ pub(super) fn about_demand(machine: &Machine, problem: &Problem, sizes: Option<&
     match sizes {
         Some(sizes) => about_sizes(machine, problem, &sizes.name),
         None => about(machine, problem),
-    }
-}
-
-/// The same for a range of block sizes.
-pub(super) fn about_sizes(machine: &Machine, problem: &Problem, sizes: &str) -> String {
-    format!("{} of {sizes} blocks {}", problem.operation, on(machine, problem))
-}
-
-/// The machine: `on torus:8x8: 64 ranks, 1 port`.
-fn on(machine: &Machine, problem: &Problem) -> String {
-    let topology = machine.topology.short_form();
-    // The name of a partial machine begins with its topology.
-    let said = topology == machine.name || machine.name.starts_with(&format!("{topology} of "));
-    let named = if said { machine.name.clone() } else { format!("{} ({topology})", machine.name) };
-    format!(
-        "on {named}: {}{} rank{}, {} port{}",
-        nodes(machine),
-        problem.ranks,
-        plural(problem.ranks as usize),
-        problem.ports,
-        plural(problem.ports as usize),
-    )
-}
-
-/// The nodes of a cluster: `20 nodes: 19 x 48 + 1 x 47 = `.
-fn nodes(machine: &Machine) -> String {
-    /// Most groups of equal nodes that are listed.
-    const LISTED: usize = 4;
-    let Shape::Clustered(clusters) = machine.topology.shape() else { return String::new() };
-    let mut groups: Vec<(u32, u32)> = Vec::new();
-    for (_, count, size) in clusters.groups() {
-        match groups.iter_mut().find(|(_, known)| *known == size) {
-            Some((nodes, _)) => *nodes += count,
-            None => groups.push((count, size)),
-        }
-    }
-    let nodes = clusters.nodes();
-    let named: Vec<_> = groups.iter().map(|(count, size)| format!("{count} x {size}")).collect();
-    match named.len() {
-        0..=LISTED => format!("{nodes} node{}: {} = ", plural(nodes as usize), named.join(" + ")),
-        sizes => format!("{nodes} nodes of {sizes} sizes, "),
     }
 }
 

@@ -4,12 +4,13 @@ use std::io::Write;
 
 use serde::Serialize;
 use topocoll::text::printable;
+use topocoll_report::{PARTS, report};
 
 use super::command_line;
 use super::heading::{about, assumed_by};
+use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine, parameters};
 use crate::render::{Answer, Bar, Head, bytes, check_files, print, write_file};
-use crate::report::{PARTS, gather, page};
 use crate::{Outcome, args};
 
 #[derive(Serialize)]
@@ -41,26 +42,26 @@ pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     });
     let bar = Bar::new("{wide_bar} {pos} of {len} parts, {eta} left");
     bar.set_length(PARTS);
-    let data = gather(&exchange, asked, command, &|| bar.inc(1))?;
+    let page = report(&exchange, asked, command, memory(), &|| bar.inc(1))?;
     drop(bar);
-    anyhow::ensure!(
-        !data.ranking.is_empty(),
-        "no algorithm serves this exchange: `topocoll algorithms {}` says why",
-        args.common.machine
-    );
-    let text = page(&data.title, &data)?;
-    write_file(&args.out, |file| Ok(file.write_all(text.as_bytes())?))?;
+    let Some(best) = page.ranked.first() else {
+        anyhow::bail!(
+            "no algorithm serves this exchange: `topocoll algorithms {}` says why",
+            args.common.machine
+        );
+    };
+    write_file(&args.out, |file| Ok(file.write_all(page.html.as_bytes())?))?;
     let report = Report {
         head: Head::new(&machine, exchange.problem()),
         file: printable(&args.out.to_string_lossy()),
-        bytes: text.len(),
-        ranked: data.ranking.len(),
-        played: data.plays.len(),
+        bytes: page.html.len(),
+        ranked: page.ranked.len(),
+        played: page.played,
     };
     print(options.json, &report, || {
         let first = match &args.algorithm {
             Some(name) => name.clone(),
-            None => format!("{}, the choice of select", data.ranking[0].algorithm),
+            None => format!("{best}, the choice of select"),
         };
         Answer::new(format!(
             "{} ({}) opens with {first}: {} choices ranked, {} schedules to watch.",

@@ -8,16 +8,15 @@ use topocoll::{
     check_demand_work,
 };
 
+use topocoll_report::words::{in_full, reason};
+
 use self::answer::answer;
 use super::whole::Whole;
 use super::within::{self, Left};
 use crate::demand::sizes;
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine};
-use crate::render::{
-    Bar, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, blocks, named, print,
-    seconds,
-};
+use crate::render::{Bar, Blocks, Bounds, Crossover, Head, PartlyPriced, Rejected, Seconds, print};
 use crate::{Outcome, args};
 
 /// The best choice is verified at once up to this number of ranks,
@@ -274,72 +273,4 @@ impl From<&Choice> for Chosen {
     fn from(choice: &Choice) -> Self {
         Self { algorithm: choice.algorithm.clone(), parameters: choice.parameters.clone() }
     }
-}
-
-/// An algorithm with all its parameters.
-pub(crate) fn in_full(choice: &Choice) -> String {
-    named(&choice.algorithm, &choice.parameters)
-}
-
-/// One sentence: why the winner wins over the best of the other algorithms.
-pub(crate) fn reason(selection: &Selection, named: impl Fn(&Choice) -> String) -> String {
-    let Some(best) = selection.best() else {
-        return "no algorithm serves this exchange".to_owned();
-    };
-    if best.price.priced == Priced::AtLeast {
-        return format!(
-            "{} has the lowest minimum cost; no algorithm can be priced exactly on a machine of this size",
-            named(best)
-        );
-    }
-    let mut behind = selection.choices.iter().skip(selection.undecided().len());
-    let Some(next) = behind.find(|choice| choice.algorithm != best.algorithm) else {
-        return format!("{} wins: no other algorithm serves this exchange", named(best));
-    };
-    let (a, b) = (&best.price, &next.price);
-    let steps = if a.steps == b.steps {
-        "equal steps over faster links".to_owned()
-    } else {
-        format!("{} against {} steps", a.steps, b.steps)
-    };
-    let terms = [
-        ("startup", b.time.startup - a.time.startup, steps.clone()),
-        (
-            "transmission",
-            b.time.transmission - a.time.transmission,
-            format!(
-                "{} against {} blocks over the busiest links",
-                blocks(a.link_blocks),
-                blocks(b.link_blocks)
-            ),
-        ),
-        ("propagation", b.time.propagation - a.time.propagation, "fewer hops".to_owned()),
-        (
-            "rearrangement",
-            b.time.rearrangement - a.time.rearrangement,
-            "fewer blocks copied".to_owned(),
-        ),
-        ("barriers", b.time.barrier - a.time.barrier, steps.clone()),
-    ];
-    let against = match b.priced == Priced::AtLeast {
-        true => format!("the minimum cost of {}", named(next)),
-        false => named(next),
-    };
-    let Some((term, saved, how)) =
-        terms.iter().max_by(|x, y| x.1.total_cmp(&y.1)).filter(|term| term.1 > 0.0)
-    else {
-        return format!("{} and {against} are a tie: both cost the same", named(best));
-    };
-    // Net loss over the other terms.
-    let lost: f64 = saved - terms.iter().map(|term| term.1).sum::<f64>();
-    let lost = if lost > 0.0 {
-        format!(", more than the {} it loses elsewhere", seconds(lost))
-    } else {
-        String::new()
-    };
-    format!(
-        "{} wins over {against}: it saves {} of {term} ({how}){lost}",
-        named(best),
-        seconds(*saved)
-    )
 }

@@ -2,8 +2,8 @@
 
 use plotters::prelude::*;
 
-use super::number::bytes;
 use super::picture::{Area, Picture};
+use topocoll_report::number::bytes;
 
 /// Colours from few bytes to many: each is darker than the last, in grey too.
 const SHADES: [RGBColor; 5] = [

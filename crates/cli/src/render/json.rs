@@ -1,22 +1,9 @@
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use topocoll::{BestBounds, Machine, Parameters, Problem, Schedule, Time};
+use topocoll_report::number::Blocks;
 
 /// The version of all JSON objects. In version 1, `blocks` of bounds had today's `link_blocks`.
 pub(crate) const VERSION: u32 = 2;
-
-/// A number of blocks: whole where it is whole.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Blocks(pub(crate) f64);
-
-impl Serialize for Blocks {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.fract() == 0.0 && self.0.abs() < 9e15 {
-            serializer.serialize_i64(self.0 as i64)
-        } else {
-            serializer.serialize_f64(self.0)
-        }
-    }
-}
 
 /// The first fields of every object.
 #[derive(Serialize, Debug)]

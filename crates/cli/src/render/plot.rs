@@ -1,8 +1,8 @@
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::number::{blocks, bytes, time_unit};
 use super::picture::{Area, Picture};
+use topocoll_report::number::{blocks, bytes, time_unit};
 
 /// Pixels of the axes with their labels, of the legend beside, and of the caption above.
 const AXES: (u32, u32) = (720, 480);

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 use topocoll::{
-    Choice, Exchange, Fastest, Front, Injection, Line, Machine, Parameters, PerClass, Priced,
-    Selection, Sweep, bounds,
+    Choice, Error, Exchange, Fastest, Front, Injection, Line, Machine, Parameters, PerClass,
+    Priced, Selection, Sweep, bounds,
 };
 
 use super::play::{Play, play};
 use super::scene::scene;
-use crate::commands::{in_full, reason, title};
-use crate::render::{Blocks, parameters, seconds};
+use crate::number::{Blocks, parameters, seconds};
+use crate::words::{in_full, reason, title};
 
 /// The approximate limit of the bytes of all schedules in a page.
 const BYTES: usize = 1_200_000;
@@ -18,7 +18,7 @@ const BYTES: usize = 1_200_000;
 const DOUBLINGS: u32 = 20;
 
 /// Parts of the work whose progress [`gather`] reports.
-pub(crate) const PARTS: u64 = 4;
+pub const PARTS: u64 = 4;
 
 /// Rows of the ranking.
 const RANKED: usize = 40;
@@ -136,8 +136,9 @@ pub(crate) fn gather(
     exchange: &Exchange<'_>,
     asked: Option<(&str, &Parameters)>,
     command: String,
+    memory: u128,
     done: &dyn Fn(),
-) -> anyhow::Result<Data> {
+) -> Result<Data, Error> {
     let (machine, problem) = (exchange.machine(), exchange.problem());
     let selection = exchange.select()?;
     let sizes: Vec<u64> = (0..=DOUBLINGS).map(|i| 1 << i).collect();
@@ -146,7 +147,7 @@ pub(crate) fn gather(
     done();
     let found = exchange.front(&[])?;
     done();
-    let (plays, unplayed) = plays(exchange, &selection, asked);
+    let (plays, unplayed) = plays(exchange, &selection, asked, memory);
     done();
     let ranked = |choice: &Choice| Ranked {
         play: plays.iter().position(|play| play.is(&choice.algorithm, &choice.parameters)),
@@ -197,6 +198,7 @@ fn plays(
     exchange: &Exchange<'_>,
     selection: &Selection,
     asked: Option<(&str, &Parameters)>,
+    memory: u128,
 ) -> (Vec<Play>, Vec<[String; 2]>) {
     let best = selection.choices.iter().enumerate();
     let best = best.filter(|(i, choice)| {
@@ -213,7 +215,7 @@ fn plays(
             refuse("the schedule has no period, and no smaller machine has this setting");
             continue;
         };
-        let Some(play) = play(&scene) else {
+        let Some(play) = play(&scene, memory) else {
             refuse("too many messages for a page");
             continue;
         };

@@ -10,8 +10,7 @@ use topocoll::{
 };
 
 use super::scene::{Extent, Scene};
-use crate::host::memory;
-use crate::render::parameters;
+use crate::number::parameters;
 
 /// The most messages of one schedule.
 const MESSAGES: usize = 80_000;
@@ -123,21 +122,21 @@ impl Kind {
 
 /// The schedule of a scene; `None` if it has too many messages for a page. If a part is drawn and
 /// the slots are too many, they are omitted.
-pub(super) fn play(scene: &Scene) -> Option<Play> {
+pub(super) fn play(scene: &Scene, memory: u128) -> Option<Play> {
     let slots = scene.schedule.rule().slots();
     let followed = scene.part != Extent::Period
         || slots <= NUMBERS as u64 && members_are_alike(&scene.schedule);
-    let play = played(scene, followed)?;
+    let play = played(scene, followed, memory)?;
     let numbers = play.start.iter().map(Vec::len).sum::<usize>()
         + play.sets.iter().flatten().map(Vec::len).sum::<usize>();
     if scene.part == Extent::Period && numbers > NUMBERS {
-        played(scene, false)
+        played(scene, false, memory)
     } else {
         Some(play)
     }
 }
 
-fn played(scene: &Scene, followed: bool) -> Option<Play> {
+fn played(scene: &Scene, followed: bool, memory: u128) -> Option<Play> {
     let (schedule, machine) = (&scene.schedule, &scene.machine);
     let rule = schedule.rule();
     // The page moves messages along sides that are not twisted.
@@ -180,7 +179,7 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
         bytes: names.bytes,
         routes: names.routes,
         steps,
-        seconds: seconds(schedule, machine)?,
+        seconds: seconds(schedule, machine, memory)?,
     })
 }
 
@@ -385,7 +384,7 @@ fn runs(row: &[Option<Rank>]) -> Vec<i64> {
 }
 
 /// The terms of every step's time; their sums are the schedule's.
-fn seconds(schedule: &Schedule, machine: &Machine) -> Option<Vec<[f64; 5]>> {
+fn seconds(schedule: &Schedule, machine: &Machine, memory: u128) -> Option<Vec<[f64; 5]>> {
     let timing = &machine.timing;
     let barrier = timing.barrier.seconds(schedule.problem.ranks);
     let mut moved = false;
@@ -396,7 +395,7 @@ fn seconds(schedule: &Schedule, machine: &Machine) -> Option<Vec<[f64; 5]>> {
         moved |= count.messages > 0;
         out.push([startup, transmission, propagation, rearrangement, barrier]);
     };
-    count_steps(schedule, machine, None, memory(), each).ok()?;
+    count_steps(schedule, machine, None, memory, each).ok()?;
     Some(out)
 }
 

@@ -1,7 +1,25 @@
+//! Numbers for people.
+
+use serde::{Serialize, Serializer};
 use topocoll::Parameters;
 
+/// A number of blocks in JSON: whole where it is whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks(pub f64);
+
+impl Serialize for Blocks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.fract() == 0.0 && self.0.abs() < 9e15 {
+            serializer.serialize_i64(self.0 as i64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
 /// A number of blocks, possibly fractional.
-pub(crate) fn blocks(value: f64) -> String {
+#[must_use]
+pub fn blocks(value: f64) -> String {
     if value.fract() == 0.0 && value < 1e15 {
         (value as u64).to_string()
     } else {
@@ -10,7 +28,8 @@ pub(crate) fn blocks(value: f64) -> String {
 }
 
 /// A size for people.
-pub(crate) fn bytes(value: u64) -> String {
+#[must_use]
+pub fn bytes(value: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| value >= *unit && value % unit == 0) {
         Some((unit, name)) => format!("{} {name}", value / unit),
@@ -19,13 +38,15 @@ pub(crate) fn bytes(value: u64) -> String {
 }
 
 /// A duration in a suitable unit.
-pub(crate) fn seconds(value: f64) -> String {
+#[must_use]
+pub fn seconds(value: f64) -> String {
     let (scale, unit) = time_unit(value);
     format!("{} {unit}", significant(value / scale))
 }
 
 /// A given duration, without needless digits.
-pub(crate) fn duration(value: f64) -> String {
+#[must_use]
+pub fn duration(value: f64) -> String {
     let (scale, unit) = time_unit(value);
     match value {
         0.0 => "0".to_owned(),
@@ -35,7 +56,8 @@ pub(crate) fn duration(value: f64) -> String {
 }
 
 /// A bandwidth, given as the seconds of one byte.
-pub(crate) fn bandwidth(per_byte: f64) -> String {
+#[must_use]
+pub fn bandwidth(per_byte: f64) -> String {
     if per_byte == 0.0 {
         return "no time for bytes".to_owned();
     }
@@ -57,7 +79,8 @@ fn plain(value: f64) -> String {
 }
 
 /// The suitable unit of a duration: its length in seconds, and its name.
-pub(super) fn time_unit(seconds: f64) -> (f64, &'static str) {
+#[must_use]
+pub fn time_unit(seconds: f64) -> (f64, &'static str) {
     match seconds {
         s if s >= 1.0 => (1.0, "s"),
         s if s >= 1e-3 => (1e-3, "ms"),
@@ -75,7 +98,8 @@ fn significant(value: f64) -> String {
 }
 
 /// Parameters as `key=value`, or a dash.
-pub(crate) fn parameters(parameters: &Parameters) -> String {
+#[must_use]
+pub fn parameters(parameters: &Parameters) -> String {
     if parameters.is_empty() {
         return "-".to_owned();
     }
@@ -83,7 +107,8 @@ pub(crate) fn parameters(parameters: &Parameters) -> String {
 }
 
 /// An algorithm and its setting, if it has one: `bruck (radix=2)`.
-pub(crate) fn named(algorithm: &str, setting: &Parameters) -> String {
+#[must_use]
+pub fn named(algorithm: &str, setting: &Parameters) -> String {
     match setting.is_empty() {
         true => algorithm.to_owned(),
         false => format!("{algorithm} ({})", parameters(setting)),

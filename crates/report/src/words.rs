@@ -1,0 +1,141 @@
+//! What reports say about an exchange and the choices for it.
+
+use topocoll::{Choice, Machine, Priced, Problem, Selection, Shape};
+
+use crate::number::{blocks, bytes, named, seconds};
+
+/// The title of a picture or a page: the exchange and its timing.
+#[must_use]
+pub fn title(machine: &Machine, problem: &Problem) -> String {
+    title_of(machine, &about(machine, problem))
+}
+
+/// What a report is about, with the timing.
+#[must_use]
+pub fn title_of(machine: &Machine, about: &str) -> String {
+    format!("{about}, timing {}", machine.timing.name)
+}
+
+/// One line that names the exchange: `alltoall of 1 KiB blocks on torus:8x8: 64 ranks, 1 port`.
+#[must_use]
+pub fn about(machine: &Machine, problem: &Problem) -> String {
+    about_sizes(machine, problem, &bytes(problem.block_bytes))
+}
+
+/// The same for a range of block sizes.
+#[must_use]
+pub fn about_sizes(machine: &Machine, problem: &Problem, sizes: &str) -> String {
+    format!("{} of {sizes} blocks {}", problem.operation, on(machine, problem))
+}
+
+/// The machine: `on torus:8x8: 64 ranks, 1 port`.
+#[must_use]
+pub fn on(machine: &Machine, problem: &Problem) -> String {
+    let topology = machine.topology.short_form();
+    // The name of a partial machine begins with its topology.
+    let said = topology == machine.name || machine.name.starts_with(&format!("{topology} of "));
+    let named = if said { machine.name.clone() } else { format!("{} ({topology})", machine.name) };
+    format!(
+        "on {named}: {}{} rank{}, {} port{}",
+        nodes(machine),
+        problem.ranks,
+        plural(problem.ranks as usize),
+        problem.ports,
+        plural(problem.ports as usize),
+    )
+}
+
+/// The nodes of a cluster: `20 nodes: 19 x 48 + 1 x 47 = `.
+fn nodes(machine: &Machine) -> String {
+    /// Most groups of equal nodes that are listed.
+    const LISTED: usize = 4;
+    let Shape::Clustered(clusters) = machine.topology.shape() else { return String::new() };
+    let mut groups: Vec<(u32, u32)> = Vec::new();
+    for (_, count, size) in clusters.groups() {
+        match groups.iter_mut().find(|(_, known)| *known == size) {
+            Some((nodes, _)) => *nodes += count,
+            None => groups.push((count, size)),
+        }
+    }
+    let nodes = clusters.nodes();
+    let named: Vec<_> = groups.iter().map(|(count, size)| format!("{count} x {size}")).collect();
+    match named.len() {
+        0..=LISTED => format!("{nodes} node{}: {} = ", plural(nodes as usize), named.join(" + ")),
+        sizes => format!("{nodes} nodes of {sizes} sizes, "),
+    }
+}
+
+/// An algorithm with all its parameters.
+#[must_use]
+pub fn in_full(choice: &Choice) -> String {
+    named(&choice.algorithm, &choice.parameters)
+}
+
+/// One sentence: why the winner wins over the best of the other algorithms.
+#[must_use]
+pub fn reason(selection: &Selection, named: impl Fn(&Choice) -> String) -> String {
+    let Some(best) = selection.best() else {
+        return "no algorithm serves this exchange".to_owned();
+    };
+    if best.price.priced == Priced::AtLeast {
+        return format!(
+            "{} has the lowest minimum cost; no algorithm can be priced exactly on a machine of this size",
+            named(best)
+        );
+    }
+    let mut behind = selection.choices.iter().skip(selection.undecided().len());
+    let Some(next) = behind.find(|choice| choice.algorithm != best.algorithm) else {
+        return format!("{} wins: no other algorithm serves this exchange", named(best));
+    };
+    let (a, b) = (&best.price, &next.price);
+    let steps = if a.steps == b.steps {
+        "equal steps over faster links".to_owned()
+    } else {
+        format!("{} against {} steps", a.steps, b.steps)
+    };
+    let terms = [
+        ("startup", b.time.startup - a.time.startup, steps.clone()),
+        (
+            "transmission",
+            b.time.transmission - a.time.transmission,
+            format!(
+                "{} against {} blocks over the busiest links",
+                blocks(a.link_blocks),
+                blocks(b.link_blocks)
+            ),
+        ),
+        ("propagation", b.time.propagation - a.time.propagation, "fewer hops".to_owned()),
+        (
+            "rearrangement",
+            b.time.rearrangement - a.time.rearrangement,
+            "fewer blocks copied".to_owned(),
+        ),
+        ("barriers", b.time.barrier - a.time.barrier, steps.clone()),
+    ];
+    let against = match b.priced == Priced::AtLeast {
+        true => format!("the minimum cost of {}", named(next)),
+        false => named(next),
+    };
+    let Some((term, saved, how)) =
+        terms.iter().max_by(|x, y| x.1.total_cmp(&y.1)).filter(|term| term.1 > 0.0)
+    else {
+        return format!("{} and {against} are a tie: both cost the same", named(best));
+    };
+    // Net loss over the other terms.
+    let lost: f64 = saved - terms.iter().map(|term| term.1).sum::<f64>();
+    let lost = if lost > 0.0 {
+        format!(", more than the {} it loses elsewhere", seconds(lost))
+    } else {
+        String::new()
+    };
+    format!(
+        "{} wins over {against}: it saves {} of {term} ({how}){lost}",
+        named(best),
+        seconds(*saved)
+    )
+}
+
+/// The ending of a noun.
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
