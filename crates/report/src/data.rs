@@ -17,7 +17,7 @@ const BYTES: usize = 1_200_000;
 /// Block sizes of the sweep, powers of two from 1 B to 1 MiB.
 const DOUBLINGS: u32 = 20;
 
-/// Parts of the work whose progress [`gather`] reports.
+/// Parts of the work that makes a page, whose progress is reported.
 pub const PARTS: u64 = 4;
 
 /// Rows of the ranking.
