@@ -290,6 +290,24 @@ impl Traffic for Script<'_> {
     }
 }
 
+/// Traffic of these classes whose schedule is not known.
+pub(crate) struct OfClasses<'a>(pub(crate) &'a dyn Traffic, pub(crate) RankClasses);
+
+impl Traffic for OfClasses<'_> {
+    fn nodes(&self) -> u32 {
+        self.0.nodes()
+    }
+    fn steps(&self) -> u32 {
+        self.0.steps()
+    }
+    fn share(&self, node: Rank, step: u32, out: &mut Share) {
+        self.0.share(node, step, out);
+    }
+    fn classes(&self) -> RankClasses {
+        self.1.clone()
+    }
+}
+
 /// A request to a model for messages on a machine.
 pub(crate) fn request<'a>(
     traffic: &'a dyn Traffic,

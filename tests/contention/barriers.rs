@@ -2,14 +2,13 @@
 //! where no link is shared.
 
 use crate::common::{
-    self, MEMORY, Script, find, network, problem, request, schedule_of, serving, without_classes,
+    self, MEMORY, OfClasses, Script, find, network, problem, request, schedule_of, serving,
+    without_classes,
 };
 use topocoll::contention::{
     Scheduled, Settings, Share, Simulation, Sync, Traffic, in_seconds, simulate, steps_model,
 };
-use topocoll::{
-    AnalysisError, Barrier, Collective, Machine, Rank, RankClasses, Request, Schedule, count,
-};
+use topocoll::{AnalysisError, Barrier, Collective, Machine, Rank, Request, Schedule, count};
 
 fn priced(text: &str) -> Machine {
     let mut machine = common::priced(text, 3e-6, 100e-9);
@@ -237,24 +236,6 @@ fn time_on_the_network_begins_with_the_first_message() {
     }
 }
 
-/// Traffic whose schedule is not known, so that every step is simulated.
-struct Unknown<'a>(&'a Scheduled<'a>);
-
-impl Traffic for Unknown<'_> {
-    fn nodes(&self) -> u32 {
-        self.0.nodes()
-    }
-    fn steps(&self) -> u32 {
-        self.0.steps()
-    }
-    fn share(&self, node: Rank, step: u32, out: &mut Share) {
-        self.0.share(node, step, out);
-    }
-    fn classes(&self) -> RankClasses {
-        self.0.classes()
-    }
-}
-
 /// Without barriers the first steps of a large run need no simulation, until messages of two steps are
 /// in the network at once.
 #[test]
@@ -266,7 +247,7 @@ fn the_first_steps_of_large_runs_are_exact_without_barriers() {
         let asked = problem(&machine, Collective::AllToAll, 64);
         let schedule = schedule_of(&machine, &asked, algorithm, &Default::default()).unwrap();
         let known = Scheduled::new(&schedule, &machine);
-        let unknown = Unknown(&known);
+        let unknown = OfClasses(&known, known.classes());
         for model in ["wormhole", "fluid"] {
             let [found, expected] = [&known as &dyn Traffic, &unknown].map(|traffic| {
                 simulate(&request(traffic, &machine, model, Settings::default(), Sync::Free))

@@ -1,7 +1,9 @@
 //! Windows, packets, overheads and orders of endpoints, and routes other than the machine's own.
 
 use crate::classes::{compare_all, valued};
-use crate::common::{MEMORY, Script, network, priced, problem, request, run, schedule_of, serving};
+use crate::common::{
+    MEMORY, OfClasses, Script, network, priced, problem, request, run, schedule_of, serving,
+};
 use topocoll::contention::{
     AllToAll, Posted, Ranks, Routing, Scheduled, Settings, Share, Simulation, Sync, Traffic,
     simulate,
@@ -131,24 +133,6 @@ fn orders_are_by_offset_or_distance() {
     assert_eq!(sorted, [0, 1, 2, 4, 5, 6, 7, 8]);
 }
 
-/// Traffic that does not know its classes.
-struct Unfolded<'a>(&'a dyn Traffic);
-
-impl Traffic for Unfolded<'_> {
-    fn nodes(&self) -> u32 {
-        self.0.nodes()
-    }
-    fn steps(&self) -> u32 {
-        self.0.steps()
-    }
-    fn share(&self, node: Rank, step: u32, out: &mut Share) {
-        self.0.share(node, step, out);
-    }
-    fn classes(&self) -> RankClasses {
-        RankClasses::distinct(self.nodes())
-    }
-}
-
 const ENDPOINTS: [&[(&str, &str)]; 6] = [
     &[("window", "1")],
     &[("window", "3"), ("order", "farthest-first"), ("message_overhead", "150ns")],
@@ -191,7 +175,8 @@ fn classes_and_every_rank_agree_with_endpoints_and_other_routes() {
                     simulate(&asked).unwrap()
                 };
                 let by_classes = of(&traffic, None);
-                let every = of(&Unfolded(&traffic), Some(Ranks::Every));
+                let distinct = RankClasses::distinct(machine.ranks());
+                let every = of(&OfClasses(&traffic, distinct), Some(Ranks::Every));
                 let place = format!("{text}, {values:?}, {settings:?}, {ties:?}");
                 folded += u32::from(by_classes.ranks == Ranks::Classes);
                 let shown = |found: &Simulation| {
