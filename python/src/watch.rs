@@ -73,7 +73,7 @@ pub(crate) fn watched<T: Send + 'static, E: std::fmt::Display + Send + 'static>(
     let thread = std::thread::Builder::new().name("topocoll".to_owned()).stack_size(STACK);
     thread.spawn(move || {
         let found = catch_unwind(AssertUnwindSafe(|| work(&own)));
-        // Nobody waits for stopped work.
+        // No caller waits for stopped work.
         let _ = sender.send(found);
     })?;
     loop {

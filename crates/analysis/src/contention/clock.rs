@@ -50,7 +50,7 @@ pub(crate) struct Clock<'a> {
     /// The time of one flit on the fastest links.
     pub(crate) cycle: Picoseconds,
     /// The time of a sender for a message and its first packet.
-    pub(crate) overhead: Picoseconds,
+    overhead: Picoseconds,
 }
 
 impl<'a> Clock<'a> {
@@ -85,6 +85,11 @@ impl<'a> Clock<'a> {
     /// The time of local copies of `bytes`.
     pub(crate) fn rearrangement(&self, bytes: u128) -> Picoseconds {
         picoseconds(bytes as f64 * self.machine.timing.rearrangement_per_byte)
+    }
+
+    /// When a rank that posts messages at `begin` is done with the overheads of one after `before` others.
+    pub(crate) fn ready(&self, begin: Picoseconds, before: usize) -> Picoseconds {
+        begin.saturating_add(self.overhead.saturating_mul(before as u64 + 1))
     }
 
     /// The most messages that a rank has outstanding.

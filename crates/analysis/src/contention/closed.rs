@@ -142,7 +142,7 @@ impl<'a> Shares<'a> {
                 let latency = clock
                     .transmission(node, send.to, &send.route, send.bytes)
                     .saturating_add(clock.propagation(node, &send.route));
-                let handed = handed(clock, node, send, begin, place);
+                let handed = handed(clock, node, send, clock.ready(begin, place));
                 let end = handed.saturating_add(latency);
                 for class in [class, classes.class_of(send.to)] {
                     let ready = &mut starts[class as usize];

@@ -87,9 +87,14 @@ struct Node {
     /// Messages that arrived for later steps, as (step, number).
     early: SmallVec<[(u32, u32); 1]>,
     cause: Cause,
-    /// Messages of this step that wait for the window, and when the sender is done with those before.
-    waiting: VecDeque<Posted>,
-    busy: Picoseconds,
+}
+
+/// The messages of a node's step that wait for the window.
+#[derive(Clone, Default)]
+struct Waiting {
+    sends: VecDeque<Posted>,
+    /// When the node is done with the overheads of those before.
+    ready: Picoseconds,
 }
 
 struct SimulationRun<'a> {
@@ -99,6 +104,8 @@ struct SimulationRun<'a> {
     ranks: &'a Simulated,
     /// By class.
     nodes: Vec<Node>,
+    /// By class; empty without a window.
+    waiting: Vec<Waiting>,
     share: Share,
     out: Outcome,
 }
@@ -124,6 +131,10 @@ pub(crate) fn run(
         steps,
         ranks,
         nodes: vec![node; ranks.count() as usize],
+        waiting: match clock.window() {
+            usize::MAX => Vec::new(),
+            _ => vec![Waiting::default(); ranks.count() as usize],
+        },
         share: Share::default(),
         out: Outcome { steps: times, ..Outcome::default() },
     };
@@ -175,7 +186,9 @@ impl SimulationRun<'_> {
             node.open = (self.share.sends.len() as u32 + self.share.receives).saturating_sub(early);
             let cause = node.cause;
             let at_once = self.share.sends.len().min(self.clock.window());
-            node.waiting.extend(self.share.sends[at_once..].iter().cloned());
+            if let Some(waiting) = self.waiting.get_mut(class) {
+                waiting.sends.extend(self.share.sends[at_once..].iter().cloned());
+            }
             let sends = std::mem::take(&mut self.share.sends);
             for (place, send) in sends[..at_once].iter().enumerate() {
                 self.send(network, class, send, (begin, place), cause);
@@ -198,16 +211,17 @@ impl SimulationRun<'_> {
         (begin, before): (Picoseconds, usize),
         cause: Cause,
     ) {
-        let (rank, node) = (self.ranks.rank(class as u32), &mut self.nodes[class]);
-        let overheads = self.clock.overhead.saturating_mul(before as u64 + 1);
-        node.busy = begin.saturating_add(overheads);
+        let (rank, ready) = (self.ranks.rank(class as u32), self.clock.ready(begin, before));
+        if let Some(waiting) = self.waiting.get_mut(class) {
+            waiting.ready = ready;
+        }
         let message = InFlight {
             from: rank,
             to: send.to,
-            step: node.step,
+            step: self.nodes[class].step,
             bytes: send.bytes,
             transmission: self.clock.transmission(rank, send.to, &send.route, send.bytes),
-            handed: handed(self.clock, rank, send, begin, before),
+            handed: handed(self.clock, rank, send, ready),
             cause: network.chain().keep(cause),
         };
         let first = self.out.first_handed.get_or_insert(message.handed);
@@ -222,10 +236,11 @@ impl SimulationRun<'_> {
         now: Picoseconds,
         cause: Cause,
     ) {
-        if self.clock.window() < usize::MAX {
+        if !self.waiting.is_empty() {
             let sender = self.ranks.class_of(message.from);
-            if let Some(send) = self.nodes[sender].waiting.pop_front() {
-                let begin = now.max(self.nodes[sender].busy);
+            let Waiting { sends, ready } = &mut self.waiting[sender];
+            let begin = now.max(*ready);
+            if let Some(send) = sends.pop_front() {
                 self.send(network, sender, &send, (begin, 0), cause);
             }
         }

@@ -40,16 +40,14 @@ pub(crate) struct Survey {
     pub(crate) turns_back: bool,
 }
 
-/// When a message enters the network that a rank posts at `begin`, after `before` others.
+/// When a message enters the network whose overheads end at `ready`.
 pub(crate) fn handed(
     clock: &Clock<'_>,
     from: topocoll_topology::Rank,
     send: &super::traffic::Posted,
-    begin: Picoseconds,
-    before: usize,
+    ready: Picoseconds,
 ) -> Picoseconds {
-    begin
-        .saturating_add(clock.overhead.saturating_mul(before as u64 + 1))
+    ready
         .saturating_add(clock.rearrangement(send.packed.into()))
         .saturating_add(clock.startup(from, send.to, &send.route))
         .saturating_add(send.cycle.saturating_mul(clock.cycle))
@@ -112,7 +110,7 @@ fn one_step(
             let travels = clock
                 .transmission(node, send.to, &send.route, send.bytes)
                 .saturating_add(clock.propagation(node, &send.route));
-            let end = handed(clock, node, send, begin, place).saturating_add(travels);
+            let end = handed(clock, node, send, clock.ready(begin, place)).saturating_add(travels);
             step.alone = step.alone.max(end);
             survey.hops = survey.hops.max(send.route.hops());
             survey.all_hops += u128::from(alike) * u128::from(send.route.hops());

@@ -1,4 +1,4 @@
-//! Routes of all blocks that load all links alike.
+//! The routes of all blocks. Each link carries about as many blocks as any other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
