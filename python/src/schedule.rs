@@ -38,7 +38,7 @@ impl Schedule {
         (Arc::clone(&self.machine), self.own.clone())
     }
 
-    /// The blocks of a layout as an array of ranks and slots; -1 is none.
+    /// The blocks of a layout as an array of ranks and slots; -1 means no block.
     fn layout<'py>(
         &self,
         py: Python<'py>,
@@ -186,12 +186,12 @@ impl Schedule {
     }
 
     /// The destination of the block of every rank and slot before the first step; in an all-gather
-    /// its source. -1 is none.
+    /// its source. -1 means no block.
     fn initial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         self.layout(py, |rank, slot| Some(self.own.rule().initial_block(rank, slot)?.to.0))
     }
 
-    /// The source of the block of every rank and slot after the last step; -1 is none.
+    /// The source of the block of every rank and slot after the last step; -1 means no block.
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         self.layout(py, |rank, slot| Some(self.own.rule().final_block(rank, slot)?.from.0))
     }

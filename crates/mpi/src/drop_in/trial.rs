@@ -99,7 +99,7 @@ impl Course {
         }
     }
 
-    /// Calls that the library performs next and that are not timed. Whoever makes them without a
+    /// Calls that the library performs next and that are not timed. A caller that makes them without a
     /// look-up counts them here.
     pub(crate) fn free(&self) -> *const AtomicU64 {
         &raw const *self.free
