@@ -18,6 +18,7 @@ mod matchings;
 mod mutants;
 mod nodes;
 mod offsets;
+mod repair;
 mod sides;
 mod store_and_forward;
 mod violations;

@@ -20,6 +20,7 @@ pub(crate) mod one_factor;
 pub(crate) mod pairwise_xor;
 pub(crate) mod product;
 pub(crate) mod quadrant_exchange;
+pub(crate) mod repair;
 pub(crate) mod store_and_forward;
 pub(crate) mod strided_rings;
 pub(crate) mod suh_shin;

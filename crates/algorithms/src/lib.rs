@@ -55,6 +55,7 @@ const ALGORITHMS: &[&dyn Algorithm] = &[
     &alltoall::tabled::Tabled,
     &alltoall::direct_offsets::DirectOffsets,
     &alltoall::link_matchings::LinkMatchings,
+    &alltoall::repair::Repair,
     &alltoall::store_and_forward::StoreAndForward,
     &alltoall::bit_flips::BitFlips,
     &alltoall::binary_exchange::BinaryExchange,

@@ -48,7 +48,7 @@ impl fmt::Debug for Plans {
 
 impl Plans {
     /// The most plans that are kept.
-    const KEPT: usize = 8;
+    const KEPT: usize = 32;
 
     /// The plan, computed on first use and after it has been dropped. Others may be computed at the
     /// same time.

@@ -1,0 +1,107 @@
+//! Schedules of whole machines around failed nodes and links.
+
+use topocoll::{Collective, Machine, Method, Parameters, Request, Setting, machine};
+
+use crate::common::{check_promises, claims, find, problem};
+
+fn with_ports(text: &str, ports: u32) -> Machine {
+    let mut machine = machine(text).unwrap();
+    machine.set_ports(ports);
+    machine
+}
+
+fn settings(machine: &Machine) -> Vec<Parameters> {
+    let problem = problem(machine, Collective::AllToAll, 6);
+    let algorithm = find("repair").unwrap();
+    algorithm.candidates(&Request::new(&problem, &*machine.topology)).unwrap()
+}
+
+/// Steps and volume in blocks.
+fn counted(machine: &Machine, algorithm: &str, setting: &Parameters) -> Option<(u64, u128)> {
+    let problem = problem(machine, Collective::AllToAll, 6);
+    let claims = claims(machine, &problem, algorithm, setting).ok()?;
+    Some((claims.steps, claims.bytes.div_ceil(6)))
+}
+
+/// All links of the first ring along dimension 0.
+fn line(side: u32) -> String {
+    (0..side).map(|x| format!("/{x},0+0")).collect()
+}
+
+#[test]
+fn every_failure_is_led_around_as_claimed() {
+    for (text, ports) in [
+        ("torus:4x4/0,0+0", 1),
+        ("torus:4x4/0,0+0", 4),
+        ("torus:4x4/1,1", 1),
+        ("torus:4x4/1,1/3,3+1", 2),
+        ("torus:5x2/0,0", 1),
+        ("torus:3x3x3/0,0,0/1,1,1+2", 6),
+        ("mesh:4x4/0,0", 1),
+        ("mesh:4x3/1,1+0", 4),
+        ("torus:6/0+0", 2),
+    ] {
+        let machine = with_ports(text, ports);
+        for setting in settings(&machine) {
+            let problem = problem(&machine, Collective::AllToAll, 6);
+            let algorithm = find("repair").unwrap();
+            if counted(&machine, "repair", &setting).is_some() {
+                check_promises(&machine, algorithm, &problem, &setting, Method::Replay);
+            }
+        }
+    }
+}
+
+/// One port, a failed link, node or line: at each point of the whole machine's Pareto front at most 1.3 times
+/// the volume in at most 8 steps more.
+#[test]
+fn one_port_loses_little() {
+    let whole = with_ports("torus:8x8", 1);
+    let problem = problem(&whole, Collective::AllToAll, 6);
+    let request = Request::new(&problem, &*whole.topology);
+    let mut front = Vec::new();
+    for algorithm in topocoll::Catalogue::standard().iter() {
+        let solutions = request.solutions(algorithm);
+        let free = solutions.filter(|solution| solution.claims.contention_free);
+        front.extend(free.map(|found| (found.claims.steps, found.claims.bytes.div_ceil(6))));
+    }
+    front.sort_unstable();
+    let mut least = u128::MAX;
+    front.retain(|&(_, volume)| {
+        let better = volume < least;
+        least = least.min(volume);
+        better
+    });
+    assert_eq!((front.first(), front.last()), (Some(&(6, 192)), Some(&(64, 64))));
+    for failed in ["/0,0+0".to_owned(), "/0,0".to_owned(), line(8)] {
+        let machine = with_ports(&format!("torus:8x8{failed}"), 1);
+        let found: Vec<_> = settings(&machine)
+            .iter()
+            .filter_map(|setting| counted(&machine, "repair", setting))
+            .collect();
+        for (steps, volume) in &front {
+            let near = found.iter().filter(|(found, _)| *found <= steps + 8);
+            let best = near.min_by_key(|(_, volume)| *volume).unwrap();
+            println!("{failed}: {steps}/{volume}, repaired {}/{}", best.0, best.1);
+            assert!(10 * best.1 <= 13 * volume, "{failed}: {steps}/{volume}, repaired {best:?}");
+        }
+    }
+}
+
+#[test]
+fn other_requests_are_refused() {
+    let refused = |text: &str, setting: &[(&str, Setting)]| {
+        let machine = with_ports(text, 1);
+        let problem = problem(&machine, Collective::AllToAll, 6);
+        let setting = setting.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+        claims(&machine, &problem, "repair", &setting.collect()).unwrap_err().to_string()
+    };
+    assert!(refused("torus:4x4", &[]).contains("with failed nodes or links"));
+    assert!(refused("twisted-torus:2x4", &[]).contains("with failed nodes or links"));
+    assert!(refused("torus:4x4/0,0", &[("of", "repair".into())]).contains("another algorithm"));
+    assert!(refused("torus:4x4/0,0", &[("steps", 3.into())]).contains("enough for all blocks"));
+    assert!(refused("torus:4x4/0,0", &[("steps", 0.into())]).contains("from 1 to 4096"));
+    let named = refused("torus:5x4/0,0", &[("of", "suh-shin".into())]);
+    assert!(named.contains("of=suh-shin: requires"), "{named}");
+    assert!(refused("torus:32x32/0,0", &[]).contains("at most 512 ranks"));
+}
