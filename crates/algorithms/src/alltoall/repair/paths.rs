@@ -2,8 +2,8 @@
 
 use super::connections::{Connections, NONE};
 
-/// Visits of connections in all rounds of [`Paths::shuffle`], at most.
-const VISITS: usize = 1 << 30;
+/// Visits of connections after which no other paths are tried.
+const MOST_VISITS: usize = 1 << 32;
 /// Rounds, at most, and those in a row that find nothing better.
 const ROUNDS: usize = 10;
 const IN_VAIN: usize = 3;
@@ -62,6 +62,7 @@ pub(super) struct Paths<'c> {
     lengths: Vec<Length>,
     came: Vec<u32>,
     arrived: Vec<(u32, Length, u32)>,
+    visits: usize,
 }
 
 impl<'c> Paths<'c> {
@@ -76,6 +77,7 @@ impl<'c> Paths<'c> {
             lengths: vec![0; ranks],
             came: vec![NONE; ranks * connections.count()],
             arrived: Vec::new(),
+            visits: 0,
         };
         for piece in &paths.pieces {
             piece.path.iter().for_each(|&one| paths.loads[one as usize] += piece.size);
@@ -83,12 +85,15 @@ impl<'c> Paths<'c> {
         paths.measure();
         paths.insert();
         paths.lower();
-        let visits = paths.pieces.len() * connections.all.len();
-        let rounds = (VISITS / visits.max(1)).min(ROUNDS);
+        // The visits of a round, about.
+        let round = paths.pieces.len() * connections.all.len();
         let mut in_vain = 0;
-        for round in 0..rounds {
+        for place in 0..ROUNDS {
+            if paths.visits + round > MOST_VISITS {
+                break;
+            }
             let before = paths.volume();
-            paths.shuffle(round);
+            paths.shuffle(place);
             paths.lower();
             in_vain = if paths.volume() < before { 0 } else { in_vain + 1 };
             if in_vain == IN_VAIN {
@@ -131,6 +136,7 @@ impl<'c> Paths<'c> {
         length: impl Fn(usize, u64, u64) -> Option<Length>,
     ) -> Option<Vec<u32>> {
         let Piece { from, to, size, .. } = self.pieces[piece];
+        self.visits += self.connections.all.len();
         self.lengths.fill(UNREACHED);
         self.lengths[from as usize] = 0;
         self.came.fill(NONE);
@@ -200,6 +206,9 @@ impl<'c> Paths<'c> {
                 let loads = &self.loads[self.connections.of_step(step)];
                 loads.iter().filter(|&&load| load == self.largest[step]).count()
             };
+            if self.visits > MOST_VISITS {
+                return;
+            }
             let open = (0..failed.len()).filter(|&step| !failed[step] && self.largest[step] > 0);
             let Some(step) = open.min_by_key(|&step| full(step)) else { return };
             if self.lower_step(step, &mut on) {
