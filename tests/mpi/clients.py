@@ -168,9 +168,12 @@ def mpich(mpi, most):
             continue
         outcomes = []
         for variables in [mpi.without(), {}, {"TOPOCOLL_ALGORITHM": "direct,concat"}, {"TOPOCOLL_ALGORITHM": "bruck,ring"}]:
-            done = mpi.start(ranks, [program, *([argument] if argument else [])], variables)
+            done = mpi.start(ranks, [program, *([argument] if argument else [])], variables, timeout=600)
             outcomes.append((done.returncode, "No Errors" in done.stdout))
             exchanging += ", forced" in done.stderr
+            # Schedules are forced only where the drop-in gets a call.
+            if len(outcomes) == 2 and ": tries " not in done.stderr:
+                break
         count += 1
         failing += [name] if outcomes[0] != (0, True) else []
         wrong += [f"{line}: {outcomes}"] if set(outcomes) != {outcomes[0]} else []
@@ -201,8 +204,7 @@ def long(mpi):
 
 def figures(mpi, rounds):
     """Rows of a table: programs with the drop-in and without it in turn."""
-    programs = [("mpi-bench, 128x128x128", 4 if mpi.name == "openmpi" else 2,
-                 [fftw_benchmark(mpi), "-opatient", "-t", "0.1", "docf128x128x128"])]
+    programs = [("FFTW's mpi-bench", 4 if mpi.name == "openmpi" else 2, [fftw_benchmark(mpi), "docf64x64x64"])]
     if mpi.name == "openmpi":
         programs += [("pw.x, silicon", ranks, ["pw.x", "-in", HERE / "silicon.in"]) for ranks in [2, 4]]
         programs += [("HPC Challenge", 4, ["sh", "-c", f"cp -n {HERE}/hpccinf.txt . && exec hpcc"])]
