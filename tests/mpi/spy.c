@@ -38,8 +38,8 @@ int PMPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Co
     return real(comm, type, key, info, made);
 }
 
-int PMPI_Finalize(void) {
-    REAL(PMPI_Finalize);
+int MPI_Finalize(void) {
+    REAL(MPI_Finalize);
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) printf("nodes looked for %d times\n", found);

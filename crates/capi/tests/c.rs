@@ -1,4 +1,5 @@
-//! The header equals the code's, and a C program that uses it runs without a leak.
+//! The header equals the code's, and C programs that use it run without a leak, an invalid access or undefined
+//! behaviour.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ fn run(command: &mut Command) -> String {
 }
 
 /// Installs into a prefix as a user does, compiles the examples with the flags of pkg-config and runs
-/// them under valgrind.
+/// them with the sanitizers of addresses, leaks and undefined behaviour, and under valgrind.
 #[test]
 fn the_examples_compile_run_and_leak_nothing() {
     let prefix = tempfile::tempdir().unwrap();
@@ -72,9 +73,17 @@ fn the_examples_compile_run_and_leak_nothing() {
                 });
             }
             let program = at("program");
-            let mut cc = Command::new("cc");
-            cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g"]).arg(&source);
-            run(cc.args(&flags).arg("-o").arg(&program));
+            let compile = |checks: &[&str]| {
+                let mut cc = Command::new("cc");
+                cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g"]).args(checks);
+                run(cc.arg(&source).args(&flags).arg("-o").arg(&program));
+            };
+            let checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+            compile(&checks);
+            let mut sanitized = Command::new(&program);
+            sanitized.env("LD_LIBRARY_PATH", at("lib"));
+            assert_eq!(run(&mut sanitized), expected, "{example} {linked:?}");
+            compile(&[]);
             if linked.is_empty() {
                 // The name of the interface's version, not the one that the linker was given.
                 let needed = run(Command::new("readelf").arg("-d").arg(&program));

@@ -38,6 +38,8 @@ mod deciding;
 mod decision;
 #[cfg(open_mpi)]
 mod fortran;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod group;
 mod last;
 mod learned;

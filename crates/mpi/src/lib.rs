@@ -45,6 +45,8 @@ mod failed;
 mod protocol;
 mod words;
 
+#[cfg(any(test, feature = "fuzz"))]
+pub use drop_in::fuzz;
 pub use exchange::{Exchange, ExchangeError};
 /// MPI itself, in the version whose communicators [`Exchange::new`] takes.
 pub use mpi_sys;

@@ -181,7 +181,7 @@ impl Learned {
 ///
 /// # Errors
 /// Text that is not a file of this run, or not consistent.
-fn results(text: &str, run: &Run) -> std::result::Result<Vec<Result>, String> {
+pub(super) fn results(text: &str, run: &Run) -> std::result::Result<Vec<Result>, String> {
     let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if file.version != VERSION {
         return Err(format!("`version` is {}, and only {VERSION} is known", file.version));

@@ -13,9 +13,11 @@ use super::{library, report};
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// Prints a line on this process's standard error; a closed one is ignored.
+/// Prints a line on this process's standard error, at once: other processes write there too. A closed one
+/// is ignored.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "topocoll: {}", topocoll::text::message(text));
+    let line = format!("topocoll: {}\n", topocoll::text::message(text));
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// The rank in `MPI_COMM_WORLD`, and the number of ranks there.

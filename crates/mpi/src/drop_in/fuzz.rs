@@ -1,0 +1,83 @@
+//! The file that `TOPOCOLL_TUNE` names, of arbitrary text: it is refused with a reason, or every rank
+//! has a plan for each schedule that serves. `cargo fuzz` runs this on new inputs, the test on the
+//! corpus and on alterations of it.
+
+use topocoll::Collective;
+
+use super::decision::Subject;
+use super::learned::{Run, results};
+use super::place::{Known, places};
+use super::trial::Trial;
+use super::vector::Sizes;
+
+const RANKS: u32 = 4;
+
+/// Reads a file and does what it says, as the first rank of four does.
+///
+/// # Panics
+/// If a schedule serves and a rank has no plan for it.
+pub fn tune_file(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(found) = results(text, &Run::new("node042", "Open MPI v4.1.4", RANKS)) else { return };
+    let known = Known { nodes: &[0, 0, 2, 2], grid: None, world: &[0, 1, 2, 3], given: None };
+    let places = places(&known);
+    for result in found {
+        let _turns = Trial::ended(result.schedules.len(), result.kept()).course();
+        for operation in [Collective::AllToAll, Collective::AllGather] {
+            for (vector, sizes) in [(false, Sizes::Equal(6)), (true, Sizes::Own)] {
+                if result.serves(Subject { operation, vector, sizes }, &places).is_err() {
+                    continue;
+                }
+                for ours in &result.schedules {
+                    for rank in 0..RANKS {
+                        let plan = ours.plan(operation, sizes.bytes(), rank);
+                        assert!(plan.is_ok(), "bug: {ours} serves, but not rank {rank}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_corpus_and_altered_ones_are_refused_or_serve() {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/tune");
+        let mut files: Vec<_> =
+            fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        // The linear congruential generator of Knuth's MMIX.
+        let mut word = 1u64;
+        let mut random = |below: usize| {
+            word = word
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (word >> 33) as usize % below
+        };
+        let mut accepted = 0;
+        for file in files {
+            let input = fs::read_to_string(&file).unwrap();
+            tune_file(input.as_bytes());
+            let digits: Vec<_> = input.match_indices(|c: char| c.is_ascii_digit()).collect();
+            for _ in 0..2000 {
+                let mut text = input.clone();
+                let (at, _) = digits[random(digits.len())];
+                let number = [random(10), random(1 << 31), usize::MAX][random(3)];
+                text.replace_range(at..=at, &number.to_string());
+                let run = Run::new("node042", "Open MPI v4.1.4", RANKS);
+                accepted += usize::from(results(&text, &run).is_ok());
+                tune_file(text.as_bytes());
+                let mut bytes = text.into_bytes();
+                let at = random(bytes.len());
+                bytes[at] = random(128) as u8;
+                tune_file(&bytes);
+            }
+        }
+        assert!(accepted > 100, "{accepted}");
+    }
+}
