@@ -69,6 +69,7 @@ const ROWS: [Row; 37] = [
         "a network of at most 67108864 links on all routes",
     ),
     ("ranks of store-and-forward", 512, forwarded, "at most 512 ranks"),
+    ("ranks of repair", 512, repaired, "at most 512 ranks"),
     (
         "ranks of a machine on which unequal blocks are ranked",
         32_768,
@@ -420,6 +421,10 @@ fn matched(ranks: u64) -> Result<(), String> {
 fn forwarded(ranks: u64) -> Result<(), String> {
     let machine = machine(&format!("hyperx:{ranks}")).unwrap();
     applies("store-and-forward", &machine, machine.ranks() - 1)
+}
+
+fn repaired(ranks: u64) -> Result<(), String> {
+    applies("repair", &machine(&format!("torus:{}/0", ranks + 1)).unwrap(), 1)
 }
 
 /// Two switches of 256 nodes each, and more switches between them: as many as the links on routes
