@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::exec::{Action, Endpoint, EndpointMessage, RawBuffers, Token};
 
 use crate::failed::{Failed, check};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::exec::{Endpoint, Plan, PlanError, RawBuffers};
 use topocoll::{Rank, Schedule};
 
@@ -80,6 +80,8 @@ impl Exchange {
     /// an exchange ends with MPI's error, its buffers stay allocated until MPI is finalized: MPI
     /// may still read an abandoned message.
     pub unsafe fn new(comm: mpi::MPI_Comm, schedule: &Schedule) -> Result<Self, ExchangeError> {
+        #[cfg(feature = "drop-in")]
+        mpi::load();
         let (mut inter, mut rank, mut ranks) = (0, 0, 0);
         // SAFETY: the caller's promise, and places for the answers.
         unsafe {

@@ -43,8 +43,13 @@ mod engine;
 mod exchange;
 mod failed;
 mod protocol;
+#[cfg(feature = "drop-in")]
+mod symbols;
 mod words;
 
 pub use exchange::{Exchange, ExchangeError};
+#[cfg(not(feature = "drop-in"))]
+use mpi_sys as symbols;
+
 /// MPI itself, in the version whose communicators [`Exchange::new`] takes.
 pub use mpi_sys;

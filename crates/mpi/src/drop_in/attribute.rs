@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use super::communicator::Communicator;
 use super::{group, process};

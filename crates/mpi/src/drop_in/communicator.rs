@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::exec::{Endpoint, RawBuffers};
 use topocoll::{Collective, Grid};
 

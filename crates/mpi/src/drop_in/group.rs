@@ -8,7 +8,7 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::Grid;
 
 use super::attribute::locked;

@@ -13,7 +13,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::Collective;
 use topocoll::exec::{Endpoint, Plan, PlannedSizes, RawBuffers};
 
