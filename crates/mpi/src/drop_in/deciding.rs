@@ -117,11 +117,12 @@ impl Deciding<'_> {
             }
             News::Kept(kept, tried) => {
                 self.learn(*kept, schedules);
-                let each = tried.iter().enumerate().map(|(i, &(median, calls))| {
+                let each = tried.iter().enumerate().map(|(i, &(median, runs))| {
                     let (by, median) = (by(i, schedules), microseconds(median));
-                    match calls {
+                    match runs {
                         0 => format!("{by} was far slower"),
-                        _ => format!("{by} {median:.1} us ({calls} calls)"),
+                        1 => format!("{by} {median:.1} us (1 run)"),
+                        _ => format!("{by} {median:.1} us ({runs} runs)"),
                     }
                 });
                 let each: Vec<_> = each.collect();
