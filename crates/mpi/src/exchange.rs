@@ -143,7 +143,8 @@ impl Exchange {
         let buffers = RawBuffers { input, output, work: self.work.as_mut_ptr() };
         // SAFETY: memories of the sizes that the endpoint requires, which only this call uses.
         let outcome = unsafe {
-            exchange(&mut self.endpoint, buffers, &mut self.words, |rank| rank, &mut self.requests)
+            let (words, requests) = (&mut self.words, &mut self.requests);
+            exchange(&mut self.endpoint, buffers, words, |rank| rank, requests, None)
         };
         if let Err(failed) = outcome
             && !self.requests.give_up(&mut self.words, failed)

@@ -45,6 +45,7 @@ mod failed;
 mod protocol;
 #[cfg(feature = "drop-in")]
 mod symbols;
+mod window;
 mod words;
 
 pub use exchange::{Exchange, ExchangeError};

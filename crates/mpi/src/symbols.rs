@@ -15,7 +15,7 @@ pub(crate) use mpi_sys::{
     MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COUNT,
     MPI_ERR_IN_STATUS, MPI_ERR_INTERN, MPI_ERR_NO_MEM, MPI_ERR_PENDING, MPI_ERR_TRUNCATE,
     MPI_MAX_LIBRARY_VERSION_STRING, MPI_MAX_OBJECT_NAME, MPI_MAX_PROCESSOR_NAME, MPI_Request,
-    MPI_SUCCESS, MPI_Status,
+    MPI_SUCCESS, MPI_Status, MPI_Win,
 };
 use mpi_sys::{
     MPI_Comm_copy_attr_function as Copies, MPI_Comm_delete_attr_function as Deletes,
@@ -40,7 +40,9 @@ type ToRequest = *mut MPI_Request;
 type ToStatus = *mut MPI_Status;
 type ToType = *mut MPI_Datatype;
 type Type = MPI_Datatype;
+type ToWin = *mut MPI_Win;
 type Types = *const MPI_Datatype;
+type Win = MPI_Win;
 #[cfg(large_counts)]
 type Counts = *const MPI_Count;
 #[cfg(large_counts)]
@@ -157,6 +159,12 @@ functions! {
     PMPI_Type_get_extent(Type, ToPlace, ToPlace);
     PMPI_Type_size_x(Type, ToCount);
     PMPI_Unpack(From, Int, ToInt, To, Int, Type, Comm);
+    PMPI_Win_allocate_shared(MPI_Aint, Int, Info, Comm, To, ToWin);
+    PMPI_Win_free(ToWin);
+    PMPI_Win_lock_all(Int, Win);
+    PMPI_Win_shared_query(Win, Int, ToPlace, ToInt, To);
+    PMPI_Win_sync(Win);
+    PMPI_Win_unlock_all(Win);
     #[cfg(open_mpi)]
     PMPI_Comm_f2c(Int) -> Comm;
     #[cfg(open_mpi)]
@@ -197,6 +205,7 @@ constants! {
     RSMPI_INFO_NULL = topocoll_MPI_INFO_NULL: Info;
     RSMPI_MIN = topocoll_MPI_MIN: Op;
     RSMPI_REQUEST_NULL = topocoll_MPI_REQUEST_NULL: MPI_Request;
+    RSMPI_WIN_NULL = topocoll_MPI_WIN_NULL: MPI_Win;
     RSMPI_ANY_SOURCE = topocoll_MPI_ANY_SOURCE: c_int;
     RSMPI_CART = topocoll_MPI_CART: c_int;
     RSMPI_COMM_TYPE_SHARED = topocoll_MPI_COMM_TYPE_SHARED: c_int;
