@@ -2,9 +2,11 @@
 //!
 //! Loaded by `LD_PRELOAD`, it defines `MPI_Alltoall`, `MPI_Alltoallv`, `MPI_Allgather` and
 //! `MPI_Allgatherv` (`calls`), also for Fortran with Open MPI and for large counts if the library
-//! has them. All other calls are the library's; `passed` says why of some. An [`Endpoint`](topocoll::exec::Endpoint) performs
+//! has them. All other calls are the library's; `passed` says why of some. It does not depend on the MPI
+//! library, and finds it in the first call (`symbols`). An [`Endpoint`](topocoll::exec::Endpoint) performs
 //! a rank's part of an exchange. Its driver (`engine`) uses non-blocking sends and receives of a
-//! private communicator, so that no receive of the program can match them.
+//! private communicator, so that no receive of the program can match them; messages inside a node may
+//! pass through a shared window (`window`).
 //!
 //! # Who decides
 //! The first rank of a communicator decides and tells the others (`deciding`). No decision depends

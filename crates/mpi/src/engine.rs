@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
+use crate::window::Window;
 use topocoll::exec::{Action, Endpoint, EndpointMessage, RawBuffers, Token};
 
 use crate::failed::{Failed, check};
@@ -34,7 +35,7 @@ const TAGS: u32 = WORDS;
 const LOOKS: u32 = 64;
 
 /// Runs the exchange that `endpoint` and the words have begun. `rank_of` maps ranks of the schedule
-/// to ranks of the words' communicator.
+/// to ranks of the words' communicator. With a window, messages inside the node pass through it.
 ///
 /// # Errors
 /// MPI's error code, with which to give up.
@@ -47,11 +48,14 @@ pub(crate) unsafe fn exchange(
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
+    mut window: Option<&mut Window>,
 ) -> Result<(), Failed> {
+    let own = window.as_deref_mut();
     // SAFETY: the caller's promise.
-    let outcome = unsafe { run(endpoint, buffers, words, rank_of, requests) };
+    let outcome = unsafe { run(endpoint, buffers, words, rank_of, requests, own) };
     if outcome.is_err() {
         endpoint.cancel();
+        window.into_iter().for_each(Window::abandon);
     }
     outcome
 }
@@ -64,6 +68,7 @@ unsafe fn run(
     words: &mut Words,
     rank_of: impl Fn(u32) -> u32,
     requests: &mut Requests,
+    mut window: Option<&mut Window>,
 ) -> Result<(), Failed> {
     loop {
         match endpoint.poll().map_err(Failed::from)? {
@@ -72,17 +77,23 @@ unsafe fn run(
                 // to no message under way. `copy` allows them to overlap.
                 unsafe { ptr::copy(buffers.at(from), buffers.at(to), from.bytes as usize) }
             }),
-            Action::Send(message) => {
-                let peer = rank_of(message.peer.0);
-                // SAFETY: the region lies in its memory and stays until the message completes.
-                unsafe { requests.start(message, false, buffers, peer, words.comm())? }
+            action @ (Action::Send(message) | Action::Receive(message)) => {
+                let (peer, received) =
+                    (rank_of(message.peer.0), matches!(action, Action::Receive(_)));
+                let inside = window.as_deref_mut().and_then(|w| Some((w.local(peer)?, w)));
+                // SAFETY: the region lies in its memory and stays until the message completes; if
+                // it is received, it belongs to the message until then.
+                unsafe {
+                    match inside {
+                        None => requests.start(message, received, buffers, peer, words.comm())?,
+                        Some((local, window)) => {
+                            let (at, bytes) = (buffers.at(message.region), message.region.bytes);
+                            window.start(local, received, message.token, at, bytes);
+                        }
+                    }
+                }
             }
-            Action::Receive(message) => {
-                let peer = rank_of(message.peer.0);
-                // SAFETY: the same, and the region belongs to the message until then.
-                unsafe { requests.start(message, true, buffers, peer, words.comm())? }
-            }
-            Action::Wait => requests.wait(endpoint, words)?,
+            Action::Wait => requests.wait(endpoint, words, window.as_deref_mut())?,
             Action::Done => return Ok(()),
         }
     }
@@ -145,18 +156,31 @@ impl Requests {
     }
 
     /// Waits for the messages under way, all of which the step needs, and completes them.
-    fn wait(&mut self, endpoint: &mut Endpoint, words: &mut Words) -> Result<(), Failed> {
+    fn wait(
+        &mut self,
+        endpoint: &mut Endpoint,
+        words: &mut Words,
+        mut window: Option<&mut Window>,
+    ) -> Result<(), Failed> {
         let mut looks = 0;
-        while !self.open.is_empty() {
+        loop {
+            let mut is_busy = false;
+            if let Some(window) = &mut window {
+                window.progress(endpoint)?;
+                is_busy = window.is_busy();
+            }
+            if self.open.is_empty() && !is_busy {
+                return Ok(());
+            }
             looks += 1;
             if looks % LOOKS == 0 {
                 self.some(endpoint)?;
+                // MPI makes progress here, and yields the processor if it is told to.
                 words.look()?;
-            } else {
+            } else if !self.open.is_empty() {
                 self.all(endpoint)?;
             }
         }
-        Ok(())
     }
 
     /// If all messages have ended, completes them.
@@ -181,6 +205,9 @@ impl Requests {
 
     /// Completes the messages that have ended.
     fn some(&mut self, endpoint: &mut Endpoint) -> Result<(), Failed> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
         let (code, ended) = self.ended();
         self.checked(code, ended)?;
         for i in 0..ended {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::exec::{Endpoint, Plan, PlanError, RawBuffers};
 use topocoll::{Rank, Schedule};
 
@@ -80,6 +80,8 @@ impl Exchange {
     /// an exchange ends with MPI's error, its buffers stay allocated until MPI is finalized: MPI
     /// may still read an abandoned message.
     pub unsafe fn new(comm: mpi::MPI_Comm, schedule: &Schedule) -> Result<Self, ExchangeError> {
+        #[cfg(feature = "drop-in")]
+        mpi::load();
         let (mut inter, mut rank, mut ranks) = (0, 0, 0);
         // SAFETY: the caller's promise, and places for the answers.
         unsafe {
@@ -141,7 +143,8 @@ impl Exchange {
         let buffers = RawBuffers { input, output, work: self.work.as_mut_ptr() };
         // SAFETY: memories of the sizes that the endpoint requires, which only this call uses.
         let outcome = unsafe {
-            exchange(&mut self.endpoint, buffers, &mut self.words, |rank| rank, &mut self.requests)
+            let (words, requests) = (&mut self.words, &mut self.requests);
+            exchange(&mut self.endpoint, buffers, words, |rank| rank, requests, None)
         };
         if let Err(failed) = outcome
             && !self.requests.give_up(&mut self.words, failed)

@@ -43,10 +43,16 @@ mod engine;
 mod exchange;
 mod failed;
 mod protocol;
+#[cfg(feature = "drop-in")]
+mod symbols;
+mod window;
 mod words;
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use drop_in::fuzz;
 pub use exchange::{Exchange, ExchangeError};
+#[cfg(not(feature = "drop-in"))]
+use mpi_sys as symbols;
+
 /// MPI itself, in the version whose communicators [`Exchange::new`] takes.
 pub use mpi_sys;

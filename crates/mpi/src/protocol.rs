@@ -32,7 +32,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use crate::failed::Failed;
 

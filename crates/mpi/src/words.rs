@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use crate::failed::{Failed, check};
 use crate::protocol::{Ask, Next, Protocol, Word};

@@ -5,7 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
+use crate::window;
 
 use super::communicator::Communicator;
 use super::{group, process};
@@ -153,6 +154,7 @@ pub(crate) fn finish() {
         mpi::PMPI_Comm_free_keyval(&raw mut key);
     }
     group::finish();
+    window::finish();
 }
 
 /// The lock of a mutex.

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use crate::failed::{Failed, check};
 

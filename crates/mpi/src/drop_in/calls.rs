@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::Collective;
 
 use super::attribute::{find, finish, locked};
@@ -319,6 +319,7 @@ macro_rules! exchange {
             recvtype: mpi::MPI_Datatype,
             comm: mpi::MPI_Comm,
         ) -> c_int {
+            mpi::load();
             let send = Named::new(sendbuf, sendcount, sendtype);
             let receive = Named::new(recvbuf, recvcount, recvtype);
             // SAFETY: the program's promise.
@@ -355,6 +356,7 @@ macro_rules! exchange_vector {
             recvtype: mpi::MPI_Datatype,
             comm: mpi::MPI_Comm,
         ) -> c_int {
+            mpi::load();
             let (counts, displacements) = (sendcounts, sdispls);
             let send = NamedVector { data: sendbuf, counts, displacements, datatype: sendtype };
             let (counts, displacements) = (recvcounts, rdispls);
@@ -398,6 +400,7 @@ macro_rules! gather_vector {
             recvtype: mpi::MPI_Datatype,
             comm: mpi::MPI_Comm,
         ) -> c_int {
+            mpi::load();
             let send = Named::new(sendbuf, sendcount, sendtype);
             let (counts, displacements) = (recvcounts, displs);
             let receive = NamedVector {
@@ -428,6 +431,7 @@ gather_vector!(MPI_Allgatherv_c as PMPI_Allgatherv_c: mpi::MPI_Count, mpi::MPI_A
 /// As MPI says.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn MPI_Finalize() -> c_int {
+    mpi::load();
     finish();
     // SAFETY: the function of this name in the next library that has it.
     let next = unsafe {

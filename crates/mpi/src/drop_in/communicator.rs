@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::exec::{Endpoint, RawBuffers};
 use topocoll::{Collective, Grid};
 
@@ -24,6 +24,7 @@ use super::vector::{Sizes, Vector, exchange_vector};
 use crate::engine::{Requests, exchange};
 use crate::failed::{Failed, check};
 use crate::protocol::Ask;
+use crate::window::Window;
 use crate::words::{Agreed, Words};
 
 /// The state of one communicator of the program.
@@ -41,6 +42,8 @@ pub(crate) struct Communicator {
     decided: BTreeMap<u64, Decided>,
     memory: Memory,
     requests: Requests,
+    /// Made when a schedule is first planned that uses it.
+    window: Option<Window>,
 }
 
 /// A decision: the same on all ranks except the trial.
@@ -55,6 +58,8 @@ struct Decided {
 pub(crate) struct Exchange {
     pub(crate) endpoint: Endpoint,
     pub(crate) order: Option<Vec<u32>>,
+    /// Whether messages inside a node pass through the window.
+    pub(crate) window: bool,
 }
 
 /// Who performs a call.
@@ -134,8 +139,20 @@ impl Communicator {
         let words = Words::new(private, rank, ranks);
         let (places, decided) = (Arc::default(), BTreeMap::new());
         let (memory, requests) = (Memory::default(), Requests::default());
-        let mut made =
-            Self { words, rank, ranks, label, group, name, places, decided, memory, requests };
+        let window = None;
+        let mut made = Self {
+            words,
+            rank,
+            ranks,
+            label,
+            group,
+            name,
+            places,
+            decided,
+            memory,
+            requests,
+            window,
+        };
         made.places = match found {
             Some(places) => places,
             None => made.discover(grid)?,
@@ -252,7 +269,8 @@ impl Communicator {
         receive: Blocks,
     ) -> Result<(), Failed> {
         let (bytes, operation) = (receive.bytes, subject.operation);
-        let Exchange { endpoint, order } = schedule(&mut self.decided, subject, turn)?;
+        let Exchange { endpoint, order, window } = schedule(&mut self.decided, subject, turn)?;
+        let window = self.window.as_mut().filter(|_| *window);
         let receive = receive.placed()?;
         let from = send.map_or(Ok(receive), Blocks::placed)?;
         endpoint.begin(bytes);
@@ -283,7 +301,10 @@ impl Communicator {
         };
         let buffers = RawBuffers { input, output, work };
         // SAFETY: memories of these sizes, which only this call uses.
-        unsafe { exchange(endpoint, buffers, &mut self.words, rank_of, &mut self.requests)? };
+        unsafe {
+            let (words, requests) = (&mut self.words, &mut self.requests);
+            exchange(endpoint, buffers, words, rank_of, requests, window)?;
+        }
         if output != receive.data() {
             for i in 0..self.ranks {
                 // SAFETY: the program's blocks, and all of them in the output.
@@ -328,7 +349,7 @@ impl Communicator {
         let (begin, bytes) = (self.clock(turn), bytes());
         let Some((send, receive)) = blocks else { return Err(UNDECIDED) };
         let outcome = schedule(&mut self.decided, subject, turn).and_then(|exchange| {
-            let Exchange { endpoint, order } = exchange;
+            let Exchange { endpoint, order, .. } = exchange;
             let (words, memory) = (&mut self.words, &mut self.memory);
             let (plan, order, requests) = (endpoint.plan(), order.as_deref(), &mut self.requests);
             // SAFETY: the caller's promise.
@@ -414,6 +435,10 @@ impl Communicator {
             places: &self.places,
             label: &self.label,
             rank: self.rank,
+            ranks: self.ranks,
+            comm: self.words.comm(),
+            window: &mut self.window,
+            key: self.name.is_kept.then(|| (self.group.world.clone(), self.name.number)),
             trial: settled.and_then(|decided| decided.trial.take()),
             schedules: None,
             refused: None,
@@ -426,7 +451,7 @@ impl Communicator {
             && (schedules.is_some() || refused.is_some())
         {
             let other = || "another rank has no plan".to_owned();
-            let reason = refused.map_or_else(other, |error| error.to_string());
+            let reason = refused.unwrap_or_else(other);
             trace(&self.places, &self.label, subject, &format!("forwarded, {reason}"));
         }
         let agreed = self.ended(agreed)?;

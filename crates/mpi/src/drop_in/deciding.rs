@@ -1,5 +1,6 @@
 //! The first rank's decisions, and every rank's plans to follow them.
 
+use std::ffi::c_int;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use topocoll::exec::Endpoint;
 
 use super::attribute::locked;
 use super::communicator::{Exchange, UNDECIDED};
-use super::decision::{Ours, Subject, decide};
+use super::decision::{Ours, Rules, Subject, decide};
 use super::library::Library;
 use super::place::Place;
 use super::process::{learned, once, say, settings, world};
@@ -16,6 +17,8 @@ use super::settings::{Tune, Wish};
 use super::trial::{Kept, News, Trial, Turn};
 use super::vector::serves;
 use crate::failed::Failed;
+use crate::symbols as mpi;
+use crate::window::Window;
 use crate::words::Decides;
 
 /// The first rank's decision, as it tells the others.
@@ -32,12 +35,18 @@ pub(crate) struct Deciding<'a> {
     pub(crate) places: &'a [Place],
     pub(crate) label: &'a str,
     pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+    /// The private communicator.
+    pub(crate) comm: mpi::MPI_Comm,
+    pub(crate) window: &'a mut Option<Window>,
+    /// The key of a window, if the communicator may have one: it stays until MPI is finalized.
+    pub(crate) key: Option<(Vec<c_int>, u64)>,
     /// On the first rank, the trial under way.
     pub(crate) trial: Option<(Trial, Vec<Ours>)>,
     /// This rank's plans.
     pub(crate) schedules: Option<Vec<Exchange>>,
     /// The reason for a missing plan.
-    pub(crate) refused: Option<topocoll::Error>,
+    pub(crate) refused: Option<String>,
     pub(crate) turns: Vec<Turn>,
 }
 
@@ -52,6 +61,9 @@ impl Deciding<'_> {
             }
             _ => None,
         };
+        let known = known.filter(|known| {
+            self.key.is_some() || known.schedules.iter().all(|schedule| !schedule.window)
+        });
         let known = known.and_then(|known| match known.serves(self.subject, self.places) {
             Ok(()) => Some(known),
             Err(reason) => {
@@ -69,7 +81,8 @@ impl Deciding<'_> {
             return Told { schedules: Some(schedules), turns };
         }
         let tries = *tune != Tune::Off;
-        let decision = decide(self.places, wish, tries, Library::loaded(), self.subject);
+        let rules = Rules { wish, tries, has_window: self.key.is_some() };
+        let decision = decide(self.places, rules, Library::loaded(), self.subject);
         if let Some(warning) = decision.warning
             && world().0 == 0
         {
@@ -117,11 +130,12 @@ impl Deciding<'_> {
             }
             News::Kept(kept, tried) => {
                 self.learn(*kept, schedules);
-                let each = tried.iter().enumerate().map(|(i, &(median, calls))| {
+                let each = tried.iter().enumerate().map(|(i, &(median, runs))| {
                     let (by, median) = (by(i, schedules), microseconds(median));
-                    match calls {
+                    match runs {
                         0 => format!("{by} was far slower"),
-                        _ => format!("{by} {median:.1} us ({calls} calls)"),
+                        1 => format!("{by} {median:.1} us (1 run)"),
+                        _ => format!("{by} {median:.1} us ({runs} runs)"),
                     }
                 });
                 let each: Vec<_> = each.collect();
@@ -161,18 +175,30 @@ impl Decides for Deciding<'_> {
         self.turns = told.turns;
         let Some(ours) = told.schedules else { return Ok(None) };
         let Subject { operation, vector, sizes } = self.subject;
+        if ours.iter().any(|ours| ours.window)
+            && let (None, Some(key)) = (&self.window, &self.key)
+        {
+            match Window::new(self.comm, self.rank, self.ranks, key.clone()) {
+                Ok(window) => *self.window = Some(window),
+                Err(Failed(code)) => {
+                    self.refused = Some(format!("no shared window: MPI's error {code}"));
+                    return Ok(Some(false));
+                }
+            }
+        }
         let planned = ours.into_iter().map(|ours| {
+            let window = ours.window;
             let place = ours.order.iter().flatten().position(|&rank| rank == self.rank);
             let rank = place.map_or(self.rank, |place| place as u32);
             let plan = Arc::new(ours.plan(operation, sizes.bytes(), rank)?);
             if vector {
                 serves(&plan)?;
             }
-            Ok(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order })
+            Ok(Exchange { endpoint: Endpoint::new(plan, 0u64), order: ours.order, window })
         });
         match planned.collect() {
             Ok(planned) => self.schedules = Some(planned),
-            Err(error) => self.refused = Some(error),
+            Err(error) => self.refused = Some(topocoll::Error::to_string(&error)),
         }
         Ok(Some(self.schedules.is_some()))
     }

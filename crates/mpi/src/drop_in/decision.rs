@@ -47,6 +47,9 @@ pub(crate) struct Ours {
     pub(crate) order: Option<Vec<u32>>,
     algorithm: String,
     parameters: Parameters,
+    /// Whether messages inside a node pass through a shared window.
+    #[serde(default)]
+    pub(crate) window: bool,
 }
 
 /// A decision and its reason.
@@ -64,6 +67,10 @@ pub(crate) struct Decision {
 /// The least predicted gain, as a share of the library's time; predictions have errors.
 const GAIN: f64 = 0.1;
 
+/// Algorithms whose leaders carry the blocks of their nodes. The best of them is tried with a shared
+/// window too, whatever its predicted time: predictions do not know the window.
+const LEADERS: [&str; 2] = ["node-aware", "node-gather"];
+
 /// The most schedules to try.
 const TRIED: usize = 3;
 
@@ -71,19 +78,27 @@ const TRIED: usize = 3;
 /// predictions have errors.
 const PLAUSIBLE: f64 = 1.5;
 
-/// Decides for a subject. A schedule may be for any of the places; predictions use the first. With
-/// `tries`, predictions only propose schedules, and measurement decides.
+/// The rules of a decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rules {
+    pub(crate) wish: Wish,
+    /// Predictions only propose schedules, and measurement decides.
+    pub(crate) tries: bool,
+    /// Schedules may use a shared window.
+    pub(crate) has_window: bool,
+}
+
+/// Decides for a subject. A schedule may be for any of the places; predictions use the first.
 pub(crate) fn decide(
     places: &[Place],
-    wish: Wish,
-    tries: bool,
+    rules: Rules,
     library: Library,
     subject: Subject,
 ) -> Decision {
     let Subject { operation, sizes, .. } = subject;
     let block_bytes = sizes.bytes();
     let forward = |reason| Decision::forward(format!("forwarded, {reason}"));
-    match wish {
+    match rules.wish {
         Wish::Library => forward("TOPOCOLL_ALGORITHM names another operation".to_owned()),
         _ if matches!(sizes, Sizes::Large | Sizes::Unknown) => {
             forward("all blocks of a rank have 2 GiB or more".to_owned())
@@ -92,14 +107,15 @@ pub(crate) fn decide(
         Wish::Fastest if sizes == Sizes::Apart => {
             forward("predictions are for blocks of one size".to_owned())
         }
-        Wish::Fastest => fastest(&places[0], tries, library, subject)
+        Wish::Fastest => fastest(&places[0], rules, library, subject)
             .unwrap_or_else(|error| forward(error.to_string())),
-        Wish::Algorithm(name) => {
+        Wish::Algorithm { name, window } => {
             let forced = places.iter().map(|place| {
                 let problem = problem(&place.machine, operation, block_bytes)?;
                 let exchange = Exchange::new(&place.machine, &problem)?;
                 let schedule = exchange.schedule(name, &Parameters::new())?;
-                let ours = Ours::new(place, &schedule);
+                let window = window && rules.has_window && !subject.vector;
+                let ours = Ours { window, ..Ours::new(place, &schedule) };
                 ours.plan(operation, block_bytes, 0)?;
                 let reason = format!("{ours} on {place}, forced");
                 Ok(Decision { ours: vec![ours], tries: false, reason, warning: None })
@@ -112,7 +128,10 @@ pub(crate) fn decide(
                 }
             }
             let warning = refused.map(|error| error.to_string());
-            Decision { warning, ..decide(places, Wish::Fastest, tries, library, subject) }
+            Decision {
+                warning,
+                ..decide(places, Rules { wish: Wish::Fastest, ..rules }, library, subject)
+            }
         }
     }
 }
@@ -124,7 +143,7 @@ fn problem(machine: &Machine, operation: Collective, block_bytes: u64) -> Result
 /// Our schedules that the model predicts to be fast enough.
 fn fastest(
     place: &Place,
-    tries: bool,
+    rules: Rules,
     library: Library,
     subject: Subject,
 ) -> Result<Decision, Error> {
@@ -160,10 +179,17 @@ fn fastest(
     };
     let [predicted, against] = [time, their_time].map(|seconds| seconds * 1e6);
     let (mut proposed, mut reason): (Vec<Ours>, _) = (Vec::new(), String::new());
-    if tries {
+    if rules.tries {
         let limit = PLAUSIBLE * their_time;
+        if rules.has_window && !subject.vector {
+            let mut choices = selection.choices.iter();
+            let through = choices.find(|choice| LEADERS.contains(&choice.algorithm.as_str()));
+            let through = through.and_then(|choice| ours(choice).ok());
+            proposed.extend(through.map(|ours| Ours { window: true, ..ours }));
+        }
         for choice in &selection.choices {
-            let known = proposed.iter().any(|ours| ours.algorithm == choice.algorithm);
+            let known =
+                proposed.iter().any(|ours| ours.algorithm == choice.algorithm && !ours.window);
             if choice.price.time.total() <= limit && !known {
                 proposed.extend(ours(choice));
             }
@@ -187,7 +213,7 @@ fn fastest(
              {name} {against:.1} us"
         )));
     }
-    Ok(Decision { ours: proposed, tries, reason, warning: None })
+    Ok(Decision { ours: proposed, tries: rules.tries, reason, warning: None })
 }
 
 impl Decision {
@@ -200,7 +226,8 @@ impl Decision {
 impl fmt::Display for Ours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.algorithm)?;
-        self.parameters.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+        self.parameters.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))?;
+        if self.window { write!(f, " (window)") } else { Ok(()) }
     }
 }
 
@@ -212,6 +239,7 @@ impl Ours {
             order: place.order.clone(),
             algorithm: schedule.origin.algorithm.to_string(),
             parameters: schedule.origin.parameters.clone(),
+            window: false,
         }
     }
 
@@ -268,12 +296,16 @@ mod tests {
 
     use super::*;
 
+    fn rules(tries: bool) -> Rules {
+        Rules { wish: Wish::Fastest, tries, has_window: tries }
+    }
+
     fn on(nodes: &[u32], operation: Collective, bytes: u64) -> Decision {
         let world: Vec<u32> = (0..nodes.len() as u32).collect();
         let places = places(&Known { nodes, grid: None, world: &world, given: None });
         let sizes = Sizes::Equal(bytes.ilog2() as usize);
         let subject = Subject { operation, vector: false, sizes };
-        decide(&places, Wish::Fastest, false, Library::OpenMpi, subject)
+        decide(&places, rules(false), Library::OpenMpi, subject)
     }
 
     #[test]
@@ -311,7 +343,7 @@ mod tests {
             let places = places(&Known { nodes: &world, grid: None, world: &world, given });
             let (operation, vector, sizes) = (Collective::AllToAll, true, Sizes::Own);
             let subject = Subject { operation, vector, sizes };
-            let decision = decide(&places, Wish::Fastest, false, Library::OpenMpi, subject);
+            let decision = decide(&places, rules(false), Library::OpenMpi, subject);
             assert!(decision.ours.is_empty(), "{}", decision.reason);
         }
     }
@@ -331,19 +363,19 @@ mod tests {
         let places = places(&Known { nodes: &nodes, grid: None, world: &world, given: None });
         let tried = |vector, sizes| {
             let subject = Subject { operation: Collective::AllToAll, vector, sizes };
-            let decision = decide(&places, Wish::Fastest, true, Library::OpenMpi, subject);
+            let decision = decide(&places, rules(true), Library::OpenMpi, subject);
             assert!(decision.tries, "{}", decision.reason);
-            decision.ours.into_iter().map(|ours| ours.algorithm).collect::<Vec<_>>()
+            decision.ours.into_iter().map(|ours| (ours.algorithm, ours.window)).collect::<Vec<_>>()
         };
+        // The leaders' schedule with a shared window is one of the candidates.
         let small = tried(false, Sizes::Equal(3));
-        let mut different = small.clone();
-        different.dedup();
-        assert_eq!(
-            (small.len(), small[0].as_str(), different),
-            (TRIED, "node-aware", small.clone())
-        );
+        let first = small.iter().map(|(name, window)| (name.as_str(), *window)).take(2);
+        assert_eq!(first.collect::<Vec<_>>(), [("node-aware", true), ("node-aware", false)]);
+        assert!(small.len() == TRIED && small[2].0 != "node-aware", "{small:?}");
         // With sizes that only two ranks know, only schedules that send every block straight serve.
-        assert!(tried(true, Sizes::Own).iter().all(|name| name != "bruck" && name != "node-aware"));
+        let straight =
+            |(name, window): &(String, bool)| name != "bruck" && name != "node-aware" && !window;
+        assert!(tried(true, Sizes::Own).iter().all(straight));
         assert!(!tried(true, Sizes::Own).is_empty());
     }
 
@@ -355,6 +387,7 @@ mod tests {
             order,
             algorithm: algorithm.to_owned(),
             parameters: Parameters::new(),
+            window: false,
         };
         let serves = |ours: &Ours, vector| {
             let (operation, sizes) = (Collective::AllToAll, Sizes::Equal(3));
@@ -377,10 +410,11 @@ mod tests {
     #[test]
     fn a_wish_that_cannot_be_met_is_said() {
         let known = Known { nodes: &[0; 6], grid: None, world: &[0, 1, 2, 3, 4, 5], given: None };
-        let wish = Wish::Algorithm("pairwise-xor");
+        let wish = Wish::Algorithm { name: "pairwise-xor", window: false };
         let (operation, vector, sizes) = (Collective::AllToAll, false, Sizes::Equal(6));
         let subject = Subject { operation, vector, sizes };
-        let decision = decide(&places(&known), wish, false, Library::OpenMpi, subject);
+        let decision =
+            decide(&places(&known), Rules { wish, ..rules(false) }, Library::OpenMpi, subject);
         assert!(decision.warning.is_some_and(|warning| warning.starts_with("pairwise-xor: ")));
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use super::calls::{
     MPI_Allgather, MPI_Allgatherv, MPI_Alltoall, MPI_Alltoallv, MPI_Finalize, in_place,
@@ -50,16 +50,17 @@ macro_rules! exchange {
             comm: *const c_int,
             error: *mut c_int,
         ) {
+            mpi::load();
             // SAFETY: Fortran passes the addresses of C's arguments; the error is optional.
             unsafe {
                 let code = $call(
                     buffer(sendbuf),
                     *sendcount,
-                    mpi::RSMPI_Type_f2c(*sendtype),
+                    mpi::PMPI_Type_f2c(*sendtype),
                     buffer(recvbuf),
                     *recvcount,
-                    mpi::RSMPI_Type_f2c(*recvtype),
-                    mpi::RSMPI_Comm_f2c(*comm),
+                    mpi::PMPI_Type_f2c(*recvtype),
+                    mpi::PMPI_Comm_f2c(*comm),
                 );
                 if let Some(error) = error.as_mut() {
                     *error = code;
@@ -86,6 +87,7 @@ macro_rules! exchange_vector {
             comm: *const c_int,
             error: *mut c_int,
         ) {
+            mpi::load();
             // SAFETY: Fortran passes the addresses of C's arguments, and Fortran's integers are C's
             // ints; the error is optional.
             unsafe {
@@ -93,12 +95,12 @@ macro_rules! exchange_vector {
                     buffer(sendbuf),
                     sendcounts,
                     sdispls,
-                    mpi::RSMPI_Type_f2c(*sendtype),
+                    mpi::PMPI_Type_f2c(*sendtype),
                     buffer(recvbuf),
                     recvcounts,
                     rdispls,
-                    mpi::RSMPI_Type_f2c(*recvtype),
-                    mpi::RSMPI_Comm_f2c(*comm),
+                    mpi::PMPI_Type_f2c(*recvtype),
+                    mpi::PMPI_Comm_f2c(*comm),
                 );
                 if let Some(error) = error.as_mut() {
                     *error = code;
@@ -124,17 +126,18 @@ macro_rules! gather_vector {
             comm: *const c_int,
             error: *mut c_int,
         ) {
+            mpi::load();
             // SAFETY: the same.
             unsafe {
                 let code = MPI_Allgatherv(
                     buffer(sendbuf),
                     *sendcount,
-                    mpi::RSMPI_Type_f2c(*sendtype),
+                    mpi::PMPI_Type_f2c(*sendtype),
                     buffer(recvbuf),
                     recvcounts,
                     displs,
-                    mpi::RSMPI_Type_f2c(*recvtype),
-                    mpi::RSMPI_Comm_f2c(*comm),
+                    mpi::PMPI_Type_f2c(*recvtype),
+                    mpi::PMPI_Comm_f2c(*comm),
                 );
                 if let Some(error) = error.as_mut() {
                     *error = code;

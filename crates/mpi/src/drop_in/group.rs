@@ -8,7 +8,7 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::Grid;
 
 use super::attribute::locked;
@@ -56,8 +56,8 @@ impl Group {
 /// group, and whether all ranks keep the state when its communicator is freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
-    number: u64,
-    is_kept: bool,
+    pub(crate) number: u64,
+    pub(crate) is_kept: bool,
 }
 
 struct Idle {

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use super::attribute::forgotten;
 use super::blocks::is_named;

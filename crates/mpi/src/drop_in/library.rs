@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::Collective;
 
 /// From a number of ranks on, the block size below which Open MPI 4.1 combines blocks in an

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Once;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use super::attribute::is_initialized;
 use super::process::{is_traced, say, world};
@@ -23,6 +23,7 @@ macro_rules! pass {
         /// As MPI says.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $call($($name: $type),*) -> c_int {
+            mpi::load();
             static SAID: Once = Once::new();
             SAID.call_once(|| {
                 if is_initialized() && is_traced(world().0) {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock};
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 
 use super::attribute::locked;
 use super::learned::{Learned, Run};

@@ -2,7 +2,7 @@
 //!
 //! | variable | value |
 //! |---|---|
-//! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` forces its own operation, and the other one is forwarded |
+//! | `TOPOCOLL_ALGORITHM` | `alltoall:NAME,allgather:NAME` forces algorithms; a bare `NAME` forces its own operation, and the other one is forwarded; `NAME+window` passes messages inside a node through a shared window |
 //! | `TOPOCOLL_MACHINE` | a machine file, a shipped machine or a short form, of as many ranks as `MPI_COMM_WORLD`; its rank i is rank i of `MPI_COMM_WORLD` |
 //! | `TOPOCOLL_TUNE` | `on` (unless set) decides by measuring, `off` by prediction; the name of a file decides by measuring, reads earlier results from it and writes it when MPI is finalized |
 //! | `TOPOCOLL_TRACE` | `1` prints each choice and its reason, and a table when MPI is finalized |
@@ -22,7 +22,11 @@ pub(crate) enum Wish {
     /// The fastest one by prediction.
     #[default]
     Fastest,
-    Algorithm(&'static str),
+    Algorithm {
+        name: &'static str,
+        /// Whether messages inside a node pass through a shared window.
+        window: bool,
+    },
     Library,
 }
 
@@ -48,6 +52,8 @@ pub(crate) struct Settings {
 }
 
 const PREFIX: &str = "TOPOCOLL_";
+/// After an algorithm's name.
+const WINDOW: &str = "+window";
 const NAMES: [&str; 4] =
     ["TOPOCOLL_ALGORITHM", "TOPOCOLL_MACHINE", "TOPOCOLL_TRACE", "TOPOCOLL_TUNE"];
 
@@ -118,6 +124,10 @@ impl Settings {
                 }
                 None => (None, item),
             };
+            let (name, window) = match name.strip_suffix(WINDOW) {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
             let info = CATALOGUE.find(name).map_err(|e| e.to_string())?.info();
             let performs = info.operation;
             match operation {
@@ -133,7 +143,7 @@ impl Settings {
                     }
                 }
             }
-            *self.wish_mut(performs) = Wish::Algorithm(&info.name);
+            *self.wish_mut(performs) = Wish::Algorithm { name: &info.name, window };
             Ok(())
         });
         if outcome.is_err() {
@@ -177,10 +187,13 @@ mod tests {
             assert!(warnings.is_empty(), "{warnings:?}");
             (settings.alltoall, settings.allgather)
         };
-        assert_eq!(wishes("alltoall:bruck"), (Wish::Algorithm("bruck"), Wish::Fastest));
-        let both = (Wish::Algorithm("bruck"), Wish::Algorithm("ring"));
+        let forced = |name| Wish::Algorithm { name, window: false };
+        assert_eq!(wishes("alltoall:bruck"), (forced("bruck"), Wish::Fastest));
+        let window = Wish::Algorithm { name: "bruck", window: true };
+        assert_eq!(wishes("alltoall:bruck+window"), (window, Wish::Fastest));
+        let both = (forced("bruck"), forced("ring"));
         assert_eq!(wishes("alltoall:bruck,allgather:ring"), both);
-        assert_eq!(wishes("ring"), (Wish::Library, Wish::Algorithm("ring")));
+        assert_eq!(wishes("ring"), (Wish::Library, forced("ring")));
         assert_eq!(wishes("bruck,ring"), both);
         assert_eq!(wishes(""), (Wish::Fastest, Wish::Fastest));
     }

@@ -3,17 +3,26 @@
 //!
 //! The ranks follow a [`Course`], which says who performs the next calls and which of them are
 //! timed. At its end every rank reports its times, and the first rank gives the next course.
-//! [`Trial`] is the first rank's part: it takes the time of a call to be that of its slowest rank
-//! (Faraj, Yuan and Lowenthal, STAR-MPI, 2006, decide in the same way by measured times).
+//! [`Trial`] is the first rank's part (Faraj, Yuan and Lowenthal, STAR-MPI, 2006, decide in the same
+//! way by measured times).
+//!
+//! # Time
+//! A candidate makes its calls in runs. The time of a call is the mean over all ranks, and that of a
+//! run is the median of its calls. While ranks make the same calls again and again, the mean over
+//! ranks is the program's time for a call, less a constant: its own work. The time of the slowest rank
+//! is not: a rank that is early in one call waits in the next, so the slowest times of some calls have
+//! more in sum than the calls take. The median leaves out calls that other programs delay.
 //!
 //! # Rules
-//! - The library's call is kept unless the median time of another candidate is smaller by more than
-//!   the noise: [`ERRORS`] standard errors of the difference of two medians.
 //! - A candidate is dropped after its first two calls if both take more than [`HOPELESS`] times the
-//!   library's, and after any round if its median is more than [`SLOW`] times the library's.
-//! - Each run of a candidate begins with a call that is not timed.
-//! - The first checks of a kept schedule time the library's calls too. If two of them find the library
-//!   faster, its call is kept after all: messages of one candidate may disturb those of the next.
+//!   library's. After [`FINAL`] rounds all except the best are dropped, and the best if its median is
+//!   more than [`SLOW`] times the library's.
+//! - The library's call is kept unless the best is faster by more than the noise: in the median by
+//!   [`GAIN`], and in each of at least five rounds, or in nine of ten. This holds for noise of any
+//!   distribution, and for times that change during the trial.
+//! - Each run begins with calls that are not timed.
+//! - A schedule is kept if two of at most three longer runs, right after the trial, find it faster than
+//!   the library's call: messages of one candidate may disturb those of the next.
 //! - The kept candidate is checked at growing intervals. If two checks in sequence find it slower by
 //!   half, all candidates are tried again, and the longest interval doubles.
 
@@ -120,8 +129,8 @@ impl Course {
 pub(crate) struct Trial {
     /// By candidate; the first is the library.
     tried: Vec<Tried>,
-    /// Candidates of the timed calls under way.
-    timed: Vec<usize>,
+    /// Timed runs under way: candidates and calls.
+    timed: Vec<(usize, usize)>,
     phase: Phase,
     /// Calls between checks, and the most.
     interval: u64,
@@ -138,7 +147,7 @@ pub(crate) struct Trial {
 
 #[derive(Default)]
 struct Tried {
-    /// Nanoseconds of the slowest rank.
+    /// Nanoseconds of a call, by run.
     times: Vec<u64>,
     is_dropped: bool,
 }
@@ -162,7 +171,7 @@ pub(crate) struct Kept {
 /// News of a settlement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum News {
-    /// A decision; for each candidate its median and the number of its timed calls.
+    /// A decision; for each candidate its median and the number of its timed runs.
     Kept(Kept, Vec<(u64, usize)>),
     /// The kept candidate now takes these nanoseconds, and all are tried again.
     Slower(Kept, u64),
@@ -170,8 +179,10 @@ pub(crate) enum News {
     Doubted(Kept, usize, u64),
 }
 
-/// Timed calls of a candidate in a round, after one that is not timed.
+/// Timed calls of a run, after one that is not timed.
 const TIMED: u64 = 3;
+/// Rounds after which only the best candidate takes turns with the library.
+const FINAL: u32 = 2;
 /// Rounds before the first decision, and the last round.
 const ROUNDS: Range<u32> = 5..10;
 /// A candidate that first takes this many times as long as the library is dropped.
@@ -180,9 +191,10 @@ const HOPELESS: f64 = 3.0;
 const SLOW: f64 = 1.25;
 /// The least gain over the library's call, as a share.
 const GAIN: f64 = 0.02;
-/// Standard errors of the difference of two medians by which a candidate must be faster.
-const ERRORS: f64 = 3.0;
-/// Timed calls of a check.
+/// Rounds for each round in which a candidate may be slower than the library.
+const WON: usize = 10;
+/// Calls of a check that are not timed, and then timed ones.
+const BEFORE: u64 = 2;
 const CHECKED: u64 = 5;
 /// Checks in sequence that must find it.
 const CHECKS: u32 = 2;
@@ -222,14 +234,13 @@ impl Trial {
         let turn = |candidate, calls, timed| Turn { candidate, calls, timed };
         let turns = match self.phase {
             Phase::Keeping(Kept { candidate, .. }) => {
-                let mut turns =
-                    vec![turn(candidate, self.interval, false), turn(candidate, CHECKED, true)];
-                if self.unsure > 0 {
-                    turns.extend([turn(0, 2, false), turn(0, CHECKED, true)]);
+                let check = |i, before| [turn(i, before, false), turn(i, CHECKED, true)];
+                match self.unsure {
+                    0 => check(candidate, self.interval).to_vec(),
+                    _ => [check(candidate, BEFORE), check(0, BEFORE)].concat(),
                 }
-                turns
             }
-            Phase::Trying(0) => (0..self.tried.len()).map(|i| turn(i, 2, true)).collect(),
+            Phase::Trying(0) => (0..self.tried.len()).flat_map(|i| [turn(i, 1, true); 2]).collect(),
             Phase::Trying(round) => {
                 let mut alive: Vec<usize> =
                     (0..self.tried.len()).filter(|&i| !self.tried[i].is_dropped).collect();
@@ -240,21 +251,21 @@ impl Trial {
             }
         };
         let timed = turns.iter().filter(|turn| turn.timed);
-        self.timed = timed.flat_map(|turn| vec![turn.candidate; turn.calls as usize]).collect();
+        self.timed = timed.map(|turn| (turn.candidate, turn.calls as usize)).collect();
         turns
     }
 
     /// Takes the ranks' reports of the last course.
     pub(crate) fn settle(&mut self, reports: &[&[u8]]) -> Option<News> {
-        let Some(slowest) = slowest(reports, self.timed.len()) else {
+        let Some(runs) = runs(reports, &self.timed) else {
             // Some ranks did not time these calls: they are made again.
             return None;
         };
         match self.phase {
             Phase::Keeping(kept) => {
                 let times = |of: usize| {
-                    let samples = self.timed.iter().zip(&slowest).filter(|&(&i, _)| i == of);
-                    median(samples.map(|(_, sample)| sample.nanoseconds).collect())
+                    let run = self.timed.iter().zip(&runs).find(|(timed, _)| timed.0 == of);
+                    run.map_or(0, |(_, run)| run.nanoseconds)
                 };
                 let (now, library) = (times(kept.candidate), times(0));
                 if self.unsure > 0 {
@@ -271,7 +282,7 @@ impl Trial {
                 }
                 self.slow = if now / 3 > kept.own / 2 { self.slow + 1 } else { 0 };
                 if self.slow < CHECKS || self.incomparable >= INCOMPARABLE {
-                    if self.slow == 0 {
+                    if self.slow == 0 && self.unsure == 0 {
                         self.interval = self.most.min(2 * self.interval);
                     }
                     return None;
@@ -281,26 +292,30 @@ impl Trial {
                 *self = Self { interval: most, most, ..Self::new(candidates) };
                 Some(News::Slower(kept, now))
             }
-            Phase::Trying(round) => self.round(round, &slowest),
+            Phase::Trying(round) => self.round(round, &runs),
         }
     }
 
-    fn round(&mut self, round: u32, slowest: &[Sample]) -> Option<News> {
-        let bytes = || slowest.iter().map(|sample| sample.bytes);
-        let (least, most) = (bytes().min().unwrap_or(0), bytes().max().unwrap_or(0));
+    fn round(&mut self, round: u32, runs: &[Run]) -> Option<News> {
+        let least = runs.iter().map(|run| run.bytes.0).min().unwrap_or(0);
+        let most = runs.iter().map(|run| run.bytes.1).max().unwrap_or(0);
         if most / 2 > least {
             self.incomparable += 1;
             return (self.incomparable >= INCOMPARABLE).then(|| self.keep(0));
         }
-        for (&i, sample) in self.timed.iter().zip(slowest) {
-            self.tried[i].times.push(sample.nanoseconds);
+        for (&(i, _), run) in self.timed.iter().zip(runs) {
+            self.tried[i].times.push(run.nanoseconds);
         }
         let (library, others) = self.tried.split_first_mut().expect("bug: a trial of nothing");
         let typical = |tried: &Tried| match round {
             0 => tried.times.iter().min().copied().unwrap_or(0) as f64,
             _ => median(tried.times.clone()) as f64,
         };
-        let limit = typical(library) * if round == 0 { HOPELESS } else { SLOW };
+        let limit = match round {
+            0 => HOPELESS,
+            _ if round < FINAL => f64::INFINITY,
+            _ => SLOW,
+        } * typical(library);
         others.iter_mut().for_each(|tried| tried.is_dropped |= typical(tried) > limit);
         self.phase = Phase::Trying(round + 1);
         let alive = (1..self.tried.len()).filter(|&i| !self.tried[i].is_dropped);
@@ -308,6 +323,10 @@ impl Trial {
         if round == 0 {
             // First calls open connections.
             self.tried.iter_mut().for_each(|tried| tried.times.clear());
+        }
+        if round >= FINAL {
+            let others = self.tried.iter_mut().enumerate().skip(1);
+            others.for_each(|(i, tried)| tried.is_dropped |= i != best);
         }
         if round < ROUNDS.start {
             return None;
@@ -317,7 +336,9 @@ impl Trial {
         if gain <= GAIN * library {
             return Some(self.keep(0));
         }
-        if gain > ERRORS * self.error(0).hypot(self.error(best)) {
+        let rounds = self.tried[0].times.iter().zip(&self.tried[best].times);
+        let lost = rounds.filter(|(library, own)| own >= library).count();
+        if WON * lost <= self.tried[best].times.len() {
             return Some(self.keep(best));
         }
         (round >= ROUNDS.end).then(|| self.keep(0))
@@ -342,16 +363,6 @@ impl Trial {
     fn median(&self, candidate: usize) -> u64 {
         median(self.tried[candidate].times.clone())
     }
-
-    /// The standard error of a candidate's median, from the quartiles: of a normal distribution they
-    /// are 1.35 deviations apart, and the error is 1.25 deviations over the root of the number.
-    fn error(&self, candidate: usize) -> f64 {
-        let mut times = self.tried[candidate].times.clone();
-        times.sort_unstable();
-        let last = times.len().saturating_sub(1);
-        let at = |quarters: usize| times.get(last * quarters / 4).copied().unwrap_or(0) as f64;
-        0.93 * (at(3) - at(1)) / (times.len().max(1) as f64).sqrt()
-    }
 }
 
 /// The middle of the values, 0 without values.
@@ -360,21 +371,38 @@ fn median(mut values: Vec<u64>) -> u64 {
     values.get(values.len() / 2).copied().unwrap_or(0)
 }
 
-/// For each timed call the most nanoseconds and bytes of any rank. `None` if a rank has another
-/// number of samples.
-fn slowest(reports: &[&[u8]], count: usize) -> Option<Vec<Sample>> {
-    let mut slowest = vec![Sample { nanoseconds: 0, bytes: 0 }; count];
+/// A run of calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Run {
+    /// Of a call: the mean over ranks, and the median of the calls.
+    nanoseconds: u64,
+    /// The fewest and the most bytes that a rank with the most bytes sends in a call.
+    bytes: (u64, u64),
+}
+
+/// The runs of some candidates and calls. `None` if a rank has another number of samples.
+fn runs(reports: &[&[u8]], timed: &[(usize, usize)]) -> Option<Vec<Run>> {
+    let count: usize = timed.iter().map(|(_, calls)| calls).sum();
+    let mut calls = vec![Sample { nanoseconds: 0, bytes: 0 }; count];
     for report in reports {
         let (words, rest) = report.as_chunks::<8>();
         if !rest.is_empty() || words.len() != 2 * count {
             return None;
         }
-        for (most, own) in slowest.iter_mut().zip(words.chunks(2)) {
-            most.nanoseconds = most.nanoseconds.max(u64::from_le_bytes(own[0]));
-            most.bytes = most.bytes.max(u64::from_le_bytes(own[1]));
+        for (call, own) in calls.iter_mut().zip(words.chunks(2)) {
+            call.nanoseconds = call.nanoseconds.saturating_add(u64::from_le_bytes(own[0]));
+            call.bytes = call.bytes.max(u64::from_le_bytes(own[1]));
         }
     }
-    Some(slowest)
+    let (mut rest, ranks) = (&calls[..], reports.len());
+    let runs = timed.iter().map(|&(_, count)| {
+        let run = rest.split_off(..count).unwrap_or_default();
+        let nanoseconds = run.iter().map(|call| call.nanoseconds / ranks.max(1) as u64).collect();
+        let bytes = || run.iter().map(|call| call.bytes);
+        let bytes = (bytes().min().unwrap_or(0), bytes().max().unwrap_or(0));
+        Run { nanoseconds: median(nanoseconds), bytes }
+    });
+    Some(runs.collect())
 }
 
 #[cfg(test)]
@@ -423,16 +451,52 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_by_the_slowest_rank_is_kept() {
-        // The second schedule is fast on one rank only.
+    fn the_fastest_by_the_mean_of_all_ranks_is_kept() {
         let time = |candidate: usize, rank: usize, _| {
-            [[1000, 1000], [800, 700], [100, 900]][candidate][rank]
+            [[1000, 1000], [800, 700], [300, 1300]][candidate][rank]
         };
-        let (news, _) = tried(Trial::new(2), 300, |_| 64, time);
+        let (news, made) = tried(Trial::new(2), 300, |_| 64, time);
         assert_eq!(kept(&news), [1]);
         let News::Kept(kept, tried) = &news[0] else { panic!("{news:?}") };
-        assert_eq!((kept.library, kept.own), (1000, 800));
-        assert_eq!(tried, &[(1000, 15), (800, 15), (900, 15)]);
+        assert_eq!((kept.library, kept.own), (1000, 750));
+        assert_eq!(tried, &[(1000, 5), (750, 5), (800, 2)]);
+        // Two calls, and two runs of four.
+        assert_eq!(made[2], 10);
+    }
+
+    #[test]
+    fn a_large_gain_is_found_although_some_calls_take_far_longer() {
+        // One call in nine takes ten times as long, and all become slower.
+        let time = |candidate: usize, _, call: u64| {
+            let time = [1000, 400][candidate] * (100 + call);
+            if call % 9 == 3 { 10 * time } else { time }
+        };
+        assert_eq!(kept(&tried(Trial::new(1), 300, |_| 64, time).0), [1]);
+    }
+
+    /// Ranks that take turns in being early wait in the next call: each call takes one rank long, but
+    /// two calls together take no longer than two of the schedule's.
+    #[test]
+    fn ranks_that_are_early_in_turn_do_not_make_the_library_slow() {
+        let time = |candidate: usize, rank: usize, call: u64| match candidate {
+            0 if rank as u64 == call % 2 => 1700,
+            0 => 300,
+            _ => 1100,
+        };
+        assert_eq!(kept(&tried(Trial::new(1), 300, |_| 64, time).0), [0]);
+    }
+
+    #[test]
+    fn a_trial_of_three_schedules_ends_within_104_calls() {
+        for gain in [0, 30, 60, 100, 200] {
+            let noise = |call: u64| call * 7919 % 509;
+            let time = |candidate: usize, _, call| match candidate {
+                0 => 1000 + noise(call),
+                i => 1000 - gain + i as u64 + noise(call),
+            };
+            let (news, _) = tried(Trial::new(3), 105, |_| 64, time);
+            assert_eq!(kept(&news).len(), 1, "{gain}");
+        }
     }
 
     #[test]
@@ -452,7 +516,7 @@ mod tests {
         let time = |candidate, _, _| [1000, 1300, 4000, 900_000][candidate];
         let (news, made) = tried(Trial::new(3), 60, |_| 64, time);
         assert_eq!(kept(&news), [0]);
-        assert_eq!(made[1..], [6, 2, 2]);
+        assert_eq!(made[1..], [10, 2, 2]);
     }
 
     #[test]
@@ -527,7 +591,7 @@ mod tests {
 
     #[test]
     fn a_report_that_does_not_fit_is_ignored() {
-        assert_eq!(slowest(&[&[0; 16], &[0; 15]], 1), None);
-        assert_eq!(slowest(&[&[0; 32]], 1), None);
+        assert_eq!(runs(&[&[0; 16], &[0; 15]], &[(0, 1)]), None);
+        assert_eq!(runs(&[&[0; 32]], &[(0, 1)]), None);
     }
 }

@@ -13,7 +13,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use mpi_sys as mpi;
+use crate::symbols as mpi;
 use topocoll::Collective;
 use topocoll::exec::{Endpoint, Plan, PlannedSizes, RawBuffers};
 
@@ -239,7 +239,7 @@ pub(crate) unsafe fn exchange_vector(
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which only this call uses.
-    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests)? };
+    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests, None)? };
     if !dense {
         for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
             // SAFETY: the program's blocks, and all of them in the output.
