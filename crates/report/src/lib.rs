@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod layout;
+mod network;
 pub mod number;
 mod page;
 mod play;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use topocoll::{
-    Block, Clusters, Machine, Parameters, Part, Rank, RankClasses, Route, Schedule, Shape, SlotRun,
-    SlotSet, Step, StepCount, Time, Topology, check_counting_work, count_steps,
+    Block, Machine, Parameters, Part, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet,
+    Step, StepCount, Time, check_counting_work, count_steps,
 };
 
+use super::network::Network;
 use super::scene::{Extent, Scene};
 use crate::number::parameters;
 
@@ -29,7 +30,7 @@ pub(crate) struct Play {
     setting: String,
     /// The short form of the drawn machine.
     machine: String,
-    shape: Kind,
+    shape: Network,
     part: Extent,
     /// The numbering by which ranks are translated, and its periods.
     radix: Vec<u32>,
@@ -44,7 +45,7 @@ pub(crate) struct Play {
     sets: Vec<Vec<Vec<i64>>>,
     /// Bytes of each set.
     bytes: Vec<u128>,
-    /// Dimension and hops, in turn; the first is the machine's own, written if nodes are missing.
+    /// Dimension, or port, and hops, in turn; on a grid the first is the machine's own.
     routes: Vec<Vec<i64>>,
     steps: Vec<Moves>,
     /// Startup, transmission, propagation, rearrangement and barrier of each step.
@@ -59,65 +60,6 @@ struct Moves {
     /// By class, or by rank if ranks of a class differ: slots read and slots written, in turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     copies: Vec<Vec<usize>>,
-}
-
-/// The machine that is drawn.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub(super) enum Kind {
-    Full {
-        ranks: u32,
-    },
-    Grid {
-        sides: Vec<u32>,
-        /// The drawn sides.
-        window: Vec<u32>,
-        wrap: Vec<bool>,
-    },
-    Lattice {
-        sides: Vec<u32>,
-        wrap: Vec<bool>,
-        /// The node of each rank.
-        nodes: Vec<u32>,
-        /// By rank, dimension and direction (+, -), the target of the link, if it exists.
-        next: Vec<Option<u32>>,
-    },
-    Cluster {
-        sizes: Vec<u32>,
-    },
-}
-
-impl Kind {
-    fn of(scene: &Scene) -> Self {
-        match scene.machine.topology.shape() {
-            Shape::Complete => Self::Full { ranks: scene.machine.ranks() },
-            Shape::Grid(grid) => Self::Grid {
-                sides: grid.sides().to_vec(),
-                window: scene.window.clone(),
-                wrap: grid.wrap().to_vec(),
-            },
-            Shape::Graph(graph) => {
-                let Some(lattice) = graph.lattice() else {
-                    return Self::Full { ranks: scene.machine.ranks() };
-                };
-                let ranks = || (0..graph.ranks()).map(Rank);
-                let ways = || (0..lattice.wrap().len()).flat_map(|u| [(u, 1), (u, -1)]);
-                let next = |rank| {
-                    let to = move |(u, direction)| graph.neighbour(rank, u, direction);
-                    ways().map(to).map(|to| to.map(|to| to.0))
-                };
-                Self::Lattice {
-                    sides: lattice.radix().sides().to_vec(),
-                    wrap: lattice.wrap().to_vec(),
-                    nodes: ranks().map(|rank| lattice.place(rank).0).collect(),
-                    next: ranks().flat_map(next).collect(),
-                }
-            }
-            Shape::Clustered(clusters) => {
-                Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
-            }
-        }
-    }
 }
 
 /// The schedule of a scene; `None` if it has too many messages for a page. If a part is drawn and
@@ -139,10 +81,11 @@ pub(super) fn play(scene: &Scene, memory: u128) -> Option<Play> {
 fn played(scene: &Scene, followed: bool, memory: u128) -> Option<Play> {
     let (schedule, machine) = (&scene.schedule, &scene.machine);
     let rule = schedule.rule();
-    // The page moves messages along sides that are not twisted.
+    // The page moves messages along sides that are not twisted, and between single ranks.
     let classes = match machine.topology.shape() {
-        Shape::Graph(_) => RankClasses::distinct(machine.ranks()),
-        _ => rule.classes(),
+        Shape::Grid(_) | Shape::Complete => rule.classes(),
+        Shape::Clustered(_) if machine.topology.link_numbers() == 0 => rule.classes(),
+        Shape::Graph(_) | Shape::Clustered(_) => RankClasses::distinct(machine.ranks()),
     };
     check_counting_work(schedule, machine).ok()?;
     if u128::from(rule.steps()) * u128::from(classes.count()) > MESSAGES as u128 {
@@ -169,7 +112,7 @@ fn played(scene: &Scene, followed: bool, memory: u128) -> Option<Play> {
         algorithm: schedule.origin.algorithm.clone(),
         setting: parameters(&schedule.origin.parameters),
         machine: machine.topology.short_form(),
-        shape: Kind::of(scene),
+        shape: Network::of(scene),
         part: scene.part,
         radix: classes.radix().sides().to_vec(),
         periods: classes.periods().to_vec(),
@@ -265,11 +208,9 @@ fn moves(
                 names.set(&send.slots),
                 landed,
                 names.route(match topology.shape() {
-                    Shape::Graph(graph) if graph.lattice().is_some() => {
-                        send.route_from(rank, topology, &mut own)
-                    }
-                    Shape::Graph(_) | Shape::Clustered(_) => &empty,
-                    _ => &send.route,
+                    Shape::Grid(_) => &send.route,
+                    _ if topology.link_numbers() == 0 => &empty,
+                    _ => send.route_from(rank, topology, &mut own),
                 }),
             ]);
         }

@@ -12,7 +12,7 @@ if (schedules.length > 0) {
   const heat = new Heat(part('heat'), schedules[data.first]);
   player.onchoose = (which) => heat.show(schedules[which]);
   // Canvases use the page's current colours: light, dark or print.
-  const repaint = () => [player, heat].forEach((shown) => { shown.drawing.recolour(); shown.paint(); });
+  const repaint = () => [player, heat].forEach((shown) => { shown.view.drawing.recolour(); shown.paint(); });
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
   window.matchMedia('print').addEventListener('change', repaint);
 } else {

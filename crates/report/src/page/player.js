@@ -4,8 +4,8 @@
 const STEP_SECONDS = 1.6;
 const REST_SECONDS = 0.25;
 
-/** The position of messages on their routes while paused: on a link, for any number of hops. */
-const STILL = 0.4;
+/** The position of messages on their routes while paused: at the end. */
+const STILL = 1;
 
 /** Bars of the time line; if there are more steps, several share a bar. */
 const BARS = 240;
@@ -22,14 +22,18 @@ class Player {
     this.follow = undefined;
     this.build();
     this.choose(data.first);
-    new ResizeObserver(() => { this.drawing.resize(); this.paint(); }).observe(this.canvas.parentElement);
   }
 
   build() {
     const { data } = this;
     const options = this.schedules.map((schedule, i) => html('option', { value: i }, schedule.name));
     this.select = html('select', { id: 'algorithm', onchange: () => this.choose(Number(this.select.value)) }, ...options);
-    this.canvas = html('canvas', { tabindex: 0, role: 'img', 'aria-describedby': 'step' });
+    this.view = new View({
+      describe: (rank) => this.describeRank(rank),
+      select: (rank) => (rank === undefined ? this.unfollow() : this.followRank(rank)),
+      paint: () => this.paint(),
+    });
+    this.legend = html('div');
     this.note = html('p', { class: 'note', hidden: true });
     this.fact = html('p', { id: 'step', class: 'fact', 'aria-live': 'polite' });
     const button = (id, label, text, act) =>
@@ -56,7 +60,7 @@ class Player {
       this.note,
       html('div', { class: 'stage' },
         html('div', { class: 'screen' },
-          html('figure', { class: 'canvas' }, this.canvas),
+          this.view.element,
           html('div', { class: 'controls', role: 'group', 'aria-label': 'Player' },
             button('first', 'First step (Home)', icon('first'), () => this.show(0)),
             button('back', 'Step back (left arrow)', icon('back'), () => this.show(this.step - 1)),
@@ -69,7 +73,7 @@ class Player {
           this.line,
           this.terms),
         html('div', { class: 'side' },
-          this.legend(),
+          this.legend,
           html('h3', {}, 'Shared links'), this.conflictList,
           html('h3', {}, gathers ? 'Follow a rank or its block' : 'Follow a rank or a block'),
           html('p', { class: 'hint' }, gathers
@@ -77,26 +81,7 @@ class Player {
             : 'Select a rank in the drawing to list its messages, or enter the two ranks of a block.'),
           form, this.followed,
           html('p', { class: 'hint keys' }, 'Keys: space plays, ← → step, [ ] phases, + − speed, Home, End, Esc stops following.'))));
-    this.canvas.addEventListener('pointerdown', (event) => this.press(event));
     document.addEventListener('keydown', (event) => this.key(event));
-  }
-
-  legend() {
-    const swatch = (draw) => svg('svg', { width: 34, height: 14, 'aria-hidden': true }, ...draw);
-    const line = (name, width, dash) => svg('line', { x1: 2, y1: 7, x2: 32, y2: 7, 'stroke-width': width, class: `line-${name}`, 'stroke-dasharray': dash });
-    const ramp = [0, 1, 2, 3, 4].map((i) =>
-      svg('line', { x1: 2 + 6 * i, y1: 7, x2: 8 + 6 * i, y2: 7, 'stroke-width': 1 + i, class: `line-load-${i}` }));
-    const items = [
-      [[svg('path', { d: 'M22,7 L12,2 L12,12 Z', class: 'fill-message' })], 'a message, its area by its bytes'],
-      [ramp, 'a link, thicker and stronger by its bytes'],
-      [[line('idle', 1)], 'a link not used in this step'],
-      [[line('conflict', 4, '5 4')], 'a link that several messages share'],
-      [[svg('rect', { x: 11, y: 1, width: 12, height: 12, class: 'fill-follow' })], 'the followed rank or block'],
-    ];
-    const grid = 'sides' in this.data.plays[0].shape;
-    const shown = items.filter((_, i) => grid || i === 0 || i === 1 || i === 4);
-    if (!grid) shown[1][1] = 'a message\u2019s route, thicker by its bytes';
-    return html('ul', { class: 'legend key' }, ...shown.map(([draw, text]) => html('li', {}, swatch(draw), html('span', {}, text))));
   }
 
   /** Shows another schedule, from its first step. */
@@ -106,18 +91,14 @@ class Player {
     this.step = undefined;
     this.select.value = String(which);
     this.schedule = this.schedules[which];
-    this.schedule.totals();
-    const { layout } = this.drawing ?? {};
-    this.drawing = new Drawing(this.canvas, this.schedule);
-    if (layout?.turns) Object.assign(this.drawing.layout, { yaw: layout.yaw, pitch: layout.pitch });
-    this.canvas.classList.toggle('turns', Boolean(this.drawing.layout.turns));
-    this.canvas.setAttribute('aria-label', `${this.schedule.play.machine} under ${this.schedule.name}`);
+    this.view.show(this.schedule, `${this.schedule.play.machine} under ${this.schedule.name}`);
+    this.legend.replaceChildren(drawingLegend(this.schedule.network));
     this.note.textContent = partNote(this.schedule, this.data);
     this.note.hidden = this.note.textContent === '';
     const phases = this.schedule.phases();
     this.phases = phases;
     const label = ({ first, last, hops }) =>
-      `${first === last ? `step ${first}` : `steps ${first} to ${last}`}${this.schedule.grid && hops ? `, up to ${many(hops, 'hop')}` : ''}`;
+      `${first === last ? `step ${first}` : `steps ${first} to ${last}`}${this.schedule.routed && hops ? `, up to ${many(hops, 'hop')}` : ''}`;
     this.phase.replaceChildren(...phases.map((phase) => html('option', { value: phase.first }, label(phase))));
     this.unfollow();
     this.drawTimeline();
@@ -181,7 +162,7 @@ class Player {
     const shared = schedule.conflicts(step);
     const parts = [many(messages.length, 'message')];
     if (messages.length > 0) parts.push(`the largest ${bytes(largest(messages.map((m) => m.bytes)))}`);
-    if (schedule.grid && messages.length > 0) {
+    if (schedule.routed && messages.length > 0) {
       parts.push(`the longest route ${many(largest(messages.map((m) => m.links.length)), 'hop')}`);
       parts.push(shared.length > 0 ? `${many(shared.length, 'link')} shared` : 'no link shared');
     }
@@ -199,7 +180,7 @@ class Player {
     const { schedule, step } = this;
     if (shared.length === 0) {
       const others = schedule.contended.filter(Boolean).length;
-      const text = !schedule.grid ? 'Each pair of ranks has its own link.'
+      const text = !schedule.routed ? 'Each pair of ranks has its own link.'
         : others ? `None in this step; ${many(others, 'step')} of ${schedule.steps} have some.` : 'None in any step.';
       this.conflictList.replaceChildren(html('p', {}, text));
       return;
@@ -244,16 +225,22 @@ class Player {
     if (this.step !== undefined) this.paint();
   }
 
+  /** What a rank sends and receives in the step. */
+  describeRank(rank) {
+    const { schedule, step } = this;
+    if (schedule.steps === 0) return 'sends nothing.';
+    const messages = schedule.messages(step);
+    const list = (items, name) => (items.length === 0 ? 'nothing' : items.slice(0, 4).map((m) => `${bytes(m.bytes)} ${name(m)}`).join(', '));
+    const sent = list(messages.filter((m) => m.from === rank), (m) => `to ${m.toName}`);
+    const got = list(messages.filter((m) => m.to === rank), (m) => `from ${schedule.rankName(m.from)}`);
+    return `sends ${sent} and receives ${got} in this step.`;
+  }
+
   describeFollowed() {
     const { schedule, follow, step } = this;
     if (!follow) return;
     if (follow.rank !== undefined) {
-      const messages = schedule.messages(step);
-      const sent = messages.filter((m) => m.from === follow.rank);
-      const got = messages.filter((m) => m.to === follow.rank);
-      const list = (items, name) => (items.length === 0 ? 'nothing' : items.slice(0, 4).map((m) => `${bytes(m.bytes)} ${name(m)}`).join(', '));
-      this.followed.replaceChildren(
-        html('p', {}, html('strong', {}, schedule.place(follow.rank)), ` sends ${list(sent, (m) => `to ${m.toName}`)} and receives ${list(got, (m) => `from ${schedule.rankName(m.from)}`)} in this step.`));
+      this.followed.replaceChildren(html('p', {}, html('strong', {}, schedule.place(follow.rank)), ` ${this.describeRank(follow.rank)}`));
       return;
     }
     const legs = follow.legs.map((leg) => html('li', { class: leg.step === step ? 'now' : '' },
@@ -267,49 +254,35 @@ class Player {
       html('ol', { class: 'journey' }, ...legs.slice(0, 40)));
   }
 
-  /** The followed messages of the step; undefined if all messages are shown. */
+  /** What the drawing marks: ranks, the followed messages of the step, and all legs of a block. */
   followedNow() {
-    const { follow } = this;
+    const { follow, schedule, step } = this;
     if (!follow) return undefined;
+    const messages = schedule.messages(step);
     if (follow.rank !== undefined) {
-      return new Set(this.schedule.messages(this.step).filter((m) => m.from === follow.rank || m.to === follow.rank));
+      const now = new Set(messages.filter((m) => m.from === follow.rank || m.to === follow.rank));
+      return { marked: new Map([[follow.rank, true]]), now, ends: endsOf(now) };
     }
-    return new Set(follow.legs.filter((leg) => leg.step === this.step).map((leg) => leg.message)
-      .map((leg) => this.schedule.messages(this.step).find((m) => m.from === leg.from && m.to === leg.to && m.sent === leg.sent)));
+    const marked = new Map([[schedule.placeOf(follow.from), 'from']]);
+    if (follow.to !== follow.from) marked.set(schedule.placeOf(follow.to), 'to');
+    const now = new Set(follow.legs.filter((leg) => leg.step === step).map(({ message }) =>
+      messages.find((m) => m.from === message.from && m.to === message.to && m.sent === message.sent)));
+    const legs = follow.legs.map((leg) => leg.message);
+    return { marked, now, legs, ends: endsOf(legs) };
   }
 
   paint() {
-    const { drawing, schedule, follow } = this;
-    if (this.step === undefined) return;
-    drawing.clear();
+    const { schedule, step } = this;
+    if (step === undefined) return;
     if (schedule.steps === 0) {
-      drawing.ranks();
+      this.view.drawing.show(() => { this.view.drawing.frame(); this.view.drawing.ranks(); });
       return;
     }
-    const followed = this.followedNow();
-    const shared = schedule.conflicts(this.step);
+    const conflicts = schedule.conflicts(step);
     // Shared links flash slowly. With reduced motion they stay dashed.
-    const flash = shared.length > 0 && (this.still || !this.playing || this.time % 0.5 < 0.36);
-    const marked = new Map();
-    if (follow?.rank !== undefined) marked.set(follow.rank, true);
-    else if (follow) {
-      marked.set(schedule.placeOf(follow.from), 'from');
-      if (follow.to !== follow.from) marked.set(schedule.placeOf(follow.to), 'to');
-    }
-    drawing.still([this.step, flash, ...marked.keys()], () => {
-      drawing.machine(schedule.loads(this.step), schedule.most, { faint: Boolean(follow), shared: flash });
-      follow?.legs?.forEach((leg) => drawing.way(leg.message, false));
-      followed?.forEach((message) => drawing.way(message, true));
-      drawing.ranks(marked);
-    });
-    const messages = schedule.messages(this.step);
-    const most = largest(messages.map((m) => m.bytes));
-    const time = this.still ? STILL : this.time;
-    drawing.paper.globalAlpha = followed ? 0.18 : 1;
-    for (const message of messages) if (!followed?.has(message)) drawing.message(message, time, most, false);
-    drawing.paper.globalAlpha = 1;
-    followed?.forEach((message) => drawing.message(message, time, most, true));
-    if (flash) drawing.conflicts(shared);
+    const shared = this.still || !this.playing || this.time % 0.5 < 0.36 ? conflicts : [];
+    const picture = { number: step, messages: schedule.messages(step), shared, time: this.still ? STILL : this.time, follow: this.followedNow() };
+    this.view.drawing.show(() => this.view.drawing.step(picture));
   }
 
   play() {
@@ -345,34 +318,6 @@ class Player {
     this.toggle.setAttribute('aria-label', 'Play (space)');
   }
 
-  /** A press selects a rank; a drag turns a drawing in three dimensions. */
-  press(event) {
-    const { layout } = this.drawing;
-    const begin = [event.offsetX, event.offsetY];
-    let dragged = false;
-    let [x, y] = [event.clientX, event.clientY];
-    const move = (next) => {
-      if (Math.hypot(next.clientX - event.clientX, next.clientY - event.clientY) > 4) dragged = true;
-      if (layout.turns && dragged) {
-        layout.yaw += (next.clientX - x) * 0.008;
-        layout.pitch = Math.max(-1.5, Math.min(1.5, layout.pitch + (next.clientY - y) * 0.008));
-        this.paint();
-      }
-      [x, y] = [next.clientX, next.clientY];
-    };
-    const end = () => {
-      this.canvas.removeEventListener('pointermove', move);
-      if (dragged) return;
-      const rank = this.drawing.rankAt(...begin);
-      if (rank === undefined) this.unfollow();
-      else this.followRank(rank);
-    };
-    this.canvas.setPointerCapture(event.pointerId);
-    this.canvas.addEventListener('pointermove', move);
-    this.canvas.addEventListener('pointerup', end, { once: true });
-    this.canvas.addEventListener('pointercancel', () => this.canvas.removeEventListener('pointermove', move), { once: true });
-  }
-
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, button, a, .chart')) return;
     const phase = (by) => {
@@ -401,6 +346,11 @@ class Player {
     event.preventDefault();
     acts[event.key]();
   }
+}
+
+/** The ranks at the ends of messages. */
+function endsOf(messages) {
+  return new Set([...messages].flatMap(({ from, to }) => [from, to]));
 }
 
 /** The note on a drawing that is not the whole machine. */
