@@ -6,7 +6,7 @@ const HTML: &str = include_str!("page/page.html");
 const STYLES: &str = include_str!("page/style.css");
 
 /// The scripts; each uses only earlier ones.
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 18] = [
     include_str!("page/format.js"),
     include_str!("page/elements.js"),
     include_str!("page/schedule.js"),
@@ -17,6 +17,9 @@ const SCRIPTS: [&str; 15] = [
     include_str!("page/legend.js"),
     include_str!("page/view.js"),
     include_str!("page/journey.js"),
+    include_str!("page/take.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/stage.js"),
     include_str!("page/player.js"),
     include_str!("page/heat.js"),
     include_str!("page/chart.js"),

@@ -71,11 +71,27 @@ pub(super) fn scene(
     {
         return Some(Scene { machine: machine.clone(), schedule, window, part: Extent::Period });
     }
+    stand_in(exchange, algorithm, setting)
+}
+
+/// The scene of an algorithm on a smaller machine, with its best setting there if it does not take this
+/// one. `None` if no smaller machine has the algorithm.
+pub(super) fn stand_in(
+    exchange: &Exchange<'_>,
+    algorithm: &str,
+    setting: &Parameters,
+) -> Option<Scene> {
+    let (machine, problem) = (exchange.machine(), exchange.problem());
     let smaller = smaller(machine)?;
     let problem =
         Problem::new(problem.operation, smaller.ranks(), smaller.ports, problem.block_bytes);
-    let schedule =
-        Exchange::new(&smaller, &problem.ok()?).ok()?.schedule(algorithm, setting).ok()?;
+    let exchange = Exchange::new(&smaller, &problem.ok()?).ok()?;
+    let schedule = (exchange.schedule(algorithm, setting))
+        .or_else(|_| {
+            let (setting, _) = exchange.cheapest(algorithm)?;
+            exchange.schedule(algorithm, &setting)
+        })
+        .ok()?;
     let window = self::sides(&*smaller.topology);
     Some(Scene { machine: smaller, schedule, window, part: Extent::Smaller })
 }

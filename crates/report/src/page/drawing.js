@@ -433,11 +433,11 @@ class Drawing {
     for (const { hue, width, degree, lines } of batches.values()) this.pen.lines(lines, { stroke: this.tint(given ?? this.ink[`way-${hue}`], alpha * degree), width, cap });
   }
 
-  /** Arrow heads after the part `t` of their routes, their areas by their bytes. */
+  /** Arrow heads after the part `t` of their routes, for all or by message; their areas by their bytes. */
   heads(list, t, most, { alpha = 1, wide = 1, colour: given } = {}) {
     const batches = new Map();
     for (const [message, pieces] of list) {
-      const head = headAt(pieces, t);
+      const head = headAt(pieces, typeof t === 'function' ? t(message) : t);
       if (!head) continue;
       const [x, y, dx, dy, hue, depth] = head;
       const size = wide * Math.min(1.5 + Math.min(5, this.unit * 0.11) * Math.sqrt(message.bytes / (most || 1)), this.network.sizes ? Math.max(1.5, 0.6 * this.radius) : Infinity);

@@ -40,6 +40,37 @@ class Schedule {
     this.seen = new Map();
   }
 
+  /** By step, the number of steps up to it in which a message moves. */
+  get ordinals() {
+    let count = 0;
+    this.counted ??= this.play.steps.map(({ sends }) => {
+      count += sends.some((list) => list.length > 0) ? 1 : 0;
+      return count;
+    });
+    return this.counted;
+  }
+
+  /** The number of steps in which a message moves. */
+  get moving() {
+    return this.ordinals[this.steps - 1] ?? 0;
+  }
+
+  /** What a step is called: a step counts if a message moves in it. */
+  stepName(step, long = false) {
+    const [before, now] = [this.ordinals[step - 1] ?? 0, this.ordinals[step]];
+    if (now > before) return long ? `Step ${step} (${now} of ${this.moving})` : `step ${step}`;
+    const rest = !this.play.steps[step].copies ? 'pause' : 'rearrangement';
+    const place = now === 0 ? 'opening' : now === this.moving ? 'closing' : 'intermediate';
+    const after = long && now > 0 ? `, after ${now} of ${this.moving} steps` : '';
+    return `${long ? place[0].toUpperCase() + place.slice(1) : place} ${rest}${after}`;
+  }
+
+  /** The times by each model. */
+  get timelines() {
+    this.timed ??= this.play.times.map((times) => new Times(this, times));
+    return this.timed;
+  }
+
   get name() {
     return named(this.play.algorithm, this.play.setting);
   }
