@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::f64::consts::TAU;
 
-use topocoll::{Graph, Topology};
+use topocoll::{Graph, Rank, Topology};
 
 type Place = [f64; 2];
 
@@ -20,21 +20,35 @@ const WIDER: f64 = 0.5;
 /// The class of links between the groups of a dragonfly.
 const GLOBAL: &str = "global";
 
-/// By vertex, its position, y downwards; and its level, if each link leads one level up or down.
-pub(super) fn places(graph: &Graph) -> (Vec<[f32; 2]>, Vec<u32>) {
+/// Where the vertices of a graph are drawn.
+pub(super) struct Layout {
+    /// By vertex, its position, y downwards, in units of the distance between neighbours.
+    pub(super) places: Vec<[f32; 2]>,
+    /// By vertex, links to the nearest node, if each link leads one level up or down.
+    pub(super) levels: Vec<u32>,
+    /// Whether links pass over other vertices, so that they are drawn as curves.
+    pub(super) curved: bool,
+}
+
+pub(super) fn layout(graph: &Graph) -> Layout {
     let joined = neighbours(graph);
     let nodes = graph.ranks() as usize;
-    let switches = joined.len() - nodes;
-    let (places, levels) = if switches == 0 && graph.translations().is_some() {
-        (by_coordinates(graph), Vec::new())
-    } else if let Some(levels) = levels(&joined, nodes) {
-        (in_levels(&joined, nodes, &levels), levels)
-    } else if graph.link_classes().iter().any(|class| class == GLOBAL) {
-        (in_groups(graph, &joined), Vec::new())
-    } else {
-        (by_distances(&joined), Vec::new())
+    let curved = joined.len() == nodes && graph.translations().is_some();
+    let levels = levels(&joined, nodes);
+    let places = match &levels {
+        _ if curved => by_coordinates(graph),
+        Some(levels) => in_levels(&joined, nodes, levels),
+        None if graph.link_classes().iter().any(|class| class == GLOBAL) => {
+            in_groups(graph, &joined)
+        }
+        None => by_distances(&joined),
     };
-    (places.into_iter().map(|place| place.map(|x| (x * 100.0).round() as f32 / 100.0)).collect(), levels)
+    let hundredths = |x: f64| (x * 100.0).round() as f32 / 100.0;
+    Layout {
+        places: places.into_iter().map(|place| place.map(hundredths)).collect(),
+        levels: levels.unwrap_or_default(),
+        curved,
+    }
 }
 
 /// By vertex, the vertices that links join to it, ascending.
@@ -81,21 +95,24 @@ fn levels(joined: &[Vec<usize>], nodes: usize) -> Option<Vec<u32>> {
 /// A grid in the plane: dimensions run along x and y in turn, the last along x.
 fn by_coordinates(graph: &Graph) -> Vec<Place> {
     let radix = graph.translations().expect("bug: a graph without coordinates");
-    let mut pitch = vec![0.0; radix.dimensions()];
     let mut extent = [1.0, 1.0];
-    for (i, u) in radix.long_dimensions().collect::<Vec<_>>().into_iter().rev().enumerate() {
-        pitch[u] = extent[i % 2];
-        extent[i % 2] *= f64::from(radix.sides()[u]) + 0.5 * f64::from(u8::from(extent[i % 2] > 1.0));
+    let mut pitches = Vec::new();
+    let mut long: Vec<usize> = radix.long_dimensions().collect();
+    long.reverse();
+    for (i, &u) in long.iter().enumerate() {
+        let extent = &mut extent[i % 2];
+        pitches.push((i % 2, u, *extent));
+        let apart = if *extent > 1.0 { 0.5 } else { 0.0 };
+        *extent *= f64::from(radix.sides()[u]) + apart;
     }
-    (0..graph.ranks())
-        .map(|rank| {
-            let mut place = [0.0, 0.0];
-            for (i, u) in radix.long_dimensions().collect::<Vec<_>>().into_iter().rev().enumerate() {
-                place[i % 2] += pitch[u] * f64::from(radix.coordinate(topocoll::Rank(rank), u));
-            }
-            place
-        })
-        .collect()
+    let place = |rank| {
+        let mut place = [0.0, 0.0];
+        for &(axis, u, pitch) in &pitches {
+            place[axis] += pitch * f64::from(radix.coordinate(rank, u));
+        }
+        place
+    };
+    (0..graph.ranks()).map(|rank| place(Rank(rank))).collect()
 }
 
 /// Nodes below their switches in blocks, other levels in rows, each vertex near those below it.
@@ -103,7 +120,8 @@ fn in_levels(joined: &[Vec<usize>], nodes: usize, levels: &[u32]) -> Vec<Place> 
     let top = levels.iter().copied().max().unwrap_or(0);
     let mut places = vec![[0.0, 0.0]; joined.len()];
     let row = |level| (0..joined.len()).filter(|&v| levels[v] == level).collect::<Vec<_>>();
-    let below = |v: usize| joined[v].iter().copied().filter(|&w| levels[w] < levels[v]).collect::<Vec<_>>();
+    let below =
+        |v: usize| joined[v].iter().copied().filter(|&w| levels[w] < levels[v]).collect::<Vec<_>>();
     let mean = |list: &[usize], x: &dyn Fn(usize) -> f64| {
         list.iter().map(|&v| x(v)).sum::<f64>() / list.len().max(1) as f64
     };
@@ -270,11 +288,10 @@ mod tests {
 
     use super::*;
 
-    /// The places and levels of a machine's network, nodes first.
-    fn placed(name: &str) -> (Vec<[f32; 2]>, Vec<u32>) {
+    fn placed(name: &str) -> Layout {
         let machine = machine(name).unwrap();
         let Shape::Graph(graph) = machine.topology.network() else { panic!("{name} is no graph") };
-        places(graph)
+        layout(graph)
     }
 
     fn apart([a, b]: [f32; 2], [c, d]: [f32; 2]) -> f32 {
@@ -283,8 +300,16 @@ mod tests {
 
     #[test]
     fn no_two_vertices_are_drawn_at_one_place() {
-        for name in ["fat-tree:4,3", "fat-tree:2,5", "fat-tree:16,1", "dragonfly:2,4,2", "hypercube:6", "hyperx:4x4x4", "hyperx:5x3*2"] {
-            let (places, _) = placed(name);
+        for name in [
+            "fat-tree:4,3",
+            "fat-tree:2,5",
+            "fat-tree:16,1",
+            "dragonfly:2,4,2",
+            "hypercube:6",
+            "hyperx:4x4x4",
+            "hyperx:5x3*2",
+        ] {
+            let places = placed(name).places;
             let pairs = (0..places.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
             let least = pairs.map(|(a, b)| apart(places[a], places[b])).fold(f32::MAX, f32::min);
             assert!(least >= 0.79, "{name}: {least}");
@@ -293,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_switches_of_a_fat_tree_are_in_levels() {
-        let (places, levels) = placed("fat-tree:4,3");
+        let Layout { places, levels, .. } = placed("fat-tree:4,3");
         for (place, level) in places.iter().zip(&levels).skip(64) {
             let higher = |other: u32| places[64 + 16 * (other as usize - 1)][1] > place[1];
             assert!((1..*level).all(higher), "level {level}");
@@ -304,7 +329,7 @@ mod tests {
 
     #[test]
     fn the_groups_of_a_dragonfly_do_not_overlap() {
-        let (places, levels) = placed("dragonfly:2,4,2");
+        let Layout { places, levels, .. } = placed("dragonfly:2,4,2");
         assert!(levels.is_empty());
         // 9 groups of 8 nodes.
         let centre = |group: usize| {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use topocoll::{Clusters, Fault, Graph, Rank, Shape, Topology};
 
-use super::layout::places;
+use super::layout::{Layout, layout};
 use super::scene::Scene;
 
 /// The drawn machine.
@@ -58,6 +58,7 @@ enum Kind {
         places: Vec<[f32; 2]>,
         /// By vertex, links to the nearest node, if each link leads one level up or down.
         levels: Vec<u32>,
+        curved: bool,
     },
 }
 
@@ -120,7 +121,7 @@ fn listed(graph: &Graph) -> Kind {
         }
         first.push(to.len() as u32);
     }
-    let (places, levels) = places(graph);
+    let Layout { places, levels, curved } = layout(graph);
     Kind::Graph {
         nodes: graph.ranks(),
         first,
@@ -130,5 +131,6 @@ fn listed(graph: &Graph) -> Kind {
         names: vertices.map(|vertex| graph.vertex_name(vertex)).collect(),
         places,
         levels,
+        curved,
     }
 }

@@ -6,13 +6,16 @@ const CURVE = [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1];
 /** The most shared links that are labelled at once. */
 const LABELS = 24;
 
+/** The least radius of a rank with a name. */
+const NAME = 7.5;
+
 /** The most followed messages whose ends are labelled. */
 const NAMED = 6;
 
 /** The most ranks in space that are all named, and messages that are not drawn pale. */
 const CROWD = 64;
 
-/** The opacity of what is not followed, and of lines that cross often. */
+/** The strength of what is not followed, and of lines that cross often. */
 const FAINT = 0.13;
 const CROWDED = 0.5;
 
@@ -64,6 +67,7 @@ class Drawing {
       : Math.max(1.5, Math.min(2.2, this.unit * 0.06));
     this.deepest = layout.deep ? Math.hypot(...layout.long.map((u) => layout.sides[u])) / 2 : 1;
     this.spots = undefined;
+    this.vertices = Array.from({ length: this.network.vertices }, (_, v) => this.pixel(layout.vertex(v)));
   }
 
   pixel([x, y, depth]) {
@@ -74,7 +78,7 @@ class Drawing {
   get places() {
     if (!this.spots) {
       const { network, columns } = this;
-      const vertices = Array.from({ length: network.nodes }, (_, node) => this.pixel(this.layout.vertex(node)));
+      const { vertices } = this;
       const pitch = (2 * this.half) / columns;
       this.spots = network.nodeOf.map((node, rank) => {
         const [x, y, depth] = vertices[node];
@@ -91,6 +95,11 @@ class Drawing {
     return this.layout.shown(this.network.nodeOf[rank]);
   }
 
+  /** Whether boxes hold ranks with names. */
+  get boxed() {
+    return Boolean(this.network.sizes) && this.radius >= NAME;
+  }
+
   /** The distance of messages from the middle line of a link; a curved link passes the nodes on one side. */
   gapOf(link) {
     return this.layout.bent(link) && !this.layout.ring ? Math.min(this.gap, this.unit * 0.07) : this.gap;
@@ -98,10 +107,15 @@ class Drawing {
 
   /** A point of a link; `gap` pixels to the right of its direction, so that both directions stay apart. */
   on(link, t, gap) {
-    const [x, y, depth] = this.pixel(this.layout.along(link, t));
-    const span = this.layout.spans(link).find(([, end]) => t <= end) ?? [0, 1];
-    const [near, far] = [Math.max(span[0], t - 0.1), Math.min(span[1], t + 0.1)];
-    const [a, b] = [this.pixel(this.layout.along(link, near)), this.pixel(this.layout.along(link, far))];
+    const { layout, network } = this;
+    if (layout.straight(link)) {
+      const [a, b] = [this.vertices[network.from[link]], this.vertices[network.to[link]]];
+      const length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
+      return [a[0] + t * (b[0] - a[0]) - ((b[1] - a[1]) / length) * gap, a[1] + t * (b[1] - a[1]) + ((b[0] - a[0]) / length) * gap, a[2] + t * (b[2] - a[2])];
+    }
+    const [x, y, depth] = this.pixel(layout.along(link, t));
+    const span = layout.spans(link).find(([, end]) => t <= end) ?? [0, 1];
+    const [a, b] = [Math.max(span[0], t - 0.1), Math.min(span[1], t + 0.1)].map((near) => this.pixel(layout.along(link, near)));
     const length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
     return [x - ((b[1] - a[1]) / length) * gap, y + ((b[0] - a[0]) / length) * gap, depth];
   }
@@ -117,7 +131,7 @@ class Drawing {
     return this.layout.turns ? Math.max(0.3, Math.min(1, 0.7 - (0.55 * depth) / this.deepest)) : 1;
   }
 
-  /** The opacity of many lines at once, in a few degrees. */
+  /** The same for many lines at once, in a few degrees. */
   degree(depth) {
     return Math.round(this.haze(depth) * 5) / 5;
   }
@@ -180,27 +194,23 @@ class Drawing {
   /** The boxes of nodes with several ranks, the switches, and all links, thin and pale. */
   frame() {
     const { network, layout, pen, ink } = this;
-    const byDegree = new Map();
-    for (const link of network.links) {
+    // Both directions have one line, but stubs around a side may be of one only.
+    const single = network.links.filter((link) => {
       const back = network.back(link);
-      if (back < link && layout.spans(back).length > 0) continue;
-      for (const points of this.polylines(link, 0)) {
-        const degree = this.degree(points[0][2]);
-        if (!byDegree.has(degree)) byDegree.set(degree, []);
-        byDegree.get(degree).push(points);
-      }
-    }
-    for (const [alpha, lines] of [...byDegree].sort((a, b) => a[0] - b[0])) pen.lines(lines, { stroke: ink.idle, width: 1, alpha });
+      return !(back < link && layout.spans(back).length > 0);
+    });
+    const lines = grouped(single.flatMap((link) => this.polylines(link, 0)), (points) => this.degree(points[0][2]));
+    for (const group of lines) pen.lines(group, { stroke: this.tint(ink.idle, this.degree(group[0][0][2])) });
     this.faults();
     for (let vertex = network.nodes; vertex < network.vertices; vertex += 1) {
-      const [x, y] = this.pixel(layout.vertex(vertex));
+      const [x, y] = this.vertices[vertex];
       const side = Math.max(3, Math.min(9, this.unit * 0.2));
       pen.box(x - side, y - side * 0.8, 2 * side, 1.6 * side, 2, { fill: ink.box, stroke: ink['node-edge'] });
     }
     if (!network.sizes) return;
     for (let node = 0; node < network.nodes; node += 1) {
       if (!layout.shown(node)) continue;
-      const [x, y] = this.pixel(layout.vertex(node));
+      const [x, y] = this.vertices[node];
       pen.box(x - this.half, y - this.half, 2 * this.half, 2 * this.half, Math.min(8, this.half * 0.2), { fill: ink.box, stroke: ink['node-edge'] });
       if (!network.joined && this.half > 25) pen.text(`node ${node}`, x - this.half + 2, y - this.half - 8, { size: 11, fill: ink.soft, align: 'start' });
     }
@@ -239,7 +249,7 @@ class Drawing {
         this.label(`${network.name(from[link])} → ${network.name(to[link])}`, curve[8][0], curve[8][1], ink.follow);
       } else if (layout.shown(from[link]) && layout.plane?.u !== u) {
         const [x, y] = this.pixel(layout.along(link, 0.49));
-        const [a, b] = this.pixel(layout.vertex(from[link]));
+        const [a, b] = this.vertices[from[link]];
         const far = Math.hypot(x - a, y - b) || 1;
         const at = layout.plane ? network.places[to[link]][layout.plane.u] !== layout.plane.at : false;
         pen.text(at ? network.name(to[link]) : String(to[link]), x + ((x - a) / far) * 6, y + ((y - b) / far) * 6, { size: 9, fill: ink.follow });
@@ -251,17 +261,15 @@ class Drawing {
   loads(loads, most) {
     const thick = Math.max(1.2, Math.min(4.5, this.unit * 0.07));
     const gap = Math.max(1.2, Math.min(4, this.unit * 0.075));
-    const batches = new Map();
-    for (const [link, load] of loads) {
+    const lines = [...loads].flatMap(([link, load]) => {
       const share = most > 0 ? load.bytes / most : 0;
-      for (const points of this.polylines(link, gap)) {
-        const key = [Math.round(share * 20), this.degree(points[0][2])].join();
-        if (!batches.has(key)) batches.set(key, { share, alpha: this.degree(points[0][2]), lines: [] });
-        batches.get(key).lines.push(points);
-      }
+      return this.polylines(link, gap).map((points) => ({ points, share, degree: this.degree(points[0][2]) }));
+    });
+    lines.sort((a, b) => a.share - b.share);
+    for (const group of grouped(lines, ({ share, degree }) => [Math.round(20 * share), degree].join())) {
+      const { share, degree } = group[0];
+      this.pen.lines(group.map(({ points }) => points), { stroke: this.tint(this.shade(share), degree), width: 0.8 + thick * share });
     }
-    const order = [...batches.values()].sort((a, b) => a.share - b.share);
-    for (const { share, alpha, lines } of order) this.pen.lines(lines, { stroke: this.shade(share), width: 0.8 + thick * share, alpha });
   }
 
   /** The ranks: `hues` by rank, `marked` ranks with a label or true, and those that are faint or outlined. */
@@ -269,20 +277,19 @@ class Drawing {
     const { pen, radius, ink, layout } = this;
     const all = this.places.map((place, rank) => [...place, rank]).filter(([, , , rank]) => this.shown(rank));
     if (layout.turns) all.sort((a, b) => b[2] - a[2]);
-    const names = radius >= 7.5 && (!layout.turns || all.length <= CROWD);
+    const names = radius >= NAME && (!layout.turns || all.length <= CROWD);
     for (const [x, y, depth, rank] of all) {
       const mark = marked.get(rank);
       const hue = hues.get(rank);
-      const alpha = mark ? 1 : faint.has(rank) ? 0.3 : this.haze(depth);
-      // A rank hides everything behind it.
-      if (alpha < 1) pen.circle(x, y, radius, { fill: ink.card });
-      const fill = mark ? ink.follow : hue === undefined ? ink.node : ink[`way-${hue}`];
-      const stroke = mark || outlined.has(rank) ? ink.ink : hue === undefined ? ink['node-edge'] : undefined;
-      if (mark) pen.box(x - radius - 1.5, y - radius - 1.5, 2 * radius + 3, 2 * radius + 3, 2, { fill, stroke, width: 2 });
-      else pen.circle(x, y, radius, { fill, stroke, width: outlined.has(rank) ? 2 : 1, alpha });
+      const part = mark ? 1 : faint.has(rank) ? 0.3 : this.haze(depth);
+      const fill = mark ? ink.follow : this.tint(hue === undefined ? ink.node : ink[`way-${hue}`], part);
+      const stroke = mark || outlined.has(rank) ? ink.ink : hue === undefined ? this.tint(ink['node-edge'], part) : undefined;
+      const width = mark || outlined.has(rank) ? 2 : 1;
+      if (mark) pen.box(x - radius - 1.5, y - radius - 1.5, 2 * radius + 3, 2 * radius + 3, 2, { fill, stroke, width });
+      else pen.circle(x, y, radius, { fill, stroke, width });
       const text = String(this.schedule.rankName(rank));
-      const on = mark ? ink['on-conflict'] : hue === undefined ? ink.ink : ink[hue % 2 ? 'on-way-light' : 'on-way'];
-      if (names) pen.text(text, x, y + 0.5, { size: Math.max(7.5, Math.min(11, radius * (text.length > 2 ? 0.85 : 1))), fill: on, alpha: faint.has(rank) && !mark ? 0.45 : 1 });
+      const on = mark ? ink['on-conflict'] : faint.has(rank) ? ink.soft : hue === undefined ? ink.ink : ink[hue % 2 ? 'on-way-light' : 'on-way'];
+      if (names) pen.text(text, x, y + 0.5, { size: Math.max(7.5, Math.min(11, radius * (text.length > 2 ? 0.85 : 1))), fill: on });
     }
     for (const [rank, mark] of marked) {
       const [x, y] = this.places[rank];
@@ -323,8 +330,11 @@ class Drawing {
   /** Marks the shared links of a step, and labels an even sample of them. */
   conflicts(shared) {
     const { ink, pen, layout } = this;
+    const width = Math.max(1.5, Math.min(4.5, this.unit * (layout.turns ? 0.035 : 0.07)));
     const lines = shared.flatMap(([link]) => this.polylines(link, this.gapOf(link)));
-    pen.lines(lines, { stroke: ink.conflict, width: Math.max(2.5, Math.min(5, this.unit * 0.1)), dash: [5, 4] });
+    for (const group of grouped(lines, (points) => this.degree(points[0][2]))) {
+      pen.lines(group, { stroke: this.tint(ink.conflict, this.degree(group[0][0][2])), width, dash: [4, 3] });
+    }
     const seen = shared.filter(([link]) => layout.spans(link).length > 0);
     const every = Math.ceil(seen.length / LABELS);
     for (const [link, load] of seen.filter((_, i) => i % every === 0).reverse()) {
@@ -419,35 +429,30 @@ class Drawing {
   }
 
   /** Lines of messages, by hue and width. */
-  routes(list, most, { alpha = 1, wide = 1, colour: given, cap } = {}) {
-    const batches = new Map();
-    for (const [message, pieces] of list) {
+  routes(list, most, { strength = 1, wide = 1, colour: given, cap } = {}) {
+    const lines = list.flatMap(([message, pieces]) => {
       const width = wide * (1 + Math.round(4 * Math.sqrt(message.bytes / (most || 1)) * Math.min(1, this.unit / 40)) / 4);
-      for (const { hue, points } of pieces) {
-        const degree = this.degree(points[0][2] ?? 0);
-        const key = [hue, width, degree].join();
-        if (!batches.has(key)) batches.set(key, { hue, width, degree, lines: [] });
-        batches.get(key).lines.push(points);
-      }
+      return pieces.map(({ hue, points }) => ({ hue, points, width, degree: this.degree(points[0][2] ?? 0) }));
+    });
+    for (const group of grouped(lines, ({ hue, width, degree }) => [hue, width, degree].join())) {
+      const { hue, width, degree } = group[0];
+      this.pen.lines(group.map(({ points }) => points), { stroke: this.tint(given ?? this.ink[`way-${hue}`], strength * degree), width, cap });
     }
-    for (const { hue, width, degree, lines } of batches.values()) this.pen.lines(lines, { stroke: this.tint(given ?? this.ink[`way-${hue}`], alpha * degree), width, cap });
   }
 
   /** Arrow heads after the part `t` of their routes, for all or by message; their areas by their bytes. */
-  heads(list, t, most, { alpha = 1, wide = 1, colour: given } = {}) {
-    const batches = new Map();
-    for (const [message, pieces] of list) {
+  heads(list, t, most, { strength = 1, wide = 1, colour: given } = {}) {
+    const heads = list.flatMap(([message, pieces]) => {
       const head = headAt(pieces, typeof t === 'function' ? t(message) : t);
-      if (!head) continue;
+      if (!head) return [];
       const [x, y, dx, dy, hue, depth] = head;
       const size = wide * Math.min(1.5 + Math.min(5, this.unit * 0.11) * Math.sqrt(message.bytes / (most || 1)), this.network.sizes ? Math.max(1.5, 0.6 * this.radius) : Infinity);
       const [back, side] = [size * 1.5, size * 0.8];
-      const key = [hue, this.degree(depth)].join();
-      if (!batches.has(key)) batches.set(key, { hue, degree: this.degree(depth), heads: [] });
-      batches.get(key).heads.push([[x, y], [x - dx * back - dy * side, y - dy * back + dx * side], [x - dx * back + dy * side, y - dy * back - dx * side]]);
-    }
-    for (const { hue, degree, heads } of batches.values()) {
-      this.pen.lines(heads, { fill: this.tint(given ?? this.ink[`way-${hue}`], alpha * degree), stroke: this.ink.card, width: 0.7, closed: true });
+      return [{ hue, degree: this.degree(depth), points: [[x, y], [x - dx * back - dy * side, y - dy * back + dx * side], [x - dx * back + dy * side, y - dy * back - dx * side]] }];
+    });
+    for (const group of grouped(heads, ({ hue, degree }) => [hue, degree].join())) {
+      const { hue, degree } = group[0];
+      this.pen.lines(group.map(({ points }) => points), { fill: this.tint(given ?? this.ink[`way-${hue}`], strength * degree), stroke: this.ink.card, width: 0.7, closed: true });
     }
   }
 
@@ -466,30 +471,31 @@ class Drawing {
     const rest = [...all].filter(([message]) => !chosen.has(message));
     let ring = follow?.legs ? new Set() : this.chain(messages, follow?.marked.keys() ?? [example]);
     // A ring of most ranks does not stand out.
-    if (!follow && 2 * ring.size > messages.length) ring = new Set();
+    if (!follow && 4 * ring.size > messages.length) ring = new Set();
     const [onRing, off] = [rest.filter(([{ from }]) => ring.has(from)), rest.filter(([{ from }]) => !ring.has(from))];
     const colour = follow?.legs ? this.ink.follow : undefined;
-    const alpha = follow ? FAINT : crowded ? CROWDED : 1;
+    const strength = follow ? FAINT : crowded ? CROWDED : 1;
     const faint = follow && new Set(this.places.map((_, rank) => rank).filter((rank) => !ring.has(rank) && !follow.ends.has(rank)));
     const ranks = { hues, marked: follow?.marked, faint, outlined: follow ? undefined : new Set([example, ...ring]) };
-    const below = () => this.routes(off, most, { alpha });
+    const below = () => this.routes(off, most, { strength });
     const above = () => {
       this.routes(onRing, most, { wide: follow ? 1 : 1.4 });
       if (shared.length > 0) this.conflicts(shared);
-      if (follow?.legs) this.routes(follow.legs.map((message) => [message, this.trace(message)]), most, { alpha: 0.45, colour });
+      if (follow?.legs) this.routes(follow.legs.map((message) => [message, this.trace(message)]), most, { strength: 0.45, colour });
       this.routes(now, most, { wide: 3, colour: this.ink.card, cap: 'butt' });
       this.routes(now, most, { wide: 2, colour });
     };
     this.still([number, shared.length > 0, Boolean(follow), ...(follow?.marked.keys() ?? [])], () => {
       this.frame();
-      below();
-      // In a box of several ranks, lines pass behind them.
-      if (this.network.sizes) above();
+      if (this.boxed || this.layout.turns) below();
+      // In a box of several named ranks, lines pass behind them.
+      if (this.boxed) above();
       this.ranks(ranks);
-      if (!this.network.sizes) above();
+      if (!this.boxed && !this.layout.turns) below();
+      if (!this.boxed) above();
       this.labels();
     });
-    this.heads(off, time, most, { alpha });
+    this.heads(off, time, most, { strength });
     this.heads(onRing, time, most);
     this.heads(now, time, most, { wide: 1.4, colour });
     if (follow && now.length <= NAMED) {
@@ -560,6 +566,17 @@ class Drawing {
     }
     return found;
   }
+}
+
+/** Items in groups of one key each. */
+function grouped(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (groups.has(key)) groups.get(key).push(item);
+    else groups.set(key, [item]);
+  }
+  return [...groups.values()];
 }
 
 /** The point on the way from `b` to `a` at a distance from `b`. */

@@ -21,6 +21,7 @@ class GridLayout {
     this.pitch = 0.4;
     this.plane = undefined;
     this.box = BOX.grid;
+    this.wrapping = new Set(network.links.filter((link) => this.leaves(link)));
     // Beyond three long sides, each dimension runs along x or y, in groups of the faster ones.
     this.pitches = [];
     const extent = [1, 1];
@@ -79,6 +80,10 @@ class GridLayout {
 
   /** Whether a link leaves on one side of the drawing and enters on the other. */
   broken(link) {
+    return this.wrapping.has(link);
+  }
+
+  leaves(link) {
     const [u, sign] = this.network.along(link);
     const at = this.network.places[this.network.from[link]][u] + sign;
     return !this.ring && (at < 0 || at >= this.sides[u]);
@@ -116,7 +121,13 @@ class GridLayout {
     return place;
   }
 
-  /** Whether links are curved. */
+  /** Whether a link is drawn from end to end as a straight line. */
+  straight(link) {
+    if (this.wrapping.has(link) || this.bent(link)) return false;
+    return !this.plane || (this.shown(this.network.from[link]) && this.shown(this.network.to[link]));
+  }
+
+  /** Whether a link is curved. */
   bent(link) {
     return this.ring || (!this.deep && this.pitches[this.network.along(link)[0]] > 1);
   }
@@ -168,8 +179,8 @@ class GridLayout {
 
 /** Vertices at given positions, joined by straight links, or by none. */
 class FlatLayout {
-  constructor(network, places, box, straight = true) {
-    [this.network, this.places, this.box, this.straight] = [network, places, box, straight];
+  constructor(network, places, box, curved = false) {
+    [this.network, this.places, this.box, this.curved] = [network, places, box, curved];
   }
 
   shown() {
@@ -188,13 +199,17 @@ class FlatLayout {
     return [[0, 1]];
   }
 
+  straight() {
+    return !this.curved;
+  }
+
   bent() {
-    return !this.straight;
+    return this.curved;
   }
 
   along(link, t) {
     const [a, b] = [this.places[this.network.from[link]], this.places[this.network.to[link]]];
-    if (this.straight) return [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), 0];
+    if (!this.curved) return [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), 0];
     // Links that pass over other vertices bend around them, both directions on one side.
     const length = Math.hypot(b[0] - a[0], b[1] - a[1]);
     const side = a[0] < b[0] || (a[0] === b[0] && a[1] < b[1]) ? 1 : -1;
@@ -204,7 +219,7 @@ class FlatLayout {
 
   bounds() {
     const margin = this.network.sizes ? this.box + 0.2 : 0.6;
-    const middles = this.straight ? [] : this.network.links.map((link) => this.along(link, 0.5));
+    const middles = !this.curved ? [] : this.network.links.map((link) => this.along(link, 0.5));
     return around([...this.places, ...middles], [margin, margin]);
   }
 
@@ -239,6 +254,6 @@ function rowsOf(count) {
 function layoutFor(network) {
   const { shape, nodes } = network;
   if (network.grid) return new GridLayout(network);
-  if (shape.kind === 'graph') return new FlatLayout(network, shape.places, BOX.graph, network.vertices > nodes);
+  if (shape.kind === 'graph') return new FlatLayout(network, shape.places, BOX.graph, shape.curved);
   return new FlatLayout(network, shape.sizes ? rowsOf(nodes) : circleOf(nodes), BOX.full);
 }

@@ -2,7 +2,7 @@
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
-/** Styles have `stroke`, `width`, `dash`, `cap`, `fill` and `alpha`. */
+/** Styles have `stroke`, `width`, `dash`, `cap`, `fill` and `closed`. */
 class CanvasPen {
   constructor(canvas, width, height, sharp) {
     [this.canvas, this.width, this.height, this.sharp] = [canvas, width, height, sharp];
@@ -14,9 +14,8 @@ class CanvasPen {
     this.paper.clearRect(0, 0, this.width, this.height);
   }
 
-  finish({ stroke, width = 1, dash = [], fill, alpha = 1, cap = 'round' }) {
+  finish({ stroke, width = 1, dash = [], fill, cap = 'round' }) {
     const { paper } = this;
-    paper.globalAlpha = alpha;
     if (fill) {
       paper.fillStyle = fill;
       paper.fill();
@@ -29,7 +28,6 @@ class CanvasPen {
       paper.setLineDash(dash);
       paper.stroke();
     }
-    paper.globalAlpha = 1;
   }
 
   /** Polylines; with `closed`, polygons. */
@@ -64,13 +62,12 @@ class CanvasPen {
   }
 
   /** A text around a point; `align` start, middle or end; `turn` in radians. */
-  text(text, x, y, { size, fill, bold = false, align = 'middle', turn = 0, alpha = 1 }) {
+  text(text, x, y, { size, fill, bold = false, align = 'middle', turn = 0 }) {
     const { paper } = this;
     paper.save();
     paper.translate(x, y);
     paper.rotate(turn);
     paper.font = this.font(size, bold);
-    paper.globalAlpha = alpha;
     paper.fillStyle = fill;
     paper.textAlign = align === 'middle' ? 'center' : align;
     paper.textBaseline = 'middle';
@@ -88,7 +85,7 @@ class SvgPen extends CanvasPen {
 
   clear() {}
 
-  add(tag, attributes, { stroke, width = 1, dash = [], fill, alpha = 1, cap = 'round' }, ...children) {
+  add(tag, attributes, { stroke, width = 1, dash = [], fill, cap = 'round' }, ...children) {
     this.root.append(svg(tag, {
       ...attributes,
       fill: fill ?? 'none',
@@ -97,7 +94,6 @@ class SvgPen extends CanvasPen {
       'stroke-dasharray': dash.length > 0 ? dash.join(' ') : undefined,
       'stroke-linejoin': stroke && 'round',
       'stroke-linecap': stroke && dash.length === 0 ? cap : undefined,
-      opacity: alpha < 1 ? round2(alpha) : undefined,
     }, ...children));
   }
 
@@ -114,12 +110,12 @@ class SvgPen extends CanvasPen {
     this.add('rect', { x: round2(x), y: round2(y), width: round2(width), height: round2(height), rx: round2(radius) }, style);
   }
 
-  text(text, x, y, { size, fill, bold = false, align = 'middle', turn = 0, alpha = 1 }) {
+  text(text, x, y, { size, fill, bold = false, align = 'middle', turn = 0 }) {
     const place = `translate(${round2(x)},${round2(y)}) rotate(${round2((turn * 180) / Math.PI)})`;
     this.add('text', {
       transform: place, 'font-family': FONT, 'font-size': round2(size), 'font-weight': bold ? 'bold' : undefined,
       'text-anchor': align, 'dominant-baseline': 'central',
-    }, { fill, alpha }, text);
+    }, { fill }, text);
   }
 
   written() {

@@ -23,6 +23,8 @@ class View {
       html('label', {}, 'Plane ', this.plane),
       ...Object.values(TURNS).map(([yaw, pitch, name, d]) => html('button', { type: 'button', class: 'turn', 'aria-label': name, title: `${name} (Shift and arrow keys in the drawing)`, onclick: () => this.turn(yaw * TURN, pitch * TURN) },
         svg('svg', { viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': true }, svg('path', { d })))));
+    // For scripts, such as tests, that look at the drawing.
+    this.canvas.view = this;
     this.figure = html('figure', { class: 'canvas' }, this.canvas, this.ring, this.tip);
     this.element = html('div', { class: 'view' }, this.figure, this.tools);
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
@@ -78,11 +80,6 @@ class View {
     layout.yaw += yaw;
     layout.pitch = Math.max(-1.5, Math.min(1.5, layout.pitch + pitch));
     this.repaint();
-  }
-
-  /** The shown drawing as the text of an SVG file. */
-  drawingAsSvg() {
-    return this.drawing.asSvg();
   }
 
   /** A press selects a rank; a drag turns a drawing in space. */
