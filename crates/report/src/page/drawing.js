@@ -212,7 +212,7 @@ class Drawing {
       if (!layout.shown(node)) continue;
       const [x, y] = this.vertices[node];
       pen.box(x - this.half, y - this.half, 2 * this.half, 2 * this.half, Math.min(8, this.half * 0.2), { fill: ink.box, stroke: ink['node-edge'] });
-      if (!network.joined && this.half > 25) pen.text(`node ${node}`, x - this.half + 2, y - this.half - 8, { size: 11, fill: ink.soft, align: 'start' });
+      if (!network.joined && this.half > 40) pen.text(`node ${node}`, x - this.half + 2, y - this.half - 8, { size: 11, fill: ink.soft, align: 'start' });
     }
   }
 
@@ -555,7 +555,7 @@ class Drawing {
 
   /** The link near a point of the canvas, if any. */
   linkAt(x, y) {
-    let [found, nearest] = [undefined, 6];
+    let [found, nearest] = [undefined, this.gap + 5];
     for (const link of this.network.links) {
       for (const points of this.polylines(link, this.gapOf(link))) {
         for (let i = 1; i < points.length; i += 1) {

@@ -29,7 +29,7 @@ class View {
     this.element = html('div', { class: 'view' }, this.figure, this.tools);
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
     // A pressed drawing leaves the keys to the player.
-    this.canvas.addEventListener('mousedown', (event) => event.preventDefault());
+    this.canvas.addEventListener('mousedown', (event) => { event.preventDefault(); document.activeElement.blur(); });
     this.canvas.addEventListener('pointermove', (event) => this.hover(event));
     this.canvas.addEventListener('pointerleave', () => this.point());
     this.canvas.addEventListener('keydown', (event) => this.key(event));
