@@ -15,6 +15,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 HERE = Path(__file__).resolve().parent
@@ -80,6 +81,12 @@ class Chromium(unittest.TestCase):
 
     def text(self, selector):
         return self.find(selector).text
+
+    def press(self, control, key=Keys.ENTER):
+        """Presses a key on an element, or on the first one of a selector."""
+        control = self.find(control) if isinstance(control, str) else control
+        self.browser.execute_script("arguments[0].focus()", control)
+        control.send_keys(key)
 
     def choose(self, algorithm):
         names = [option.text for option in Select(self.find("#algorithm")).options]

@@ -10,7 +10,7 @@ use super::Asked;
 use super::play::{Play, Simulations, play};
 use super::scene::{Scene, scene, stand_in};
 use crate::number::{Blocks, bytes, parameters, seconds};
-use crate::words::{in_full, particulars, reason, title};
+use crate::words::{in_full, particulars, plural, reason, title};
 
 /// The approximate limit of the bytes of all schedules in a page.
 const BYTES: usize = 1_200_000;
@@ -303,7 +303,9 @@ fn timing(machine: &Machine) -> Vec<[String; 2]> {
 fn endpoint(endpoint: &Endpoint) -> Option<String> {
     let time = |name: &str, value: f64| (value > 0.0).then(|| format!("{name} {}", seconds(value)));
     let values = [
-        endpoint.window.map(|window| format!("a window of {window} messages")),
+        endpoint
+            .window
+            .map(|window| format!("a window of {window} message{}", plural(window as usize))),
         endpoint.packet_bytes.map(|size| format!("packets of {}", bytes(size))),
         time("packet overhead", endpoint.packet_overhead),
         time("message overhead", endpoint.message_overhead),

@@ -55,7 +55,7 @@ pub(super) fn scene(
     algorithm: &str,
     setting: &Parameters,
 ) -> Option<Scene> {
-    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let machine = exchange.machine();
     let schedule = exchange.schedule(algorithm, setting).ok()?;
     let sides = sides(&*machine.topology);
     if is_small(&*machine.topology) {

@@ -178,6 +178,6 @@ pub fn reason(selection: &Selection, named: impl Fn(&Choice) -> String) -> Strin
 }
 
 /// The ending of a noun.
-fn plural(count: usize) -> &'static str {
+pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

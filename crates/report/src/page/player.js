@@ -7,6 +7,9 @@ const REST_SECONDS = 0.25;
 /** The position of messages on their routes while paused: at the end. */
 const STILL = 1;
 
+/** Digits of a moment. */
+const DIGITS = 7;
+
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 
 class Player {
@@ -29,7 +32,7 @@ class Player {
     const speeds = SPEEDS.map((speed) => html('option', { value: speed, selected: speed === 1 }, `${speed}×`));
     this.quickness = html('select', { id: 'speed', 'aria-label': 'Speed', onchange: () => { this.speed = Number(this.quickness.value); } }, ...speeds);
     this.besideButton = html('button', { type: 'button', id: 'beside', 'aria-pressed': 'false', hidden: this.schedules.length < 2, onclick: () => this.putBeside(this.stages.length === 1 ? this.other() : undefined) }, 'Two side by side');
-    this.said = html('p', { class: 'note', role: 'status', hidden: true });
+    this.said = html('p', { class: 'wrong', role: 'status', hidden: true });
     this.legend = html('div');
     this.conflictList = html('div', { id: 'conflicts' });
     this.followed = html('div', { id: 'followed' });
@@ -88,6 +91,7 @@ class Player {
   choose(which, number) {
     this.pause();
     this.stages[number].choose(which);
+    if (this.stages[0].times) this.useModel(this.stages[0].times.model);
     if (number === 0) {
       this.legend.replaceChildren(drawingLegend(this.schedule.network));
       const phases = this.schedule.phases();
@@ -143,7 +147,8 @@ class Player {
   /** Shows all machines at a moment. */
   showMoment(moment) {
     if (!this.stages[0].times) return;
-    this.moment = Math.max(0, Math.min(this.total, moment));
+    // As many digits as its address has.
+    this.moment = moment >= this.total ? this.total : Math.max(0, Number(moment.toPrecision(DIGITS)));
     this.stages.forEach((stage) => stage.showMoment(this.moment));
     this.step = this.stages[0].step;
     this.describe();
@@ -154,8 +159,16 @@ class Player {
     return largest(this.stages.map((stage) => stage.times.seconds));
   }
 
+  /** All timelines are of one model, as far as they have it. */
+  useModel(model) {
+    for (const { ranks, schedule } of this.stages) {
+      if (ranks.times && ranks.times.model !== model && schedule.timelines.some((times) => times.model === model)) ranks.use(model);
+    }
+  }
+
   /** After a change of the model or the span of a timeline. */
-  moved() {
+  moved({ times }) {
+    this.useModel(times.model);
     this.scale();
     if (this.moment !== undefined) this.showMoment(this.moment);
     this.remember();
@@ -308,7 +321,7 @@ class Player {
     if (which !== this.data.first) state.set('schedule', schedule.name);
     if (beside) state.set('beside', beside.schedule.name);
     if (this.moment === undefined) state.set('step', this.step);
-    else state.set('at', Number(this.moment.toPrecision(6)));
+    else state.set('at', this.moment);
     if (ranks.times && ranks.model.selectedIndex > 0) state.set('model', ranks.times.model);
     if (this.follow?.rank !== undefined && this.stages[0].follow) state.set('rank', schedule.rankName(this.follow.rank));
     else if (this.follow && this.follow.rank === undefined) {
@@ -345,7 +358,7 @@ class Player {
     this.choose(named('schedule') ?? this.data.first, 0);
     this.putBeside(named('beside'));
     const model = state.get('model');
-    if (model !== null && this.schedule.timelines.some((times) => times.model === model)) this.stages.forEach(({ ranks }) => ranks.times && ranks.use(model));
+    if (model !== null && this.schedule.timelines.some((times) => times.model === model)) this.useModel(model);
     else if (model !== null) wrong.push(`this page has no timeline by model=${model}`);
     const ranks = this.schedule.radix.ranks - 1;
     const [from, to, rank] = [whole('from', ranks), whole('to', ranks), whole('rank', ranks)];
@@ -353,7 +366,7 @@ class Player {
       [this.source.value, this.target.value] = [from, to ?? ''];
       this.followAsked();
     } else if (rank !== undefined) this.followRank(this.schedule.placeOf(rank), this.stages[0]);
-    const [step, at] = [whole('step', this.steps - 1), number('at', this.stages[0].times?.seconds ?? 0)];
+    const [step, at] = [whole('step', this.steps - 1), number('at', this.stages[0].times ? this.total : 0)];
     if (at !== undefined) this.showMoment(at);
     else if (step !== undefined) this.show(step);
     this.said.textContent = wrong.length > 0 ? `The address of this page: ${wrong.join('; ')}.` : '';

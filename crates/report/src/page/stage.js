@@ -19,7 +19,7 @@ class Stage {
     this.fact = html('p', { id: id('step'), class: 'fact', 'aria-live': 'polite' });
     this.line = html('div', { class: 'timeline' });
     this.terms = html('div');
-    this.ranks = new Timeline({ pick: (moment) => player.showMoment(moment), change: () => player.moved() });
+    this.ranks = new Timeline({ pick: (moment) => player.showMoment(moment), change: () => player.moved(this.ranks) });
     const parts = () => [this.schedule.play.machine, this.schedule.play.algorithm, this.position()];
     const drawn = () => new Blob([this.view.drawing.asSvg()], { type: 'image/svg+xml' });
     this.element = html('div', { class: 'screen' },

@@ -9,6 +9,9 @@ const SPANS = [Infinity, 64, 16, 4, 1];
 /** The steps of a timeline are at least so wide at first. */
 const WIDE = 24;
 
+/** Differences of ranks below this part of their step are not drawn. */
+const EVEN = 0.02;
+
 /** The times of a schedule by one model, in seconds. */
 class Times {
   constructor(schedule, written) {
@@ -33,6 +36,27 @@ class Times {
       }
     }
     this.senders = new Map();
+  }
+
+  /** Whether all ranks do the same at the same time, or so nearly that no chart shows the difference. */
+  get even() {
+    if (this.alike === undefined) {
+      const differ = (values, step, most) => {
+        let [low, high] = [Infinity, -Infinity];
+        for (let row = 0; row < this.rows; row += 1) {
+          low = Math.min(low, values[row * this.steps + step]);
+          high = Math.max(high, values[row * this.steps + step]);
+        }
+        return high - low > most;
+      };
+      this.alike = true;
+      for (let step = 0; this.alike && step < this.steps; step += 1) {
+        const [first, last] = this.span(step);
+        const all = [this.begin, this.copied, this.posted, this.sent, this.received];
+        this.alike = !all.some((values) => differ(values, step, EVEN * (last - first)));
+      }
+    }
+    return this.alike;
   }
 
   /** The row of a drawn rank. */
@@ -173,14 +197,14 @@ class Timeline {
     const shares = times.shares();
     const named = STATES.map(([, verb], i) => `${verb} ${(100 * shares[i]).toFixed(1)} %`);
     const of = model === 'steps' ? 'A barrier ends each step; shared links are charged in full.' : 'Each rank continues by itself; messages delay each other.';
-    this.text.textContent = `${seconds(times.seconds)} by the ${model} model. ${of} On average a rank ${named.slice(0, 3).join(', ')} and ${named[3]} of the time.${times.rows === 1 ? ' All ranks do the same at the same time.' : this.every() > 1 ? ` Every ${nth(this.every())} rank of ${schedule.ranks} is shown.` : ''}`;
+    this.text.textContent = `${seconds(times.seconds)} by the ${model} model. ${of} On average a rank ${named.slice(0, 3).join(', ')} and ${named[3]} of the time.${times.even ? ` All ranks do ${times.rows === 1 ? '' : 'nearly '}the same at the same time.` : this.every() > 1 ? ` Every ${nth(this.every())} rank of ${schedule.ranks} is shown.` : ''}`;
     this.chart.setAttribute('aria-valuemax', times.seconds);
     this.draw();
   }
 
   /** Of so many ranks one has a row: of all if they do the same. Odd, so that the rows are of several columns of a grid. */
   every() {
-    if (this.times.rows === 1) return this.schedule.ranks;
+    if (this.times.even) return this.schedule.ranks;
     const every = Math.ceil(this.schedule.ranks / ROWS);
     return every === 1 || every % 2 === 1 ? every : every + 1;
   }
@@ -290,7 +314,7 @@ class Timeline {
     const box = this.chart.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top - this.plot.top];
     const rank = Math.floor(y / this.plot.tall) * this.plot.every;
-    const name = (of) => (this.times.rows === 1 ? 'each rank' : this.schedule.place(of));
+    const name = (of) => (this.times.even ? 'each rank' : this.schedule.place(of));
     this.tip.hidden = y < 0 || y >= this.plot.height;
     if (this.tip.hidden) return;
     const { times } = this;
