@@ -15,6 +15,9 @@ const NAMED = 6;
 /** The most ranks in space that are all named, and messages that are not drawn pale. */
 const CROWD = 64;
 
+/** The most messages across a network with switches that are not drawn pale. */
+const CROSSING = 24;
+
 /** The strength of what is not followed, and of lines that cross often. */
 const FAINT = 0.13;
 const CROWDED = 0.5;
@@ -464,14 +467,12 @@ class Drawing {
   step({ number, messages, shared, time, follow }) {
     const most = largest(messages.map((message) => message.bytes));
     const { all, hues } = this.traces(messages);
-    const crowded = this.layout.turns || messages.length > CROWD;
+    const crowded = this.layout.turns || messages.length > (this.network.grid ? CROWD : CROSSING);
     const example = follow ? undefined : messages.find(({ from }) => this.shown(from))?.from;
     const chosen = follow?.now ?? new Set(messages.filter(({ from }) => from === example));
     const now = [...chosen].map((message) => [message, all.get(message) ?? this.trace(message)]);
     const rest = [...all].filter(([message]) => !chosen.has(message));
-    let ring = follow?.legs ? new Set() : this.chain(messages, follow?.marked.keys() ?? [example]);
-    // A ring of most ranks does not stand out.
-    if (!follow && 4 * ring.size > messages.length) ring = new Set();
+    const ring = follow?.legs ? new Set() : this.ring(messages, follow ? [...follow.marked.keys()][0] : example);
     const [onRing, off] = [rest.filter(([{ from }]) => ring.has(from)), rest.filter(([{ from }]) => !ring.has(from))];
     const colour = follow?.legs ? this.ink.follow : undefined;
     const strength = follow ? FAINT : crowded ? CROWDED : 1;
@@ -507,15 +508,14 @@ class Drawing {
     }
   }
 
-  /** The ranks that messages of a step lead to, one after the other, from marked ranks that send one. */
-  chain(messages, marked) {
+  /** The ranks of the ring of messages through a rank, if it is a small part of the machine. */
+  ring(messages, rank) {
     const next = new Map();
     for (const { from, to } of messages) next.set(from, next.has(from) ? undefined : to);
     const ring = new Set();
-    for (const rank of marked) {
-      for (let at = rank; at !== undefined && !ring.has(at); at = next.get(at)) ring.add(at);
-    }
-    return ring;
+    let at = rank;
+    for (; at !== undefined && !ring.has(at); at = next.get(at)) ring.add(at);
+    return at === rank && 4 * ring.size <= messages.length ? ring : new Set();
   }
 
   /** Bytes between pairs of ranks or nodes as a square: senders down, receivers across. */

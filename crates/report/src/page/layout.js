@@ -17,8 +17,8 @@ class GridLayout {
     this.long = this.sides.flatMap((side, u) => (side > 1 ? [u] : []));
     this.deep = this.long.length === 3;
     this.ring = this.long.length === 1;
-    this.yaw = -0.5;
-    this.pitch = 0.4;
+    this.yaw = -0.62;
+    this.pitch = 0.46;
     this.plane = undefined;
     this.box = BOX.grid;
     this.wrapping = new Set(network.links.filter((link) => this.leaves(link)));
