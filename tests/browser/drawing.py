@@ -190,7 +190,8 @@ class Drawing(Chromium):
     def test_nodes_of_several_ranks_are_boxes(self):
         for machine, nodes, ranks in [("torus:4x4*4", 16, 64), ("cluster:20x48", 20, 960), ("fat-tree:2,3*3", 8, 24),
                                       ("cluster:4,4,2", 3, 10)]:
-            self.open(machine)
+            # The fastest of other algorithms for 960 ranks has too many messages.
+            self.open(machine, *(["--algorithm", "node-radix"] if ranks == 960 else []))
             outside = self.run_script("""
                 return drawing.places.filter(([x, y], rank) => {
                   const [a, b] = drawing.vertices[network.nodeOf[rank]];
@@ -206,10 +207,11 @@ class Drawing(Chromium):
             heads = [i for i, shape in enumerate(self.svg()) if shape.get("d", "").endswith("Z")]
             self.assertTrue(heads and min(heads) > last, machine)
 
-    def test_the_links_of_graphs_are_those_that_verify_counts(self):
+    def test_shared_links_of_all_networks_are_those_that_verify_counts(self):
         for machine, algorithm, *options in [("fat-tree:4,2", "direct"), ("dragonfly:2,4,1", "direct"), ("dragonfly:2,4,1", "one-factor"),
                                    ("hypercube:4", "direct"), ("torus:4x4*4", "direct", "--ports", "4"), ("mesh:2x2*4,2,2,1", "direct", "--ports", "4"),
-                                   ("torus:4x4/1,1/2,3+0", "direct"), ("twisted-torus:2x4*2", "direct", "--ports", "2")]:
+                                   ("torus:4x4/1,1/2,3+0", "direct"), ("twisted-torus:2x4*2", "direct", "--ports", "2"),
+                                             ("torus:4x4x4", "direct", "--ties", "balanced")]:
             self.open(machine, "--algorithm", algorithm, *options)
             shared = self.run_script("return drawing.schedule.contended.reduce((all, now) => all + now, 0)")
             ran = subprocess.run([PROGRAM, "verify", machine, "--algorithm", algorithm, *options, "--json"], check=True, capture_output=True)

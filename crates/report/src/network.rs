@@ -1,7 +1,7 @@
 //! The drawn network: its nodes, switches and links.
 
 use serde::Serialize;
-use topocoll::{Clusters, Fault, Graph, Rank, Shape, Topology};
+use topocoll::{Clusters, Fault, Graph, Rank, Shape, Ties, Topology};
 
 use super::layout::{Layout, layout};
 use super::scene::Scene;
@@ -28,6 +28,8 @@ enum Kind {
         /// The drawn sides.
         window: Vec<u32>,
         wrap: Vec<bool>,
+        /// Whether half of the routes of half a ring go down.
+        balanced: bool,
     },
     Lattice {
         sides: Vec<u32>,
@@ -74,6 +76,7 @@ impl Network {
                 sides: grid.sides().to_vec(),
                 window: scene.window.clone(),
                 wrap: grid.wrap().to_vec(),
+                balanced: grid.ties() == Ties::Balanced,
             },
             Shape::Graph(graph) if graph.lattice().is_some() => lattice(graph),
             Shape::Graph(graph) => listed(graph),

@@ -239,24 +239,25 @@ class Drawing {
   twists() {
     const { network, layout, pen, ink } = this;
     const { shifts = [] } = network.shape;
-    const twisted = network.links.filter((link) => layout.broken?.(link) && shifts[network.along(link)[0]] > 0);
-    for (const link of twisted) {
-      const [u, sign] = network.along(link);
-      const { from, to } = network;
-      if (layout.turns) {
-        if (sign < 0 || !network.places[from[link]].every((x, v) => v === u || x === 0)) continue;
-        const [a, b, c, d] = [[from[link], 0], [from[link], 0.499], [to[link], 0.501], [to[link], 1]].map(([v, t], i) =>
-          this.pixel(i === 0 || i === 3 ? layout.vertex(v) : layout.along(link, t)));
-        const curve = Array.from({ length: 17 }, (_, i) => bezier(a, beyond(a, b, 2), beyond(d, c, 2), d, i / 16));
-        pen.lines([curve], { stroke: ink.follow, width: 1.5, dash: [5, 4] });
-        this.label(`${network.name(from[link])} → ${network.name(to[link])}`, curve[8][0], curve[8][1], ink.follow);
-      } else if (layout.shown(from[link]) && layout.plane?.u !== u) {
-        const [x, y] = this.pixel(layout.along(link, 0.49));
-        const [a, b] = this.vertices[from[link]];
-        const far = Math.hypot(x - a, y - b) || 1;
-        const at = layout.plane ? network.places[to[link]][layout.plane.u] !== layout.plane.at : false;
-        pen.text(at ? network.name(to[link]) : String(to[link]), x + ((x - a) / far) * 6, y + ((y - b) / far) * 6, { size: 9, fill: ink.follow });
-      }
+    const twisted = network.links.filter((link) => layout.broken(link) && shifts[network.along(link)[0]] > 0);
+    const { from, to } = network;
+    if (layout.turns) {
+      const examples = twisted.filter((link) => network.along(link)[1] > 0 && network.places[from[link]].every((x, v) => v === network.along(link)[0] || x === 0));
+      const curves = examples.map((link) => {
+        const [a, d] = [this.vertices[from[link]], this.vertices[to[link]]];
+        const [b, c] = [0.499, 0.501].map((t) => this.pixel(layout.along(link, t)));
+        return Array.from({ length: 17 }, (_, i) => bezier(a, beyond(a, b, 2), beyond(d, c, 2), d, i / 16));
+      });
+      pen.lines(curves, { stroke: ink.follow, width: 1.5, dash: [5, 4] });
+      examples.forEach((link, i) => this.label(`${network.name(from[link])} → ${network.name(to[link])}`, ...curves[i][5 + 4 * i], ink.follow));
+      return;
+    }
+    for (const link of twisted.filter((one) => layout.shown(from[one]) && layout.plane?.u !== network.along(one)[0])) {
+      const [x, y] = this.pixel(layout.along(link, 0.49));
+      const [a, b] = this.vertices[from[link]];
+      const far = Math.hypot(x - a, y - b) || 1;
+      const leaves = layout.plane && network.places[to[link]][layout.plane.u] !== layout.plane.at;
+      pen.text(leaves ? network.name(to[link]) : String(to[link]), x + ((x - a) / far) * 6, y + ((y - b) / far) * 6, { size: 9, fill: ink.follow });
     }
   }
 
@@ -314,18 +315,18 @@ class Drawing {
     if (this.layout.turns && this.places.length > CROWD) {
       for (const rank of this.corners()) {
         const [x, y] = this.places[rank];
-        this.pen.text(String(this.schedule.rankName(rank)), x, y - this.radius - 7, { size: 11, bold: true, fill: this.ink.ink });
+        this.label(String(this.schedule.rankName(rank)), x, y - this.radius - 10, this.ink.card, this.ink.ink);
       }
     }
     this.twists();
   }
 
-  label(text, x, y, back) {
-    const { pen, ink } = this;
-    const style = { size: 11, bold: true, fill: ink['on-conflict'] };
+  label(text, x, y, back, fill = this.ink['on-conflict']) {
+    const { pen } = this;
+    const style = { size: 11, bold: true, fill };
     const width = pen.textWidth(text, style) + 8;
-    const left = Math.max(0, Math.min(this.width - width, x - width / 2));
-    const top = Math.max(0, Math.min(this.height - 16, y - 8));
+    const left = Math.max(1, Math.min(this.width - width - 1, x - width / 2));
+    const top = Math.max(1, Math.min(this.height - 17, y - 8));
     pen.box(left, top, width, 16, 4, { fill: back });
     pen.text(text, left + width / 2, top + 8.5, style);
   }

@@ -165,13 +165,17 @@ class Schedule {
     return { ...message, to: this.implied ? end : to, toName: to, links };
   }
 
-  /** The machine's own route: dimension by dimension, the shorter direction, up at half a ring. */
+  /**
+   * The machine's own route: dimension by dimension, the shorter direction. At half a ring it is up,
+   * or if ties are balanced, up from even coordinates.
+   */
   nearest(from, to) {
     const [a, b] = [this.network.places[from], this.grid.coordinates(to)];
     return a.flatMap((x, u) => {
       const side = this.grid.sides[u];
       const forward = modulo(b[u] - x, side);
-      const hops = !this.shape.wrap[u] ? b[u] - x : 2 * forward <= side ? forward : forward - side;
+      const up = 2 * forward < side || (2 * forward === side && !(this.shape.balanced && x % 2 === 1));
+      const hops = !this.shape.wrap[u] ? b[u] - x : up ? forward : forward - side;
       return hops === 0 ? [] : [u, hops];
     });
   }
