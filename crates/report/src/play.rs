@@ -17,6 +17,9 @@ use crate::number::parameters;
 /// The most messages of one schedule.
 const MESSAGES: usize = 80_000;
 
+/// The most steps of one schedule, over all classes: in many of them a rank may be idle.
+const RANK_STEPS: u128 = 400_000;
+
 /// The most numbers of one schedule that describe its slots, if only a part is drawn.
 const NUMBERS: usize = 200_000;
 
@@ -152,7 +155,7 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
     let rule = schedule.rule();
     let classes = classes(scene);
     check_counting_work(schedule, machine).ok()?;
-    if u128::from(rule.steps()) * u128::from(classes.count()) > MESSAGES as u128 {
+    if u128::from(rule.steps()) * u128::from(classes.count()) > RANK_STEPS {
         return None;
     }
     let every = every(scene, &classes);

@@ -113,7 +113,7 @@ struct SimulationRun<'a> {
     out: Outcome,
 }
 
-/// Runs `steps`, from `start` of each rank on. Each node goes on when its own sends and receives of a step are done.
+/// Runs `steps`, from `start` of each rank on; a `timeline` is recorded. Each node goes on when its own sends and receives of a step are done.
 ///
 /// A send is done when the message is delivered. Messages that arrive before their receiver begins
 /// their step are kept until then.
@@ -123,8 +123,7 @@ pub(crate) fn run(
     ranks: &Simulated,
     network: &mut dyn Network,
     steps: Range<u32>,
-    start: &dyn Fn(Rank) -> Picoseconds,
-    timeline: bool,
+    (start, timeline): (&dyn Fn(Rank) -> Picoseconds, bool),
     control: &Control<'_>,
 ) -> Result<Outcome, AnalysisError> {
     let node = Node { step: steps.start, cause: NONE, ..Node::default() };

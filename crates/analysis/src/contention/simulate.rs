@@ -311,9 +311,8 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
                 let mut network = make();
                 let start = |rank| closed.starts[classes.class_of(rank) as usize];
                 let control = &request.control;
-                let timeline = request.timeline;
-                let out =
-                    run(traffic, &clock, &ranks, &mut *network, steps, &start, timeline, control)?;
+                let start = (&start as &dyn Fn(_) -> _, request.timeline);
+                let out = run(traffic, &clock, &ranks, &mut *network, steps, start, control)?;
                 total.add(out, 0);
                 total.use_links(&mut *network);
             }
@@ -483,8 +482,7 @@ fn apart<'a>(
                 ranks,
                 network,
                 step..step + 1,
-                &|_| now,
-                false,
+                (&|_| now, false),
                 &request.control,
             )?;
             out.rebase(now);

@@ -48,7 +48,7 @@ impl RankStep {
 }
 
 /// The steps of ranks. Equivalent ranks do the same at the same time.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timeline {
     classes: RankClasses,
     every: bool,
