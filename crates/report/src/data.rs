@@ -12,7 +12,7 @@ use super::scene::{Scene, scene, stand_in};
 use crate::number::{Blocks, bytes, parameters, seconds};
 use crate::words::{in_full, particulars, plural, reason, title};
 
-/// The approximate limit of the bytes of all schedules in a page.
+/// The approximate limit of the bytes of all schedules in a page but the first.
 const BYTES: usize = 1_200_000;
 
 /// Block sizes of the sweep, powers of two from 1 B to 1 MiB.
@@ -258,11 +258,13 @@ fn plays(
             continue;
         };
         let size = serde_json::to_string(&play).map_or(usize::MAX, |text| text.len());
-        if !plays.is_empty() && written + size > BYTES {
-            refuse("the page is full; --algorithm puts it first");
-            continue;
+        if !plays.is_empty() {
+            if written + size > BYTES {
+                refuse("the page is full; --algorithm puts it first");
+                continue;
+            }
+            written += size;
         }
-        written += size;
         plays.push(play);
     }
     (plays, unplayed)
