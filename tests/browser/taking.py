@@ -44,7 +44,7 @@ class Taking(Chromium):
         self.assertIn("Step 5 (6 of 255)", self.text("#step"))
         self.assertIn("The block of rank 3 for rank 8 ", self.text("#followed"))
         # Each state has an address that shows it again.
-        Select(self.find(".ranks .model")).select_by_value("fluid")
+        Select(self.find(".ranks .model")).select_by_value("steps")
         self.press("#beside")
         self.find(".gantt").send_keys(Keys.PAGE_DOWN)
         shown = [self.text("#step"), self.text("#step-2"), self.text("#followed"), self.painted()]
@@ -178,8 +178,8 @@ class Taking(Chromium):
         self.assertIn("Step 0 ", self.text("#step"))
         self.press("#phase", Keys.ARROW_DOWN)
         self.assertNotIn("Step 0 ", self.text("#step"))
-        self.press(".ranks .model", Keys.ARROW_DOWN)
-        self.assertIn("by the fluid model", self.text(".ranks .hint"))
+        self.press(".ranks .model", Keys.ARROW_UP)
+        self.assertIn("by the steps model", self.text(".ranks .hint"))
         self.press("#source", "3")
         self.press("#target", "8" + Keys.ENTER)
         self.assertIn("The block of rank 3 for rank 8", self.text("#followed"))

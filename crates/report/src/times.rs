@@ -165,7 +165,7 @@ fn written(
     let numbers = 4 * names.all.len()
         + words.all.iter().map(Vec::len).sum::<usize>()
         + written.iter().map(Vec::len).sum::<usize>();
-    (numbers <= NUMBERS).then(|| Times {
+    (numbers <= NUMBERS).then_some(Times {
         model,
         seconds,
         unit: unit as f64 * 1e-12,

@@ -322,7 +322,7 @@ class Player {
     if (beside) state.set('beside', beside.schedule.name);
     if (this.moment === undefined) state.set('step', this.step);
     else state.set('at', this.moment);
-    if (ranks.times && ranks.model.selectedIndex > 0) state.set('model', ranks.times.model);
+    if (ranks.times !== schedule.timelines.at(-1)) state.set('model', ranks.times.model);
     if (this.follow?.rank !== undefined && this.stages[0].follow) state.set('rank', schedule.rankName(this.follow.rank));
     else if (this.follow && this.follow.rank === undefined) {
       state.set('from', this.follow.from);

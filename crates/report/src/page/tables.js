@@ -20,7 +20,7 @@ function head(place, data) {
   const than = sum(entry.seconds) / sum(best.seconds);
   const asked = data.asked === undefined ? ['The fastest is ', strong(best.algorithm), ': ', strong(timeOf(best)), '.']
     : ['You asked for ', strong(entry.algorithm), ': ', strong(timeOf(entry)), ', ',
-      ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with ${timeOf(best)}.`])];
+      ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with `, html('span', { class: 'whole' }, timeOf(best)), '.'])];
   const simulated = data.model === undefined ? []
     : [html('p', { class: 'lead' }, entry.simulated === undefined ? `It is not simulated by the ${data.model.name} model; the notes say why.`
       : `By the ${data.model.name} model it takes ${seconds(entry.simulated)}${data.model.endpoint ? `, with ${data.model.endpoint}` : ''}.`)];

@@ -187,7 +187,8 @@ class Timeline {
     this.wanted = spans.find((span) => Math.min(span, steps) <= room) ?? spans[spans.length - 1];
     this.zoom.value = String(this.wanted);
     this.step = 0;
-    this.use(models.includes(before) ? before : models[0]);
+    // The model that the page was asked for comes last.
+    this.use(models.includes(before) ? before : models[models.length - 1]);
   }
 
   use(model) {
