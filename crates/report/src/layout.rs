@@ -336,10 +336,9 @@ mod tests {
             let own = &places[72 + 4 * group..72 + 4 * group + 4];
             [0, 1].map(|u| own.iter().map(|place| place[u]).sum::<f32>() / 4.0)
         };
-        for node in 0..72 {
-            let near = (0..9).min_by(|&a, &b| {
-                apart(places[node], centre(a)).total_cmp(&apart(places[node], centre(b)))
-            });
+        for (node, &place) in places[..72].iter().enumerate() {
+            let near =
+                (0..9).min_by(|&a, &b| apart(place, centre(a)).total_cmp(&apart(place, centre(b))));
             assert_eq!(near, Some(node / 8));
         }
     }
