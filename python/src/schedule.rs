@@ -13,7 +13,7 @@ use topocoll::{
     Parameters, Problem, Rank, check_counting_work, count, verify_watched,
 };
 
-use topocoll_report::PARTS;
+use topocoll_report::{Asked, PARTS};
 
 use crate::listing;
 use crate::machine::Machine;
@@ -230,8 +230,8 @@ impl Schedule {
             let asked = Some((name.as_str(), if own { &none } else { parameters }));
             let exchange = Exchange::new(&machine, &schedule.problem)?.catalogue(&catalogue);
             watch.start(PARTS);
-            let page =
-                topocoll_report::report(&exchange, asked, command, memory(), &|| watch.add(1));
+            let asked = Asked { algorithm: asked, model: None, command, memory: memory() };
+            let page = topocoll_report::report(&exchange, &asked, &|| watch.add(1));
             Ok::<_, Error>(page?.html)
         })
     }

@@ -15,3 +15,4 @@ mod injection;
 mod models;
 mod packets;
 mod simulations;
+mod timelines;

@@ -431,12 +431,17 @@ pub(crate) struct Report {
     /// Add a schedule from a file to the algorithms; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) schedule: Vec<PathBuf>,
-    /// Show this algorithm first, in place of the best
+    /// Open with this algorithm, in place of the best
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::algorithms))]
     pub(crate) algorithm: Option<String>,
-    /// A parameter of the algorithm
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, requires = "algorithm", add = ArgValueCompleter::new(completion::settings))]
+    /// A parameter of the algorithm, of the model (vcs, buffer_flits, flit_bytes, hop_cycles,
+    /// dateline), or of the endpoints of ranks (window, packet_bytes, packet_overhead,
+    /// message_overhead, interleave)
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, add = ArgValueCompleter::new(completion::settings))]
     pub(crate) set: Vec<(String, Setting)>,
+    /// Simulate the schedules of the page by this model too, as many as fit 10 seconds of one core
+    #[arg(long, default_value = "steps")]
+    pub(crate) model: Model,
     /// Write the page to this file, which appears only when it is complete
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: PathBuf,

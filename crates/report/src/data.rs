@@ -2,16 +2,17 @@
 
 use serde::Serialize;
 use topocoll::{
-    Choice, Error, Exchange, Fastest, Front, Injection, Line, Machine, Parameters, PerClass,
-    Priced, Selection, Sweep, bounds,
+    Choice, Endpoint, Error, Exchange, Fastest, Front, Injection, Line, Machine, PerClass, Priced,
+    Selection, Sweep, bounds,
 };
 
-use super::play::{Play, play};
-use super::scene::scene;
-use crate::number::{Blocks, parameters, seconds};
-use crate::words::{in_full, reason, title};
+use super::Asked;
+use super::play::{Play, Simulations, play};
+use super::scene::{Scene, scene, stand_in};
+use crate::number::{Blocks, bytes, parameters, seconds};
+use crate::words::{in_full, particulars, plural, reason, title};
 
-/// The approximate limit of the bytes of all schedules in a page.
+/// The approximate limit of the bytes of all schedules in a page but the first.
 const BYTES: usize = 1_200_000;
 
 /// Block sizes of the sweep, powers of two from 1 B to 1 MiB.
@@ -19,6 +20,9 @@ const DOUBLINGS: u32 = 20;
 
 /// Parts of the work that makes a page, whose progress is reported.
 pub const PARTS: u64 = 4;
+
+/// Seconds of one core for all simulations, by estimate.
+const SIMULATED: f64 = 10.0;
 
 /// Rows of the ranking.
 const RANKED: usize = 40;
@@ -34,6 +38,8 @@ pub(crate) struct Data {
     command: String,
     machine: String,
     topology: String,
+    /// Sentences about the machine.
+    particulars: Vec<String>,
     ranks: u32,
     ports: u32,
     operation: &'static str,
@@ -41,6 +47,12 @@ pub(crate) struct Data {
     timing: Vec<[String; 2]>,
     sources: Vec<(String, String)>,
     reason: String,
+    /// The schedule that the page is about, unless it is the best.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<Ranked>,
+    /// The contention model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Simulator>,
     bound: Bound,
     bounds: Vec<Theorem>,
     pub(crate) ranking: Vec<Ranked>,
@@ -53,6 +65,14 @@ pub(crate) struct Data {
     first: usize,
     /// Algorithms that apply and cannot be played, and why.
     unplayed: Vec<[String; 2]>,
+}
+
+#[derive(Serialize)]
+struct Simulator {
+    name: &'static str,
+    summary: &'static str,
+    accuracy: &'static str,
+    endpoint: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -85,6 +105,9 @@ pub(crate) struct Ranked {
     /// Its position in `plays`.
     #[serde(skip_serializing_if = "Option::is_none")]
     play: Option<usize>,
+    /// Seconds by the contention model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulated: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -131,12 +154,10 @@ struct Point {
     seconds: f64,
 }
 
-/// The page's data; a requested algorithm is played first. Calls `done` after each part.
+/// The page's data. Calls `done` after each part.
 pub(crate) fn gather(
     exchange: &Exchange<'_>,
-    asked: Option<(&str, &Parameters)>,
-    command: String,
-    memory: u128,
+    asked: &Asked<'_>,
     done: &dyn Fn(),
 ) -> Result<Data, Error> {
     let (machine, problem) = (exchange.machine(), exchange.problem());
@@ -147,19 +168,30 @@ pub(crate) fn gather(
     done();
     let found = exchange.front(&[])?;
     done();
-    let (plays, unplayed) = plays(exchange, &selection, asked, memory);
+    let (plays, unplayed) = plays(exchange, &selection, asked);
     done();
-    let ranked = |choice: &Choice| Ranked {
-        play: plays.iter().position(|play| play.is(&choice.algorithm, &choice.parameters)),
-        ..Ranked::from(choice)
+    let ranked = |choice: &Choice| {
+        let play = plays.iter().position(|play| play.is(&choice.algorithm, &choice.parameters));
+        let simulated = play.and_then(|play| plays[play].simulated());
+        Ranked { play, simulated, ..Ranked::from(choice) }
     };
-    let of_asked = |play: &Play| asked.is_some_and(|(name, setting)| play.is(name, setting));
+    let is_asked = |choice: &&Choice| {
+        (asked.algorithm).is_some_and(|it| it == (&choice.algorithm, &choice.parameters))
+    };
+    let wanted = match (selection.choices.iter().find(is_asked), asked.algorithm) {
+        (Some(known), _) => Some(ranked(known)),
+        (None, Some((name, setting))) => exchange.priced(name, setting)?.as_ref().map(ranked),
+        (None, None) => None,
+    };
+    let of_asked =
+        |play: &Play| asked.algorithm.is_some_and(|(name, setting)| play.is(name, setting));
     Ok(Data {
         version: env!("CARGO_PKG_VERSION"),
         title: title(machine, problem),
-        command,
+        command: asked.command.clone(),
         machine: machine.name.clone(),
         topology: machine.topology.short_form(),
+        particulars: particulars(machine),
         ranks: problem.ranks,
         ports: problem.ports,
         operation: problem.operation.name(),
@@ -167,6 +199,13 @@ pub(crate) fn gather(
         timing: timing(machine),
         sources: machine.sources.clone(),
         reason: reason(&selection, in_full),
+        asked: wanted,
+        model: asked.model.map(|(model, _)| Simulator {
+            name: model.name,
+            summary: model.summary,
+            accuracy: model.accuracy(machine),
+            endpoint: endpoint(&machine.endpoint),
+        }),
         bound: Bound {
             seconds: selection.bound.seconds,
             steps: selection.bound.steps,
@@ -197,8 +236,7 @@ pub(crate) fn gather(
 fn plays(
     exchange: &Exchange<'_>,
     selection: &Selection,
-    asked: Option<(&str, &Parameters)>,
-    memory: u128,
+    asked: &Asked<'_>,
 ) -> (Vec<Play>, Vec<[String; 2]>) {
     let best = selection.choices.iter().enumerate();
     let best = best.filter(|(i, choice)| {
@@ -206,25 +244,27 @@ fn plays(
     });
     let best = best.map(|(_, choice)| (&*choice.algorithm, &choice.parameters));
     let (mut plays, mut unplayed, mut written) = (Vec::<Play>::new(), Vec::new(), 0);
-    for (name, setting) in asked.into_iter().chain(best) {
+    let mut simulations = Simulations { model: asked.model.as_ref(), left: SIMULATED };
+    for (name, setting) in asked.algorithm.into_iter().chain(best) {
         if plays.iter().any(|play| play.is(name, setting)) {
             continue;
         }
         let mut refuse = |reason: &str| unplayed.push([name.to_owned(), reason.to_owned()]);
-        let Some(scene) = scene(exchange, name, setting) else {
-            refuse("the schedule has no period, and no smaller machine has this setting");
-            continue;
-        };
-        let Some(play) = play(&scene, memory) else {
-            refuse("too many messages for a page");
+        let mut drawn =
+            |scene: Option<Scene>| play(&scene?, setting, &mut simulations, asked.memory);
+        let whole = drawn(scene(exchange, name, setting));
+        let Some(play) = whole.or_else(|| drawn(stand_in(exchange, name, setting))) else {
+            refuse("too many messages for a page, and no smaller machine has the algorithm");
             continue;
         };
         let size = serde_json::to_string(&play).map_or(usize::MAX, |text| text.len());
-        if !plays.is_empty() && written + size > BYTES {
-            refuse("the page is full; --algorithm puts it first");
-            continue;
+        if !plays.is_empty() {
+            if written + size > BYTES {
+                refuse("the page is full; --algorithm puts it first");
+                continue;
+            }
+            written += size;
         }
-        written += size;
         plays.push(play);
     }
     (plays, unplayed)
@@ -261,6 +301,22 @@ fn timing(machine: &Machine) -> Vec<[String; 2]> {
     rows
 }
 
+/// The values of endpoints that are not the default.
+fn endpoint(endpoint: &Endpoint) -> Option<String> {
+    let time = |name: &str, value: f64| (value > 0.0).then(|| format!("{name} {}", seconds(value)));
+    let values = [
+        endpoint
+            .window
+            .map(|window| format!("a window of {window} message{}", plural(window as usize))),
+        endpoint.packet_bytes.map(|size| format!("packets of {}", bytes(size))),
+        time("packet overhead", endpoint.packet_overhead),
+        time("message overhead", endpoint.message_overhead),
+        (!endpoint.interleave).then(|| "messages one after the other".to_owned()),
+    ];
+    let values: Vec<_> = values.into_iter().flatten().collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
 fn terms(choice: &Choice) -> [f64; 5] {
     let time = &choice.price.time;
     [time.startup, time.transmission, time.propagation, time.rearrangement, time.barrier]
@@ -279,6 +335,7 @@ impl From<&Choice> for Ranked {
             sharing: choice.price.link_contention,
             exact: choice.price.priced == Priced::Exactly,
             play: None,
+            simulated: None,
         }
     }
 }

@@ -10,15 +10,32 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod layout;
+mod network;
 pub mod number;
 mod page;
 mod play;
 mod scene;
+mod times;
 pub mod words;
 
 use topocoll::{Error, Exchange, Parameters};
 
 pub use data::PARTS;
+pub use times::Model;
+
+/// What a page is asked for.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// The algorithm and the setting that the page is about; without one, the best.
+    pub algorithm: Option<(&'a str, &'a Parameters)>,
+    /// A contention model, whose times the page has beside those of the steps model.
+    pub model: Option<Model>,
+    /// The command that makes the page again.
+    pub command: String,
+    /// Schedules that need more bytes are not played.
+    pub memory: u128,
+}
 
 /// A page.
 #[derive(Clone, Debug)]
@@ -32,19 +49,12 @@ pub struct Page {
     pub played: usize,
 }
 
-/// The page of an exchange; a requested algorithm is played first. `command` makes the page again, and `done` is
-/// called after each of [`PARTS`]. Schedules that need more than `memory` bytes are not played.
+/// The page of an exchange. Calls `done` after each of [`PARTS`].
 ///
 /// # Errors
 /// The exchange cannot be ranked.
-pub fn report(
-    exchange: &Exchange<'_>,
-    asked: Option<(&str, &Parameters)>,
-    command: String,
-    memory: u128,
-    done: &dyn Fn(),
-) -> Result<Page, Error> {
-    let data = data::gather(exchange, asked, command, memory, done)?;
+pub fn report(exchange: &Exchange<'_>, asked: &Asked<'_>, done: &dyn Fn()) -> Result<Page, Error> {
+    let data = data::gather(exchange, asked, done)?;
     Ok(Page {
         html: page::page(&data.title, &data),
         ranked: data.ranking.iter().map(|ranked| ranked.algorithm.clone()).collect(),

@@ -6,13 +6,20 @@ const HTML: &str = include_str!("page/page.html");
 const STYLES: &str = include_str!("page/style.css");
 
 /// The scripts; each uses only earlier ones.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 18] = [
     include_str!("page/format.js"),
     include_str!("page/elements.js"),
     include_str!("page/schedule.js"),
+    include_str!("page/network.js"),
     include_str!("page/layout.js"),
+    include_str!("page/pen.js"),
     include_str!("page/drawing.js"),
+    include_str!("page/legend.js"),
+    include_str!("page/view.js"),
     include_str!("page/journey.js"),
+    include_str!("page/take.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/stage.js"),
     include_str!("page/player.js"),
     include_str!("page/heat.js"),
     include_str!("page/chart.js"),

@@ -5,15 +5,20 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use topocoll::{
-    Block, Clusters, Machine, Parameters, Part, Rank, RankClasses, Route, Schedule, Shape, SlotRun,
-    SlotSet, Step, StepCount, Time, Topology, check_counting_work, count_steps,
+    Block, Parameters, Part, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet, Step,
+    check_counting_work,
 };
 
+use super::network::Network;
 use super::scene::{Extent, Scene};
+use super::times::{Model, STEPS, Times, by_steps, cost, priced, simulated};
 use crate::number::parameters;
 
 /// The most messages of one schedule.
 const MESSAGES: usize = 80_000;
+
+/// The most steps of one schedule, over all classes: in many of them a rank may be idle.
+const RANK_STEPS: u128 = 400_000;
 
 /// The most numbers of one schedule that describe its slots, if only a part is drawn.
 const NUMBERS: usize = 200_000;
@@ -27,9 +32,12 @@ const NUMBERS: usize = 200_000;
 pub(crate) struct Play {
     algorithm: String,
     setting: String,
+    /// The setting of a smaller machine that does not take the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drawn_setting: Option<String>,
     /// The short form of the drawn machine.
     machine: String,
-    shape: Kind,
+    shape: Network,
     part: Extent,
     /// The numbering by which ranks are translated, and its periods.
     radix: Vec<u32>,
@@ -44,11 +52,16 @@ pub(crate) struct Play {
     sets: Vec<Vec<Vec<i64>>>,
     /// Bytes of each set.
     bytes: Vec<u128>,
-    /// Dimension and hops, in turn; the first is the machine's own, written if nodes are missing.
+    /// Dimension, or port, and hops, in turn; on a grid the first is the machine's own.
     routes: Vec<Vec<i64>>,
     steps: Vec<Moves>,
     /// Startup, transmission, propagation, rearrangement and barrier of each step.
     seconds: Vec<[f64; 5]>,
+    /// Timelines, that of the steps model first.
+    times: Vec<Times>,
+    /// Why the contention model has no timeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untimed: Option<String>,
 }
 
 /// The messages of a step.
@@ -61,97 +74,91 @@ struct Moves {
     copies: Vec<Vec<usize>>,
 }
 
-/// The machine that is drawn.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub(super) enum Kind {
-    Full {
-        ranks: u32,
-    },
-    Grid {
-        sides: Vec<u32>,
-        /// The drawn sides.
-        window: Vec<u32>,
-        wrap: Vec<bool>,
-    },
-    Lattice {
-        sides: Vec<u32>,
-        wrap: Vec<bool>,
-        /// The node of each rank.
-        nodes: Vec<u32>,
-        /// By rank, dimension and direction (+, -), the target of the link, if it exists.
-        next: Vec<Option<u32>>,
-    },
-    Cluster {
-        sizes: Vec<u32>,
-    },
-}
-
-impl Kind {
-    fn of(scene: &Scene) -> Self {
-        match scene.machine.topology.shape() {
-            Shape::Complete => Self::Full { ranks: scene.machine.ranks() },
-            Shape::Grid(grid) => Self::Grid {
-                sides: grid.sides().to_vec(),
-                window: scene.window.clone(),
-                wrap: grid.wrap().to_vec(),
-            },
-            Shape::Graph(graph) => {
-                let Some(lattice) = graph.lattice() else {
-                    return Self::Full { ranks: scene.machine.ranks() };
-                };
-                let ranks = || (0..graph.ranks()).map(Rank);
-                let ways = || (0..lattice.wrap().len()).flat_map(|u| [(u, 1), (u, -1)]);
-                let next = |rank| {
-                    let to = move |(u, direction)| graph.neighbour(rank, u, direction);
-                    ways().map(to).map(|to| to.map(|to| to.0))
-                };
-                Self::Lattice {
-                    sides: lattice.radix().sides().to_vec(),
-                    wrap: lattice.wrap().to_vec(),
-                    nodes: ranks().map(|rank| lattice.place(rank).0).collect(),
-                    next: ranks().flat_map(next).collect(),
-                }
-            }
-            Shape::Clustered(clusters) => {
-                Self::Cluster { sizes: Clusters::sizes(clusters).collect() }
-            }
-        }
-    }
+/// A contention model, and the seconds of one core that are left for simulations, by estimate.
+pub(super) struct Simulations<'a> {
+    pub(super) model: Option<&'a Model>,
+    pub(super) left: f64,
 }
 
 /// The schedule of a scene; `None` if it has too many messages for a page. If a part is drawn and
-/// the slots are too many, they are omitted.
-pub(super) fn play(scene: &Scene, memory: u128) -> Option<Play> {
+/// the slots are too many, they are omitted. `setting` is the one of the whole machine.
+pub(super) fn play(
+    scene: &Scene,
+    setting: &Parameters,
+    simulations: &mut Simulations<'_>,
+    memory: u128,
+) -> Option<Play> {
     let slots = scene.schedule.rule().slots();
     let followed = scene.part != Extent::Period
         || slots <= NUMBERS as u64 && members_are_alike(&scene.schedule);
-    let play = played(scene, followed, memory)?;
+    let mut play = played(scene, followed)?;
     let numbers = play.start.iter().map(Vec::len).sum::<usize>()
         + play.sets.iter().flatten().map(Vec::len).sum::<usize>();
     if scene.part == Extent::Period && numbers > NUMBERS {
-        played(scene, false, memory)
-    } else {
-        Some(play)
+        play = played(scene, false)?;
+    }
+    let own = std::mem::replace(&mut play.setting, parameters(setting));
+    play.drawn_setting = (own != play.setting).then_some(own);
+    add_times(&mut play, scene, simulations, memory)?;
+    Some(play)
+}
+
+/// Adds the terms of every step's time, and the timelines.
+fn add_times(
+    play: &mut Play,
+    scene: &Scene,
+    simulations: &mut Simulations<'_>,
+    memory: u128,
+) -> Option<()> {
+    let classes = classes(scene);
+    let ranks = every(scene, &classes);
+    let found = priced(scene, memory)?;
+    play.times.extend(by_steps(scene, &found, &classes, &ranks));
+    if let Some(model) = simulations.model {
+        let cost = cost(scene, model, &found);
+        let added = if cost <= simulations.left {
+            simulations.left -= cost;
+            simulated(scene, model, &classes, &ranks, memory)
+        } else {
+            Err("the estimated time of its simulation exceeds what is left for the page".to_owned())
+        };
+        match added {
+            Ok(times) => play.times.push(times),
+            Err(reason) => play.untimed = Some(format!("{} model: {reason}", model.0.name)),
+        }
+    }
+    play.seconds = found.terms;
+    Some(())
+}
+
+/// The translations with which the page moves messages: not along sides that are twisted, and between
+/// single ranks.
+fn classes(scene: &Scene) -> RankClasses {
+    let topology = &*scene.machine.topology;
+    match topology.shape() {
+        Shape::Grid(_) | Shape::Complete => scene.schedule.rule().classes(),
+        Shape::Clustered(_) if topology.link_numbers() == 0 => scene.schedule.rule().classes(),
+        Shape::Graph(_) | Shape::Clustered(_) => RankClasses::distinct(topology.ranks()),
     }
 }
 
-fn played(scene: &Scene, followed: bool, memory: u128) -> Option<Play> {
+/// The ranks that are drawn, or one of each class.
+fn every(scene: &Scene, classes: &RankClasses) -> Vec<Rank> {
+    match scene.part {
+        Extent::Period => (0..classes.count()).map(|class| classes.representative(class)).collect(),
+        Extent::Whole | Extent::Smaller => (0..scene.machine.ranks()).map(Rank).collect(),
+    }
+}
+
+fn played(scene: &Scene, followed: bool) -> Option<Play> {
     let (schedule, machine) = (&scene.schedule, &scene.machine);
     let rule = schedule.rule();
-    // The page moves messages along sides that are not twisted.
-    let classes = match machine.topology.shape() {
-        Shape::Graph(_) => RankClasses::distinct(machine.ranks()),
-        _ => rule.classes(),
-    };
+    let classes = classes(scene);
     check_counting_work(schedule, machine).ok()?;
-    if u128::from(rule.steps()) * u128::from(classes.count()) > MESSAGES as u128 {
+    if u128::from(rule.steps()) * u128::from(classes.count()) > RANK_STEPS {
         return None;
     }
-    let every = match scene.part {
-        Extent::Period => (0..classes.count()).map(|class| classes.representative(class)).collect(),
-        Extent::Whole | Extent::Smaller => (0..machine.ranks()).map(Rank).collect::<Vec<_>>(),
-    };
+    let every = every(scene, &classes);
     let mut names =
         Names { followed, block_bytes: schedule.problem.block_bytes, ..Names::default() };
     names.route(&Route::default());
@@ -168,8 +175,9 @@ fn played(scene: &Scene, followed: bool, memory: u128) -> Option<Play> {
     Some(Play {
         algorithm: schedule.origin.algorithm.clone(),
         setting: parameters(&schedule.origin.parameters),
+        drawn_setting: None,
         machine: machine.topology.short_form(),
-        shape: Kind::of(scene),
+        shape: Network::of(scene),
         part: scene.part,
         radix: classes.radix().sides().to_vec(),
         periods: classes.periods().to_vec(),
@@ -179,7 +187,9 @@ fn played(scene: &Scene, followed: bool, memory: u128) -> Option<Play> {
         bytes: names.bytes,
         routes: names.routes,
         steps,
-        seconds: seconds(schedule, machine, memory)?,
+        seconds: Vec::new(),
+        times: Vec::new(),
+        untimed: None,
     })
 }
 
@@ -265,11 +275,9 @@ fn moves(
                 names.set(&send.slots),
                 landed,
                 names.route(match topology.shape() {
-                    Shape::Graph(graph) if graph.lattice().is_some() => {
-                        send.route_from(rank, topology, &mut own)
-                    }
-                    Shape::Graph(_) | Shape::Clustered(_) => &empty,
-                    _ => &send.route,
+                    Shape::Grid(_) => &send.route,
+                    _ if topology.link_numbers() == 0 => &empty,
+                    _ => send.route_from(rank, topology, &mut own),
                 }),
             ]);
         }
@@ -383,25 +391,15 @@ fn runs(row: &[Option<Rank>]) -> Vec<i64> {
     out
 }
 
-/// The terms of every step's time; their sums are the schedule's.
-fn seconds(schedule: &Schedule, machine: &Machine, memory: u128) -> Option<Vec<[f64; 5]>> {
-    let timing = &machine.timing;
-    let barrier = timing.barrier.seconds(schedule.problem.ranks);
-    let mut moved = false;
-    let mut out = Vec::new();
-    let each = |_, count: &StepCount| {
-        let Time { startup, transmission, propagation, rearrangement, .. } = count.time(timing);
-        let barrier = if moved && count.messages > 0 { barrier } else { 0.0 };
-        moved |= count.messages > 0;
-        out.push([startup, transmission, propagation, rearrangement, barrier]);
-    };
-    count_steps(schedule, machine, None, memory, each).ok()?;
-    Some(out)
-}
-
 impl Play {
     /// Whether it is of this algorithm and setting.
     pub(super) fn is(&self, algorithm: &str, setting: &Parameters) -> bool {
         self.algorithm == algorithm && self.setting == parameters(setting)
+    }
+
+    /// Seconds by the contention model, on the machine itself.
+    pub(super) fn simulated(&self) -> Option<f64> {
+        let own = self.times.iter().find(|times| times.model != STEPS);
+        own.filter(|_| self.part != Extent::Smaller).map(|times| times.seconds)
     }
 }

@@ -13,6 +13,10 @@ use topocoll::{
 const GRIDS: [u32; 4] = [128, 1024, 512, 256];
 const OTHERS: u32 = 128;
 
+/// The most drawn ranks where nodes hold several, and vertices of a graph.
+const RANKS: u32 = 1024;
+const VERTICES: u32 = 1024;
+
 /// The longest side of a period or a smaller machine, by the same dimensions.
 const SIDES: [u32; 4] = [64, 16, 8, 4];
 
@@ -51,10 +55,10 @@ pub(super) fn scene(
     algorithm: &str,
     setting: &Parameters,
 ) -> Option<Scene> {
-    let (machine, problem) = (exchange.machine(), exchange.problem());
+    let machine = exchange.machine();
     let schedule = exchange.schedule(algorithm, setting).ok()?;
     let sides = sides(&*machine.topology);
-    if machine.ranks() <= limit(&*machine.topology) {
+    if is_small(&*machine.topology) {
         return Some(Scene {
             machine: machine.clone(),
             schedule,
@@ -67,18 +71,34 @@ pub(super) fn scene(
     {
         return Some(Scene { machine: machine.clone(), schedule, window, part: Extent::Period });
     }
+    stand_in(exchange, algorithm, setting)
+}
+
+/// The scene of an algorithm on a smaller machine, with its best setting there if it does not take this
+/// one. `None` if no smaller machine has the algorithm.
+pub(super) fn stand_in(
+    exchange: &Exchange<'_>,
+    algorithm: &str,
+    setting: &Parameters,
+) -> Option<Scene> {
+    let (machine, problem) = (exchange.machine(), exchange.problem());
     let smaller = smaller(machine)?;
     let problem =
         Problem::new(problem.operation, smaller.ranks(), smaller.ports, problem.block_bytes);
-    let schedule =
-        Exchange::new(&smaller, &problem.ok()?).ok()?.schedule(algorithm, setting).ok()?;
+    let exchange = Exchange::new(&smaller, &problem.ok()?).ok()?;
+    let schedule = (exchange.schedule(algorithm, setting))
+        .or_else(|_| {
+            let (setting, _) = exchange.cheapest(algorithm)?;
+            exchange.schedule(algorithm, &setting)
+        })
+        .ok()?;
     let window = self::sides(&*smaller.topology);
     Some(Scene { machine: smaller, schedule, window, part: Extent::Smaller })
 }
 
-/// The sides of a grid, whether or not nodes are missing.
+/// The sides of the network between the nodes, if it is a grid, whether or not nodes are missing.
 fn sides(topology: &dyn Topology) -> Vec<u32> {
-    match topology.shape() {
+    match topology.network() {
         Shape::Grid(grid) => grid.sides().to_vec(),
         Shape::Graph(graph) => {
             graph.lattice().map_or_else(Vec::new, |lattice| lattice.radix().sides().to_vec())
@@ -93,14 +113,17 @@ fn by_dimensions(radix: &MixedRadix) -> usize {
     long.clamp(1, GRIDS.len()) - 1
 }
 
-fn limit(topology: &dyn Topology) -> u32 {
-    match topology.shape() {
+/// Whether all of a machine is drawn.
+fn is_small(topology: &dyn Topology) -> bool {
+    let most = match topology.network() {
         Shape::Grid(grid) => GRIDS[by_dimensions(grid.radix())],
+        Shape::Graph(graph) if graph.vertices() > VERTICES => 0,
         Shape::Graph(graph) => {
             graph.lattice().map_or(OTHERS, |lattice| GRIDS[by_dimensions(lattice.radix())])
         }
         Shape::Complete | Shape::Clustered(_) => OTHERS,
-    }
+    };
+    topology.nodes() <= most && topology.ranks() <= RANKS
 }
 
 /// Sides of a repeating part, each a multiple of a period.
@@ -117,36 +140,45 @@ fn period(grid: &Grid, classes: &RankClasses) -> Option<Vec<u32>> {
     (0..grid.sides().len()).map(side).collect()
 }
 
-/// A machine of the same kind that is small enough to draw. Sides and nodes keep their remainders
-/// modulo 4, on which algorithms depend. `None` for graphs, and
-/// for nodes on a grid.
+/// A machine of the same kind that is small enough to draw. `None` for graphs.
 fn smaller(machine: &Machine) -> Option<Machine> {
+    let topology = smaller_topology(&*machine.topology)?;
+    let mut smaller = machine.clone();
+    (smaller.name, smaller.topology) = (topology.short_form(), topology);
+    smaller.set_ports(machine.ports);
+    Some(smaller)
+}
+
+/// Sides and nodes keep their remainders modulo 4, on which algorithms depend.
+fn smaller_topology(topology: &dyn Topology) -> Option<Arc<dyn Topology>> {
     let reduced = |size: u32, most: u32| match size <= most {
         true => size,
         false => most - (most - size % 4) % 4,
     };
     let small = "bug: an invalid small machine";
-    let topology: Arc<dyn Topology> = match machine.topology.shape() {
+    Some(match topology.shape() {
         Shape::Complete => {
-            Arc::new(FullyConnected::new(reduced(machine.ranks(), 32)).expect(small))
+            Arc::new(FullyConnected::new(reduced(topology.ranks(), 32)).expect(small))
         }
         Shape::Grid(grid) => {
             let longest = SIDES[by_dimensions(grid.radix())];
             let sides: Vec<u32> = grid.sides().iter().map(|&side| reduced(side, longest)).collect();
-            Arc::new(Grid::new(&sides, grid.wrap()).expect(small))
+            Arc::new(Grid::new(&sides, grid.wrap()).expect(small).with_ties(grid.ties()))
         }
         Shape::Graph(_) => return None,
-        Shape::Clustered(_) if machine.topology.link_numbers() > 0 => return None,
         Shape::Clustered(clusters) => {
-            let sizes = (0..reduced(clusters.nodes(), NODES)).map(|node| clusters.size(node));
+            let network: Arc<dyn Topology> = match clusters.network().shape() {
+                Shape::Complete => {
+                    let nodes = reduced(clusters.nodes(), NODES);
+                    Arc::new(FullyConnected::new(nodes).expect(small))
+                }
+                _ => smaller_topology(&**clusters.network())?,
+            };
+            let sizes = (0..network.ranks()).map(|node| clusters.size(node));
             let groups: Vec<_> = sizes.map(|size| (1, reduced(size, NODES))).collect();
-            Arc::new(Clusters::new(&groups).expect(small))
+            Arc::new(Clusters::on(network, &groups).expect(small))
         }
-    };
-    let mut smaller = machine.clone();
-    (smaller.name, smaller.topology) = (topology.short_form(), topology);
-    smaller.set_ports(machine.ports);
-    Some(smaller)
+    })
 }
 
 #[cfg(test)]
@@ -174,5 +206,8 @@ mod tests {
         assert_eq!(shown("mesh:62x64").2, "mesh:14x16");
         assert_eq!(shown("full:201").2, "full:29");
         assert_eq!(shown("cluster:100*32").2, "cluster:8*8");
+        assert_eq!(shown("cluster:20x48").0, Extent::Whole);
+        assert_eq!(shown("torus:64x64*4").2, "torus:16x16*4");
+        assert_eq!(shown("dragonfly:2,4,2").0, Extent::Whole);
     }
 }

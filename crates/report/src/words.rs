@@ -1,6 +1,6 @@
 //! What reports say about an exchange and the choices for it.
 
-use topocoll::{Choice, Machine, Priced, Problem, Selection, Shape};
+use topocoll::{Choice, Fault, Machine, Priced, Problem, Selection, Shape};
 
 use crate::number::{blocks, bytes, named, seconds};
 
@@ -63,6 +63,48 @@ fn nodes(machine: &Machine) -> String {
         0..=LISTED => format!("{nodes} node{}: {} = ", plural(nodes as usize), named.join(" + ")),
         sizes => format!("{nodes} nodes of {sizes} sizes, "),
     }
+}
+
+/// Sentences about what the machine's name does not say: ranks of a node, missing nodes and failed links.
+#[must_use]
+pub fn particulars(machine: &Machine) -> Vec<String> {
+    /// Most faults that are listed.
+    const LISTED: usize = 6;
+    let topology = &*machine.topology;
+    let mut out = Vec::new();
+    if let Shape::Clustered(clusters) = topology.shape() {
+        let nodes = clusters.nodes();
+        let sizes: Vec<_> = clusters.groups().map(|(_, _, size)| size).collect();
+        let (least, most) = (sizes.iter().min(), sizes.iter().max());
+        let (Some(&least), Some(&most)) = (least, most) else { return out };
+        let each = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+        out.push(format!(
+            "{nodes} node{} of {each} rank{}",
+            plural(nodes as usize),
+            plural(most as usize)
+        ));
+    }
+    let Shape::Graph(graph) = topology.network() else { return out };
+    let Some(lattice) = graph.lattice() else { return out };
+    let (nodes, links): (Vec<_>, Vec<_>) =
+        lattice.faults().iter().partition(|fault| matches!(fault, Fault::Absent { .. }));
+    for (faults, one, several) in [
+        (nodes, "node is missing", "nodes are missing"),
+        (links, "link has failed, in both directions", "links have failed, in both directions"),
+    ] {
+        let listed = faults.iter().take(LISTED).map(|&fault| lattice.fault_name(fault));
+        let listed = listed.collect::<Vec<_>>().join(" ");
+        let more = match faults.len().saturating_sub(LISTED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        match faults.len() {
+            0 => {}
+            1 => out.push(format!("1 {one}: {listed}")),
+            count => out.push(format!("{count} {several}: {listed}{more}")),
+        }
+    }
+    out
 }
 
 /// An algorithm with all its parameters.
@@ -136,6 +178,6 @@ pub fn reason(selection: &Selection, named: impl Fn(&Choice) -> String) -> Strin
 }
 
 /// The ending of a noun.
-fn plural(count: usize) -> &'static str {
+pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

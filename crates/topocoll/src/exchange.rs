@@ -12,7 +12,7 @@ use topocoll_topology::{Clusters, FullyConnected, Machine, PerClass, Rank, Shape
 
 use crate::price::{Price, Pricing, least};
 use crate::select::prices;
-use crate::{Error, Selection};
+use crate::{Choice, Error, Selection};
 
 /// Default limit of the bytes of memory for reading a schedule.
 const MEMORY: u128 = 1 << 30;
@@ -324,6 +324,21 @@ impl<'m> Exchange<'m> {
             check_work(what, counting_work(&schedule, machine, None), WORK_OF_SUBSET)?;
         }
         Ok(count(&schedule, machine, demand.as_ref(), memory)?)
+    }
+
+    /// The price of an algorithm with these parameters: by claims if they give all terms, otherwise
+    /// counted. `None` if it is not exact and counting is too much work.
+    ///
+    /// # Errors
+    /// An unknown algorithm, or one that does not apply.
+    pub fn priced(&self, name: &str, given: &Parameters) -> Result<Option<Choice>, Error> {
+        let solution = self.solve(name, given)?;
+        let price = match Pricing::new(self).exactly(&solution.claims) {
+            Some(price) => Some(price),
+            None => self.count(&solution.schedule).ok().map(|counts| Price::counted(&counts)),
+        };
+        let parameters = solution.schedule.origin.parameters;
+        Ok(price.map(|price| Choice::new(name, parameters, price).over(&self.bounds())))
     }
 
     /// Proves or refutes that a schedule delivers every block, by the method given or the cheaper

@@ -50,6 +50,7 @@ pub(crate) fn closed(
     let free = request.sync == Sync::Free;
     let wanted = request.model.closed_form
         && !request.records
+        && !request.timeline
         && !(free && (survey.messages < MESSAGES || steps > STEPS));
     let Some(schedule) = traffic.schedule().filter(|_| wanted) else { return Ok(found) };
     let injects_all = schedule.problem.ports == 1 || machine.timing.injection.is_unlimited();

@@ -13,6 +13,7 @@ use super::latencies::Latencies;
 use super::network::{Held, InFlight, Network};
 use super::ranks::{Ranks, Simulated};
 use super::survey::handed;
+use super::timeline::RankStep;
 use super::traffic::{Posted, Share, Traffic};
 use crate::{AnalysisError, Progress};
 
@@ -66,6 +67,8 @@ pub(crate) struct Outcome {
     pub(crate) chain_length: usize,
     pub(crate) circle: Vec<Held>,
     pub(crate) partial: bool,
+    /// By class and step; empty if it is not recorded.
+    pub(crate) timeline: Vec<RankStep>,
 }
 
 /// A link of the critical chain, with the channel's name.
@@ -110,7 +113,7 @@ struct SimulationRun<'a> {
     out: Outcome,
 }
 
-/// Runs `steps`, from `start` of each rank on. Each node goes on when its own sends and receives of a step are done.
+/// Runs `steps`, from `start` of each rank on; a `timeline` is recorded. Each node goes on when its own sends and receives of a step are done.
 ///
 /// A send is done when the message is delivered. Messages that arrive before their receiver begins
 /// their step are kept until then.
@@ -120,10 +123,11 @@ pub(crate) fn run(
     ranks: &Simulated,
     network: &mut dyn Network,
     steps: Range<u32>,
-    start: &dyn Fn(Rank) -> Picoseconds,
+    (start, timeline): (&dyn Fn(Rank) -> Picoseconds, bool),
     control: &Control<'_>,
 ) -> Result<Outcome, AnalysisError> {
     let node = Node { step: steps.start, cause: NONE, ..Node::default() };
+    let recorded = if timeline { ranks.count() as usize * steps.len() } else { 0 };
     let times = vec![StepTime { start: Picoseconds::MAX, end: 0 }; steps.len()];
     let mut run = SimulationRun {
         traffic,
@@ -136,7 +140,11 @@ pub(crate) fn run(
             _ => vec![Waiting::default(); ranks.count() as usize],
         },
         share: Share::default(),
-        out: Outcome { steps: times, ..Outcome::default() },
+        out: Outcome {
+            steps: times,
+            timeline: vec![RankStep::NONE; recorded],
+            ..Outcome::default()
+        },
     };
     for class in 0..ranks.count() {
         run.go_on(network, class as usize, start(ranks.rank(class)));
@@ -178,8 +186,13 @@ impl SimulationRun<'_> {
             let time = &mut self.out.steps[(step - self.steps.start) as usize];
             time.start = time.start.min(begin);
             self.traffic.share(rank, step, &mut self.share);
+            let began = begin;
             begin = begin.saturating_add(self.clock.rearrangement(self.share.copied));
             time.end = time.end.max(begin);
+            if let Some(own) = self.recorded(class, step) {
+                own.begins(began, begin);
+            }
+            let node = &mut self.nodes[class];
             let early = node.early.iter().position(|&(number, _)| number == step);
             let early = early.map_or(0, |at| node.early.swap_remove(at).1);
             // More messages may arrive than it waits for.
@@ -200,6 +213,12 @@ impl SimulationRun<'_> {
             self.nodes[class].step += 1;
         }
         self.out.end = self.out.end.max(begin);
+    }
+
+    /// The record of a step.
+    fn recorded(&mut self, class: usize, step: u32) -> Option<&mut RankStep> {
+        let step = (step - self.steps.start) as usize;
+        self.out.timeline.get_mut(class * self.steps.len() + step)
     }
 
     /// Posts a message of the current step at `begin`, after the overheads of `before` others.
@@ -224,6 +243,10 @@ impl SimulationRun<'_> {
             handed: handed(self.clock, rank, send, ready),
             cause: network.chain().keep(cause),
         };
+        let receiver = self.ranks.class_of(send.to);
+        if let Some(its) = self.recorded(receiver, message.step) {
+            its.is_posted(begin);
+        }
         let first = self.out.first_handed.get_or_insert(message.handed);
         *first = (*first).min(message.handed);
         network.post(message, &send.route, send.free);
@@ -243,6 +266,13 @@ impl SimulationRun<'_> {
             if let Some(send) = sends.pop_front() {
                 self.send(network, sender, &send, (begin, 0), cause);
             }
+        }
+        let [sender, receiver] = [message.from, message.to].map(|rank| self.ranks.class_of(rank));
+        if let Some(its) = self.recorded(sender, message.step) {
+            its.sent = its.sent.max(now);
+        }
+        if let Some(its) = self.recorded(receiver, message.step) {
+            its.received = its.received.max(now);
         }
         for rank in [message.from, message.to] {
             let class = self.ranks.class_of(rank);

@@ -17,6 +17,7 @@ use super::ranks::{Ranks, Simulated};
 use super::run::{Control, NamedLink, Outcome, StepTime, run};
 use super::settings::{Dateline, Routing, Settings};
 use super::survey::{Survey, survey};
+use super::timeline::{RankStep, Timeline};
 use super::traffic::{Posted, Traffic};
 use super::wormhole::{self, Wormhole};
 use crate::counts::check_ranks;
@@ -171,6 +172,9 @@ pub struct Request<'a> {
     /// Whether to record the intervals in which messages hold links, and count the use of every
     /// link. Then every step is simulated.
     pub records: bool,
+    /// Whether to record when each rank copies, sends and receives; only without barriers. Then every
+    /// step is simulated.
+    pub timeline: bool,
     /// Progress and early stop.
     pub control: Control<'a>,
 }
@@ -193,6 +197,7 @@ impl<'a> Request<'a> {
             ranks: None,
             memory,
             records: false,
+            timeline: false,
             control: Control::NONE,
         }
     }
@@ -249,6 +254,8 @@ pub struct Simulation {
     pub partial: bool,
     /// The intervals in which messages held links, if recorded.
     pub intervals: Vec<Interval>,
+    /// When each rank copies, sends and receives, if recorded.
+    pub timeline: Option<Timeline>,
 }
 
 /// Simulates traffic on a machine.
@@ -304,7 +311,8 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
                 let mut network = make();
                 let start = |rank| closed.starts[classes.class_of(rank) as usize];
                 let control = &request.control;
-                let out = run(traffic, &clock, &ranks, &mut *network, steps, &start, control)?;
+                let start = (&start as &dyn Fn(_) -> _, request.timeline);
+                let out = run(traffic, &clock, &ranks, &mut *network, steps, start, control)?;
                 total.add(out, 0);
                 total.use_links(&mut *network);
             }
@@ -424,7 +432,12 @@ fn check(
             + waiting_sends * 2 * size_of::<Posted>() as u128)
         + kept * links
         + survey.steps.len() as u128 * 64
-        + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 };
+        + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 }
+        + if request.timeline {
+            nodes * (survey.steps.len() * size_of::<RankStep>()) as u128
+        } else {
+            0
+        };
     let what = "the network, the messages in flight and the records";
     check_memory(what, needed, request.memory)?;
     // Channels of links, ports and injection are numbered in 32 bits.
@@ -469,7 +482,7 @@ fn apart<'a>(
                 ranks,
                 network,
                 step..step + 1,
-                &|_| now,
+                (&|_| now, false),
                 &request.control,
             )?;
             out.rebase(now);
@@ -549,6 +562,7 @@ struct Total {
     cycle: Picoseconds,
     link_seconds: f64,
     intervals: Vec<Interval>,
+    timeline: Vec<RankStep>,
 }
 
 impl Total {
@@ -563,12 +577,14 @@ impl Total {
             cycle: clock.cycle,
             link_seconds: 0.0,
             intervals: Vec::new(),
+            timeline: Vec::new(),
         }
     }
 
     /// Adds a piece that begins at `start`; its times count from there.
     fn add(&mut self, part: Outcome, start: Picoseconds) {
         self.time = start + part.end;
+        self.timeline.extend(part.timeline);
         let all = &mut self.out;
         all.messages += part.messages;
         all.first_handed = all.first_handed.or(part.first_handed.map(|first| start + first));
@@ -632,6 +648,7 @@ impl Total {
             let bytes = self.links.iter().map(|used| used.bytes).max();
             (bytes.unwrap_or(0), LinkId(link), waited)
         });
+        let steps = self.out.steps.len() as u32;
         let able = kinds.machine.topology.links() as f64 * self.time as f64 * 1e-12;
         Simulation {
             time: self.time,
@@ -654,6 +671,8 @@ impl Total {
             deadlock: self.out.circle,
             partial: self.out.partial,
             intervals: self.intervals,
+            timeline: (!self.timeline.is_empty())
+                .then(|| Timeline::new(ranks, steps, self.timeline)),
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use serde::Serialize;
+use topocoll::Parameters;
+use topocoll::contention::check_model;
 use topocoll::text::printable;
-use topocoll_report::{PARTS, report};
+use topocoll_report::{Asked, PARTS, report};
 
-use super::command_line;
 use super::heading::{about, assumed_by};
+use super::{command_line, request, within};
 use crate::host::memory;
 use crate::machine::{catalogue, exchange, machine, parameters};
 use crate::render::{Answer, Bar, Head, bytes, check_files, print, write_file};
@@ -26,23 +28,37 @@ struct Report {
 pub(crate) fn run(args: &args::Report) -> anyhow::Result<Outcome> {
     let options = &args.common.options;
     check_files(&[("--out", Some(&args.out))])?;
-    let machine = machine(&args.common.machine, options)?;
+    let mut machine = machine(&args.common.machine, options)?;
+    request::check_hops(args.model, options)?;
+    let (settings, rest) = request::split(&mut machine, args.model, &args.set, false)?;
+    if args.algorithm.is_none() {
+        request::check_no_rest(args.model, &rest)?;
+    }
+    let model = request::model(args.model).map(|model| (model, settings));
+    if let Some((model, settings)) = &model {
+        within::named(check_model(model, &machine, settings), model)?;
+    }
     let catalogue = catalogue(&machine, options, &args.schedule)?;
     let exchange = exchange(&machine, options, None)?.catalogue(&catalogue);
-    let setting = parameters(&args.set)?;
+    let setting = parameters(&rest)?;
     let schedule = match &args.algorithm {
         Some(name) => Some(exchange.schedule(name, &setting)?),
         None => None,
     };
     let origin = schedule.as_ref().map(|schedule| &schedule.origin);
-    let asked = origin.map(|origin| (origin.algorithm.as_str(), &origin.parameters));
-    let command = command_line("report", &args.common, args.algorithm.as_deref(), &setting);
+    let algorithm = origin.map(|origin| (origin.algorithm.as_str(), &origin.parameters));
+    let given = args.set.iter().cloned().collect::<Parameters>();
+    let mut command = command_line("report", &args.common, args.algorithm.as_deref(), &given);
+    if let Some((model, _)) = &model {
+        command += &format!(" --model {}", model.name);
+    }
     let command = (args.schedule.iter()).fold(command, |command, path| {
         format!("{command} --schedule {}", printable(&path.to_string_lossy()))
     });
     let bar = Bar::new("{wide_bar} {pos} of {len} parts, {eta} left");
     bar.set_length(PARTS);
-    let page = report(&exchange, asked, command, memory(), &|| bar.inc(1))?;
+    let asked = Asked { algorithm, model, command, memory: memory() };
+    let page = report(&exchange, &asked, &|| bar.inc(1))?;
     drop(bar);
     let Some(best) = page.ranked.first() else {
         anyhow::bail!(

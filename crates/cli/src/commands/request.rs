@@ -43,57 +43,18 @@ pub(super) fn model(name: Model) -> Option<&'static ContentionModel> {
 /// The traffic of all messages of an all-to-all.
 pub(super) const ALL_TO_ALL: &str = "alltoall";
 
-/// The model's settings and the algorithm's; those of endpoints go to the machine. A name that a model
-/// or an endpoint has belongs to it, any other to the algorithm.
+/// The settings of `simulate`, and the algorithm's parameters.
 pub(super) fn settings(
     machine: &mut Machine,
     args: &args::Simulate,
 ) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
     let by_steps = args.model == Model::Steps;
-    let ours =
-        |(name, _): &(String, _)| !by_steps && (Settings::knows(name) || Endpoint::knows(name));
     anyhow::ensure!(
         !(by_steps && args.routing == Some(args::Routing::Adaptive)),
         "--routing adaptive requires --model flit or fluid"
     );
     check_traffic(args)?;
-    anyhow::ensure!(
-        args.model != Model::Flit || args.common.options.per_hop.is_none(),
-        "--per-hop: the flit model counts hops in flit times, `--set hop_cycles`"
-    );
-    let (model, rest): (Vec<_>, Vec<_>) = args.set.iter().cloned().partition(ours);
-    let (mut given, mut endpoint) = (BTreeMap::new(), Vec::new());
-    for (name, value) in model {
-        anyhow::ensure!(
-            given.insert(name.clone(), value).is_none(),
-            "parameter `{name}` is set twice"
-        );
-    }
-    if args.algorithm.is_none()
-        && let Some((name, _)) = rest.first()
-    {
-        if args.model == Model::Steps {
-            anyhow::bail!("--set {name}: without an algorithm the steps model has no parameters");
-        }
-        let parameters = Parameters::from_iter(rest);
-        return Err(Settings::from_parameters(&parameters)
-            .expect_err("bug: a name no model has")
-            .into());
-    }
-    given.retain(|name, value| {
-        let of_endpoint = Endpoint::knows(name);
-        if of_endpoint {
-            endpoint.push((name.clone(), value.to_string()));
-        }
-        !of_endpoint
-    });
-    for (name, text) in endpoint {
-        anyhow::ensure!(
-            name != "order" || args.traffic.is_some(),
-            "--set order={text} requires --traffic {ALL_TO_ALL}: a schedule has its own order"
-        );
-        machine.endpoint.set(&name, &text).map_err(|message| anyhow::anyhow!("--set {message}"))?;
-    }
+    check_hops(args.model, &args.common.options)?;
     if let Some(ties) = args.ties {
         let ties = match ties {
             args::Ties::Up => Ties::Up,
@@ -105,10 +66,68 @@ pub(super) fn settings(
             machine.topology.short_form()
         );
     }
-    let mut settings = Settings::from_parameters(&given).map_err(topocoll::Error::from)?;
+    let (mut settings, rest) = split(machine, args.model, &args.set, args.traffic.is_some())?;
+    if args.algorithm.is_none() {
+        check_no_rest(args.model, &rest)?;
+    }
     if args.routing == Some(args::Routing::Adaptive) {
         settings.routing = Routing::Adaptive;
     }
+    Ok((settings, rest))
+}
+
+/// The flit model counts hops in cycles.
+pub(super) fn check_hops(model: Model, options: &args::Options) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        model != Model::Flit || options.per_hop.is_none(),
+        "--per-hop: the flit model counts hops in flit times, `--set hop_cycles`"
+    );
+    Ok(())
+}
+
+/// Without an algorithm, all parameters are those of the model.
+pub(super) fn check_no_rest(
+    model: Model,
+    rest: &[(String, topocoll::Setting)],
+) -> anyhow::Result<()> {
+    let Some((name, _)) = rest.first() else { return Ok(()) };
+    if model == Model::Steps {
+        anyhow::bail!("--set {name}: without an algorithm the steps model has no parameters");
+    }
+    let parameters = Parameters::from_iter(rest.iter().cloned());
+    Err(Settings::from_parameters(&parameters).expect_err("bug: a name no model has").into())
+}
+
+/// The model's settings and the algorithm's parameters; those of endpoints go to the machine. A name that
+/// a model or an endpoint has belongs to it, any other to the algorithm.
+pub(super) fn split(
+    machine: &mut Machine,
+    model: Model,
+    set: &[(String, topocoll::Setting)],
+    orders: bool,
+) -> anyhow::Result<(Settings, Vec<(String, topocoll::Setting)>)> {
+    let ours = |(name, _): &(String, _)| {
+        model != Model::Steps && (Settings::knows(name) || Endpoint::knows(name))
+    };
+    let (ours, rest): (Vec<_>, Vec<_>) = set.iter().cloned().partition(ours);
+    let mut given = BTreeMap::new();
+    for (name, value) in ours {
+        anyhow::ensure!(
+            given.insert(name.clone(), value).is_none(),
+            "parameter `{name}` is set twice"
+        );
+    }
+    let (endpoint, given): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        given.into_iter().partition(|(name, _)| Endpoint::knows(name));
+    for (name, value) in endpoint {
+        let text = value.to_string();
+        anyhow::ensure!(
+            name != "order" || orders,
+            "--set order={text} requires --traffic {ALL_TO_ALL}: a schedule has its own order"
+        );
+        machine.endpoint.set(&name, &text).map_err(|message| anyhow::anyhow!("--set {message}"))?;
+    }
+    let settings = Settings::from_parameters(&given).map_err(topocoll::Error::from)?;
     Ok((settings, rest))
 }
 

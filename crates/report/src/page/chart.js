@@ -1,4 +1,4 @@
-// Charts with logarithmic axes: time over block size, volume over startups.
+// Charts with logarithmic axes: time over block size, charged volume over steps.
 
 const CHART = { width: 860, height: 430, left: 84, right: 16, top: 34, bottom: 52 };
 
@@ -86,7 +86,7 @@ function sweepChart(section, data) {
     ? [svg('path', { d: `${path(bound)} L${x.at(sizes[sizes.length - 1])},${height - bottom} L${x.at(sizes[0])},${height - bottom} Z`, class: 'below' }), svg('path', { d: path(bound), class: 'bound' })]
     : [];
   const curves = shown.filter((line) => line.seconds.every((value) => value > 0)).map((line) => svg('g', { 'data-series': line.i },
-    svg('path', { d: path(line.seconds), class: `curve series-${(line.i + Math.floor(line.i / SERIES)) % SERIES}`, 'stroke-dasharray': line.published ? '6 4' : undefined }),
+    svg('path', { d: path(line.seconds), class: `curve series-${(line.i + Math.floor(line.i / SERIES)) % SERIES}`, 'stroke-dasharray': line.floor ? '6 4' : undefined }),
     ...line.seconds.flatMap((value, i) => (i % 4 === line.i % 4 ? [mark(line.i, x.at(sizes[i]), y.at(value))] : []))));
   const strip = fastest.map((entry, i) => {
     const from = x.at(Math.max(entry.bytes, sizes[0]));
@@ -100,22 +100,23 @@ function sweepChart(section, data) {
       i > 0 ? svg('line', { x1: from, x2: from, y1: 28, y2: height - bottom, class: 'crossing' }) : '');
   });
   const cursor = svg('line', { y1: top, y2: height - bottom, class: 'crosshair' });
-  const readout = html('div', { class: 'readout', 'aria-live': 'polite' });
+  const table = html('table', {});
+  const readout = html('div', { class: 'readout', 'aria-live': 'polite' }, html('div', { class: 'scroll' }, table));
   let at = 0;
   const look = (i) => {
     at = Math.max(0, Math.min(sizes.length - 1, i));
     cursor.setAttribute('x1', x.at(sizes[at]));
     cursor.setAttribute('x2', x.at(sizes[at]));
-    const order = shown.filter((line) => true).sort((a, b) => a.seconds[at] - b.seconds[at]);
-    const row = (line) => html('tr', { class: line.published ? 'published' : '' },
-      html('td', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(line.i, 0, 0)), ` ${line.label}`),
-      html('td', {}, line.settings[at]),
-      html('td', { class: 'number' }, seconds(line.seconds[at])),
-      html('td', { class: 'number' }, bound[at] > 0 ? (line.seconds[at] / bound[at]).toFixed(2) : ''));
-    readout.replaceChildren(html('div', { class: 'scroll' }, html('table', {},
+    // A time that is only a floor is not above one that is known.
+    const order = [...shown].sort((a, b) => a.floor - b.floor || a.seconds[at] - b.seconds[at]);
+    const row = (line) => html('tr', { class: line.floor ? 'floor' : '' },
+      html('td', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(line.i, 0, 0)), ` ${line.label}`, html('span', { class: 'setting' }, line.settings[at] === '-' ? '' : ` ${line.settings[at]}`)),
+      html('td', { class: 'number' }, `${line.floor ? '≥ ' : ''}${seconds(line.seconds[at])}`),
+      html('td', { class: 'number' }, bound[at] > 0 ? times(line.seconds[at] / bound[at]) : ''));
+    table.replaceChildren(
       html('caption', {}, `Blocks of ${bytes(sizes[at])}; lower bound ${seconds(bound[at])}`),
-      html('thead', {}, html('tr', {}, ...['algorithm', 'best setting', 'time', '× bound'].map((name, i) => html('th', { scope: 'col', class: i > 1 ? 'number' : '' }, name)))),
-      html('tbody', {}, ...order.map(row)))));
+      html('thead', {}, html('tr', {}, ...['algorithm and best setting', 'time', '× bound'].map((name, i) => html('th', { scope: 'col', class: i > 0 ? 'number' : '' }, name)))),
+      html('tbody', {}, ...order.map(row)));
   };
   const picture = chart('Predicted time over block size', frame(x, y, ['block size', 'predicted time'], [bytes, round]), ...area, ...strip, ...curves, cursor);
   const nearest = (event) => {
@@ -136,12 +137,14 @@ function sweepChart(section, data) {
   look(distances.indexOf(Math.min(...distances)));
   const crossings = fastest.map((entry) => `${named(entry.algorithm, entry.setting)} from ${exactly(entry.bytes)}`);
   section.append(html('h2', {}, 'Block size'),
-    html('p', { class: 'hint' }, 'The best setting of every algorithm at every size. Point at the chart, or use the arrow keys in it. Above it: which is fastest where. Grey: faster than anything can be.'),
-    html('figure', {}, picture), readout,
+    html('p', { class: 'hint' }, 'The best setting of each algorithm at each size. Point at the chart, or use the arrow keys in it. Above it: the fastest by block size. Grey: below the lower bound.'),
+    html('figure', {}, picture),
+    html('p', { class: 'takes' }, takeChart(picture, () => [data.topology, 'block size']), takeButton('Copy table', 'Copy the times at this block size as text', () => copy(tableText(table)))),
+    readout,
     html('p', {}, html('strong', {}, 'Fastest: '), `${crossings.join('; ')}.`));
 }
 
-/** Volume over startups: the Pareto front, and settings that it beats. */
+/** Charged volume over steps: the Pareto front, and settings that it beats. */
 function frontChart(section, data) {
   const { front, beaten, beaten_in_all: all, least } = data.front;
   const points = front.filter((point) => point.steps > 0 && point.link_blocks > 0);
@@ -174,10 +177,10 @@ function frontChart(section, data) {
     const [cx, cy] = place(point);
     ring.setAttribute('cx', cx);
     ring.setAttribute('cy', cy);
-    readout.textContent = `${named(point.algorithm, point.setting)}: ${many(point.steps, 'step')}, ${blocks(point.link_blocks)} blocks over the busiest links, ${seconds(point.seconds)}.`;
+    readout.textContent = `${named(point.algorithm, point.setting)}: ${many(point.steps, 'step')}, charged volume of ${blocks(point.link_blocks)} blocks, ${seconds(point.seconds)}.`;
   };
-  const picture = chart('Volume over startups',
-    frame(x, y, ['startups: steps', 'volume over the busiest links: blocks'], [String, (value) => value.toLocaleString('en')]),
+  const picture = chart('Charged volume over steps',
+    frame(x, y, ['steps (startups)', 'charged volume, in blocks'], [String, (value) => value.toLocaleString('en')]),
     ...bounds,
     ...others.map(([steps, volume]) => svg('circle', { cx: x.at(steps), cy: y.at(volume), r: 1.8, class: 'beaten' })),
     svg('path', { d: stairs, class: 'stairs' }),
@@ -200,10 +203,10 @@ function frontChart(section, data) {
   look(best);
   const legend = html('ul', { class: 'legend' }, ...names.map((name, i) =>
     html('li', {}, svg('svg', { width: 14, height: 14, viewBox: '-7 -7 14 14', 'aria-hidden': true }, mark(i, 0, 0)), ` ${name}`)));
-  const rest = all > 0 ? ` The dots are ${all.toLocaleString('en')} settings that one of these beats.` : '';
-  section.append(html('h2', {}, 'Startups and volume'),
-    html('p', { class: 'hint' }, `Fewer steps cost more bytes over the busiest links. No setting beats one of these in both.${rest} No schedule is below the dashed line, the least volume in as many steps.`),
-    html('figure', {}, picture), legend, readout);
+  const rest = all > 0 ? ` The small dots are ${all.toLocaleString('en')} settings that one of these beats.` : '';
+  section.append(html('h2', {}, 'Steps and charged volume'),
+    html('p', { class: 'hint' }, `The Pareto front: no setting beats one of these in both.${rest} The dashed line is the trade-off bound: no schedule of as many steps has less charged volume.`),
+    html('figure', {}, picture), html('p', { class: 'takes' }, takeChart(picture, () => [data.topology, 'steps and volume'])), legend, readout);
 }
 
 /** Powers of ten if they give several ticks, otherwise of two. */

@@ -5,7 +5,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
-    else if (value === true) node.setAttribute(name, '');
+    else if (value === true && !name.startsWith('aria-')) node.setAttribute(name, '');
     else if (value !== false && value !== undefined) node.setAttribute(name, value);
   }
   node.append(...children.filter((child) => child !== undefined));

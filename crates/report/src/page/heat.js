@@ -1,54 +1,61 @@
-// The bytes on every link over the whole schedule.
+// The bytes on every link, or between every pair of nodes, over the whole schedule.
 
 class Heat {
   constructor(section, schedule) {
-    this.canvas = html('canvas', { role: 'img' });
+    this.view = new View({ describe: (rank) => this.describeRank(rank), select: () => {}, paint: () => this.paint() });
     this.text = html('p', { class: 'fact' });
     this.scale = html('div');
     this.list = html('div');
+    this.stage = html('div', { class: 'stage' },
+      html('div', { class: 'screen' }, this.view.element),
+      html('div', { class: 'side' }, this.scale, this.list));
     section.append(
       html('h2', {}, 'Link heat'),
       html('p', { class: 'hint' }, 'Bytes on every link over the whole schedule chosen above.'),
-      html('div', { class: 'stage' },
-        html('div', { class: 'screen' }, html('figure', { class: 'canvas' }, this.canvas)),
-        html('div', { class: 'side' }, this.text, this.scale, this.list)));
+      this.text, this.stage);
     this.show(schedule);
-    new ResizeObserver(() => { this.fit(); this.paint(); }).observe(this.canvas.parentElement);
   }
 
   show(schedule) {
     this.schedule = schedule;
-    this.drawing = new Drawing(this.canvas, schedule);
     this.totals = schedule.totals();
-    this.most = largest([...this.totals.values()].map((total) => total.bytes));
-    this.fit();
-    this.describe();
-    this.paint();
+    const { network } = schedule;
+    const loads = [...this.totals.values()].map((total) => total.bytes);
+    this.most = largest(loads);
+    this.count = schedule.routed ? network.links.length : network.nodes * (network.nodes - (network.sizes ? 0 : 1));
+    this.noun = schedule.routed ? 'link' : network.sizes ? 'pair of nodes' : 'pair of ranks';
+    this.idle = this.count - loads.length;
+    this.even = this.idle === 0 && loads.every((load) => load === this.most);
+    this.describe(loads);
+    // A drawing of equal loads tells nothing.
+    this.stage.hidden = this.even || loads.length === 0;
+    this.view.show(schedule, `Bytes of every ${this.noun} of ${schedule.play.machine} under ${schedule.name}`);
   }
 
-  /** Pairs of ranks are a square. */
-  fit() {
-    if (!this.schedule.grid) this.drawing.layout.box = [0, 0, 1, 1];
-    this.drawing.resize();
-  }
-
-  describe() {
-    const { schedule, totals, most } = this;
-    const all = [...totals.values()].map((total) => total.bytes);
-    const links = schedule.grid ? this.drawing.layout.links.length : totals.size;
-    const mean = links > 0 ? sum(all) / links : 0;
-    const kind = schedule.grid ? 'link' : 'pair of ranks';
-    const idle = links - totals.size;
-    this.canvas.setAttribute('aria-label', `Bytes of every link of ${schedule.play.machine} under ${schedule.name}`);
-    this.text.textContent = `${schedule.name}: the busiest ${kind} carries ${bytes(most)}, ${mean > 0 ? (most / mean).toFixed(2) : 0} times the mean of ${bytes(Math.round(mean))}${schedule.grid ? `; ${idle === 0 ? 'every link is used' : `${many(idle, 'link')} of ${links} idle`}` : ''}.`;
-    this.scale.replaceChildren(this.histogram(all, most));
+  describe(loads) {
+    const { schedule, totals, most, count, noun, idle } = this;
+    const mean = count > 0 ? sum(loads) / count : 0;
+    this.text.textContent = loads.length === 0 ? `${schedule.name} uses no ${noun}.`
+      : this.even ? `${schedule.name}: every ${noun} carries ${bytes(most)}.`
+        : `${schedule.name}: the busiest ${noun} carries ${bytes(most)}, ${(most / mean).toFixed(2)} times the mean of ${bytes(Math.round(mean))}; ${idle === 0 ? `every ${noun} is used` : `${idle.toLocaleString('en')} of ${count.toLocaleString('en')} idle`}.`;
+    this.scale.replaceChildren(this.histogram(loads, most));
     const worst = [...totals].sort((a, b) => b[1].bytes - a[1].bytes || a[0] - b[0]).slice(0, 5);
-    const name = (link) => schedule.grid ? schedule.linkName(link) : `${Math.floor(link / schedule.ranks)}→${link % schedule.ranks}`;
-    this.list.replaceChildren(html('h3', {}, schedule.grid ? 'Busiest links' : 'Busiest pairs'),
+    const { nodes } = schedule.network;
+    const name = (link) => (schedule.routed ? schedule.linkName(link) : `${Math.floor(link / nodes)}→${link % nodes}`);
+    this.list.replaceChildren(html('h3', {}, schedule.routed ? 'Busiest links' : 'Busiest pairs'),
       html('ul', {}, ...worst.map(([link, total]) => html('li', {}, html('strong', {}, name(link)), ` ${bytes(total.bytes)} in ${many(total.steps, 'step')}, ${many(total.messages, 'message')}`))));
   }
 
-  /** A histogram of link loads, in the colours of the drawing. */
+  /** The bytes on the links of a rank's node. */
+  describeRank(rank) {
+    const { network, routed } = this.schedule;
+    const node = network.nodeOf[rank];
+    if (!routed) return '';
+    const own = network.links.filter((link) => network.from[link] === node);
+    return `: ${own.map((link) => `${network.linkName(link)} ${bytes(this.totals.get(link)?.bytes ?? 0)}`).slice(0, 8).join(', ')}`;
+  }
+
+  /** A histogram of loads, in the colours of the drawing. */
   histogram(all, most) {
     const counts = [0, 0, 0, 0, 0];
     all.forEach((load) => { counts[Math.min(4, Math.floor((5 * load) / (most || 1)))] += 1; });
@@ -62,17 +69,26 @@ class Heat {
         svg('text', { x: 28 + i * 56, y: 97, 'text-anchor': 'middle' }, i === 0 ? 'to 20 %' : `${20 * (i + 1)} %`));
     });
     return html('figure', { class: 'histogram' },
-      svg('svg', { viewBox: '0 0 284 104', role: 'img', 'aria-label': 'Links by load' }, ...bars),
-      html('figcaption', {}, 'used links by their share of the busiest one\u2019s bytes'));
+      svg('svg', { viewBox: '0 0 284 104', role: 'img', 'aria-label': `Each used ${this.noun} by its load` }, ...bars),
+      html('figcaption', {}, `each used ${this.noun} by its share of the busiest one\u2019s bytes`));
   }
 
   paint() {
-    this.drawing.clear();
-    if (!this.schedule.grid) {
-      this.drawing.square(this.totals, this.most);
-      return;
+    const { drawing } = this.view;
+    const { network, routed } = this.schedule;
+    if (drawing.square !== !routed) {
+      drawing.square = !routed;
+      drawing.resize();
     }
-    this.drawing.machine(this.totals, this.most);
-    this.drawing.ranks();
+    drawing.show(() => {
+      if (!routed) {
+        drawing.matrix(this.totals, network.nodes, this.most, network.sizes ? 'node' : 'rank');
+        return;
+      }
+      drawing.frame();
+      drawing.loads(this.totals, this.most);
+      drawing.ranks();
+      drawing.labels();
+    });
   }
 }

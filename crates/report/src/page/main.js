@@ -1,6 +1,8 @@
 // Builds the page.
 
 const data = JSON.parse(document.getElementById('data').textContent);
+// The player replaces the address.
+const opened = location.hash;
 const part = (id) => document.getElementById(id);
 
 addPatterns(part('patterns'));
@@ -10,14 +12,22 @@ let player;
 if (schedules.length > 0) {
   player = new Player(part('watch'), data, schedules);
   const heat = new Heat(part('heat'), schedules[data.first]);
+  const drawn = () => new Blob([heat.view.drawing.asSvg()], { type: 'image/svg+xml' });
+  const { canvas } = heat.view;
+  heat.view.element.append(takeDrawing(drawn, () => onCard(canvas, canvas.width, canvas.height), () => [heat.schedule.play.machine, heat.schedule.play.algorithm, 'link heat']));
   player.onchoose = (which) => heat.show(schedules[which]);
   // Canvases use the page's current colours: light, dark or print.
-  const repaint = () => [player, heat].forEach((shown) => { shown.drawing.recolour(); shown.paint(); });
+  const repaint = () => {
+    [...player.stages, heat].forEach((shown) => { shown.view.drawing.recolour(); shown.paint(); });
+    player.stages.forEach(({ ranks }) => { if (ranks.times) ranks.draw(); });
+  };
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
   window.matchMedia('print').addEventListener('change', repaint);
+  window.addEventListener('hashchange', () => player.reopen(location.hash));
+  player.reopen(opened);
 } else {
   part('heat').hidden = true;
-  part('watch').append(html('h2', {}, 'Watch it'), html('p', {}, 'No schedule is small enough to draw; the notes say why.'));
+  part('watch').append(html('h2', {}, 'Watch'), html('p', {}, 'No schedule is small enough to draw; the notes say why.'));
 }
 ranking(part('ranking'), data, player);
 sweepChart(part('sweep'), data);

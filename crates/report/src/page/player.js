@@ -1,45 +1,39 @@
-// The schedule player.
+// The player of schedules: one, or two side by side.
 
 /** Seconds of a step at speed 1, and of the pause after it. */
 const STEP_SECONDS = 1.6;
 const REST_SECONDS = 0.25;
 
-/** The position of messages on their routes while paused: on a link, for any number of hops. */
-const STILL = 0.4;
+/** The position of messages on their routes while paused: at the end. */
+const STILL = 1;
 
-/** Bars of the time line; if there are more steps, several share a bar. */
-const BARS = 240;
+/** Digits of a moment. */
+const DIGITS = 7;
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 
 class Player {
   constructor(section, data, schedules) {
-    this.section = section;
-    this.data = data;
-    this.schedules = schedules;
+    Object.assign(this, { section, data, schedules });
     this.still = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.speed = 1;
-    this.follow = undefined;
+    this.time = STILL;
+    this.stages = [new Stage(this, 0)];
     this.build();
-    this.choose(data.first);
-    new ResizeObserver(() => { this.drawing.resize(); this.paint(); }).observe(this.canvas.parentElement);
+    this.choose(data.first, 0);
   }
 
   build() {
     const { data } = this;
-    const options = this.schedules.map((schedule, i) => html('option', { value: i }, schedule.name));
-    this.select = html('select', { id: 'algorithm', onchange: () => this.choose(Number(this.select.value)) }, ...options);
-    this.canvas = html('canvas', { tabindex: 0, role: 'img', 'aria-describedby': 'step' });
-    this.note = html('p', { class: 'note', hidden: true });
-    this.fact = html('p', { id: 'step', class: 'fact', 'aria-live': 'polite' });
     const button = (id, label, text, act) =>
       html('button', { type: 'button', id, 'aria-label': label, title: label, onclick: act }, text);
-    this.toggle = button('play', 'Play (space)', icon('play'), () => this.playing ? this.pause() : this.play());
+    this.toggle = button('play', 'Play (space)', icon('play'), () => (this.playing ? this.pause() : this.play()));
     this.phase = html('select', { id: 'phase', 'aria-label': 'Phase', onchange: () => this.show(Number(this.phase.value)) });
     const speeds = SPEEDS.map((speed) => html('option', { value: speed, selected: speed === 1 }, `${speed}×`));
     this.quickness = html('select', { id: 'speed', 'aria-label': 'Speed', onchange: () => { this.speed = Number(this.quickness.value); } }, ...speeds);
-    this.line = html('div', { class: 'timeline' });
-    this.terms = html('div');
+    this.besideButton = html('button', { type: 'button', id: 'beside', 'aria-pressed': 'false', hidden: this.schedules.length < 2, onclick: () => this.putBeside(this.stages.length === 1 ? this.other() : undefined) }, 'Two side by side');
+    this.said = html('p', { class: 'wrong', role: 'status', hidden: true });
+    this.legend = html('div');
     this.conflictList = html('div', { id: 'conflicts' });
     this.followed = html('div', { id: 'followed' });
     const rank = (id) => html('input', { id, type: 'number', min: 0, value: '', inputmode: 'numeric' });
@@ -50,162 +44,158 @@ class Player {
       gathers ? undefined : html('label', {}, ' to rank ', this.target),
       html('button', { type: 'submit', id: 'follow' }, 'Follow'),
       html('button', { type: 'button', id: 'unfollow', onclick: () => this.unfollow() }, 'Clear'));
+    this.screens = html('div', { class: 'screens' }, this.stages[0].element);
     this.section.append(
-      html('h2', {}, 'Watch'),
-      html('label', { class: 'choose' }, 'Schedule ', this.select),
-      this.note,
+      html('h2', {}, 'Watch'), this.said,
+      html('div', { class: 'controls', role: 'group', 'aria-label': 'Player' },
+        button('first', 'First step (Home)', icon('first'), () => this.show(0)),
+        button('back', 'Step back (left arrow)', icon('back'), () => this.show(this.step - 1)),
+        this.toggle,
+        button('next', 'Step on (right arrow)', icon('next'), () => this.show(this.step + 1)),
+        button('last', 'Last step (End)', icon('last'), () => this.show(Infinity)),
+        html('label', {}, 'Speed ', this.quickness),
+        html('label', {}, 'Phase ', this.phase),
+        this.besideButton,
+        takeButton('Copy link', 'Copy a link to what is shown', () => { this.remember(); return copy(location.href); })),
       html('div', { class: 'stage' },
-        html('div', { class: 'screen' },
-          html('figure', { class: 'canvas' }, this.canvas),
-          html('div', { class: 'controls', role: 'group', 'aria-label': 'Player' },
-            button('first', 'First step (Home)', icon('first'), () => this.show(0)),
-            button('back', 'Step back (left arrow)', icon('back'), () => this.show(this.step - 1)),
-            this.toggle,
-            button('next', 'Step on (right arrow)', icon('next'), () => this.show(this.step + 1)),
-            button('last', 'Last step (End)', icon('last'), () => this.show(Infinity)),
-            html('label', {}, 'Speed ', this.quickness),
-            html('label', {}, 'Phase ', this.phase)),
-          this.fact,
-          this.line,
-          this.terms),
+        this.screens,
         html('div', { class: 'side' },
-          this.legend(),
-          html('h3', {}, 'Shared links'), this.conflictList,
-          html('h3', {}, gathers ? 'Follow a rank or its block' : 'Follow a rank or a block'),
+          html('div', {}, this.legend, html('h3', {}, 'Shared links'), this.conflictList),
+          html('div', {}, html('h3', {}, gathers ? 'Follow a rank or its block' : 'Follow a rank or a block'),
           html('p', { class: 'hint' }, gathers
             ? 'Select a rank in the drawing to list its messages, or enter one to follow its block.'
             : 'Select a rank in the drawing to list its messages, or enter the two ranks of a block.'),
           form, this.followed,
-          html('p', { class: 'hint keys' }, 'Keys: space plays, ← → step, [ ] phases, + − speed, Home, End, Esc stops following.'))));
-    this.canvas.addEventListener('pointerdown', (event) => this.press(event));
+          html('p', { class: 'hint keys' }, 'Keys: space plays, ← → step, [ ] phases, + − speed, Home, End, Esc stops following.')))));
     document.addEventListener('keydown', (event) => this.key(event));
   }
 
-  legend() {
-    const swatch = (draw) => svg('svg', { width: 34, height: 14, 'aria-hidden': true }, ...draw);
-    const line = (name, width, dash) => svg('line', { x1: 2, y1: 7, x2: 32, y2: 7, 'stroke-width': width, class: `line-${name}`, 'stroke-dasharray': dash });
-    const ramp = [0, 1, 2, 3, 4].map((i) =>
-      svg('line', { x1: 2 + 6 * i, y1: 7, x2: 8 + 6 * i, y2: 7, 'stroke-width': 1 + i, class: `line-load-${i}` }));
-    const items = [
-      [[svg('path', { d: 'M22,7 L12,2 L12,12 Z', class: 'fill-message' })], 'a message, its area by its bytes'],
-      [ramp, 'a link, thicker and stronger by its bytes'],
-      [[line('idle', 1)], 'a link not used in this step'],
-      [[line('conflict', 4, '5 4')], 'a link that several messages share'],
-      [[svg('rect', { x: 11, y: 1, width: 12, height: 12, class: 'fill-follow' })], 'the followed rank or block'],
-    ];
-    const grid = 'sides' in this.data.plays[0].shape;
-    const shown = items.filter((_, i) => grid || i === 0 || i === 1 || i === 4);
-    if (!grid) shown[1][1] = 'a message\u2019s route, thicker by its bytes';
-    return html('ul', { class: 'legend key' }, ...shown.map(([draw, text]) => html('li', {}, swatch(draw), html('span', {}, text))));
+  /** The schedule of the first stage, on which the controls act. */
+  get schedule() {
+    return this.stages[0].schedule;
   }
 
-  /** Shows another schedule, from its first step. */
-  choose(which) {
+  /** The most steps of a shown schedule. */
+  get steps() {
+    return largest(this.stages.map((stage) => stage.schedule.steps));
+  }
+
+  /** The schedule that is put beside the shown one: the best, or else the next best. */
+  other() {
+    const { which } = this.stages[0];
+    const ranked = this.data.ranking.map((entry) => entry.play).filter((play) => play !== undefined && play !== which);
+    return ranked[0] ?? (which === 0 ? 1 : 0);
+  }
+
+  /** Shows another schedule on a stage, from its first step, or from the other's step. */
+  choose(which, number) {
     this.pause();
-    this.which = which;
-    this.step = undefined;
-    this.select.value = String(which);
-    this.schedule = this.schedules[which];
-    this.schedule.totals();
-    const { layout } = this.drawing ?? {};
-    this.drawing = new Drawing(this.canvas, this.schedule);
-    if (layout?.turns) Object.assign(this.drawing.layout, { yaw: layout.yaw, pitch: layout.pitch });
-    this.canvas.classList.toggle('turns', Boolean(this.drawing.layout.turns));
-    this.canvas.setAttribute('aria-label', `${this.schedule.play.machine} under ${this.schedule.name}`);
-    this.note.textContent = partNote(this.schedule, this.data);
-    this.note.hidden = this.note.textContent === '';
-    const phases = this.schedule.phases();
-    this.phases = phases;
-    const label = ({ first, last, hops }) =>
-      `${first === last ? `step ${first}` : `steps ${first} to ${last}`}${this.schedule.grid && hops ? `, up to ${many(hops, 'hop')}` : ''}`;
-    this.phase.replaceChildren(...phases.map((phase) => html('option', { value: phase.first }, label(phase))));
-    this.unfollow();
-    this.drawTimeline();
-    this.show(0);
-    this.onchoose?.(which);
+    this.stages[number].choose(which);
+    if (this.stages[0].times) this.useModel(this.stages[0].times.model);
+    if (number === 0) {
+      this.legend.replaceChildren(drawingLegend(this.schedule.network));
+      const phases = this.schedule.phases();
+      this.phases = phases;
+      const label = ({ first, last, hops }) => {
+        const steps = first === last ? this.schedule.stepName(first) : `steps ${first} to ${last}`;
+        return `${steps}${this.schedule.routed && hops ? `, up to ${many(hops, 'hop')}` : ''}`;
+      };
+      this.phase.replaceChildren(...phases.map((phase) => html('option', { value: phase.first }, label(phase))));
+      this.unfollow();
+      this.onchoose?.(which);
+    } else if (this.follow?.rank === undefined && this.follow) {
+      this.followBlock(this.follow.from, this.follow.to);
+    }
+    this.scale();
+    this.show(number === 0 ? 0 : this.step);
   }
 
-  drawTimeline() {
-    const { seconds: times } = this.schedule.play;
-    const each = Math.max(1, Math.ceil(times.length / BARS));
-    const bars = [];
-    for (let i = 0; i < times.length; i += each) {
-      const group = times.slice(i, i + each);
-      bars.push({ first: i, terms: TERMS.map((_, term) => sum(group.map((step) => step[term]))) });
+  /** Shows a second schedule beside the first, or none. */
+  putBeside(which) {
+    this.pause();
+    if (which === undefined) this.stages.splice(1).forEach((stage) => stage.element.remove());
+    else if (this.stages.length === 1) {
+      this.stages.push(new Stage(this, 1));
+      this.screens.append(this.stages[1].element);
     }
-    const most = largest(bars.map((bar) => sum(bar.terms)));
-    const [width, height] = [720, 96];
-    const wide = width / bars.length;
-    const picture = svg('svg', { viewBox: `0 0 ${width} ${height + 14}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': 'Time of every step' });
-    bars.forEach(({ first, terms }, i) => {
-      let y = height;
-      const steps = Math.min(first + each, times.length);
-      const shared = sum(this.schedule.contended.slice(first, steps));
-      const bar = svg('g', { class: 'step-bar', onclick: () => this.show(first) },
-        svg('title', {}, `${each === 1 ? `step ${first}` : `steps ${first} to ${steps - 1}`}: ${seconds(sum(terms))}${shared ? `, ${many(shared, 'shared link')}` : ''}`),
-        svg('rect', { x: i * wide, y: 0, width: wide, height: height + 14, class: 'hit' }));
-      terms.forEach((term, t) => {
-        const tall = most > 0 ? (height * term) / most : 0;
-        y -= tall;
-        if (tall > 0) bar.append(svg('rect', { x: i * wide + wide * 0.06, y, width: wide * 0.88, height: tall, fill: `url(#term-${t})`, class: wide > 6 ? 'bar' : '' }));
-      });
-      if (shared) bar.append(svg('path', { d: `M${(i + 0.5) * wide},${height + 3} l4,8 h-8 Z`, class: 'fill-conflict' }));
-      picture.append(bar);
-    });
-    this.cursor = svg('rect', { y: 0, width: wide, height: height + 13, class: 'cursor' });
-    picture.append(this.cursor);
-    this.barOf = (step) => Math.floor(step / each) * wide;
-    this.line.replaceChildren(picture);
-    const totals = TERMS.map((_, t) => sum(times.map((step) => step[t])));
-    const total = sum(totals);
-    const shares = TERMS.flatMap((term, t) => (totals[t] > 0 ? [`${term} ${seconds(totals[t])} (${((100 * totals[t]) / total).toFixed(1)} %)`] : []));
-    const text = `Time of each step, ${seconds(total)} in all: ${shares.join(', ')}.${each > 1 ? ` A bar is ${each} steps.` : ''}${this.schedule.contended.some(Boolean) ? ' A triangle marks steps with shared links.' : ''}`;
-    this.terms.replaceChildren(termLegend(totals), html('p', { class: 'hint' }, text));
+    this.screens.parentElement.classList.toggle('two', this.stages.length > 1);
+    this.besideButton.setAttribute('aria-pressed', this.stages.length > 1);
+    if (which !== undefined) this.choose(which, 1);
+    else this.scale();
+    this.remember();
+  }
+
+  /** All timelines that show all steps have one scale. */
+  scale() {
+    const most = largest(this.stages.map((stage) => stage.times?.seconds ?? 0));
+    for (const { ranks } of this.stages) {
+      if (ranks.atLeast !== most) {
+        ranks.atLeast = most;
+        if (ranks.times) ranks.draw();
+      }
+    }
   }
 
   show(step) {
-    this.step = Math.max(0, Math.min(this.schedule.steps - 1, step));
+    this.moment = undefined;
+    this.step = Math.max(0, Math.min(this.steps - 1, step));
     this.time = this.playing ? 0 : STILL;
+    this.stages.forEach((stage) => stage.show(this.step, this.time));
     this.describe();
-    this.paint();
   }
 
-  /** Describes the step. */
+  /** Shows all machines at a moment. */
+  showMoment(moment) {
+    if (!this.stages[0].times) return;
+    // As many digits as its address has.
+    this.moment = moment >= this.total ? this.total : Math.max(0, Number(moment.toPrecision(DIGITS)));
+    this.stages.forEach((stage) => stage.showMoment(this.moment));
+    this.step = this.stages[0].step;
+    this.describe();
+  }
+
+  /** The time of the slowest shown schedule. */
+  get total() {
+    return largest(this.stages.map((stage) => stage.times.seconds));
+  }
+
+  /** All timelines are of one model, as far as they have it. */
+  useModel(model) {
+    for (const { ranks, schedule } of this.stages) {
+      if (ranks.times && ranks.times.model !== model && schedule.timelines.some((times) => times.model === model)) ranks.use(model);
+    }
+  }
+
+  /** After a change of the model or the span of a timeline. */
+  moved({ times }) {
+    this.useModel(times.model);
+    this.scale();
+    if (this.moment !== undefined) this.showMoment(this.moment);
+    this.remember();
+  }
+
+  /** Describes the step beside the drawing. */
   describe() {
-    const { schedule, step } = this;
-    if (schedule.steps === 0) {
-      this.fact.textContent = 'Nothing moves.';
-      return;
-    }
-    const messages = schedule.messages(step);
-    const shared = schedule.conflicts(step);
-    const parts = [many(messages.length, 'message')];
-    if (messages.length > 0) parts.push(`the largest ${bytes(largest(messages.map((m) => m.bytes)))}`);
-    if (schedule.grid && messages.length > 0) {
-      parts.push(`the longest route ${many(largest(messages.map((m) => m.links.length)), 'hop')}`);
-      parts.push(shared.length > 0 ? `${many(shared.length, 'link')} shared` : 'no link shared');
-    }
-    if (schedule.play.steps[step].copies) parts.push('blocks rearranged before');
-    const time = sum(schedule.play.seconds[step]);
-    this.fact.textContent = `Step ${step} (${step + 1} of ${schedule.steps}), ${seconds(time)}: ${parts.join(', ')}.`;
-    this.cursor?.setAttribute('x', this.barOf(step));
-    const phase = this.phases.findLast((one) => one.first <= step);
+    const phase = this.phases.findLast((one) => one.first <= this.step);
     this.phase.value = String(phase?.first ?? 0);
-    this.describeConflicts(shared);
-    this.describeFollowed();
+    if (this.schedule.steps > 0) {
+      this.describeConflicts(this.stages[0].shared());
+      this.describeFollowed();
+    }
+    if (!this.playing) this.remember();
   }
 
   describeConflicts(shared) {
-    const { schedule, step } = this;
+    const { schedule } = this;
     if (shared.length === 0) {
       const others = schedule.contended.filter(Boolean).length;
-      const text = !schedule.grid ? 'Each pair of ranks has its own link.'
-        : others ? `None in this step; ${many(others, 'step')} of ${schedule.steps} have some.` : 'None in any step.';
+      const text = !schedule.routed ? 'Each pair of ranks has its own link.'
+        : others ? `None ${this.moment === undefined ? 'in this step' : 'at this moment'}; ${many(others, 'step')} of ${schedule.moving} have some.` : 'None in any step.';
       this.conflictList.replaceChildren(html('p', {}, text));
       return;
     }
     const items = shared.slice(0, 5).map(([link, load]) => {
-      const on = schedule.messages(step).filter((message) => message.links.includes(link));
+      const on = this.stages[0].messages().filter((message) => message.links.includes(link));
       const listed = on.slice(0, 4).map((m) => `${schedule.rankName(m.from)}→${m.toName}`).join(', ');
       const more = on.length > 4 ? ` and ${on.length - 4} more` : '';
       return html('li', {}, html('strong', {}, `${schedule.linkName(link)} ×${load.messages}`), ` ${bytes(load.bytes)}: ${listed}${more}`);
@@ -224,39 +214,52 @@ class Player {
     } else if (!fits(from) || !fits(to)) {
       this.followed.replaceChildren(html('p', {}, `A rank is a number from 0 to ${this.schedule.radix.ranks - 1}.`));
     } else {
-      this.follow = { from, to, ...journey(this.schedule, this.data.operation, from, to) };
-      this.describeFollowed();
-      if (this.follow.legs.length > 0) this.show(this.follow.legs[0].step);
-      else this.paint();
+      this.followBlock(from, to);
+      const [first] = this.follow.legs;
+      if (first) this.show(first.step);
+      else this.describeFollowed();
+      this.repaint();
     }
   }
 
-  followRank(rank) {
-    this.follow = { rank };
-    this.source.value = String(this.schedule.rankName(rank));
-    this.describeFollowed();
-    this.paint();
+  /** Follows a block on all stages whose machines have its ranks. */
+  followBlock(from, to) {
+    for (const stage of this.stages) {
+      const { schedule } = stage;
+      const has = schedule.play.slots > 0 && Math.max(from, to) < schedule.radix.ranks;
+      stage.follow = has ? { from, to, ...journey(schedule, this.data.operation, from, to) } : undefined;
+    }
+    this.follow = this.stages[0].follow;
+  }
+
+  followRank(rank, stage) {
+    this.stages.forEach((each) => { each.follow = each === stage ? { rank } : undefined; });
+    this.follow = stage.follow;
+    this.describeFollowed(stage);
+    this.repaint();
+    this.remember();
   }
 
   unfollow() {
+    this.stages.forEach((stage) => { stage.follow = undefined; });
     this.follow = undefined;
     this.followed.replaceChildren();
-    if (this.step !== undefined) this.paint();
+    this.repaint();
+    if (this.step !== undefined) this.remember();
   }
 
-  describeFollowed() {
-    const { schedule, follow, step } = this;
-    if (!follow) return;
+  repaint() {
+    this.stages.forEach((stage) => stage.paint());
+  }
+
+  describeFollowed(of = this.stages.find((stage) => stage.follow)) {
+    const { follow } = this;
+    if (!follow || !of) return;
     if (follow.rank !== undefined) {
-      const messages = schedule.messages(step);
-      const sent = messages.filter((m) => m.from === follow.rank);
-      const got = messages.filter((m) => m.to === follow.rank);
-      const list = (items, name) => (items.length === 0 ? 'nothing' : items.slice(0, 4).map((m) => `${bytes(m.bytes)} ${name(m)}`).join(', '));
-      this.followed.replaceChildren(
-        html('p', {}, html('strong', {}, schedule.place(follow.rank)), ` sends ${list(sent, (m) => `to ${m.toName}`)} and receives ${list(got, (m) => `from ${schedule.rankName(m.from)}`)} in this step.`));
+      this.followed.replaceChildren(html('p', {}, html('strong', {}, of.schedule.place(follow.rank)), ` ${of.describeRank(follow.rank)}`));
       return;
     }
-    const legs = follow.legs.map((leg) => html('li', { class: leg.step === step ? 'now' : '' },
+    const legs = follow.legs.map((leg) => html('li', { class: leg.step === of.step ? 'now' : '' },
       html('button', { type: 'button', onclick: () => this.show(leg.step) }, `step ${leg.step}`),
       ` ${leg.from}→${leg.to}${leg.message.links ? `, ${many(leg.message.links.length, 'hop')}` : ''}, in a message of ${bytes(leg.message.bytes)}`));
     const gathers = this.data.operation === 'allgather';
@@ -267,114 +270,111 @@ class Player {
       html('ol', { class: 'journey' }, ...legs.slice(0, 40)));
   }
 
-  /** The followed messages of the step; undefined if all messages are shown. */
-  followedNow() {
-    const { follow } = this;
-    if (!follow) return undefined;
-    if (follow.rank !== undefined) {
-      return new Set(this.schedule.messages(this.step).filter((m) => m.from === follow.rank || m.to === follow.rank));
-    }
-    return new Set(follow.legs.filter((leg) => leg.step === this.step).map((leg) => leg.message)
-      .map((leg) => this.schedule.messages(this.step).find((m) => m.from === leg.from && m.to === leg.to && m.sent === leg.sent)));
-  }
-
-  paint() {
-    const { drawing, schedule, follow } = this;
-    if (this.step === undefined) return;
-    drawing.clear();
-    if (schedule.steps === 0) {
-      drawing.ranks();
-      return;
-    }
-    const followed = this.followedNow();
-    const shared = schedule.conflicts(this.step);
-    // Shared links flash slowly. With reduced motion they stay dashed.
-    const flash = shared.length > 0 && (this.still || !this.playing || this.time % 0.5 < 0.36);
-    const marked = new Map();
-    if (follow?.rank !== undefined) marked.set(follow.rank, true);
-    else if (follow) {
-      marked.set(schedule.placeOf(follow.from), 'from');
-      if (follow.to !== follow.from) marked.set(schedule.placeOf(follow.to), 'to');
-    }
-    drawing.still([this.step, flash, ...marked.keys()], () => {
-      drawing.machine(schedule.loads(this.step), schedule.most, { faint: Boolean(follow), shared: flash });
-      follow?.legs?.forEach((leg) => drawing.way(leg.message, false));
-      followed?.forEach((message) => drawing.way(message, true));
-      drawing.ranks(marked);
-    });
-    const messages = schedule.messages(this.step);
-    const most = largest(messages.map((m) => m.bytes));
-    const time = this.still ? STILL : this.time;
-    drawing.paper.globalAlpha = followed ? 0.18 : 1;
-    for (const message of messages) if (!followed?.has(message)) drawing.message(message, time, most, false);
-    drawing.paper.globalAlpha = 1;
-    followed?.forEach((message) => drawing.message(message, time, most, true));
-    if (flash) drawing.conflicts(shared);
-  }
-
+  /** Plays by steps, or from a moment on by time. */
   play() {
-    if (this.step >= this.schedule.steps - 1) this.step = 0;
+    const ends = this.moment === undefined ? this.step >= this.steps - 1 : this.moment >= this.total;
     this.playing = true;
-    this.time = 0;
     this.toggle.replaceChildren(icon('pause'));
     this.toggle.setAttribute('aria-label', 'Pause (space)');
-    this.describe();
+    if (this.moment === undefined) this.show(ends ? 0 : this.step);
+    else if (ends) this.showMoment(0);
     let before;
     const frame = (now) => {
       if (!this.playing) return;
-      this.time += ((now - (before ?? now)) / 1000 / STEP_SECONDS) * this.speed;
+      const passed = ((now - (before ?? now)) / 1000 / STEP_SECONDS) * this.speed;
       before = now;
-      if (this.time >= 1 + REST_SECONDS / STEP_SECONDS) {
-        if (this.step + 1 >= this.schedule.steps) {
-          this.pause();
-          return;
-        }
-        this.step += 1;
-        this.time = 0;
-        this.describe();
+      this.time += passed;
+      if (this.moment !== undefined) {
+        this.showMoment(this.moment + (passed * this.total) / Math.max(1, this.steps));
+        if (this.moment >= this.total) this.pause();
+      } else if (this.time >= 1 + REST_SECONDS / STEP_SECONDS) {
+        if (this.step + 1 >= this.steps) this.pause();
+        else this.show(this.step + 1);
+      } else {
+        this.stages.forEach((stage) => {
+          stage.part = this.step < stage.schedule.steps ? Math.min(1, this.time) : STILL;
+          stage.paint();
+        });
       }
-      this.paint();
-      requestAnimationFrame(frame);
+      if (this.playing) requestAnimationFrame(frame);
     };
     requestAnimationFrame(frame);
   }
 
+  /** Whether flashing links are shown. */
+  phaseOfFlash() {
+    return this.time % 0.5 < 0.36;
+  }
+
   pause() {
+    const played = this.playing;
     this.playing = false;
     this.toggle.replaceChildren(icon('play'));
     this.toggle.setAttribute('aria-label', 'Play (space)');
+    if (played) this.remember();
   }
 
-  /** A press selects a rank; a drag turns a drawing in three dimensions. */
-  press(event) {
-    const { layout } = this.drawing;
-    const begin = [event.offsetX, event.offsetY];
-    let dragged = false;
-    let [x, y] = [event.clientX, event.clientY];
-    const move = (next) => {
-      if (Math.hypot(next.clientX - event.clientX, next.clientY - event.clientY) > 4) dragged = true;
-      if (layout.turns && dragged) {
-        layout.yaw += (next.clientX - x) * 0.008;
-        layout.pitch = Math.max(-1.5, Math.min(1.5, layout.pitch + (next.clientY - y) * 0.008));
-        this.paint();
-      }
-      [x, y] = [next.clientX, next.clientY];
+  /** Writes what is shown into the address, without a step of the browser's history. */
+  remember() {
+    const [{ schedule, ranks, which }, beside] = this.stages;
+    const state = new URLSearchParams();
+    if (which !== this.data.first) state.set('schedule', schedule.name);
+    if (beside) state.set('beside', beside.schedule.name);
+    if (this.moment === undefined) state.set('step', this.step);
+    else state.set('at', this.moment);
+    if (ranks.times !== schedule.timelines.at(-1)) state.set('model', ranks.times.model);
+    if (this.follow?.rank !== undefined && this.stages[0].follow) state.set('rank', schedule.rankName(this.follow.rank));
+    else if (this.follow && this.follow.rank === undefined) {
+      state.set('from', this.follow.from);
+      if (this.data.operation !== 'allgather') state.set('to', this.follow.to);
+    }
+    history.replaceState(null, '', `#${state}`);
+  }
+
+  /** Shows what an address names, such as `#step=5&from=3&to=8`. */
+  reopen(hash) {
+    if (!hash.includes('=')) return;
+    const state = new URLSearchParams(hash.slice(1));
+    const wrong = [];
+    const number = (name, most) => {
+      if (!state.has(name)) return undefined;
+      const value = Number(state.get(name));
+      if (state.get(name).trim() !== '' && value >= 0 && value <= most) return value;
+      wrong.push(`${name}=${state.get(name)} is not a number from 0 to ${most}`);
+      return undefined;
     };
-    const end = () => {
-      this.canvas.removeEventListener('pointermove', move);
-      if (dragged) return;
-      const rank = this.drawing.rankAt(...begin);
-      if (rank === undefined) this.unfollow();
-      else this.followRank(rank);
+    const whole = (name, most) => {
+      const value = number(name, most);
+      if (value === undefined || Number.isInteger(value)) return value;
+      wrong.push(`${name}=${state.get(name)} is not a whole number`);
+      return undefined;
     };
-    this.canvas.setPointerCapture(event.pointerId);
-    this.canvas.addEventListener('pointermove', move);
-    this.canvas.addEventListener('pointerup', end, { once: true });
-    this.canvas.addEventListener('pointercancel', () => this.canvas.removeEventListener('pointermove', move), { once: true });
+    const named = (name) => {
+      if (!state.has(name)) return undefined;
+      const which = this.schedules.findIndex((schedule) => schedule.name === state.get(name));
+      if (which < 0) wrong.push(`this page does not play ${state.get(name)}`);
+      return which < 0 ? undefined : which;
+    };
+    this.choose(named('schedule') ?? this.data.first, 0);
+    this.putBeside(named('beside'));
+    const model = state.get('model');
+    if (model !== null && this.schedule.timelines.some((times) => times.model === model)) this.useModel(model);
+    else if (model !== null) wrong.push(`this page has no timeline by model=${model}`);
+    const ranks = this.schedule.radix.ranks - 1;
+    const [from, to, rank] = [whole('from', ranks), whole('to', ranks), whole('rank', ranks)];
+    if (from !== undefined && (to !== undefined || this.data.operation === 'allgather')) {
+      [this.source.value, this.target.value] = [from, to ?? ''];
+      this.followAsked();
+    } else if (rank !== undefined) this.followRank(this.schedule.placeOf(rank), this.stages[0]);
+    const [step, at] = [whole('step', this.steps - 1), number('at', this.stages[0].times ? this.total : 0)];
+    if (at !== undefined) this.showMoment(at);
+    else if (step !== undefined) this.show(step);
+    this.said.textContent = wrong.length > 0 ? `The address of this page: ${wrong.join('; ')}.` : '';
+    this.said.hidden = wrong.length === 0;
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, button, a, .chart')) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, button, a, textarea, .chart')) return;
     const phase = (by) => {
       const at = this.phases.findLastIndex((one) => one.first <= this.step);
       this.show(this.phases[Math.max(0, Math.min(this.phases.length - 1, at + by))]?.first ?? 0);
@@ -401,16 +401,4 @@ class Player {
     event.preventDefault();
     acts[event.key]();
   }
-}
-
-/** The note on a drawing that is not the whole machine. */
-function partNote(schedule, data) {
-  const { part, machine, shape } = schedule.play;
-  if (part === 'smaller') {
-    return `${data.topology} is too large to draw. The drawing and its times are of ${machine}, a smaller machine of the same kind, under the same algorithm. The ranking, the block sizes and the Pareto front are those of ${data.topology}.`;
-  }
-  if (part === 'period') {
-    return `${data.topology} is too large to draw. The drawing shows one period, ${shape.window.join('x')}, of a pattern that repeats across the machine: a message that leaves on one side enters at the other. Loads, shared links and times are those of the whole machine.`;
-  }
-  return '';
 }

@@ -31,49 +31,76 @@ class Schedule {
     this.shape = play.shape;
     this.radix = new Radix(play.radix);
     this.periods = new Radix(play.periods);
-    if (this.shape.kind === 'grid' || this.shape.kind === 'lattice') {
-      this.grid = new Radix(this.shape.sides);
-      this.window = new Radix(this.shape.window ?? this.shape.sides);
-      this.ranks = this.shape.nodes?.length ?? this.window.ranks;
-    } else {
-      this.ranks = this.radix.ranks;
-    }
+    this.network = new Network(play.shape);
+    this.grid = this.network.grid;
+    this.ranks = this.network.ranks;
+    // On a grid of single ranks, messages without a route take the machine's own.
+    this.implied = this.shape.kind === 'grid' && !this.shape.sizes;
     this.steps = play.steps.length;
     this.seen = new Map();
+  }
+
+  /** By step, the number of steps up to it in which a message moves. */
+  get ordinals() {
+    let count = 0;
+    this.counted ??= this.play.steps.map(({ sends }) => {
+      count += sends.some((list) => list.length > 0) ? 1 : 0;
+      return count;
+    });
+    return this.counted;
+  }
+
+  /** The number of steps in which a message moves. */
+  get moving() {
+    return this.ordinals[this.steps - 1] ?? 0;
+  }
+
+  /** What a step is called: a step counts if a message moves in it. */
+  stepName(step, long = false) {
+    const [before, now] = [this.ordinals[step - 1] ?? 0, this.ordinals[step]];
+    if (now > before) return long ? `Step ${step} (${now} of ${this.moving})` : `step ${step}`;
+    const rest = !this.play.steps[step].copies ? 'pause' : 'rearrangement';
+    const place = now === 0 ? 'opening' : now === this.moving ? 'closing' : 'intermediate';
+    const after = long && now > 0 ? `, after ${now} of ${this.moving} steps` : '';
+    return `${long ? place[0].toUpperCase() + place.slice(1) : place} ${rest}${after}`;
+  }
+
+  /** The times by each model. */
+  get timelines() {
+    this.timed ??= this.play.times.map((times) => new Times(this, times));
+    return this.timed;
   }
 
   get name() {
     return named(this.play.algorithm, this.play.setting);
   }
 
-  /** The position of a rank on a grid, which may have missing nodes. */
-  coordinates(rank) {
-    return this.window.coordinates(this.shape.nodes?.[rank] ?? rank);
+  /** Whether messages take numbered links, which they may share. */
+  get routed() {
+    return this.network.joined;
   }
 
   /** The name of a drawn rank: on a part of a machine, its number on the whole machine. */
   rankName(rank) {
-    return this.grid && !this.shape.nodes ? this.grid.rank(this.window.coordinates(rank)) : rank;
+    return this.implied ? this.grid.rank(this.network.places[rank]) : rank;
   }
 
-  /** A rank with its coordinates, on grids of several sides. */
+  /** A rank with the coordinates or the name of its node. */
   place(rank) {
-    const name = `rank ${this.rankName(rank)}`;
-    const long = this.grid && this.grid.sides.length > 1;
-    return long ? `${name} (${this.coordinates(rank).join(',')})` : name;
+    const { network } = this;
+    const [name, node] = [`rank ${this.rankName(rank)}`, network.nodeOf[rank]];
+    if (this.grid) return this.grid.sides.length > 1 ? `${name} ${network.name(node)}` : name;
+    if (this.shape.sizes) return `${name} on node ${network.name(node)}`;
+    return network.name(node) === String(rank) ? name : `${name} on ${network.name(node)}`;
   }
 
-  /** A link as the program names it: its source's coordinates, direction and dimension. */
   linkName(link) {
-    const dimensions = this.grid.sides.length;
-    const from = Math.floor(link / (2 * dimensions));
-    const direction = link % 2 === 0 ? '+' : '-';
-    return `(${this.coordinates(from).join(',')})${direction}${Math.floor((link % (2 * dimensions)) / 2)}`;
+    return this.network.linkName(link);
   }
 
   /** The drawn rank that is or represents a rank of the machine. */
   placeOf(rank) {
-    return this.grid && !this.shape.nodes ? this.window.rank(this.grid.coordinates(rank)) : rank;
+    return this.implied ? this.network.window.rank(this.grid.coordinates(rank)) : rank;
   }
 
   /** The class of a rank of the machine, and its translation from the class's first rank. */
@@ -132,88 +159,83 @@ class Schedule {
   message(from, peer, sent, landed, route) {
     const message = { from, sent, landed, bytes: this.play.bytes[sent] };
     const to = this.radix.rank(peer);
-    if (!this.grid) return { ...message, to, toName: to };
-    if (this.shape.next) return { ...message, to, toName: to, links: this.linksOf(from, this.play.routes[route]) };
-    const way = route > 0 ? this.play.routes[route] : this.nearest(from, to);
-    const coordinates = this.window.coordinates(from);
-    const links = [];
-    for (let i = 0; i < way.length; i += 2) {
-      const [u, hops] = [way[i], way[i + 1]];
-      for (let hop = 0; hop < Math.abs(hops); hop += 1) {
-        links.push(2 * (this.window.rank(coordinates) * coordinates.length + u) + (hops < 0 ? 1 : 0));
-        coordinates[u] = modulo(coordinates[u] + Math.sign(hops), this.window.sides[u]);
-      }
-    }
-    return { ...message, to: this.window.rank(coordinates), toName: to, links };
+    if (!this.routed) return { ...message, to, toName: to };
+    const way = this.implied && route === 0 ? this.nearest(from, to) : this.play.routes[route];
+    const [links, end] = this.network.walk(this.network.nodeOf[from], way);
+    return { ...message, to: this.implied ? end : to, toName: to, links };
   }
 
-  /** The links of a route on a machine with missing nodes, whose list gives their targets. */
-  linksOf(from, way) {
-    const links = [];
-    let at = from;
-    for (let i = 0; i < way.length; i += 2) {
-      const [u, hops] = [way[i], way[i + 1]];
-      for (let hop = 0; hop < Math.abs(hops); hop += 1) {
-        links.push(2 * (at * this.grid.sides.length + u) + (hops < 0 ? 1 : 0));
-        at = this.shape.next[links[links.length - 1]];
-      }
-    }
-    return links;
-  }
-
-  /** The machine's own route: dimension by dimension, the shorter direction, up at half a ring. */
+  /**
+   * The machine's own route: dimension by dimension, the shorter direction. At half a ring it is up,
+   * or if ties are balanced, up from even coordinates.
+   */
   nearest(from, to) {
-    const [a, b] = [this.window.coordinates(from), this.grid.coordinates(to)];
+    const [a, b] = [this.network.places[from], this.grid.coordinates(to)];
     return a.flatMap((x, u) => {
       const side = this.grid.sides[u];
       const forward = modulo(b[u] - x, side);
-      const hops = !this.shape.wrap[u] ? b[u] - x : 2 * forward <= side ? forward : forward - side;
+      const up = 2 * forward < side || (2 * forward === side && !(this.shape.balanced && x % 2 === 1));
+      const hops = !this.shape.wrap[u] ? b[u] - x : up ? forward : forward - side;
       return hops === 0 ? [] : [u, hops];
     });
   }
 
-  /** By link, on grids, or by pair of ranks: messages and bytes of a step. */
+  /** By link: messages and bytes of a step. */
   loads(step) {
     if (this.loaded?.step === step) return this.loaded.loads;
+    this.loaded = { step, loads: this.added(step, ({ links }) => links) };
+    return this.loaded.loads;
+  }
+
+  /** By key: messages and bytes of a step. */
+  added(step, keys) {
     const loads = new Map();
     for (const message of this.messages(step)) {
-      for (const link of message.links ?? [message.from * this.ranks + message.to]) {
-        const load = loads.get(link) ?? { messages: 0, bytes: 0 };
+      for (const key of keys(message)) {
+        const load = loads.get(key) ?? { messages: 0, bytes: 0 };
         load.messages += 1;
         load.bytes += message.bytes;
-        loads.set(link, load);
+        loads.set(key, load);
       }
     }
-    this.loaded = { step, loads };
     return loads;
   }
 
-  /** By link or pair: messages, bytes and the steps in which it is used, over all steps. */
+  /** By step, the number of shared links. */
+  get contended() {
+    if (this.routed) this.totals();
+    else this.shared ??= this.play.steps.map(() => 0);
+    return this.shared;
+  }
+
+  /** By link, or by pair of nodes: messages, bytes and the steps in which it is used, over all steps. */
   totals() {
-    if (!this.all) {
-      this.all = new Map();
-      this.most = 0;
-      this.contended = [];
-      for (let step = 0; step < this.steps; step += 1) {
-        let shared = 0;
-        for (const [link, load] of this.loads(step)) {
-          const total = this.all.get(link) ?? { messages: 0, bytes: 0, steps: 0 };
-          total.messages += load.messages;
-          total.bytes += load.bytes;
-          total.steps += 1;
-          this.all.set(link, total);
-          this.most = Math.max(this.most, load.bytes);
-          shared += this.grid && load.messages > 1 ? 1 : 0;
-        }
-        this.contended.push(shared);
+    if (this.all) return this.all;
+    [this.all, this.shared] = [new Map(), []];
+    for (let step = 0; step < this.steps; step += 1) {
+      let shared = 0;
+      for (const [link, load] of this.routed ? this.loads(step) : this.pairs(step)) {
+        const total = this.all.get(link) ?? { messages: 0, bytes: 0, steps: 0 };
+        total.messages += load.messages;
+        total.bytes += load.bytes;
+        total.steps += 1;
+        this.all.set(link, total);
+        shared += this.routed && load.messages > 1 ? 1 : 0;
       }
+      this.shared.push(shared);
     }
     return this.all;
   }
 
+  /** By pair of nodes: messages and bytes of a step. */
+  pairs(step) {
+    const { nodes, nodeOf } = this.network;
+    return this.added(step, (message) => [nodeOf[message.from] * nodes + nodeOf[message.to]]);
+  }
+
   /** The links of a step that several messages share, the most contended first. */
   conflicts(step) {
-    if (!this.grid) return [];
+    if (!this.routed) return [];
     if (this.worst?.step !== step) {
       const shared = [...this.loads(step)].filter(([, load]) => load.messages > 1);
       shared.sort((a, b) => b[1].messages - a[1].messages || b[1].bytes - a[1].bytes || a[0] - b[0]);

@@ -1,20 +1,43 @@
 // The head of the page, the ranking and the notes.
 
+/** A time, at least if it is a floor. */
+function timeOf(entry) {
+  return `${entry.exact ? '' : '≥ '}${seconds(sum(entry.seconds))}`;
+}
+
+/** `1.84×`, of two times. */
+function times(value) {
+  return `${value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString('en')}×`;
+}
+
 function head(place, data) {
   const best = data.ranking[0];
+  const entry = data.asked ?? best;
+  const isBest = entry === best || (entry.algorithm === best.algorithm && entry.setting === best.setting);
   const tile = (name, value, more) => html('div', { class: 'tile' }, html('dt', {}, name), html('dd', {}, value), html('p', {}, more));
   const operation = data.operation === 'alltoall' ? 'All-to-all' : 'All-gather';
-  const total = sum(best.seconds);
+  const strong = (text) => html('strong', {}, text);
+  const than = sum(entry.seconds) / sum(best.seconds);
+  const asked = data.asked === undefined ? ['The fastest is ', strong(best.algorithm), ': ', strong(timeOf(best)), '.']
+    : ['You asked for ', strong(entry.algorithm), ': ', strong(timeOf(entry)), ', ',
+      ...(isBest ? [strong('the fastest'), '.'] : [strong(`${times(than)} the time of the fastest`), `, ${named(best.algorithm, best.setting)} with `, html('span', { class: 'whole' }, timeOf(best)), '.'])];
+  const simulated = data.model === undefined ? []
+    : [html('p', { class: 'lead' }, entry.simulated === undefined ? `It is not simulated by the ${data.model.name} model; the notes say why.`
+      : `By the ${data.model.name} model it takes ${seconds(entry.simulated)}${data.model.endpoint ? `, with ${data.model.endpoint}` : ''}.`)];
   place.append(
     html('p', { class: 'brand' }, `topocoll ${data.version}`),
     html('h1', {}, `${operation} on ${data.machine}`),
-    html('p', { class: 'lead' }, `${data.machine === data.topology ? '' : `${data.topology}, `}${many(data.ranks, 'rank')}, ${many(data.ports, 'port')}, blocks of ${bytes(data.block_bytes)}, timing ${data.timing[0][1]}`),
+    html('p', { class: 'lead' }, [
+      ...(data.machine === data.topology || data.machine.startsWith(`${data.topology} of `) ? [] : [data.topology]),
+      many(data.ranks, 'rank'), ...data.particulars, many(data.ports, 'port'), `blocks of ${bytes(data.block_bytes)}`, `timing ${data.timing[0][1]}`].join('; ')),
+    html('p', { class: 'hero' }, ...asked),
+    ...simulated,
     html('dl', { class: 'tiles' },
-      tile('best', best.algorithm, best.setting === '-' ? 'no parameters' : best.setting),
-      tile('predicted', `${best.exact ? '' : '≥ '}${seconds(total)}`, 'by the steps model'),
-      tile('of the bound', `${best.ratio.toFixed(2)}×`, `lower bound ${seconds(data.bound.seconds)}`),
-      tile('steps', String(best.steps), `at least ${data.bound.steps}`),
-      tile('volume', `${blocks(best.link_blocks)} blocks`, `at least ${blocks(data.bound.blocks)}, over the busiest links`)),
+      tile(data.asked === undefined ? 'fastest' : 'you asked for', entry.algorithm, entry.setting === '-' ? 'no parameters' : entry.setting),
+      tile('predicted time', timeOf(entry), `by the steps model; at least ${seconds(data.bound.seconds)}`),
+      tile('of the lower bound', times(entry.ratio), 'no schedule is faster than 1×'),
+      tile('steps', String(entry.steps), `at least ${data.bound.steps}`),
+      tile('charged volume', `${blocks(entry.link_blocks)} blocks`, `at least ${blocks(data.bound.blocks)}; shared links are charged in full`)),
     html('p', { class: 'reason' }, `${data.reason}.`));
 }
 
@@ -22,54 +45,71 @@ function head(place, data) {
 const SHOWN = 12;
 
 function ranking(section, data, player) {
-  const slowest = largest(data.ranking.map((entry) => sum(entry.seconds)));
-  const scale = Math.max(slowest, data.bound.seconds) || 1;
-  const bar = (entry) => {
-    let x = 0;
-    const parts = entry.seconds.map((term, t) => {
-      const wide = (200 * term) / scale;
-      x += wide;
-      return wide > 0 ? svg('rect', { x: x - wide, y: 2, width: wide, height: 14, fill: `url(#term-${t})`, class: 'bar' }) : '';
-    });
-    const limit = (200 * data.bound.seconds) / scale;
-    return svg('svg', { viewBox: '0 0 202 18', class: 'times', 'aria-hidden': true, preserveAspectRatio: 'none' }, ...parts,
-      svg('line', { x1: limit, x2: limit, y1: 0, y2: 18, class: 'limit' }));
+  const table = html('table', { class: 'ranking' });
+  const same = (entry) => data.asked?.algorithm === entry.algorithm && data.asked?.setting === entry.setting;
+  const entries = data.ranking.map((entry, i) => ({ ...entry, place: i + 1, asked: same(entry) }));
+  // The schedule asked for has a row, wherever it ranks.
+  if (data.asked && !entries.some((entry) => entry.asked)) entries.push({ ...data.asked, asked: true });
+  const hidden = entries.filter((entry, i) => i >= SHOWN && !entry.asked);
+  const best = sum(data.ranking[0].seconds);
+  /** Bars have the scale of the rows that are shown. */
+  const fill = (all) => {
+    const shown = all ? entries : entries.filter((entry) => !hidden.includes(entry));
+    const scale = Math.max(largest(shown.map((entry) => sum(entry.seconds))), data.bound.seconds) || 1;
+    const bar = (entry) => {
+      let x = 0;
+      const parts = entry.seconds.map((term, t) => {
+        const wide = (200 * term) / scale;
+        x += wide;
+        return wide > 0 ? svg('rect', { x: x - wide, y: 2, width: wide, height: 14, fill: `url(#term-${t})`, class: 'bar' }) : '';
+      });
+      const limit = (200 * data.bound.seconds) / scale;
+      return svg('svg', { viewBox: '0 0 202 18', class: 'times', 'aria-hidden': true, preserveAspectRatio: 'none' }, ...parts,
+        svg('line', { x1: limit, x2: limit, y1: 0, y2: 18, class: 'limit' }));
+    };
+    const number = (text) => html('td', { class: 'number' }, text);
+    const row = (entry) => html('tr', { class: entry.asked ? 'asked' : '' },
+      number(entry.place === undefined ? '' : String(entry.place)),
+      html('td', {}, entry.algorithm, entry.asked ? html('span', { class: 'badge' }, 'asked for') : undefined, html('span', { class: 'setting' }, entry.setting === '-' ? '' : ` ${entry.setting}`)),
+      number(timeOf(entry)),
+      number(times(sum(entry.seconds) / best)),
+      html('td', { class: 'wide' }, bar(entry)),
+      number(times(entry.ratio)),
+      ...(data.model ? [number(entry.simulated === undefined ? '' : seconds(entry.simulated))] : []),
+      number(String(entry.steps)),
+      number(blocks(entry.link_blocks)),
+      number(entry.sharing === 0 ? '?' : String(entry.sharing)),
+      html('td', {}, entry.play === undefined ? '' : html('button', { type: 'button', class: 'watch', 'aria-label': `Watch ${named(entry.algorithm, entry.setting)}`, onclick: () => { player.choose(entry.play, 0); player.section.scrollIntoView(); } }, 'watch')));
+    const names = ['', 'algorithm', 'time', '× fastest', 'where the time goes', '× bound', ...(data.model ? [`${data.model.name} model`] : []), 'steps', 'charged volume', 'link contention', ''];
+    const classes = names.map((name, i) => (name === 'where the time goes' ? 'wide' : i > 1 && name !== '' ? 'number' : ''));
+    table.replaceChildren(
+      html('thead', {}, html('tr', {}, ...names.map((name, i) => html('th', { scope: 'col', class: classes[i] }, name)))),
+      html('tbody', {}, ...shown.map(row)));
   };
-  const row = (entry, i) => html('tr', { class: i >= SHOWN ? 'later' : '' },
-    html('td', { class: 'number' }, String(i + 1)),
-    html('td', {}, entry.algorithm, html('span', { class: 'setting' }, entry.setting === '-' ? '' : ` ${entry.setting}`)),
-    html('td', { class: 'wide' }, bar(entry)),
-    html('td', { class: 'number' }, `${entry.exact ? '' : '≥ '}${seconds(sum(entry.seconds))}`),
-    html('td', { class: 'number' }, entry.ratio.toFixed(2)),
-    html('td', { class: 'number' }, String(entry.steps)),
-    html('td', { class: 'number' }, blocks(entry.link_blocks)),
-    html('td', { class: 'number' }, entry.sharing === 0 ? '?' : String(entry.sharing)),
-    html('td', {}, entry.play === undefined ? '' : html('button', { type: 'button', class: 'watch', 'aria-label': `Watch ${named(entry.algorithm, entry.setting)}`, onclick: () => { player.choose(entry.play); location.hash = '#watch'; } }, 'watch')));
+  fill(false);
   const shares = TERMS.map((_, t) => sum(data.ranking.map((entry) => entry.seconds[t])));
-  const names = ['', 'algorithm', 'where the time goes', 'time', '× bound', 'steps', 'link blocks', 'sharing', ''];
-  const table = html('table', { class: 'ranking' },
-    html('thead', {}, html('tr', {}, ...names.map((name, i) => html('th', { scope: 'col', class: i > 2 && i < 8 ? 'number' : '' }, name)))),
-    html('tbody', {}, ...data.ranking.map(row)));
-  const hidden = data.ranking.length - SHOWN;
-  const more = hidden > 0 ? html('button', { type: 'button', class: 'more', onclick: () => { table.classList.add('all'); more.remove(); } }, `Show ${many(hidden, 'more setting')}`) : undefined;
+  const more = hidden.length > 0 ? html('button', { type: 'button', class: 'more', onclick: () => { fill(true); more.remove(); } }, `Show ${many(hidden.length, 'more setting')}`) : undefined;
   section.append(html('h2', {}, 'Ranking'),
     html('p', { class: 'hint' }, 'Every algorithm that applies, by predicted time. The vertical line is the lower bound.'),
     termLegend(shares),
-    html('div', { class: 'scroll' }, table), more ?? '',
+    html('div', { class: 'scroll' }, table),
+    html('p', {}, more ?? '', ' ', takeButton('Copy table', 'Copy the ranking as text', () => copy(tableText(table)))),
     data.more > 0 ? html('p', { class: 'hint' }, `and ${many(data.more, 'more setting')} that trade steps for volume: topocoll select --all shows them`) : '',
     boundsTable(data));
 }
 
 function boundsTable(data) {
-  const measures = { steps: 'steps', blocks: 'blocks', link_blocks: 'link blocks', hops: 'hops' };
+  const measures = { steps: 'steps', blocks: 'volume', link_blocks: 'charged volume', hops: 'hops' };
   const row = (bound) => html('tr', {},
     html('td', {}, measures[bound.measure]), html('td', { class: 'number' }, blocks(bound.value)),
     html('td', {}, bound.theorem), html('td', {}, bound.condition || 'every schedule'));
+  const table = html('table', {},
+    html('thead', {}, html('tr', {}, ...['bounds', 'at least', 'by', 'holds for'].map((name) => html('th', { scope: 'col' }, name)))),
+    html('tbody', {}, ...data.bounds.map(row)));
   return html('details', {},
     html('summary', {}, `Lower bounds (${data.bounds.length})`),
-    html('div', { class: 'scroll' }, html('table', {},
-      html('thead', {}, html('tr', {}, ...['bounds', 'at least', 'by', 'holds for'].map((name) => html('th', { scope: 'col' }, name)))),
-      html('tbody', {}, ...data.bounds.map(row)))));
+    html('div', { class: 'scroll' }, table),
+    takeButton('Copy table', 'Copy the lower bounds as text', () => copy(tableText(table))));
 }
 
 function notes(section, data) {
@@ -77,9 +117,11 @@ function notes(section, data) {
   const part = (title, rows) => (rows.length === 0 ? '' : html('details', {}, html('summary', {}, `${title} (${rows.length})`), pairs(rows)));
   section.append(html('h2', {}, 'Notes'),
     html('p', {}, 'Times are those of the steps model: T = startup × steps + time of a byte × bytes over the busiest links + propagation × hops + rearrangement × bytes copied and packed + barrier × (steps − 1). A shared link is charged with its whole load.'),
+    data.model ? html('p', {}, `The ${data.model.name} model: ${data.model.summary}. No barriers; ${data.model.endpoint ?? 'endpoints without limits'}. Accuracy: ${data.model.accuracy}.`) : '',
     pairs(data.timing),
     part('Sources of the machine\u2019s values', data.sources),
     part('Algorithms that do not apply', data.rejected),
     part('Algorithms that apply but cannot be played', data.unplayed),
+    part('Schedules that are not simulated', data.plays.flatMap((play) => (play.untimed === undefined ? [] : [[named(play.algorithm, play.setting), play.untimed]]))),
     html('p', {}, 'Made by ', html('code', {}, data.command), `, topocoll ${data.version}. The page works offline.`));
 }
