@@ -199,8 +199,6 @@ class Page(Chromium):
         self.looks("ring-dark", "#watch .canvas")
         self.open("cluster:4,4,2", "--algorithm", "clustered-factor")
         self.looks("cluster", "#watch .canvas")
-        self.open("full:16")
-        self.looks("full-heat", "#heat .canvas")
         self.open("torus:16x16", "--algorithm", "suh-shin")
         self.looks("torus", "#watch .canvas")
         self.open("mesh:8x8", "--algorithm", "direct")

@@ -206,8 +206,10 @@ mod tests {
         assert_eq!(shown("mesh:62x64").2, "mesh:14x16");
         assert_eq!(shown("full:201").2, "full:29");
         assert_eq!(shown("cluster:100*32").2, "cluster:8*8");
-        assert_eq!(shown("cluster:20x48").0, Extent::Whole);
-        assert_eq!(shown("torus:64x64*4").2, "torus:16x16*4");
-        assert_eq!(shown("dragonfly:2,4,2").0, Extent::Whole);
+        let smaller = |name| smaller_topology(&*machine(name).unwrap().topology).unwrap();
+        assert_eq!(smaller("torus:64x64*4").short_form(), "torus:16x16*4");
+        for name in ["cluster:20x48", "dragonfly:2,4,2", "torus:4x4*4", "fat-tree:4,3"] {
+            assert!(is_small(&*machine(name).unwrap().topology), "{name}");
+        }
     }
 }
