@@ -38,7 +38,7 @@ pub(crate) struct Run {
 /// What was found.
 pub(crate) enum Found {
     Steps { counts: Counts, steps: Vec<f64> },
-    Network { simulation: Simulation, model: &'static str, sync: Sync, accuracy: &'static str },
+    Network { simulation: Box<Simulation>, model: &'static str, sync: Sync, accuracy: &'static str },
 }
 
 impl Run {
@@ -101,7 +101,7 @@ impl Run {
             simulate(&request)
         })?;
         let accuracy = model.accuracy(machine);
-        Ok(Found::Network { simulation, model: model.name, sync: self.sync, accuracy })
+        Ok(Found::Network { simulation: Box::new(simulation), model: model.name, sync: self.sync, accuracy })
     }
 }
 
