@@ -127,7 +127,7 @@ pub(crate) fn simulation(py: Python<'_>, found: Found) -> PyResult<Bound<'_, PyD
             out.set_item("model", model)?;
             out.set_item("barrier", sync == Sync::Barrier)?;
             out.set_item("accuracy", accuracy)?;
-            let found = simulation;
+            let found = *simulation;
             out.set_item("time", in_seconds(found.time))?;
             out.set_item("messages", found.messages)?;
             let times = found.steps.iter().flat_map(|step| [step.start, step.end].map(in_seconds));
