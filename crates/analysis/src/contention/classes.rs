@@ -18,7 +18,7 @@
 //! - Routes by up*/down* (Schroeder et al. 1991, Autonet) need one class. They are longer, their load
 //!   gathers at the root of the tree, and a schedule's own routes are not among them.
 //! - One class for the whole route (LASH: Skeie et al. 2002; DFSSSP: Domke et al. 2011) keeps routes too. But a
-//!   torus requires more classes then: it could not change them at the datelines of each dimension.
+//!   torus can require more classes then, as no route changes its class at the datelines of its dimensions.
 //! - Here a router chooses the class by input, class and output, as switches of `InfiniBand` do (their table
 //!   from service level to virtual lane). Torus-2QoS crosses datelines by the same means.
 //!
@@ -67,12 +67,21 @@ impl ChannelClasses {
         }
     }
 
+    /// Bytes of the classes, and of finding them, for routes of `hops` links in all.
+    pub(crate) fn memory(machine: &Machine, vcs: u32, hops: u128) -> u128 {
+        /// Of a dependency in a table, and of its ends in an order, twice.
+        const DEPENDENCY: u128 = 512;
+        let Shape::Graph(graph) = machine.topology.network() else { return 0 };
+        let links = (0..graph.vertices()).flat_map(|from| graph.leaving(from));
+        let pairs: u128 = links.map(|(_, to)| graph.leaving(to).count() as u128).sum();
+        DEPENDENCY * hops.min(pairs * u128::from(vcs))
+    }
+
     /// The classes decided in the order of the traffic, or with the shortest routes first if the links of
     /// the longest are given. Also returns the links of the longest route.
     fn decided(traffic: &dyn Traffic, machine: &Machine, longest: Option<u64>) -> (Self, u64) {
         let mut classes = Self { next: HashMap::new(), count: 1 };
-        let (mut order, links) = (Order::default(), machine.topology.links() as u32);
-        order.grow(links);
+        let mut order = Order::default();
         let (mut share, mut most) = (Share::default(), 0);
         for length in longest.map_or(0..=0, |longest| 1..=longest) {
             for step in 0..traffic.steps() {
@@ -88,7 +97,7 @@ impl ChannelClasses {
                         machine.topology.for_each_link(node, &send.route, &mut |LinkId(link)| {
                             let link = link as u32;
                             let class = last.map_or(0, |(before, class)| {
-                                classes.decide((before, class, link), &mut order, links)
+                                classes.decide((before, class, link), &mut order)
                             });
                             last = Some((link, class));
                         });
@@ -100,18 +109,14 @@ impl ChannelClasses {
     }
 
     /// The class of a next link, which is decided here if it is new.
-    fn decide(&mut self, key: (u32, u32, u32), order: &mut Order, links: u32) -> u32 {
-        let Entry::Vacant(entry) = self.next.entry(key) else { return self.next[&key] };
+    fn decide(&mut self, key: (u32, u32, u32), order: &mut Order) -> u32 {
         let (before, class, link) = key;
-        let depends =
-            |order: &mut Order, next: u32| order.add(class * links + before, next * links + link);
-        let next = (0..self.count).find(|&next| depends(order, next)).unwrap_or_else(|| {
-            order.grow(links);
-            self.count += 1;
-            let added = self.count - 1;
-            assert!(depends(order, added), "bug: a class without dependencies closes a cycle");
-            added
-        });
+        let Entry::Vacant(entry) = self.next.entry(key) else { return self.next[&key] };
+        // No dependency leads from a class that is added here.
+        let mut classes = 0..=self.count;
+        let next = classes.find(|&next| order.add((before, class), (link, next)));
+        let next = next.expect("bug: a class without dependencies closes a cycle");
+        self.count = self.count.max(next + 1);
         *entry.insert(next)
     }
 
@@ -139,9 +144,11 @@ impl ChannelClasses {
     }
 }
 
-/// A graph without cycles, and an order of its vertices that agrees with it (Pearce and Kelly 2006).
+/// A graph without cycles of links and classes, and an order of these that agrees with it (Pearce and
+/// Kelly 2006).
 #[derive(Default)]
 struct Order {
+    vertices: HashMap<(u32, u32), u32>,
     after: Vec<Vec<u32>>,
     before: Vec<Vec<u32>>,
     /// By vertex, its place in the order.
@@ -149,25 +156,29 @@ struct Order {
 }
 
 impl Order {
-    /// Adds vertices, last in the order.
-    fn grow(&mut self, vertices: u32) {
-        let all = self.place.len() + vertices as usize;
-        self.after.resize_with(all, Vec::new);
-        self.before.resize_with(all, Vec::new);
-        self.place.extend(self.place.len() as u32..all as u32);
+    /// The vertex of a link and class; a new one is the last in the order.
+    fn vertex(&mut self, of: (u32, u32)) -> u32 {
+        let next = self.place.len() as u32;
+        let vertex = *self.vertices.entry(of).or_insert(next);
+        if vertex == next {
+            self.after.push(Vec::new());
+            self.before.push(Vec::new());
+            self.place.push(next);
+        }
+        vertex
     }
 
     /// Adds an edge, unless it closes a cycle. Returns whether it is added.
-    fn add(&mut self, from: u32, to: u32) -> bool {
+    fn add(&mut self, from: (u32, u32), to: (u32, u32)) -> bool {
+        let [from, to] = [from, to].map(|of| self.vertex(of));
         let [first, last] = [to, from].map(|vertex| self.place[vertex as usize]);
         if first <= last {
-            let after = self.reached(to, &self.after, |place| place <= last);
+            let mut after = self.reached(to, &self.after, |place| place <= last);
             if after.contains(&from) {
                 return false;
             }
             // All that leads to the edge moves before all that it leads to, within their places.
             let mut moved = self.reached(from, &self.before, |place| place >= first);
-            let mut after = after;
             let by_place = |&vertex: &u32| self.place[vertex as usize];
             moved.sort_unstable_by_key(by_place);
             after.sort_unstable_by_key(by_place);

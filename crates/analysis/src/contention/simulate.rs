@@ -445,6 +445,10 @@ fn check(
             + nodes * 96
             + waiting_sends * 2 * size_of::<Posted>() as u128)
         + kept * links
+        + match request.model.virtual_channels && networks > 0 {
+            true => ChannelClasses::memory(request.machine, request.settings.vcs, survey.all_hops),
+            false => 0,
+        }
         + survey.steps.len() as u128 * 64
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 }
         + if request.timeline {
