@@ -6,6 +6,7 @@ mod barriers;
 mod booksim;
 mod channels;
 mod classes;
+mod classes_of_channels;
 #[path = "../common/mod.rs"]
 mod common;
 mod conflicts;

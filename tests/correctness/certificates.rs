@@ -175,6 +175,13 @@ fn a_large_graph_is_refused_by_its_ranks() {
 const BETWEEN: &str = "graph 2+1\nvertex 0 2 1\nnext 0*2\nvertex 1 - 2\nnext 1*2\n\
                        vertex 2 0 1\nnext 0 1";
 
+/// The largest machine with failures.
+#[test]
+fn a_certificate_of_4096_nodes_with_a_failed_link_holds() {
+    let proved = check(certificate("torus:16x16x16/0,0,0+0", "bruck").as_bytes()).unwrap();
+    assert_eq!((proved.ranks, proved.counts.port_violations), (4096, 0));
+}
+
 #[test]
 fn a_route_over_listed_links_leads_from_node_to_node() {
     let text = body(&certificate("full:2", "direct"))

@@ -12,6 +12,7 @@ mod all_to_all;
 mod calendar;
 mod chain;
 mod channels;
+mod classes;
 mod clock;
 mod closed;
 mod estimate;
@@ -37,6 +38,7 @@ mod wormhole;
 
 pub use all_to_all::AllToAll;
 pub use chain::ChainLink;
+pub use classes::ChannelClasses;
 pub(crate) use clock::Clock;
 pub use clock::{Picoseconds, in_seconds};
 pub use estimate::{Estimate, estimate};

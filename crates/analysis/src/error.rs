@@ -139,6 +139,18 @@ pub enum AnalysisError {
         /// The machine.
         topology: String,
     },
+    /// Routes on a graph that require more virtual channels than its links have.
+    #[error(
+        "vcs={vcs}: the routes on {topology} require {required} virtual channels, or messages may deadlock"
+    )]
+    VirtualChannels {
+        /// The machine.
+        topology: String,
+        /// The number required.
+        required: u32,
+        /// The number of a link.
+        vcs: u32,
+    },
     /// Classes of ranks where they do not give the exact result.
     #[error("the {model} model simulates every rank here: {rule}")]
     Classes {

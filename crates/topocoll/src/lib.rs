@@ -94,8 +94,8 @@ pub use topocoll_schedule::{
 };
 pub use topocoll_topology::{
     Barrier, Capacity, Clusters, Coordinates, ENDPOINT_PARAMETERS, Endpoint, EndpointParameter,
-    Fault, FullyConnected, Graph, Grid, INTER_NODE, INTRA_NODE, Injection, Lattice, LeastLoad,
-    Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix, Order, PerClass,
-    Port, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology, TopologyError,
-    files, spec, text, units,
+    Failure, Fault, FullyConnected, Graph, Grid, INTER_NODE, INTRA_NODE, Injection, Lattice,
+    LeastLoad, Link, LinkId, LinkKind, ListedGraph, MAX_DIMENSIONS, Machine, MixedRadix, Order,
+    PerClass, Port, Rank, Route, Segment, Shape, Subset, TOPOLOGIES, Ties, Timing, Topology,
+    TopologyError, files, spec, text, units,
 };

@@ -25,9 +25,9 @@ pub enum NotSimulated {
     /// It exceeds the memory, or the limits of one simulation.
     #[error("{0}")]
     Limit(AnalysisError),
-    /// Its messages wait for each other forever.
-    #[error("its messages deadlock")]
-    Deadlock,
+    /// Its routes require more virtual channels than links have.
+    #[error("{0}")]
+    Channels(AnalysisError),
 }
 
 /// Simulations of choices, with their estimated costs; they have not begun.
@@ -147,10 +147,12 @@ impl Simulations<'_> {
             let mut request = Request::new(&traffic, self.machine, self.model, memory);
             request.control.progress = Progress { starting: &|_| (), done: &done };
             let found = match simulate(&request) {
-                Ok(found) if !found.deadlock.is_empty() => Err(NotSimulated::Deadlock),
                 Ok(found) => Ok(in_seconds(found.time)),
                 Err(error @ (AnalysisError::Memory { .. } | AnalysisError::Work { .. })) => {
                     Err(NotSimulated::Limit(error))
+                }
+                Err(error @ AnalysisError::VirtualChannels { .. }) => {
+                    Err(NotSimulated::Channels(error))
                 }
                 Err(error) => return Err(error),
             };

@@ -10,7 +10,7 @@ use crate::graph::{Graph, LinkKind, ListedLinks};
 use crate::spec::{number, whole};
 use crate::{Grid, MAX_DIMENSIONS, MixedRadix, Rank, Topology, TopologyError};
 
-pub use fault::Fault;
+pub use fault::{Failure, Fault};
 use first_links::FirstLinks;
 pub(crate) use load::least_load;
 
@@ -36,6 +36,8 @@ pub struct Lattice {
     wrap: Vec<bool>,
     /// Ascending, each once.
     faults: Vec<Fault>,
+    /// The same, with lines and optical switches by their names.
+    failures: Vec<Failure>,
     /// By node.
     places: Vec<u32>,
 }
@@ -78,7 +80,7 @@ impl Lattice {
     /// # Panics
     /// A fault of a node or link that it does not have.
     pub fn without(&self, faults: &[Fault]) -> Result<Graph, TopologyError> {
-        let faults = self.faults.iter().chain(faults).copied().collect();
+        let faults = [&self.faults, faults].concat();
         of_places(self.radix.clone(), self.wrap.clone(), faults)
     }
 
@@ -105,16 +107,29 @@ impl Lattice {
         self.radix.name(self.place(Rank(node)))
     }
 
-    /// Its faults, ascending.
+    /// What has failed: nodes, links, lines, optical switches.
+    #[must_use]
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// The nodes and links of all failures, ascending, each once.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
+    /// The name of a node or link: a node by its coordinates, such as `0,1`, a link by the node that it
+    /// leaves, its direction and its dimension, such as `0,1+1`.
+    #[must_use]
+    pub fn fault_name(&self, fault: Fault) -> String {
+        fault.named(&self.radix)
+    }
+
     /// Whether it has no faults and all sides wrap. Then every translation keeps its links.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.faults.is_empty() && self.wrap.iter().all(|&wraps| wraps)
+        self.failures.is_empty() && self.wrap.iter().all(|&wraps| wraps)
     }
 
     /// The grid or twisted torus without faults.
@@ -129,24 +144,17 @@ impl Lattice {
         }
     }
 
-    /// The same without one of its faults.
+    /// The same without one of its failures.
     ///
     /// # Errors
     /// The rest cuts the machine, as where a node is present again whose links have all failed.
-    pub fn repaired(&self, fault: Fault) -> Result<Arc<dyn Topology>, TopologyError> {
-        let others: Vec<Fault> =
-            self.faults.iter().copied().filter(|&other| other != fault).collect();
+    pub fn repaired(&self, failure: &Failure) -> Result<Arc<dyn Topology>, TopologyError> {
+        let others = self.failures.iter().filter(|other| *other != failure);
+        let others: Vec<Fault> = others.flat_map(Failure::faults).copied().collect();
         if others.is_empty() {
             return Ok(self.unbroken());
         }
         Ok(Arc::new(of_places(self.radix.clone(), self.wrap.clone(), others)?))
-    }
-
-    /// The name of a fault: a node by its coordinates, such as `0,1`, a link by the node that it leaves, its
-    /// direction and its dimension, such as `0,1+1`.
-    #[must_use]
-    pub fn fault_name(&self, fault: Fault) -> String {
-        fault.named(&self.radix)
     }
 
     fn short_form(&self) -> String {
@@ -163,8 +171,8 @@ impl Lattice {
             let sides: Vec<_> = sides.iter().zip(self.radix.shifts()).map(side).collect();
             format!("twisted-torus:{}", sides.join("x"))
         };
-        let faults = self.faults.iter().map(|fault| format!("/{}", fault.named(&self.radix)));
-        base + &faults.collect::<String>()
+        let failures = self.failures.iter().map(|failure| format!("/{}", failure.name()));
+        base + &failures.collect::<String>()
     }
 }
 
@@ -210,10 +218,11 @@ fn of_places(
         listed.next_vertex();
     }
     let links = listed.done();
-    fault::check_connected(&radix, &wrap, &places, &links)?;
+    let failures = Failure::all(&faults, &radix, &wrap);
+    fault::check_connected(&radix, &wrap, (&places, &links), &failures)?;
     let translations = whole.then(|| radix.clone());
     let routes = FirstLinks::new(&links, translations.as_ref());
-    let lattice = Lattice { radix, wrap, faults, places };
+    let lattice = Lattice { radix, wrap, faults, failures, places };
     let (form, nodes) = (lattice.short_form(), links.vertices());
     let classes = (0..directions / 2).map(|u| format!("dimension {u}")).collect();
     Ok(Graph {
@@ -330,6 +339,121 @@ mod tests {
         assert_eq!(
             refused("mesh:3x3x3/1,1,1+3"),
             format!("`mesh:3x3x3/1,1,1+3`: `1,1,1+3`: {told}")
+        );
+    }
+
+    /// The links of a line and of an optical switch, listed one by one.
+    #[test]
+    fn lines_and_optical_switches_are_named_where_all_of_their_links_failed() {
+        let switch: String = [3, 7]
+            .into_iter()
+            .flat_map(|x| [1, 5].map(|y| [2, 6].map(|z| format!("/{x},{y},{z}+0"))).concat())
+            .collect();
+        for (listed, named) in [
+            ("torus:4x4/0,1+1/0,0+1/0,2+1/0,3+1", "torus:4x4/line:0,0+1"),
+            ("torus:4x4/line:2,3+0", "torus:4x4/line:0,3+0"),
+            ("torus:4x4/0,1+1/0,0+1/0,2+1", "torus:4x4/0,0+1/0,1+1/0,2+1"),
+            ("mesh:4x4/0,2/1,2+1/line:3,3+1", "mesh:4x4/0,2/1,2+1/line:3,0+1"),
+            ("grid:3x2~/line:2,1+1", "grid:3x2~/line:2,0+1"),
+            // Of a single link.
+            ("mesh:2x4/line:1,3+0", "mesh:2x4/0,3+0"),
+            ("torus:4x4x4/optical-switch:0,1,2+0", "torus:4x4x4/3,1,2+0"),
+            ("mesh:8x4x4/optical-switch:6,1,2+0", "mesh:8x4x4/3,1,2+0"),
+            ("torus:8x8x8/optical-switch:6,5,2+0", "torus:8x8x8/optical-switch:0,1,2+0"),
+            ("torus:8x4x4/optical-switch:2,0,1+1", "torus:8x4x4/optical-switch:2,0,1+1"),
+            (&format!("torus:8x8x8{switch}"), "torus:8x8x8/optical-switch:0,1,2+0"),
+            // A turn around the twisted side leads 2 along the other.
+            ("twisted-torus:2x4/line:1,3+0", "twisted-torus:2x4/line:0,1+0"),
+            // A switch of which two links belong to a line.
+            (
+                "torus:8x8x8/line:1,1,2+0/optical-switch:0,1,2+0",
+                "torus:8x8x8/line:0,1,2+0/optical-switch:0,1,2+0",
+            ),
+        ] {
+            let machine = parse_short_form(listed).unwrap();
+            assert_eq!(machine.short_form(), named, "{listed}");
+            let again = parse_short_form(named).unwrap();
+            assert_eq!((again.short_form(), again.links()), (named.to_owned(), machine.links()));
+        }
+        let links = |text: &str| parse_short_form(text).unwrap().links();
+        assert_eq!(links("torus:8x8x8/optical-switch:0,1,2+0"), 2 * (3 * 512 - 8));
+        assert_eq!(links("torus:4x4x8/line:0,1,2+2"), 2 * (3 * 128 - 8));
+        assert_eq!(links("twisted-torus:4x4x8/line:0,0,0+0"), 2 * (3 * 128 - 8));
+        assert_eq!(
+            links("torus:8x8x8/line:1,1,2+0/optical-switch:0,1,2+0"),
+            2 * (3 * 512 - 8 - 8 + 2)
+        );
+    }
+
+    #[test]
+    fn failures_that_contain_each_other_and_words_without_links_are_refused() {
+        for (text, told) in [
+            ("torus:4x4/line:0,1+0/2,1+0", "`2,1+0` has failed already: `line:0,1+0` contains it"),
+            (
+                "torus:4x4/2,1+0/line:0,1+0",
+                "`line:0,1+0` contains `2,1+0`, which has failed already",
+            ),
+            (
+                "torus:4x4/line:0,1+0/line:3,1+0",
+                "`line:3,1+0` has failed already: a line fails in both directions",
+            ),
+            (
+                "torus:8x4x4/optical-switch:0,1,2+0/optical-switch:4,1,2+0",
+                "`optical-switch:4,1,2+0` has failed already: an optical switch fails in both directions",
+            ),
+            (
+                "torus:4x4x4/line:0,1,2+0/optical-switch:0,1,2+0",
+                "`optical-switch:0,1,2+0` has failed already: `line:0,1,2+0` contains it",
+            ),
+            ("torus:4x4/line:0,1", "`line:0,1` is not a line: it is named as `line:0,0+0`"),
+            ("torus:4x4/line:0,1-0", "`line:0,1-0` is not a line: it is named as `line:0,0+0`"),
+            ("torus:4x4/line:0,1+2", "`line:0,1+2`: dimension 2: the last dimension is 1"),
+            (
+                "torus:4x4/line:0,4+0",
+                "`line:0,4+0`: coordinate 4 along dimension 1: the side has length 4",
+            ),
+            ("torus:1x4/line:0,1+0", "`line:0,1+0`: a line without a link"),
+            (
+                "torus:4x4/cable:0,1+0",
+                "`cable:0,1+0` is not a failure: several links fail together as `line:0,0+0` or `optical-switch:0,0+0`",
+            ),
+            (
+                "torus:16x16/optical-switch:0,1+0",
+                "`optical-switch:0,1+0`: optical switches join cubes of 4x4x4: three sides must be multiples of 4",
+            ),
+            (
+                "torus:4x4x6/optical-switch:0,1,2+0",
+                "`optical-switch:0,1,2+0`: optical switches join cubes of 4x4x4: three sides must be multiples of 4",
+            ),
+            (
+                "mesh:4x4x8/optical-switch:0,1,2+0",
+                "`optical-switch:0,1,2+0`: an optical switch without a link",
+            ),
+            (
+                "torus:4x4/line:0,0+0/line:0,0+1",
+                "not connected: node 0,0 cannot reach the other 15 nodes; failed between them: line:0,0+0 line:0,0+1",
+            ),
+        ] {
+            let message = parse_short_form(text).unwrap_err().message;
+            assert_eq!(message, format!("`{text}`: {told}"));
+        }
+    }
+
+    #[test]
+    fn a_repair_of_a_line_keeps_the_links_of_an_optical_switch_failed() {
+        let machine =
+            parse_short_form("torus:8x8x8/0,0,0/line:1,1,2+0/optical-switch:0,1,2+0").unwrap();
+        let Shape::Graph(graph) = machine.shape() else { panic!("a lattice") };
+        let lattice = graph.lattice().unwrap();
+        let repaired = |failure: &Failure| lattice.repaired(failure).unwrap().short_form();
+        let repaired: Vec<_> = lattice.failures().iter().map(repaired).collect();
+        assert_eq!(
+            repaired,
+            [
+                "torus:8x8x8/line:0,1,2+0/optical-switch:0,1,2+0",
+                "torus:8x8x8/0,0,0/optical-switch:0,1,2+0",
+                "torus:8x8x8/0,0,0/line:0,1,2+0",
+            ]
         );
     }
 

@@ -87,4 +87,4 @@ pub use clusters::{Clusters, INTER_NODE, INTRA_NODE};
 pub use complete::FullyConnected;
 pub use graph::{Capacity, Graph, LinkKind, ListedGraph};
 pub use grid::{Grid, Ties};
-pub use lattice::{Fault, Lattice};
+pub use lattice::{Failure, Fault, Lattice};

@@ -77,7 +77,7 @@ impl Machine {
     pub fn unbroken(&self) -> Option<Self> {
         let Shape::Graph(graph) = self.topology.shape() else { return None };
         let lattice = graph.lattice()?;
-        if lattice.faults().is_empty() {
+        if lattice.failures().is_empty() {
             return None;
         }
         Some(Self { topology: lattice.unbroken(), ..self.clone() })

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::text::nearest;
-use crate::{Clusters, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
+use crate::{Clusters, Failure, Fault, Graph, Lattice, Shape, TOPOLOGIES, Ties, Topology};
 
 pub use crate::graph_file::parse_graph;
 pub use crate::machine_file::{parse_file, parse_file_in};
@@ -34,8 +34,8 @@ pub struct SpecError {
 /// Reads a short form such as `torus:16x16`, `grid:16~x8` or `cluster:32*4,1*2`.
 ///
 /// Absent nodes and broken links follow, each after a `/`: `/0,1` is a node, `/0,1+1` the link that
-/// leaves that node upwards along dimension 1. At the end `*4` puts four ranks on each node, and
-/// `*4,2,2` as many as listed.
+/// leaves that node upwards along dimension 1, `/line:0,1+1` all links of its line. At the end `*4`
+/// puts four ranks on each node, and `*4,2,2` as many as listed.
 ///
 /// # Errors
 /// The wrong part and the rule.
@@ -138,7 +138,7 @@ pub fn short_forms_of(shape: &str) -> Vec<String> {
 /// The faults of a machine, as listed so far.
 pub(crate) struct Faults<'a> {
     topology: &'a dyn Topology,
-    listed: Vec<Fault>,
+    listed: Vec<Failure>,
 }
 
 impl<'a> Faults<'a> {
@@ -151,8 +151,7 @@ impl<'a> Faults<'a> {
         graph.lattice()
     }
 
-    /// Adds the node or link of a name. `nodes` is given where only nodes, or only links, are
-    /// allowed.
+    /// Adds the failure of a name. `nodes` is given where only nodes, or only links, are allowed.
     pub(crate) fn add(&mut self, name: &str, nodes: Option<bool>) -> Result<(), String> {
         let grid = match (self.topology.shape(), self.lattice()) {
             (Shape::Grid(grid), _) => (grid.radix(), grid.wrap()),
@@ -165,27 +164,43 @@ impl<'a> Faults<'a> {
                 ));
             }
         };
-        let fault = Fault::parse(name, grid.0, grid.1)?;
-        match (nodes, fault) {
-            (Some(true), Fault::Broken { .. }) => {
-                return Err(format!("`{name}` is a link, not a node"));
+        let failure = Failure::parse(name, grid.0, grid.1)?;
+        match nodes {
+            Some(true) if !failure.is_node() => {
+                return Err(format!("`{name}` is {}, not a node", failure.word()));
             }
-            (Some(false), Fault::Absent { .. }) => {
+            Some(false) if failure.is_node() => {
                 return Err(format!(
                     "`{name}` is a node, not a link: a link is named as `{name}+0`"
                 ));
             }
             _ => {}
         }
-        let before = self.lattice().map_or(&[][..], Lattice::faults);
-        if self.listed.contains(&fault) || before.contains(&fault) {
-            let twice = match fault {
-                Fault::Absent { .. } => "is missing already",
-                Fault::Broken { .. } => "has failed already: a link fails in both directions",
-            };
-            return Err(format!("`{name}` {twice}"));
+        let before = self.lattice().map_or(&[][..], Lattice::failures);
+        for other in before.iter().chain(&self.listed) {
+            let other_name = other.name();
+            match (failure.is_within(other), other.is_within(&failure)) {
+                (true, true) if failure.is_node() => {
+                    return Err(format!("`{name}` is missing already"));
+                }
+                (true, true) => {
+                    return Err(format!(
+                        "`{name}` has failed already: {} fails in both directions",
+                        failure.word()
+                    ));
+                }
+                (true, false) => {
+                    return Err(format!("`{name}` has failed already: `{other_name}` contains it"));
+                }
+                (false, true) => {
+                    return Err(format!(
+                        "`{name}` contains `{other_name}`, which has failed already"
+                    ));
+                }
+                (false, false) => {}
+            }
         }
-        self.listed.push(fault);
+        self.listed.push(failure);
         Ok(())
     }
 
@@ -194,13 +209,14 @@ impl<'a> Faults<'a> {
         &self,
         topology: Arc<dyn Topology>,
     ) -> Result<Arc<dyn Topology>, String> {
+        let faults: Vec<Fault> = self.listed.iter().flat_map(Failure::faults).copied().collect();
         let graph = match (topology.shape(), self.lattice()) {
-            _ if self.listed.is_empty() => return Ok(topology),
-            (_, Some(lattice)) => lattice.without(&self.listed),
+            _ if faults.is_empty() => return Ok(topology),
+            (_, Some(lattice)) => lattice.without(&faults),
             (Shape::Grid(grid), _) if grid.ties() != Ties::Up => {
                 return Err("ties requires a grid without failed nodes or links".to_owned());
             }
-            (Shape::Grid(grid), _) => Graph::of_grid(grid, &self.listed),
+            (Shape::Grid(grid), _) => Graph::of_grid(grid, &faults),
             _ => unreachable!("bug: faults of {topology:?}"),
         };
         graph.map(|graph| Arc::new(graph) as _).map_err(|e| e.to_string())

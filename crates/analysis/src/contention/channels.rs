@@ -4,13 +4,17 @@
 //! that of each link, and where injection is limited also the injection and ejection channels of
 //! each rank and node. Shared channels are numbered links first.
 //!
-//! Virtual channels that serve the same messages form one pool. On a side that wraps a link has two
-//! pools, before and after the dateline, which is the link from the last position to the first.
-//! Other links have one pool. On a graph all links have one pool, so messages may deadlock.
+//! Virtual channels that serve the same messages form one pool, and the pools of a link are its classes.
+//! On a side of a grid that wraps a link has two, before and after the dateline, which is the link from
+//! the last position to the first. Other links of grids have one. On a graph a link has the
+//! [`ChannelClasses`] of the traffic.
+
+use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 use topocoll_topology::{Grid, LinkId, Machine, Rank, Route, Segment, Shape};
 
+use super::classes::ChannelClasses;
 use super::kinds::Kinds;
 use super::paces::Paces;
 use super::settings::{Dateline, Settings};
@@ -19,10 +23,16 @@ use super::settings::{Dateline, Settings};
 pub(crate) struct Channels<'a> {
     machine: &'a Machine,
     grid: Option<&'a Grid>,
-    vcs: u32,
     dateline: Dateline,
-    /// Numbers of links; pools 2l and 2l + 1 belong to link l.
+    /// Of a graph; without them all its messages take class 0.
+    classes: Option<Arc<ChannelClasses>>,
+    /// The first virtual channel and the size of each class of a link, where a link has several classes, and
+    /// where it has one.
+    several: SmallVec<[(u32, u32); 4]>,
+    single: SmallVec<[(u32, u32); 4]>,
+    /// Numbers of links; from `l << shift` on are the pools of link l.
     links: u64,
+    shift: u32,
     kinds: Kinds<'a>,
     paces: Paces,
 }
@@ -31,15 +41,72 @@ pub(crate) struct Channels<'a> {
 const ROOM: u64 = u32::MAX as u64;
 
 impl<'a> Channels<'a> {
-    pub(crate) fn new(machine: &'a Machine, settings: &Settings, dateline: Dateline) -> Self {
-        let grid = match machine.topology.network() {
+    pub(crate) fn new(
+        machine: &'a Machine,
+        settings: &Settings,
+        dateline: Dateline,
+        classes: Option<Arc<ChannelClasses>>,
+    ) -> Self {
+        let network = machine.topology.network();
+        let grid = match network {
             Shape::Grid(grid) => Some(grid),
             Shape::Complete | Shape::Graph(_) | Shape::Clustered(_) => None,
         };
+        let vcs = settings.vcs;
+        // The most classes: no division finds the link of a pool.
+        let shift = match network {
+            Shape::Graph(_) => vcs.next_power_of_two().trailing_zeros(),
+            Shape::Grid(_) | Shape::Complete | Shape::Clustered(_) => 1,
+        };
+        let split = |count: u32| {
+            let size = |class: u32| match class < count {
+                true => vcs / count + u32::from(class < vcs % count),
+                false => 0,
+            };
+            let sizes = (0..1 << shift).map(size).scan(0, |first, size| {
+                let of = (*first, size);
+                *first += size;
+                Some(of)
+            });
+            sizes.collect()
+        };
+        let count = classes.as_ref().map_or(2, |classes| classes.count());
         let links = machine.topology.link_numbers();
         let kinds = Kinds::new(machine);
         let paces = Paces::new(&kinds);
-        Self { machine, grid, vcs: settings.vcs, dateline, links, kinds, paces }
+        Self {
+            machine,
+            grid,
+            dateline,
+            classes,
+            several: split(count.min(vcs)),
+            single: split(1),
+            links,
+            shift,
+            kinds,
+            paces,
+        }
+    }
+
+    /// The number of pools of links; those of ports follow.
+    fn link_pools(&self) -> u64 {
+        self.links << self.shift
+    }
+
+    /// The link of a pool, if it is not that of a port.
+    #[inline]
+    pub(crate) fn link_of(&self, pool: u64) -> Option<u32> {
+        (pool < self.link_pools()).then_some((pool >> self.shift) as u32)
+    }
+
+    /// The pools of a link: the first virtual channel and the size of each.
+    #[inline]
+    fn split(&self, link: LinkId) -> &[(u32, u32)] {
+        let several = match self.grid {
+            Some(grid) => grid.wrap()[self.kinds.of(link)],
+            None => self.classes.is_some(),
+        };
+        if several { &self.several } else { &self.single }
     }
 
     /// The number of shared channels.
@@ -101,11 +168,11 @@ impl<'a> Channels<'a> {
 
     /// The shared channels that a message uses while it holds a channel of `pool`.
     pub(crate) fn shares(&self, pool: u64, from: Rank, to: Rank) -> SmallVec<[u32; 4]> {
-        if pool < 2 * self.links {
-            return smallvec![(pool / 2) as u32];
+        if let Some(link) = self.link_of(pool) {
+            return smallvec![link];
         }
         let ranks = u64::from(self.machine.ranks());
-        let (of_ranks, port) = (self.links, pool - 2 * self.links);
+        let (of_ranks, port) = (self.links, pool - self.link_pools());
         let of_nodes = of_ranks + if self.paces.rank > 0 { self.per_limit() } else { 0 };
         let mut shares = SmallVec::new();
         if self.paces.rank > 0 {
@@ -125,30 +192,27 @@ impl<'a> Channels<'a> {
 
     /// Number of pools: of links, of senders' and of receivers' ports, and one for all others.
     pub(crate) fn pools(&self) -> u64 {
-        2 * self.links + 2 * u64::from(self.machine.ranks()) + 1
+        self.link_pools() + 2 * u64::from(self.machine.ranks()) + 1
     }
 
     /// Channels in a pool.
     #[inline]
     pub(crate) fn size(&self, pool: u64) -> u32 {
-        if pool >= 2 * self.links {
-            return if pool == self.pools() - 1 { ROOM as u32 } else { self.machine.ports };
+        match self.link_of(pool) {
+            Some(link) => self.split(LinkId(link.into()))[self.class(pool)].1,
+            None if pool == self.pools() - 1 => ROOM as u32,
+            None => self.machine.ports,
         }
-        let link = LinkId(pool / 2);
-        let wraps = self.grid.is_some_and(|grid| grid.wrap()[self.kinds.of(link)]);
-        let (below, above) = self.halves(wraps);
-        if pool % 2 == 0 { below } else { above }
     }
 
-    /// Sizes of the two pools of a link.
-    fn halves(&self, wraps: bool) -> (u32, u32) {
-        if wraps && self.vcs > 1 { (self.vcs.div_ceil(2), self.vcs / 2) } else { (self.vcs, 0) }
+    fn class(&self, pool: u64) -> usize {
+        (pool & ((1 << self.shift) - 1)) as usize
     }
 
     /// The first virtual channel of a pool on its link.
     #[inline]
     pub(crate) fn first(&self, pool: u64) -> u32 {
-        if pool % 2 == 0 { 0 } else { self.size(pool - 1) }
+        self.split(LinkId(pool >> self.shift))[self.class(pool)].0
     }
 
     /// Calls `visit` with the pools that a message takes, in order, each with the kind of its link.
@@ -159,7 +223,7 @@ impl<'a> Channels<'a> {
         route: &Route,
         mut visit: impl FnMut(u64, u32),
     ) {
-        let ports = 2 * self.links;
+        let ports = self.link_pools();
         let ranks = u64::from(self.machine.ranks());
         let topology = &self.machine.topology;
         let (sender, receiver) = (topology.node_of(from), topology.node_of(to));
@@ -170,9 +234,13 @@ impl<'a> Channels<'a> {
         if let Some(grid) = self.grid {
             self.along_grid(grid, sender, route, &mut visit);
         } else {
-            self.machine.topology.for_each_link(from, route, &mut |link| {
-                visit(2 * link.0, self.kinds.of(link) as u32);
-            });
+            let mut with = |link: LinkId, class: u32| {
+                visit((link.0 << self.shift) + u64::from(class), self.kinds.of(link) as u32);
+            };
+            match &self.classes {
+                Some(classes) => classes.along(self.machine, from, route, with),
+                None => topology.for_each_link(from, route, &mut |link| with(link, 0)),
+            }
         }
         visit(ports + ranks + u64::from(receiver), 0);
     }
@@ -207,7 +275,7 @@ impl<'a> Channels<'a> {
         // The number of links up to the dateline, including it.
         let to_dateline = if direction > 0 { side - position } else { position + 1 };
         let crosses = wraps && hops >= to_dateline;
-        let two = wraps && self.vcs > 1;
+        let two = wraps && self.several[1].1 > 0;
         let stride = i64::from(grid.radix().stride(u)) * direction;
         let around = stride * side;
         let per_rank = 2 * grid.sides().len() as i64;
@@ -240,14 +308,15 @@ impl<'a> Channels<'a> {
     /// The name of a pool for reports.
     pub(crate) fn name(&self, pool: u64) -> String {
         let ranks = u64::from(self.machine.ranks());
-        match pool.checked_sub(2 * self.links) {
+        match pool.checked_sub(self.link_pools()) {
             None => {
-                let class = if self.size(pool | 1) > 0 {
-                    format!(" class {}", pool % 2)
-                } else {
-                    String::new()
+                let link = LinkId(pool >> self.shift);
+                let several = self.split(link).iter().filter(|(_, size)| *size > 0).count() > 1;
+                let class = match several {
+                    true => format!(" class {}", self.class(pool)),
+                    false => String::new(),
                 };
-                format!("{}{class}", self.machine.topology.link_name(LinkId(pool / 2)))
+                format!("{}{class}", self.machine.topology.link_name(link))
             }
             Some(port) if port < ranks => format!("a sending port of {port}"),
             Some(port) => format!("a receiving port of {}", port - ranks),
@@ -269,7 +338,7 @@ mod tests {
 
     fn channels(machine: &Machine, vcs: u32) -> Channels<'_> {
         let settings = Settings { vcs, ..Settings::default() };
-        Channels::new(machine, &settings, Dateline::Crossing)
+        Channels::new(machine, &settings, Dateline::Crossing, None)
     }
 
     /// Four links of each of twelve ranks, two pools each; a port out, a port in, and one for the rest.
@@ -362,7 +431,7 @@ mod tests {
         let pools = |dateline, from: u32, hops: i64| {
             let mut seen = Vec::new();
             let to = Rank((i64::from(from) + hops).rem_euclid(4) as u32);
-            let channels = Channels::new(&ring, &settings, dateline);
+            let channels = Channels::new(&ring, &settings, dateline, None);
             channels.along(Rank(from), to, &Route::straight(0, hops), |pool, _| seen.push(pool));
             seen
         };

@@ -21,7 +21,9 @@
 //! ports that send them, and their overheads. Packets of a message alone follow each other without a
 //! gap, if they have three flits and there are two virtual channels.
 //!
-//! Messages follow their routes in dimension order. The module `adaptive` has adaptive routes.
+//! On grids messages follow their routes in dimension order, and the module `adaptive` has adaptive
+//! routes. On graphs they follow the machine's routes or their own, in the classes of virtual channels of the
+//! module [`classes`](super::classes).
 //!
 //! Both allocators are one iteration of iSLIP: outputs grant round robin, inputs accept round
 //! robin, and pointers move only past what was accepted.
@@ -41,6 +43,7 @@ mod routers;
 mod sources;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use topocoll_topology::{LinkId, Machine, Route};
@@ -55,6 +58,7 @@ use self::sources::{Overheads, Source};
 use super::calendar::Calendar;
 use super::chain::Chain;
 use super::channels::Channels;
+use super::classes::ChannelClasses;
 use super::clock::{Clock, Picoseconds};
 use super::kinds::{Kinds, Values};
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
@@ -243,11 +247,11 @@ impl<'a> Flits<'a> {
         machine: &'a Machine,
         settings: &Settings,
         clock: &Clock<'_>,
-        dateline: Dateline,
+        (dateline, classes): (Dateline, Option<Arc<ChannelClasses>>),
         records: bool,
     ) -> Self {
         let (kinds, routers) = (&clock.kinds, Routers::new(machine));
-        let channels = Channels::new(machine, settings, dateline);
+        let channels = Channels::new(machine, settings, dateline, classes);
         let ([inputs, outputs], count) = (routers.inputs_and_outputs(), routers.count());
         let channels_of = |ends: usize| ends * settings.vcs as usize;
         let hop = u64::from(settings.hop_cycles.unwrap_or(HOP_CYCLES));
@@ -443,11 +447,9 @@ impl Network for Flits<'_> {
         let number = self.take_message(message, free && self.adaptive.is_some());
         let posted = &mut self.messages[number as usize];
         if !posted.free {
-            let (pools, ports) = (&mut posted.pools, 2 * self.channels.links() as u64);
-            self.channels.along(message.from, message.to, route, |pool, _| {
-                if pool < ports {
-                    pools.push(pool as u32);
-                }
+            let (pools, channels) = (&mut posted.pools, &self.channels);
+            channels.along(message.from, message.to, route, |pool, _| {
+                pools.extend(channels.link_of(pool).map(|_| pool as u32));
             });
         }
         if let Some((time, other)) = self.next_posted

@@ -29,7 +29,7 @@ impl<'a> Fold<'a> {
     /// The classes must be [`common`](symmetry::common) to the traffic and the topology.
     pub(crate) fn new(machine: &'a Machine, settings: &Settings, ranks: &RankClasses) -> Self {
         let topology = &*machine.topology;
-        let channels = Channels::new(machine, settings, Dateline::Entry);
+        let channels = Channels::new(machine, settings, Dateline::Entry, None);
         let (nodes, times) = symmetry::of_nodes(ranks, topology);
         let per_node = match topology.network() {
             Shape::Grid(grid) => 2 * grid.sides().len() as u64,

@@ -1,9 +1,11 @@
 use std::fmt;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use topocoll_schedule::RankClasses;
 use topocoll_topology::{Endpoint, LinkId, Machine, Shape};
 
+use super::classes::ChannelClasses;
 use super::clock::{Clock, Picoseconds, within};
 use super::closed::{Shares, closed};
 use super::estimate::Cost;
@@ -33,6 +35,7 @@ type Memory = fn(&Machine, &Settings, &RankClasses, &Contents) -> u128;
 /// The traffic that a network model is made for.
 struct Of<'c> {
     dateline: Dateline,
+    channels: Option<Arc<ChannelClasses>>,
     classes: &'c RankClasses,
     records: bool,
 }
@@ -49,6 +52,8 @@ pub struct ContentionModel {
     pub(super) closed_form: bool,
     /// Whether it is a model of routers, so that messages need numbered links.
     needs_links: bool,
+    /// Whether messages take virtual channels.
+    virtual_channels: bool,
     /// Whether one rank of each class gives the exact result: translations keep every part of the
     /// model. In the other models virtual channels change at a dateline, which has a fixed place,
     /// and simultaneous requests are served in the order in which they are processed.
@@ -91,6 +96,7 @@ pub const MODELS: &[ContentionModel] = &[
         summary: "headers take channels one by one and hold them until the tail has passed",
         closed_form: true,
         needs_links: false,
+        virtual_channels: true,
         folds: false,
         cost: Cost { each: 0.0, link: 2e-7, flits: false },
         packets: Packets::None,
@@ -101,8 +107,8 @@ pub const MODELS: &[ContentionModel] = &[
                     .to_owned(),
             })
         },
-        make: |machine, settings, clock, Of { dateline, records, .. }| {
-            Box::new(Wormhole::new(machine, settings, clock, dateline, records))
+        make: |machine, settings, clock, Of { dateline, channels, records, .. }| {
+            Box::new(Wormhole::new(machine, settings, clock, (dateline, channels), records))
         },
         memory: |machine, settings, _, contents| wormhole::memory(machine, settings, contents),
     },
@@ -111,13 +117,14 @@ pub const MODELS: &[ContentionModel] = &[
         summary: "virtual-channel routers with credits, cycle by cycle",
         closed_form: false,
         needs_links: true,
+        virtual_channels: true,
         folds: false,
         cost: Cost { each: 0.0, link: 5e-8, flits: true },
         packets: Packets::OneByOne,
         accuracy: ["within 10 % of 12 of 12 latencies of BookSim; no machine was measured"; 2],
         adaptive: flit::check_adaptive,
-        make: |machine, settings, clock, Of { dateline, records, .. }| {
-            Box::new(Flits::new(machine, settings, clock, dateline, records))
+        make: |machine, settings, clock, Of { dateline, channels, records, .. }| {
+            Box::new(Flits::new(machine, settings, clock, (dateline, channels), records))
         },
         memory: |machine, settings, _, contents| flit::memory(machine, settings, contents),
     },
@@ -126,6 +133,7 @@ pub const MODELS: &[ContentionModel] = &[
         summary: "messages flow at max-min fair rates",
         closed_form: true,
         needs_links: false,
+        virtual_channels: false,
         folds: true,
         cost: Cost { each: 2e-6, link: 2.5e-7, flits: false },
         packets: Packets::AsRates,
@@ -266,7 +274,7 @@ pub struct Simulation {
 ///
 /// # Errors
 /// Settings out of range, traffic of another machine, too many messages or bytes, times out of
-/// range, or a schedule in which a rank waits for a message that is not sent. All but the last are
+/// range, routes on a graph that require more virtual channels, or a schedule in which a rank waits for a message that is not sent. All but the last are
 /// found before the simulation starts.
 pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let machine = &limited(request.model, request.machine);
@@ -295,8 +303,14 @@ pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
         true => Dateline::Crossing,
         false => Dateline::Entry,
     });
+    let simulated = !closed.steps.iter().all(|&closed| closed);
+    let channels = match model.virtual_channels && simulated {
+        true => ChannelClasses::of(traffic, machine, settings.vcs)?.map(Arc::new),
+        false => None,
+    };
     let make = || {
-        let of = Of { dateline, classes: &ranks.classes, records: request.records };
+        let channels = channels.clone();
+        let of = Of { dateline, channels, classes: &ranks.classes, records: request.records };
         (model.make)(machine, &settings, &clock, of)
     };
     (request.control.progress.starting)(u64::try_from(survey.messages).unwrap_or(u64::MAX));
@@ -431,6 +445,10 @@ fn check(
             + nodes * 96
             + waiting_sends * 2 * size_of::<Posted>() as u128)
         + kept * links
+        + match request.model.virtual_channels && networks > 0 {
+            true => ChannelClasses::memory(request.machine, request.settings.vcs, survey.all_hops),
+            false => 0,
+        }
         + survey.steps.len() as u128 * 64
         + if request.records { survey.all_hops * size_of::<Interval>() as u128 } else { 0 }
         + if request.timeline {

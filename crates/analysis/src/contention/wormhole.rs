@@ -37,6 +37,8 @@ mod hops;
 mod lane;
 mod worm;
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use topocoll_topology::{LinkId, Machine, Route};
 
@@ -47,6 +49,7 @@ use self::worm::{Rest, Worm};
 use super::calendar::{self, Calendar};
 use super::chain::{Chain, ChainLink};
 use super::channels::Channels;
+use super::classes::ChannelClasses;
 use super::clock::{Clock, Picoseconds, picoseconds};
 use super::network::{Contents, Held, InFlight, Interval, LinkUse, Network, cycle};
 use super::settings::{Dateline, Settings};
@@ -97,7 +100,7 @@ pub(crate) struct Wormhole<'a> {
 /// Bytes of memory of a machine and its messages: those in flight, and about one cause of waiting
 /// for each message.
 pub(crate) fn memory(machine: &Machine, settings: &Settings, contents: &Contents) -> u128 {
-    let channels = Channels::new(machine, settings, Dateline::Entry);
+    let channels = Channels::new(machine, settings, Dateline::Entry, None);
     let links = channels.links() as u128 * size_of::<LinkUse>() as u128;
     let spilled = if settings.vcs > 4 { 4 * settings.vcs.next_power_of_two() as usize } else { 0 };
     let shared = size_of::<SmallVec<[u32; 4]>>() + spilled;
@@ -115,10 +118,10 @@ impl<'a> Wormhole<'a> {
         machine: &'a Machine,
         settings: &Settings,
         clock: &Clock<'_>,
-        dateline: Dateline,
+        (dateline, classes): (Dateline, Option<Arc<ChannelClasses>>),
         records: bool,
     ) -> Self {
-        let channels = Channels::new(machine, settings, dateline);
+        let channels = Channels::new(machine, settings, dateline, classes);
         let links = channels.links();
         let mut latencies = clock.hops.clone();
         latencies.sort_unstable();
@@ -166,12 +169,6 @@ impl<'a> Wormhole<'a> {
             return Some(lane.take());
         }
         self.calendar.next()
-    }
-
-    /// The link of a pool, if it has one.
-    fn link(&self, pool: u32) -> Option<usize> {
-        let link = pool as usize / 2;
-        (link < self.links.len()).then_some(link)
     }
 
     /// The header of a worm asks for its next channel, which is of this pool.
@@ -226,8 +223,9 @@ impl<'a> Wormhole<'a> {
         if rest.fills != calendar::NONE {
             self.calendar.remove(std::mem::replace(&mut rest.fills, calendar::NONE));
         }
-        if let Some(link) = self.link(pool) {
-            self.links[link].waited = self.links[link].waited.saturating_add(self.now - since);
+        if let Some(link) = self.channels.link_of(pool.into()) {
+            let waited = &mut self.links[link as usize].waited;
+            *waited = waited.saturating_add(self.now - since);
         }
         self.move_again(worm);
         self.take(worm, pool);
@@ -256,13 +254,13 @@ impl<'a> Wormhole<'a> {
             return;
         }
         let next = self.hops.pools[self.hops.place(worm, w.head)];
-        let Some(link) = self.link(pool) else {
+        let Some(link) = self.channels.link_of(pool.into()) else {
             // The header goes from a sending port to the first link in no time.
             return self.ask(worm, next);
         };
         let (hop, lane) = match self.over_link[..] {
             [all] => all,
-            ref by_kind => by_kind[self.channels.kind(LinkId(link as u64))],
+            ref by_kind => by_kind[self.channels.kind(LinkId(link.into()))],
         };
         let at = self.now.saturating_add(hop);
         match lane {
@@ -328,10 +326,10 @@ impl<'a> Wormhole<'a> {
 
     /// Records that a worm held a channel since `start`.
     fn record(&mut self, pool: u32, start: Picoseconds, worm: u32) {
-        let Some(link) = self.link(pool) else { return };
+        let Some(link) = self.channels.link_of(pool.into()) else { return };
         let message = &self.rest[worm as usize].message;
         self.intervals.push(Interval {
-            link: LinkId(link as u64),
+            link: LinkId(link.into()),
             start,
             end: self.now,
             from: message.from,
@@ -372,8 +370,9 @@ impl<'a> Wormhole<'a> {
     fn uncount(&mut self) {
         for (worm, w) in (0..).zip(&self.worms) {
             for k in w.head..w.hops {
-                let link = self.hops.pools[self.hops.place(worm, k)] as usize / 2;
-                if let Some(used) = self.links.get_mut(link) {
+                let pool = self.hops.pools[self.hops.place(worm, k)];
+                if let Some(link) = self.channels.link_of(pool.into()) {
+                    let used = &mut self.links[link as usize];
                     used.bytes -= u128::from(self.rest[worm as usize].message.bytes);
                     used.messages -= 1;
                 }
@@ -387,7 +386,8 @@ impl Network for Wormhole<'_> {
         self.route.clear();
         self.channels.along(message.from, message.to, route, |pool, _| {
             // A link counts every message whose route leads over it.
-            if let Some(used) = self.links.get_mut(pool as usize / 2) {
+            if let Some(link) = self.channels.link_of(pool) {
+                let used = &mut self.links[link as usize];
                 used.bytes += u128::from(message.bytes);
                 used.messages += 1;
             }

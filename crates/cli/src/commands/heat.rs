@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use topocoll::contention::{Share, Traffic};
-use topocoll::{Graph, LinkId, Machine, Rank, Shape, Topology};
+use topocoll::{Failure, Graph, Lattice, LinkId, Machine, Rank, Shape, Topology};
 
 use crate::args::Simulate;
 use crate::render::{Format, Heat, Links, bytes, write_picture};
@@ -92,7 +92,7 @@ fn write(
         caption: [
             title.to_owned(),
             format!("{who}: traffic of every link, topocoll {}", env!("CARGO_PKG_VERSION")),
-            facts(&carried, links),
+            facts(&carried, links) + &failed(machine),
         ],
         links: match topology.network() {
             Shape::Grid(grid) => on_grid(grid.sides(), grid.wrap(), &carried),
@@ -111,6 +111,20 @@ fn facts(carried: &[u128], links: u64) -> String {
     let ratio = if mean > 0.0 { most as f64 / mean } else { 0.0 };
     let most = bytes(u64::try_from(most).unwrap_or(u64::MAX));
     format!("busiest {most}, {ratio:.2} times the mean; {} of {links} links idle", links - used)
+}
+
+/// What has failed, as its links look like idle ones.
+fn failed(machine: &Machine) -> String {
+    /// The most failures that a caption has room for.
+    const NAMED: usize = 3;
+    let Shape::Graph(graph) = machine.topology.network() else { return String::new() };
+    let failures = graph.lattice().map_or(&[][..], Lattice::failures);
+    let names: Vec<_> = failures.iter().take(NAMED).map(Failure::name).collect();
+    match failures.len() - names.len() {
+        _ if names.is_empty() => String::new(),
+        0 => format!("; failed {}", names.join(" ")),
+        more => format!("; failed {} and {more} more", names.join(" ")),
+    }
 }
 
 /// The bytes from each of some vertices to each other.

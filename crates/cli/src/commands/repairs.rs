@@ -1,4 +1,4 @@
-//! What the repair of each failed node or link gives back.
+//! What the repair of each failure gives back.
 
 use anyhow::bail;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use topocoll::{Machine, Problem, Shape, best_bounds};
 
 use crate::render::{Blocks, Field, Table, blocks, table};
 
-/// The machine with one fault repaired.
+/// The machine with one failure repaired.
 #[derive(Serialize)]
 pub(super) struct Repair {
     repaired: String,
@@ -20,7 +20,7 @@ pub(super) struct Repair {
 /// All repairs, the best first.
 pub(super) fn of(machine: &Machine, problem: &Problem) -> anyhow::Result<Vec<Repair>> {
     let lattice = match machine.topology.shape() {
-        Shape::Graph(graph) => graph.lattice().filter(|lattice| !lattice.faults().is_empty()),
+        Shape::Graph(graph) => graph.lattice().filter(|lattice| !lattice.failures().is_empty()),
         _ => None,
     };
     let (Some(lattice), Some(whole)) = (lattice, machine.unbroken()) else {
@@ -34,14 +34,14 @@ pub(super) fn of(machine: &Machine, problem: &Problem) -> anyhow::Result<Vec<Rep
     };
     let (_, most) = bound(&whole);
     let mut repairs = Vec::new();
-    for &fault in lattice.faults() {
+    for failure in lattice.failures() {
         // A node whose links have all failed cannot be repaired alone.
-        let Ok(topology) = lattice.repaired(fault) else { continue };
+        let Ok(topology) = lattice.repaired(failure) else { continue };
         let mut repaired = machine.clone();
         repaired.topology = topology;
         let (link_blocks, rate) = bound(&repaired);
         repairs.push(Repair {
-            repaired: lattice.fault_name(fault),
+            repaired: failure.name().to_owned(),
             ranks: repaired.ranks(),
             link_blocks: Blocks(link_blocks),
             rate_ratio: rate / most,

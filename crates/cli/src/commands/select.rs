@@ -123,7 +123,7 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     let model = within::model(args.model, args.budget)?;
     within::check(model, &whole)?;
     let catalogue = catalogue(&whole, options, &args.schedule)?;
-    let mut exchange = exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);
+    let mut exchange = self::exchange(&whole, options, args.ranks.as_ref())?.catalogue(&catalogue);
     let sizes = sizes(exchange.problem(), options, args.demand.as_deref())?;
     if let Some(sizes) = &sizes {
         check_demand_work(exchange.problem()).map_err(Error::from).context("--demand")?;
@@ -134,6 +134,11 @@ pub(crate) fn run(args: &args::Select) -> anyhow::Result<Outcome> {
     report.demand.clone_from(&args.demand);
     // These are bounds for equal blocks.
     report.whole = report.whole.filter(|_| args.demand.is_none());
+    if let Some(found) = &mut report.whole
+        && let Some(whole) = whole.unbroken()
+    {
+        found.compare(&selection, &ranked(&self::exchange(&whole, options, None)?)?);
+    }
     if let Some(model) = model {
         rank_by(model, args.budget, &exchange, &selection, &mut report)?;
     }

@@ -1,18 +1,34 @@
-//! The bounds of a machine with faults, computed without its faults.
+//! What faults cost: the bounds of a machine without its faults, and its best schedule.
 
 use serde::Serialize;
-use topocoll::{Machine, Problem, best_bounds};
+use topocoll::{Machine, Parameters, Problem, Selection, best_bounds};
+
+use topocoll_report::words::in_full;
 
 use super::plural;
 use crate::render::{Blocks, Bounds, blocks, seconds};
 
-/// The bounds of the machine without faults and with all its ranks.
+/// The machine without faults and with all its ranks: its bounds, and for `select` its best schedule.
 #[derive(Serialize)]
 pub(super) struct Whole {
     topology: String,
     ranks: u32,
     #[serde(flatten)]
     bounds: Bounds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<Best>,
+}
+
+/// The best schedule of the machine without faults by the steps model.
+#[derive(Serialize)]
+struct Best {
+    algorithm: String,
+    parameters: Parameters,
+    time_seconds: f64,
+    /// The time of the best schedule with faults over this time.
+    time_ratio: f64,
+    #[serde(skip)]
+    named: String,
 }
 
 impl Whole {
@@ -22,7 +38,21 @@ impl Whole {
         let mut problem = *problem;
         problem.ranks = whole.ranks();
         let bounds = best_bounds(&problem, &whole, None).into();
-        Some(Self { topology: whole.topology.short_form(), ranks: whole.ranks(), bounds })
+        let topology = whole.topology.short_form();
+        Some(Self { topology, ranks: whole.ranks(), bounds, best: None })
+    }
+
+    /// Compares the best schedules with faults and without them, where both are priced.
+    pub(super) fn compare(&mut self, faulty: &Selection, whole: &Selection) {
+        let [Some(faulty), Some(whole)] = [faulty, whole].map(Selection::best) else { return };
+        let time_seconds = whole.price.time.total();
+        self.best = Some(Best {
+            algorithm: whole.algorithm.clone(),
+            parameters: whole.parameters.clone(),
+            time_seconds,
+            time_ratio: faulty.price.time.total() / time_seconds.max(f64::MIN_POSITIVE),
+            named: in_full(whole),
+        });
     }
 
     /// The loss in the bounds, and the loss of a schedule that carries `carried` blocks, if given.
@@ -31,15 +61,24 @@ impl Whole {
             topology,
             ranks,
             bounds: Bounds { link_blocks: Blocks(whole), time_seconds, .. },
+            best,
         } = self;
         let Blocks(bound) = bounds.link_blocks;
         let times = |value: f64| format!("{:.2} times", value / whole.max(f64::MIN_POSITIVE));
         let schedule = carried.map_or(String::new(), |carried| {
             format!(", and this schedule {} ({})", blocks(carried), times(carried))
         });
+        let best = best.as_ref().map_or(String::new(), |best| {
+            format!(
+                "Without faults, the best is {}: {}. With its faults the exchange takes {:.2} times as long.\n",
+                best.named,
+                seconds(best.time_seconds),
+                best.time_ratio,
+            )
+        });
         format!(
             "Without faults, {topology} with {ranks} rank{} carries at least {} blocks over its busiest link and \
-             takes at least {}. With its faults it carries at least {} ({}){schedule}.\n",
+             takes at least {}. With its faults it carries at least {} ({}){schedule}.\n{best}",
             plural(*ranks as usize),
             blocks(*whole),
             seconds(*time_seconds),

@@ -111,7 +111,7 @@ pub(super) fn heading(budget: Option<f64>, raise: &str) -> String {
 
 /// Whether a choice might have been faster than those simulated.
 pub(super) fn is_open(reason: &NotSimulated) -> bool {
-    !matches!(reason, NotSimulated::Deadlock)
+    !matches!(reason, NotSimulated::Channels(_))
 }
 
 /// A number rounded to two significant digits.

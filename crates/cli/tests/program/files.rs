@@ -157,10 +157,11 @@ fn topocoll(folder: &Path, arguments: &[&str]) -> Output {
 fn pictures_have_equal_bytes_each_time_in_both_formats() {
     let folder = TempDir::new().unwrap();
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
-    let pictures: [(&str, &[&str]); 3] = [
+    let pictures: [(&str, &[&str]); 4] = [
         ("mesh", &["simulate", "mesh:4x8", "--algorithm", "direct", "--heatmap"]),
         ("space", &["simulate", "torus:4x4x4", "--traffic", "tornado", "--heatmap"]),
         ("pairs", &["simulate", "cluster:4,4,2", "--algorithm", "clustered-factor", "--heatmap"]),
+        ("failed", &["simulate", "torus:4x4/1,1/line:0,3+0", "--algorithm", "bruck", "--heatmap"]),
     ];
     for (name, arguments) in pictures {
         for end in ["svg", "png"] {
@@ -178,6 +179,8 @@ fn pictures_have_equal_bytes_each_time_in_both_formats() {
     {
         assert!(svg.contains(part), "{part}");
     }
+    let svg = String::from_utf8(read("failed-one.svg")).unwrap();
+    assert!(svg.contains("; failed 1,1 line:0,3+0"));
     assert!(sweep(folder.path(), &["--svg", "s.svg", "--png", "s.png"]).status.success());
     assert!(read("s.png").len() > 10_000);
 }

@@ -16,7 +16,8 @@ impl Flits<'_> {
         let Packet { message, pools, hop, .. } = &self.packets[packet as usize];
         match pools.get(*hop as usize) {
             Some(&pool) => {
-                let [output, _] = self.routers.ends(pool / 2);
+                let link = self.channels.link_of(pool.into()).expect("bug: a port among links");
+                let [output, _] = self.routers.ends(link);
                 let first = self.channels.first(pool.into());
                 (output, first..first + self.channels.size(pool.into()))
             }

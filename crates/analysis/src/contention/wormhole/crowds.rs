@@ -27,8 +27,8 @@ impl Wormhole<'_> {
     /// A worm begins to move over a channel of a pool.
     #[inline(always)]
     pub(super) fn join(&mut self, pool: u32, worm: u32) {
-        match self.link(pool) {
-            Some(link) => self.join_shared(link as u32, worm),
+        match self.channels.link_of(pool.into()) {
+            Some(link) => self.join_shared(link, worm),
             None if self.channels.limits() == [false; 2] => {}
             None => {
                 let InFlight { from, to, .. } = self.rest[worm as usize].message;
@@ -61,8 +61,8 @@ impl Wormhole<'_> {
     /// A worm no longer moves over a channel of a pool. The caller plans its tail.
     #[inline(always)]
     pub(super) fn leave(&mut self, pool: u32, worm: u32) {
-        match self.link(pool) {
-            Some(link) => self.leave_shared(link as u32, worm),
+        match self.channels.link_of(pool.into()) {
+            Some(link) => self.leave_shared(link, worm),
             None if self.channels.limits() == [false; 2] => {}
             None => {
                 let InFlight { from, to, .. } = self.rest[worm as usize].message;
