@@ -37,7 +37,7 @@ pub(crate) struct Run {
 
 /// What was found.
 pub(crate) enum Found {
-    Steps { counts: Counts, steps: Vec<f64> },
+    Steps { counts: Box<Counts>, steps: Vec<f64> },
     Network { simulation: Box<Simulation>, model: &'static str, sync: Sync, accuracy: &'static str },
 }
 
@@ -89,7 +89,7 @@ impl Run {
                 watch.add(1);
                 steps.push(step.time(&machine.timing).total());
             })?;
-            return Ok(Found::Steps { counts, steps });
+            return Ok(Found::Steps { counts: Box::new(counts), steps });
         };
         let traffic = Scheduled::new(schedule, machine);
         let simulation = watch.progress(|progress| {
@@ -101,7 +101,12 @@ impl Run {
             simulate(&request)
         })?;
         let accuracy = model.accuracy(machine);
-        Ok(Found::Network { simulation: Box::new(simulation), model: model.name, sync: self.sync, accuracy })
+        Ok(Found::Network {
+            simulation: Box::new(simulation),
+            model: model.name,
+            sync: self.sync,
+            accuracy,
+        })
     }
 }
 

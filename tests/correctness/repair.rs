@@ -23,11 +23,6 @@ fn counted(machine: &Machine, algorithm: &str, setting: &Parameters) -> Option<(
     Some((claims.steps, claims.bytes.div_ceil(6)))
 }
 
-/// All links of the first ring along dimension 0.
-fn line(side: u32) -> String {
-    (0..side).map(|x| format!("/{x},0+0")).collect()
-}
-
 #[test]
 fn every_failure_is_led_around_as_claimed() {
     for (text, ports) in [
@@ -73,7 +68,7 @@ fn one_port_loses_little() {
         better
     });
     assert_eq!((front.first(), front.last()), (Some(&(6, 192)), Some(&(64, 64))));
-    for failed in ["/0,0+0".to_owned(), "/0,0".to_owned(), line(8)] {
+    for failed in ["/0,0+0", "/0,0", "/line:0,0+0"] {
         let machine = with_ports(&format!("torus:8x8{failed}"), 1);
         let found: Vec<_> = settings(&machine)
             .iter()
