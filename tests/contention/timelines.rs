@@ -2,7 +2,7 @@
 
 use crate::common::{MEMORY, Script, network, priced, schedule_of, serving};
 use topocoll::contention::{
-    MODELS, Ranks, Request, Scheduled, Simulation, Sync, Timeline, Traffic, simulate,
+    MODELS, RankStep, Ranks, Request, Scheduled, Simulation, Sync, Timeline, Traffic, simulate,
     steps_timeline,
 };
 use topocoll::{Machine, Rank, count, count_steps};
@@ -26,7 +26,7 @@ fn ranks(machine: &Machine) -> impl Iterator<Item = Rank> {
 /// The first beginning and the last end of a step.
 fn span(timeline: &Timeline, machine: &Machine, step: u32) -> (u64, u64) {
     let all = || ranks(machine).map(|rank| timeline.of(rank, step));
-    (all().map(|own| own.begin).min().unwrap(), all().map(|own| own.end()).max().unwrap())
+    (all().map(|own| own.begin).min().unwrap(), all().map(RankStep::end).max().unwrap())
 }
 
 #[test]
