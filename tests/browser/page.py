@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """The page of `topocoll report` in headless Chromium: used as a person would, and looked at.
 
-    tests/browser/page.py target/debug/topocoll     (UPDATE=1 keeps new screenshots)
+    tests/browser/page.py target/debug/topocoll
+
+UPDATE=1 keeps new screenshots. GALLERY=FOLDER writes pictures of whole pages there.
 
 Needs Debian's chromium, chromium-driver, python3-selenium and python3-pil, which tests/run installs.
 """
