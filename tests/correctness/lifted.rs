@@ -160,6 +160,7 @@ fn every_exchange_between_nodes_of_a_network_delivers_as_claimed() {
         "product",
         "quadrant-exchange",
         "recursive-doubling",
+        "repair",
         "ring",
         "strided-rings",
         "suh-shin",
