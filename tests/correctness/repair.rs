@@ -72,11 +72,13 @@ fn free(whole: &Machine) -> Vec<Free> {
 
 /// Their Pareto front.
 fn front(free: &[Free]) -> Vec<(u64, u128)> {
-    let mut least = u128::MAX;
-    let counts = free.iter().map(|&(steps, volume, _)| (steps, volume));
-    counts
-        .filter(|&(_, volume)| std::mem::replace(&mut least, least.min(volume)) > volume)
-        .collect()
+    let mut front: Vec<(u64, u128)> = Vec::new();
+    for &(steps, volume, _) in free {
+        if front.last().is_none_or(|&(_, least)| volume < least) {
+            front.push((steps, volume));
+        }
+    }
+    front
 }
 
 /// At each point of the whole machine's Pareto front: at most 1.3 times the volume in at most 8 steps more.
