@@ -90,7 +90,7 @@ pub(super) fn play(
 ) -> Option<Play> {
     let slots = scene.schedule.rule().slots();
     let followed = scene.part != Extent::Period
-        || slots <= NUMBERS as u64 && members_are_alike(&scene.schedule);
+        || slots <= NUMBERS as u64 && members_are_equivalent(&scene.schedule);
     let mut play = played(scene, followed)?;
     let numbers = play.start.iter().map(Vec::len).sum::<usize>()
         + play.sets.iter().flatten().map(Vec::len).sum::<usize>();
@@ -120,7 +120,7 @@ fn add_times(
             simulations.left -= cost;
             simulated(scene, model, &classes, &ranks, memory)
         } else {
-            Err("the estimated time of its simulation exceeds what is left for the page".to_owned())
+            Err("the estimated time of its simulation exceeds the time that the page has left".to_owned())
         };
         match added {
             Ok(times) => play.times.push(times),
@@ -317,7 +317,7 @@ fn copies(
 }
 
 /// Whether, in each class, a distant rank has its representative's copies and initial layout.
-fn members_are_alike(schedule: &Schedule) -> bool {
+fn members_are_equivalent(schedule: &Schedule) -> bool {
     let (rule, classes) = (schedule.rule(), schedule.rule().classes());
     let (mut does, mut expected) = (Step::default(), Step::default());
     let mut layout = Vec::new();

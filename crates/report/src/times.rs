@@ -100,7 +100,7 @@ pub(super) fn cost(scene: &Scene, (model, settings): &Model, priced: &Priced) ->
 /// The timeline of a contention model, without barriers.
 ///
 /// # Errors
-/// The reason why there is none.
+/// The reason for a missing time.
 pub(super) fn simulated(
     scene: &Scene,
     (model, settings): &Model,
@@ -136,12 +136,12 @@ fn written(
         return None;
     }
     let first = |rank| classes.representative(classes.class_of(rank));
-    let alike = (0..steps as u32).all(|step| {
+    let equal = (0..steps as u32).all(|step| {
         ranks.iter().all(|&rank| timeline.of(rank, step) == timeline.of(first(rank), step))
     });
     let representatives: Vec<_> =
         (0..classes.count()).map(|class| classes.representative(class)).collect();
-    let ranks = if alike { &representatives } else { ranks };
+    let ranks = if equal { &representatives } else { ranks };
     let unit = ((seconds * 1e12) as u64 / PARTS).max(1);
     let whole = |time: u64| (time + unit / 2) / unit;
     let (mut names, mut words) = (Interned::default(), Interned::default());

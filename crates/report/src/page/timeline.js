@@ -40,7 +40,7 @@ class Times {
 
   /** Whether all ranks do the same at the same time, or so nearly that no chart shows the difference. */
   get even() {
-    if (this.alike === undefined) {
+    if (this.equal === undefined) {
       const differ = (values, step, most) => {
         let [low, high] = [Infinity, -Infinity];
         for (let row = 0; row < this.rows; row += 1) {
@@ -49,14 +49,14 @@ class Times {
         }
         return high - low > most;
       };
-      this.alike = true;
-      for (let step = 0; this.alike && step < this.steps; step += 1) {
+      this.equal = true;
+      for (let step = 0; this.equal && step < this.steps; step += 1) {
         const [first, last] = this.span(step);
         const all = [this.begin, this.copied, this.posted, this.sent, this.received];
-        this.alike = !all.some((values) => differ(values, step, EVEN * (last - first)));
+        this.equal = !all.some((values) => differ(values, step, EVEN * (last - first)));
       }
     }
-    return this.alike;
+    return this.equal;
   }
 
   /** The row of a drawn rank. */
@@ -203,7 +203,7 @@ class Timeline {
     this.draw();
   }
 
-  /** Of so many ranks one has a row: of all if they do the same. Odd, so that the rows are of several columns of a grid. */
+  /** Every how many ranks one has a row. The number is odd, so that the rows show several columns of a grid. */
   every() {
     if (this.times.even) return this.schedule.ranks;
     const every = Math.ceil(this.schedule.ranks / ROWS);
