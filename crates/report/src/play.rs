@@ -120,7 +120,8 @@ fn add_times(
             simulations.left -= cost;
             simulated(scene, model, &classes, &ranks, memory)
         } else {
-            Err("the estimated time of its simulation exceeds the time that the page has left".to_owned())
+            Err("the estimated time of its simulation exceeds the time that the page has left"
+                .to_owned())
         };
         match added {
             Ok(times) => play.times.push(times),
