@@ -245,11 +245,10 @@ impl Solution {
 
     /// The same with a parameter that names the algorithm of an inner solution, and with its own
     /// parameters.
-    pub(crate) fn with_named(self, name: &str, inner: &Self) -> Self {
+    pub(crate) fn with_named(mut self, parameter: &Parameter, inner: &Self) -> Self {
         let Origin { algorithm, parameters } = &inner.schedule.origin;
-        parameters.iter().fold(self.with(name, &**algorithm), |solution, (key, value)| {
-            solution.with(&format!("{name}.{key}"), value.clone())
-        })
+        self.schedule.origin.parameters.extend(parameter.naming(algorithm, parameters));
+        self
     }
 
     /// The same without a parameter that does not apply.

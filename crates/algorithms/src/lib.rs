@@ -29,6 +29,7 @@ mod catalogue;
 mod claims;
 mod error;
 mod factor;
+mod front;
 mod layout;
 mod lifted;
 mod parameters;

@@ -32,6 +32,7 @@ use topocoll_schedule::{
 };
 use topocoll_topology::{Clusters, Coordinates, MixedRadix, Rank, Route, Topology};
 
+use crate::front::front;
 use crate::layout::node_rows::Row;
 use crate::layout::tree::{digits, passed};
 use crate::{
@@ -203,7 +204,7 @@ impl<'r> Between<'r> {
 
     /// A solution with the parameters of the exchange between nodes, and without those it replaces.
     pub(crate) fn named(&self, solution: Solution, between: &Solution) -> Solution {
-        solution.without("rounds").with_named(BETWEEN.name, between)
+        solution.without("rounds").with_named(&BETWEEN, between)
     }
 }
 
@@ -226,12 +227,9 @@ pub(crate) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
     let catalogue = Catalogue::standard();
     let fit = catalogue.iter().filter(|one| !one.info().by_demand);
     let named = fit.flat_map(|algorithm| {
-        front(&inner, algorithm).into_iter().map(|own| {
-            let name = (BETWEEN.name.to_owned(), (&*algorithm.info().name).into());
-            let own =
-                own.into_iter().map(|(key, value)| (format!("{}.{key}", BETWEEN.name), value));
-            own.chain([name]).collect::<Parameters>()
-        })
+        settings(&inner, algorithm)
+            .into_iter()
+            .map(|own| BETWEEN.naming(&algorithm.info().name, &own))
     });
     let carried = [(1, None), (size, None), (size, Some(size))];
     let some = if ports > 1 { 3 } else { 2 };
@@ -247,31 +245,18 @@ pub(crate) fn candidates(request: &Request<'_>) -> Vec<Parameters> {
 }
 
 /// Some of an algorithm's settings, on its Pareto front of claimed steps and bytes.
-fn front(request: &Request<'_>, algorithm: &dyn Algorithm) -> Vec<Parameters> {
+fn settings(request: &Request<'_>, algorithm: &dyn Algorithm) -> Vec<Parameters> {
     /// The most settings.
     const SOME: usize = 4;
-    let mut settings = request.candidates(algorithm).unwrap_or_default();
+    let settings = request.candidates(algorithm).unwrap_or_default();
     if settings.len() == 1 {
         return settings;
     }
-    let claims = |setting: &Parameters| {
-        let claims = request.solve(algorithm, setting).ok()?.claims;
-        Some((claims.steps, claims.bytes.max(claims.link_bytes_floor), setting.clone()))
-    };
-    let mut claimed: Vec<_> = settings.iter().filter_map(claims).collect();
-    claimed.sort_by_key(|&(steps, bytes, _)| (steps, bytes));
-    let mut least = u128::MAX;
-    claimed.retain(|&(_, bytes, _)| {
-        let better = bytes < least;
-        least = least.min(bytes);
-        better
+    let claimed = settings.into_iter().filter_map(|setting| {
+        let claims = request.solve(algorithm, &setting).ok()?.claims;
+        Some((claims.steps, claims.bytes.max(claims.link_bytes_floor), setting))
     });
-    let last = claimed.len().saturating_sub(1);
-    let mut chosen: Vec<usize> = (0..SOME).map(|i| i * last / (SOME - 1)).collect();
-    chosen.dedup();
-    settings.clear();
-    settings.extend(chosen.into_iter().filter_map(|i| Some(claimed.get(i)?.2.clone())));
-    settings
+    front(claimed.collect(), SOME).into_iter().map(|(_, setting)| setting).collect()
 }
 
 /// Runs of inner slots, as (first, number).

@@ -48,6 +48,12 @@ impl Parameter {
         Self { name, domain: Domain::Algorithm(range), by_cost: false }
     }
 
+    /// The setting that names an algorithm with its own parameters.
+    pub(crate) fn naming(&self, algorithm: &str, own: &Parameters) -> Parameters {
+        let own = own.iter().map(|(key, value)| (format!("{}.{key}", self.name), value.clone()));
+        own.chain([(self.name.to_owned(), algorithm.into())]).collect()
+    }
+
     /// The same; a missing value is chosen by cost.
     #[must_use]
     pub const fn by_cost(mut self) -> Self {

@@ -2,7 +2,7 @@
 //!
 //! 1. The schedule gives *connections*: which ranks exchange a message in a step, and over which links.
 //!    A message whose route has failed takes the shortest route over links that are free in its step.
-//!    If there is none, it is cut.
+//!    A message without such a route is cut.
 //! 2. More steps may come first. They repeat the steps in which the largest messages are cut.
 //! 3. Blocks of cut messages get other paths over the connections of all steps: shortest paths in the
 //!    time-expanded network, by lengths that avoid making the largest message of a step larger.
@@ -23,9 +23,7 @@ mod paths;
 
 use std::sync::Arc;
 
-use topocoll_schedule::{
-    Block, Message, Origin, Parameters, Part, Problem, Recorder, Schedule, Setting,
-};
+use topocoll_schedule::{Block, Message, Origin, Parameters, Part, Problem, Recorder, Schedule};
 use topocoll_topology::{Graph, Rank, Shape, Topology};
 
 use self::connections::{Connection, NONE, Steps};
@@ -33,6 +31,7 @@ use self::follow::Followed;
 use self::paths::{Paths, Piece, reach_all};
 use super::coloured_rings::ColouredRings;
 use super::link_matchings::LinkMatchings;
+use crate::front::front;
 use crate::{
     Algorithm, Catalogue, Claims, Info, NotApplicable, Parameter, Request, Solution, Values,
 };
@@ -131,7 +130,7 @@ impl<'r> Machines<'r> {
         Request::new(&problem.expect("bug: an invalid problem of the whole machine"), &**whole)
     }
 
-    /// The repaired schedule, of `steps` steps or as many as suffice; none if a block cannot arrive.
+    /// The repaired schedule, of `steps` steps or as many as suffice; none if some block cannot arrive.
     fn repair(&self, schedule: &Schedule, steps: Option<usize>) -> Option<Repaired> {
         let followed = Followed::new(schedule);
         let machine = self.origin().topology;
@@ -140,22 +139,18 @@ impl<'r> Machines<'r> {
             Some(steps) => steps..=steps,
             None => found.count()..=found.count() + MOST_ADDED,
         };
-        let (connections, pieces) = numbers.into_iter().find_map(|steps| {
-            let connections = found.connections(steps, followed.sent.len());
-            let pieces: Vec<Piece> = followed
-                .pieces()
-                .filter_map(|(from, to, part, messages)| {
-                    let path = messages.iter().map(|&one| connections.of_message[one as usize]);
-                    let path: Vec<u32> = path.collect();
-                    let path = if path.contains(&NONE) { Vec::new() } else { path };
-                    let (from, to) = (self.nodes[from]?, self.nodes[to]?);
-                    let size = followed.sizes[part];
-                    (from != to).then_some(Piece { from, to, part, size, path })
-                })
-                .collect();
-            reach_all(&connections, self.nodes.len(), &pieces).then_some((connections, pieces))
-        })?;
-        let paths = Paths::new(&connections, self.nodes.len(), pieces);
+        let ranks = self.request.problem.ranks as usize;
+        let mut tried = numbers.map(|steps| found.connections(steps, followed.sent.len()));
+        let connections = tried.find(|connections| reach_all(connections, ranks))?;
+        let pieces = followed.pieces().filter_map(|(from, to, part, messages)| {
+            let path = messages.iter().map(|&one| connections.of_message[one as usize]);
+            let path: Vec<u32> = path.collect();
+            let path = if path.contains(&NONE) { Vec::new() } else { path };
+            let (from, to) = (self.nodes[from]?, self.nodes[to]?);
+            let size = followed.sizes[part];
+            (from != to).then_some(Piece { from, to, part, size, path })
+        });
+        let paths = Paths::new(&connections, ranks, pieces.collect());
         let mut carried = vec![Vec::new(); connections.all.len()];
         for Piece { from, to, part, path, .. } in &paths.pieces {
             let block = Block { from: Rank(*from), to: Rank(*to) };
@@ -189,35 +184,23 @@ impl<'r> Machines<'r> {
 }
 
 /// The setting that repairs a schedule.
-fn repairing(Origin { algorithm, parameters }: Origin, on: &str) -> Parameters {
-    let own = parameters.into_iter().map(|(key, value)| (format!("{}.{key}", OF.name), value));
-    let words = [(OF.name, &*algorithm), (ON.name, on)];
-    own.chain(words.map(|(key, word)| (key.to_owned(), word.into()))).collect()
+fn repairing(Origin { algorithm, parameters }: &Origin, on: &str) -> Parameters {
+    let mut setting = OF.naming(algorithm, parameters);
+    setting.insert(ON.name.to_owned(), on.into());
+    setting
 }
 
-/// Settings for schedules of the whole machine without link contention, none of which beats another in steps
-/// and volume, each with its steps.
-fn front(request: &Request<'_>) -> Vec<(u64, Parameters)> {
+/// Settings for schedules without link contention, each with its steps, on the Pareto front of all.
+fn settings(request: &Request<'_>) -> Vec<(u64, Parameters)> {
     let catalogue = Catalogue::standard();
     let mut all = Vec::new();
     for algorithm in catalogue.iter().filter(|one| !one.info().by_demand) {
-        for own in request.candidates(algorithm).unwrap_or_default() {
-            let Ok(Solution { schedule, claims }) = request.solve(algorithm, &own) else {
-                continue;
-            };
-            if claims.contention_free {
-                all.push((claims.steps, claims.bytes, repairing(schedule.origin, "whole")));
-            }
-        }
+        let free = request.solutions(algorithm).filter(|found| found.claims.contention_free);
+        all.extend(free.map(|Solution { schedule, claims }| {
+            (claims.steps, claims.bytes, repairing(&schedule.origin, "whole"))
+        }));
     }
-    all.sort_by_key(|&(steps, bytes, _)| (steps, bytes));
-    let mut least = u128::MAX;
-    all.retain(|&(_, bytes, _)| {
-        let better = bytes < least;
-        least = least.min(bytes);
-        better
-    });
-    all.into_iter().map(|(steps, _, setting)| (steps, setting)).collect()
+    front(all, MOST_PRICED)
 }
 
 impl Algorithm for Repair {
@@ -232,21 +215,17 @@ impl Algorithm for Repair {
         if ranks > MOST_RANKED {
             return Err(NotApplicable::Unranked { why: "more than 64 ranks take minutes" });
         }
-        let named = front(&machines.origin());
-        let some = named.len().min(MOST_PRICED);
-        let spread = |place: usize| place * (named.len() - 1) / (some - 1).max(1);
-        let whole = (0..some).flat_map(|place| {
-            let (own_steps, setting) = &named[spread(place)];
-            let longer = Setting::from(own_steps + LONGER);
-            let with = [(STEPS.name.to_owned(), longer)].into_iter();
-            [setting.clone(), setting.clone().into_iter().chain(with).collect()]
+        let whole = settings(&machines.origin()).into_iter().flat_map(|(steps, setting)| {
+            let mut longer = setting.clone();
+            longer.insert(STEPS.name.to_owned(), (steps + LONGER).into());
+            [setting, longer]
         });
         let matchings = request.solve(&LinkMatchings, &Parameters::new())?;
-        let (steps, setting) = (matchings.claims.steps, matchings.schedule.origin);
-        let setting = repairing(setting, "failed");
+        let steps = matchings.claims.steps;
         let fewer = [10, 5].map(|share| {
-            let fewer = Setting::from(steps - steps / share);
-            setting.clone().into_iter().chain([(STEPS.name.to_owned(), fewer)]).collect()
+            let mut fewer = repairing(&matchings.schedule.origin, "failed");
+            fewer.insert(STEPS.name.to_owned(), (steps - steps / share).into());
+            fewer
         });
         Ok(whole.chain(fewer).collect())
     }
@@ -287,6 +266,6 @@ impl Algorithm for Repair {
             Some(steps) => solution.with(STEPS.name, steps as u64),
             None => solution,
         };
-        Ok(solution.with_named(OF.name, &inner))
+        Ok(solution.with_named(&OF, &inner))
     }
 }

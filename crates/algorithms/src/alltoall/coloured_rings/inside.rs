@@ -393,5 +393,5 @@ pub(super) fn solve(
     }
     let claims = rule.claims(request, claims);
     let solution = Solution::new(request, values, rule, claims).without("residual");
-    Ok(solution.with("classes", u64::from(classes)).with_named(INSIDE.name, &inside))
+    Ok(solution.with("classes", u64::from(classes)).with_named(&INSIDE, &inside))
 }

@@ -156,13 +156,10 @@ impl<'r> Steps<'r> {
         let largest = |kept: &Kept| kept.cut.iter().map(|&place| kept.all[place].pieces).max();
         let mut order: Vec<usize> = (0..self.count()).collect();
         order.sort_by_key(|&step| Reverse(largest(&self.kept[step])));
-        for step in 0..self.count() {
-            let place =
-                order.iter().position(|&other| other == step).expect("bug: a step left out");
-            let extra = steps.saturating_sub(self.count());
-            // As many repetitions as places in the extra steps, taken from the order again and again.
-            let times = (extra + self.count() - 1 - place) / self.count();
-            let kept = &self.kept[step];
+        let mut times = vec![0; self.count()];
+        let again = order.into_iter().cycle().take(steps.saturating_sub(self.count()));
+        again.for_each(|step| times[step] += 1);
+        for (kept, times) in self.kept.iter().zip(times) {
             let mut cut = kept.cut.clone();
             for _ in 0..times {
                 made.push(self.repeated(kept, &mut cut));

@@ -27,8 +27,8 @@ pub(super) struct Piece {
     pub(super) path: Vec<u32>,
 }
 
-/// Whether every piece can reach its destination.
-pub(super) fn reach_all(connections: &Connections, ranks: usize, pieces: &[Piece]) -> bool {
+/// Whether every rank can reach every other.
+pub(super) fn reach_all(connections: &Connections, ranks: usize) -> bool {
     let words = ranks.div_ceil(64);
     // By rank, the sources that reach it.
     let mut reached = vec![0u64; ranks * words];
@@ -43,11 +43,8 @@ pub(super) fn reach_all(connections: &Connections, ranks: usize, pieces: &[Piece
             to.iter_mut().zip(from).for_each(|(to, from)| *to |= from);
         }
     }
-    let reaches = |piece: &Piece| {
-        let word = reached[piece.to as usize * words + piece.from as usize / 64];
-        word >> (piece.from % 64) & 1 == 1
-    };
-    pieces.iter().all(reaches)
+    let pairs: usize = reached.iter().map(|word| word.count_ones() as usize).sum();
+    pairs == ranks * ranks
 }
 
 pub(super) struct Paths<'c> {
