@@ -113,7 +113,8 @@ struct SimulationRun<'a> {
     out: Outcome,
 }
 
-/// Runs `steps`, from `start` of each rank on; a `timeline` is recorded. Each node goes on when its own sends and receives of a step are done.
+/// Runs `steps`, from `start` of each rank on. Each node goes on when its own sends and receives of a
+/// step are done. With `timeline`, what each rank does in each step is recorded.
 ///
 /// A send is done when the message is delivered. Messages that arrive before their receiver begins
 /// their step are kept until then.
@@ -186,12 +187,10 @@ impl SimulationRun<'_> {
             let time = &mut self.out.steps[(step - self.steps.start) as usize];
             time.start = time.start.min(begin);
             self.traffic.share(rank, step, &mut self.share);
-            let began = begin;
-            begin = begin.saturating_add(self.clock.rearrangement(self.share.copied));
-            time.end = time.end.max(begin);
-            if let Some(own) = self.recorded(class, step) {
-                own.begins(began, begin);
-            }
+            let copied = begin.saturating_add(self.clock.rearrangement(self.share.copied));
+            time.end = time.end.max(copied);
+            self.record(class, step, |own| own.begins(begin, copied));
+            begin = copied;
             let node = &mut self.nodes[class];
             let early = node.early.iter().position(|&(number, _)| number == step);
             let early = early.map_or(0, |at| node.early.swap_remove(at).1);
@@ -215,10 +214,12 @@ impl SimulationRun<'_> {
         self.out.end = self.out.end.max(begin);
     }
 
-    /// The record of a step.
-    fn recorded(&mut self, class: usize, step: u32) -> Option<&mut RankStep> {
+    /// Adds to the record of a step, if there is one.
+    fn record(&mut self, class: usize, step: u32, add: impl FnOnce(&mut RankStep)) {
         let step = (step - self.steps.start) as usize;
-        self.out.timeline.get_mut(class * self.steps.len() + step)
+        if let Some(own) = self.out.timeline.get_mut(class * self.steps.len() + step) {
+            add(own);
+        }
     }
 
     /// Posts a message of the current step at `begin`, after the overheads of `before` others.
@@ -243,9 +244,9 @@ impl SimulationRun<'_> {
             handed: handed(self.clock, rank, send, ready),
             cause: network.chain().keep(cause),
         };
-        let receiver = self.ranks.class_of(send.to);
-        if let Some(its) = self.recorded(receiver, message.step) {
-            its.is_posted(begin);
+        if !self.out.timeline.is_empty() {
+            let receiver = self.ranks.class_of(send.to);
+            self.record(receiver, message.step, |its| its.is_posted(begin));
         }
         let first = self.out.first_handed.get_or_insert(message.handed);
         *first = (*first).min(message.handed);
@@ -268,14 +269,9 @@ impl SimulationRun<'_> {
             }
         }
         let [sender, receiver] = [message.from, message.to].map(|rank| self.ranks.class_of(rank));
-        if let Some(its) = self.recorded(sender, message.step) {
-            its.sent = its.sent.max(now);
-        }
-        if let Some(its) = self.recorded(receiver, message.step) {
-            its.received = its.received.max(now);
-        }
-        for rank in [message.from, message.to] {
-            let class = self.ranks.class_of(rank);
+        self.record(sender, message.step, |its| its.sent = its.sent.max(now));
+        self.record(receiver, message.step, |its| its.received = its.received.max(now));
+        for class in [sender, receiver] {
             let node = &mut self.nodes[class];
             if node.step == message.step {
                 node.open -= 1;

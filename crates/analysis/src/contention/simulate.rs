@@ -274,8 +274,8 @@ pub struct Simulation {
 ///
 /// # Errors
 /// Settings out of range, traffic of another machine, too many messages or bytes, times out of
-/// range, routes on a graph that require more virtual channels, or a schedule in which a rank waits for a message that is not sent. All but the last are
-/// found before the simulation starts.
+/// range, routes on a graph that require more virtual channels, or a schedule in which a rank waits for
+/// a message that is not sent. All but the last are found before the simulation starts.
 pub fn simulate(request: &Request<'_>) -> Result<Simulation, AnalysisError> {
     let machine = &limited(request.model, request.machine);
     let request = &Request { machine, ..*request };
