@@ -87,10 +87,6 @@ impl Window {
             check(mpi::PMPI_Comm_set_errhandler(node, mpi::RSMPI_ERRORS_RETURN))?;
             check(mpi::PMPI_Comm_size(node, &raw mut count))?;
             check(mpi::PMPI_Comm_rank(node, &raw mut own))?;
-            let mut members = vec![0u32; count as usize];
-            let (from, to) = ((&raw const rank).cast(), members.as_mut_ptr().cast());
-            let word = mpi::RSMPI_UINT32_T;
-            check(mpi::PMPI_Allgather(from, 1, word, to, 1, word, node))?;
             let (mut window, mut base) = (mpi::RSMPI_WIN_NULL, ptr::null_mut::<u8>());
             let bytes = (count as usize * stride(count)) as mpi::MPI_Aint;
             let to = (&raw mut base).cast();
@@ -98,7 +94,8 @@ impl Window {
             check(mpi::PMPI_Win_lock_all(0, window))?;
             ptr::write_bytes(base, 0, bytes as usize);
             check(mpi::PMPI_Win_sync(window))?;
-            // No rank uses a mailbox before it is empty.
+            // No rank uses a mailbox before it is empty: the all-gather ends when all ranks have called it.
+            let (mut members, word) = (vec![0u32; count as usize], mpi::RSMPI_UINT32_T);
             let (from, to) = ((&raw const rank).cast(), members.as_mut_ptr().cast());
             check(mpi::PMPI_Allgather(from, 1, word, to, 1, word, node))?;
             check(mpi::PMPI_Win_sync(window))?;
