@@ -1,6 +1,6 @@
 //! What reports say about an exchange and the choices for it.
 
-use topocoll::{Choice, Fault, Machine, Priced, Problem, Selection, Shape};
+use topocoll::{Choice, Machine, Priced, Problem, Selection, Shape};
 
 use crate::number::{blocks, bytes, named, seconds};
 
@@ -68,7 +68,7 @@ fn nodes(machine: &Machine) -> String {
 /// Sentences about what the machine's name does not say: ranks of a node, missing nodes and failed links.
 #[must_use]
 pub fn particulars(machine: &Machine) -> Vec<String> {
-    /// Most faults that are listed.
+    /// Most failures that are listed.
     const LISTED: usize = 6;
     let topology = &*machine.topology;
     let mut out = Vec::new();
@@ -87,19 +87,19 @@ pub fn particulars(machine: &Machine) -> Vec<String> {
     let Shape::Graph(graph) = topology.network() else { return out };
     let Some(lattice) = graph.lattice() else { return out };
     let (nodes, links): (Vec<_>, Vec<_>) =
-        lattice.faults().iter().partition(|fault| matches!(fault, Fault::Absent { .. }));
-    for (faults, one, several) in [
+        lattice.failures().iter().partition(|failure| failure.is_node());
+    for (failures, one, several) in [
         (nodes, "node is missing", "nodes are missing"),
         (links, "link has failed, in both directions", "links have failed, in both directions"),
     ] {
-        let listed = faults.iter().take(LISTED).map(|&fault| lattice.fault_name(fault));
-        let listed = listed.collect::<Vec<_>>().join(" ");
-        let more = match faults.len().saturating_sub(LISTED) {
+        let listed: Vec<_> = failures.iter().take(LISTED).map(|failure| failure.name()).collect();
+        let listed = listed.join(" ");
+        let more = match failures.len().saturating_sub(LISTED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        match faults.len() {
-            0 => {}
+        match failures.iter().map(|failure| failure.faults().len()).sum() {
+            0_usize => {}
             1 => out.push(format!("1 {one}: {listed}")),
             count => out.push(format!("{count} {several}: {listed}{more}")),
         }
@@ -180,4 +180,18 @@ pub fn reason(selection: &Selection, named: impl Fn(&Choice) -> String) -> Strin
 /// The ending of a noun.
 pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_by_links_and_named_by_words() {
+        let machine = topocoll::machine("torus:4x4/1,1/0,0+0/line:0,3+0").unwrap();
+        assert_eq!(
+            particulars(&machine),
+            ["1 node is missing: 1,1", "5 links have failed, in both directions: 0,0+0 line:0,3+0"]
+        );
+    }
 }

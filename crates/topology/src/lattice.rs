@@ -119,13 +119,6 @@ impl Lattice {
         &self.faults
     }
 
-    /// The name of a node or link: a node by its coordinates, such as `0,1`, a link by the node that it
-    /// leaves, its direction and its dimension, such as `0,1+1`.
-    #[must_use]
-    pub fn fault_name(&self, fault: Fault) -> String {
-        fault.named(&self.radix)
-    }
-
     /// Whether it has no faults and all sides wrap. Then every translation keeps its links.
     #[must_use]
     pub fn is_whole(&self) -> bool {

@@ -241,7 +241,9 @@ impl Failure {
         &self.faults
     }
 
-    pub(crate) fn is_node(&self) -> bool {
+    /// Whether it is a node.
+    #[must_use]
+    pub fn is_node(&self) -> bool {
         self.kind == Kind::Node
     }
 
