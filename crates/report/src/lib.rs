@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod interned;
 mod layout;
 mod network;
 pub mod number;

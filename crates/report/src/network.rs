@@ -1,7 +1,7 @@
 //! The drawn network: its nodes, switches and links.
 
 use serde::Serialize;
-use topocoll::{Clusters, Fault, Graph, Rank, Shape, Ties, Topology};
+use topocoll::{Clusters, Fault, Graph, Lattice, Rank, Shape, Ties, Topology};
 
 use super::layout::{Layout, layout};
 use super::scene::Scene;
@@ -78,16 +78,17 @@ impl Network {
                 wrap: grid.wrap().to_vec(),
                 balanced: grid.ties() == Ties::Balanced,
             },
-            Shape::Graph(graph) if graph.lattice().is_some() => lattice(graph),
-            Shape::Graph(graph) => listed(graph),
+            Shape::Graph(graph) => match graph.lattice() {
+                Some(lattice) => on_lattice(graph, lattice),
+                None => listed(graph),
+            },
             Shape::Complete | Shape::Clustered(_) => Kind::Full { nodes: topology.nodes() },
         };
         Self { kind, sizes }
     }
 }
 
-fn lattice(graph: &Graph) -> Kind {
-    let lattice = graph.lattice().expect("bug: a graph without a lattice");
+fn on_lattice(graph: &Graph, lattice: &Lattice) -> Kind {
     let nodes = || (0..graph.ranks()).map(Rank);
     let directions = || (0..lattice.wrap().len()).flat_map(|u| [(u, 1), (u, -1)]);
     let next = |node| {

@@ -1,14 +1,13 @@
 //! A schedule for the page: every message of one rank of each class, its route, and the time of
 //! every step.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use topocoll::{
     Block, Parameters, Part, Rank, RankClasses, Route, Schedule, Shape, SlotRun, SlotSet, Step,
     check_counting_work,
 };
 
+use super::interned::Interned;
 use super::network::Network;
 use super::scene::{Extent, Scene};
 use super::times::{Model, STEPS, Times, by_steps, cost, priced, simulated};
@@ -88,18 +87,25 @@ pub(super) fn play(
     simulations: &mut Simulations<'_>,
     memory: u128,
 ) -> Option<Play> {
-    let slots = scene.schedule.rule().slots();
-    let followed = scene.part != Extent::Period
-        || slots <= NUMBERS as u64 && members_are_equivalent(&scene.schedule);
-    let mut play = played(scene, followed)?;
+    let Scene { schedule, machine, .. } = scene;
+    let (rule, classes) = (schedule.rule(), classes(scene));
+    check_counting_work(schedule, machine).ok()?;
+    if u128::from(rule.steps()) * u128::from(classes.count()) > RANK_STEPS {
+        return None;
+    }
+    let slots = rule.slots();
+    let followed =
+        scene.part != Extent::Period || slots <= NUMBERS as u64 && members_are_equivalent(schedule);
+    let ranks = every(scene, &classes);
+    let mut play = played(scene, &classes, &ranks, followed)?;
     let numbers = play.start.iter().map(Vec::len).sum::<usize>()
         + play.sets.iter().flatten().map(Vec::len).sum::<usize>();
     if scene.part == Extent::Period && numbers > NUMBERS {
-        play = played(scene, false)?;
+        play = played(scene, &classes, &ranks, false)?;
     }
     let own = std::mem::replace(&mut play.setting, parameters(setting));
     play.drawn_setting = (own != play.setting).then_some(own);
-    add_times(&mut play, scene, simulations, memory)?;
+    add_times(&mut play, scene, (&classes, &ranks), simulations, memory)?;
     Some(play)
 }
 
@@ -107,18 +113,17 @@ pub(super) fn play(
 fn add_times(
     play: &mut Play,
     scene: &Scene,
+    (classes, ranks): (&RankClasses, &[Rank]),
     simulations: &mut Simulations<'_>,
     memory: u128,
 ) -> Option<()> {
-    let classes = classes(scene);
-    let ranks = every(scene, &classes);
     let found = priced(scene, memory)?;
-    play.times.extend(by_steps(scene, &found, &classes, &ranks));
+    play.times.extend(by_steps(scene, &found, classes, ranks));
     if let Some(model) = simulations.model {
         let cost = cost(scene, model, &found);
         let added = if cost <= simulations.left {
             simulations.left -= cost;
-            simulated(scene, model, &classes, &ranks, memory)
+            simulated(scene, model, classes, ranks, memory)
         } else {
             Err("the estimated time of its simulation exceeds the time that the page has left"
                 .to_owned())
@@ -151,28 +156,23 @@ fn every(scene: &Scene, classes: &RankClasses) -> Vec<Rank> {
     }
 }
 
-fn played(scene: &Scene, followed: bool) -> Option<Play> {
+fn played(scene: &Scene, classes: &RankClasses, every: &[Rank], followed: bool) -> Option<Play> {
     let (schedule, machine) = (&scene.schedule, &scene.machine);
     let rule = schedule.rule();
-    let classes = classes(scene);
-    check_counting_work(schedule, machine).ok()?;
-    if u128::from(rule.steps()) * u128::from(classes.count()) > RANK_STEPS {
-        return None;
-    }
-    let every = every(scene, &classes);
     let mut names =
         Names { followed, block_bytes: schedule.problem.block_bytes, ..Names::default() };
     names.route(&Route::default());
     let mut steps = Vec::new();
     let mut messages = 0;
     for step in 0..rule.steps() {
-        let moves = moves(scene, &classes, &every, step, &mut names);
+        let moves = moves(scene, classes, every, step, &mut names);
         messages += moves.sends.iter().map(|sends| sends.len() / 4).sum::<usize>();
         if messages > MESSAGES {
             return None;
         }
         steps.push(moves);
     }
+    let (sets, bytes) = names.sets.all.into_iter().unzip();
     Some(Play {
         algorithm: schedule.origin.algorithm.clone(),
         setting: parameters(&schedule.origin.parameters),
@@ -183,10 +183,10 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
         radix: classes.radix().sides().to_vec(),
         periods: classes.periods().to_vec(),
         slots: if followed { rule.slots() } else { 0 },
-        start: if followed { start(schedule, &classes, &every) } else { Vec::new() },
-        sets: names.sets,
-        bytes: names.bytes,
-        routes: names.routes,
+        start: if followed { start(schedule, classes, every) } else { Vec::new() },
+        sets,
+        bytes,
+        routes: names.routes.all,
         steps,
         seconds: Vec::new(),
         times: Vec::new(),
@@ -199,38 +199,23 @@ fn played(scene: &Scene, followed: bool) -> Option<Play> {
 struct Names {
     followed: bool,
     block_bytes: u64,
-    sets: Vec<Vec<Vec<i64>>>,
-    bytes: Vec<u128>,
-    routes: Vec<Vec<i64>>,
-    known_sets: BTreeMap<(Vec<Vec<i64>>, u128), usize>,
-    known_routes: BTreeMap<Vec<i64>, usize>,
+    /// Sets of slots, with their bytes.
+    sets: Interned<(Vec<Vec<i64>>, u128)>,
+    routes: Interned<Vec<i64>>,
 }
 
 impl Names {
     fn set(&mut self, set: &SlotSet) -> usize {
-        let bytes = set.bytes(self.block_bytes);
-        let runs: Vec<_> = match self.followed {
+        let runs = match self.followed {
             true => set.runs().iter().map(written).collect(),
             false => Vec::new(),
         };
-        let next = self.sets.len();
-        let name = *self.known_sets.entry((runs.clone(), bytes)).or_insert(next);
-        if name == next {
-            self.sets.push(runs);
-            self.bytes.push(bytes);
-        }
-        name
+        self.sets.name((runs, set.bytes(self.block_bytes)))
     }
 
     fn route(&mut self, route: &Route) -> usize {
         let segments = route.segments().iter();
-        let way: Vec<i64> = segments.flat_map(|s| [i64::from(s.dimension), s.hops]).collect();
-        let next = self.routes.len();
-        let name = *self.known_routes.entry(way.clone()).or_insert(next);
-        if name == next {
-            self.routes.push(way);
-        }
-        name
+        self.routes.name(segments.flat_map(|s| [i64::from(s.dimension), s.hops]).collect())
     }
 }
 

@@ -1,8 +1,6 @@
 //! The times of a schedule for the page: of each step, and of what each rank does in it, by the steps
 //! model and by a contention model.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use topocoll::contention::{
     ContentionModel, RankStep, Request, Scheduled, Settings, Timeline, estimate, in_seconds,
@@ -10,6 +8,7 @@ use topocoll::contention::{
 };
 use topocoll::{AnalysisError, Counts, Rank, RankClasses, StepCount, Time, count_steps};
 
+use super::interned::Interned;
 use super::scene::Scene;
 
 /// The most numbers of one timeline.
@@ -17,6 +16,9 @@ const NUMBERS: usize = 120_000;
 
 /// The most steps of ranks of one timeline.
 const ENTRIES: usize = 1_000_000;
+
+/// The reason for a missing timeline.
+const LONG: &str = "its timeline is too long for a page";
 
 /// Ranks of a word.
 const WORD: usize = 16;
@@ -72,7 +74,7 @@ pub(super) fn priced(scene: &Scene, memory: u128) -> Option<Priced> {
     Some(Priced { terms, counts })
 }
 
-/// The timeline of the steps model.
+/// The timeline of the steps model, if it is not too long.
 pub(super) fn by_steps(
     scene: &Scene,
     priced: &Priced,
@@ -81,10 +83,10 @@ pub(super) fn by_steps(
 ) -> Option<Times> {
     let Scene { schedule, machine, .. } = scene;
     let steps: Vec<_> = priced.terms.iter().map(|terms| [terms.iter().sum(), terms[3]]).collect();
-    let traffic = Scheduled::new(schedule, machine);
-    if ranks.len() * steps.len() > ENTRIES {
+    if is_long(ranks, steps.len()) {
         return None;
     }
+    let traffic = Scheduled::new(schedule, machine);
     let timeline = steps_timeline(&traffic, machine, &steps).ok()?;
     let seconds = steps.iter().map(|[seconds, _]| seconds).sum();
     written(STEPS, seconds, &timeline, (classes, ranks), steps.len())
@@ -109,6 +111,10 @@ pub(super) fn simulated(
     memory: u128,
 ) -> Result<Times, String> {
     let Scene { schedule, machine, .. } = scene;
+    let steps = schedule.rule().steps() as usize;
+    if is_long(ranks, steps) {
+        return Err(LONG.to_owned());
+    }
     let traffic = Scheduled::new(schedule, machine);
     let mut request = Request::new(&traffic, machine, model, memory);
     (request.settings, request.timeline) = (*settings, true);
@@ -117,11 +123,14 @@ pub(super) fn simulated(
         return Err("its messages deadlock".to_owned());
     }
     let seconds = in_seconds(found.time);
-    let steps = schedule.rule().steps() as usize;
     let timeline = found.timeline.as_ref().filter(|_| steps > 0);
     let timeline = timeline.ok_or_else(|| "the schedule has no steps".to_owned())?;
-    written(model.name, seconds, timeline, (classes, ranks), steps)
-        .ok_or_else(|| "its timeline is too long for a page".to_owned())
+    written(model.name, seconds, timeline, (classes, ranks), steps).ok_or_else(|| LONG.to_owned())
+}
+
+/// Whether a timeline is too long before it is written.
+fn is_long(ranks: &[Rank], steps: usize) -> bool {
+    ranks.len() * steps > ENTRIES
 }
 
 /// A timeline of these ranks, if it is not too long.
@@ -132,9 +141,6 @@ fn written(
     (classes, ranks): (&RankClasses, &[Rank]),
     steps: usize,
 ) -> Option<Times> {
-    if ranks.len() * steps > ENTRIES {
-        return None;
-    }
     let first = |rank| classes.representative(classes.class_of(rank));
     let equal = (0..steps as u32).all(|step| {
         ranks.iter().all(|&rank| timeline.of(rank, step) == timeline.of(first(rank), step))
@@ -174,28 +180,4 @@ fn written(
         words: words.all,
         steps: written,
     })
-}
-
-/// Values, each kept once.
-struct Interned<T> {
-    known: BTreeMap<T, usize>,
-    all: Vec<T>,
-}
-
-impl<T> Default for Interned<T> {
-    fn default() -> Self {
-        Self { known: BTreeMap::new(), all: Vec::new() }
-    }
-}
-
-impl<T: Ord + Clone> Interned<T> {
-    /// The number of a value.
-    fn name(&mut self, value: T) -> usize {
-        let next = self.all.len();
-        let name = *self.known.entry(value.clone()).or_insert(next);
-        if name == next {
-            self.all.push(value);
-        }
-        name
-    }
 }
