@@ -159,8 +159,7 @@ function frontChart(section, data) {
   const x = new Axis(Math.min(...xs) / 1.2, Math.max(...xs) * 1.2, [left, width - right], 2);
   const y = new Axis(Math.min(...ys) / 1.3, Math.max(...ys) * 1.3, [height - bottom, top], xy(ys));
   const names = [...new Set(points.map((point) => point.algorithm))];
-  const exact = points;
-  const stairs = exact.map((point, i) => `${i === 0 ? `M${x.at(point.steps)},${y.at(point.link_blocks)}` : `H${x.at(point.steps)} V${y.at(point.link_blocks)}`}`).join(' ');
+  const stairs = points.map((point, i) => `${i === 0 ? `M${x.at(point.steps)},${y.at(point.link_blocks)}` : `H${x.at(point.steps)} V${y.at(point.link_blocks)}`}`).join(' ');
   const known = least.filter(([steps, volume]) => steps > 0 && volume > 0);
   const curve = known.map(([steps, volume]) => `H${x.at(steps)} V${y.at(volume)}`).join(' ');
   const bounds = known.length === 0 ? [] : [

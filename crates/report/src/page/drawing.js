@@ -80,8 +80,7 @@ class Drawing {
   /** By rank, its position on the canvas and its depth. */
   get places() {
     if (!this.spots) {
-      const { network, columns } = this;
-      const { vertices } = this;
+      const { network, columns, vertices } = this;
       const pitch = (2 * this.half) / columns;
       this.spots = network.nodeOf.map((node, rank) => {
         const [x, y, depth] = vertices[node];
@@ -92,6 +91,18 @@ class Drawing {
       });
     }
     return this.spots;
+  }
+
+  /** The direction and the plane from which the machine is seen. */
+  get seen() {
+    const { yaw, pitch, plane } = this.layout;
+    return [yaw, pitch, plane?.u, plane?.at].join();
+  }
+
+  /** The hue of a message at its sender. */
+  hueOf({ from, to, links }) {
+    if (links?.length > 0) return this.network.hue(links[0]);
+    return this.network.sizes && this.network.nodeOf[from] === this.network.nodeOf[to] ? 2 : 0;
   }
 
   shown(rank) {
@@ -158,12 +169,12 @@ class Drawing {
 
   /** Draws static parts once per key and caches the last few. */
   still(key, draw) {
-    const { layout, pen } = this;
+    const { pen } = this;
     if (pen instanceof SvgPen) {
       draw();
       return;
     }
-    const all = [key, layout.yaw, layout.pitch, layout.plane?.u, layout.plane?.at].join();
+    const all = [key, this.seen].join();
     if (!this.kept.has(all)) {
       const canvas = document.createElement('canvas');
       [canvas.width, canvas.height] = [this.canvas.width, this.canvas.height];
@@ -366,9 +377,7 @@ class Drawing {
     const cut = () => { last = undefined; };
     if (!message.links || message.links.length === 0) {
       if (!shownFrom || !shownTo) return [];
-      const inside = network.sizes && network.nodeOf[message.from] === network.nodeOf[message.to];
-      const hue = inside ? 2 : 0;
-      return [{ hue, points: arc(a, b, radius, network.sizes ? undefined : [this.width / 2, this.height / 2]) }];
+      return [{ hue: this.hueOf(message), points: arc(a, b, radius, network.sizes ? undefined : [this.width / 2, this.height / 2]) }];
     }
     const { links } = message;
     if (shownFrom) add(a, network.hue(links[0]));
@@ -418,12 +427,12 @@ class Drawing {
 
   /** The routes of a step's messages, and what each rank's hue is. */
   traces(messages) {
-    const key = [this.unit, ...this.shift, this.layout.yaw, this.layout.pitch, this.layout.plane?.u, this.layout.plane?.at].join();
+    const key = [this.unit, ...this.shift, this.seen].join();
     if (this.traced?.messages !== messages || this.traced.key !== key) {
       const hues = new Map();
-      for (const { from, links, to } of messages) {
-        const inside = this.network.sizes && this.network.nodeOf[from] === this.network.nodeOf[to];
-        const hue = links?.length > 0 ? this.network.hue(links[0]) : inside ? 2 : 0;
+      for (const message of messages) {
+        const { from } = message;
+        const hue = this.hueOf(message);
         hues.set(from, hues.has(from) && hues.get(from) !== hue ? undefined : hue);
       }
       const all = new Map(messages.map((message) => [message, this.trace(message)]));

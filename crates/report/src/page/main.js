@@ -12,9 +12,7 @@ let player;
 if (schedules.length > 0) {
   player = new Player(part('watch'), data, schedules);
   const heat = new Heat(part('heat'), schedules[data.first]);
-  const drawn = () => new Blob([heat.view.drawing.asSvg()], { type: 'image/svg+xml' });
-  const { canvas } = heat.view;
-  heat.view.element.append(takeDrawing(drawn, () => onCard(canvas, canvas.width, canvas.height), () => [heat.schedule.play.machine, heat.schedule.play.algorithm, 'link heat']));
+  heat.view.element.append(heat.view.takes(() => [heat.schedule.play.machine, heat.schedule.play.algorithm, 'link heat']));
   player.onchoose = (which) => heat.show(schedules[which]);
   // Canvases use the page's current colours: light, dark or print.
   const repaint = () => {

@@ -183,22 +183,8 @@ class Schedule {
   /** By link: messages and bytes of a step. */
   loads(step) {
     if (this.loaded?.step === step) return this.loaded.loads;
-    this.loaded = { step, loads: this.added(step, ({ links }) => links) };
+    this.loaded = { step, loads: added(this.messages(step), ({ links }) => links) };
     return this.loaded.loads;
-  }
-
-  /** By key: messages and bytes of a step. */
-  added(step, keys) {
-    const loads = new Map();
-    for (const message of this.messages(step)) {
-      for (const key of keys(message)) {
-        const load = loads.get(key) ?? { messages: 0, bytes: 0 };
-        load.messages += 1;
-        load.bytes += message.bytes;
-        loads.set(key, load);
-      }
-    }
-    return loads;
   }
 
   /** By step, the number of shared links. */
@@ -230,17 +216,13 @@ class Schedule {
   /** By pair of nodes: messages and bytes of a step. */
   pairs(step) {
     const { nodes, nodeOf } = this.network;
-    return this.added(step, (message) => [nodeOf[message.from] * nodes + nodeOf[message.to]]);
+    return added(this.messages(step), (message) => [nodeOf[message.from] * nodes + nodeOf[message.to]]);
   }
 
   /** The links of a step that several messages share, the most contended first. */
   conflicts(step) {
     if (!this.routed) return [];
-    if (this.worst?.step !== step) {
-      const shared = [...this.loads(step)].filter(([, load]) => load.messages > 1);
-      shared.sort((a, b) => b[1].messages - a[1].messages || b[1].bytes - a[1].bytes || a[0] - b[0]);
-      this.worst = { step, shared };
-    }
+    if (this.worst?.step !== step) this.worst = { step, shared: sharedOf(this.loads(step)) };
     return this.worst.shared;
   }
 
@@ -263,4 +245,24 @@ class Schedule {
     }
     return parts;
   }
+}
+
+/** By key: the number and the bytes of messages. */
+function added(messages, keys) {
+  const loads = new Map();
+  for (const message of messages) {
+    for (const key of keys(message)) {
+      const load = loads.get(key) ?? { messages: 0, bytes: 0 };
+      load.messages += 1;
+      load.bytes += message.bytes;
+      loads.set(key, load);
+    }
+  }
+  return loads;
+}
+
+/** The links that several messages share, by their loads, the most contended first. */
+function sharedOf(loads) {
+  const shared = [...loads].filter(([, load]) => load.messages > 1);
+  return shared.sort((a, b) => b[1].messages - a[1].messages || b[1].bytes - a[1].bytes || a[0] - b[0]);
 }

@@ -21,15 +21,14 @@ class Stage {
     this.terms = html('div');
     this.ranks = new Timeline({ pick: (moment) => player.showMoment(moment), change: () => player.moved(this.ranks) });
     const parts = () => [this.schedule.play.machine, this.schedule.play.algorithm, this.position()];
-    const drawn = () => new Blob([this.view.drawing.asSvg()], { type: 'image/svg+xml' });
     this.element = html('div', { class: 'screen' },
       html('label', { class: 'choose' }, number === 0 ? 'Schedule ' : 'Beside it ', this.select),
       this.note,
       this.view.element,
-      html('div', { class: 'under' }, this.fact, takeDrawing(drawn, () => onCard(this.view.canvas, this.view.canvas.width, this.view.canvas.height), parts)),
+      html('div', { class: 'under' }, this.fact, this.view.takes(parts)),
       this.line, this.terms,
       this.ranks.element);
-    this.ranks.element.querySelector('.controls').append(takeDrawing(undefined, () => onCard(this.ranks.canvas, this.ranks.canvas.width, this.ranks.canvas.height), () => [...parts(), 'ranks']));
+    this.ranks.element.querySelector('.controls').append(takeDrawing(undefined, () => onCard(this.ranks.canvas), () => [...parts(), 'ranks']));
   }
 
   /** Shows a schedule. */
@@ -146,15 +145,7 @@ class Stage {
   shared() {
     if (this.moment === undefined) return this.schedule.conflicts(this.step);
     if (!this.schedule.routed) return [];
-    if (this.now.shared) return this.now.shared;
-    const loads = new Map();
-    for (const message of this.now.messages) {
-      for (const link of message.links) {
-        const load = loads.get(link) ?? { messages: 0, bytes: 0 };
-        loads.set(link, { messages: load.messages + 1, bytes: load.bytes + message.bytes });
-      }
-    }
-    this.now.shared = [...loads].filter(([, load]) => load.messages > 1).sort((a, b) => b[1].messages - a[1].messages || b[1].bytes - a[1].bytes || a[0] - b[0]);
+    this.now.shared ??= sharedOf(added(this.now.messages, ({ links }) => links));
     return this.now.shared;
   }
 

@@ -98,11 +98,12 @@ async function painted(text) {
   const image = new Image();
   image.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
   await image.decode();
-  return onCard(image, 2 * image.width, 2 * image.height);
+  return onCard(image, 2);
 }
 
-/** A picture on the background of cards. */
-function onCard(picture, width, height) {
+/** A picture on the background of cards, some times as large. */
+function onCard(picture, times = 1) {
+  const [width, height] = [times * picture.width, times * picture.height];
   const canvas = html('canvas', { width, height });
   const paper = canvas.getContext('2d');
   paper.fillStyle = colour('card');

@@ -38,6 +38,12 @@ class View {
     new ResizeObserver(() => { if (this.drawing) { this.drawing.resize(); this.repaint(); } }).observe(this.figure);
   }
 
+  /** Buttons that save the drawing. */
+  takes(parts) {
+    const drawn = () => new Blob([this.drawing.asSvg()], { type: 'image/svg+xml' });
+    return takeDrawing(drawn, () => onCard(this.canvas), parts);
+  }
+
   /** Shows a schedule's machine, from the direction and in the plane of the one before. */
   show(schedule, label) {
     const before = this.drawing?.layout;
