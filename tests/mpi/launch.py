@@ -29,14 +29,18 @@ def must(command, **others):
 
 
 class Mpi:
-    def __init__(self, name, scratch):
+    def __init__(self, name, scratch, release=False):
         self.name, self.scratch = name, scratch
-        # The build script of mpi-sys does not watch MPICC.
-        must(["cargo", "clean", "--locked", "-p", "mpi-sys"], cwd=ROOT)
-        # As `cargo test --workspace`, which has the features of a test's dependencies: nothing else is built.
-        cargo = ["cargo", "build", "--locked", "--workspace", "--lib", "--bins", "--test", "layering"]
+        if release:
+            built = TARGET / name / "release"
+            cargo = ["cargo", "build", "--locked", "--release", "-p", "topocoll-mpi", "--target-dir", built.parent]
+        else:
+            # The build script of mpi-sys does not watch MPICC.
+            must(["cargo", "clean", "--locked", "-p", "mpi-sys"], cwd=ROOT)
+            # As `cargo test --workspace`, which has the features of a test's dependencies: nothing else is built.
+            built = TARGET / "debug"
+            cargo = ["cargo", "build", "--locked", "--workspace", "--lib", "--bins", "--test", "layering"]
         must(cargo, env={"MPICC": f"mpicc.{name}"}, cwd=ROOT)
-        built = TARGET / "debug"
         own = scratch / name
         own.mkdir()
         for file in ["libtopocoll_mpi.so", "topocoll-mpi"]:
