@@ -17,7 +17,9 @@
 //! schedule has none, so one port is enough. On `torus:8x8` with a failed link and 1 port, `strided-rings`
 //! takes 14 steps and 137 blocks instead of 14 and 112. `tests/correctness/repair.rs` has other failures.
 
+mod alike;
 mod connections;
+mod exceptions;
 mod follow;
 mod paths;
 
@@ -26,9 +28,10 @@ use std::sync::Arc;
 use topocoll_schedule::{Block, Message, Origin, Parameters, Part, Problem, Recorder, Schedule};
 use topocoll_topology::{Graph, Rank, Shape, Topology};
 
-use self::connections::{Connection, NONE, Steps};
+use self::connections::{Connection, Connections, NONE, Steps};
+use self::exceptions::{Excepted, Exceptions, Whole};
 use self::follow::Followed;
-use self::paths::{Paths, Piece, reach_all};
+use self::paths::{Near, Paths, Piece, reach_all};
 use super::coloured_rings::ColouredRings;
 use super::link_matchings::LinkMatchings;
 use crate::front::front;
@@ -38,8 +41,12 @@ use crate::{
 
 pub(crate) struct Repair;
 
-/// Every block's path is stored.
-const MOST_RANKS: u32 = 512;
+/// Up to this number of ranks, every block's path is listed. Beyond it ranks must do the same, and paths are
+/// listed only of blocks that met failures.
+const MOST_LISTED: u32 = 512;
+
+/// Pieces of blocks whose paths are listed, at most.
+const MOST_EXCEPTIONS: usize = 1 << 20;
 
 /// Steps of the result, at most.
 const MOST_STEPS: u64 = 4096;
@@ -79,13 +86,28 @@ const LONGER: u64 = 8;
 
 /// A repaired schedule.
 struct Repaired {
-    messages: Vec<Message>,
+    made: Made,
     steps: u32,
     /// Sums over steps of the largest message, in bytes if blocks are split and in blocks if not, and of the
     /// most hops.
     volume: u128,
     hops: u128,
     shared: bool,
+}
+
+enum Made {
+    Listed(Vec<Message>),
+    Exceptions(Arc<Exceptions>),
+}
+
+/// Why a schedule is not repaired.
+enum Unfit {
+    /// Some block cannot arrive.
+    Steps,
+    /// Too many ranks that differ.
+    Ranks,
+    /// Too many blocks are cut.
+    Blocks,
 }
 
 /// A machine with failures, and the machine of the schedule that is repaired.
@@ -107,9 +129,6 @@ impl<'r> Machines<'r> {
         let lattice = graph.lattice().filter(|lattice| !lattice.faults().is_empty());
         let lattice = lattice.ok_or_else(|| request.requires(needs))?;
         let ranks = request.problem.ranks;
-        if ranks > MOST_RANKS {
-            return Err(NotApplicable::Ranks { rule: "at most 512 ranks", ranks });
-        }
         if on == "failed" {
             let nodes = (0..ranks).map(Some).collect();
             return Ok(Self { request: *request, graph, whole: None, nodes });
@@ -130,10 +149,14 @@ impl<'r> Machines<'r> {
         Request::new(&problem.expect("bug: an invalid problem of the whole machine"), &**whole)
     }
 
-    /// The repaired schedule, of `steps` steps or as many as suffice; none if some block cannot arrive.
-    fn repair(&self, schedule: &Schedule, steps: Option<usize>) -> Option<Repaired> {
-        let followed = Followed::new(schedule);
+    /// The repaired schedule, of `steps` steps or as many as suffice.
+    fn repair(&self, schedule: &Schedule, steps: Option<usize>) -> Result<Repaired, Unfit> {
         let machine = self.origin().topology;
+        let followed = if schedule.problem.ranks > MOST_LISTED {
+            Followed::alike(schedule, machine).ok_or(Unfit::Ranks)?
+        } else {
+            Followed::listed(schedule)
+        };
         let found = Steps::new(self.graph, machine, &self.nodes, schedule.problem.ports, &followed);
         let numbers = match steps {
             Some(steps) => steps..=steps,
@@ -141,46 +164,127 @@ impl<'r> Machines<'r> {
         };
         let ranks = self.request.problem.ranks as usize;
         let mut tried = numbers.map(|steps| found.connections(steps, followed.sent.len()));
-        let connections = tried.find(|connections| reach_all(connections, ranks))?;
-        let pieces = followed.pieces().filter_map(|(from, to, part, messages)| {
-            let path = messages.iter().map(|&one| connections.of_message[one as usize]);
-            let path: Vec<u32> = path.collect();
-            let path = if path.contains(&NONE) { Vec::new() } else { path };
-            let (from, to) = (self.nodes[from]?, self.nodes[to]?);
-            let size = followed.sizes[part];
-            (from != to).then_some(Piece { from, to, part, size, path })
-        });
-        let paths = Paths::new(&connections, ranks, pieces.collect());
-        let mut carried = vec![Vec::new(); connections.all.len()];
-        for Piece { from, to, part, path, .. } in &paths.pieces {
-            let block = Block { from: Rank(*from), to: Rank(*to) };
-            path.iter().for_each(|&one| carried[one as usize].push((block, followed.parts[*part])));
-        }
-        let mut repaired = Repaired {
-            messages: Vec::new(),
-            steps: 0,
-            volume: paths.volume().into(),
-            hops: 0,
-            shared: found.shared,
-        };
+        let connections = tried.find(|connections| reach_all(connections, ranks));
+        let connections = connections.ok_or(Unfit::Steps)?;
+        let (pieces, loads) = self.pieces(&followed, &connections)?;
+        let places: Vec<Rank> = (0..ranks as u32).map(|node| self.place(node)).collect();
+        let is_near = connections.all.iter().all(|one| one.route.hops() == 1);
+        let near = followed.alike.as_ref().filter(|_| is_near);
+        let near = near.map(|alike| Near::new(alike, (&self.nodes, &places), machine));
+        let paths = Paths::new(&connections, near, ranks, pieces, loads);
+        // Steps without messages are left out.
+        let (mut used, mut hops) = (Vec::new(), 0);
         for step in 0..connections.count() {
-            let mut farthest = 0;
-            for one in connections.of_step(step) {
-                let mut blocks: Vec<(Block, Part)> = std::mem::take(&mut carried[one]);
-                if blocks.is_empty() {
-                    continue;
+            let sent = connections.of_step(step).filter(|&one| paths.loads[one] > 0);
+            if let Some(farthest) = sent.map(|one| connections.all[one].route.hops()).max() {
+                used.push(step);
+                hops += u128::from(farthest);
+            }
+        }
+        let (steps, volume) = (used.len() as u32, paths.volume().into());
+        let Paths { pieces, .. } = paths;
+        let made = match followed.alike {
+            None => Made::Listed(messages(&connections, &used, &followed.parts, &pieces)),
+            Some(alike) => {
+                let whole = Whole { schedule: schedule.clone(), alike, parts: followed.parts };
+                let nodes = (self.nodes.clone(), places);
+                let made = Exceptions::new(whole, nodes, (&connections, &used), &pieces);
+                Made::Exceptions(Arc::new(made))
+            }
+        };
+        Ok(Repaired { made, steps, volume, hops, shared: found.shared })
+    }
+
+    /// The rank of the schedule at a node.
+    fn place(&self, node: u32) -> Rank {
+        let lattice = self.graph.lattice().filter(|_| self.whole.is_some());
+        lattice.map_or(Rank(node), |lattice| lattice.place(Rank(node)))
+    }
+
+    /// The pieces that need paths, with those that they have; and by connection the size of all others. If
+    /// ranks differ all pieces are listed, else only those of blocks that were cut.
+    fn pieces(
+        &self,
+        followed: &Followed,
+        connections: &Connections,
+    ) -> Result<(Vec<Piece>, Vec<u64>), Unfit> {
+        let (mut pieces, mut loads) = (Vec::new(), vec![0; connections.all.len()]);
+        let Followed { sizes, .. } = followed;
+        let mut list = |[from, to]: [usize; 2],
+                        part: usize,
+                        messages: &mut dyn Iterator<Item = u32>| {
+            let (Some(from), Some(to)) = (self.nodes[from], self.nodes[to]) else { return };
+            let path: Vec<u32> = messages.map(|one| connections.of_message[one as usize]).collect();
+            let path = if path.contains(&NONE) { Vec::new() } else { path };
+            if from != to {
+                pieces.push(Piece { from, to, part, size: sizes[part], path });
+            }
+        };
+        let Some(alike) = &followed.alike else {
+            for (block, paths) in followed.blocks() {
+                for (part, path) in paths.iter().enumerate() {
+                    list(block, part, &mut path.iter().copied());
                 }
+            }
+            return Ok((pieces, loads));
+        };
+        // The loads of all messages, then without the blocks that are cut or have failed.
+        let (mut cut, ranks) = (Vec::new(), alike.ranks as usize);
+        for (number, &connection) in connections.of_message.iter().enumerate() {
+            let (message, from) = (number / ranks, Rank((number % ranks) as u32));
+            if connection == NONE {
+                cut.extend(alike.blocks(message, from));
+            } else {
+                loads[connection as usize] = alike.size(message, sizes);
+            }
+            if cut.len() > 8 * MOST_EXCEPTIONS {
+                return Err(Unfit::Blocks);
+            }
+        }
+        cut.extend(alike.failed(&self.nodes));
+        cut.sort_unstable();
+        cut.dedup();
+        for &block in &cut {
+            for (piece, size) in sizes.iter().enumerate() {
+                let messages = || alike.messages(block, piece).map(|(message, _)| message);
+                for message in messages() {
+                    let connection = connections.of_message[message as usize];
+                    if connection != NONE {
+                        loads[connection as usize] -= size;
+                    }
+                }
+                list(block.map(Rank::index), piece, &mut messages());
+            }
+        }
+        if pieces.len() > MOST_EXCEPTIONS { Err(Unfit::Blocks) } else { Ok((pieces, loads)) }
+    }
+}
+
+/// The messages of the steps that are used.
+fn messages(
+    connections: &Connections,
+    used: &[usize],
+    parts: &[Part],
+    pieces: &[Piece],
+) -> Vec<Message> {
+    let mut carried = vec![Vec::new(); connections.all.len()];
+    for Piece { from, to, part, path, .. } in pieces {
+        let block = Block { from: Rank(*from), to: Rank(*to) };
+        path.iter().for_each(|&one| carried[one as usize].push((block, parts[*part])));
+    }
+    let mut messages = Vec::new();
+    for (step, &of) in (0..).zip(used) {
+        for one in connections.of_step(of) {
+            let mut blocks: Vec<(Block, Part)> = std::mem::take(&mut carried[one]);
+            if !blocks.is_empty() {
                 blocks.sort_by_key(|(block, _)| (block.to, block.from));
                 let Connection { from, to, route, .. } = &connections.all[one];
-                farthest = route.hops().max(farthest);
                 let (from, to, route) = (Rank(*from), Rank(*to), Some(route.clone()));
-                repaired.messages.push(Message { step: repaired.steps, from, to, route, blocks });
+                messages.push(Message { step, from, to, route, blocks });
             }
-            repaired.steps += u32::from(farthest > 0);
-            repaired.hops += u128::from(farthest);
         }
-        Some(repaired)
     }
+    messages
 }
 
 /// The setting that repairs a schedule.
@@ -249,11 +353,20 @@ impl Algorithm for Repair {
         let key = format!("{algorithm} {parameters:?} {on} {steps:?} {ports} {cut}");
         let key: Vec<u32> = key.chars().map(u32::from).collect();
         let repaired = machines.graph.plan(&key, || machines.repair(&inner.schedule, steps));
-        let Some(repaired) = &*repaired else {
-            return Err(values.refused(STEPS.name, "enough for all blocks to arrive"));
+        let repaired = match &*repaired {
+            Ok(repaired) => repaired,
+            Err(Unfit::Steps) => {
+                return Err(values.refused(STEPS.name, "enough for all blocks to arrive"));
+            }
+            Err(Unfit::Ranks) => {
+                let rule = "at most 512 ranks, or a schedule in which all ranks do the same without copies";
+                return Err(NotApplicable::Ranks { rule, ranks: part.problem.ranks });
+            }
+            Err(Unfit::Blocks) => {
+                let rule = "few failures, which cut at most 1048576 blocks";
+                return Err(NotApplicable::Ranks { rule, ranks: part.problem.ranks });
+            }
         };
-        let mut recorder = Recorder::new(request.problem);
-        repaired.messages.iter().for_each(|message| recorder.push(message));
         let claims = Claims {
             hops: Some(repaired.hops),
             hops_floor: repaired.hops,
@@ -261,7 +374,16 @@ impl Algorithm for Repair {
             contention_free: !repaired.shared,
             ..Claims::new(repaired.steps.into(), repaired.volume * u128::from(unit))
         };
-        let solution = Solution::new(request, values, recorder.finish(), claims);
+        let solution = match &repaired.made {
+            Made::Listed(messages) => {
+                let mut recorder = Recorder::new(request.problem);
+                messages.iter().for_each(|message| recorder.push(message));
+                Solution::new(request, values, recorder.finish(), claims)
+            }
+            Made::Exceptions(made) => {
+                Solution::new(request, values, Excepted(Arc::clone(made)), claims)
+            }
+        };
         let solution = match steps {
             Some(steps) => solution.with(STEPS.name, steps as u64),
             None => solution,

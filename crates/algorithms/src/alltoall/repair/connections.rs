@@ -17,7 +17,7 @@ pub(super) struct Connection {
     pub(super) to: u32,
     pub(super) route: Route,
     /// The message of the schedule that it stands for.
-    message: Option<u32>,
+    pub(super) message: Option<u32>,
 }
 
 /// A message of the schedule between two nodes that have not failed.
@@ -31,6 +31,7 @@ struct Sent {
 
 /// A step of the schedule on the machine with failures.
 struct Kept {
+    step: u32,
     connections: Vec<Connection>,
     /// The messages of the step, and those of them that found no free links.
     all: Vec<Sent>,
@@ -49,20 +50,34 @@ pub(super) struct Steps<'r> {
 /// The connections of all steps.
 #[derive(Default)]
 pub(super) struct Connections {
+    ranks: u32,
     pub(super) all: Vec<Connection>,
-    /// The first connection of each step, and the number of all.
+    /// Their receivers.
+    pub(super) to: Vec<u32>,
+    /// The first connection of each step.
     first: Vec<usize>,
+    /// By step, the step of the schedule that it is; `None` for one that was added.
+    pub(super) step: Vec<Option<u32>>,
     /// By message of the schedule, its connection or [`NONE`].
     pub(super) of_message: Vec<u32>,
+    /// By step and sender, the first connection.
+    of_sender: Vec<usize>,
 }
 
 impl Connections {
-    fn push(&mut self, step: Vec<Connection>) {
-        self.first.push(self.all.len());
-        for connection in step {
+    fn push(&mut self, step: Option<u32>, mut connections: Vec<Connection>) {
+        let first = self.all.len();
+        self.first.push(first);
+        self.step.push(step);
+        connections.sort_by_key(|connection| connection.from);
+        self.of_sender.extend((0..self.ranks).map(|sender| {
+            first + connections.partition_point(|connection| connection.from < sender)
+        }));
+        for connection in connections {
             if let Some(message) = connection.message {
                 self.of_message[message as usize] = self.all.len() as u32;
             }
+            self.to.push(connection.to);
             self.all.push(connection);
         }
     }
@@ -79,6 +94,13 @@ impl Connections {
     pub(super) fn of_step(&self, step: usize) -> std::ops::Range<usize> {
         self.first[step]..self.first.get(step + 1).copied().unwrap_or(self.all.len())
     }
+
+    /// The connections of a step over which a rank sends, by number.
+    pub(super) fn of_sender(&self, step: usize, from: u32) -> std::ops::Range<usize> {
+        let place = step * self.ranks as usize + from as usize;
+        let end = self.of_sender.get(place + 1).copied().unwrap_or(self.all.len());
+        self.of_sender[place]..end
+    }
 }
 
 impl<'r> Steps<'r> {
@@ -93,12 +115,7 @@ impl<'r> Steps<'r> {
         ports: u32,
         followed: &Followed,
     ) -> Self {
-        let mut pieces = vec![0; followed.sent.len()];
-        for (from, to, _, path) in followed.pieces() {
-            if nodes[from].is_some() && nodes[to].is_some() {
-                path.iter().for_each(|&message| pieces[message as usize] += 1);
-            }
-        }
+        let pieces = followed.pieces(nodes);
         let mut all: Vec<Vec<Sent>> = Vec::new();
         all.resize_with(followed.steps as usize, Vec::new);
         for (message, sent) in (0..).zip(&followed.sent) {
@@ -112,15 +129,15 @@ impl<'r> Steps<'r> {
             all[sent.step as usize].push(Sent { message, from, to, pieces, route });
         }
         let mut steps = Self { graph, ports, kept: Vec::new(), shared: false };
-        for all in all {
+        for (step, all) in (0..).zip(all) {
             if !all.is_empty() {
-                steps.keep(all);
+                steps.keep(step, all);
             }
         }
         steps
     }
 
-    fn keep(&mut self, all: Vec<Sent>) {
+    fn keep(&mut self, step: u32, all: Vec<Sent>) {
         let mut free = Free::new(self.graph, self.ports);
         let (mut connections, mut cut) = (Vec::new(), Vec::new());
         for (place, sent) in all.iter().enumerate() {
@@ -141,7 +158,7 @@ impl<'r> Steps<'r> {
             found.is_none()
         });
         free.fill(&mut connections);
-        self.kept.push(Kept { connections, all, cut });
+        self.kept.push(Kept { step, connections, all, cut });
     }
 
     /// The number of steps that have messages.
@@ -152,7 +169,8 @@ impl<'r> Steps<'r> {
     /// The connections of `steps` steps: without those of the fewest messages, or with others before the first.
     /// These repeat the steps in which the largest messages found no free links, and these messages come first.
     pub(super) fn connections(&self, steps: usize, messages: usize) -> Connections {
-        let mut made = Connections { of_message: vec![NONE; messages], ..Connections::default() };
+        let (ranks, of_message) = (self.graph.vertices(), vec![NONE; messages]);
+        let mut made = Connections { ranks, of_message, ..Connections::default() };
         let largest = |kept: &Kept| kept.cut.iter().map(|&place| kept.all[place].pieces).max();
         let mut order: Vec<usize> = (0..self.count()).collect();
         order.sort_by_key(|&step| Reverse(largest(&self.kept[step])));
@@ -162,7 +180,7 @@ impl<'r> Steps<'r> {
         for (kept, times) in self.kept.iter().zip(times) {
             let mut cut = kept.cut.clone();
             for _ in 0..times {
-                made.push(self.repeated(kept, &mut cut));
+                made.push(None, self.repeated(kept, &mut cut));
             }
         }
         let messages = |step: usize| {
@@ -173,7 +191,7 @@ impl<'r> Steps<'r> {
         left_out.truncate(self.count().saturating_sub(steps));
         for (step, kept) in self.kept.iter().enumerate() {
             if !left_out.contains(&step) {
-                made.push(kept.connections.clone());
+                made.push(Some(kept.step), kept.connections.clone());
             }
         }
         made

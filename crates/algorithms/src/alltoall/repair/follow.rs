@@ -1,7 +1,11 @@
 //! The blocks that each message of a schedule carries.
 
+use std::ops::Range;
+
 use topocoll_schedule::{Block, Part, Schedule, SlotSet, Step};
-use topocoll_topology::{Rank, Route};
+use topocoll_topology::{Rank, Route, Topology};
+
+use super::alike::{Alike, Pattern};
 
 /// A message; an empty route stands for the machine's own.
 pub(super) struct Sent {
@@ -22,21 +26,42 @@ pub(super) struct Followed {
     pub(super) sent: Vec<Sent>,
     /// By block, source by source, and piece: the messages that carry it, in order.
     paths: Vec<Vec<u32>>,
+    /// Rank 0's instead, if all ranks do the same.
+    pub(super) alike: Option<Alike>,
 }
 
 /// No piece.
 const NONE: u32 = u32::MAX;
 
 impl Followed {
-    /// Follows every piece from slot to slot.
-    pub(super) fn new(schedule: &Schedule) -> Self {
-        let (rule, problem) = (schedule.rule(), schedule.problem);
-        let ranks = problem.ranks as usize;
-        let ends = [&[0], rule.cuts(), &[problem.block_bytes]].concat();
-        let parts: Vec<Part> = match rule.cuts() {
-            [] => vec![Part::Whole],
-            _ => ends.windows(2).map(|ends| Part::Bytes { first: ends[0], end: ends[1] }).collect(),
+    /// The messages of rank 0 stand for all; `None` if ranks differ, or copy blocks between slots.
+    pub(super) fn alike(schedule: &Schedule, machine: &dyn Topology) -> Option<Self> {
+        let parts = parts(schedule);
+        let alike = Alike::new(schedule, machine, &parts)?;
+        let mut sent = Vec::with_capacity(alike.patterns.len() * alike.ranks as usize);
+        for Pattern { step, to, route, .. } in &alike.patterns {
+            sent.extend((0..alike.ranks).map(Rank).map(|from| {
+                let to = alike.translated(*to, Rank(0), from);
+                Sent { step: *step, from, to, route: route.clone() }
+            }));
+        }
+        Some(Self { alike: Some(alike), ..Self::of(schedule, parts, sent) })
+    }
+
+    fn of(schedule: &Schedule, parts: Vec<Part>, sent: Vec<Sent>) -> Self {
+        let problem = schedule.problem;
+        let sizes = match &parts[..] {
+            [_] => vec![1],
+            _ => parts.iter().map(|part| part.bytes(problem.block_bytes)).collect(),
         };
+        let (ranks, steps) = (problem.ranks as usize, schedule.rule().steps());
+        Self { ranks, parts, sizes, steps, sent, paths: Vec::new(), alike: None }
+    }
+
+    /// Follows every piece from slot to slot.
+    pub(super) fn listed(schedule: &Schedule) -> Self {
+        let (rule, ranks) = (schedule.rule(), schedule.problem.ranks as usize);
+        let parts = parts(schedule);
         let (pieces, slots) = (parts.len(), rule.slots() as usize);
         let mut held = vec![NONE; ranks * slots * pieces];
         let mut at = vec![NONE; ranks * ranks * pieces];
@@ -56,16 +81,8 @@ impl Followed {
         let places = |rank: Rank, set: &SlotSet, out: &mut Vec<usize>| {
             out.clear();
             for (slot, part) in set.slots() {
-                let moved = match part {
-                    Part::Whole => 0..pieces,
-                    Part::Bytes { first, end } => {
-                        let place =
-                            |byte| ends.binary_search(&byte).expect("bug: a cut not listed");
-                        place(first)..place(end)
-                    }
-                };
                 let first = (rank.index() * slots + slot as usize) * pieces;
-                out.extend(moved.map(|part| first + part));
+                out.extend(pieces_of(&parts, part).map(|piece| first + piece));
             }
         };
         let (mut sent, mut paths) = (Vec::new(), vec![Vec::new(); at.len()]);
@@ -110,19 +127,59 @@ impl Followed {
                 }
             }
         }
-        let sizes = match &parts[..] {
-            [_] => vec![1],
-            _ => parts.iter().map(|part| part.bytes(problem.block_bytes)).collect(),
-        };
-        Self { ranks, parts, sizes, steps: rule.steps(), sent, paths }
+        Self { paths, ..Self::of(schedule, parts, sent) }
     }
 
-    /// The messages that carry each piece: the block's source and destination, the number of the part, and
-    /// the messages. A rank's own block has none.
-    pub(super) fn pieces(&self) -> impl Iterator<Item = (usize, usize, usize, &[u32])> {
-        self.paths.iter().enumerate().map(|(piece, path)| {
-            let (block, part) = (piece / self.parts.len(), piece % self.parts.len());
-            (block / self.ranks, block % self.ranks, part, &path[..])
-        })
+    /// The source and the destination of every block, and by piece the messages that carry it. A rank's own block
+    /// has none.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = ([usize; 2], &[Vec<u32>])> {
+        let blocks = self.paths.chunks(self.parts.len()).enumerate();
+        blocks.map(|(block, paths)| ([block / self.ranks, block % self.ranks], paths))
+    }
+
+    /// By message, the pieces that it carries of blocks whose source and destination have not failed.
+    pub(super) fn pieces(&self, nodes: &[Option<u32>]) -> Vec<u32> {
+        let mut pieces = vec![0; self.sent.len()];
+        let is_kept = |ends: [usize; 2]| ends.iter().all(|&rank| nodes[rank].is_some());
+        let Some(alike) = &self.alike else {
+            for (_, paths) in self.blocks().filter(|(ends, _)| is_kept(*ends)) {
+                paths.iter().flatten().for_each(|&message| pieces[message as usize] += 1);
+            }
+            return pieces;
+        };
+        for (of_one, pieces) in pieces.chunks_mut(self.ranks).enumerate() {
+            pieces.fill(alike.carried[of_one].len() as u32);
+        }
+        for block in alike.failed(nodes) {
+            for piece in 0..alike.pieces {
+                alike.messages(block, piece).for_each(|(message, _)| pieces[message as usize] -= 1);
+            }
+        }
+        pieces
+    }
+}
+
+/// The numbers of the pieces in a part of a block.
+pub(super) fn pieces_of(parts: &[Part], part: Part) -> Range<usize> {
+    let begin = |part: &Part| match *part {
+        Part::Whole => 0,
+        Part::Bytes { first, .. } => first,
+    };
+    match part {
+        Part::Whole => 0..parts.len(),
+        Part::Bytes { end, .. } => {
+            let before = |byte| parts.partition_point(|piece| begin(piece) < byte);
+            before(begin(&part))..before(end)
+        }
+    }
+}
+
+/// The pieces of a block.
+fn parts(schedule: &Schedule) -> Vec<Part> {
+    let cuts = schedule.rule().cuts();
+    let ends = [&[0], cuts, &[schedule.problem.block_bytes]].concat();
+    match cuts {
+        [] => vec![Part::Whole],
+        _ => ends.windows(2).map(|ends| Part::Bytes { first: ends[0], end: ends[1] }).collect(),
     }
 }

@@ -1,16 +1,23 @@
 //! The pieces of blocks on the connections of all steps, so that the largest messages are small.
 
+use smallvec::SmallVec;
+use topocoll_topology::{Rank, Route, Segment, Topology};
+
+use super::alike::Alike;
 use super::connections::{Connections, NONE};
 
 /// Visits of connections after which no other paths are tried.
 const MOST_VISITS: usize = 1 << 32;
-/// Rounds, at most, and those in a row that find nothing better.
+/// Rounds, at most; those in a row that find little; and the inverse share of the volume that is little.
 const ROUNDS: usize = 10;
 const IN_VAIN: usize = 3;
+const ENOUGH: u64 = 512;
 
 /// A length, with room for sums over all steps.
 type Length = u64;
 const UNREACHED: Length = Length::MAX;
+/// The length of no path.
+const FAR: Length = 0;
 /// The length of a connection without load; it is up to twice as long with.
 const UNIT: Length = 1 << 10;
 /// The length of a connection whose step would get a larger message: more than any path without.
@@ -47,32 +54,105 @@ pub(super) fn reach_all(connections: &Connections, ranks: usize) -> bool {
     pairs == ranks * ranks
 }
 
+/// A torus on which every connection is one hop. Blocks stay near their shortest routes.
+pub(super) struct Near<'c> {
+    alike: &'c Alike,
+    /// By rank of the machine without failures, its node if it has not failed; by node, that rank.
+    nodes: &'c [Option<u32>],
+    places: &'c [Rank],
+    /// The shortest routes from rank 0 there.
+    routes: Vec<Route>,
+}
+
+/// The length of a hop that is not known yet, about.
+const AHEAD: Length = UNIT * 15 / 8;
+
+/// Hops beyond those of a shortest route.
+const DETOUR: u64 = 2;
+
+impl<'c> Near<'c> {
+    pub(super) fn new(
+        alike: &'c Alike,
+        (nodes, places): (&'c [Option<u32>], &'c [Rank]),
+        machine: &dyn Topology,
+    ) -> Self {
+        let routes = (0..alike.ranks).map(|rank| {
+            let mut route = Route::default();
+            machine.route(Rank(0), Rank(rank), &mut route);
+            route
+        });
+        Self { alike, nodes, places, routes: routes.collect() }
+    }
+
+    fn route(&self, from: u32, to: u32) -> &Route {
+        let [from, to] = [from, to].map(|node| self.places[node as usize]);
+        &self.routes[self.alike.translated(to, from, Rank(0)).index()]
+    }
+
+    /// The hops from a rank on the way to its destination; `None` if it is too far.
+    fn ahead(&self, piece: &Piece, rank: u32) -> Option<u64> {
+        let ahead = self.route(rank, piece.to).hops();
+        let all = self.route(piece.from, rank).hops() + ahead;
+        (all <= self.route(piece.from, piece.to).hops() + DETOUR).then_some(ahead)
+    }
+
+    /// The next node along a dimension, if it has not failed.
+    fn beyond(&self, node: u32, dimension: usize, hops: i64) -> Option<u32> {
+        let place = self.places[node as usize];
+        self.nodes[self.alike.radix().shifted(place, dimension, hops).index()]
+    }
+}
+
+/// A shortest path to a rank: its length, its last connection with the path before it, and the least length
+/// from there to the destination.
+#[derive(Clone, Copy)]
+struct Reached {
+    length: Length,
+    last: u32,
+    ahead: Length,
+}
+
+const UNSEEN: Reached = Reached { length: UNREACHED, last: NONE, ahead: 0 };
+
 pub(super) struct Paths<'c> {
     connections: &'c Connections,
-    ranks: usize,
+    near: Option<Near<'c>>,
     pub(super) pieces: Vec<Piece>,
     /// By connection, the size of its message.
-    loads: Vec<u64>,
+    pub(super) loads: Vec<u64>,
     /// By step, the size of its largest message.
     largest: Vec<u64>,
-    /// By rank, the length of the shortest path to it; by step and rank, the connection over which it comes.
-    lengths: Vec<Length>,
-    came: Vec<u32>,
+    /// By rank, the shortest path to it; the ranks that have one, and those that are too far.
+    reached: Vec<Reached>,
+    seen: Vec<u32>,
+    far: Vec<u32>,
+    /// Paths: the last connection, and the path before it.
+    ends: Vec<(u32, u32)>,
+    /// By connection that is tried in a step: its number, the length to its end, and the path before it.
     arrived: Vec<(u32, Length, u32)>,
     visits: usize,
 }
 
 impl<'c> Paths<'c> {
-    /// Pieces without a path get one; then the largest messages are lowered.
-    pub(super) fn new(connections: &'c Connections, ranks: usize, pieces: Vec<Piece>) -> Self {
+    /// Pieces without a path get one; then the largest messages are lowered. `loads` has the sizes of messages
+    /// without these pieces, by connection.
+    pub(super) fn new(
+        connections: &'c Connections,
+        near: Option<Near<'c>>,
+        ranks: usize,
+        pieces: Vec<Piece>,
+        loads: Vec<u64>,
+    ) -> Self {
         let mut paths = Self {
             connections,
-            ranks,
+            near,
             pieces,
-            loads: vec![0; connections.all.len()],
+            loads,
             largest: vec![0; connections.count()],
-            lengths: vec![0; ranks],
-            came: vec![NONE; ranks * connections.count()],
+            reached: vec![UNSEEN; ranks],
+            seen: Vec::new(),
+            far: Vec::new(),
+            ends: Vec::new(),
             arrived: Vec::new(),
             visits: 0,
         };
@@ -82,18 +162,17 @@ impl<'c> Paths<'c> {
         paths.measure();
         paths.insert();
         paths.lower();
-        // The visits of a round, about.
-        let round = paths.pieces.len() * connections.all.len();
         let mut in_vain = 0;
-        for place in 0..ROUNDS {
-            if paths.visits + round > MOST_VISITS {
-                break;
-            }
-            let before = paths.volume();
+        let rounds = if paths.near.is_some() { 0 } else { ROUNDS };
+        for place in 0..rounds {
+            let (before, visits) = (paths.volume(), paths.visits);
             paths.shuffle(place);
+            // A round takes about as many visits as the last.
+            let is_last = 2 * paths.visits - visits > MOST_VISITS;
             paths.lower();
-            in_vain = if paths.volume() < before { 0 } else { in_vain + 1 };
-            if in_vain == IN_VAIN {
+            let lowered = before - paths.volume();
+            in_vain = if lowered * ENOUGH > before { 0 } else { in_vain + 1 };
+            if in_vain == IN_VAIN || is_last {
                 break;
             }
         }
@@ -133,41 +212,125 @@ impl<'c> Paths<'c> {
         length: impl Fn(usize, u64, u64) -> Option<Length>,
     ) -> Option<Vec<u32>> {
         let Piece { from, to, size, .. } = self.pieces[piece];
-        self.visits += self.connections.all.len();
-        self.lengths.fill(UNREACHED);
-        self.lengths[from as usize] = 0;
-        self.came.fill(NONE);
+        self.ends.clear();
+        self.reached[from as usize] = Reached { length: 0, last: NONE, ahead: 0 };
+        self.seen.push(from);
         for (step, &most) in self.largest.iter().enumerate() {
-            self.arrived.clear();
-            for number in self.connections.of_step(step) {
-                let one = &self.connections.all[number];
-                let before = self.lengths[one.from as usize];
-                if before >= self.lengths[one.to as usize] {
+            for &from in &self.seen {
+                let before = self.reached[from as usize];
+                if before.length + before.ahead >= self.reached[to as usize].length {
                     continue;
                 }
-                if let Some(length) = length(number, self.loads[number] + size, most) {
-                    self.arrived.push((one.to, before + length, number as u32));
+                for number in self.connections.of_sender(step, from) {
+                    self.visits += 1;
+                    let next = self.connections.to[number];
+                    let mut reached = self.reached[next as usize];
+                    if before.length >= reached.length {
+                        continue;
+                    }
+                    if reached.length == UNREACHED
+                        && let Some(near) = &self.near
+                    {
+                        let ahead = near.ahead(&self.pieces[piece], next);
+                        reached.ahead = ahead.map_or(0, |hops| hops * AHEAD);
+                        if ahead.is_none() {
+                            reached.length = FAR;
+                            self.far.push(next);
+                        }
+                        self.reached[next as usize] = reached;
+                    }
+                    let late = (self.largest.len() - step) as Length * AHEAD;
+                    if reached.length == FAR || reached.ahead >= late {
+                        continue;
+                    }
+                    if let Some(length) = length(number, self.loads[number] + size, most) {
+                        self.arrived.push((number as u32, before.length + length, before.last));
+                    }
                 }
             }
-            for &(rank, length, number) in &self.arrived {
-                if length < self.lengths[rank as usize] {
-                    self.lengths[rank as usize] = length;
-                    self.came[step * self.ranks + rank as usize] = number;
+            for (number, length, last) in self.arrived.drain(..) {
+                let rank = self.connections.to[number as usize];
+                let reached = &mut self.reached[rank as usize];
+                if length < reached.length {
+                    if reached.length == UNREACHED {
+                        self.seen.push(rank);
+                    }
+                    (reached.length, reached.last) = (length, self.ends.len() as u32);
+                    self.ends.push((number, last));
                 }
             }
         }
-        if self.lengths[to as usize] == UNREACHED {
+        let Reached { length, mut last, .. } = self.reached[to as usize];
+        for rank in self.seen.drain(..).chain(self.far.drain(..)) {
+            self.reached[rank as usize] = UNSEEN;
+        }
+        if length == UNREACHED {
             return None;
         }
-        let (mut at, mut path) = (to, Vec::new());
-        for step in (0..self.connections.count()).rev() {
-            let number = self.came[step * self.ranks + at as usize];
-            if number != NONE {
-                path.push(number);
-                at = self.connections.all[number as usize].from;
-            }
+        let mut path = Vec::new();
+        while last != NONE {
+            let (number, before) = self.ends[last as usize];
+            path.push(number);
+            last = before;
         }
         path.reverse();
+        Some(path)
+    }
+
+    /// A path of few turns, with a detour of a hop or without one, on which no message gets larger than the
+    /// largest of its step. The piece is on none.
+    fn straight(&self, piece: usize) -> Option<Vec<u32>> {
+        let near = self.near.as_ref()?;
+        let Piece { from, to, .. } = self.pieces[piece];
+        let segments = near.route(from, to).segments();
+        let turns = if segments.len() < 3 { segments.len() } else { 2 * segments.len() };
+        let dimensions = 0..near.alike.radix().dimensions() as u32;
+        let detours = dimensions.flat_map(|dimension| [(dimension, 1), (dimension, -1)]);
+        let mut moves: SmallVec<[Segment; 8]> = SmallVec::new();
+        for detour in std::iter::once(None).chain(detours.map(Some)) {
+            for turn in 0..turns {
+                let hop = |sign| {
+                    let segment =
+                        |(dimension, hops): (u32, i64)| Segment { dimension, hops: sign * hops };
+                    detour.map(segment)
+                };
+                moves.clear();
+                moves.extend(segments.iter().copied());
+                moves.rotate_left((turn + piece) % segments.len());
+                if turn >= segments.len() {
+                    moves.reverse();
+                }
+                let moves = hop(1).into_iter().chain(moves.iter().copied()).chain(hop(-1));
+                if let Some(path) = self.fit(piece, near, moves) {
+                    return Some(path);
+                }
+            }
+        }
+        None
+    }
+
+    /// The path over some links, each taken as early as no message gets larger than the largest of its step.
+    fn fit(
+        &self,
+        piece: usize,
+        near: &Near<'_>,
+        moves: impl Iterator<Item = Segment>,
+    ) -> Option<Vec<u32>> {
+        let Piece { from, size, .. } = self.pieces[piece];
+        let (mut at, mut steps, mut path) = (from, 0..self.largest.len(), Vec::new());
+        for Segment { dimension, hops } in moves {
+            for _ in 0..hops.unsigned_abs() {
+                let next = near.beyond(at, dimension as usize, hops.signum())?;
+                let number = steps.find_map(|step| {
+                    let most = self.largest[step];
+                    self.connections.of_sender(step, at).find(|&number| {
+                        self.connections.to[number] == next && self.loads[number] + size <= most
+                    })
+                })?;
+                path.push(number as u32);
+                at = next;
+            }
+        }
         Some(path)
     }
 
@@ -177,8 +340,14 @@ impl<'c> Paths<'c> {
             if !self.pieces[piece].path.is_empty() {
                 continue;
             }
-            let path = self.shortest(piece, |_, load, most| {
-                Some(if load > most { LARGER } else { relative(load, most) })
+            let length =
+                |_, load, most| Some(if load > most { LARGER } else { relative(load, most) });
+            let straight = self.straight(piece);
+            let path = straight.or_else(|| self.shortest(piece, length)).or_else(|| {
+                let near = self.near.take();
+                let path = self.shortest(piece, length);
+                self.near = near;
+                path
             });
             let path = path.expect("bug: a piece without a path");
             for &one in &path {
@@ -221,15 +390,22 @@ impl<'c> Paths<'c> {
         let most = self.largest[step];
         let full: Vec<usize> =
             self.connections.of_step(step).filter(|&one| self.loads[one] == most).collect();
+        if full.iter().any(|&one| on[one].is_empty()) {
+            return false;
+        }
         let mut moved: Vec<(usize, Vec<u32>)> = Vec::new();
         self.largest[step] = most - 1;
         for one in full {
             let found = on[one].clone().into_iter().find_map(|piece| {
                 let piece = piece as usize;
                 let old = self.remove(piece);
-                match self
-                    .shortest(piece, |_, load, most| (load <= most).then(|| relative(load, most)))
-                {
+                let path = match self.near {
+                    Some(_) => self.straight(piece),
+                    None => self.shortest(piece, |_, load, most| {
+                        (load <= most).then(|| relative(load, most))
+                    }),
+                };
+                match path {
                     Some(path) => Some((piece, old, path)),
                     None => {
                         self.put(piece, old);
