@@ -349,11 +349,11 @@ impl Communicator {
         let (begin, bytes) = (self.clock(turn), bytes());
         let Some((send, receive)) = blocks else { return Err(UNDECIDED) };
         let outcome = schedule(&mut self.decided, subject, turn).and_then(|exchange| {
-            let Exchange { endpoint, order, .. } = exchange;
+            let window = self.window.as_mut().filter(|_| exchange.window);
             let (words, memory) = (&mut self.words, &mut self.memory);
-            let (plan, order, requests) = (endpoint.plan(), order.as_deref(), &mut self.requests);
+            let requests = &mut self.requests;
             // SAFETY: the caller's promise.
-            unsafe { exchange_vector(plan, order, send, receive, words, memory, requests) }
+            unsafe { exchange_vector(exchange, send, receive, words, memory, requests, window) }
         });
         self.ended(outcome)?;
         self.performed(Timed { subject, turn, bytes }, begin);

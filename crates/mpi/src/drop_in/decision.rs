@@ -114,7 +114,7 @@ pub(crate) fn decide(
                 let problem = problem(&place.machine, operation, block_bytes)?;
                 let exchange = Exchange::new(&place.machine, &problem)?;
                 let schedule = exchange.schedule(name, &Parameters::new())?;
-                let window = window && rules.has_window && !subject.vector;
+                let window = window && rules.has_window;
                 let ours = Ours { window, ..Ours::new(place, &schedule) };
                 ours.plan(operation, block_bytes, 0)?;
                 let reason = format!("{ours} on {place}, forced");
@@ -181,7 +181,7 @@ fn fastest(
     let (mut proposed, mut reason): (Vec<Ours>, _) = (Vec::new(), String::new());
     if rules.tries {
         let limit = PLAUSIBLE * their_time;
-        if rules.has_window && !subject.vector {
+        if rules.has_window {
             let mut choices = selection.choices.iter();
             let through = choices.find(|choice| LEADERS.contains(&choice.algorithm.as_str()));
             let through = through.and_then(|choice| ours(choice).ok());
@@ -361,22 +361,26 @@ mod tests {
         let world: Vec<u32> = (0..12).collect();
         let nodes: Vec<u32> = world.iter().map(|rank| rank / 4).collect();
         let places = places(&Known { nodes: &nodes, grid: None, world: &world, given: None });
-        let tried = |vector, sizes| {
-            let subject = Subject { operation: Collective::AllToAll, vector, sizes };
+        let tried = |operation, vector, sizes| {
+            let subject = Subject { operation, vector, sizes };
             let decision = decide(&places, rules(true), Library::OpenMpi, subject);
             assert!(decision.tries, "{}", decision.reason);
             decision.ours.into_iter().map(|ours| (ours.algorithm, ours.window)).collect::<Vec<_>>()
         };
         // The leaders' schedule with a shared window is one of the candidates.
-        let small = tried(false, Sizes::Equal(3));
+        let (all_to_all, all_gather) = (Collective::AllToAll, Collective::AllGather);
+        let small = tried(all_to_all, false, Sizes::Equal(3));
         let first = small.iter().map(|(name, window)| (name.as_str(), *window)).take(2);
         assert_eq!(first.collect::<Vec<_>>(), [("node-aware", true), ("node-aware", false)]);
         assert!(small.len() == TRIED && small[2].0 != "node-aware", "{small:?}");
         // With sizes that only two ranks know, only schedules that send every block straight serve.
         let straight =
             |(name, window): &(String, bool)| name != "bruck" && name != "node-aware" && !window;
-        assert!(tried(true, Sizes::Own).iter().all(straight));
-        assert!(!tried(true, Sizes::Own).is_empty());
+        let own = tried(all_to_all, true, Sizes::Own);
+        assert!(!own.is_empty() && own.iter().all(straight), "{own:?}");
+        // With sizes that all ranks know, leaders carry blocks, and so through a window too.
+        let about = tried(all_gather, true, Sizes::About(3));
+        assert_eq!(about[0], ("node-gather".to_owned(), true), "{about:?}");
     }
 
     #[test]

@@ -18,10 +18,11 @@ use topocoll::Collective;
 use topocoll::exec::{Endpoint, Plan, PlannedSizes, RawBuffers};
 
 use super::blocks::{Blocks, Placed};
-use super::communicator::rank_of;
+use super::communicator::{Exchange, rank_of};
 use super::memory::Memory;
 use crate::engine::{Requests, exchange};
 use crate::failed::Failed;
+use crate::window::Window;
 use crate::words::Words;
 
 /// Sizes with one decision.
@@ -188,7 +189,7 @@ pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
     Ok(())
 }
 
-/// Exchanges blocks by an applicable plan. `send` is `None` in place.
+/// Exchanges blocks by a planned exchange, whose plan is applicable. `send` is `None` in place.
 ///
 /// # Errors
 /// MPI's error code.
@@ -196,14 +197,15 @@ pub(crate) fn serves(plan: &Arc<Plan>) -> Result<(), topocoll::Error> {
 /// # Safety
 /// The buffers have the blocks.
 pub(crate) unsafe fn exchange_vector(
-    plan: &Arc<Plan>,
-    order: Option<&[u32]>,
+    planned: &Exchange,
     send: Option<Vector>,
     receive: Vector,
     words: &mut Words,
     memory: &mut Memory,
     requests: &mut Requests,
+    window: Option<&mut Window>,
 ) -> Result<(), Failed> {
+    let (plan, order) = (planned.endpoint.plan(), planned.order.as_deref());
     let comm = words.comm();
     let (rank_of, in_place) = (rank_of(order), send.is_none());
     let own = plan.rank().index();
@@ -239,7 +241,7 @@ pub(crate) unsafe fn exchange_vector(
     let output = if dense { to.elements.data() } else { memory.output(endpoint.output_bytes())? };
     let buffers = RawBuffers { input, output, work };
     // SAFETY: memories of these sizes, which only this call uses.
-    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests, None)? };
+    unsafe { exchange(&mut endpoint, buffers, words, rank_of, requests, window)? };
     if !dense {
         for (i, &begin) in (0..plan.problem().ranks).zip(&ends) {
             // SAFETY: the program's blocks, and all of them in the output.
