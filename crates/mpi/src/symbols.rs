@@ -162,6 +162,7 @@ functions! {
     PMPI_Win_allocate_shared(MPI_Aint, Int, Info, Comm, To, ToWin);
     PMPI_Win_free(ToWin);
     PMPI_Win_lock_all(Int, Win);
+    PMPI_Win_set_errhandler(Win, Handler);
     PMPI_Win_shared_query(Win, Int, ToPlace, ToInt, To);
     PMPI_Win_sync(Win);
     PMPI_Win_unlock_all(Win);

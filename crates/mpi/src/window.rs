@@ -91,6 +91,7 @@ impl Window {
             let bytes = (count as usize * stride(count)) as mpi::MPI_Aint;
             let to = (&raw mut base).cast();
             check(mpi::PMPI_Win_allocate_shared(bytes, 1, info, node, to, &raw mut window))?;
+            check(mpi::PMPI_Win_set_errhandler(window, mpi::RSMPI_ERRORS_RETURN))?;
             check(mpi::PMPI_Win_lock_all(0, window))?;
             ptr::write_bytes(base, 0, bytes as usize);
             check(mpi::PMPI_Win_sync(window))?;
