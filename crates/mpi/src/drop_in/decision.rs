@@ -67,8 +67,9 @@ pub(crate) struct Decision {
 /// The least predicted gain, as a share of the library's time; predictions have errors.
 const GAIN: f64 = 0.1;
 
-/// Algorithms whose leaders carry the blocks of their nodes. The best of them is tried with a shared
-/// window too, whatever its predicted time: predictions do not know the window.
+/// Algorithms whose leaders carry the blocks of their nodes. The best of them, or on one node the best
+/// of all, is tried with a shared window too, whatever its predicted time: predictions do not know the
+/// window.
 const LEADERS: [&str; 2] = ["node-aware", "node-gather"];
 
 /// The most schedules to try.
@@ -182,9 +183,10 @@ fn fastest(
     if rules.tries {
         let limit = PLAUSIBLE * their_time;
         if rules.has_window {
-            let mut choices = selection.choices.iter();
-            let through = choices.find(|choice| LEADERS.contains(&choice.algorithm.as_str()));
-            let through = through.and_then(|choice| ours(choice).ok());
+            let is_leaders = |choice: &&Choice| LEADERS.contains(&choice.algorithm.as_str());
+            let leaders = selection.choices.iter().filter(is_leaders);
+            let all = selection.choices.iter().filter(|_| place.is_one_node);
+            let through = leaders.chain(all).find_map(|choice| ours(choice).ok());
             proposed.extend(through.map(|ours| Ours { window: true, ..ours }));
         }
         for choice in &selection.choices {
@@ -360,10 +362,10 @@ mod tests {
     fn predictions_propose_different_algorithms_to_try() {
         let world: Vec<u32> = (0..12).collect();
         let nodes: Vec<u32> = world.iter().map(|rank| rank / 4).collect();
-        let places = places(&Known { nodes: &nodes, grid: None, world: &world, given: None });
+        let apart = places(&Known { nodes: &nodes, grid: None, world: &world, given: None });
         let tried = |operation, vector, sizes| {
             let subject = Subject { operation, vector, sizes };
-            let decision = decide(&places, rules(true), Library::OpenMpi, subject);
+            let decision = decide(&apart, rules(true), Library::OpenMpi, subject);
             assert!(decision.tries, "{}", decision.reason);
             decision.ours.into_iter().map(|ours| (ours.algorithm, ours.window)).collect::<Vec<_>>()
         };
@@ -381,6 +383,18 @@ mod tests {
         // With sizes that all ranks know, leaders carry blocks, and so through a window too.
         let about = tried(all_gather, true, Sizes::About(3));
         assert_eq!(about[0], ("node-gather".to_owned(), true), "{about:?}");
+        // On one node there are no leaders: the best of all is tried through a window.
+        let together = places(&Known { nodes: &[0; 12], grid: None, world: &world, given: None });
+        for (operation, vector, sizes) in [
+            (all_to_all, false, Sizes::Equal(12)),
+            (all_to_all, true, Sizes::Own),
+            (all_gather, true, Sizes::About(12)),
+        ] {
+            let subject = Subject { operation, vector, sizes };
+            let ours = decide(&together, rules(true), Library::OpenMpi, subject).ours;
+            assert_eq!((ours[0].window, &ours[0].algorithm), (true, &ours[1].algorithm));
+            assert!(ours[1..].iter().all(|ours| !ours.window), "{ours:?}");
+        }
     }
 
     #[test]

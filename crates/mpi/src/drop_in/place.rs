@@ -17,6 +17,8 @@ pub(crate) struct Place {
     pub(crate) order: Option<Vec<u32>>,
     /// The source of this knowledge.
     pub(crate) source: &'static str,
+    /// Whether all ranks are on one node.
+    pub(crate) is_one_node: bool,
 }
 
 /// The machine, and the source of this knowledge.
@@ -27,6 +29,10 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    fn new(machine: Machine, order: Option<Vec<u32>>, source: &'static str) -> Self {
+        Self { machine, order, source, is_one_node: false }
+    }
+
     /// The machine and the order of ranks: on places of the same shape the same calls take the same
     /// time.
     pub(crate) fn shape(&self) -> String {
@@ -53,17 +59,18 @@ pub(crate) struct Known<'a> {
 
 /// The machines for which a schedule may be chosen. Predictions use the first.
 pub(crate) fn places(known: &Known<'_>) -> Vec<Place> {
-    if let Some(place) = known.given.and_then(|machine| given(machine, known.world)) {
-        return vec![place];
-    }
     let several = known.nodes.iter().any(|&node| node != known.nodes[0]);
+    let is_one_node = !several;
+    if let Some(place) = known.given.and_then(|machine| given(machine, known.world)) {
+        return vec![Place { is_one_node, ..place }];
+    }
     let found = by_nodes(known.nodes);
     let Some(grid) = known.grid.clone() else { return vec![found] };
     let ranks = grid.ranks();
     let boxes = by_boxes(&grid, known.nodes);
     let timing = if several { timing("tcp", TCP) } else { shared_memory(ranks) };
     let machine = timed(grid, timing);
-    let grid = Place { machine, order: None, source: "MPI_Cart_get" };
+    let grid = Place { is_one_node, ..Place::new(machine, None, "MPI_Cart_get") };
     // Ranks that share memory have no link contention.
     match boxes {
         Some(boxes) => vec![boxes, grid, found],
@@ -113,11 +120,7 @@ fn by_boxes(grid: &Grid, nodes: &[u32]) -> Option<Place> {
     let classes = sides.len();
     let nodes = Clusters::on(Arc::new(between), &[(sides.iter().product(), size)]).ok()?;
     let machine = of_nodes(nodes, size, classes);
-    Some(Place {
-        machine,
-        order: unless_identity(order),
-        source: "MPI_Cart_get, MPI_Comm_split_type",
-    })
+    Some(Place::new(machine, unless_identity(order), "MPI_Cart_get, MPI_Comm_split_type"))
 }
 
 /// Nodes of at most `largest` ranks on a network of `classes` link classes. All ranks of a node send
@@ -167,15 +170,15 @@ fn by_nodes(nodes: &[u32]) -> Place {
     if let [_] = sizes[..] {
         let mut machine = full(ranks, shared_memory(ranks));
         machine.set_ports(ranks);
-        return Place { machine, order: None, source };
+        return Place { is_one_node: true, ..Place::new(machine, None, source) };
     }
     if sizes.iter().all(|&size| size == 1) {
-        return Place { machine: full(ranks, timing("tcp", TCP)), order: None, source };
+        return Place::new(full(ranks, timing("tcp", TCP)), None, source);
     }
     let nodes = cluster(&sizes);
     let largest = nodes.largest();
     let machine = of_nodes(nodes, largest, 1);
-    Place { machine, order, source }
+    Place::new(machine, order, source)
 }
 
 /// The machine of the world, or the communicator's subset of it. `None` if the communicator has
@@ -188,7 +191,7 @@ fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
     let members: Vec<Rank> = order.iter().map(|&rank| Rank(world[rank as usize])).collect();
     let subset = Subset::new(&members, machine.ranks()).ok()?;
     if members.len() == machine.ranks() as usize {
-        return Some(Place { machine: machine.clone(), order: unless_identity(order), source });
+        return Some(Place::new(machine.clone(), unless_identity(order), source));
     }
     if let Shape::Clustered(whole) = machine.topology.shape() {
         let node = |&rank: &u32| whole.node_of(Rank(rank));
@@ -204,9 +207,9 @@ fn given(machine: &Machine, world: &[u32]) -> Option<Place> {
             }
             _ => machine.subset(&subset),
         };
-        return Some(Place { machine: part, order, source });
+        return Some(Place::new(part, order, source));
     }
-    Some(Place { machine: machine.subset(&subset), order: unless_identity(order), source })
+    Some(Place::new(machine.subset(&subset), unless_identity(order), source))
 }
 
 fn full(ranks: u32, timing: Timing) -> Machine {
@@ -296,6 +299,10 @@ mod tests {
         let torus = topocoll::machine("torus:4x2").unwrap();
         let row = places(&known(&[0; 4], &[0, 2, 4, 6], Some(&torus)));
         assert_eq!(row[0].machine.topology.short_form(), "grid:4~x1");
+        // The machine says nothing of the nodes of this run.
+        let nodes =
+            |nodes: &[u32]| places(&known(nodes, &[0, 2, 4, 6], Some(&torus)))[0].is_one_node;
+        assert!(nodes(&[0; 4]) && !nodes(&[0, 0, 2, 2]));
         let merged = places(&known(&[0; 4], &[0, 1, 0, 1], Some(&torus)));
         assert_eq!(merged[0].source, "MPI_Comm_split_type");
     }
