@@ -79,7 +79,7 @@ class Mpi:
         own = self.shim("sends.c") if self.name == "mpich" else ""
         return {"LD_PRELOAD": own, "TOPOCOLL_TRACE": ""}
 
-    def start(self, ranks, command, variables=None, options=(), timeout=120):
+    def start(self, ranks, command, variables=None, options=(), timeout=120, within=()):
         ours = {"LD_PRELOAD": self.preloaded(), "TOPOCOLL_TRACE": "1"} | (variables or {})
         if self.name == "openmpi":
             start = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
@@ -87,7 +87,7 @@ class Mpi:
         else:
             start = ["mpirun.mpich"]
             sets = [word for name, value in ours.items() for word in ("-genv", name, value)]
-        command = [*start, "-np", str(ranks), *sets, *options, *command]
+        command = [*within, *start, "-np", str(ranks), *sets, *options, *command]
         try:
             return run(command, timeout=timeout)
         except subprocess.TimeoutExpired:

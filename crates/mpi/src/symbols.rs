@@ -109,6 +109,7 @@ functions! {
     #[cfg(large_counts)]
     PMPI_Alltoallv_c(From, Counts, Places, Type, To, Counts, Places, Type, Comm);
     PMPI_Alltoallw(From, Ints, Ints, Types, To, Ints, Ints, Types, Comm);
+    PMPI_Bcast(To, Int, Type, Int, Comm);
     PMPI_Cancel(ToRequest);
     PMPI_Cart_get(Comm, Int, ToInt, ToInt, ToInt);
     PMPI_Cartdim_get(Comm, ToInt);

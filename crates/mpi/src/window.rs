@@ -71,7 +71,7 @@ impl Window {
     /// communicator has it.
     ///
     /// # Errors
-    /// MPI's.
+    /// MPI's, or too little shared memory.
     pub(crate) fn new(
         comm: mpi::MPI_Comm,
         rank: u32,
@@ -87,8 +87,15 @@ impl Window {
             check(mpi::PMPI_Comm_set_errhandler(node, mpi::RSMPI_ERRORS_RETURN))?;
             check(mpi::PMPI_Comm_size(node, &raw mut count))?;
             check(mpi::PMPI_Comm_rank(node, &raw mut own))?;
-            let (mut window, mut base) = (mpi::RSMPI_WIN_NULL, ptr::null_mut::<u8>());
             let bytes = (count as usize * stride(count)) as mpi::MPI_Aint;
+            // The first rank of the node looks for all.
+            let mut room = c_int::from(own == 0 && has_room(count as u128 * bytes as u128));
+            check(mpi::PMPI_Bcast((&raw mut room).cast(), 1, mpi::RSMPI_INT32_T, 0, node))?;
+            if room == 0 {
+                check(mpi::PMPI_Comm_free(&raw mut node))?;
+                return Err(Failed(mpi::MPI_ERR_NO_MEM as c_int));
+            }
+            let (mut window, mut base) = (mpi::RSMPI_WIN_NULL, ptr::null_mut::<u8>());
             let to = (&raw mut base).cast();
             check(mpi::PMPI_Win_allocate_shared(bytes, 1, info, node, to, &raw mut window))?;
             check(mpi::PMPI_Win_set_errhandler(window, mpi::RSMPI_ERRORS_RETURN))?;
@@ -180,6 +187,17 @@ impl Window {
     pub(crate) fn abandon(&mut self) {
         self.to.iter_mut().chain(&mut self.from).for_each(|mailbox| mailbox.messages.clear());
         self.open = 0;
+    }
+}
+
+/// Whether the node has twice this much shared memory left. With too little, some ranks wait for ever in
+/// Open MPI 4.1.4.
+fn has_room(bytes: u128) -> bool {
+    // SAFETY: plain numbers; a path that ends with zero, and a place for the answer.
+    unsafe {
+        let mut memory = std::mem::zeroed::<libc::statvfs>();
+        let known = libc::statvfs(c"/dev/shm".as_ptr(), &raw mut memory) == 0;
+        known && u128::from(memory.f_bavail) * u128::from(memory.f_frsize) >= 2 * bytes
     }
 }
 
